@@ -83,7 +83,7 @@ struct replay {
 	const char *export;        /* NULL: it is run */
 	bool with_workspace, quiet;
 	bool current;              /* files are not taken from the recording */
-	const char *of_replays;    /* an option that is about them; NULL: none */
+	int of_replays;            /* an option that is about them; 0: none */
 };
 
 static int
@@ -91,6 +91,9 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 {
 	const struct shows *wanted = shows;
 
+	if (id == OPT_ISOLATION || id == OPT_VISIBLE || id == OPT_CURRENT || id == OPT_RECORD ||
+	    id == OPT_QUIET)
+		r->of_replays = id;
 	switch (id) {
 	case OPTION_WORD:
 		if (r->run)
@@ -101,26 +104,13 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 	case OPT_COLOR: r->color = value; return options_choice("--color", value, colors, err);
 	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
 	    "what follows it is for awf-run");
-	case OPT_ISOLATION:
-		r->of_replays = "--isolation";
-		return isolation_parse(value, &r->isolation, err);
-	case OPT_VISIBLE:
-		r->of_replays = "--visible";
-		return replay_env_show(&r->visible, value, err);
+	case OPT_ISOLATION: return isolation_parse(value, &r->isolation, err);
+	case OPT_VISIBLE: return replay_env_show(&r->visible, value, err);
 	case OPT_EXPORT: r->export = value; return 0;
 	case OPT_WORKSPACE: r->with_workspace = true; return 0;
-	case OPT_CURRENT:
-		r->of_replays = "--current";
-		r->current = true;
-		return 0;
-	case OPT_RECORD:
-		r->of_replays = "--record";
-		r->record = value;
-		return 0;
-	case OPT_QUIET:
-		r->of_replays = "-q";
-		r->quiet = true;
-		return 0;
+	case OPT_CURRENT: r->current = true; return 0;
+	case OPT_RECORD: r->record = value; return 0;
+	case OPT_QUIET: r->quiet = true; return 0;
 	}
 	while (wanted->option != id)
 		wanted++;
@@ -131,32 +121,13 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 	return wanted->words ? options_choice(wanted->name, value, wanted->words, err) : 0;
 }
 
-/* What shows or exports the recording does not go with what is said of a replay. */
-static int
-check_options(const struct replay *r, struct error *err)
-{
-	const char *other = r->shows ? r->shows->name : r->export ? "--export" : NULL;
-
-	if (r->shows && r->export)
-		return error_set(err, ERROR_USAGE, "--export", "not with %s", r->shows->name);
-	if (other && r->of_replays && (r->shows || (strcmp(r->of_replays, "-q") != 0 &&
-	    strcmp(r->of_replays, "--visible") != 0)))
-		return error_set(err, ERROR_USAGE, r->of_replays, "not with %s, which runs nothing", other);
-	if (r->color && (!r->shows || (r->shows->option != OPT_TREE && r->shows->option != OPT_TIMELINE)))
-		return error_set(err, ERROR_USAGE, "--color", "only with --tree or --timeline");
-	if (r->html && (!r->shows || r->shows->option != OPT_TIMELINE))
-		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
-	if (r->with_workspace && !r->export)
-		return error_set(err, ERROR_USAGE, "--with-workspace", "only with --export");
-	return 0;
-}
-
 /* 0, or the id of --help or --version, or -1. */
 static int
 read_options(struct replay *r, int argc, char **argv, struct error *err)
 {
 	struct options o;
-	int id;
+	char text[OPTION_TEXT];
+	int id, shown;
 
 	options_begin(&o, options_table, argc, argv);
 	while ((id = options_next(&o, err)) != OPTION_END) {
@@ -165,7 +136,22 @@ read_options(struct replay *r, int argc, char **argv, struct error *err)
 		if (take_option(r, id, o.value, err) != 0)
 			return -1;
 	}
-	return check_options(r, err);
+	/* What shows or exports the recording does not go with what is said of a replay, but an
+	 * export may be quiet, and names files that may lie in private places. */
+	shown = r->shows ? r->shows->option : 0;
+	if (shown && r->export)
+		return error_set(err, ERROR_USAGE, "--export", "not with %s", r->shows->name);
+	if (r->of_replays && (shown ||
+	    (r->export && r->of_replays != OPT_QUIET && r->of_replays != OPT_VISIBLE)))
+		return error_set(err, ERROR_USAGE, option_text(options_table, r->of_replays, text),
+		    "not with %s, which runs nothing", shown ? r->shows->name : "--export");
+	if (r->color && shown != OPT_TREE && shown != OPT_TIMELINE)
+		return error_set(err, ERROR_USAGE, "--color", "only with --tree or --timeline");
+	if (r->html && shown != OPT_TIMELINE)
+		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
+	if (r->with_workspace && !r->export)
+		return error_set(err, ERROR_USAGE, "--with-workspace", "only with --export");
+	return 0;
 }
 
 static void
@@ -197,35 +183,7 @@ show_run(const struct replay *r, const struct storage *storage)
 	return failed == 0 ? STATUS_OK : program_fail(PROGRAM, &err);
 }
 
-/* Says where the replay is not the recording; whether it is. */
-static int
-compare(const struct replay_env_spec *spec)
-{
-	struct buffer text = BUFFER_INIT;
-	struct error err = ERROR_INIT;
-	struct difference difference;
-	char *transcript = replay_transcript(spec);
-	int status, differ = against_recording(spec->source->transcript, transcript,
-	    spec->source->attempt, &difference, &err);
-
-	status = differ == 0 ? STATUS_OK : STATUS_WORK;
-	if (differ < 0)
-		status = program_fail(PROGRAM, &err);
-	if (differ > 0) {
-		difference_text(&difference, "recording", "replay", &text);
-		unseen_tell(spec, &difference, &text);
-		fprintf(stderr, PROGRAM ": %s: the replay differs from the recording: %s",
-		    spec->source->name, buffer_string(&text));
-		if (source_script_lost(spec->source)) /* it may be why */
-			fprintf(stderr, "  the workflow's script is not what it was, or not there\n");
-		fprintf(stderr, "  the replay is kept in %s\n", spec->place);
-	}
-	difference_free(&difference);
-	buffer_free(&text);
-	free(transcript);
-	return status;
-}
-
+/* Says where the replay is not the recording, and leaves it there to be looked at. */
 static int
 replay_at(const struct replay *r, const struct source *source, const char *place)
 {
@@ -233,35 +191,41 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 		.visible = r->visible, .place = place };
 	struct error err = ERROR_INIT;
 	struct replay_end end = { .signal_number = 0 };
+	struct difference difference;
+	struct buffer text = BUFFER_INIT;
 	char *remark = r->quiet ? NULL : replay_env_remark(source, r->isolation);
-	int status;
+	int differ, status = STATUS_OK;
 
 	if (remark)
 		fprintf(stderr, PROGRAM ": %s\n", remark);
 	free(remark);
-	if (replay_run(&spec, &end, &err) != 0)
+	differ = replay_run(&spec, &end, &err);
+	if (differ == 0 && end.signal_number == 0) {
+		char *transcript = replay_transcript(&spec);
+
+		differ = against_recording(source->transcript, transcript, source->attempt, &difference,
+		    &err);
+		free(transcript);
+		if (differ > 0) {
+			difference_text(&difference, "recording", "replay", &text);
+			unseen_tell(&spec, &difference, &text);
+			fprintf(stderr, PROGRAM ": %s: the replay differs from the recording: %s",
+			    source->name, buffer_string(&text));
+			if (source_script_lost(source)) /* it may be why */
+				fprintf(stderr, "  the workflow's script is not what it was, or not there\n");
+			fprintf(stderr, "  the replay is kept in %s\n", place);
+			status = STATUS_WORK;
+		}
+		difference_free(&difference);
+		buffer_free(&text);
+	}
+	if (differ < 0)
 		status = program_fail(PROGRAM, &err);
-	else
-		status = end.signal_number ? 128 + end.signal_number : compare(&spec);
 	if (!r->record && status != STATUS_WORK)
 		copytree_remove(place, NULL);
 	if (end.signal_number)
 		signals_die(end.signal_number);
 	return status;
-}
-
-/* Writes it, and all that its replay needs. */
-static int
-export(const struct replay *r, const struct source *source)
-{
-	struct error err = ERROR_INIT;
-
-	if (export_run(source, r->export, r->with_workspace, r->visible, &err) != 0)
-		return program_fail(PROGRAM, &err);
-	if (!r->quiet && !source->snapshot && !r->with_workspace)
-		fprintf(stderr, PROGRAM ": no snapshot of the workspace: only the files of steps are "
-		    "exported (--with-workspace takes today's)\n");
-	return STATUS_OK;
 }
 
 static int
@@ -277,7 +241,12 @@ use_source(const struct replay *r, const struct storage *storage)
 	else if (r->current)
 		source_forget_files(&source);
 	if (status == STATUS_OK && r->export) {
-		status = export(r, &source);
+		/* With all that its replay needs. */
+		if (export_run(&source, r->export, r->with_workspace, r->visible, &err) != 0)
+			status = program_fail(PROGRAM, &err);
+		else if (!r->quiet && !source.snapshot && !r->with_workspace)
+			fprintf(stderr, PROGRAM ": no snapshot of the workspace: only the files of steps "
+			    "are exported (--with-workspace takes today's)\n");
 	} else if (status == STATUS_OK) {
 		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
 		status = place ? replay_at(r, &source, place) : program_fail(PROGRAM, &err);

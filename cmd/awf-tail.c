@@ -2,6 +2,7 @@
  * awf-tail: shows, filters and follows transcripts; lists runs.
  */
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -65,17 +66,21 @@ static const char usage[] =
     "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--since TIME] [--json]\n"
     "    [--cost]";
 
-static const char *const names_given[GIVEN_COUNT] = {
-	[OPT_LINES] = "-n", [OPT_FOLLOW] = "-f", [OPT_FOREVER] = "-F", [OPT_CHILDREN] = "-R",
-	[OPT_EXIT_STATUS] = "--exit-status", [OPT_AFTER] = "--after", [OPT_SINCE] = "--since",
-	[OPT_TYPE] = "--type", [OPT_PATH] = "--path", [OPT_GREP] = "--grep",
-	[OPT_ERRORS] = "--errors", [OPT_JSON] = "--json", [OPT_INLINE] = "--inline",
-	[OPT_COLOR] = "--color", [OPT_DROP] = "--drop", [OPT_BUFFER] = "--buffer",
-	[OPT_LIST] = "--list", [OPT_NAME] = "--name", [OPT_STATUS] = "--status",
-	[OPT_AS] = "--as", [OPT_TOOLS] = "--tools", [OPT_COST] = "--cost",
-	[WITH_RUN] = "RUN", [WITH_STDIN] = "-", [AS_DOCUMENT] = "--as agentloom",
-	[JSON_LINES] = "--json",
-};
+/* As messages name it. */
+static const char *
+given_name(int id, char text[OPTION_TEXT])
+{
+	switch (id) {
+	case WITH_RUN:
+		return "RUN";
+	case WITH_STDIN:
+		return "-";
+	case AS_DOCUMENT:
+		return "--as agentloom";
+	default:
+		return option_text(options_table, id == JSON_LINES ? OPT_JSON : id, text);
+	}
+}
 
 /* What goes together; everything else does. */
 static const struct rule {
@@ -173,43 +178,17 @@ warn(const struct error *warning)
 	program_fail(PROGRAM, warning);
 }
 
-static int
-take_since(struct tail *t, const char *text, struct error *err)
-{
-	if (clock_parse(text, clock_wall(), &t->since) != 0)
-		return error_set(err, ERROR_USAGE, "--since",
-		    "'%s' is no time (as in 2026-11-21, 2026-11-21T08:15:30Z, 2h)", text);
-	clock_text(t->since, t->filter.since);
-	return 0;
-}
-
-static int
-take_operand(struct tail *t, const char *word, struct error *err)
-{
-	if (t->run)
-		return error_set(err, ERROR_USAGE, word, "only one run at a time");
-	t->run = word;
-	t->given[strcmp(word, "-") == 0 ? WITH_STDIN : WITH_RUN] = true;
-	return 0;
-}
-
-static int
-take_vocabulary(struct tail *t, const char *name, struct error *err)
-{
-	t->projector.projection = projection_find(name, "--as", err);
-	if (!t->projector.projection)
-		return -1;
-	t->given[AS_DOCUMENT] = t->projector.projection->document != NULL;
-	return 0;
-}
-
-/* The argument of an option that has one. */
+/* An operand, or an option with its argument, if it has one. */
 static int
 take_value(struct tail *t, int id, const char *value, struct error *err)
 {
 	switch (id) {
 	case OPTION_WORD:
-		return take_operand(t, value, err);
+		if (t->run)
+			return error_set(err, ERROR_USAGE, value, "only one run at a time");
+		t->run = value;
+		t->given[strcmp(value, "-") == 0 ? WITH_STDIN : WITH_RUN] = true;
+		return 0;
 	case OPT_LINES:
 		return options_number("-n", value, 0, INT32_MAX, &t->lines, err);
 	case OPT_AFTER:
@@ -217,7 +196,11 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 	case OPT_BUFFER:
 		return options_number("--buffer", value, 1, INT32_MAX, &t->buffer, err);
 	case OPT_SINCE:
-		return take_since(t, value, err);
+		if (clock_parse(value, clock_wall(), &t->since) != 0)
+			return error_set(err, ERROR_USAGE, "--since",
+			    "'%s' is no time (as in 2026-11-21, 2026-11-21T08:15:30Z, 2h)", value);
+		clock_text(t->since, t->filter.since);
+		return 0;
 	case OPT_TYPE:
 		filter_types(&t->filter, value);
 		return 0;
@@ -233,7 +216,14 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 		t->color = value;
 		return options_choice("--color", value, colors, err);
 	case OPT_AS:
-		return take_vocabulary(t, value, err);
+		t->projector.projection = projection_find(value, "--as", err);
+		if (!t->projector.projection)
+			return -1;
+		t->given[AS_DOCUMENT] = t->projector.projection->document != NULL;
+		return 0;
+	case OPT_TOOLS:
+		t->projector.tools = true;
+		return 0;
 	case OPT_STATUS:
 		t->status = value;
 		return options_choice("--status", value, statuses, err);
@@ -242,26 +232,11 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 	}
 }
 
-static int
-check_rules(const struct tail *t, struct error *err)
-{
-	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-		const struct rule *r = &rules[i];
-
-		if (t->given[r->option] && t->given[r->other] != r->needed)
-			return error_set(err, ERROR_USAGE, names_given[r->option], "%s %s",
-			    r->needed ? "only with" : "not with", names_given[r->other]);
-	}
-	if (t->given[OPT_TOOLS] && !projection_has_tools(t->projector.projection))
-		return error_set(err, ERROR_USAGE, "--tools", "--as %s has them always",
-		    t->projector.projection->name);
-	return 0;
-}
-
 /* 0, or the id of --help or --version, or -1. */
 static int
 read_options(struct tail *t, int argc, char **argv, struct error *err)
 {
+	char text[OPTION_TEXT], other[OPTION_TEXT];
 	struct options o;
 	int id;
 
@@ -275,7 +250,17 @@ read_options(struct tail *t, int argc, char **argv, struct error *err)
 			return -1;
 	}
 	t->given[JSON_LINES] = t->given[OPT_JSON] && !t->given[OPT_LIST];
-	return check_rules(t, err);
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+		const struct rule *r = &rules[i];
+
+		if (t->given[r->option] && t->given[r->other] != r->needed)
+			return error_set(err, ERROR_USAGE, given_name(r->option, text), "%s %s",
+			    r->needed ? "only with" : "not with", given_name(r->other, other));
+	}
+	if (t->given[OPT_TOOLS] && !projection_has_tools(t->projector.projection))
+		return error_set(err, ERROR_USAGE, "--tools", "--as %s has them always",
+		    t->projector.projection->name);
+	return 0;
 }
 
 static bool
@@ -284,88 +269,34 @@ live(const struct tail *t)
 	return t->given[OPT_FOLLOW] || t->given[OPT_FOREVER];
 }
 
+/* Warns of what is read, with the status line out of the way; place may be NULL. */
+static void tell(struct tail *t, const char *place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static void
-set_up_printer(struct tail *t)
+tell(struct tail *t, const char *place, const char *format, ...)
 {
-	struct printer *p = &t->printer;
-	bool terminal = isatty(STDOUT_FILENO);
+	struct error warning;
+	char text[sizeof warning.message];
+	va_list list;
 
-	printer_begin(p, STDOUT_FILENO, t->given[OPT_DROP] ? (size_t)t->buffer : 0);
-	p->warn = warn;
-	p->filter = t->filter;
-	p->filter.errors = p->view.errors = t->given[OPT_ERRORS];
-	p->json = t->given[OPT_JSON];
-	p->inlined = t->given[OPT_INLINE];
-	p->view.cost = t->given[OPT_COST] ? &t->line_cost : NULL;
-	p->instead = t->given[OPT_AS] ? &t->projected : NULL;
-	p->headed = t->given[OPT_FOREVER];
-	p->status_line = terminal && live(t);
-	p->view.colour = p->screen.colour = terminal_colour(STDOUT_FILENO, t->color);
-	p->view.symbols = terminal || strcmp(t->color, "always") == 0;
-	printer_resize(p);
+	va_start(list, format);
+	vsnprintf(text, sizeof text, format, list);
+	va_end(list);
+	error_set(&warning, ERROR_INVALID_INPUT, place, "%s", text);
+	printer_warn(&t->printer, &warning);
 }
 
 static void
 tell_damaged(struct tail *t, const char *place, int64_t line)
 {
-	struct error warning;
-
-	error_set(&warning, ERROR_INVALID_INPUT, place, "line %lld is damaged (see awf-verify)",
-	    (long long)line);
-	printer_warn(&t->printer, &warning);
-}
-
-/* What others have written, or added to, is shown; the chain is for awf-verify. */
-static void
-tell_unchained(struct tail *t)
-{
-	struct error warning;
-	int64_t count = t->printer.unchained;
-
-	if (count == 0)
-		return;
-	error_set(&warning, ERROR_INVALID_INPUT, NULL, "%lld %s not end in \"prev\": no chain vouches "
-	    "for %s (see awf-verify)", (long long)count, count == 1 ? "line does" : "lines do",
-	    count == 1 ? "it" : "them");
-	printer_warn(&t->printer, &warning);
+	tell(t, place, "line %lld is damaged (see awf-verify)", (long long)line);
 }
 
 static void
 tell_unfinished(struct tail *t, const char *place, int64_t bytes)
 {
-	struct error warning;
-
-	if (bytes == 0)
-		return;
-	error_set(&warning, ERROR_INVALID_INPUT, place,
-	    "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
-	printer_warn(&t->printer, &warning);
-}
-
-/* Every line is projected, shown or not, as the lines of a projection are counted. */
-static int
-project(struct tail *t, const struct followed *run, const char *line, size_t len,
-    struct error *err)
-{
-	buffer_clear(&t->projected);
-	if (!t->projector.projection)
-		return 0;
-	t->projector.tools = t->given[OPT_TOOLS];
-	return projector_line(&t->projector, run->path, run->reader.line_start, line, len,
-	    &t->projected, err);
-}
-
-static void
-tell_unknown(struct tail *t)
-{
-	struct error warning;
-
-	if (t->cost.unknown == NULL || t->told_unknown)
-		return;
-	t->told_unknown = true;
-	error_set(&warning, ERROR_INVALID_INPUT, "--cost", "no price of %s is known (see awf-prices(5))",
-	    t->cost.unknown);
-	printer_warn(&t->printer, &warning);
+	if (bytes > 0)
+		tell(t, place, "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
 }
 
 /* Every line is taken in, shown or not, where somebody asks the model of its run. The end of
@@ -385,26 +316,9 @@ take_in(struct tail *t, struct followed *run, const char *line, size_t len)
 	t->line_cost = cost_take(&t->cost, &placed);
 	if (event.type == EVENT_RUN_COMPLETED && run->depth == 0)
 		t->line_cost = cost_sum(&t->cost);
-	tell_unknown(t);
-}
-
-/* What lies before the lines that are to be shown. */
-static int
-count_before(struct tail *t, struct followed *run, struct error *err)
-{
-	struct reader *r = &run->reader;
-	int64_t end = r->position;
-	const char *line;
-	size_t len;
-	int got = 1;
-
-	if (!t->given[OPT_COST] || end == 0)
-		return 0;
-	reader_seek(r, 0);
-	while (r->position < end && (got = reader_next(r, &line, &len, err)) == 1)
-		take_in(t, run, line, len);
-	reader_seek(r, end);
-	return got == -1 ? -1 : 0;
+	if (t->cost.unknown != NULL && !t->told_unknown)
+		tell(t, "--cost", "no price of %s is known (see awf-prices(5))", t->cost.unknown);
+	t->told_unknown |= t->cost.unknown != NULL;
 }
 
 static int
@@ -414,16 +328,20 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	char *blobs = t->given[OPT_INLINE] ? transcript_blobs(run->path, run->run_id) : NULL;
 	struct origin origin = { follow_root(run)->run_id, blobs, run->depth };
 	enum verdict verdict = VERDICT_NO;
-	int failed;
+	int failed = 0;
 
 	take_in(t, run, line, len);
-	failed = project(t, run, line, len, err) != 0 ||
-	    printer_line(&t->printer, &origin, line, len, &verdict, err) != 0;
-
+	/* Every line is projected, shown or not, as the lines of a projection are counted. */
+	buffer_clear(&t->projected);
+	if (t->projector.projection)
+		failed = projector_line(&t->projector, run->path, run->reader.line_start, line, len,
+		    &t->projected, err);
+	if (failed == 0)
+		failed = printer_line(&t->printer, &origin, line, len, &verdict, err);
 	if (verdict == VERDICT_DAMAGED)
 		tell_damaged(t, run->path, follow_line_number(run));
 	free(blobs);
-	return failed ? -1 : 0;
+	return failed;
 }
 
 static void
@@ -434,12 +352,15 @@ on_warning(void *context, const struct error *warning)
 	printer_warn(&t->printer, warning);
 }
 
-/* Leaves the reader of a run where --after and -n say. */
+/* Leaves the reader of a run where --after and -n say. What lies before is taken in too. */
 static int
 start_reading(struct tail *t, struct followed *run, struct error *err)
 {
 	struct reader *r = &run->reader;
-	int64_t after = 0;
+	int64_t after = 0, begin;
+	const char *line;
+	size_t len;
+	int got = 1;
 
 	if (t->given[OPT_AFTER]) {
 		if (reader_seek_after(r, t->after, err) != 0)
@@ -452,8 +373,15 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 		if (r->position < after)
 			reader_seek(r, after);
 	}
-	if (count_before(t, run, err) != 0)
-		return -1;
+	begin = r->position;
+	if (t->given[OPT_COST] && begin > 0) {
+		reader_seek(r, 0);
+		while (r->position < begin && (got = reader_next(r, &line, &len, err)) == 1)
+			take_in(t, run, line, len);
+		reader_seek(r, begin);
+		if (got == -1)
+			return -1;
+	}
 	if (live(t) && t->given[OPT_CHILDREN])
 		return follow_passed_over(&t->follow, run, err);
 	return 0;
@@ -497,18 +425,6 @@ wait_for_change(struct tail *t)
 	}
 }
 
-static void
-set_status(struct tail *t)
-{
-	struct progress progress = PROGRESS_INIT;
-
-	buffer_clear(&t->printer.status);
-	for (size_t i = 0; i < t->follow.count; i++)
-		progress_add(&progress, &t->follow.runs[i]->model);
-	progress_text(&progress, clock_wall(), &t->printer.status);
-	progress_free(&progress);
-}
-
 /* One round: everything there is now goes out. */
 static int
 follow_round(struct tail *t, struct error *err)
@@ -522,8 +438,15 @@ follow_round(struct tail *t, struct error *err)
 		if (follow_check(&t->follow, err) != 0)
 			return -1;
 	}
-	if (t->printer.status_line)
-		set_status(t);
+	if (t->printer.status_line) {
+		struct progress progress = PROGRESS_INIT;
+
+		buffer_clear(&t->printer.status);
+		for (size_t i = 0; i < t->follow.count; i++)
+			progress_add(&progress, &t->follow.runs[i]->model);
+		progress_text(&progress, clock_wall(), &t->printer.status);
+		progress_free(&progress);
+	}
 	return printer_pause(&t->printer, err);
 }
 
@@ -601,18 +524,6 @@ follow_default(struct tail *t, struct error *err)
 	return follow_to_end(t, err);
 }
 
-/* Bytes after the last line are in progress while a run lives, then damage. */
-static void
-look_behind_ends(struct tail *t)
-{
-	for (size_t i = 0; i < t->follow.count; i++) {
-		struct followed *run = t->follow.runs[i];
-
-		if (run->open && !transcript_alive(run->path, run->run_id))
-			tell_unfinished(t, run->path, reader_unfinished(&run->reader));
-	}
-}
-
 static int
 write_whole(const struct buffer *out, struct error *err)
 {
@@ -636,15 +547,6 @@ write_json(const struct buffer *out, struct error *err)
 	return result;
 }
 
-/* What is a document comes when everything was read. */
-static int
-write_document(struct tail *t, struct error *err)
-{
-	buffer_clear(&t->projected);
-	projector_document(&t->projector, &t->projected);
-	return write_json(&t->projected, err);
-}
-
 static int
 show_runs(struct tail *t, struct error *err)
 {
@@ -652,37 +554,28 @@ show_runs(struct tail *t, struct error *err)
 
 	follow_begin(&t->follow, &t->callbacks, t->given[OPT_CHILDREN]);
 	t->follow.level = t->given[OPT_COST] ? MODEL_EVENTS : MODEL_LIVE;
-	if (live(t)) {
+	if (live(t))
 		follow_live(&t->follow);
-		if (storage_prepare(&t->storage, err) != 0)
-			return -1;
-	} else if (storage_locate(&t->storage, err) != 0) {
+	if ((live(t) ? storage_prepare(&t->storage, err) : storage_locate(&t->storage, err)) != 0)
 		return -1;
-	}
 	if (live(t) && !t->given[WITH_RUN])
 		failed = follow_default(t, err);
 	else if ((failed = add_subject(t, err)) == 0)
 		failed = live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
-	if (failed == 0 && !end_signal)
-		look_behind_ends(t);
-	return failed == 0 && t->given[AS_DOCUMENT] ? write_document(t, err) : failed;
-}
 
-/* The exit status that --exit-status asks for. */
-static int
-subject_status(const struct tail *t)
-{
-	const struct followed *run = t->subject;
-	struct error warning;
+	/* Bytes after the last line are in progress while a run lives, then damage. */
+	for (size_t i = 0; failed == 0 && !end_signal && i < t->follow.count; i++) {
+		struct followed *run = t->follow.runs[i];
 
-	if (run->end == RUN_COMPLETED)
-		return run->exit_code;
-	if (run->end == RUN_GOING && transcript_alive(run->path, run->run_id)) {
-		error_set(&warning, ERROR_WAITING, run->run_id,
-		    "run has not ended (wait for its end with -f)");
-		warn(&warning);
+		if (run->open && !transcript_alive(run->path, run->run_id))
+			tell_unfinished(t, run->path, reader_unfinished(&run->reader));
 	}
-	return STATUS_WORK;
+	/* What is a document comes when everything was read. */
+	if (failed != 0 || !t->given[AS_DOCUMENT])
+		return failed;
+	buffer_clear(&t->projected);
+	projector_document(&t->projector, &t->projected);
+	return write_json(&t->projected, err);
 }
 
 /* number: of the line, for messages. */
@@ -704,18 +597,6 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 		tell_damaged(t, "stdin", number);
 	free(blobs);
 	return failed;
-}
-
-static int
-print_kept(struct tail *t, const struct line_ring *kept, struct error *err)
-{
-	for (size_t i = 0; i < kept->count; i++) {
-		const struct buffer *line = line_ring_get(kept, i);
-
-		if (print_line(t, line->data, line->len - 1, 0, err) != 0)
-			return -1;
-	}
-	return 0;
 }
 
 /* Hands on, or keeps, each line of stdin as it comes. */
@@ -761,12 +642,17 @@ show_stdin(struct tail *t, struct error *err)
 		return -1;
 	t->printer.filter.after = t->after;
 	line_input_begin(&in, STDIN_FILENO, "stdin");
-	failed = read_stdin(t, &in, &kept, err) != 0 || print_kept(t, &kept, err) != 0;
-	if (!failed)
+	failed = read_stdin(t, &in, &kept, err);
+	for (size_t i = 0; failed == 0 && i < kept.count; i++) {
+		const struct buffer *line = line_ring_get(&kept, i);
+
+		failed = print_line(t, line->data, line->len - 1, 0, err);
+	}
+	if (failed == 0)
 		tell_unfinished(t, "stdin", (int64_t)line_input_unfinished(&in));
 	line_ring_free(&kept);
 	line_input_free(&in);
-	return failed ? -1 : 0;
+	return failed;
 }
 
 static int
@@ -819,14 +705,35 @@ set_up_signals(const struct tail *t)
 static int
 show(struct tail *t, struct error *err)
 {
-	int failed;
+	struct printer *p = &t->printer;
+	bool terminal = isatty(STDOUT_FILENO);
+	int64_t unchained;
 	struct error late;
+	int failed;
 
-	set_up_printer(t);
+	printer_begin(p, STDOUT_FILENO, t->given[OPT_DROP] ? (size_t)t->buffer : 0);
+	p->warn = warn;
+	p->filter = t->filter;
+	p->filter.errors = p->view.errors = t->given[OPT_ERRORS];
+	p->json = t->given[OPT_JSON];
+	p->inlined = t->given[OPT_INLINE];
+	p->view.cost = t->given[OPT_COST] ? &t->line_cost : NULL;
+	p->instead = t->given[OPT_AS] ? &t->projected : NULL;
+	p->headed = t->given[OPT_FOREVER];
+	p->status_line = terminal && live(t);
+	p->view.colour = p->screen.colour = terminal_colour(STDOUT_FILENO, t->color);
+	p->view.symbols = terminal || strcmp(t->color, "always") == 0;
+	printer_resize(p);
 	set_up_signals(t);
+
 	failed = t->given[WITH_STDIN] ? show_stdin(t, err) : show_runs(t, err);
-	tell_unchained(t);
-	if (printer_finish(&t->printer, &late) != 0 && failed == 0) {
+	/* What others have written, or added to, is shown; the chain is for awf-verify. */
+	unchained = p->unchained;
+	if (unchained > 0)
+		tell(t, NULL, "%lld %s not end in \"prev\": no chain vouches for %s (see awf-verify)",
+		    (long long)unchained, unchained == 1 ? "line does" : "lines do",
+		    unchained == 1 ? "it" : "them");
+	if (printer_finish(p, &late) != 0 && failed == 0) {
 		*err = late;
 		failed = -1;
 	}
@@ -835,32 +742,25 @@ show(struct tail *t, struct error *err)
 	return failed;
 }
 
-static int
-list_or_show(struct tail *t, struct error *err)
-{
-	if (t->given[OPT_COST] && cost_begin(&t->cost, err) != 0)
-		return -1;
-	return t->given[OPT_LIST] ? list_runs(t, err) : show(t, err);
-}
-
+/* The exit status, once all was shown. */
 static int
 status_of(const struct tail *t)
 {
+	const struct followed *run = t->subject;
+	struct error warning;
+
 	if (t->printer.incomplete)
 		return STATUS_SYSTEM;
-	return t->given[OPT_EXIT_STATUS] && t->subject ? subject_status(t) : STATUS_OK;
-}
-
-static void
-clean_up(struct tail *t)
-{
-	follow_end(&t->follow);
-	printer_free(&t->printer);
-	projector_free(&t->projector);
-	cost_free(&t->cost);
-	buffer_free(&t->projected);
-	globs_free(&t->names);
-	storage_close(&t->storage);
+	if (!t->given[OPT_EXIT_STATUS] || !run)
+		return STATUS_OK;
+	if (run->end == RUN_COMPLETED)
+		return run->exit_code;
+	if (run->end == RUN_GOING && transcript_alive(run->path, run->run_id)) {
+		error_set(&warning, ERROR_WAITING, run->run_id,
+		    "run has not ended (wait for its end with -f)");
+		warn(&warning);
+	}
+	return STATUS_WORK;
 }
 
 int
@@ -882,10 +782,17 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	if (list_or_show(&t, &err) != 0)
+	if ((t.given[OPT_COST] && cost_begin(&t.cost, &err) != 0) ||
+	    (t.given[OPT_LIST] ? list_runs(&t, &err) : show(&t, &err)) != 0)
 		status = program_fail(PROGRAM, &err);
 	else
 		status = status_of(&t);
-	clean_up(&t);
+	follow_end(&t.follow);
+	printer_free(&t.printer);
+	projector_free(&t.projector);
+	cost_free(&t.cost);
+	buffer_free(&t.projected);
+	globs_free(&t.names);
+	storage_close(&t.storage);
 	return status;
 }

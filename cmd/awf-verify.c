@@ -2,14 +2,12 @@
  * awf-verify: checks transcripts, and repairs what a crash has left of one.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "program.h"
-#include "inspect/against_schema.h"
-#include "inspect/replays.h"
-#include "inspect/verify_from.h"
 
 #include "base/file.h"
 #include "base/id.h"
@@ -18,9 +16,14 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "inspect/determinism.h"
 #include "inspect/event_schema.h"
+#include "inspect/from.h"
 #include "inspect/projection.h"
+#include "json/line_input.h"
+#include "json/value.h"
 #include "run/storage.h"
+#include "schema/schema.h"
 #include "transcript/checkpoint.h"
 #include "transcript/seal.h"
 #include "transcript/torn.h"
@@ -63,8 +66,8 @@ static const char usage[] =
 
 struct verify_command {
 	bool repair, quiet, verbose, print_head, schema, determinism;
-	const char *of_replays;      /* an option that is about them; NULL: none */
-	const char *of_checks;       /* one that is about what is verified; NULL: none */
+	int of_replays;              /* an option that is about them; 0: none */
+	int of_checks;               /* one that is about what is verified; 0: none */
 	enum isolation isolation;
 	char **visible;
 	const char *from;            /* recorded answers; NULL: the words are recorded runs */
@@ -116,45 +119,39 @@ print_summary(const char *path, const struct verify_report *report, bool checkpo
 
 static int verify_path(struct verify_command *command, const char *path, bool repair);
 
-/* Of a run that was killed before it began, and was no run. */
-static int
-remove_empty(const char *path)
-{
-	struct error err;
-	char *name;
-
-	if (unlink(path) != 0) {
-		error_errno(&err, ERROR_SYSTEM, path, "unable to remove");
-		return program_fail(PROGRAM, &err);
-	}
-	name = shown(path);
-	fprintf(stderr, PROGRAM ": %s: removed: it is empty, as its run never began\n", name);
-	free(name);
-	return STATUS_OK;
-}
-
-/* What remains is checked again, for it is now the whole transcript. */
+/* What remains is checked again, for it is now the whole transcript; if nothing does, it is of
+ * a run that was killed before it began, and was no run. */
 static int
 repair(struct verify_command *command, const char *path,
     const struct verify_report *report)
 {
 	struct error err = ERROR_INIT;
+	bool empty = report->size == 0 && !report->alive;
+	char *torn, *name = shown(path);
 	int64_t moved;
-	char *torn, *name, *torn_name;
+	int status = STATUS_OK;
 
-	if (report->size == 0 && !report->alive)
-		return remove_empty(path);
-	if (verify_repair(path, report, &moved, &err) != 0)
-		return program_fail(PROGRAM, &err);
-	torn = torn_path(path);
-	name = shown(path);
-	torn_name = shown(torn);
-	fprintf(stderr, PROGRAM ": %s: repaired: %lld bytes moved to %s\n", name, (long long)moved,
-	    torn_name);
-	free(torn_name);
+	if (!empty && verify_repair(path, report, &moved, &err) != 0) {
+		status = program_fail(PROGRAM, &err);
+	} else if (!empty) {
+		char *moved_to = torn_path(path);
+
+		torn = shown(moved_to);
+		fprintf(stderr, PROGRAM ": %s: repaired: %lld bytes moved to %s\n", name,
+		    (long long)moved, torn);
+		free(torn);
+		free(moved_to);
+	}
+	if (status == STATUS_OK && !empty && report->intact != 0) {
+		status = verify_path(command, path, false);
+	} else if (status == STATUS_OK && unlink(path) != 0) {
+		error_errno(&err, ERROR_SYSTEM, path, "unable to remove");
+		status = program_fail(PROGRAM, &err);
+	} else if (status == STATUS_OK) {
+		fprintf(stderr, PROGRAM ": %s: removed: it is empty, as its run never began\n", name);
+	}
 	free(name);
-	free(torn);
-	return report->intact == 0 ? remove_empty(path) : verify_path(command, path, false);
+	return status;
 }
 
 /* A whole, sealed transcript under the name of another run is not that run's: it was
@@ -228,21 +225,11 @@ worse(int left, int right)
 static int
 is_transcript(const struct dirent *entry)
 {
-	size_t len = strlen(entry->d_name), suffix = sizeof SUFFIX - 1;
-
-	return len > suffix && strcmp(entry->d_name + len - suffix, SUFFIX) == 0;
+	return strlen(entry->d_name) > strlen(SUFFIX) && text_ends(entry->d_name, SUFFIX);
 }
 
-/* Whether the run has not begun yet, or was killed before it did. */
-static bool
-is_empty(const char *path)
-{
-	struct stat status;
-
-	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
-}
-
-/* A storage, or a directory that holds transcripts itself. */
+/* A storage, or a directory that holds transcripts itself. What is empty is of a run that has not
+ * begun yet, or was killed before it did. */
 static int
 verify_directory(struct verify_command *command, const char *path)
 {
@@ -259,8 +246,11 @@ verify_directory(struct verify_command *command, const char *path)
 	command->in_directory = true;
 	for (int i = 0; i < count; i++) {
 		char *file = path_join(directory, entries[i]->d_name);
+		struct stat found;
+		bool empty = !command->repair && lstat(file, &found) == 0 && S_ISREG(found.st_mode) &&
+		    found.st_size == 0;
 
-		if (command->repair || !is_empty(file))
+		if (!empty)
 			status = worse(status, verify_path(command, file, command->repair));
 		free(file);
 		free(entries[i]);
@@ -277,7 +267,7 @@ verify_directory(struct verify_command *command, const char *path)
 static int
 verify_argument(struct verify_command *command, const char *argument)
 {
-	const struct replays_spec replays = { .storage = &command->storage,
+	const struct determinism_spec replays = { .storage = &command->storage,
 		.isolation = command->isolation, .visible = command->visible,
 		.quiet = command->quiet, .verbose = command->verbose };
 	struct error err = ERROR_INIT;
@@ -293,82 +283,56 @@ verify_argument(struct verify_command *command, const char *argument)
 		run_ref_free(&ref);
 	}
 	if (status == STATUS_OK && command->determinism)
-		status = replays_check(&replays, argument);
+		status = determinism_check(&replays, argument);
 	return status;
-}
-
-/* As messages name it; NULL for those that are about no transcript. */
-static const char *
-option_name(int id)
-{
-	static const char *const names[] = { [OPT_REPAIR] = "--repair", [OPT_KEY] = "--key",
-		[OPT_HEAD] = "--head", [OPT_PRINT_HEAD] = "--print-head", [OPT_QUIET] = "-q",
-		[OPT_VERBOSE] = "-v", [OPT_DETERMINISM] = "--determinism",
-		[OPT_ISOLATION] = "--isolation", [OPT_VISIBLE] = "--visible",
-		[OPT_FORMATS] = NULL };
-
-	return names[id];
 }
 
 static int
 set_option(struct verify_command *command, int id, const char *value, struct error *err)
 {
-	if (option_name(id) != NULL)
-		command->of_checks = option_name(id);
 	switch (id) {
 	case OPT_REPAIR: command->repair = true; return 0;
 	case OPT_KEY: return seal_public_key(value, command->seal_key, err);
 	case OPT_HEAD: command->head_file = value; return 0;
 	case OPT_PRINT_HEAD: command->print_head = true; return 0;
 	case OPT_KEYGEN: command->keygen = value; return 0;
+	case OPT_SCHEMA: command->schema = true; return 0;
 	case OPT_AGAINST: command->against = value; return 0;
 	case OPT_FORMATS: command->formats = true; return 0;
 	case OPT_QUIET: command->quiet = true; return 0;
 	case OPT_DETERMINISM: command->determinism = true; return 0;
-	case OPT_ISOLATION:
-		command->of_replays = "--isolation";
-		return isolation_parse(value, &command->isolation, err);
-	case OPT_VISIBLE:
-		command->of_replays = "--visible";
-		return replay_env_show(&command->visible, value, err);
-	case OPT_FROM:
-		command->of_replays = "--from";
-		command->from = value;
-		return 0;
+	case OPT_ISOLATION: return isolation_parse(value, &command->isolation, err);
+	case OPT_VISIBLE: return replay_env_show(&command->visible, value, err);
+	case OPT_FROM: command->from = value; return 0;
 	default: command->verbose = true; return 0;
 	}
 }
 
-/* --keygen, --schema and --against verify no transcript, so nothing can be said of that. */
+/* What goes together. --keygen, --schema and --against verify no transcript, so nothing can be
+ * said of that. */
 static int
-check_alone(const struct verify_command *command, struct error *err)
+check_options(const struct verify_command *command, const char *const *words, struct error *err)
 {
 	const char *alone = command->keygen ? "--keygen" : command->schema ? "--schema" :
 	    command->against ? "--against" : NULL;
+	char text[OPTION_TEXT];
 
 	if (command->keygen && command->schema)
 		return error_set(err, ERROR_USAGE, "--schema", "does not go with --keygen");
 	if (command->against && (command->keygen || command->schema))
 		return error_set(err, ERROR_USAGE, "--against", "does not go with %s", alone);
 	if (alone && command->of_checks)
-		return error_set(err, ERROR_USAGE, command->of_checks,
+		return error_set(err, ERROR_USAGE, option_text(options_table, command->of_checks, text),
 		    "not with %s, which verifies %s", alone, command->against ? "no transcript" : "nothing");
 	if (command->formats && !command->against)
 		return error_set(err, ERROR_USAGE, "--formats", "only with --against");
-	return 0;
-}
-
-static int
-check_settings(const struct verify_command *command, const char *const *words, struct error *err)
-{
-	if (check_alone(command, err) != 0)
-		return -1;
 	if (command->quiet && command->verbose)
 		return error_set(err, ERROR_USAGE, "-q", "does not go with -v");
 	if (command->print_head && command->verbose)
 		return error_set(err, ERROR_USAGE, "--print-head", "does not go with -v");
 	if (command->of_replays && !command->determinism)
-		return error_set(err, ERROR_USAGE, command->of_replays, "only with --determinism");
+		return error_set(err, ERROR_USAGE, option_text(options_table, command->of_replays, text),
+		    "only with --determinism");
 	if (command->keygen && words[0])
 		return error_set(err, ERROR_USAGE, "--keygen", "'%s' is left over: one FILE only", words[0]);
 	return 0;
@@ -385,11 +349,16 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 
 	options_begin(&options, options_table, argc, argv);
 	while ((id = options_next(&options, err)) > 0 || id == OPTION_WORD) {
-		if (id == OPTION_WORD)
+		if (id == OPTION_WORD) {
 			words[count++] = options.value;
-		else if (id == OPT_SCHEMA)
-			command->schema = true;
-		else if (set_option(command, id, options.value, err) != 0)
+			continue;
+		}
+		if (id == OPT_ISOLATION || id == OPT_VISIBLE || id == OPT_FROM)
+			command->of_replays = id;
+		if (id != OPT_SCHEMA && id != OPT_KEYGEN && id != OPT_AGAINST && id != OPT_FORMATS &&
+		    id != OPT_FROM)
+			command->of_checks = id;
+		if (set_option(command, id, options.value, err) != 0)
 			return -1;
 		if (id == OPT_FROM) {
 			if (count > 0)
@@ -404,7 +373,7 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 	words[count] = NULL;
 	if (id != OPTION_END)
 		return id;
-	if (check_settings(command, words, err) != 0)
+	if (check_options(command, words, err) != 0)
 		return -1;
 	return command->schema ? OPT_SCHEMA : command->keygen ? OPT_KEYGEN :
 	    command->against ? OPT_AGAINST : id;
@@ -436,6 +405,84 @@ verify_all(struct verify_command *command, const char **words)
 			status = worse(status, verify_argument(command, *words));
 	storage_close(&command->storage);
 	checkpoints_free(&command->checkpoints);
+	return status;
+}
+
+static int
+check_line(const struct schema *schema, const char *name, int64_t number, const char *line,
+    size_t len)
+{
+	struct buffer why = BUFFER_INIT;
+	char *file;
+	int status = STATUS_OK;
+
+	if (span_trim(span_of(line, len)).len == 0)
+		return STATUS_OK;
+	if (schema_check_bytes(schema, line, len, &why) != 0) {
+		file = shown(name);
+		fprintf(stderr, PROGRAM ": %s:%lld: %s\n", file, (long long)number, why.data);
+		free(file);
+		status = STATUS_WORK;
+	}
+	buffer_free(&why);
+	return status;
+}
+
+/* path NULL: stdin. */
+static int
+check_file(const struct schema *schema, const char *path)
+{
+	bool is_stdin = path == NULL || strcmp(path, "-") == 0;
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int status = STATUS_OK, found;
+	struct line_input input;
+	struct error err = ERROR_INIT;
+	const char *line;
+	size_t len;
+
+	if (fd == -1) {
+		error_errno(&err, ERROR_USAGE, path, "unable to open");
+		return program_fail(PROGRAM, &err);
+	}
+	line_input_begin(&input, fd, is_stdin ? "stdin" : path);
+	while ((found = line_input_next(&input, &line, &len, &err)) == 1) {
+		status = worse(status, check_line(schema, input.name, input.lines, line, len));
+	}
+	if (found == -1) {
+		status = program_fail(PROGRAM, &err);
+	} else {
+		len = line_input_unfinished(&input);
+		status = worse(status, check_line(schema, input.name, input.lines + 1,
+		    input.bytes.data + input.bytes.len - len, len));
+	}
+	line_input_free(&input);
+	if (!is_stdin)
+		close(fd);
+	return status;
+}
+
+/* Lines of JSON that are no transcript, against a JSON Schema of anybody's: says which lines of the
+ * files (none: stdin) break it. Empty lines are none; a last line without a line end is one too.
+ * The exit status, the greatest that there is. */
+static int
+check_against(const char *path, bool formats, const char *const *files)
+{
+	struct error err = ERROR_INIT;
+	json_t *document = value_load(path, ERROR_DEFINITION, &err);
+	struct schema *schema = document == NULL ? NULL :
+	    schema_compile(document, formats ? SCHEMA_FORMATS : 0, path, &err);
+	int status = STATUS_OK;
+
+	json_decref(document);
+	if (schema == NULL) {
+		err.code = ERROR_DEFINITION; /* that there is no such file is one of it, too */
+		return program_fail(PROGRAM, &err);
+	}
+	if (*files == NULL)
+		status = check_file(schema, NULL);
+	for (; *files != NULL; files++)
+		status = worse(status, check_file(schema, *files));
+	schema_free(schema);
 	return status;
 }
 
@@ -489,7 +536,7 @@ main(int argc, char **argv)
 		status = print_schema(words);
 		break;
 	case OPT_AGAINST:
-		status = against_check(command.against, command.formats, words);
+		status = check_against(command.against, command.formats, words);
 		break;
 	case OPT_KEYGEN:
 		if (seal_key_make(command.keygen, &err) != 0)

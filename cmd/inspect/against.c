@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "inspect/taken.h"
+#include "base/memory.h"
+#include "run/recall.h"
 #include "transcript/event_keys.h"
 
 /* The two sides of the comparison. */
@@ -27,12 +28,12 @@ struct against {
 /* ---- what of an event is compared ---- */
 
 /* Left out everywhere. What is in the files, a digest tells. */
-static const char *const dropped[] = { "attempt", "call", "files", KEY_CLAIMS, KEY_REUSED_FROM,
-	"approval", "parts", "seal", "try", NULL };
+static const char *const dropped[] = { KEY_ATTEMPT, KEY_CALL, KEY_FILES, KEY_CLAIMS,
+	KEY_REUSED_FROM, KEY_APPROVAL, KEY_PARTS, KEY_SEAL, KEY_TRY, NULL };
 /* These say that something differs, but not what: they come last. */
 static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, NULL };
 /* Of the end of the run, which may speak of paths. */
-static const char *const end_keys[] = { "status", "exit_code", NULL };
+static const char *const end_keys[] = { KEY_STATUS, KEY_EXIT_CODE, NULL };
 
 static void
 put_member(struct buffer *out, struct span key, struct span value)
@@ -53,23 +54,13 @@ put_listed(struct buffer *out, struct span object, const char *const *names)
 			put_member(out, member.key, member.value);
 }
 
-/* All of a payload that counts, the digests last. */
-static void
-put_payload(struct buffer *out, struct span payload)
-{
-	for (struct span_walk member = span_walk(payload); span_next(&member);)
-		if (!span_one_of(member.key, dropped) && !span_one_of(member.key, digests))
-			put_member(out, member.key, member.value);
-	put_listed(out, payload, digests);
-}
-
 /* What is compared of an event, from its canonical line. Where in its stream it was is
  * told by the event itself, though what is compared be of another. */
 static void
 put_comparable(struct buffer *out, struct span line, const char *iteration)
 {
-	static const char *const before[] = { "type", "path", NULL };
-	static const char *const after[] = { KEY_CHILD_RUN_ID, "refs", NULL };
+	static const char *const before[] = { KEY_TYPE, KEY_PATH, NULL };
+	static const char *const after[] = { KEY_CHILD_RUN_ID, KEY_REFS, NULL };
 	struct span payload = span_member(line, KEY_PAYLOAD);
 
 	buffer_byte(out, '{');
@@ -77,10 +68,14 @@ put_comparable(struct buffer *out, struct span line, const char *iteration)
 	if (*iteration != '\0')
 		buffer_format(out, ",\"iteration\":%s", iteration);
 	buffer_text(out, ",\"payload\":{");
-	if (span_is(span_member(line, KEY_TYPE), event_type_name(EVENT_RUN_COMPLETED)))
+	if (span_is(span_member(line, KEY_TYPE), event_type_name(EVENT_RUN_COMPLETED))) {
 		put_listed(out, payload, end_keys);
-	else
-		put_payload(out, payload);
+	} else {
+		for (struct span_walk member = span_walk(payload); span_next(&member);)
+			if (!span_one_of(member.key, dropped) && !span_one_of(member.key, digests))
+				put_member(out, member.key, member.value);
+		put_listed(out, payload, digests);
+	}
 	buffer_byte(out, '}');
 	put_listed(out, line, after);
 	buffer_byte(out, '}');
@@ -90,6 +85,113 @@ static struct span
 buffer_span(const struct buffer *b)
 {
 	return span_of(buffer_string(b), b->len);
+}
+
+/* ---- calls that are not made again ---- */
+
+/*
+ * The calls of a recording whose ends a replay takes from it: commands whose effects
+ * are not repeated, and what ended because of what went on around it (a time limit, a
+ * signal). Calls that were made inside of them are not made again, nor is what a tool ran
+ * whose result is taken. Tools are looked at before calls: whether a call is made depends on
+ * the tool that made it. The name of a call begins with those of all around it, so a look-up
+ * of its beginnings tells whether it lies in one that is taken.
+ */
+
+/* What of a call is not repeated: what was made inside of it, or all of it. */
+enum { INSIDE, ITSELF };
+
+static bool
+start_is_taken(struct span payload)
+{
+	static const char *const effects[] = { "read", "external", NULL };
+
+	return span_one_of(span_member(payload, KEY_EFFECTS), effects) != NULL;
+}
+
+/* What is known of a recording while it is read. */
+struct reading {
+	struct map *taken;
+	struct canonical *recording;
+	bool *tools;       /* nodes of tool.call whose result is taken */
+};
+
+static void
+note(struct reading *r, uint32_t i, struct span payload)
+{
+	const struct graph *g = &r->recording->graph;
+	const struct graph_node *node = &g->nodes[i];
+	uint32_t parent = node->parented ? g->causes[node->cause] : GRAPH_NONE;
+	char *call = span_text(span_member(payload, KEY_CALL));
+	char *code = span_text(span_path(payload, KEY_ERROR, KEY_CODE, NULL));
+	bool ended = code != NULL && recalled_circumstance(error_from_name(code, strlen(code)));
+
+	if (event_type_starts_call((enum event_type)node->type)) {
+		/* A call that a tool made, whose result is taken, is not made itself either. */
+		if (call != NULL && parent != GRAPH_NONE && r->tools[parent])
+			map_put(r->taken, call, strlen(call), ITSELF);
+		else if (call != NULL && start_is_taken(payload))
+			map_put(r->taken, call, strlen(call), INSIDE);
+	} else if (node->type == EVENT_TOOL_CALL) {
+		r->tools[i] |= start_is_taken(payload);
+	} else if (node->type == EVENT_TOOL_RESULT && ended && parent != GRAPH_NONE) {
+		r->tools[parent] = true;
+	} else if (node->type == EVENT_STEP_COMPLETED && ended && call != NULL) {
+		map_put(r->taken, call, strlen(call), INSIDE);
+	}
+	free(code);
+	free(call);
+}
+
+/* Reads the events of tools, or those of calls. */
+static int
+read_events(struct reading *r, bool tools, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	int failed = 0;
+
+	for (uint32_t i = 0; failed == 0 && i < r->recording->graph.count; i++) {
+		const struct graph_node *node = &r->recording->graph.nodes[i];
+		enum event_type type = (enum event_type)node->type;
+
+		if (tools ? type != EVENT_TOOL_CALL && type != EVENT_TOOL_RESULT
+		    : !event_type_starts_call(type) && type != EVENT_STEP_COMPLETED)
+			continue;
+		buffer_clear(&line);
+		failed = canonical_read(r->recording, node, &line, err);
+		if (failed == 0)
+			note(r, i, span_member(span_of(buffer_string(&line), line.len), KEY_PAYLOAD));
+	}
+	buffer_free(&line);
+	return failed;
+}
+
+/* Lists them. -1: *err. */
+static int
+taken_read(struct map *taken, struct canonical *recording, struct error *err)
+{
+	struct reading r = { .taken = taken, .recording = recording,
+		.tools = memory_zero(recording->graph.count + 1, sizeof *r.tools) };
+	int failed = read_events(&r, true, err);
+
+	if (failed == 0)
+		failed = read_events(&r, false, err);
+	free(r.tools);
+	return failed;
+}
+
+/* Whether the call is not made again: one of them encloses it, or a tool ran it. */
+static bool
+taken_encloses(const struct map *taken, const char *call)
+{
+	const size_t *found = map_get(taken, call, strlen(call));
+
+	if (found != NULL && *found == ITSELF)
+		return true;
+	for (const char *end = strchr(call, '/'); end != NULL; end = strchr(end + 1, '/'))
+		if (map_get(taken, call, (size_t)(end - call)) != NULL)
+			return true;
+	return false;
 }
 
 /* ---- events and their counterparts ---- */
@@ -109,19 +211,6 @@ tell(struct against *a, enum difference_kind kind, struct canonical *c,
 	return difference_event(a->difference, kind, c, node, err) != 0 ? -1 : 1;
 }
 
-/* The event whose contents stand for those of this one: where a call took its result
- * over from. NULL if that lies in another recording. */
-static const struct graph_node *
-original(const struct canonical *c, const struct graph_node *node, struct span line)
-{
-	struct span from = span_path(line, KEY_PAYLOAD, KEY_REUSED_FROM, NULL);
-	struct uuid id;
-
-	if (from.at == NULL)
-		return node;
-	return graph_id_read(from, &id) ? counterpart(c, id) : NULL;
-}
-
 #define ITERATION_SIZE 24
 
 /* An item may have come at another position in an earlier attempt: that is "" then. */
@@ -138,21 +227,26 @@ iteration_of(const struct against *a, const struct graph_node *recorded, struct 
 	}
 }
 
-/* Adds what is compared of a recorded event; nothing if that is not at hand. */
+/* What is compared of an event; nothing if that is not at hand. What a call took its result
+ * over from stands for it: that may lie in another recording. */
 static int
-put_recorded(struct against *a, const struct graph_node *node, struct buffer *out,
-    struct error *err)
+put_event(struct against *a, struct canonical *c, const struct graph_node *recorded,
+    const struct graph_node *node, struct buffer *out, struct error *err)
 {
-	struct canonical *c = &a->recording;
-	const struct graph_node *from;
 	struct buffer line = BUFFER_INIT;
-	char iteration[ITERATION_SIZE] = "";
+	char iteration[ITERATION_SIZE];
+	const struct graph_node *from = node;
 	int failed = canonical_read(c, node, &line, err);
 
-	if (failed == 0)
-		iteration_of(a, node, buffer_span(&line), iteration);
-	from = failed == 0 ? original(c, node, buffer_span(&line)) : NULL;
-	if (from != NULL && from != node) {
+	if (failed == 0) {
+		struct span reused = span_path(buffer_span(&line), KEY_PAYLOAD, KEY_REUSED_FROM, NULL);
+		struct uuid id;
+
+		iteration_of(a, recorded, buffer_span(&line), iteration);
+		if (c == &a->recording && reused.at != NULL)
+			from = graph_id_read(reused, &id) ? counterpart(c, id) : NULL;
+	}
+	if (failed == 0 && from != NULL && from != node) {
 		buffer_clear(&line);
 		failed = canonical_read(c, from, &line, err);
 	}
@@ -162,50 +256,29 @@ put_recorded(struct against *a, const struct graph_node *node, struct buffer *ou
 	return failed;
 }
 
-static int
-put_replayed(struct against *a, const struct graph_node *recorded,
-    const struct graph_node *node, struct buffer *out, struct error *err)
-{
-	char iteration[ITERATION_SIZE];
-	struct buffer line = BUFFER_INIT;
-	int failed = canonical_read(&a->replay, node, &line, err);
-
-	if (failed == 0) {
-		iteration_of(a, recorded, buffer_span(&line), iteration);
-		put_comparable(out, buffer_span(&line), iteration);
-	}
-	buffer_free(&line);
-	return failed;
-}
-
-/* A call that failed in the replay alone says why. */
-static void
-note_failure(struct difference *d, struct span recorded, struct span replayed)
-{
-	struct span payload = span_member(replayed, KEY_PAYLOAD);
-	struct span error = span_member(payload, KEY_ERROR);
-
-	if (span_type(error) != 'o' || span_path(recorded, KEY_PAYLOAD, KEY_ERROR, NULL).at != NULL)
-		return;
-	span_decode(span_member(error, KEY_MESSAGE), &d->failure);
-	span_decode(span_member(payload, KEY_STDERR), &d->errors);
-}
-
-/* 1: they differ, and how is told of the recorded one. */
+/* 1: they differ, and how is told of the recorded one. A call that failed in the replay alone
+ * says why. */
 static int
 compare(struct against *a, const struct graph_node *recorded, const struct graph_node *replayed,
     struct error *err)
 {
 	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
-	int differ = put_recorded(a, recorded, &first, err);
+	int differ = put_event(a, &a->recording, recorded, recorded, &first, err);
 
 	if (differ == 0 && first.len > 0)
-		differ = put_replayed(a, recorded, replayed, &second, err);
+		differ = put_event(a, &a->replay, recorded, replayed, &second, err);
 	if (differ == 0 && first.len > 0 && !buffer_equal(&second, first.data)) {
 		differ = tell(a, DIFFERENCE_VALUE, &a->recording, recorded, err);
 		if (differ == 1) {
-			difference_values(a->difference, buffer_span(&first), buffer_span(&second));
-			note_failure(a->difference, buffer_span(&first), buffer_span(&second));
+			struct span was = buffer_span(&first), is = buffer_span(&second);
+			struct span payload = span_member(is, KEY_PAYLOAD);
+			struct span error = span_member(payload, KEY_ERROR);
+
+			difference_values(a->difference, was, is);
+			if (span_type(error) == 'o' && span_path(was, KEY_PAYLOAD, KEY_ERROR, NULL).at == NULL) {
+				span_decode(span_member(error, KEY_MESSAGE), &a->difference->failure);
+				span_decode(span_member(payload, KEY_STDERR), &a->difference->errors);
+			}
 		}
 	}
 	buffer_free(&first);
@@ -238,31 +311,26 @@ list_unknown(struct against *a, struct error *err)
 	return failed;
 }
 
-/* Whether the event is of a call that no replay makes. 1, 0, or -1. */
-static int
-not_repeated(struct against *a, const char *call, struct error *err)
-{
-	if (!a->taken_known && taken_read(&a->taken, &a->recording, err) != 0)
-		return -1;
-	a->taken_known = true;
-	return taken_encloses(&a->taken, call);
-}
-
-/* A recorded event that the replay does not have. */
+/* A recorded event that the replay does not have. What is of a call that no replay makes is no
+ * difference. */
 static int
 compare_missing(struct against *a, const struct graph_node *node, struct error *err)
 {
 	const size_t *found = NULL;
 	struct difference *d = a->difference;
-	int differ = tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err), taken;
+	int differ = tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
 
-	taken = differ == 1 ? not_repeated(a, buffer_string(&d->call), err) : 0;
-	if (taken != 0)
-		return taken == 1 ? 0 : -1;
-	if (differ == 1 && event_type_starts_call((enum event_type)node->type))
+	if (differ != 1)
+		return differ;
+	if (!a->taken_known && taken_read(&a->taken, &a->recording, err) != 0)
+		return -1;
+	a->taken_known = true;
+	if (taken_encloses(&a->taken, buffer_string(&d->call)))
+		return 0;
+	if (event_type_starts_call((enum event_type)node->type))
 		found = map_get(&a->unknown, buffer_string(&d->call), d->call.len);
 	if (found == NULL)
-		return differ;
+		return 1;
 	differ = compare(a, node, &a->replay.graph.nodes[*found], err);
 	return differ != 0 ? differ : tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
 }
@@ -311,29 +379,22 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 	return differ != 0 || child == NULL ? differ : compare_missing(a, child, err);
 }
 
-/* Whether the attempt was ended from outside, so that a replay may go further. */
-static int
-cut_off(struct against *a, bool *cut_off, struct error *err)
-{
-	int got;
-
-	*cut_off = true;
-	a->recording.next = 0;
-	while ((got = canonical_next(&a->recording, err)) == 1)
-		if (a->recording.node->attempt == a->attempt &&
-		    a->recording.node->type == EVENT_RUN_COMPLETED)
-			*cut_off = !end_counts(&a->recording);
-	return got;
-}
-
-/* What only the replay did, or did of what an earlier attempt had recorded. */
+/* What only the replay did, or did of what an earlier attempt had recorded. An attempt that was
+ * ended from outside, or not at all, says nothing of what came after. */
 static int
 compare_replayed(struct against *a, struct error *err)
 {
 	const struct graph_node *other;
-	bool further;
-	int got, differ = cut_off(a, &further, err);
+	bool cut_off = true;
+	int got, differ = 0;
 
+	a->recording.next = 0;
+	while ((got = canonical_next(&a->recording, err)) == 1)
+		if (a->recording.node->attempt == a->attempt &&
+		    a->recording.node->type == EVENT_RUN_COMPLETED)
+			cut_off = !end_counts(&a->recording);
+	if (got < 0)
+		return -1;
 	while (differ == 0 && (got = canonical_next(&a->replay, err)) != 0) {
 		const struct graph_node *node = a->replay.node;
 
@@ -343,7 +404,7 @@ compare_replayed(struct against *a, struct error *err)
 			continue;
 		other = counterpart(&a->recording, node->id);
 		if (other == NULL)
-			differ = further ? 0 : tell(a, DIFFERENCE_SECOND_ONLY, &a->replay, node, err);
+			differ = cut_off ? 0 : tell(a, DIFFERENCE_SECOND_ONLY, &a->replay, node, err);
 		else if (other->attempt != a->attempt)
 			differ = compare(a, other, node, err);
 	}

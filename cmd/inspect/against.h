@@ -7,7 +7,7 @@
  * resumed has the events of one call in several attempts, and its replay has them in
  * one. What a call took over from an earlier attempt (reused_from) is compared with
  * where it was made. What was made inside of a call whose end a replay takes from the
- * recording is not compared (cmd/inspect/taken.h).
+ * recording is not compared.
  */
 #ifndef AWF_INSPECT_AGAINST_H
 #define AWF_INSPECT_AGAINST_H

@@ -89,35 +89,14 @@ excerpt_value(struct span value)
 	return buffer_take(&out);
 }
 
-/* "CODE: MESSAGE" of an error; why it was skipped; the status of a run. */
-static char *
-excerpt_reason(struct span payload)
-{
-	struct span error = span_member(payload, KEY_ERROR), skipped = span_member(payload, KEY_SKIPPED);
-	char *code = excerpt_value(span_member(error, KEY_CODE)), *message, *reason;
-
-	if (!member_set(error))
-		return span_type(skipped) == 's' ? excerpt_value(skipped) : NULL;
-	message = excerpt_value(span_member(error, KEY_MESSAGE));
-	if (!code || !message) {
-		free(code);
-		free(message);
-		return excerpt_value(error);
-	}
-	reason = memory_format("%s: %s", code, message);
-	free(code);
-	free(message);
-	return reason;
-}
-
 static void
 take_usage(struct call_tree_entry *e, struct span usage)
 {
 	long long count;
 
-	if (span_integer(span_member(usage, "input_tokens"), &count))
+	if (span_integer(span_member(usage, model_usage_keys[MODEL_INPUT_TOKENS]), &count))
 		e->input_tokens = count;
-	if (span_integer(span_member(usage, "output_tokens"), &count))
+	if (span_integer(span_member(usage, model_usage_keys[MODEL_OUTPUT_TOKENS]), &count))
 		e->output_tokens = count;
 }
 
@@ -148,7 +127,7 @@ leave_open(const struct reading *r, enum view_saying status)
 
 /* Attempts come in the order of time. */
 static void
-take_attempt(struct reading *r, const struct placed *p)
+start_attempt(struct reading *r, const struct placed *p)
 {
 	struct call_tree_entry *e;
 
@@ -168,29 +147,7 @@ take_attempt(struct reading *r, const struct placed *p)
 }
 
 static void
-end_entry(struct call_tree_entry *e, const struct placed *p)
-{
-	e->status = view_ended(p->event);
-	e->ended = p->wall;
-	e->why = excerpt_reason(p->event->payload);
-}
-
-static void
-take_end(struct reading *r, const struct placed *p)
-{
-	struct call_tree_entry *e = &r->tree->entries[r->attempt];
-	struct span status = span_member(p->event->payload, KEY_STATUS);
-
-	if (e->status != VIEW_RUNNING)
-		return;
-	end_entry(e, p);
-	take_usage(e, span_member(p->event->payload, KEY_USAGE));
-	if (e->status == VIEW_FAILED && !e->why)
-		e->why = excerpt_value(status);
-}
-
-static void
-take_start(struct reading *r, const struct placed *p)
+start_call(struct reading *r, const struct placed *p)
 {
 	const struct model_call *call = p->call;
 	struct span payload = p->event->payload;
@@ -220,19 +177,25 @@ take_start(struct reading *r, const struct placed *p)
 		e->child = memory_text(call->child_run_id);
 }
 
+/* Why it ended so is "CODE: MESSAGE" of an error, or what is said of a skipped one. */
 static void
-take_completion(struct reading *r, const struct placed *p)
+end_entry(struct call_tree_entry *e, const struct placed *p)
 {
-	struct call_tree_entry *e = &r->tree->entries[entry_of_call(r, p->call)];
-	struct span retries = span_member(p->event->payload, KEY_RETRIES);
+	struct span error = span_member(p->event->payload, KEY_ERROR);
+	struct span skipped = span_member(p->event->payload, KEY_SKIPPED);
+	char *code, *message;
 
-	if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
+	e->status = view_ended(p->event);
+	e->ended = p->wall;
+	if (!member_set(error)) {
+		e->why = span_type(skipped) == 's' ? excerpt_value(skipped) : NULL;
 		return;
-	end_entry(e, p);
-	if (span_type(retries) != 'a')
-		return;
-	for (struct span_walk retry = span_walk(retries); span_next(&retry);)
-		e->retries++;
+	}
+	code = excerpt_value(span_member(error, KEY_CODE));
+	message = excerpt_value(span_member(error, KEY_MESSAGE));
+	e->why = code && message ? memory_format("%s: %s", code, message) : excerpt_value(error);
+	free(code);
+	free(message);
 }
 
 /* Turns and tool calls are found again by the ids of their events. */
@@ -256,94 +219,98 @@ cause_of(const struct reading *r, const struct placed *p, enum call_tree_kind wh
 	return at && r->tree->entries[*at].what == what ? &r->tree->entries[*at] : NULL;
 }
 
+/* What is not started is of an attempt that is taken in. */
 static void
-take_turn(struct reading *r, const struct placed *p)
+take_event(struct reading *r, const struct placed *p)
 {
+	struct span payload = p->event->payload;
 	struct call_tree_entry *e;
 	long long turn = 0;
 
-	if (!p->call || span_true(span_member(p->event->payload, KEY_PARTIAL)))
-		return;
-	e = add_entry(r->tree, CALL_TREE_TURN, entry_of_call(r, p->call));
-	span_integer(span_member(p->event->payload, KEY_TURN), &turn);
-	e->began = p->started;
-	e->ended = p->wall;
-	e->status = VIEW_DONE;
-	e->attempt = turn;
-	e->label = excerpt_value(span_member(p->event->payload, KEY_AGENT));
-	take_usage(e, span_member(p->event->payload, KEY_USAGE));
-	remember(r, p, e);
-}
-
-/* Below the turn that asked for it, else below the call. */
-static void
-take_tool_call(struct reading *r, const struct placed *p)
-{
-	const struct call_tree_entry *turn = cause_of(r, p, CALL_TREE_TURN);
-	struct call_tree_entry *e = add_entry(r->tree, CALL_TREE_TOOL,
-	    turn ? (uint32_t)(turn - r->tree->entries) : entry_of_call(r, p->call));
-
-	e->began = p->wall;
-	e->label = excerpt_value(span_member(p->event->payload, KEY_NAME));
-	e->does = excerpt_value(span_member(p->event->payload, KEY_INPUT));
-	remember(r, p, e);
-}
-
-static void
-take_tool_result(struct reading *r, const struct placed *p)
-{
-	struct call_tree_entry *tool = cause_of(r, p, CALL_TREE_TOOL);
-
-	if (tool && tool->status == VIEW_RUNNING)
-		end_entry(tool, p);
-}
-
-static const struct taker {
-	void (*take)(struct reading *r, const struct placed *p);
-	enum call_tree_kind what;
-} takers[EVENT_TYPES + 1] = {
-	[EVENT_RUN_STARTED] = { take_attempt, CALL_TREE_ATTEMPT },
-	[EVENT_RUN_COMPLETED] = { take_end, CALL_TREE_ATTEMPT },
-	[EVENT_STEP_STARTED] = { take_start, CALL_TREE_CALL },
-	[EVENT_STEP_COMPLETED] = { take_completion, CALL_TREE_CALL },
-	[EVENT_CALL_WORKFLOW_STARTED] = { take_start, CALL_TREE_CALL },
-	[EVENT_CALL_WORKFLOW_COMPLETED] = { take_completion, CALL_TREE_CALL },
-	[EVENT_MESSAGE_USER] = { NULL, CALL_TREE_TURN },
-	[EVENT_MESSAGE_ASSISTANT] = { take_turn, CALL_TREE_TURN },
-	[EVENT_TOOL_CALL] = { take_tool_call, CALL_TREE_TOOL },
-	[EVENT_TOOL_RESULT] = { take_tool_result, CALL_TREE_TOOL },
-};
-
-static void
-take_event(struct reading *r, const struct event_view *event, size_t len)
-{
-	const struct taker *taker = &takers[event->type];
-	size_t calls = r->model.count;
-	struct placed placed;
-
-	model_take(&r->model, event,
-	    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
-	if (r->model.count > calls) {
-		r->calls = memory_array(r->calls, r->model.count, sizeof *r->calls);
-		r->calls[calls] = CALL_TREE_NONE;
+	switch (p->event->type) {
+	case EVENT_RUN_STARTED:
+		start_attempt(r, p);
+		break;
+	case EVENT_RUN_COMPLETED:
+		e = &r->tree->entries[r->attempt];
+		if (e->status != VIEW_RUNNING)
+			break;
+		end_entry(e, p);
+		take_usage(e, span_member(payload, KEY_USAGE));
+		if (e->status == VIEW_FAILED && !e->why)
+			e->why = excerpt_value(span_member(payload, KEY_STATUS));
+		break;
+	case EVENT_STEP_STARTED:
+	case EVENT_CALL_WORKFLOW_STARTED:
+		start_call(r, p);
+		break;
+	case EVENT_STEP_COMPLETED:
+	case EVENT_CALL_WORKFLOW_COMPLETED:
+		e = &r->tree->entries[entry_of_call(r, p->call)];
+		if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
+			break;
+		end_entry(e, p);
+		if (span_type(span_member(payload, KEY_RETRIES)) == 'a')
+			for (struct span_walk retry = span_walk(span_member(payload, KEY_RETRIES));
+			    span_next(&retry);)
+				e->retries++;
+		break;
+	case EVENT_MESSAGE_ASSISTANT:
+		if (!p->call || span_true(span_member(payload, KEY_PARTIAL)))
+			break;
+		e = add_entry(r->tree, CALL_TREE_TURN, entry_of_call(r, p->call));
+		span_integer(span_member(payload, KEY_TURN), &turn);
+		e->began = p->started;
+		e->ended = p->wall;
+		e->status = VIEW_DONE;
+		e->attempt = turn;
+		e->label = excerpt_value(span_member(payload, KEY_AGENT));
+		take_usage(e, span_member(payload, KEY_USAGE));
+		remember(r, p, e);
+		break;
+	case EVENT_TOOL_CALL:
+		/* Below the turn that asked for it, else below the call. */
+		e = cause_of(r, p, CALL_TREE_TURN);
+		e = add_entry(r->tree, CALL_TREE_TOOL,
+		    e ? (uint32_t)(e - r->tree->entries) : entry_of_call(r, p->call));
+		e->began = p->wall;
+		e->label = excerpt_value(span_member(payload, KEY_NAME));
+		e->does = excerpt_value(span_member(payload, KEY_INPUT));
+		remember(r, p, e);
+		break;
+	case EVENT_TOOL_RESULT:
+		e = cause_of(r, p, CALL_TREE_TOOL);
+		if (e && e->status == VIEW_RUNNING)
+			end_entry(e, p);
+		break;
+	default:
+		break;
 	}
-	/* The first line may be damaged. */
-	if (r->seen == 0 && event->type != EVENT_RUN_STARTED)
-		take_attempt(r, &placed);
-	if (taker->take && (r->attempt != CALL_TREE_NONE || event->type == EVENT_RUN_STARTED))
-		taker->take(r, &placed);
 }
 
+/* model_read_file() does not serve: it would take messages and tools too when nobody wants
+ * them, and lines that are not whole, which people are told of here by their numbers. */
 static int
 read_lines(struct reading *r, struct error *err)
 {
+	static const enum call_tree_kind kinds[EVENT_TYPES + 1] = {
+		[EVENT_RUN_STARTED] = CALL_TREE_ATTEMPT, [EVENT_RUN_COMPLETED] = CALL_TREE_ATTEMPT,
+		[EVENT_STEP_STARTED] = CALL_TREE_CALL, [EVENT_STEP_COMPLETED] = CALL_TREE_CALL,
+		[EVENT_CALL_WORKFLOW_STARTED] = CALL_TREE_CALL,
+		[EVENT_CALL_WORKFLOW_COMPLETED] = CALL_TREE_CALL,
+		[EVENT_MESSAGE_USER] = CALL_TREE_TURN, [EVENT_MESSAGE_ASSISTANT] = CALL_TREE_TURN,
+		[EVENT_TOOL_CALL] = CALL_TREE_TOOL, [EVENT_TOOL_RESULT] = CALL_TREE_TOOL,
+	};
 	struct event_view event;
+	struct placed placed;
 	struct error warning;
 	const char *line;
 	size_t len;
 	int got;
 
 	while ((got = reader_next(&r->reader, &line, &len, err)) == 1) {
+		size_t calls = r->model.count;
+
 		r->lines++;
 		if (!event_view_whole(line, len, &event)) {
 			error_set(&warning, ERROR_INVALID_INPUT, r->reader.path,
@@ -353,26 +320,23 @@ read_lines(struct reading *r, struct error *err)
 			continue;
 		}
 		/* Calls follow from calls: they are placed without what is in them. */
-		if (takers[event.type].what <= r->least)
-			take_event(r, &event, len);
+		if (kinds[event.type] <= r->least) {
+			model_take(&r->model, &event,
+			    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
+			if (r->model.count > calls) {
+				r->calls = memory_array(r->calls, r->model.count, sizeof *r->calls);
+				r->calls[calls] = CALL_TREE_NONE;
+			}
+			/* The first line may be damaged. */
+			if (r->seen == 0 && event.type != EVENT_RUN_STARTED)
+				start_attempt(r, &placed);
+			if (r->attempt != CALL_TREE_NONE || event.type == EVENT_RUN_STARTED)
+				take_event(r, &placed);
+		}
 		if (!span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
 			r->timestamp[0] = '\0';
 	}
 	return got;
-}
-
-/* A child began before the call that names it ended, or before the attempt after that
- * one's began. */
-static int64_t
-child_limit(const struct call_tree *tree, uint32_t attempts, const struct call_tree_entry *call)
-{
-	uint32_t i = tree->entries[attempts].first;
-
-	if (call->ended != 0)
-		return call->ended + 1;
-	while (i != CALL_TREE_NONE && tree->entries[i].began <= call->began)
-		i = tree->entries[i].next;
-	return i == CALL_TREE_NONE ? INT64_MAX : tree->entries[i].began;
 }
 
 static size_t
@@ -424,23 +388,30 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 	return failed;
 }
 
-/* A child that has no transcript is told, but stops nothing. */
+/* A child began before the call that names it ended, or before the attempt after that one's
+ * began. One that has no transcript is told, but stops nothing. */
 static int
-read_child(const struct reading *parent, uint32_t call, struct error *err)
+read_child(const struct reading *parent, uint32_t at, struct error *err)
 {
 	struct call_tree *tree = parent->tree;
+	const struct call_tree_entry *call = &tree->entries[at];
 	struct reading r = { .tree = tree, .least = parent->least, .warn = parent->warn };
-	const char *child = tree->entries[call].child;
+	uint32_t next = tree->entries[parent->under].first; /* attempt */
+	int64_t until;
 	struct error warning;
 	char *path;
 	int failed = 0;
 
-	if (!id_valid(child, strlen(child)) || attempts_taken(tree, child) == ALL_TAKEN)
+	if (!id_valid(call->child, strlen(call->child)) ||
+	    attempts_taken(tree, call->child) == ALL_TAKEN)
 		return 0;
-	path = layout_beside(parent->reader.path, child);
+	while (next != CALL_TREE_NONE && tree->entries[next].began <= call->began)
+		next = tree->entries[next].next;
+	until = call->ended != 0 ? call->ended + 1 :
+	    next != CALL_TREE_NONE ? tree->entries[next].began : INT64_MAX;
+	path = layout_beside(parent->reader.path, call->child);
 	if (access(path, F_OK) == 0) {
-		failed = read_run(&r, path, call,
-		    child_limit(tree, parent->under, &tree->entries[call]), err);
+		failed = read_run(&r, path, at, until, err);
 	} else if (r.warn) {
 		error_set(&warning, ERROR_SYSTEM, path, "child run has no transcript");
 		r.warn(&warning);
@@ -450,43 +421,37 @@ read_child(const struct reading *parent, uint32_t call, struct error *err)
 }
 
 /* The run is as its last attempt is, from the first on. */
-static void
-summarise(struct call_tree *tree)
-{
-	struct call_tree_entry *run = &tree->entries[0];
-	const struct call_tree_entry *first, *last;
-
-	if (run->first == CALL_TREE_NONE) {
-		run->status = VIEW_UNFINISHED;
-		return;
-	}
-	first = &tree->entries[run->first];
-	last = &tree->entries[run->last];
-	run->label = text_or_null(last->label);
-	run->why = text_or_null(last->why);
-	run->began = first->began;
-	run->ended = last->ended;
-	run->status = last->status;
-	run->input_tokens = last->input_tokens;
-	run->output_tokens = last->output_tokens;
-}
-
 int
 call_tree_read(struct call_tree *tree, const struct run_ref *run, enum call_tree_kind least,
     void (*warn)(const struct error *warning), struct error *err)
 {
 	struct reading r = { .tree = tree, .least = least, .warn = warn };
+	struct call_tree_entry *all;
 
 	memset(tree, 0, sizeof *tree);
 	add_entry(tree, CALL_TREE_RUN, CALL_TREE_NONE);
-	if (read_run(&r, run->path, 0, INT64_MAX, err) == 0) {
-		summarise(tree);
-		if (r.lines > 0)
-			return 0;
-		error_set(err, ERROR_INVALID_INPUT, run->path, "no whole line is in it");
+	if (read_run(&r, run->path, 0, INT64_MAX, err) != 0) {
+		call_tree_free(tree);
+		return -1;
 	}
+	all = &tree->entries[0];
+	if (all->first == CALL_TREE_NONE) {
+		all->status = VIEW_UNFINISHED;
+	} else {
+		const struct call_tree_entry *last = &tree->entries[all->last];
+
+		all->label = text_or_null(last->label);
+		all->why = text_or_null(last->why);
+		all->began = tree->entries[all->first].began;
+		all->ended = last->ended;
+		all->status = last->status;
+		all->input_tokens = last->input_tokens;
+		all->output_tokens = last->output_tokens;
+	}
+	if (r.lines > 0)
+		return 0;
 	call_tree_free(tree);
-	return -1;
+	return error_set(err, ERROR_INVALID_INPUT, run->path, "no whole line is in it");
 }
 
 uint32_t

@@ -1,4 +1,6 @@
 /*
+ * The canonical form of a transcript, and the first difference of two.
+ *
  * Members are left out while a line is copied. The lists of their keys are one array, each a
  * tail of the longer one. Which calls have another run in them is told by names, as that of a
  * call begins with those around it; where two recordings are compared, a call counts as such
@@ -6,20 +8,27 @@
  */
 #include "inspect/canonical.h"
 
-#include "transcript/event_keys.h"
-
-#include <errno.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "transcript/event_keys.h"
+
+#define SHOWN_COLUMNS 72 /* of a value */
+#define SHOWN_BEFORE 24  /* bytes before the first that differs */
+#define SHOWN_LINES 5    /* of what a call wrote on stderr */
+#define SHOWN_ERROR_COLUMNS 200
+
 /* Keys that a canonical object has not, NULL at the end. */
-static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
+static const char *const line_drops[] = { KEY_SEQ, KEY_TIMESTAMP, KEY_PREV, NULL };
 static const char *const drops_of_cut_off[] = {
 	KEY_RESULT, KEY_STDOUT_BYTES, KEY_STDERR, KEY_STDERR_BYTES,
-	"changed", KEY_CHANGED_MORE, "commit", KEY_DELAY_MS, "duration_ms", "parts", "seal", "try", NULL };
+	KEY_CHANGED, KEY_CHANGED_MORE, KEY_COMMIT, KEY_DELAY_MS, KEY_DURATION_MS, KEY_PARTS, KEY_SEAL,
+	KEY_TRY, NULL };
 static const char *const *const drops_with_stderr = drops_of_cut_off + 2;
 static const char *const *const payload_drops = drops_of_cut_off + 4; /* any other's */
-static const char *const retry_drops[] = { "duration_ms", NULL };
+static const char *const retry_drops[] = { KEY_DURATION_MS, NULL };
 
 /* What of an object is left out, and of one of its members, or of each element of that. */
 struct form {
@@ -29,12 +38,12 @@ struct form {
 };
 
 static const struct form retry_form = { retry_drops, NULL, NULL, NULL },
-    payload_form = { payload_drops, "retries", NULL, &retry_form },
-    payload_form_around = { drops_with_stderr, "retries", NULL, &retry_form },
-    payload_form_cut_off = { drops_of_cut_off, "retries", NULL, &retry_form },
-    plain_form = { line_drops, "payload", &payload_form, NULL },
-    around_form = { line_drops, "payload", &payload_form_around, NULL },
-    cut_off_form = { line_drops, "payload", &payload_form_cut_off, NULL };
+    payload_form = { payload_drops, KEY_RETRIES, NULL, &retry_form },
+    payload_form_around = { drops_with_stderr, KEY_RETRIES, NULL, &retry_form },
+    payload_form_cut_off = { drops_of_cut_off, KEY_RETRIES, NULL, &retry_form },
+    plain_form = { line_drops, KEY_PAYLOAD, &payload_form, NULL },
+    around_form = { line_drops, KEY_PAYLOAD, &payload_form_around, NULL },
+    cut_off_form = { line_drops, KEY_PAYLOAD, &payload_form_cut_off, NULL };
 
 /* Anything but an object as it is. */
 static void
@@ -108,23 +117,6 @@ find_around(struct canonical *c, struct map *around, struct error *err)
 	return failed;
 }
 
-/* 1: such a one is in the call of this event; -1 with *err. */
-static int
-is_around(struct canonical *c, const struct graph_node *node, struct error *err)
-{
-	struct buffer name = BUFFER_INIT;
-	int found;
-
-	if (c->around.count == 0 ||
-	    (node->type != EVENT_STEP_COMPLETED && node->type != EVENT_TOOL_RESULT))
-		return 0;
-	found = canonical_call(c, node, &name, err);
-	if (found == 0)
-		found = map_get(&c->around, name.data, name.len) != NULL;
-	buffer_free(&name);
-	return found;
-}
-
 int
 canonical_open(struct canonical *c, const char *path, struct error *err)
 {
@@ -157,12 +149,22 @@ int
 canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
     struct error *err)
 {
-	int around = is_around(c, node, err);
-	const char *line = around < 0 ? NULL : graph_line(&c->graph, node, err);
+	struct buffer name = BUFFER_INIT;
+	bool around = false;
+	const char *line;
 
+	/* Whether one that has no stderr is in the call of this event. */
+	if (c->around.count > 0 &&
+	    (node->type == EVENT_STEP_COMPLETED || node->type == EVENT_TOOL_RESULT)) {
+		if (canonical_call(c, node, &name, err) != 0)
+			return -1;
+		around = map_get(&c->around, name.data, name.len) != NULL;
+		buffer_free(&name);
+	}
+	line = graph_line(&c->graph, node, err);
 	if (!line)
 		return -1;
-	write_line(span_of(line, node->length), around == 1, out);
+	write_line(span_of(line, node->length), around, out);
 	return 0;
 }
 
@@ -202,19 +204,260 @@ canonical_close(struct canonical *c)
 	buffer_free(&c->bytes);
 }
 
-int
-canonical_write(const char *path, struct outlet *out, struct error *err)
-{
-	struct canonical c;
-	int got;
+/* ---- differences ---- */
 
-	if (canonical_open(&c, path, err) != 0)
-		return -1;
-	while ((got = canonical_next(&c, err)) == 1) {
-		buffer_byte(&c.bytes, '\n');
-		if ((got = outlet_json(out, c.bytes.data, c.bytes.len, err)) != 0)
-			break;
+/* Both sides of what is compared; .at NULL: one has it not. */
+struct sides {
+	struct span first, second;
+};
+
+static bool differs(struct sides s, struct buffer *pointer, struct sides *found);
+
+/* The same token: keys are compared as they stand. */
+static bool
+same(struct span a, struct span b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+static bool
+has_member(struct span object, struct span key)
+{
+	for (struct span_walk member = span_walk(object); span_next(&member);)
+		if (same(member.key, key))
+			return true;
+	return false;
+}
+
+static void
+pointer_cut(struct buffer *pointer, size_t len)
+{
+	if (pointer->len == len)
+		return;
+	pointer->len = len;
+	pointer->data[len] = '\0';
+}
+
+static void
+object_differs(struct sides s, struct buffer *pointer, struct sides *found)
+{
+	size_t len = pointer->len;
+	struct span_walk first = span_walk(s.first), second = span_walk(s.second);
+
+	/* Behind the last member there is no key. */
+	while (span_next(&first), span_next(&second), first.key.at && same(first.key, second.key)) {
+		pointer_append(pointer, first.key);
+		if (differs((struct sides){ first.value, second.value }, pointer, found))
+			return;
+		pointer_cut(pointer, len);
 	}
-	canonical_close(&c);
-	return got;
+	/* Where the keys part, one is missing in the other object, or their order differs: then it
+	 * is the object that does. */
+	if (first.key.at && !has_member(s.second, first.key)) {
+		pointer_append(pointer, first.key);
+		*found = (struct sides){ first.value, SPAN_NONE };
+	} else if (second.key.at && !has_member(s.first, second.key)) {
+		pointer_append(pointer, second.key);
+		*found = (struct sides){ SPAN_NONE, second.value };
+	} else {
+		*found = s;
+	}
+}
+
+static void
+array_differs(struct sides s, struct buffer *pointer, struct sides *found)
+{
+	size_t len = pointer->len;
+	struct span_walk first = span_walk(s.first), second = span_walk(s.second);
+
+	for (size_t i = 0;; i++) {
+		bool more = span_next(&first);
+
+		if (!span_next(&second) && !more)
+			break;
+		buffer_format(pointer, "/%zu", i);
+		if (differs((struct sides){ first.value, second.value }, pointer, found))
+			return;
+		pointer_cut(pointer, len);
+	}
+	*found = s;
+}
+
+/* Whether they differ; then *found is the first and innermost pair of values that do,
+ * and pointer leads there. */
+static bool
+differs(struct sides s, struct buffer *pointer, struct sides *found)
+{
+	char type = span_type(s.first);
+
+	if (s.first.at && s.second.at && same(s.first, s.second))
+		return false;
+	*found = s;
+	if (type != span_type(s.second))
+		return true;
+	if (type == 'o')
+		object_differs(s, pointer, found);
+	else if (type == 'a')
+		array_differs(s, pointer, found);
+	return true;
+}
+
+void
+difference_excerpt(struct span value, size_t from, struct buffer *out)
+{
+	size_t start = from > SHOWN_BEFORE ? from - SHOWN_BEFORE : 0;
+
+	if (!value.at)
+		return;
+	while (start > 0 && start < value.len && ((unsigned char)value.at[start] & 0xc0) == 0x80)
+		start--;
+	if (start > 0)
+		buffer_text(out, "…");
+	text_visible(out, value.at + start, value.len - start, SHOWN_COLUMNS);
+}
+
+void
+difference_values(struct difference *d, struct span first, struct span second)
+{
+	struct sides found = { first, second };
+	size_t same_bytes = 0, most;
+
+	d->kind = DIFFERENCE_VALUE;
+	buffer_clear(&d->pointer);
+	differs(found, &d->pointer, &found);
+	most = found.first.len < found.second.len ? found.first.len : found.second.len;
+	while (same_bytes < most && found.first.at[same_bytes] == found.second.at[same_bytes])
+		same_bytes++;
+	difference_excerpt(found.first, same_bytes, &d->first);
+	difference_excerpt(found.second, same_bytes, &d->second);
+}
+
+int
+difference_event(struct difference *d, enum difference_kind kind, struct canonical *c,
+    const struct graph_node *node, struct error *err)
+{
+	d->kind = kind;
+	uuid_write(node->id, d->event_id);
+	d->type = (enum event_type)node->type;
+	buffer_clear(&d->call);
+	return canonical_call(c, node, &d->call, err);
+}
+
+/* The event that one transcript has come to, against the same one of the other. 1:
+ * *d tells how they differ; 0: they do not; -1: *err. */
+static int
+compare_event(struct difference *d, enum difference_kind alone, struct canonical *c,
+    struct canonical *other, struct error *err)
+{
+	uint32_t counterpart = graph_find(&other->graph, c->node->id);
+	const struct graph_node *node;
+	struct buffer bytes = BUFFER_INIT;
+	struct span here, there;
+	int differ;
+
+	if (difference_event(d, alone, c, c->node, err) != 0)
+		return -1;
+	if (counterpart == GRAPH_NONE)
+		return 1;
+	node = &other->graph.nodes[counterpart];
+	if (canonical_read(other, node, &bytes, err) != 0)
+		return -1;
+	here = span_of(c->bytes.data, c->bytes.len);
+	there = span_of(bytes.data, bytes.len);
+	differ = !same(here, there);
+	if (differ && alone == DIFFERENCE_FIRST_ONLY)
+		difference_values(d, here, there);
+	else if (differ)
+		difference_values(d, there, here);
+	buffer_free(&bytes);
+	return differ;
+}
+
+int
+canonical_compare(const char *first, const char *second, struct difference *d,
+    struct error *err)
+{
+	struct canonical a, b;
+	int got_a, got_b, differ = 0;
+
+	memset(d, 0, sizeof *d);
+	if (canonical_open_both(&a, &b, first, second, err) != 0)
+		return -1;
+	do {
+		got_a = canonical_next(&a, err);
+		got_b = got_a < 0 ? -1 : canonical_next(&b, err);
+	} while (got_a == 1 && got_b == 1 && same(span_of(a.bytes.data, a.bytes.len),
+	    span_of(b.bytes.data, b.bytes.len)));
+	if (got_a < 0 || got_b < 0)
+		differ = -1;
+	/* Where two orders part, one of the two events is missing in the other transcript or has
+	 * other causes there: else the smaller one would have come first in both. */
+	if (differ == 0 && got_a == 1)
+		differ = compare_event(d, DIFFERENCE_FIRST_ONLY, &a, &b, err);
+	if (differ == 0 && got_b == 1)
+		differ = compare_event(d, DIFFERENCE_SECOND_ONLY, &b, &a, err);
+	assert(differ != 0 || (got_a == 0 && got_b == 0));
+	canonical_close(&a);
+	canonical_close(&b);
+	return differ;
+}
+
+/* Why the call failed in the second alone, and the end of what it wrote. */
+static void
+failure_text(const struct difference *d, const char *name, struct buffer *out)
+{
+	const char *at = buffer_string(&d->errors), *end = at + d->errors.len;
+	size_t lines = 0;
+
+	buffer_format(out, "  %s: failed: ", name);
+	text_visible(out, d->failure.data, d->failure.len, 0);
+	buffer_byte(out, '\n');
+	while (end > at && end[-1] == '\n')
+		end--;
+	for (const char *from = end; from > at; from--)
+		if (from[-1] == '\n' && ++lines == SHOWN_LINES)
+			at = from;
+	while (at < end) {
+		const char *next = memchr(at, '\n', (size_t)(end - at));
+		size_t len = (size_t)((next != NULL ? next : end) - at);
+
+		buffer_text(out, "    ");
+		text_visible(out, at, len, SHOWN_ERROR_COLUMNS);
+		buffer_byte(out, '\n');
+		at += len + (next != NULL);
+	}
+}
+
+void
+difference_text(const struct difference *d, const char *first, const char *second,
+    struct buffer *out)
+{
+	if (d->call.len > 0)
+		text_visible(out, d->call.data, d->call.len, 0);
+	else
+		buffer_text(out, "run");
+	buffer_format(out, ": %s %s", event_type_name(d->type), d->event_id);
+	if (d->kind != DIFFERENCE_VALUE) {
+		buffer_format(out, " is in the %s only\n",
+		    d->kind == DIFFERENCE_FIRST_ONLY ? first : second);
+		return;
+	}
+	buffer_text(out, ": ");
+	text_visible(out, d->pointer.data, d->pointer.len, 0);
+	buffer_format(out, " differs\n  %s: %s\n", first, d->first.len > 0 ? d->first.data : "(absent)");
+	if (d->failure.len > 0)
+		failure_text(d, second, out);
+	else
+		buffer_format(out, "  %s: %s\n", second, d->second.len > 0 ? d->second.data : "(absent)");
+}
+
+void
+difference_free(struct difference *d)
+{
+	buffer_free(&d->call);
+	buffer_free(&d->pointer);
+	buffer_free(&d->first);
+	buffer_free(&d->second);
+	buffer_free(&d->failure);
+	buffer_free(&d->errors);
 }

@@ -23,7 +23,6 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "inspect/graph.h"
-#include "inspect/outlet.h"
 #include "json/scan.h"
 
 /* Appends the canonical form of a line, which is without its LF, as the form is, where no
@@ -56,9 +55,6 @@ int canonical_read(struct canonical *c, const struct graph_node *node, struct bu
 int canonical_call(struct canonical *c, const struct graph_node *node, struct buffer *out,
     struct error *err);
 void canonical_close(struct canonical *c);
-
-/* Puts the canonical bytes of a transcript, a line per event, into an outlet. */
-int canonical_write(const char *path, struct outlet *out, struct error *err);
 
 /* The first difference of two transcripts, in the causal order of the first. */
 enum difference_kind {

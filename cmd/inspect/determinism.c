@@ -4,13 +4,16 @@
  * sigwaitinfo(2), so that they end both. The replays are compared with each other before one
  * of them is with the recording: chance would show there as well, and be taken for something
  * else.
+ *
+ * The run first, then its children one after another, and theirs: each run once, kept in a
+ * map. A child that no replay can repeat (it was cancelled, timed out or never ended) is a
+ * warning, no fault.
  */
 #include "inspect/determinism.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,15 +24,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "program.h"
+
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "inspect/against.h"
 #include "inspect/replay.h"
 #include "inspect/unseen.h"
 #include "proc/process.h"
+#include "run/supervise.h"
 
+#define PROGRAM "awf-verify"
 #define SHOWN_COLUMNS 72
 
 /* What a replay's process tells. */
@@ -63,12 +71,20 @@ redirect(const struct replay_env_spec *spec, const char *name, int fd, struct er
 	return failed;
 }
 
-static _Noreturn void
-replay_in_child(const struct pair *p, int i)
+static int
+start(struct pair *p, int i, struct error *err)
 {
-	struct told *told = &p->told[i];
 	const struct replay_env_spec *spec = &p->specs[i];
+	struct told *told = &p->told[i];
 
+	fflush(NULL);
+	p->pids[i] = fork();
+	if (p->pids[i] < 0) {
+		p->pids[i] = 0;
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
+	}
+	if (p->pids[i] > 0)
+		return 0;
 #ifdef __linux__
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
@@ -79,20 +95,6 @@ replay_in_child(const struct pair *p, int i)
 	_exit(STATUS_OK);
 }
 
-static int
-start(struct pair *p, int i, struct error *err)
-{
-	fflush(NULL);
-	p->pids[i] = fork();
-	if (p->pids[i] == 0)
-		replay_in_child(p, i);
-	if (p->pids[i] < 0) {
-		p->pids[i] = 0;
-		return error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
-	}
-	return 0;
-}
-
 static void
 signal_all(const struct pair *p, int number)
 {
@@ -101,35 +103,28 @@ signal_all(const struct pair *p, int number)
 			kill(p->pids[i], number);
 }
 
-static void
-reap(struct pair *p)
+/* Waits for those that run; a signal that would end this process is passed on first.
+ * Returns the last such signal. */
+static int
+wait_for_all(struct pair *p, const sigset_t *signals)
 {
+	int passed = 0, status;
 	char text[64];
-	int status;
 
-	for (int i = 0; i < 2; i++)
-		if (p->pids[i] > 0 && waitpid(p->pids[i], &status, WNOHANG) == p->pids[i]) {
+	while (p->pids[0] > 0 || p->pids[1] > 0) {
+		int number = sigwaitinfo(signals, NULL);
+
+		if (number > 0 && number != SIGCHLD)
+			signal_all(p, passed = number);
+		for (int i = 0; number == SIGCHLD && i < 2; i++) {
+			if (p->pids[i] <= 0 || waitpid(p->pids[i], &status, WNOHANG) != p->pids[i])
+				continue;
 			p->pids[i] = 0;
 			if (status != 0)
 				error_set(&p->told[i].error, ERROR_SYSTEM, p->specs[i].place,
 				    "the replay was ended: %s",
 				    process_status_text(status, text, sizeof text));
 		}
-}
-
-/* Waits for those that run; a signal that would end this process is passed on first.
- * Returns the last such signal. */
-static int
-wait_for_all(struct pair *p, const sigset_t *signals)
-{
-	int passed = 0, number;
-
-	while (p->pids[0] > 0 || p->pids[1] > 0) {
-		number = sigwaitinfo(signals, NULL);
-		if (number == SIGCHLD)
-			reap(p);
-		else if (number > 0)
-			signal_all(p, passed = number);
 	}
 	return passed;
 }
@@ -172,7 +167,8 @@ run_both(struct pair *p, int *signal_number, struct error *err)
 
 /* ---- comparison ---- */
 
-/* The first line in which two streams differ, from 1; 0: they do not. */
+/* The first line in which two streams differ, from 1; 0: they do not. Where one has ended its
+ * line is NULL. */
 static long
 first_difference(FILE *streams[2], char *lines[2])
 {
@@ -196,80 +192,66 @@ first_difference(FILE *streams[2], char *lines[2])
 	}
 }
 
-/* The call that a state line is of; nothing of any other line. */
+/* If it is a state line, of which call. */
 static void
-tell_call(struct buffer *text, const char *line)
+tell_lines(struct buffer *text, long number, char *const lines[2])
 {
-	struct span metadata = span_member(span_trim(span_of(line, strlen(line))), "metadata");
+	static const char *const names[] = { "first replay", "second replay" };
 	struct buffer call = BUFFER_INIT;
+	size_t from = 0;
 
-	span_decode(span_member(metadata, "call"), &call);
+	buffer_format(text, "line %ld of standard output", number);
+	if (lines[0] != NULL)
+		span_decode(span_path(span_trim(span_of(lines[0], strlen(lines[0]))), "metadata", "call",
+		    NULL), &call);
 	if (call.len > 0) {
 		buffer_text(text, ", of ");
 		text_visible(text, call.data, call.len, SHOWN_COLUMNS);
 		buffer_byte(text, ',');
 	}
 	buffer_free(&call);
-}
-
-static void
-tell_lines(struct determinism *d, long number, char *const lines[2])
-{
-	static const char *const names[] = { "first replay", "second replay" };
-	size_t from = 0;
-
-	buffer_format(&d->text, "line %ld of standard output", number);
-	if (lines[0] != NULL)
-		tell_call(&d->text, lines[0]);
-	buffer_text(&d->text, " differs\n");
+	buffer_text(text, " differs\n");
 	while (lines[0] != NULL && lines[1] != NULL && lines[0][from] != '\0' &&
 	    lines[0][from] == lines[1][from])
 		from++;
 	for (int i = 0; i < 2; i++) {
-		buffer_format(&d->text, "  %s: ", names[i]);
+		buffer_format(text, "  %s: ", names[i]);
 		if (lines[i] != NULL)
-			difference_excerpt(span_of(lines[i], strlen(lines[i])), from, &d->text);
+			difference_excerpt(span_of(lines[i], strlen(lines[i])), from, text);
 		else
-			buffer_text(&d->text, "(its end)");
-		buffer_byte(&d->text, '\n');
+			buffer_text(text, "(its end)");
+		buffer_byte(text, '\n');
 	}
 }
 
-/* What a replay wrote, unless the workflow put something else in the file's place. */
-static FILE *
-open_output(const char *place, struct error *err)
-{
-	char *path = path_join(place, "stdout");
-	int fd = file_open_plain(path, O_RDONLY, 0);
-	struct stat status;
-	FILE *stream = NULL;
-
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		stream = fdopen(fd, "r");
-	else if (fd >= 0)
-		errno = EINVAL;
-	if (stream == NULL) {
-		error_errno(err, ERROR_SYSTEM, path, "unable to read what the replay wrote");
-		if (fd >= 0)
-			close(fd);
-	}
-	free(path);
-	return stream;
-}
-
+/* What the replays wrote, unless a workflow put something else in the file's place. 1: that
+ * differs, and *text tells how; -1: *err. */
 static int
-compare_output(struct pair *p, struct determinism *d, struct error *err)
+compare_output(const struct pair *p, struct buffer *text, struct error *err)
 {
 	FILE *streams[2] = { NULL, NULL };
 	char *lines[2] = { NULL, NULL };
 	long number = -1;
 
-	for (int i = 0; i < 2; i++)
-		streams[i] = open_output(p->specs[i].place, err);
+	for (int i = 0; i < 2; i++) {
+		char *path = path_join(p->specs[i].place, "stdout");
+		int fd = file_open_plain(path, O_RDONLY, 0);
+		struct stat status;
+
+		if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+			streams[i] = fdopen(fd, "r");
+		else if (fd >= 0)
+			errno = EINVAL;
+		if (streams[i] == NULL) {
+			error_errno(err, ERROR_SYSTEM, path, "unable to read what the replay wrote");
+			file_close(&fd);
+		}
+		free(path);
+	}
 	if (streams[0] != NULL && streams[1] != NULL)
 		number = first_difference(streams, lines);
 	if (number > 0)
-		tell_lines(d, number, lines);
+		tell_lines(text, number, lines);
 	for (int i = 0; i < 2; i++) {
 		if (streams[i] != NULL)
 			fclose(streams[i]);
@@ -280,101 +262,185 @@ compare_output(struct pair *p, struct determinism *d, struct error *err)
 
 /* Without namespaces the paths differ in which the two ran, so what is recorded of
  * those is not compared. What differs first in causal order may do so because a step did
- * something else that no event leads to: it is told in the order of time, call by call. */
+ * something else that no event leads to: it is told in the order of time, call by call.
+ * 1: *text tells how; -1: *err. */
 static int
-compare_events(struct pair *p, char *const transcripts[2], struct determinism *d,
+compare_events(const struct pair *p, char *const transcripts[2], struct buffer *text,
     struct error *err)
 {
 	const int attempt = p->specs[0].source->attempt;
-	struct difference by_call;
-	int differ;
+	bool whole = p->specs[0].isolation == ISOLATION_NAMESPACES;
+	struct difference first = { .kind = DIFFERENCE_VALUE }, by_call = first;
+	int differ = 1, told = 0;
 
-	if (p->specs[0].isolation != ISOLATION_NAMESPACES)
-		return against_recording(transcripts[0], transcripts[1], attempt, &d->difference, err);
-	differ = canonical_compare(transcripts[0], transcripts[1], &d->difference, err);
-	if (differ != 1)
-		return differ;
-	memset(&by_call, 0, sizeof by_call);
-	differ = against_recording(transcripts[0], transcripts[1], attempt, &by_call, err);
-	if (differ == 1) {
-		difference_free(&d->difference);
-		d->difference = by_call;
-	} else {
-		difference_free(&by_call);
-	}
-	return differ == -1 ? -1 : 1;
+	if (whole)
+		differ = canonical_compare(transcripts[0], transcripts[1], &first, err);
+	if (differ == 1)
+		told = against_recording(transcripts[0], transcripts[1], attempt, &by_call, err);
+	if (!whole || told < 0)
+		differ = told;
+	if (differ == 1)
+		difference_text(told == 1 ? &by_call : &first, "first replay", "second replay", text);
+	difference_free(&first);
+	difference_free(&by_call);
+	return differ;
 }
 
+/* What is to be said of how they come out, NULL: they agree with each other and with the
+ * recording; *text has more. -1: *err. */
 static int
-compare(struct pair *p, struct determinism *d, struct error *err)
+compare(const struct pair *p, const char **verdict, struct buffer *text, struct error *err)
 {
 	const struct source *s = p->specs[0].source;
 	char *transcripts[2] = { replay_transcript(&p->specs[0]), replay_transcript(&p->specs[1]) };
-	int differ = compare_events(p, transcripts, d, err);
+	struct difference d;
+	int differ = compare_events(p, transcripts, text, err);
 
-	if (differ == 1) {
-		d->verdict = DETERMINISM_REPLAYS_DIFFER;
-		difference_text(&d->difference, "first replay", "second replay", &d->text);
-	}
+	if (differ == 1)
+		*verdict = "the replays differ";
 	/* Where the replays come to something else than the recording did, their state lines tell
 	 * the time of day: which step it was says more than that. */
 	if (differ == 0) {
-		difference_free(&d->difference);
-		differ = against_recording(s->transcript, transcripts[0], s->attempt, &d->difference, err);
+		differ = against_recording(s->transcript, transcripts[0], s->attempt, &d, err);
 		if (differ == 1) {
-			d->verdict = DETERMINISM_RECORDING_DIFFERS;
-			difference_text(&d->difference, "recording", "replays", &d->text);
-			unseen_tell(&p->specs[0], &d->difference, &d->text);
+			*verdict = "the replays agree, the recording differs";
+			difference_text(&d, "recording", "replays", text);
+			unseen_tell(&p->specs[0], &d, text);
 		}
+		difference_free(&d);
 	}
-	if (differ == 0 && (differ = compare_output(p, d, err)) == 1)
-		d->verdict = DETERMINISM_OUTPUT_DIFFERS;
+	if (differ == 0 && (differ = compare_output(p, text, err)) == 1)
+		*verdict = "the replays differ";
 	free(transcripts[0]);
 	free(transcripts[1]);
 	return differ < 0 ? -1 : 0;
 }
 
-int
-determinism_check(const struct replay_env_spec *common, const struct storage *storage,
-    struct determinism *d, struct error *err)
+/* ---- runs ---- */
+
+struct checking {
+	const struct determinism_spec *spec;
+	struct map seen;   /* runs: records could name each other in a circle */
+	int status;        /* the greatest so far */
+};
+
+static void
+note(struct checking *c, int status)
+{
+	if (status > c->status)
+		c->status = status;
+}
+
+/* -1: it could not be replayed, or compared. */
+static int
+check_one(struct checking *c, const struct source *source, const char *who, struct error *err)
 {
 	struct pair p = { .pids = { 0, 0 } };
 	size_t size = 2 * sizeof *p.told;
-	int failed = 0;
+	char *places[2] = { NULL, NULL }; /* of the replays, each with files stdout and stderr */
+	struct buffer text = BUFFER_INIT;
+	const char *verdict = NULL;
+	int failed = 0, signal_number = 0;
 
-	memset(d, 0, sizeof *d);
 	p.told = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (p.told == MAP_FAILED)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to get memory");
 	for (int i = 0; failed == 0 && i < 2; i++) {
-		p.specs[i] = *common;
-		p.specs[i].place = d->places[i] = replay_place(storage, err);
-		p.specs[i].second = i == 1;
-		failed = d->places[i] != NULL ? 0 : -1;
+		places[i] = replay_place(c->spec->storage, err);
+		p.specs[i] = (struct replay_env_spec){ .source = source, .isolation = c->spec->isolation,
+			.visible = c->spec->visible, .place = places[i], .second = i == 1 };
+		failed = places[i] != NULL ? 0 : -1;
 	}
 	if (failed == 0)
-		failed = run_both(&p, &d->signal_number, err);
-	if (failed == 0 && d->signal_number != 0)
-		d->verdict = DETERMINISM_ENDED;
-	else if (failed == 0)
-		failed = compare(&p, d, err);
+		failed = run_both(&p, &signal_number, err);
+	if (failed == 0 && signal_number == 0)
+		failed = compare(&p, &verdict, &text, err);
 	/* Replays that differ are kept, to be looked at. */
-	for (int i = 0; i < 2 && (failed != 0 || d->verdict == DETERMINISM_AGREES ||
-	    d->verdict == DETERMINISM_ENDED); i++) {
-		if (d->places[i] != NULL)
-			copytree_remove(d->places[i], NULL);
-		free(d->places[i]);
-		d->places[i] = NULL;
-	}
+	for (int i = 0; i < 2 && verdict == NULL; i++)
+		if (places[i] != NULL)
+			copytree_remove(places[i], NULL);
 	munmap(p.told, size);
+	if (failed == 0 && signal_number != 0)
+		signals_die(signal_number);
+
+	if (verdict != NULL) {
+		fprintf(stderr, PROGRAM ": %s: %s: %s", who, verdict, buffer_string(&text));
+		fprintf(stderr, "  the replays are kept in %s and %s\n", places[0], places[1]);
+		note(c, STATUS_WORK);
+	} else if (failed == 0 && c->spec->verbose) {
+		char *remark = replay_env_remark(source, c->spec->isolation);
+
+		if (remark)
+			printf("%s: %s\n", who, remark);
+		printf("%s: two replays agree with the recording\n", who);
+		free(remark);
+	}
+	buffer_free(&text);
+	free(places[0]);
+	free(places[1]);
 	return failed;
 }
 
-void
-determinism_free(struct determinism *d)
+static void
+check_children(struct checking *c, const struct source *parent)
 {
-	difference_free(&d->difference);
-	buffer_free(&d->text);
-	free(d->places[0]);
-	free(d->places[1]);
+	/* Ways to end that no replay can repeat. */
+	static const struct { const char *status, *why; } ends[] = {
+		{ "", "it never ended" }, { "cancelled", "it was cancelled" },
+		{ "timeout", "a time limit ended it" },
+	};
+
+	for (size_t i = 0; i < parent->child_count; i++) {
+		const char *run_id = parent->children[i], *why = NULL;
+		struct error err = ERROR_INIT, named;
+		struct source child;
+		bool opened;
+
+		if (map_get(&c->seen, run_id, strlen(run_id)) != NULL)
+			continue;
+		map_put(&c->seen, run_id, strlen(run_id), 0);
+		opened = source_open_child(&child, parent, run_id, &err) == 0;
+		for (size_t e = 0; opened && e < sizeof ends / sizeof *ends; e++)
+			if (strcmp(child.status, ends[e].status) == 0)
+				why = ends[e].why;
+		if (!opened && err.code == ERROR_USAGE)
+			why = err.message;
+		if (why != NULL && !c->spec->quiet)
+			fprintf(stderr, PROGRAM ": %s: warning: child run %s is not replayed: %s\n",
+			    parent->name, run_id, why);
+		if (!opened && why == NULL)
+			note(c, program_fail(PROGRAM, &err));
+		if (opened && why == NULL) {
+			char *who = memory_format("%s (child run %s)", child.name, child.run_id);
+			char text[sizeof err.place + sizeof err.message + 4];
+
+			if (check_one(c, &child, who, &err) == 0) {
+				check_children(c, &child);
+			} else {
+				error_set(&named, err.code, who, "%s", error_text(&err, text, sizeof text));
+				note(c, program_fail(PROGRAM, &named));
+			}
+			free(who);
+		}
+		source_close(&child);
+	}
+}
+
+int
+determinism_check(const struct determinism_spec *spec, const char *argument)
+{
+	struct checking c = { .spec = spec, .seen = MAP_INIT };
+	struct error err = ERROR_INIT;
+	struct source source;
+
+	if (source_open(&source, spec->storage, argument, &err) != 0 ||
+	    check_one(&c, &source, source.name, &err) != 0) {
+		note(&c, program_fail(PROGRAM, &err));
+	} else {
+		map_put(&c.seen, source.run_id, strlen(source.run_id), 0);
+		check_children(&c, &source);
+	}
+	source_close(&source);
+	map_free(&c.seen);
+	return c.status;
 }

@@ -1,8 +1,9 @@
 /*
- * Determinism: a recording is replayed twice, in two processes. The second replay is
- * given what must not matter (cmd/inspect/replay_env.h): another pid, host name and umask, and a
+ * awf-verify --determinism: a recording is replayed twice, in two processes. The second replay
+ * is given what must not matter (cmd/inspect/replay_env.h): another pid, host name and umask, and a
  * workspace whose files are older and stand in another order. The two must come to
- * the same, causes included, and to what was recorded.
+ * the same, causes included, and to what was recorded. Each child run that the record tells of
+ * is replayed by itself, and theirs; what differs is told with the run it differs in.
  *
  * Where both replays come to the same but not to what was recorded, the work depends on
  * something that the recording does not hold; where they differ, on chance.
@@ -10,32 +11,20 @@
 #ifndef AWF_INSPECT_DETERMINISM_H
 #define AWF_INSPECT_DETERMINISM_H
 
-#include "base/error.h"
-#include "inspect/canonical.h"
-#include "inspect/source.h"
+#include <stdbool.h>
+
 #include "inspect/replay_env.h"
+#include "run/storage.h"
 
-enum determinism_verdict {
-	DETERMINISM_AGREES,
-	DETERMINISM_REPLAYS_DIFFER,
-	DETERMINISM_OUTPUT_DIFFERS,    /* of the replays: their stdout */
-	DETERMINISM_RECORDING_DIFFERS,
-	DETERMINISM_ENDED              /* by a signal */
+struct determinism_spec {
+	const struct storage *storage;
+	enum isolation isolation;
+	char *const *visible;
+	bool quiet, verbose;
 };
 
-struct determinism {
-	enum determinism_verdict verdict;
-	struct difference difference;  /* of events */
-	struct buffer text;            /* about it, lines for people */
-	int signal_number;
-	char *places[2];               /* of the replays, each with files stdout and stderr;
-	                                  NULL if they were removed, as nothing differs */
-};
-
-/* common: what both replays have, without a place. 0: *d tells; -1: a replay could not
- * be made, as replay_run(), or compared. d is for determinism_free() in all cases. */
-int determinism_check(const struct replay_env_spec *common, const struct storage *storage,
-    struct determinism *d, struct error *err);
-void determinism_free(struct determinism *d);
+/* argument: as of source_open(). Says what there is to say, and returns the exit status;
+ * dies of a signal that ends a replay. */
+int determinism_check(const struct determinism_spec *spec, const char *argument);
 
 #endif

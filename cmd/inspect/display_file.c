@@ -17,8 +17,8 @@
 #include "transcript/definition_file.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
-#include "transcript/reader.h"
 #include "run/follow.h"
+#include "run/model.h"
 
 #define STDIN_LIMIT ((size_t)1 << 30)
 
@@ -28,35 +28,22 @@ struct recorded {
 	char input[DIGEST_SIZE], output[DIGEST_SIZE]; /* of the last attempt that has them; "" */
 };
 
-static void
-take(struct recorded *r, const struct event_view *event)
+static int
+take(void *context, const struct placed *at, struct error *err)
 {
+	struct recorded *r = context;
+	const struct event_view *event = at->event;
+
+	(void)err;
 	if (event->type == EVENT_RUN_STARTED || event_type_starts_call(event->type))
 		definition_files_add(&r->files, event->payload);
 	if (event->type == EVENT_RUN_STARTED)
 		event_copy_id(event->run_id, r->run_id);
 	if (event->type != EVENT_RUN_COMPLETED)
-		return;
+		return 0;
 	span_copy(span_path(event->payload, KEY_STDIN, KEY_SHA256, NULL), r->input, sizeof r->input);
 	span_copy(span_path(event->payload, KEY_STDOUT, KEY_SHA256, NULL), r->output, sizeof r->output);
-}
-
-static int
-read_record(struct recorded *r, const char *path, struct error *err)
-{
-	struct event_view event;
-	struct reader reader;
-	const char *line;
-	size_t len;
-	int more;
-
-	if (reader_open(&reader, path, err) != 0)
-		return -1;
-	while ((more = reader_next(&reader, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) == 0)
-			take(r, &event);
-	reader_close(&reader);
-	return more;
+	return 0;
 }
 
 /* Whether the name is the path, or its last parts. */
@@ -71,50 +58,30 @@ names(const char *name, const char *path)
 	    (len == all || path[all - len - 1] == '/');
 }
 
-/* The files that are meant, or all, in a row. */
-static char *
-list_files(const struct recorded *r, const char *name)
-{
-	struct buffer text = BUFFER_INIT;
-
-	for (size_t i = 0; i < r->files.count; i++)
-		if (name == NULL ? r->files.list[i].kept : names(name, r->files.list[i].path))
-			buffer_format(&text, "%s%s", text.len > 0 ? ", " : "", r->files.list[i].path);
-	if (text.len == 0)
-		buffer_text(&text, "none");
-	return buffer_take(&text);
-}
-
-static int
-refuse(const struct recorded *r, const char *name, size_t found, struct error *err)
-{
-	char *list = list_files(r, found > 1 ? name : NULL);
-
-	if (found > 1)
-		error_set(err, ERROR_USAGE, name, "several files are called so: %s", list);
-	else
-		error_set(err, ERROR_USAGE, name, "no file of this run; it has: %s", list);
-	free(list);
-	return -1;
-}
-
 static int
 find_blob(const struct recorded *r, const char *name, const char **sha256, struct error *err)
 {
-	const struct definition_file *found = NULL;
+	const struct definition_file *found = definition_files_find(&r->files, name), *named = NULL;
+	struct buffer list = BUFFER_INIT;
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->files.count; i++)
 		if (names(name, r->files.list[i].path)) {
-			found = &r->files.list[i];
+			named = &r->files.list[i];
 			count++;
 		}
-	if (definition_files_find(&r->files, name) != NULL) {
-		found = definition_files_find(&r->files, name);
-		count = 1;
+	if (found == NULL && count == 1)
+		found = named;
+	if (found == NULL) {
+		/* The files that are meant, or all that are kept. */
+		for (size_t i = 0; i < r->files.count; i++)
+			if (count > 1 ? names(name, r->files.list[i].path) : r->files.list[i].kept)
+				buffer_format(&list, "%s%s", list.len > 0 ? ", " : "", r->files.list[i].path);
+		error_set(err, ERROR_USAGE, name, "%s: %s", count > 1 ? "several files are called so" :
+		    "no file of this run; it has", list.len > 0 ? list.data : "none");
+		buffer_free(&list);
+		return -1;
 	}
-	if (count != 1)
-		return refuse(r, name, count, err);
 	if (!found->kept && found->sha256[0] == '\0')
 		return error_set(err, ERROR_USAGE, found->path, "the recording does not have its bytes");
 	if (!found->kept)
@@ -127,44 +94,37 @@ find_blob(const struct recorded *r, const char *name, const char **sha256, struc
 }
 
 static int
-read_stdin(const struct display *d, const struct recorded *r, struct buffer *bytes,
-    struct error *err)
-{
-	char *directory = path_directory(d->run->path), *root = path_directory(directory);
-	char *path = memory_format("%s/inputs/%s", root, r->run_id);
-	int fd = file_open_plain(path, O_RDONLY, 0), failed = 0;
-
-	if (fd < 0 || r->input[0] == '\0')
-		failed = error_set(err, ERROR_USAGE, "stdin", "the recording does not have it");
-	else if (file_read(fd, bytes, STDIN_LIMIT) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	free(root);
-	free(directory);
-	return failed;
-}
-
-static int
 read_bytes(const struct display *d, const struct recorded *r, struct buffer *bytes,
     struct error *err)
 {
-	const char *sha256 = r->output;
-	char *blobs;
+	bool is_stdin = strcmp(d->argument, "stdin") == 0;
+	bool is_stdout = strcmp(d->argument, "stdout") == 0;
+	const char *sha256 = is_stdin ? r->input : r->output;
 	int failed = 0;
 
-	if (strcmp(d->argument, "stdin") == 0)
-		return read_stdin(d, r, bytes, err);
-	if (strcmp(d->argument, "stdout") != 0)
+	if (!is_stdin && !is_stdout)
 		failed = find_blob(r, d->argument, &sha256, err);
 	else if (*sha256 == '\0')
-		failed = error_set(err, ERROR_USAGE, "stdout", "the recording does not have it");
-	if (failed != 0)
-		return -1;
-	blobs = transcript_blobs(d->run->path, r->run_id);
-	failed = blob_read(blobs, sha256, bytes, err);
-	free(blobs);
+		failed = error_set(err, ERROR_USAGE, d->argument, "the recording does not have it");
+	if (failed == 0 && is_stdin) {
+		char *directory = path_directory(d->run->path), *root = path_directory(directory);
+		char *path = memory_format("%s/inputs/%s", root, r->run_id);
+		int fd = file_open_plain(path, O_RDONLY, 0);
+
+		if (fd < 0)
+			failed = error_set(err, ERROR_USAGE, "stdin", "the recording does not have it");
+		else if (file_read(fd, bytes, STDIN_LIMIT) != 0)
+			failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+		file_close(&fd);
+		free(path);
+		free(root);
+		free(directory);
+	} else if (failed == 0) {
+		char *blobs = transcript_blobs(d->run->path, r->run_id);
+
+		failed = blob_read(blobs, sha256, bytes, err);
+		free(blobs);
+	}
 	return failed;
 }
 
@@ -194,8 +154,14 @@ display_file(const struct display *d, struct error *err)
 {
 	struct recorded r = { .files = DEFINITION_FILES_INIT };
 	struct buffer bytes = BUFFER_INIT;
-	int failed = read_record(&r, d->run->path, err);
+	struct model model;
+	int failed;
 
+	model_begin(&model, MODEL_LIVE);
+	model.watch = take;
+	model.context = &r;
+	failed = model_read_file(&model, d->run->path, err);
+	model_free(&model);
 	if (failed == 0)
 		failed = read_bytes(d, &r, &bytes, err);
 	if (failed == 0 && d->screened)

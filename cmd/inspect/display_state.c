@@ -50,20 +50,6 @@ struct state {
 	struct buffer out;
 };
 
-static void
-note_raw(struct recording *r, struct span refs)
-{
-	r->input_raw = r->result_raw = false;
-	if (span_type(refs) != 'a')
-		return;
-	for (struct span_walk ref = span_walk(refs); span_next(&ref);) {
-		bool raw = span_is(span_member(ref.value, "encoding"), "raw");
-
-		r->input_raw |= raw && span_is(span_member(ref.value, "at"), "/payload/input");
-		r->result_raw |= raw && span_is(span_member(ref.value, "at"), "/payload/result");
-	}
-}
-
 /* The line of a node as it stands in the file, where it was an event before. */
 static const char *
 read_event(struct recording *r, const struct graph_node *node, struct event_view *event,
@@ -89,8 +75,16 @@ load(struct recording *r, uint32_t node, struct error *err)
 
 	if (!line)
 		return -1;
+	r->input_raw = r->result_raw = false;
+	for (struct span_walk ref = span_walk(r->event.refs); span_next(&ref);) {
+		struct span at = span_member(ref.value, KEY_AT);
+
+		if (!span_is(span_member(ref.value, KEY_ENCODING), "raw"))
+			continue;
+		r->input_raw |= span_is(at, "/payload/" KEY_INPUT);
+		r->result_raw |= span_is(at, "/payload/" KEY_RESULT);
+	}
 	event_copy_id(r->event.run_id, run_id);
-	note_raw(r, r->event.refs);
 	blobs = transcript_blobs(r->graph.reader.path, run_id);
 	buffer_clear(&r->line);
 	failed = blob_inline(blobs, line, n->length, &r->line, err);
@@ -100,79 +94,46 @@ load(struct recording *r, uint32_t node, struct error *err)
 	return failed;
 }
 
-/* The transcript that a fork began with lies beside its own. 0: there is none; -1. */
-static int
-open_other(struct state *s, struct span run_id, struct error *err)
-{
-	char id[ID_SIZE], *path;
-	int got;
-
-	if (!event_copy_id(run_id, id))
-		return 0;
-	if (strcmp(id, s->other_id) == 0)
-		return 1;
-	if (s->other_id[0] != '\0')
-		graph_close(&s->other.graph);
-	s->other_id[0] = '\0';
-	path = layout_beside(s->run.graph.reader.path, id);
-	got = graph_open_damaged(&s->other.graph, path, s->display->warn, err);
-	if (got == 0)
-		memcpy(s->other_id, id, sizeof id);
-	free(path);
-	return got == 0 ? 1 : -1;
-}
-
-/* The recording and node that `reused_from` names. 0: they are not there; -1. */
+/* The recording and node that `reused_from` names; a transcript that a fork began with lies
+ * beside its own. 0: they are not there; -1. */
 static int
 find_origin(struct state *s, struct recording **r, uint32_t *node, struct error *err)
 {
-	struct span from = span_member((*r)->event.payload, KEY_REUSED_FROM);
+	struct span from = span_member((*r)->event.payload, KEY_REUSED_FROM), run_id = SPAN_NONE;
+	bool elsewhere = span_type(from) == 'o';
+	char other[ID_SIZE];
 	struct uuid id;
-	int got = 1;
 
-	if (span_type(from) == 'o') {
-		struct span run_id = span_member(from, "run_id");
-
-		from = span_member(from, "event_id");
-		if (!graph_id_read(from, &id))
-			return 0;
-		got = open_other(s, run_id, err);
-		*r = &s->other;
-	} else if (!graph_id_read(from, &id)) {
+	if (elsewhere) {
+		run_id = span_member(from, KEY_RUN_ID);
+		from = span_member(from, KEY_EVENT_ID);
+	}
+	if (!graph_id_read(from, &id))
 		return 0;
+	if (elsewhere) {
+		if (!event_copy_id(run_id, other))
+			return 0;
+		if (strcmp(other, s->other_id) != 0) {
+			char *path = layout_beside(s->run.graph.reader.path, other);
+			int failed;
+
+			if (s->other_id[0] != '\0')
+				graph_close(&s->other.graph);
+			s->other_id[0] = '\0';
+			failed = graph_open_damaged(&s->other.graph, path, s->display->warn, err);
+			free(path);
+			if (failed != 0)
+				return -1;
+			memcpy(s->other_id, other, sizeof other);
+		}
+		*r = &s->other;
 	}
-	*node = got == 1 ? graph_find(&(*r)->graph, id) : GRAPH_NONE;
-	return got < 0 ? -1 : *node != GRAPH_NONE;
+	*node = graph_find(&(*r)->graph, id);
+	return *node != GRAPH_NONE;
 }
 
-static void
-write_encoding(struct writer *w, const char *key, bool raw)
-{
-	if (raw)
-		writer_member_string(w, key, "base64");
-}
-
-/* A group's result is its lines: the data of one, of several an array. */
-static void
-write_value(struct writer *w, const char *key, struct span payload)
-{
-	const char *member = result_member(payload);
-	struct span lines = span_member(payload, KEY_RESULT);
-
-	if (span_member(payload, KEY_COUNT).at == NULL || strcmp(member, "result") != 0) {
-		writer_member_span(w, key, strcmp(member, "result") == 0 ? lines :
-		    span_member(span_element(lines, 0), "data"));
-		return;
-	}
-	writer_key(w, key);
-	writer_array(w);
-	for (struct span_walk line = span_walk(lines); span_next(&line);)
-		writer_span(w, span_member(line.value, "data"));
-	writer_array_end(w);
-}
-
-/* The result that the end of a call tells, or the one that it took over; nothing if
- * there is none, or not any more. */
+/* The result that the end of a call tells, or the one that it took over; nothing if there is
+ * none, or not any more. A group's result is its lines: the data of one, of several an array. */
 static int
 write_result(struct state *s, struct writer *w, const char *key, const char *encoding,
     uint32_t node, struct error *err)
@@ -180,72 +141,45 @@ write_result(struct state *s, struct writer *w, const char *key, const char *enc
 	struct recording *r = &s->run;
 
 	for (int i = 0; i < REUSES_MOST; i++) {
-		struct span result;
+		struct span payload, result;
 		int got;
 
 		if (load(r, node, err) != 0)
 			return -1;
-		result = span_member(r->event.payload, KEY_RESULT);
-		if (result.at) {
-			write_value(w, key, r->event.payload);
-			write_encoding(w, encoding, r->result_raw);
-			return 0;
+		payload = r->event.payload;
+		result = span_member(payload, KEY_RESULT);
+		if (!result.at) {
+			got = find_origin(s, &r, &node, err);
+			if (got <= 0)
+				return got;
+			continue;
 		}
-		got = find_origin(s, &r, &node, err);
-		if (got <= 0)
-			return got;
+		if (strcmp(result_member(payload), KEY_RESULT) != 0) {
+			writer_member_span(w, key, span_member(span_element(result, 0), "data"));
+		} else if (span_member(payload, KEY_COUNT).at == NULL) {
+			writer_member_span(w, key, result);
+		} else {
+			writer_member_array(w, key);
+			for (struct span_walk line = span_walk(result); span_next(&line);)
+				writer_span(w, span_member(line.value, "data"));
+			writer_array_end(w);
+		}
+		if (r->result_raw)
+			writer_member_string(w, encoding, "base64");
+		return 0;
 	}
 	return 0;
 }
 
-/* An input that is not recorded is the result of the parent. */
-static int
-write_input(struct state *s, struct writer *w, struct error *err)
-{
-	struct span input = span_member(s->run.event.payload, KEY_INPUT);
-	struct uuid id;
-	uint32_t parent;
-
-	if (input.at) {
-		writer_member_span(w, "input", input);
-		write_encoding(w, "input_encoding", s->run.input_raw);
-		return 0;
-	}
-	if (!graph_id_read(s->run.event.parent_event_id, &id))
-		return 0;
-	parent = graph_find(&s->run.graph, id);
-	if (parent == GRAPH_NONE || !event_type_ends_call(s->run.graph.nodes[parent].type))
-		return 0;
-	return write_result(s, w, "input", "input_encoding", parent, err);
-}
-
-static int
-write_end(struct state *s, struct writer *w, uint32_t node, struct error *err)
-{
-	struct span payload;
-
-	if (node == GRAPH_NONE) {
-		writer_member_bool(w, "unfinished", true);
-		return 0;
-	}
-	if (load(&s->run, node, err) != 0)
-		return -1;
-	payload = s->run.event.payload;
-	if (member_set(span_member(payload, KEY_SKIPPED))) {
-		writer_member_span(w, "skipped", span_member(payload, KEY_SKIPPED));
-		return 0;
-	}
-	if (member_set(span_member(payload, KEY_ERROR))) {
-		writer_member_span(w, "error", span_member(payload, KEY_ERROR));
-		return 0;
-	}
-	return write_result(s, w, "output", "output_encoding", node, err);
-}
-
+/* Nothing is written of an input that is neither recorded nor the result of the parent, nor of an
+ * output that nothing tells (any more). */
 static int
 print_flow(struct state *s, const struct flow *flow, struct error *err)
 {
+	struct span input, skipped, error;
 	struct writer w;
+	struct uuid id;
+	uint32_t parent = GRAPH_NONE;
 
 	if (load(&s->run, flow->start, err) != 0)
 		return -1;
@@ -254,22 +188,40 @@ print_flow(struct state *s, const struct flow *flow, struct error *err)
 	writer_object(&w);
 	writer_member_span(&w, "call", span_member(s->run.event.payload, KEY_CALL));
 	writer_member_integer(&w, "attempt", flow->attempt);
-	if (write_input(s, &w, err) != 0 || write_end(s, &w, flow->end, err) != 0)
+
+	input = span_member(s->run.event.payload, KEY_INPUT);
+	writer_member_span(&w, "input", input);
+	if (input.at && s->run.input_raw)
+		writer_member_string(&w, "input_encoding", "base64");
+	if (!input.at && graph_id_read(s->run.event.parent_event_id, &id))
+		parent = graph_find(&s->run.graph, id);
+	if (parent != GRAPH_NONE && event_type_ends_call(s->run.graph.nodes[parent].type) &&
+	    write_result(s, &w, "input", "input_encoding", parent, err) != 0)
 		return -1;
+
+	if (flow->end == GRAPH_NONE) {
+		writer_member_bool(&w, "unfinished", true);
+	} else {
+		if (load(&s->run, flow->end, err) != 0)
+			return -1;
+		skipped = span_member(s->run.event.payload, KEY_SKIPPED);
+		error = span_member(s->run.event.payload, KEY_ERROR);
+		if (member_set(skipped))
+			writer_member_span(&w, "skipped", skipped);
+		else if (member_set(error))
+			writer_member_span(&w, "error", error);
+		else if (write_result(s, &w, "output", "output_encoding", flow->end, err) != 0)
+			return -1;
+	}
 	writer_object_end(&w);
 	buffer_byte(&s->out, '\n');
 	return outlet_json(s->display->out, s->out.data, s->out.len, err);
 }
 
-static bool
-wanted(const struct state *s, const struct event_view *event, const char *call)
-{
-	return span_is(event->path, s->display->argument) || strcmp(call, s->display->argument) == 0;
-}
-
 static void
 note_call(struct state *s, uint32_t node, const struct event_view *event, const char *call)
 {
+	const char *wanted = s->display->argument;
 	const size_t *at = map_get(&s->open, call, strlen(call));
 
 	if (event_type_ends_call(event->type)) {
@@ -277,7 +229,7 @@ note_call(struct state *s, uint32_t node, const struct event_view *event, const 
 			s->flows[*at].end = node;
 		return;
 	}
-	if (!wanted(s, event, call))
+	if (!span_is(event->path, wanted) && strcmp(call, wanted) != 0)
 		return;
 	if (s->run.graph.nodes[node].attempt > 0)
 		s->attempt = s->run.graph.nodes[node].attempt;
@@ -286,40 +238,35 @@ note_call(struct state *s, uint32_t node, const struct event_view *event, const 
 	map_put(&s->open, call, strlen(call), s->count++);
 }
 
-/* A new attempt has calls of the same names. */
-static int
-note_node(struct state *s, uint32_t node, struct error *err)
-{
-	const struct graph_node *n = &s->run.graph.nodes[node];
-	struct event_view event;
-	const char *line;
-	char *call;
-
-	if (n->type == EVENT_RUN_STARTED) {
-		s->attempt = n->attempt;
-		map_free(&s->open);
-		s->open = (struct map)MAP_INIT;
-	}
-	if (!event_type_starts_call(n->type) && !event_type_ends_call(n->type))
-		return 0;
-	line = read_event(&s->run, n, &event, err);
-	if (!line)
-		return -1;
-	call = span_text(span_member(event.payload, KEY_CALL));
-	if (call)
-		note_call(s, node, &event, call);
-	free(call);
-	return 0;
-}
-
+/* Those that are asked for, in the order of time. */
 static int
 find_flows(struct state *s, struct error *err)
 {
 	uint32_t *order = graph_order_seq(&s->run.graph);
 	int failed = 0;
 
-	for (uint32_t i = 0; failed == 0 && i < s->run.graph.count; i++)
-		failed = note_node(s, order[i], err);
+	for (uint32_t i = 0; failed == 0 && i < s->run.graph.count; i++) {
+		const struct graph_node *n = &s->run.graph.nodes[order[i]];
+		struct event_view event;
+		char *call;
+
+		/* A new attempt has calls of the same names. */
+		if (n->type == EVENT_RUN_STARTED) {
+			s->attempt = n->attempt;
+			map_free(&s->open);
+			s->open = (struct map)MAP_INIT;
+		}
+		if (!event_type_starts_call(n->type) && !event_type_ends_call(n->type))
+			continue;
+		if (!read_event(&s->run, n, &event, err)) {
+			failed = -1;
+			break;
+		}
+		call = span_text(span_member(event.payload, KEY_CALL));
+		if (call)
+			note_call(s, order[i], &event, call);
+		free(call);
+	}
 	free(order);
 	if (failed == 0 && s->count == 0)
 		return error_set(err, ERROR_USAGE, "--state",

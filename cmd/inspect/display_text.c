@@ -13,28 +13,15 @@
 
 #define RUN_PREFIX 8 /* digits of a run id that are enough for people */
 
-void
-display_line_begin(struct display_line *l)
-{
-	memset(l, 0, sizeof *l);
-}
-
-void
+/* Appends text that came from outside. */
+static void
 display_line_add(struct display_line *l, const char *text)
 {
 	text_visible(&l->text, text, strlen(text), 0);
 }
 
-void
-display_line_status(struct display_line *l, enum view_saying status)
-{
-	l->from = l->text.len;
-	buffer_text(&l->text, view_words[status].text);
-	l->to = l->text.len;
-	l->colour = view_words[status].colour;
-}
-
-void
+/* Figures stand in one parenthesis, which stays open. NULL is none. */
+static void
 display_line_detail(struct display_line *l, const char *text)
 {
 	if (!text || *text == '\0')
@@ -42,14 +29,6 @@ display_line_detail(struct display_line *l, const char *text)
 	buffer_text(&l->text, l->detailed ? ", " : " (");
 	l->detailed = true;
 	display_line_add(l, text);
-}
-
-void
-display_line_details_end(struct display_line *l)
-{
-	if (l->detailed)
-		buffer_byte(&l->text, ')');
-	l->detailed = false;
 }
 
 int
@@ -81,12 +60,6 @@ display_line_end(struct display_line *l, const struct display *d, struct error *
 }
 
 void
-display_line_free(struct display_line *l)
-{
-	buffer_free(&l->text);
-}
-
-void
 display_label(const struct call_tree_entry *e, struct buffer *out)
 {
 	switch (e->what) {
@@ -103,40 +76,31 @@ display_label(const struct call_tree_entry *e, struct buffer *out)
 	}
 }
 
-static void
-detail_tokens(struct display_line *l, int64_t count, const char *unit)
-{
-	char text[32], detail[48];
-
-	if (count < 0)
-		return;
-	snprintf(detail, sizeof detail, "%s %s", count_text(count, text, sizeof text), unit);
-	display_line_detail(l, detail);
-}
-
-/* Which run, and when: times elsewhere are relative. */
-static void
-detail_run(struct display_line *l, const struct call_tree *tree, const struct call_tree_entry *run)
-{
-	char day[CLOCK_TEXT_SIZE];
-
-	clock_text(run->began, day)[sizeof "2026-11-21" - 1] = '\0';
-	display_line_detail(l, tree->run_id);
-	display_line_detail(l, day);
-}
-
+/* The figures of an entry; of a run which it is, and when: times elsewhere are relative. */
 static void
 add_details(struct display_line *l, const struct call_tree *tree, const struct call_tree_entry *e)
 {
-	char text[48];
+	const struct { int64_t count; const char *unit; } tokens[] = {
+		{ e->input_tokens, "in" }, { e->output_tokens, "out" },
+	};
+	char text[48], figure[32];
 
-	if (e->what == CALL_TREE_RUN)
-		detail_run(l, tree, e);
+	if (e->what == CALL_TREE_RUN) {
+		char day[CLOCK_TEXT_SIZE];
+
+		clock_text(e->began, day)[sizeof "2026-11-21" - 1] = '\0';
+		display_line_detail(l, tree->run_id);
+		display_line_detail(l, day);
+	}
 	if (e->status != VIEW_SKIPPED && e->status != VIEW_REUSED && (e->ended != 0 || tree->alive))
 		display_line_detail(l, duration_text(call_tree_duration(tree, e), text, sizeof text));
 	display_line_detail(l, e->model);
-	detail_tokens(l, e->input_tokens, "in");
-	detail_tokens(l, e->output_tokens, "out");
+	for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+		if (tokens[i].count >= 0) {
+			snprintf(text, sizeof text, "%s %s",
+			    count_text(tokens[i].count, figure, sizeof figure), tokens[i].unit);
+			display_line_detail(l, text);
+		}
 	if (e->retries > 0) {
 		snprintf(text, sizeof text, "%lld %s", (long long)e->retries,
 		    e->retries == 1 ? "retry" : "retries");
@@ -146,7 +110,9 @@ add_details(struct display_line *l, const struct call_tree *tree, const struct c
 		snprintf(text, sizeof text, "run %.*s", RUN_PREFIX, e->child);
 		display_line_detail(l, text);
 	}
-	display_line_details_end(l);
+	if (l->detailed)
+		buffer_byte(&l->text, ')');
+	l->detailed = false;
 }
 
 void
@@ -164,7 +130,10 @@ display_entry(struct display_line *l, const struct call_tree *tree, const struct
 	}
 	if (e->what != CALL_TREE_TURN) {
 		display_line_add(l, " ");
-		display_line_status(l, e->status);
+		l->from = l->text.len;
+		buffer_text(&l->text, view_words[e->status].text);
+		l->to = l->text.len;
+		l->colour = view_words[e->status].colour;
 	}
 	add_details(l, tree, e);
 	if (reason) {

@@ -47,53 +47,23 @@ static const struct {
 	[KIND_PAYLOAD] = { NULL, NULL, "{\"type\":[\"object\",\"null\"]}" },
 };
 
-/* One of the member's words, or null. */
-static void
-write_words(const struct event_member *member, struct buffer *out)
-{
-	buffer_text(out, "{\"enum\":[");
-	for (size_t i = 0; member->words[i] != NULL; i++)
-		buffer_format(out, "%s\"%s\"", i > 0 ? "," : "", member->words[i]);
-	buffer_text(out, member->flags & MEMBER_NULLABLE ? ",null]}" : "]}");
-}
-
-/* One value of the member, never null. */
-static void
-write_one(const struct event_member *member, struct buffer *out)
-{
-	if (member->shape != NULL && member->kind == KIND_OBJECT)
-		buffer_format(out, DEFINED("%s"), member->shape->id);
-	else if (kinds[member->kind].whole != NULL)
-		buffer_text(out, kinds[member->kind].whole);
-	else
-		buffer_format(out, "{\"type\":\"%s\"%s}", kinds[member->kind].type,
-		    kinds[member->kind].more);
-}
-
-static void
-write_element(const struct event_member *member, struct buffer *out)
-{
-	if (member->shape == NULL || member->kind == KIND_OBJECT) {
-		write_one(member, out);
-		return;
-	}
-	buffer_text(out, "{\"anyOf\":[");
-	write_one(member, out);
-	buffer_format(out, "," DEFINED("%s") "]}", member->shape->id);
-}
-
 static void
 write_member(const struct event_member *member, struct buffer *out)
 {
+	const char *type = kinds[member->kind].type, *more = kinds[member->kind].more;
 	bool nullable = member->flags & MEMBER_NULLABLE, list = member->flags & MEMBER_LIST;
+	bool of_shape = member->shape != NULL && member->kind == KIND_OBJECT;
+	bool either = member->shape != NULL && !of_shape;
 
 	if (member->kind == KIND_WORD) {
-		write_words(member, out);
+		buffer_text(out, "{\"enum\":[");
+		for (size_t i = 0; member->words[i] != NULL; i++)
+			buffer_format(out, "%s\"%s\"", i > 0 ? "," : "", member->words[i]);
+		buffer_text(out, nullable ? ",null]}" : "]}");
 		return;
 	}
-	if (nullable && !list && member->shape == NULL && kinds[member->kind].type != NULL) {
-		buffer_format(out, "{\"type\":[\"%s\",\"null\"]%s}", kinds[member->kind].type,
-		    kinds[member->kind].more);
+	if (nullable && !list && member->shape == NULL && type != NULL) {
+		buffer_format(out, "{\"type\":[\"%s\",\"null\"]%s}", type, more);
 		return;
 	}
 	if (nullable)
@@ -101,7 +71,15 @@ write_member(const struct event_member *member, struct buffer *out)
 	if (list)
 		buffer_format(out, "{\"type\":\"array\",%s\"items\":",
 		    member->flags & MEMBER_NOT_EMPTY ? "\"minItems\":1," : "");
-	write_element(member, out);
+	buffer_text(out, either ? "{\"anyOf\":[" : "");
+	if (of_shape)
+		buffer_format(out, DEFINED("%s"), member->shape->id);
+	else if (type != NULL)
+		buffer_format(out, "{\"type\":\"%s\"%s}", type, more);
+	else
+		buffer_text(out, kinds[member->kind].whole);
+	if (either)
+		buffer_format(out, "," DEFINED("%s") "]}", member->shape->id);
 	buffer_text(out, list ? "}" : "");
 	buffer_text(out, nullable ? ",{\"type\":\"null\"}]}" : "");
 }
@@ -135,15 +113,6 @@ write_shape(const struct event_shape *shape, const char *indent, struct buffer *
 	buffer_text(out, required ? "]" : "");
 }
 
-/* Which payload an event of the type has. */
-static void
-write_payload(const struct event_description *event, struct buffer *out)
-{
-	buffer_format(out, "    {\"if\": {\"properties\": {\"type\": {\"const\": \"%s\"}}, "
-	    "\"required\": [\"type\"]},\n     \"then\": {\"properties\": {\"payload\": "
-	    "{\"$ref\": \"#/$defs/%s\"}}}}", event->name, event->payload->id);
-}
-
 void
 event_schema_write(struct buffer *out)
 {
@@ -151,8 +120,11 @@ event_schema_write(struct buffer *out)
 	    "  \"$id\": \"urn:awf:transcript:1\",\n  \"title\": \"A line of an AWF transcript\",\n");
 	write_shape(&event_line, "  ", out);
 	buffer_text(out, ",\n  \"allOf\": [\n");
+	/* Which payload an event of a type has. */
 	for (size_t i = 0; i < EVENT_TYPES; i++) {
-		write_payload(&event_table[i], out);
+		buffer_format(out, "    {\"if\": {\"properties\": {\"type\": {\"const\": \"%s\"}}, "
+		    "\"required\": [\"type\"]},\n     \"then\": {\"properties\": {\"payload\": "
+		    "{\"$ref\": \"#/$defs/%s\"}}}}", event_table[i].name, event_table[i].payload->id);
 		buffer_text(out, i + 1 < EVENT_TYPES ? ",\n" : "\n");
 	}
 	buffer_text(out, "  ],\n  \"$defs\": {\n");

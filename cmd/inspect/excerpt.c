@@ -79,12 +79,12 @@ value_of(const struct event_view *event, const char *member)
 }
 
 static void
-write_digest(struct writer *w, const struct buffer *whole)
+write_digest(struct writer *w, struct span whole)
 {
 	char digest[DIGEST_SIZE];
 
-	writer_member_integer(w, KEY_BYTES, (int64_t)whole->len);
-	writer_member_string(w, KEY_SHA256, digest_sha256(buffer_string(whole), whole->len, digest));
+	writer_member_integer(w, "bytes", (int64_t)whole.len);
+	writer_member_string(w, "sha256", digest_sha256(whole.at, whole.len, digest));
 }
 
 static void
@@ -96,7 +96,7 @@ write_excerpt(struct writer *w, const char *key, const struct buffer *whole, siz
 	writer_key(w, key);
 	writer_bytes(w, buffer_string(&excerpt), excerpt.len);
 	if (!all)
-		write_digest(w, whole);
+		write_digest(w, span_of(buffer_string(whole), whole->len));
 	buffer_free(&excerpt);
 }
 
@@ -111,41 +111,36 @@ contents_limit(const struct buffer *whole, size_t limit)
 
 static bool
 write_member(struct writer *w, const char *key, const struct event_view *event,
-    const char *member, size_t limit_of(const struct buffer *whole, size_t limit))
+    const char *member, bool contents)
 {
 	struct span value = value_of(event, member), blob = blob_of(event, member);
 	struct buffer whole = BUFFER_INIT;
 
 	if (blob.at) {
-		writer_member_span(w, KEY_BYTES, span_member(blob, "bytes"));
-		writer_member_span(w, KEY_SHA256, span_member(blob, "sha256"));
-	} else if (value_there(value)) {
-		value_text(value, &whole);
-		write_excerpt(w, key, &whole, limit_of(&whole, EXCERPT_BYTES));
+		writer_member_span(w, "bytes", span_member(blob, KEY_BYTES));
+		writer_member_span(w, "sha256", span_member(blob, KEY_SHA256));
+		return false;
 	}
+	if (!value_there(value))
+		return false;
+	value_text(value, &whole);
+	write_excerpt(w, key, &whole, contents ? contents_limit(&whole, EXCERPT_BYTES) : EXCERPT_BYTES);
 	buffer_free(&whole);
-	return !blob.at && value_there(value);
-}
-
-static size_t
-same_limit(const struct buffer *whole, size_t limit)
-{
-	(void)whole;
-	return limit;
+	return true;
 }
 
 bool
 excerpt_member(struct writer *w, const char *key, const struct event_view *event,
     const char *member)
 {
-	return write_member(w, key, event, member, same_limit);
+	return write_member(w, key, event, member, false);
 }
 
 bool
 excerpt_contents(struct writer *w, const char *key, const struct event_view *event,
     const char *member)
 {
-	return write_member(w, key, event, member, contents_limit);
+	return write_member(w, key, event, member, true);
 }
 
 bool
@@ -166,48 +161,35 @@ excerpt_message(struct writer *w, const char *key, const struct event_view *even
 	return said;
 }
 
-/* "path=notes.md limit=40"; false if a value was cut. */
-static bool
-list_arguments(struct span input, struct buffer *out)
-{
-	struct buffer text = BUFFER_INIT;
-	bool all = true;
-
-	for (struct span_walk member = span_walk(input); span_next(&member);) {
-		if (out->len > 0)
-			buffer_byte(out, ' ');
-		span_decode(member.key, out);
-		buffer_byte(out, '=');
-		buffer_clear(&text);
-		value_text(member.value, &text);
-		all = excerpt_text(out, buffer_string(&text), text.len,
-		    contents_limit(&text, ARGUMENT_BYTES)) && all;
-	}
-	buffer_free(&text);
-	return all;
-}
-
 void
 excerpt_arguments(struct writer *w, const char *key, const struct event_view *event)
 {
 	struct span input = span_member(event->payload, KEY_INPUT);
-	struct buffer list = BUFFER_INIT, excerpt = BUFFER_INIT, whole = BUFFER_INIT;
-	bool all;
+	struct buffer list = BUFFER_INIT, text = BUFFER_INIT;
+	bool all = true;
 
 	if (span_type(input) != 'o') {
-		excerpt_contents(w, key, event, "input");
+		excerpt_contents(w, key, event, KEY_INPUT);
 		return;
 	}
-	all = list_arguments(input, &list);
-	all = excerpt_text(&excerpt, buffer_string(&list), list.len, EXCERPT_BYTES) && all;
+	for (struct span_walk member = span_walk(input); span_next(&member);) {
+		if (list.len > 0)
+			buffer_byte(&list, ' ');
+		span_decode(member.key, &list);
+		buffer_byte(&list, '=');
+		buffer_clear(&text);
+		value_text(member.value, &text);
+		all = excerpt_text(&list, buffer_string(&text), text.len,
+		    contents_limit(&text, ARGUMENT_BYTES)) && all;
+	}
+	buffer_clear(&text);
+	all = excerpt_text(&text, buffer_string(&list), list.len, EXCERPT_BYTES) && all;
 	writer_key(w, key);
-	writer_bytes(w, buffer_string(&excerpt), excerpt.len);
-	buffer_append(&whole, input.at, input.len);
+	writer_bytes(w, buffer_string(&text), text.len);
 	if (!all)
-		write_digest(w, &whole);
+		write_digest(w, input);
 	buffer_free(&list);
-	buffer_free(&excerpt);
-	buffer_free(&whole);
+	buffer_free(&text);
 }
 
 int64_t

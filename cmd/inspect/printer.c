@@ -40,11 +40,15 @@ printer_warn(struct printer *p, const struct error *warning)
 	p->warn(warning);
 }
 
+/* Now, or not too often. */
 static void
-tell_dropped(struct printer *p)
+tell_dropped(struct printer *p, bool now)
 {
 	struct error warning;
 
+	if (p->outlet.dropped == 0 ||
+	    (!now && clock_monotonic() - p->warned_at < WARNING_INTERVAL))
+		return;
 	error_set(&warning, ERROR_SYSTEM, NULL, "dropped %lld %s", (long long)p->outlet.dropped,
 	    p->outlet.dropped == 1 ? "event" : "events");
 	p->outlet.dropped = 0;
@@ -52,44 +56,22 @@ tell_dropped(struct printer *p)
 	printer_warn(p, &warning);
 }
 
-static void
-tell_dropped_sometimes(struct printer *p)
-{
-	if (p->outlet.dropped > 0 && clock_monotonic() - p->warned_at >= WARNING_INTERVAL)
-		tell_dropped(p);
-}
-
-/* The line with its blobs, in p->whole; false if it has to stay as it is. */
-static bool
-put_back(struct printer *p, const struct origin *origin, const char *line, size_t len)
-{
-	struct error warning;
-
-	buffer_clear(&p->whole);
-	if (blob_inline(origin->blobs, line, len, &p->whole, &warning) == 0) {
-		buffer_byte(&p->whole, '\n');
-		return true;
-	}
-	p->incomplete = true;
-	printer_warn(p, &warning);
-	return false;
-}
-
-static void
-add_header(struct printer *p, const char *run_id)
-{
-	if (p->headed && p->run_id[0] != '\0' && strcmp(p->run_id, run_id) != 0)
-		buffer_format(&p->text, "==> %s <==\n", run_id);
-	memcpy(p->run_id, run_id, sizeof p->run_id);
-}
-
 static int
 print(struct printer *p, const struct origin *origin, const char *line, size_t len,
     enum verdict *verdict, struct error *err)
 {
-	if (p->inlined && put_back(p, origin, line, len)) {
-		line = p->whole.data;
-		len = p->whole.len - 1;
+	if (p->inlined) {
+		struct error warning;
+
+		buffer_clear(&p->whole);
+		if (blob_inline(origin->blobs, line, len, &p->whole, &warning) == 0) {
+			len = p->whole.len;
+			buffer_byte(&p->whole, '\n');
+			line = p->whole.data;
+		} else {
+			p->incomplete = true; /* the line stays as it is */
+			printer_warn(p, &warning);
+		}
 	}
 	screen_erase(&p->screen, &p->text);
 	put_extra(p);
@@ -98,7 +80,9 @@ print(struct printer *p, const struct origin *origin, const char *line, size_t l
 		    outlet_json(&p->outlet, p->instead->data, p->instead->len, err) : 0;
 	if (p->json)
 		return outlet_json(&p->outlet, line, len + 1, err);
-	add_header(p, origin->run_id);
+	if (p->headed && p->run_id[0] != '\0' && strcmp(p->run_id, origin->run_id) != 0)
+		buffer_format(&p->text, "==> %s <==\n", origin->run_id);
+	memcpy(p->run_id, origin->run_id, sizeof p->run_id);
 	if (view_event(&p->view, line, len, origin->depth, &p->text) != 0)
 		*verdict = VERDICT_DAMAGED;
 	else if (outlet_event(&p->outlet, p->text.data, p->text.len, err) != 0)
@@ -117,7 +101,7 @@ printer_line(struct printer *p, const struct origin *origin, const char *line, s
 	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
 	if (*verdict == VERDICT_YES && print(p, origin, line, len, verdict, err) != 0)
 		return -1;
-	tell_dropped_sometimes(p);
+	tell_dropped(p, false);
 	return 0;
 }
 
@@ -134,7 +118,7 @@ printer_pause(struct printer *p, struct error *err)
 	}
 	if (outlet_flush(&p->outlet, err) != 0)
 		return -1;
-	tell_dropped_sometimes(p);
+	tell_dropped(p, false);
 	return 0;
 }
 
@@ -160,8 +144,7 @@ printer_finish(struct printer *p, struct error *err)
 	put_extra(p);
 	if (outlet_drain(&p->outlet, err) != 0)
 		return -1;
-	if (p->outlet.dropped > 0)
-		tell_dropped(p);
+	tell_dropped(p, true);
 	return 0;
 }
 

@@ -55,37 +55,9 @@ bool
 projection_has_tools(const struct projection *projection)
 {
 	for (const struct projection_row *row = projection->rows; row->type; row++)
-		if (row->tools)
+		if (row->when & WHEN_ASKED)
 			return true;
 	return false;
-}
-
-/* The messages of a document have their blobs put back. */
-static int
-take_into_document(struct projector *p, struct projected_run *run, const struct placed *at,
-    const char *line, size_t len, struct error *err)
-{
-	const struct projection_document *document = p->projection->document;
-	struct span payload = at->event->payload;
-	struct buffer whole = BUFFER_INIT;
-	int result = 0;
-
-	if (p->state == NULL)
-		p->state = memory_zero(1, document->size);
-	if (at->event->refs.at != NULL && (at->event->type == EVENT_MESSAGE_USER ||
-	    at->event->type == EVENT_MESSAGE_ASSISTANT)) {
-		char *blobs = transcript_blobs(run->path, run->model.run_id);
-		struct event_view view;
-
-		result = blob_inline(blobs, line, len, &whole, err);
-		if (result == 0 && event_view(whole.data, whole.len, &view) == 0)
-			payload = view.payload;
-		free(blobs);
-	}
-	if (result == 0)
-		document->take(p->state, at, payload, &run->next);
-	buffer_free(&whole);
-	return result;
 }
 
 void
@@ -99,21 +71,42 @@ static int
 take_line(struct projector *p, struct projected_run *run, const char *line, size_t len,
     struct buffer *out, struct error *err)
 {
-	struct event_view event;
-	struct placed at;
+	const struct projection_document *document = p->projection->document;
 	const struct event_place place = { run->position, (uint32_t)len };
+	struct buffer whole = BUFFER_INIT;
+	struct event_view event, view;
+	struct placed at;
+	int failed = 0;
 
 	run->position += (int64_t)len + 1;
 	if (!event_view_whole(line, len, &event))
 		return 0;
 	model_take(&run->model, &event, place, &at);
-	if (p->projection->document)
-		return take_into_document(p, run, &at, line, len, err);
-	projection_write(p->projection, p->tools, &at, &run->next, out);
-	return 0;
+	if (!document) {
+		projection_write(p->projection, p->tools, &at, &run->next, out);
+		return 0;
+	}
+	/* The messages of a document have their blobs put back. */
+	view = event;
+	if (event.refs.at != NULL &&
+	    (event.type == EVENT_MESSAGE_USER || event.type == EVENT_MESSAGE_ASSISTANT)) {
+		char *blobs = transcript_blobs(run->path, run->model.run_id);
+
+		failed = blob_inline(blobs, line, len, &whole, err);
+		if (failed == 0 && event_view(whole.data, whole.len, &view) != 0)
+			view = event;
+		free(blobs);
+	}
+	if (p->state == NULL)
+		p->state = memory_zero(1, document->size);
+	if (failed == 0)
+		document->take(p->state, &at, view.payload, &run->next);
+	buffer_free(&whole);
+	return failed;
 }
 
-/* Takes in the lines before start, which are not shown. */
+/* Takes in the lines before start, which are not shown. model_read_file() does not serve: it
+ * takes lines that are not whole, and all that there are. */
 static int
 catch_up(struct projector *p, struct projected_run *run, int64_t start, struct error *err)
 {
@@ -140,29 +133,23 @@ catch_up(struct projector *p, struct projected_run *run, int64_t start, struct e
 	return got < 0 ? -1 : 0;
 }
 
-static struct projected_run *
-run_of(struct projector *p, const char *path)
-{
-	struct projected_run *run;
-
-	for (size_t i = 0; i < p->count; i++)
-		if (strcmp(p->runs[i]->path, path) == 0)
-			return p->runs[i];
-	run = memory_zero(1, sizeof *run);
-	run->path = memory_text(path);
-	run->next = p->projection->first;
-	model_begin(&run->model, MODEL_EVENTS);
-	p->runs = memory_array(p->runs, p->count + 1, sizeof *p->runs);
-	p->runs[p->count++] = run;
-	return run;
-}
-
 int
 projector_line(struct projector *p, const char *path, int64_t start, const char *line,
     size_t len, struct buffer *out, struct error *err)
 {
-	struct projected_run *run = run_of(p, path);
+	struct projected_run *run = NULL;
 
+	for (size_t i = 0; run == NULL && i < p->count; i++)
+		if (strcmp(p->runs[i]->path, path) == 0)
+			run = p->runs[i];
+	if (run == NULL) {
+		run = memory_zero(1, sizeof *run);
+		run->path = memory_text(path);
+		run->next = p->projection->first;
+		model_begin(&run->model, MODEL_EVENTS);
+		p->runs = memory_array(p->runs, p->count + 1, sizeof *p->runs);
+		p->runs[p->count++] = run;
+	}
 	if (catch_up(p, run, start, err) != 0)
 		return -1;
 	run->position = start;

@@ -58,39 +58,6 @@ struct recording {
 	struct buffer events;     /* lines */
 };
 
-static void
-recording_free(void *state)
-{
-	struct recording *r = state;
-
-	for (size_t i = 0; i < r->count; i++) {
-		for (size_t j = 0; j < r->entries[i].count; j++)
-			buffer_free(&r->entries[i].answers[j].text);
-		free(r->entries[i].answers);
-		free(r->entries[i].key);
-	}
-	free(r->entries);
-	map_free(&r->by_key);
-	free(r->calls);
-	map_free(&r->by_start);
-	free(r->asked);
-	free(r->first_step);
-	buffer_free(&r->events);
-}
-
-static struct entry *
-entry_of(struct recording *r, const char *key)
-{
-	const size_t *at = map_get(&r->by_key, key, strlen(key));
-
-	if (at != NULL)
-		return &r->entries[*at];
-	r->entries = memory_array(r->entries, r->count + 1, sizeof *r->entries);
-	r->entries[r->count] = (struct entry){ .key = memory_text(key) };
-	map_put(&r->by_key, key, strlen(key), r->count);
-	return &r->entries[r->count++];
-}
-
 /* Forgets what the call was asked: its hash, or "". */
 static void
 take_asked(struct recording *r, const struct model_call *call, char hash[DIGEST_SIZE])
@@ -132,44 +99,31 @@ take_prompt(struct recording *r, const struct placed *at, struct span payload)
 	buffer_free(&messages);
 }
 
+/* The texts of an answer as one, then the tool calls, but for those that the API ran itself:
+ * these have a type of their own. */
 static void
-write_content(struct writer *w, struct span blocks)
+write_blocks(struct writer *w, struct span blocks)
 {
 	struct buffer text = BUFFER_INIT;
+	bool begun = false;
 
 	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		if (span_is(span_member(block.value, "type"), "text"))
-			span_decode(span_member(block.value, "text"), &text);
+		if (span_is(span_member(block.value, KEY_TYPE), "text"))
+			span_decode(span_member(block.value, KEY_TEXT), &text);
 	writer_key(w, "content");
 	writer_bytes(w, buffer_string(&text), text.len);
 	buffer_free(&text);
-}
-
-/* To be run by whoever asked; the API ran what has a type of its own. */
-static bool
-is_tool_call(struct span block)
-{
-	return span_is(span_member(block, "type"), "tool_use") &&
-	    span_path(block, "raw", "type", NULL).at == NULL;
-}
-
-static void
-write_tool_calls(struct writer *w, struct span blocks)
-{
-	bool begun = false;
-
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		if (!is_tool_call(block.value))
+		if (!span_is(span_member(block.value, KEY_TYPE), "tool_use") ||
+		    span_path(block.value, KEY_RAW, "type", NULL).at != NULL)
 			continue;
-		if (!begun) {
-			writer_key(w, "tool_calls");
-			writer_array(w);
-		}
+		if (!begun)
+			writer_member_array(w, "tool_calls");
 		begun = true;
 		writer_object(w);
-		writer_member_span(w, "id", span_member(block.value, "tool_id"));
-		writer_member_span(w, "name", span_member(block.value, "tool_name"));
-		writer_member_span(w, "arguments", span_member(block.value, "tool_input"));
+		writer_member_span(w, "id", span_member(block.value, KEY_TOOL_ID));
+		writer_member_span(w, "name", span_member(block.value, KEY_TOOL_NAME));
+		writer_member_span(w, "arguments", span_member(block.value, KEY_TOOL_INPUT));
 		writer_object_end(w);
 	}
 	if (begun)
@@ -177,45 +131,38 @@ write_tool_calls(struct writer *w, struct span blocks)
 }
 
 static int64_t
-tokens(struct span usage, const char *key)
+tokens(struct span usage, enum model_usage what)
 {
 	long long number;
 
-	return span_integer(span_member(usage, key), &number) && number > 0 ? number : 0;
+	return span_integer(span_member(usage, model_usage_keys[what]), &number) && number > 0 ?
+	    number : 0;
 }
 
-/* Reasoning is counted apart from the completion there. */
-static void
-write_usage(struct writer *w, struct span usage)
-{
-	int64_t input = tokens(usage, "input_tokens"), output = tokens(usage, "output_tokens");
-	int64_t reasoning = tokens(usage, "reasoning_tokens");
-
-	writer_key(w, "usage");
-	writer_object(w);
-	writer_member_integer(w, "prompt_tokens", input);
-	writer_member_integer(w, "completion_tokens", output > reasoning ? output - reasoning : 0);
-	writer_member_integer(w, "total_tokens", count_add(input, output));
-	writer_member_integer(w, "reasoning_tokens", reasoning);
-	writer_object_end(w);
-}
-
-/* All but the last brace. What an answer cost is not recorded. */
+/* All but the last brace. What an answer cost is not recorded; reasoning is counted apart from
+ * the completion there. */
 static void
 write_answer(const struct placed *at, struct span payload, const char *hash, struct buffer *out)
 {
-	struct span blocks = span_member(payload, KEY_BLOCKS), model = span_member(payload, KEY_MODEL);
+	struct span model = span_member(payload, KEY_MODEL), usage = span_member(payload, KEY_USAGE);
+	int64_t input = tokens(usage, MODEL_INPUT_TOKENS);
+	int64_t output = tokens(usage, MODEL_OUTPUT_TOKENS);
+	int64_t reasoning = tokens(usage, MODEL_REASONING_TOKENS);
 	struct writer w;
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	write_content(&w, blocks);
-	write_tool_calls(&w, blocks);
+	write_blocks(&w, span_member(payload, KEY_BLOCKS));
 	if (span_type(model) == 's')
 		writer_member_span(&w, "model", model);
 	else
 		writer_member_string(&w, "model", at->call->model ? at->call->model : "");
-	write_usage(&w, span_member(payload, KEY_USAGE));
+	writer_member_object(&w, "usage");
+	writer_member_integer(&w, "prompt_tokens", input);
+	writer_member_integer(&w, "completion_tokens", output > reasoning ? output - reasoning : 0);
+	writer_member_integer(&w, "total_tokens", count_add(input, output));
+	writer_member_integer(&w, "reasoning_tokens", reasoning);
+	writer_object_end(&w);
 	writer_key(&w, "cost_usd");
 	writer_raw(&w, "0.0", 3);
 	writer_member_integer(&w, "latency_ms", placed_duration(at));
@@ -225,68 +172,63 @@ write_answer(const struct placed *at, struct span payload, const char *hash, str
 		writer_member_string(&w, "request_hash", hash);
 }
 
-/* What an earlier attempt at the call answered in this turn and after it does not count
- * any more. */
-static void
-forget_answers(struct entry *e, const struct answered *latest)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < e->count; i++) {
-		struct answered *a = &e->answers[i];
-
-		if (a->call == latest->call && a->attempt < latest->attempt && a->turn >= latest->turn)
-			buffer_free(&a->text);
-		else
-			e->answers[kept++] = *a;
-	}
-	e->count = kept;
-}
-
 static void
 take_answer(struct recording *r, const struct placed *at, struct span payload)
 {
 	const size_t *call = map_get(&r->by_start, at->call->event_id, strlen(at->call->event_id));
 	struct answered a = { .call = call ? *call : NO_CALL, .attempt = at->run->attempt };
 	char *path = span_text(at->event->path), hash[DIGEST_SIZE];
-	struct entry *entry;
+	const char *key;
+	const size_t *found;
+	struct entry *e;
+	size_t kept = 0;
 
 	take_asked(r, at->call, hash);
 	span_integer(span_member(payload, KEY_TURN), &a.turn);
 	if (!span_copy(span_member(payload, KEY_REQUEST_SHA256), a.sha256, sizeof a.sha256))
 		a.sha256[0] = '\0';
 	write_answer(at, payload, hash, &a.text);
-	entry = entry_of(r, path && path[0] != '_' ? path : hash[0] != '\0' ? hash : a.sha256);
+
+	key = path && path[0] != '_' ? path : hash[0] != '\0' ? hash : a.sha256;
+	found = map_get(&r->by_key, key, strlen(key));
+	if (found == NULL) {
+		r->entries = memory_array(r->entries, r->count + 1, sizeof *r->entries);
+		r->entries[r->count] = (struct entry){ .key = memory_text(key) };
+		map_put(&r->by_key, key, strlen(key), r->count++);
+	}
+	e = &r->entries[found ? *found : r->count - 1];
+
+	/* What an earlier attempt at the call answered in this turn and after it does not count
+	 * any more. */
+	for (size_t i = 0; a.attempt > 1 && i < e->count; i++) {
+		struct answered *old = &e->answers[i];
+
+		if (old->call == a.call && old->attempt < a.attempt && old->turn >= a.turn)
+			buffer_free(&old->text);
+		else
+			e->answers[kept++] = *old;
+	}
 	if (a.attempt > 1)
-		forget_answers(entry, &a);
-	entry->answers = memory_array(entry->answers, entry->count + 1, sizeof *entry->answers);
-	entry->answers[entry->count++] = a;
+		e->count = kept;
+	e->answers = memory_array(e->answers, e->count + 1, sizeof *e->answers);
+	e->answers[e->count++] = a;
 	free(path);
 }
 
-/* The call that a start goes on with or makes again, in an earlier attempt: the one that
- * it claims, or that was called so; NO_CALL if it is a new one. */
-static size_t
-earlier_call(const struct recording *r, const struct placed *at)
-{
-	char *claims = span_text(span_member(at->event->payload, KEY_CLAIMS));
-	const char *key = claims ? claims : at->call->id;
-	const size_t *found = map_get(&r->by_start, key, strlen(key));
-	size_t call = NO_CALL;
-
-	if (found && r->calls[*found].run == at->run && r->calls[*found].attempt < at->run->attempt)
-		call = *found;
-	free(claims);
-	return call;
-}
-
+/* The start of a call: of a new one, or of one that goes on with or makes again that of an
+ * earlier attempt, which it claims or which was called so. */
 static void
 take_start(struct recording *r, const struct placed *at)
 {
 	char *path = span_text(at->event->path);
-	size_t call = earlier_call(r, at);
+	char *claims = span_text(span_member(at->event->payload, KEY_CLAIMS));
+	const char *key = claims ? claims : at->call->id;
+	const size_t *found = map_get(&r->by_start, key, strlen(key));
+	size_t call;
 
-	if (call == NO_CALL) {
+	if (found && r->calls[*found].run == at->run && r->calls[*found].attempt < at->run->attempt) {
+		call = *found;
+	} else {
 		r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
 		call = r->call_count++;
 	}
@@ -296,6 +238,7 @@ take_start(struct recording *r, const struct placed *at)
 	if (r->first_step == NULL)
 		r->first_step = memory_text(path ? path : "");
 	r->several = r->several || strcmp(r->first_step, path ? path : "") != 0;
+	free(claims);
 	free(path);
 }
 
@@ -307,7 +250,7 @@ take(void *state, const struct placed *at, struct span payload, int64_t *number)
 	projection_write(&projection_interagent, false, at, number, &r->events);
 	if (at->call == NULL)
 		return;
-	if (at->event->type == EVENT_STEP_STARTED || at->event->type == EVENT_CALL_WORKFLOW_STARTED)
+	if (event_type_starts_call(at->event->type))
 		take_start(r, at);
 	else if (at->event->type == EVENT_MESSAGE_USER)
 		take_prompt(r, at, payload);
@@ -318,57 +261,67 @@ take(void *state, const struct placed *at, struct span payload, int64_t *number)
 /* AgentLoom's recorder knows single answers; those of a list say more of what they
  * answered, for calls that run at the same time. */
 static void
-write_entry(const struct entry *e, struct buffer *out)
-{
-	buffer_text(out, ",\n");
-	json_quote(out, e->key, strlen(e->key));
-	buffer_text(out, e->count > 1 ? ":[\n" : ":");
-	for (size_t i = 0; i < e->count; i++) {
-		const struct answered *a = &e->answers[i];
-
-		if (i > 0)
-			buffer_text(out, ",\n");
-		buffer_append(out, a->text.data, a->text.len);
-		if (e->count > 1 && a->sha256[0] != '\0')
-			buffer_format(out, ",\"request_sha256\":\"%s\"", a->sha256);
-		buffer_byte(out, '}');
-	}
-	if (e->count > 1)
-		buffer_byte(out, ']');
-}
-
-static void
-write_events(const struct buffer *lines, struct buffer *out)
-{
-	const char *line = buffer_string(lines), *lf;
-
-	buffer_text(out, ",\n\"_inter_agent_events\":[");
-	for (; (lf = strchr(line, '\n')) != NULL; line = lf + 1) {
-		buffer_text(out, line == lines->data ? "\n" : ",\n");
-		buffer_append(out, line, (size_t)(lf - line));
-	}
-	buffer_byte(out, ']');
-}
-
-static void
 write_document(const void *state, struct buffer *out)
 {
 	const struct recording *r = state;
+	const char *line = buffer_string(&r->events), *lf;
 
 	buffer_format(out, "{\"_version\":%d", AGENTLOOM_VERSION);
-	for (size_t i = 0; i < r->count; i++)
-		if (r->entries[i].count > 0)
-			write_entry(&r->entries[i], out);
-	if (r->several)
-		write_events(&r->events, out);
+	for (const struct entry *e = r->entries; r->count > 0 && e < r->entries + r->count; e++) {
+		if (e->count == 0)
+			continue;
+		buffer_text(out, ",\n");
+		json_quote(out, e->key, strlen(e->key));
+		buffer_text(out, e->count > 1 ? ":[\n" : ":");
+		for (size_t i = 0; i < e->count; i++) {
+			const struct answered *a = &e->answers[i];
+
+			if (i > 0)
+				buffer_text(out, ",\n");
+			buffer_append(out, a->text.data, a->text.len);
+			if (e->count > 1 && a->sha256[0] != '\0')
+				buffer_format(out, ",\"request_sha256\":\"%s\"", a->sha256);
+			buffer_byte(out, '}');
+		}
+		if (e->count > 1)
+			buffer_byte(out, ']');
+	}
+	if (r->several) {
+		buffer_text(out, ",\n\"_inter_agent_events\":[");
+		for (; (lf = strchr(line, '\n')) != NULL; line = lf + 1) {
+			buffer_text(out, line == r->events.data ? "\n" : ",\n");
+			buffer_append(out, line, (size_t)(lf - line));
+		}
+		buffer_byte(out, ']');
+	}
 	buffer_text(out, "}\n");
+}
+
+static void
+recording_free(void *state)
+{
+	struct recording *r = state;
+
+	for (size_t i = 0; i < r->count; i++) {
+		for (size_t j = 0; j < r->entries[i].count; j++)
+			buffer_free(&r->entries[i].answers[j].text);
+		free(r->entries[i].answers);
+		free(r->entries[i].key);
+	}
+	free(r->entries);
+	map_free(&r->by_key);
+	free(r->calls);
+	map_free(&r->by_start);
+	free(r->asked);
+	free(r->first_step);
+	buffer_free(&r->events);
 }
 
 static const struct projection_document document = {
 	sizeof(struct recording), take, write_document, recording_free
 };
 
-static const struct projection_row rows[] = { { 0, false, NULL, NULL, NULL } };
+static const struct projection_row rows[] = { { 0, 0, NULL, NULL, NULL, NULL } };
 
 const struct projection projection_agentloom = {
 	"agentloom", agentloom_schema, 1, rows, NULL, &document

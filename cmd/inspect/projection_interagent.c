@@ -15,37 +15,19 @@
 
 extern const char interagent_schema[];
 
-/* A UUID of version 4 that belongs to an event's. */
+/* A UUID of version 4 that belongs to that of what was sent: the start of a call, or the
+ * message that hands one over. */
 static void
-derive_id(const char *event_id, char out[ID_SIZE])
+sent_id(const struct placed *at, char out[ID_SIZE])
 {
 	char hex[33];
 
-	derive_hex("interagent", event_id, 32, hex);
+	if (at->event->type == EVENT_MESSAGE_USER)
+		derive_hex_of("interagent", at->event->event_id, 32, hex);
+	else
+		derive_hex("interagent", at->call->event_id, 32, hex);
 	snprintf(out, ID_SIZE, "%.8s-%.4s-4%.3s-%c%.3s-%.12s", hex, hex + 8, hex + 13,
 	    "89ab"[hex[16] % 4], hex + 17, hex + 20);
-}
-
-/* Who gave the call its input. */
-static const char *
-sender(const struct placed *at)
-{
-	const struct model_call *call = at->call;
-
-	if (call && call->before_count > 0)
-		return call_actor(call->before[0]);
-	if (call && call->around)
-		return call_actor(call->around);
-	return at->run->name ? at->run->name : "";
-}
-
-/* Who waits for what the call makes. */
-static const char *
-receiver(const struct placed *at)
-{
-	if (at->call && at->call->around)
-		return call_actor(at->call->around);
-	return at->run->name ? at->run->name : "";
 }
 
 static void
@@ -78,150 +60,117 @@ write_nanoseconds(struct writer *w, int64_t wall)
 	writer_span(w, span_of(text, (size_t)len));
 }
 
+/* All members: what an agent did, because of what, for whom. */
 static void
-write_causes(struct writer *w, const struct placed *at, const char *agent)
+write_act(struct writer *w, const struct placed *at, const char *agent, const char *recipient)
 {
 	writer_member_string(w, "agent_id", agent);
 	write_nanoseconds(w, at->wall);
 	writer_key(w, "parent_event_id");
 	writer_span(w, at->event->parent_event_id);
 	writer_member_span(w, "links", at->event->links);
+	write_payload(w, at, recipient);
 }
 
+/* Who the call is part of the work of: the call around it, or the workflow. */
+static const char *
+actor_around(const struct placed *at)
+{
+	if (at->call && at->call->around)
+		return call_actor(at->call->around);
+	return at->run->name ? at->run->name : "";
+}
+
+/* A call is given its input by those that made it, or an agent gives the conversation to
+ * another. */
 static void
 sent(struct writer *w, const struct projection_line *line)
 {
-	char id[ID_SIZE];
+	const struct placed *at = line->at;
+	char id[ID_SIZE], *from = NULL;
+	const char *sender;
 
-	derive_id(line->at->call->event_id, id);
+	if (at->event->type == EVENT_MESSAGE_USER) {
+		from = span_text(span_path(at->event->payload, KEY_HANDOFF, "from", NULL));
+		sender = from ? from : "";
+	} else {
+		sender = at->call->before_count > 0 ? call_actor(at->call->before[0]) : actor_around(at);
+	}
+	sent_id(at, id);
 	writer_member_string(w, "event_id", id);
-	write_causes(w, line->at, sender(line->at));
-	write_payload(w, line->at, call_actor(line->at->call));
-}
-
-static void
-take(struct writer *w, const struct projection_line *line, const char *sent_id)
-{
-	writer_member_span(w, "event_id", line->at->event->event_id);
-	writer_member_string(w, "agent_id", call_actor(line->at->call));
-	write_nanoseconds(w, line->at->wall);
-	writer_member_string(w, "parent_event_id", sent_id);
-	write_payload(w, line->at, NULL);
+	write_act(w, at, sender, call_actor(at->call));
+	free(from);
 }
 
 static void
 received(struct writer *w, const struct projection_line *line)
 {
+	const struct placed *at = line->at;
 	char id[ID_SIZE];
 
-	derive_id(line->at->call->event_id, id);
-	take(w, line, id);
+	sent_id(at, id);
+	writer_member_span(w, "event_id", at->event->event_id);
+	writer_member_string(w, "agent_id", call_actor(at->call));
+	write_nanoseconds(w, at->wall);
+	writer_member_string(w, "parent_event_id", id);
+	write_payload(w, at, NULL);
 }
 
-static size_t
-handed_over(const struct placed *at)
-{
-	return at->call && placed_handoff(at);
-}
-
-static size_t
-not_handed_over(const struct placed *at)
-{
-	return !handed_over(at);
-}
-
-/* An agent gives the conversation to another. */
+/* An agent does something, for nobody but whom it answers. */
 static void
-handed(struct writer *w, const struct projection_line *line)
+act(struct writer *w, const struct projection_line *line)
 {
-	const struct event_view *event = line->at->event;
-	char *from = span_text(span_path(event->payload, KEY_HANDOFF, "from", NULL));
-	char id[ID_SIZE], own[ID_SIZE] = "";
+	const struct placed *at = line->at;
 
-	span_copy(event->event_id, own, sizeof own);
-	derive_id(own, id);
-	writer_member_string(w, "event_id", id);
-	write_causes(w, line->at, from ? from : "");
-	write_payload(w, line->at, call_actor(line->at->call));
-	free(from);
-}
-
-static void
-taken_over(struct writer *w, const struct projection_line *line)
-{
-	char id[ID_SIZE], own[ID_SIZE] = "";
-
-	span_copy(line->at->event->event_id, own, sizeof own);
-	derive_id(own, id);
-	take(w, line, id);
-}
-
-static void
-alone(struct writer *w, const struct projection_line *line)
-{
-	writer_member_span(w, "event_id", line->at->event->event_id);
-	write_causes(w, line->at, placed_actor(line->at));
-	write_payload(w, line->at, NULL);
-}
-
-static void
-answered(struct writer *w, const struct projection_line *line)
-{
-	writer_member_span(w, "event_id", line->at->event->event_id);
-	write_causes(w, line->at, placed_actor(line->at));
-	write_payload(w, line->at, receiver(line->at));
-}
-
-static const char *
-state_after(const struct placed *at)
-{
-	switch (at->event->type) {
-	case EVENT_RUN_COMPLETED:
-		return placed_status(at);
-	case EVENT_MESSAGE_USER:
-		return "thinking";
-	case EVENT_MESSAGE_ASSISTANT:
-		return span_is(span_member(at->event->payload, KEY_STOP_REASON), "tool_use") ?
-		    "using_tools" : "answered";
-	default:
-		return "running";
-	}
+	writer_member_span(w, "event_id", at->event->event_id);
+	write_act(w, at, placed_actor(at),
+	    event_type_ends_call(at->event->type) ? actor_around(at) : NULL);
 }
 
 static void
 changed(struct writer *w, const struct projection_line *line)
 {
-	alone(w, line);
-	writer_member_string(w, "state", state_after(line->at));
+	const struct placed *at = line->at;
+	const char *state = "running";
+
+	if (at->event->type == EVENT_RUN_COMPLETED)
+		state = placed_status(at);
+	else if (at->event->type == EVENT_MESSAGE_USER)
+		state = "thinking";
+	else if (at->event->type == EVENT_MESSAGE_ASSISTANT)
+		state = span_is(span_member(at->event->payload, KEY_STOP_REASON), "tool_use") ?
+		    "using_tools" : "answered";
+	act(w, line);
+	writer_member_string(w, "state", state);
 }
 
 static const struct projection_row rows[] = {
-	{ EVENT_RUN_STARTED, false, "state_transition", NULL, changed },
-	{ EVENT_STEP_STARTED, false, "task_sent", NULL, sent },
-	{ EVENT_STEP_STARTED, false, "task_received", NULL, received },
-	{ EVENT_CALL_WORKFLOW_STARTED, false, "task_sent", NULL, sent },
-	{ EVENT_CALL_WORKFLOW_STARTED, false, "task_received", NULL, received },
-	{ EVENT_MESSAGE_USER, false, "task_sent", handed_over, handed },
-	{ EVENT_MESSAGE_USER, false, "task_received", handed_over, taken_over },
-	{ EVENT_MESSAGE_USER, false, "state_transition", not_handed_over, changed },
-	{ EVENT_MESSAGE_ASSISTANT, false, "state_transition", placed_whole, changed },
-	{ EVENT_TOOL_CALL, false, "tool_call", NULL, alone },
-	{ EVENT_TOOL_RESULT, false, "tool_return", NULL, alone },
-	{ EVENT_STEP_COMPLETED, false, "response_sent", NULL, answered },
-	{ EVENT_CALL_WORKFLOW_COMPLETED, false, "response_sent", NULL, answered },
-	{ EVENT_RUN_COMPLETED, false, "state_transition", NULL, changed },
-	{ 0, false, NULL, NULL, NULL },
+	{ EVENT_RUN_STARTED, 0, "state_transition", NULL, changed, NULL },
+	{ EVENT_STEP_STARTED, 0, "task_sent", NULL, sent, NULL },
+	{ EVENT_STEP_STARTED, 0, "task_received", NULL, received, NULL },
+	{ EVENT_CALL_WORKFLOW_STARTED, 0, "task_sent", NULL, sent, NULL },
+	{ EVENT_CALL_WORKFLOW_STARTED, 0, "task_received", NULL, received, NULL },
+	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "task_sent", NULL, sent, NULL },
+	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "task_received", NULL, received, NULL },
+	{ EVENT_MESSAGE_USER, WHEN_NO_HANDOFF, "state_transition", NULL, changed, NULL },
+	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "state_transition", NULL, changed, NULL },
+	{ EVENT_TOOL_CALL, 0, "tool_call", NULL, act, NULL },
+	{ EVENT_TOOL_RESULT, 0, "tool_return", NULL, act, NULL },
+	{ EVENT_STEP_COMPLETED, 0, "response_sent", NULL, act, NULL },
+	{ EVENT_CALL_WORKFLOW_COMPLETED, 0, "response_sent", NULL, act, NULL },
+	{ EVENT_RUN_COMPLETED, 0, "state_transition", NULL, changed, NULL },
+	{ 0, 0, NULL, NULL, NULL, NULL },
 };
 
 static void
-write_members(struct writer *w, const struct projection_line *line)
+write_line(struct writer *w, const struct projection_line *line)
 {
 	writer_member_integer(w, "seq", line->number);
 	writer_member_string(w, "type", line->row->type);
-	line->row->body(w, line);
+	projection_row_write(w, line);
 	writer_member_string(w, "run_id", line->at->run->run_id);
 }
 
 const struct projection projection_interagent = {
-	"interagent", interagent_schema, 1, rows, write_members, NULL
+	"interagent", interagent_schema, 1, rows, write_line, NULL
 };

@@ -53,22 +53,23 @@ attempt_span(const char *run_id, int64_t attempt, char out[SPAN_SIZE])
 	return event_span(text, out);
 }
 
-static void
-nanoseconds(struct writer *w, const char *key, int64_t wall)
+/* The span around a call: the group's, or the attempt's. */
+static const char *
+around(const struct placed *at, const struct model_call *call, char out[SPAN_SIZE])
 {
-	char text[32];
-
-	snprintf(text, sizeof text, "%lld000", (long long)wall);
-	writer_member_string(w, key, text);
+	if (call && call->around)
+		return event_span(call->around->event_id, out);
+	return attempt_span(at->run->run_id, at->run->attempt, out);
 }
+
+/* ---- attributes ---- */
 
 static void
 attribute(struct writer *w, const char *key, const char *type)
 {
 	writer_object(w);
 	writer_member_string(w, "key", key);
-	writer_key(w, "value");
-	writer_object(w);
+	writer_member_object(w, "value");
 	writer_key(w, type);
 }
 
@@ -99,23 +100,9 @@ attribute_string(struct writer *w, const char *key, struct span value)
 	attribute_end(w);
 }
 
-static void
-attribute_integer(struct writer *w, const char *key, struct span value)
-{
-	char text[32];
-	long long number;
-
-	if (!span_integer(value, &number))
-		return;
-	snprintf(text, sizeof text, "%lld", number);
-	attribute(w, key, "intValue");
-	writer_string(w, text);
-	attribute_end(w);
-}
-
 /* What conventions call a provider, if they do not call it as AWF does. */
-static const char *
-provider_name(const char *provider)
+static void
+attribute_provider(struct writer *w, const char *provider)
 {
 	static const struct { const char *name, *convention; } names[] = {
 		{ "openai-responses", "openai" },
@@ -123,58 +110,67 @@ provider_name(const char *provider)
 	};
 
 	for (size_t i = 0; provider && i < sizeof names / sizeof *names; i++)
-		if (strcmp(provider, names[i].name) == 0)
-			return names[i].convention;
-	return provider;
+		if (strcmp(provider, names[i].name) == 0) {
+			attribute_text(w, "gen_ai.provider.name", names[i].convention);
+			return;
+		}
+	attribute_text(w, "gen_ai.provider.name", provider);
 }
 
 static void
-usage(struct writer *w, struct span usage)
+attribute_usage(struct writer *w, struct span usage)
 {
-	static const struct { const char *key, *convention; } counts[] = {
-		{ "input_tokens", "gen_ai.usage.input_tokens" },
-		{ "output_tokens", "gen_ai.usage.output_tokens" },
-		{ "cache_read_tokens", "gen_ai.usage.cache_read.input_tokens" },
-		{ "cache_write_tokens", "gen_ai.usage.cache_creation.input_tokens" },
-		{ "reasoning_tokens", "gen_ai.usage.reasoning.output_tokens" },
+	static const char *const conventions[MODEL_USAGE_KEYS] = {
+		[MODEL_INPUT_TOKENS] = "gen_ai.usage.input_tokens",
+		[MODEL_OUTPUT_TOKENS] = "gen_ai.usage.output_tokens",
+		[MODEL_CACHE_READ_TOKENS] = "gen_ai.usage.cache_read.input_tokens",
+		[MODEL_CACHE_WRITE_TOKENS] = "gen_ai.usage.cache_creation.input_tokens",
+		[MODEL_REASONING_TOKENS] = "gen_ai.usage.reasoning.output_tokens",
 	};
 
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-		attribute_integer(w, counts[i].convention, span_member(usage, counts[i].key));
+	for (size_t i = 0; i < MODEL_USAGE_KEYS; i++) {
+		long long number;
+		char text[32];
+
+		if (!span_integer(span_member(usage, model_usage_keys[i]), &number))
+			continue;
+		snprintf(text, sizeof text, "%lld", number);
+		attribute(w, conventions[i], "intValue");
+		writer_string(w, text);
+		attribute_end(w);
+	}
 }
 
-/* What conventions call a stop reason, if they have a word for it. */
-static struct span
-finish_reason(struct span reason)
+/* As the conventions call it, if they have a word for it. */
+static void
+attribute_stop_reason(struct writer *w, struct span reason)
 {
 	static const struct { const char *reason, *convention; } reasons[] = {
-		{ "end_turn", "\"stop\"" }, { "stop_sequence", "\"stop\"" },
-		{ "max_tokens", "\"length\"" }, { "tool_use", "\"tool_call\"" },
-		{ "refusal", "\"content_filter\"" },
+		{ "end_turn", "stop" }, { "stop_sequence", "stop" }, { "max_tokens", "length" },
+		{ "tool_use", "tool_call" }, { "refusal", "content_filter" },
 	};
+	const char *convention = NULL;
 
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (span_is(reason, reasons[i].reason))
-			return span_of(reasons[i].convention, strlen(reasons[i].convention));
-	return reason;
-}
-
-static void
-finish_reasons(struct writer *w, struct span reason)
-{
 	if (span_type(reason) != 's')
 		return;
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (span_is(reason, reasons[i].reason))
+			convention = reasons[i].convention;
 	attribute(w, "gen_ai.response.finish_reasons", "arrayValue");
 	writer_object(w);
-	writer_key(w, "values");
-	writer_array(w);
+	writer_member_array(w, "values");
 	writer_object(w);
-	writer_member_span(w, "stringValue", finish_reason(reason));
+	if (convention)
+		writer_member_string(w, "stringValue", convention);
+	else
+		writer_member_span(w, "stringValue", reason);
 	writer_object_end(w);
 	writer_array_end(w);
 	writer_object_end(w);
 	attribute_end(w);
 }
+
+/* ---- spans ---- */
 
 static void
 link_to(struct writer *w, const char *run_id, const char *span_id)
@@ -197,27 +193,46 @@ link_to_run(struct writer *w, const char *run_id)
 		link_to(w, run_id, attempt_span(run_id, 1, span));
 }
 
-/* name: "WORD WHAT", as the conventions want it. */
+/* Up to where its attributes begin. It is named "WORD WHAT", as the conventions want it, and
+ * lies in the parent; NULL: in none. */
 static void
 begin_span(struct writer *w, const struct projection_line *line, const char *span_id,
     const char *parent, const char *what, int kind)
 {
 	const struct placed *at = line->at;
-	char trace[TRACE_SIZE];
+	char trace[TRACE_SIZE], time[32];
 	struct buffer name = BUFFER_INIT;
 
-	buffer_format(&name, "%s%s", line->row->type, what && *what ? " " : "");
-	buffer_text(&name, what ? what : "");
+	buffer_text(&name, line->row->type);
+	if (what && *what)
+		buffer_format(&name, " %s", what);
 	writer_member_string(w, "traceId", trace_id(at->run->run_id, trace));
 	writer_member_string(w, "spanId", span_id);
 	writer_member_string(w, "parentSpanId", parent);
 	writer_member_string(w, "name", name.data);
 	writer_member_integer(w, "kind", kind);
-	nanoseconds(w, "startTimeUnixNano", at->started);
-	nanoseconds(w, "endTimeUnixNano", at->wall);
-	writer_key(w, "attributes");
-	writer_array(w);
+	snprintf(time, sizeof time, "%lld000", (long long)at->started);
+	writer_member_string(w, "startTimeUnixNano", time);
+	snprintf(time, sizeof time, "%lld000", (long long)at->wall);
+	writer_member_string(w, "endTimeUnixNano", time);
+	writer_member_array(w, "attributes");
 	buffer_free(&name);
+}
+
+/* The same of what is part of a call, or of the attempt alone, and begins with an event. */
+static void
+begin_span_inside(struct writer *w, const struct projection_line *line, struct span event_id,
+    const char *what, int kind)
+{
+	const struct placed *at = line->at;
+	char span[SPAN_SIZE], parent[SPAN_SIZE];
+
+	derive_hex_of("span", event_id, SPAN_DIGITS, span);
+	if (at->call)
+		event_span(at->call->event_id, parent);
+	else
+		around(at, NULL, parent);
+	begin_span(w, line, span, parent, what, kind);
 }
 
 static void
@@ -234,27 +249,10 @@ status(struct writer *w, const struct placed *at)
 {
 	if (!placed_failed(at))
 		return;
-	writer_key(w, "status");
-	writer_object(w);
+	writer_member_object(w, "status");
 	writer_member_span(w, "message", span_path(at->event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
 	writer_member_integer(w, "code", STATUS_CODE_ERROR);
 	writer_object_end(w);
-}
-
-/* The span around a call: the group's, or the attempt's. */
-static const char *
-around(const struct placed *at, const struct model_call *call, char out[SPAN_SIZE])
-{
-	if (call && call->around)
-		return event_span(call->around->event_id, out);
-	return attempt_span(at->run->run_id, at->run->attempt, out);
-}
-
-/* The span of the call that an event belongs to. */
-static const char *
-inside(const struct placed *at, char out[SPAN_SIZE])
-{
-	return at->call ? event_span(at->call->event_id, out) : around(at, NULL, out);
 }
 
 static void
@@ -263,56 +261,47 @@ run(struct writer *w, const struct projection_line *line)
 	const struct placed *at = line->at;
 	char span[SPAN_SIZE];
 
-	attempt_span(at->run->run_id, at->run->attempt, span);
-	begin_span(w, line, span, NULL, at->run->name, KIND_INTERNAL);
+	begin_span(w, line, attempt_span(at->run->run_id, at->run->attempt, span), NULL,
+	    at->run->name, KIND_INTERNAL);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
 	attribute_text(w, "gen_ai.workflow.name", at->run->name);
 	attribute_text(w, "awf.run_id", at->run->run_id);
 	attribute_string(w, "awf.status", span_member(at->event->payload, KEY_STATUS));
 	end_attributes(w, at);
-	writer_key(w, "links");
-	writer_array(w);
+	writer_member_array(w, "links");
 	link_to_run(w, at->run->parent_run_id);
 	writer_array_end(w);
 	status(w, at);
 }
 
-/* To what it was given the results of, and to the run that it started. */
-static void
-call_links(struct writer *w, const struct placed *at)
-{
-	char span[SPAN_SIZE];
-
-	writer_key(w, "links");
-	writer_array(w);
-	for (size_t i = 0; i < at->call->before_count; i++)
-		link_to(w, at->run->run_id, event_span(at->call->before[i]->event_id, span));
-	link_to_run(w, at->call->child_run_id);
-	writer_array_end(w);
-}
-
+/* Links go to what the call was given the results of, and to the run that it started. */
 static void
 call(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
+	const struct model_call *c = at->call;
 	char span[SPAN_SIZE], parent[SPAN_SIZE];
 
-	begin_span(w, line, event_span(at->call->event_id, span), around(at, at->call, parent),
-	    call_actor(at->call), KIND_INTERNAL);
+	begin_span(w, line, event_span(c->event_id, span), around(at, c, parent), call_actor(c),
+	    KIND_INTERNAL);
 	if (placed_by_agent(at)) {
 		attribute_text(w, "gen_ai.operation.name", line->row->type);
-		attribute_text(w, "gen_ai.provider.name", provider_name(at->call->provider));
-		attribute_text(w, "gen_ai.agent.name", call_actor(at->call));
-		attribute_text(w, "gen_ai.request.model", at->call->model);
-	} else if (at->call->child_run_id[0] != '\0') {
+		attribute_provider(w, c->provider);
+		attribute_text(w, "gen_ai.agent.name", call_actor(c));
+		attribute_text(w, "gen_ai.request.model", c->model);
+	} else if (c->child_run_id[0] != '\0') {
 		attribute_text(w, "gen_ai.operation.name", line->row->type);
-		attribute_text(w, "gen_ai.workflow.name", at->call->name);
+		attribute_text(w, "gen_ai.workflow.name", c->name);
 	}
-	attribute_text(w, "awf.call", at->call->id);
-	attribute_text(w, "awf.kind", at->call->kind);
+	attribute_text(w, "awf.call", c->id);
+	attribute_text(w, "awf.kind", c->kind);
 	attribute_text(w, "awf.outcome", placed_outcome(at));
 	end_attributes(w, at);
-	call_links(w, at);
+	writer_member_array(w, "links");
+	for (size_t i = 0; i < c->before_count; i++)
+		link_to(w, at->run->run_id, event_span(c->before[i]->event_id, span));
+	link_to_run(w, c->child_run_id);
+	writer_array_end(w);
 	status(w, at);
 }
 
@@ -322,60 +311,46 @@ decision(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span approval = span_member(at->event->payload, KEY_APPROVAL);
-	char span[SPAN_SIZE], parent[SPAN_SIZE], id[ID_SIZE] = "";
 
-	span_copy(at->event->event_id, id, sizeof id);
-	begin_span(w, line, event_span(id, span), inside(at, parent), call_actor(at->call),
-	    KIND_INTERNAL);
+	begin_span_inside(w, line, at->event->event_id, call_actor(at->call), KIND_INTERNAL);
 	attribute_text(w, "awf.call", at->call->id);
-	attribute_string(w, "awf.decision", span_member(approval, "decision"));
-	attribute_string(w, "awf.decided_by", span_member(approval, "by"));
+	attribute_string(w, "awf.decision", span_member(approval, KEY_DECISION));
+	attribute_string(w, "awf.decided_by", span_member(approval, KEY_BY));
 	end_attributes(w, at);
 	status(w, at);
-}
-
-static size_t
-decided(const struct placed *at)
-{
-	return at->call != NULL && event_decides(at->event);
 }
 
 static void
 turn(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
-	struct span payload = at->event->payload;
-	const struct model_call *call = at->call;
-	char span[SPAN_SIZE], parent[SPAN_SIZE], id[ID_SIZE] = "";
+	struct span payload = at->event->payload, session = span_member(payload, KEY_SESSION_ID);
+	const struct model_call *c = at->call;
 
-	span_copy(at->event->event_id, id, sizeof id);
-	begin_span(w, line, event_span(id, span), inside(at, parent), call ? call->model : NULL,
-	    KIND_CLIENT);
+	begin_span_inside(w, line, at->event->event_id, c ? c->model : NULL, KIND_CLIENT);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
-	attribute_text(w, "gen_ai.provider.name", call ? provider_name(call->provider) : NULL);
-	attribute_text(w, "gen_ai.request.model", call ? call->model : NULL);
+	attribute_provider(w, c ? c->provider : NULL);
+	attribute_text(w, "gen_ai.request.model", c ? c->model : NULL);
 	/* An agent CLI has an id for it; else it is the call's, for each has its own. */
-	if (span_type(span_member(payload, KEY_SESSION_ID)) == 's')
-		attribute_string(w, "gen_ai.conversation.id", span_member(payload, KEY_SESSION_ID));
+	if (span_type(session) == 's')
+		attribute_string(w, "gen_ai.conversation.id", session);
 	else
-		attribute_text(w, "gen_ai.conversation.id", call ? call->event_id : NULL);
+		attribute_text(w, "gen_ai.conversation.id", c ? c->event_id : NULL);
 	attribute_string(w, "gen_ai.response.model", span_member(payload, KEY_MODEL));
-	finish_reasons(w, span_member(payload, KEY_STOP_REASON));
-	usage(w, span_member(payload, KEY_USAGE));
+	attribute_stop_reason(w, span_member(payload, KEY_STOP_REASON));
+	attribute_usage(w, span_member(payload, KEY_USAGE));
 	end_attributes(w, at);
 }
 
-/* The id is that of the call, which is the result's parent. */
+/* It begins with the call, which is the result's parent. */
 static void
 tool(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span payload = at->event->payload;
-	char span[SPAN_SIZE], parent[SPAN_SIZE], id[ID_SIZE] = "";
 	char *name = span_text(span_member(payload, KEY_NAME));
 
-	span_copy(at->event->parent_event_id, id, sizeof id);
-	begin_span(w, line, event_span(id, span), inside(at, parent), name, KIND_INTERNAL);
+	begin_span_inside(w, line, at->event->parent_event_id, name, KIND_INTERNAL);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
 	attribute_text(w, "gen_ai.tool.name", name);
 	attribute_string(w, "gen_ai.tool.call.id", span_member(payload, KEY_CALL_ID));
@@ -385,78 +360,49 @@ tool(struct writer *w, const struct projection_line *line)
 	free(name);
 }
 
-static size_t
-other_call(const struct placed *at)
-{
-	return at->call && !placed_by_agent(at) && !decided(at);
-}
-
-static size_t
-known_call(const struct placed *at)
-{
-	return at->call != NULL;
-}
-
 static const struct projection_row rows[] = {
-	{ EVENT_MESSAGE_ASSISTANT, false, "chat", placed_whole, turn },
-	{ EVENT_TOOL_RESULT, false, "execute_tool", NULL, tool },
-	{ EVENT_STEP_COMPLETED, false, "decision", decided, decision },
-	{ EVENT_STEP_COMPLETED, false, "invoke_agent", placed_by_agent, call },
-	{ EVENT_STEP_COMPLETED, false, "step", other_call, call },
-	{ EVENT_CALL_WORKFLOW_COMPLETED, false, "invoke_workflow", known_call, call },
-	{ EVENT_RUN_COMPLETED, false, "invoke_workflow", NULL, run },
-	{ 0, false, NULL, NULL, NULL },
+	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "chat", NULL, turn, NULL },
+	{ EVENT_TOOL_RESULT, 0, "execute_tool", NULL, tool, NULL },
+	{ EVENT_STEP_COMPLETED, WHEN_CALL | WHEN_DECIDED, "decision", NULL, decision, NULL },
+	{ EVENT_STEP_COMPLETED, WHEN_AGENT, "invoke_agent", NULL, call, NULL },
+	{ EVENT_STEP_COMPLETED, WHEN_CALL | WHEN_NO_AGENT | WHEN_NOT_DECIDED, "step", NULL, call, NULL },
+	{ EVENT_CALL_WORKFLOW_COMPLETED, WHEN_CALL, "invoke_workflow", NULL, call, NULL },
+	{ EVENT_RUN_COMPLETED, 0, "invoke_workflow", NULL, run, NULL },
+	{ 0, 0, NULL, NULL, NULL, NULL },
 };
 
+/* One span of one scope of one resource. Collectors pass over members that OTLP does not
+ * know. */
 static void
-resource(struct writer *w)
+write_line(struct writer *w, const struct projection_line *line)
 {
-	writer_key(w, "resource");
+	writer_member_integer(w, "seq", line->number);
+	writer_member_array(w, "resourceSpans");
 	writer_object(w);
-	writer_key(w, "attributes");
-	writer_array(w);
+	writer_member_object(w, "resource");
+	writer_member_array(w, "attributes");
 	attribute_text(w, "service.name", "awf");
 	attribute_text(w, "service.version", AWF_VERSION);
 	writer_array_end(w);
 	writer_object_end(w);
-}
-
-static void
-scope_spans(struct writer *w, const struct projection_line *line)
-{
+	writer_member_array(w, "scopeSpans");
 	writer_object(w);
-	writer_key(w, "scope");
-	writer_object(w);
+	writer_member_object(w, "scope");
 	writer_member_string(w, "name", "awf");
 	writer_member_string(w, "version", AWF_VERSION);
 	writer_object_end(w);
-	writer_key(w, "spans");
-	writer_array(w);
+	writer_member_array(w, "spans");
 	writer_object(w);
-	line->row->body(w, line);
+	projection_row_write(w, line);
 	writer_object_end(w);
 	writer_array_end(w);
 	writer_member_string(w, "schemaUrl", SCHEMA_URL);
 	writer_object_end(w);
-}
-
-/* Collectors pass over members that OTLP does not know. */
-static void
-write_members(struct writer *w, const struct projection_line *line)
-{
-	writer_member_integer(w, "seq", line->number);
-	writer_key(w, "resourceSpans");
-	writer_array(w);
-	writer_object(w);
-	resource(w);
-	writer_key(w, "scopeSpans");
-	writer_array(w);
-	scope_spans(w, line);
 	writer_array_end(w);
 	writer_object_end(w);
 	writer_array_end(w);
 }
 
 const struct projection projection_otlp = {
-	"otlp", otlp_schema, 1, rows, write_members, NULL
+	"otlp", otlp_schema, 1, rows, write_line, NULL
 };

@@ -8,64 +8,23 @@
 
 #include "base/digest.h"
 #include "inspect/excerpt.h"
+#include "run/results.h"
+#include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-static void
-write_line(const struct projection *projection, const struct projection_line *line,
-    struct buffer *out)
-{
-	struct writer w;
+/* ---- what events tell ---- */
 
-	writer_begin(&w, out);
-	writer_object(&w);
-	projection->line(&w, line);
-	writer_member_integer(&w, "source_seq", line->at->event->seq);
-	writer_object_end(&w);
-	buffer_byte(out, '\n');
-}
-
-void
-projection_write(const struct projection *projection, bool tools, const struct placed *at,
-    int64_t *number, struct buffer *out)
-{
-	for (const struct projection_row *row = projection->rows; row->type; row++) {
-		size_t count;
-
-		if (row->event != at->event->type || (row->tools && !tools))
-			continue;
-		count = row->count ? row->count(at) : 1;
-		for (size_t i = 0; i < count; i++) {
-			const struct projection_line line = { at, row, (*number)++, i };
-
-			write_line(projection, &line, out);
-		}
-	}
-}
-
-size_t
-placed_failed(const struct placed *at)
-{
-	return strcmp(placed_outcome(at), "failed") == 0;
-}
-
-size_t
+bool
 placed_by_agent(const struct placed *at)
 {
 	return at->call && (at->call->agent || at->call->provider || at->call->model);
 }
 
-size_t
+bool
 placed_whole(const struct placed *at)
 {
 	return !span_true(span_member(at->event->payload, KEY_PARTIAL));
-}
-
-size_t
-placed_blocked(const struct placed *at)
-{
-	return placed_failed(at) && span_is(span_path(at->event->payload, KEY_ERROR, KEY_CODE, NULL),
-	    error_name(ERROR_BLOCKED));
 }
 
 const char *
@@ -86,66 +45,45 @@ const char *
 placed_status(const struct placed *at)
 {
 	static const char *const statuses[] = { "success", "failed", "cancelled", "timeout",
-		"waiting" };
+		"waiting", NULL };
+	const char *status = span_one_of(span_member(at->event->payload, KEY_STATUS), statuses);
 
-	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-		if (span_is(span_member(at->event->payload, KEY_STATUS), statuses[i]))
-			return statuses[i];
-	return "";
+	return status ? status : "";
 }
 
-size_t
-run_succeeded(const struct placed *at)
+/* One of WHEN_SUCCESS to WHEN_WAITING. */
+static unsigned
+outcome_of(const struct placed *at)
 {
-	return strcmp(placed_status(at), "success") == 0;
+	struct span payload = at->event->payload, error = span_member(payload, KEY_ERROR);
+
+	if (member_set(span_member(payload, KEY_SKIPPED)))
+		return WHEN_SKIPPED;
+	if (!member_set(error))
+		return WHEN_SUCCESS;
+	return span_is(span_member(error, KEY_CODE), error_name(ERROR_WAITING)) ? WHEN_WAITING :
+	    WHEN_FAILED;
 }
 
-size_t
-run_waits(const struct placed *at)
+bool
+placed_failed(const struct placed *at)
 {
-	return strcmp(placed_status(at), "waiting") == 0;
-}
-
-size_t
-run_failed(const struct placed *at)
-{
-	return !run_succeeded(at) && !run_waits(at);
+	return outcome_of(at) == WHEN_FAILED;
 }
 
 const char *
 placed_outcome(const struct placed *at)
 {
-	struct span payload = at->event->payload, error = span_member(payload, KEY_ERROR);
-
-	if (member_set(span_member(payload, KEY_SKIPPED)))
+	switch (outcome_of(at)) {
+	case WHEN_SKIPPED:
 		return "skipped";
-	if (!member_set(error))
+	case WHEN_SUCCESS:
 		return "success";
-	return span_is(span_member(error, "code"), error_name(ERROR_WAITING)) ? "waiting" : "failed";
-}
-
-void
-placed_copy(struct writer *w, const char *key, const struct placed *at, const char *member)
-{
-	struct span value = span_member(at->event->payload, member);
-
-	if (span_type(value) != '0')
-		writer_member_span(w, key, value);
-}
-
-void
-placed_error(struct writer *w, const struct placed *at)
-{
-	struct span error = span_member(at->event->payload, KEY_ERROR);
-	struct event_view inside = { .payload = error };
-
-	if (span_type(error) != 'o')
-		return;
-	writer_key(w, "error");
-	writer_object(w);
-	writer_member_span(w, "code", span_member(error, "code"));
-	excerpt_member(w, "message", &inside, "message");
-	writer_object_end(w);
+	case WHEN_WAITING:
+		return "waiting";
+	default:
+		return "failed";
+	}
 }
 
 int64_t
@@ -171,4 +109,163 @@ derive_hex(const char *label, const char *id, size_t digits, char *out)
 	digest_end(&d, digest);
 	memcpy(out, digest, digits);
 	out[digits] = '\0';
+}
+
+void
+derive_hex_of(const char *label, struct span id, size_t digits, char *out)
+{
+	char text[ID_SIZE] = "";
+
+	span_copy(id, text, sizeof text);
+	derive_hex(label, text, digits, out);
+}
+
+/* ---- lines ---- */
+
+static bool
+row_applies(const struct projection_row *row, bool asked, const struct placed *at)
+{
+	const unsigned outcomes = WHEN_SUCCESS | WHEN_FAILED | WHEN_SKIPPED | WHEN_WAITING;
+	const unsigned ends = WHEN_RUN_SUCCEEDED | WHEN_RUN_WAITS | WHEN_RUN_FAILED;
+	unsigned when = row->when;
+
+	if (row->event != at->event->type || ((when & WHEN_ASKED) && !asked) ||
+	    ((when & WHEN_WHOLE) && !placed_whole(at)) || ((when & WHEN_CALL) && !at->call) ||
+	    ((when & WHEN_AGENT) && !placed_by_agent(at)) ||
+	    ((when & WHEN_NO_AGENT) && placed_by_agent(at)) ||
+	    ((when & WHEN_DECIDED) && !event_decides(at->event)) ||
+	    ((when & WHEN_NOT_DECIDED) && event_decides(at->event)) ||
+	    ((when & WHEN_HANDOFF) && !(at->call && placed_handoff(at))) ||
+	    ((when & WHEN_NO_HANDOFF) && at->call && placed_handoff(at)) ||
+	    ((when & outcomes) && !(when & outcome_of(at))))
+		return false;
+	if ((when & WHEN_BLOCKED) && !(placed_failed(at) && span_is(span_path(at->event->payload,
+	    KEY_ERROR, KEY_CODE, NULL), error_name(ERROR_BLOCKED))))
+		return false;
+	if (when & ends) {
+		const char *status = placed_status(at);
+
+		return when & (strcmp(status, "success") == 0 ? WHEN_RUN_SUCCEEDED :
+		    strcmp(status, "waiting") == 0 ? WHEN_RUN_WAITS : WHEN_RUN_FAILED);
+	}
+	return true;
+}
+
+void
+projection_write(const struct projection *projection, bool asked, const struct placed *at,
+    int64_t *number, struct buffer *out)
+{
+	for (const struct projection_row *row = projection->rows; row->type; row++) {
+		size_t count;
+
+		if (!row_applies(row, asked, at))
+			continue;
+		count = row->count ? row->count(at) : 1;
+		for (size_t i = 0; i < count; i++) {
+			const struct projection_line line = { at, row, (*number)++, i };
+			struct writer w;
+
+			writer_begin(&w, out);
+			writer_object(&w);
+			projection->line(&w, &line);
+			writer_member_integer(&w, "source_seq", at->event->seq);
+			writer_object_end(&w);
+			buffer_byte(out, '\n');
+		}
+	}
+}
+
+static void
+write_error(struct writer *w, const char *key, struct span error)
+{
+	struct event_view inside = { .payload = error };
+
+	if (span_type(error) != 'o')
+		return;
+	writer_member_object(w, key);
+	writer_member_span(w, "code", span_member(error, KEY_CODE));
+	excerpt_member(w, "message", &inside, KEY_MESSAGE);
+	writer_object_end(w);
+}
+
+void
+projection_row_write(struct writer *w, const struct projection_line *line)
+{
+	const struct placed *at = line->at;
+	const struct event_view *event = at->event;
+	const struct model_call *call = at->call;
+
+	if (line->row->body)
+		line->row->body(w, line);
+	for (const struct projection_member *m = line->row->members; m && m->key; m++) {
+		const char *key = m->key, *from = m->from, *text = NULL;
+		struct span value = SPAN_NONE;
+		int64_t size;
+
+		switch (m->what) {
+		case PROJECT_PAYLOAD:
+			value = span_member(event->payload, from);
+			if (span_type(value) == '0')
+				value = SPAN_NONE;
+			break;
+		case PROJECT_PATH:
+			value = event->path;
+			break;
+		case PROJECT_ITERATION:
+			writer_member_integer(w, key, event->iteration);
+			break;
+		case PROJECT_CHILD_RUN:
+			value = event->child_run_id;
+			break;
+		case PROJECT_PARENT_RUN:
+			text = at->run->parent_run_id[0] != '\0' ? at->run->parent_run_id : NULL;
+			break;
+		case PROJECT_CALL_ID:
+			text = call ? call->id : NULL;
+			break;
+		case PROJECT_CALL_KIND:
+			text = call ? call->kind : NULL;
+			break;
+		case PROJECT_CALL_AGENT:
+			text = call ? call->agent : NULL;
+			break;
+		case PROJECT_CALL_MODEL:
+			text = call ? call->model : NULL;
+			break;
+		case PROJECT_ACTOR:
+			text = placed_actor(at);
+			break;
+		case PROJECT_STATUS:
+			text = placed_status(at);
+			break;
+		case PROJECT_OUTCOME:
+			text = placed_outcome(at);
+			break;
+		case PROJECT_DURATION:
+			writer_member_integer(w, key, placed_duration(at));
+			break;
+		case PROJECT_ERROR:
+			write_error(w, key, span_member(event->payload, KEY_ERROR));
+			break;
+		case PROJECT_SIZE:
+			size = excerpt_size(event, from ? from : result_member(event->payload));
+			if (size >= 0)
+				writer_member_integer(w, key, size);
+			break;
+		case PROJECT_CONTENTS:
+			excerpt_contents(w, key, event, from ? from : result_member(event->payload));
+			break;
+		case PROJECT_MESSAGE:
+			excerpt_message(w, key, event);
+			break;
+		case PROJECT_ARGUMENTS:
+			excerpt_arguments(w, key, event);
+			break;
+		case PROJECT_WORD:
+			text = from;
+			break;
+		}
+		writer_member_span(w, key, value);
+		writer_member_string(w, key, text);
+	}
 }

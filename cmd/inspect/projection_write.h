@@ -13,6 +13,34 @@
 #include "json/writer.h"
 #include "run/model.h"
 
+/* A member of a line: its key there, and what it tells of the event. What is not known is
+ * left out. */
+struct projection_member {
+	const char *key;
+	enum projected {
+		PROJECT_PAYLOAD,       /* payload.FROM as it stands, unless it is null */
+		PROJECT_PATH,
+		PROJECT_ITERATION,
+		PROJECT_CHILD_RUN,
+		PROJECT_PARENT_RUN,
+		PROJECT_CALL_ID,       /* of the call that the event is part of, as its start has it */
+		PROJECT_CALL_KIND,
+		PROJECT_CALL_AGENT,
+		PROJECT_CALL_MODEL,
+		PROJECT_ACTOR,         /* placed_actor() */
+		PROJECT_STATUS,        /* placed_status() */
+		PROJECT_OUTCOME,       /* placed_outcome() */
+		PROJECT_DURATION,      /* placed_duration() */
+		PROJECT_ERROR,         /* {code, message}, the message an excerpt */
+		PROJECT_SIZE,          /* bytes of payload.FROM, or of the result of a call */
+		PROJECT_CONTENTS,      /* excerpt of the same, which may be that of a file */
+		PROJECT_MESSAGE,       /* excerpt of what a message says */
+		PROJECT_ARGUMENTS,     /* excerpt of what a tool is given */
+		PROJECT_WORD           /* FROM itself */
+	} what;
+	const char *from;
+};
+
 struct projection_line {
 	const struct placed *at;           /* the event that it is made of */
 	const struct projection_row *row;
@@ -20,12 +48,35 @@ struct projection_line {
 	size_t index;                      /* among those that the row makes of the event */
 };
 
+/* Which events a row is for. Of several outcomes, or ends of runs, each will do. */
+enum {
+	WHEN_WHOLE = 1,          /* no piece of a message */
+	WHEN_CALL = 2,           /* it is known which call it is part of */
+	WHEN_AGENT = 4,          /* and that is an agent's */
+	WHEN_NO_AGENT = 8,       /* it is part of no agent's call */
+	WHEN_SUCCESS = 32,       /* outcomes, see placed_outcome() */
+	WHEN_FAILED = 64,
+	WHEN_SKIPPED = 128,
+	WHEN_WAITING = 256,
+	WHEN_RUN_SUCCEEDED = 512, /* how a run ended: well; waiting for a person; in any other way */
+	WHEN_RUN_WAITS = 1024,
+	WHEN_RUN_FAILED = 2048,
+	WHEN_ASKED = 4096,       /* the line is made on request only */
+	WHEN_DECIDED = 8192,     /* it is a decision about a call that waits; or is none */
+	WHEN_NOT_DECIDED = 16384,
+	WHEN_HANDOFF = 32768,    /* another agent goes on with a call that is known; or not */
+	WHEN_NO_HANDOFF = 65536,
+	WHEN_BLOCKED = 16        /* refused by a rule */
+};
+
 struct projection_row {
 	enum event_type event;
-	bool tools;                        /* made on request only */
+	unsigned when;                     /* 0: always */
 	const char *type;                  /* of the line */
 	size_t (*count)(const struct placed *at); /* lines to make; NULL: one */
+	/* What stands before the members, which end with a key of NULL. Either may be NULL. */
 	void (*body)(struct writer *w, const struct projection_line *line);
+	const struct projection_member *members;
 };
 
 struct projection_document {
@@ -45,35 +96,29 @@ struct projection {
 	const struct projection_document *document; /* NULL: it has lines */
 };
 
-/* Appends the lines that a projection makes of an event, from *number on; tools: with those
+/* Appends the lines that a projection makes of an event, from *number on; asked: with those
  * that are made on request. */
-void projection_write(const struct projection *projection, bool tools, const struct placed *at,
+void projection_write(const struct projection *projection, bool asked, const struct placed *at,
     int64_t *number, struct buffer *out);
+/* Writes what the row of the line has: its body, then its members. */
+void projection_row_write(struct writer *w, const struct projection_line *line);
 
 /* What the tables share. */
-size_t placed_failed(const struct placed *at);   /* what failed here, and not before */
-size_t placed_by_agent(const struct placed *at); /* part of an agent's call */
-size_t placed_whole(const struct placed *at);    /* no piece of a message */
-size_t placed_blocked(const struct placed *at);  /* refused by a rule */
+bool placed_failed(const struct placed *at);   /* what failed here, and not before */
+bool placed_by_agent(const struct placed *at); /* part of an agent's call */
+bool placed_whole(const struct placed *at);    /* no piece of a message */
 /* Agent of the call, else its name, else that of the workflow. */
 const char *placed_actor(const struct placed *at);
 const char *call_actor(const struct model_call *call);
 /* The status of a run.completed, "" if it has none. */
 const char *placed_status(const struct placed *at);
-/* How it ended: well; waiting for a person; in any other way. */
-size_t run_succeeded(const struct placed *at);
-size_t run_waits(const struct placed *at);
-size_t run_failed(const struct placed *at);
 /* "success", "failed", "skipped" or "waiting", of what ended. */
 const char *placed_outcome(const struct placed *at);
-/* Writes payload.MEMBER under another key; nothing if there is none. */
-void placed_copy(struct writer *w, const char *key, const struct placed *at,
-    const char *member);
-/* Member error: {code, message}, the message an excerpt; nothing if there is none. */
-void placed_error(struct writer *w, const struct placed *at);
 int64_t placed_duration(const struct placed *at); /* ms */
 /* The first digits hex digits of the SHA-256 of "label:id", and a NUL. */
 void derive_hex(const char *label, const char *id, size_t digits, char *out);
+/* The same of an id that stands in a line; of "" if it is none. */
+void derive_hex_of(const char *label, struct span id, size_t digits, char *out);
 
 /* Each in a file of its own. */
 extern const struct projection projection_interagent, projection_agent_event,

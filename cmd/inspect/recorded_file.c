@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 /* Whether a part of the path is hidden, but for those that have definitions. */
 static bool
@@ -43,16 +44,6 @@ reaches(const char *root, const char *path)
 	return part != NULL && !is_hidden(part) && beneath_there(root, path);
 }
 
-/* As reaches(), of a directory below another; takes it over. */
-static bool
-reaches_below(char *root, const char *path)
-{
-	bool does = root != NULL && reaches(root, path);
-
-	free(root);
-	return does;
-}
-
 /* Whether a directory that a recording names can be one of work: not all of the user's. */
 static bool
 is_workplace(const char *directory)
@@ -72,31 +63,36 @@ is_workplace(const char *directory)
 	return part == NULL || !is_hidden(part);
 }
 
+/* Where the user's and the system's definitions lie. */
 static bool
-reaches_list(const char *list, const char *path)
-{
-	bool does = false;
-
-	while (!does && list != NULL && *list != '\0') {
-		size_t len = strcspn(list, ":");
-
-		does = *list == '/' && reaches_below(memory_copy(list, len), path);
-		list += len + (list[len] == ':');
-	}
-	return does;
-}
-
-static bool
-is_of_user(const char *path)
+is_definition(const char *path)
 {
 	static const char *const kinds[] = { "agents", "tools", "skills", "AGENTS.md" };
-	const char *home = getenv("HOME");
+	static const char *const skills[] = { ".agents/skills", ".claude/skills" };
+	const char *home = path_home(), *tools = getenv("AWF_TOOL_PATH");
+	bool is = reaches(installation_share(), path);
 
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (reaches_below(path_config(kinds[i]), path))
-			return true;
-	return home != NULL && *home == '/' && (reaches_below(path_join(home, ".agents/skills"), path) ||
-	    reaches_below(path_join(home, ".claude/skills"), path));
+	for (size_t i = 0; !is && i < sizeof kinds / sizeof *kinds; i++) {
+		char *root = path_config(kinds[i]);
+
+		is = root != NULL && reaches(root, path);
+		free(root);
+	}
+	for (size_t i = 0; !is && home != NULL && i < sizeof skills / sizeof *skills; i++) {
+		char *root = path_join(home, skills[i]);
+
+		is = reaches(root, path);
+		free(root);
+	}
+	while (!is && tools != NULL) {
+		size_t len;
+		const char *part = text_part(&tools, ':', &len);
+		char *root = memory_copy(part, len);
+
+		is = *root == '/' && reaches(root, path);
+		free(root);
+	}
+	return is;
 }
 
 /* Whether a file that is there is the user's alone: hidden in the home directory, but for
@@ -143,8 +139,7 @@ recorded_file_check(const struct source *s, char *const *visible, const char *pa
 	for (size_t i = 0; i < sizeof places / sizeof *places && !s->own; i++)
 		if (is_workplace(places[i]) && reaches(places[i], path))
 			return 0;
-	if (is_of_user(path) || reaches(installation_share(), path) ||
-	    reaches_list(getenv("AWF_TOOL_PATH"), path))
+	if (is_definition(path))
 		return 0;
 	for (; visible != NULL && *visible != NULL; visible++)
 		if (beneath_there(*visible, path))

@@ -80,15 +80,30 @@ replay_place_at(const char *path, struct error *err)
 
 /* ---- within ---- */
 
-/* What the recorded run.started names is named in the replay's. */
+/* What the recorded run.started names is named in the replay's, and is there. */
 static int
-keep_script(const struct performance *p, struct error *err)
+make_run(struct performance *p, struct error *err)
 {
 	const struct source *s = p->spec->source;
+	struct run_recorded recorded = {
+		.root = p->spec->place,
+		.id = s->run_id,
+		.source = s->storage.root,
+		.started = s->started,
+		.name = s->name,
+		.attempt = s->attempt,
+		.payload = s->payload,
+	};
 	struct definition_files files = DEFINITION_FILES_INIT;
-	int failed = 0;
+	char *text = memory_format("awf replay key %s", s->run_id);
+	int failed;
 
+	crypto_hash_sha256(recorded.key, (const unsigned char *)text, strlen(text));
+	free(text);
+	if (run_recreate(&p->run, &recorded, err) != 0)
+		return -1;
 	definition_files_add(&files, s->payload);
+	failed = 0;
 	for (size_t i = 0; failed == 0 && i < files.count; i++) {
 		char *from = path_join(s->blobs, files.list[i].sha256);
 		char *to = path_join(p->run.transcript.blobs, files.list[i].sha256);
@@ -103,54 +118,30 @@ keep_script(const struct performance *p, struct error *err)
 	return failed ? -1 : 0;
 }
 
+/* The workflow runs, and what it comes to is judged, as by awf-run. */
 static int
-make_run(struct performance *p, struct error *err)
+run_workflow(struct performance *p, struct error *err)
 {
 	const struct source *s = p->spec->source;
-	struct run_recorded recorded = {
-		.root = p->spec->place,
-		.id = s->run_id,
-		.source = s->storage.root,
-		.started = s->started,
-		.name = s->name,
-		.attempt = s->attempt,
-		.payload = s->payload,
-	};
-	char *text;
-
-	text = memory_format("awf replay key %s", s->run_id);
-	crypto_hash_sha256(recorded.key, (const unsigned char *)text, strlen(text));
-	free(text);
-	return run_recreate(&p->run, &recorded, err) != 0 ? -1 : keep_script(p, err);
-}
-
-static int
-make_history(struct performance *p, struct error *err)
-{
-	const struct history_spec spec = {
-		.mode = RECALL_REPLAY,
-		.own = { .path = p->spec->source->transcript, .blobs = p->spec->source->blobs },
-	};
-	struct history_summary summary;
-	char *path = path_join(p->run.directory, HISTORY_FILE);
-	int failed = history_build(path, &spec, &summary, err);
-
-	history_summary_free(&summary);
-	free(path);
-	return failed;
-}
-
-static int
-finish_run(struct performance *p, struct error *err)
-{
-	const struct source *s = p->spec->source;
-	struct replay_end *told = &p->result->end;
+	struct supervision *su = &p->supervision;
+	int fd = s->input != NULL ? file_open_plain(s->input, O_RDONLY, 0) : PROCESS_NULL, failed;
+	char *text, id[ID_SIZE];
 	struct conclusion c;
 	struct run_end end;
-	char *text = memory_format("%s run.completed", s->run_id), id[ID_SIZE];
-	int failed;
 
-	conclusion_draw(&c, &p->supervision, &p->run, &p->outcome);
+	if (s->input != NULL && fd < 0)
+		return error_errno(err, ERROR_SYSTEM, s->input, "unable to read the recorded input");
+	input_pass(&p->input, fd);
+	run_set_environment(&p->run, &p->env.environment, p->env.directory);
+	su->argv = p->env.argv;
+	su->environment = p->env.environment.list;
+	su->run_directory = p->run.directory;
+	su->input = &p->input;
+	supervise(su);
+	file_close(&p->input.stream);
+
+	conclusion_draw(&c, su, &p->run, &p->outcome);
+	text = memory_format("%s run.completed", s->run_id);
 	end = (struct run_end){
 		.event_id = s->completed[0] != '\0' ? s->completed : id_derive(text, id),
 		.status = c.status,
@@ -158,41 +149,26 @@ finish_run(struct performance *p, struct error *err)
 		.error = &c.error,
 		.usage = span_of(p->outcome.usage.data, p->outcome.usage.len),
 	};
-	if (p->supervision.verdict == VERDICT_CANCELLED)
-		told->signal_number = p->supervision.signal_number;
+	if (su->verdict == VERDICT_CANCELLED)
+		p->result->end.signal_number = su->signal_number;
 	failed = run_finish(&p->run, &end, err);
 	free(text);
-	if (failed == 0 && p->supervision.verdict == VERDICT_FAILED) {
-		*err = p->supervision.error;
+	if (failed == 0 && su->verdict == VERDICT_FAILED) {
+		*err = su->error;
 		failed = -1;
 	}
 	return failed;
 }
 
 static int
-run_workflow(struct performance *p, struct error *err)
-{
-	struct environment *e = &p->env.environment;
-	const char *path = p->spec->source->input;
-	int fd = path != NULL ? file_open_plain(path, O_RDONLY, 0) : PROCESS_NULL;
-
-	if (path != NULL && fd < 0)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to read the recorded input");
-	input_pass(&p->input, fd);
-	run_set_environment(&p->run, e, p->env.directory);
-	p->supervision.argv = p->env.argv;
-	p->supervision.environment = e->list;
-	p->supervision.run_directory = p->run.directory;
-	p->supervision.input = &p->input;
-	supervise(&p->supervision);
-	if (p->input.stream >= 0)
-		close(p->input.stream);
-	return finish_run(p, err);
-}
-
-static int
 perform(struct performance *p, struct error *err)
 {
+	const struct history_spec history = {
+		.mode = RECALL_REPLAY,
+		.own = { .path = p->spec->source->transcript, .blobs = p->spec->source->blobs },
+	};
+	struct history_summary summary;
+	char *path;
 	int failed;
 
 	setenv("AWF_SYNC", "none", 1); /* of the replay's own transcript */
@@ -205,10 +181,15 @@ perform(struct performance *p, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, p->env.workspace, "unable to work there");
 	if (make_run(p, err) != 0)
 		return -1;
-	failed = make_history(p, err) != 0 || run_workflow(p, err) != 0;
+	path = path_join(p->run.directory, HISTORY_FILE);
+	failed = history_build(path, &history, &summary, err);
+	history_summary_free(&summary);
+	free(path);
+	if (failed == 0)
+		failed = run_workflow(p, err);
 	outcome_free(&p->outcome);
 	run_close(&p->run);
-	return failed ? -1 : 0;
+	return failed != 0 ? -1 : 0;
 }
 
 static int
@@ -216,45 +197,31 @@ inside(void *context)
 {
 	struct performance *p = context;
 
-	if (perform(p, &p->result->error) != 0)
-		return STATUS_SYSTEM;
-	p->result->done = true;
-	return STATUS_OK;
+	p->result->done = perform(p, &p->result->error) == 0;
+	return p->result->done ? STATUS_OK : STATUS_SYSTEM;
 }
 
 /* ---- outside ---- */
 
 static int
-isolated(struct performance *p, struct error *err)
+run_isolated(struct performance *p, struct error *err)
 {
 	const char *const writable[] = { p->spec->place, NULL };
 	struct isolate_spec spec = replay_env_isolation(&p->env, writable);
+	struct result *result = p->result;
 	struct isolate_end end;
 	char text[64];
 
 	if (isolate_run(&spec, inside, p, &end, err) != 0)
 		return -1;
-	if (!p->result->done && p->result->error.code == ERROR_NONE && end.signal_number != 0) {
-		p->result->end.signal_number = end.signal_number;
-		p->result->done = true;
-	} else if (!p->result->done && p->result->error.code == ERROR_NONE) {
+	if (result->done || result->error.code != ERROR_NONE)
+		return 0;
+	if (end.signal_number == 0)
 		return error_set(err, ERROR_SYSTEM, p->spec->source->run_id, "the replay was ended: %s",
 		    process_status_text(end.wait_status, text, sizeof text));
-	}
+	result->end.signal_number = end.signal_number;
+	result->done = true;
 	return 0;
-}
-
-static int
-run_in_env(struct performance *p, struct error *err)
-{
-	if (p->spec->isolation != ISOLATION_NAMESPACES)
-		inside(p);
-	else if (isolated(p, err) != 0)
-		return -1;
-	if (p->result->done)
-		return 0;
-	*err = p->result->error;
-	return -1;
 }
 
 int
@@ -269,8 +236,14 @@ replay_run(const struct replay_env_spec *spec, struct replay_end *end, struct er
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to get memory");
 	memset(p.result, 0, sizeof *p.result);
 	failed = replay_env_open(&p.env, spec, err);
-	if (failed == 0)
-		failed = run_in_env(&p, err);
+	if (failed == 0 && spec->isolation == ISOLATION_NAMESPACES)
+		failed = run_isolated(&p, err);
+	else if (failed == 0)
+		inside(&p);
+	if (failed == 0 && !p.result->done) {
+		*err = p.result->error;
+		failed = -1;
+	}
 	*end = p.result->end;
 	replay_env_close(&p.env);
 	munmap(p.result, sizeof *p.result);

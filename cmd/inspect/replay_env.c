@@ -24,7 +24,6 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "inspect/perturb.h"
 #include "inspect/recorded_file.h"
 #include "proc/libexec.h"
 #include "transcript/event_keys.h"
@@ -37,22 +36,11 @@ int
 isolation_parse(const char *text, enum isolation *isolation, struct error *err)
 {
 	static const char *const words[] = { "namespaces", "copy", "none", NULL };
-	if (options_choice("--isolation", text, words, err) != 0)
-		return -1;
-	for (int i = 0; words[i] != NULL; i++)
-		if (strcmp(words[i], text) == 0)
-			*isolation = (enum isolation)i;
-	return 0;
-}
+	int word = options_word("--isolation", text, words, err);
 
-/* Whether path is directory or lies below it. */
-static bool
-within(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	return strncmp(path, directory, len) == 0 &&
-	    (path[len] == '\0' || path[len] == '/' || (len > 0 && directory[len - 1] == '/'));
+	if (word >= 0)
+		*isolation = (enum isolation)word;
+	return word < 0 ? -1 : 0;
 }
 
 int
@@ -93,131 +81,100 @@ add_shown(struct isolate_shown **list, char *at, char *source)
 	(*list)[count + 1] = (struct isolate_shown){ NULL, NULL };
 }
 
-static int
-restore_file(struct replay_env *env, const struct definition_file *file, struct error *err)
-{
-	const struct source *s = env->spec->source;
-	char *to = below(env->restored, file->path);
-
-	if (source_restore(s, file, to, err) != 0) {
-		free(to);
-		return -1;
-	}
-	if (within(file->path, s->workspace)) {
-		list_add(&env->inside, file->path);
-		free(to);
-	} else {
-		add_shown(&env->outside, memory_text(file->path), to);
-	}
-	return 0;
-}
-
-/* A user's configuration, in which steps look by name: all that they found there. */
-static int
-restore_config(struct replay_env *env, struct error *err)
-{
-	const struct definition_files *files = &env->spec->source->definitions;
-	int failed = 0;
-
-	env->config = path_join(env->spec->place, RESTORED_CONFIG);
-	for (size_t i = 0; failed == 0 && i < files->count; i++) {
-		const struct definition_file *file = &files->list[i];
-		char *to;
-
-		if (file->config == NULL || !file->kept)
-			continue;
-		to = memory_format("%s/awf/%s", env->config, file->config);
-		failed = source_restore(env->spec->source, file, to, err);
-		free(to);
-	}
-	return failed;
-}
-
-/* Where the configuration was when it was recorded; NULL. */
-static char *
-config_home(const struct definition_file *file)
-{
-	char *end = memory_format("/awf/%s", file->config), *home = NULL;
-
-	if (text_ends(file->path, end))
-		home = memory_copy(file->path, strlen(file->path) - strlen(end));
-	free(end);
-	return home;
-}
-
 /* Whether what is at the path may be shown; ERROR_USAGE. */
 static int
 check_file(const struct replay_env *env, const char *path, struct error *err)
 {
 	const struct source *s = env->spec->source;
 
-	if (s->files != NULL || (s->snapshot != NULL && within(path, s->workspace)))
+	if (s->files != NULL || (s->snapshot != NULL && path_within(path, s->workspace)))
 		return 0;
 	return recorded_file_check(s, env->spec->visible, path, err);
 }
 
+/* In namespaces a file is shown at its path, and the configuration where it was when it was
+ * recorded; steps look in it by name, so a copy has all that they found there. */
 static int
 restore(struct replay_env *env, struct error *err)
 {
 	const struct source *s = env->spec->source;
+	const struct definition_files *files = &s->definitions;
 	bool copies = env->spec->isolation == ISOLATION_COPY, configured = false;
 	int failed = 0;
 
 	env->restored = path_join(env->spec->place, RESTORED);
 	if (env->spec->isolation == ISOLATION_NONE)
 		return 0;
-	for (size_t i = 0; failed == 0 && i < s->definitions.count; i++) {
-		const struct definition_file *file = &s->definitions.list[i];
+	for (size_t i = 0; failed == 0 && i < files->count; i++) {
+		const struct definition_file *file = &files->list[i];
 
 		if (!source_file_differs(s, file) &&
 		    (!file->kept || check_file(env, file->path, NULL) == 0))
 			continue;
-		if (file->config != NULL && copies)
+		if (file->config != NULL && copies) {
 			configured = true;
-		else
-			failed = restore_file(env, file, err);
-		if (file->config != NULL && !copies && env->config == NULL)
-			env->config = config_home(file);
+		} else {
+			char *to = below(env->restored, file->path);
+
+			failed = source_restore(s, file, to, err);
+			if (failed == 0 && !path_within(file->path, s->workspace)) {
+				add_shown(&env->outside, memory_text(file->path), to);
+				to = NULL;
+			} else if (failed == 0) {
+				list_add(&env->inside, file->path);
+			}
+			free(to);
+		}
+		if (file->config != NULL && !copies && env->config == NULL) {
+			char *end = memory_format("/awf/%s", file->config);
+
+			if (text_ends(file->path, end))
+				env->config = memory_copy(file->path, strlen(file->path) - strlen(end));
+			free(end);
+		}
 	}
-	return failed == 0 && configured ? restore_config(env, err) : failed;
+	if (configured)
+		env->config = path_join(env->spec->place, RESTORED_CONFIG);
+	for (size_t i = 0; failed == 0 && configured && i < files->count; i++) {
+		const struct definition_file *file = &files->list[i];
+		char *to;
+
+		if (file->config == NULL || !file->kept)
+			continue;
+		to = memory_format("%s/awf/%s", env->config, file->config);
+		failed = source_restore(s, file, to, err);
+		free(to);
+	}
+	return failed;
 }
 
-/* Makes a directory where there is none, also in place of a file or of a link that leads
- * nowhere, which may lie there today. */
-static int
-make_directory(int parent, const char *name)
-{
-	struct stat status;
-
-	if (fstatat(parent, name, &status, 0) == 0 && S_ISDIR(status.st_mode))
-		return -1;
-	if (unlinkat(parent, name, 0) != 0 && errno != ENOENT)
-		return -1;
-	return mkdirat(parent, name, 0755);
-}
-
-/* Opens the directory of a path below root, making what is missing. */
+/* Opens the directory of a path below root, making what is missing, also in place of a file or
+ * of a link that leads nowhere, which may lie there today. */
 static int
 make_beneath(int root, const char *path)
 {
 	char *part = memory_text(path);
-	int fd = -1, failure;
+	int fd = -1;
 
 	for (char *slash = strchr(part, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-		int parent = fd;
+		int parent = fd, failure;
 
 		*slash = '\0';
 		fd = beneath_open_directory(root, part);
 		if (fd < 0) {
+			int in = parent >= 0 ? parent : root;
+			const char *name = path_base(part);
+			struct stat status;
+
 			failure = errno;
-			if (make_directory(parent >= 0 ? parent : root, path_base(part)) == 0)
+			if ((fstatat(in, name, &status, 0) != 0 || !S_ISDIR(status.st_mode)) &&
+			    (unlinkat(in, name, 0) == 0 || errno == ENOENT) && mkdirat(in, name, 0755) == 0)
 				fd = beneath_open_directory(root, part);
 			else
 				errno = failure;
 		}
 		*slash = '/';
-		if (parent >= 0)
-			close(parent);
+		file_close(&parent);
 		if (fd < 0)
 			break;
 	}
@@ -225,41 +182,6 @@ make_beneath(int root, const char *path)
 		fd = beneath_open_directory(root, ".");
 	free(part);
 	return fd;
-}
-
-/* Of a workspace that may have links to anywhere. */
-static int
-put_inside(const struct replay_env *env, int root, const char *path, struct error *err)
-{
-	const char *part = beneath_part(env->spec->source->workspace, path);
-	char *from = below(env->restored, path);
-	struct buffer bytes = BUFFER_INIT;
-	int directory = make_beneath(root, part), fd = -1, failed = -1;
-	struct stat status;
-
-	if (directory >= 0 && stat(from, &status) == 0 &&
-	    file_load(from, DEFINITION_FILE_LIMIT, &bytes, NULL) == 0) {
-		/* Not by rename(): an overlay would have to move what is below. */
-		if (unlinkat(directory, path_base(part), 0) != 0 && errno == EISDIR) {
-			/* What goes wrong is seen when the file is made. */
-			char *today = path_join(env->workspace, part);
-
-			copytree_remove(today, NULL);
-			free(today);
-		}
-		fd = openat(directory, path_base(part), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
-		    O_NOFOLLOW, status.st_mode & 0777);
-		failed = fd < 0 ? -1 : file_write(fd, buffer_string(&bytes), bytes.len);
-	}
-	if (failed != 0)
-		error_errno(err, ERROR_SYSTEM, path, "unable to restore it from the recording");
-	if (fd >= 0)
-		close(fd);
-	if (directory >= 0)
-		close(directory);
-	buffer_free(&bytes);
-	free(from);
-	return failed;
 }
 
 int
@@ -272,40 +194,40 @@ replay_env_settle(const struct replay_env *env, struct error *err)
 	root = open(env->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return error_errno(err, ERROR_SYSTEM, env->workspace, "unable to work there");
-	for (char **path = env->inside; failed == 0 && *path != NULL; path++)
-		failed = put_inside(env, root, *path, err);
+	for (char **path = env->inside; failed == 0 && *path != NULL; path++) {
+		const char *part = beneath_part(env->spec->source->workspace, *path);
+		char *from = below(env->restored, *path);
+		struct buffer bytes = BUFFER_INIT;
+		int directory = make_beneath(root, part), fd = -1;
+		struct stat status;
+
+		failed = -1;
+		if (directory >= 0 && stat(from, &status) == 0 &&
+		    file_load(from, DEFINITION_FILE_LIMIT, &bytes, NULL) == 0) {
+			/* Not by rename(): an overlay would have to move what is below. */
+			if (unlinkat(directory, path_base(part), 0) != 0 && errno == EISDIR) {
+				/* What goes wrong is seen when the file is made. */
+				char *today = path_join(env->workspace, part);
+
+				copytree_remove(today, NULL);
+				free(today);
+			}
+			fd = openat(directory, path_base(part), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
+			    O_NOFOLLOW, status.st_mode & 0777);
+			failed = fd < 0 ? -1 : file_write(fd, buffer_string(&bytes), bytes.len);
+		}
+		if (failed != 0)
+			error_errno(err, ERROR_SYSTEM, *path, "unable to restore it from the recording");
+		file_close(&fd);
+		file_close(&directory);
+		buffer_free(&bytes);
+		free(from);
+	}
 	close(root);
 	return failed;
 }
 
 /* ---- the workspace ---- */
-
-/* What the workspace was, or is taken for. NULL: it is not there. */
-static char *
-origin(const struct source *s)
-{
-	char *path;
-
-	if (s->snapshot != NULL)
-		return memory_text(s->snapshot);
-	if (s->files == NULL && path_is_directory(s->workspace))
-		return memory_text(s->workspace);
-	if (s->files == NULL)
-		return s->contained ? memory_text("") : NULL;
-	/* An export without a snapshot: the files of steps that lie in it, if any. */
-	path = source_exported(s, s->workspace);
-	if (path != NULL && path_is_directory(path))
-		return path;
-	free(path);
-	return memory_text("");
-}
-
-static int
-no_workspace(const struct source *s, struct error *err)
-{
-	return error_set(err, ERROR_SYSTEM, s->workspace,
-	    "the workspace is not there, and no snapshot of it");
-}
 
 /* A copy at path, empty if there is nothing to copy. */
 static int
@@ -318,48 +240,51 @@ copy_workspace(const struct replay_env *env, const char *from, const char *path,
 	return env->spec->second ? perturb_tree(path, err) : 0;
 }
 
-/* In memory, which lists directories in another order, if there is enough. */
-static int
-copy_elsewhere(struct replay_env *env, const char *from, struct error *err)
-{
-	if (memory_place_make(&env->made) == 0) {
-		env->shown = path_join(env->made.path, "workspace");
-		if (copy_workspace(env, from, env->shown, NULL) == 0)
-			return 0;
-		memory_place_remove(&env->made);
-		free(env->shown);
-	}
-	env->shown = path_join(env->spec->place, "workspace");
-	return copy_workspace(env, from, env->shown, err);
-}
-
+/* Makes what is shown as the workspace: what it was, or is taken for. */
 static int
 set_workspace(struct replay_env *env, struct error *err)
 {
 	const struct source *s = env->spec->source;
-	char *from = env->spec->isolation == ISOLATION_NONE ? NULL : origin(s);
+	enum isolation isolation = env->spec->isolation;
+	bool there = s->files == NULL && path_is_directory(s->workspace);
+	char *from;
 	int failed = 0;
 
-	if (env->spec->isolation == ISOLATION_NONE) {
+	if (isolation == ISOLATION_NONE)
 		env->workspace = memory_text(s->workspace);
-		return s->files == NULL && path_is_directory(s->workspace) ? 0 : no_workspace(s, err);
-	}
-	if (from == NULL)
-		return no_workspace(s, err);
-	if (strcmp(s->workspace, "/") == 0) {
-		free(from);
+	if (isolation == ISOLATION_NONE ? !there :
+	    s->snapshot == NULL && s->files == NULL && !there && !s->contained)
+		return error_set(err, ERROR_SYSTEM, s->workspace,
+		    "the workspace is not there, and no snapshot of it");
+	if (isolation == ISOLATION_NONE)
+		return 0;
+	if (strcmp(s->workspace, "/") == 0)
 		return error_set(err, ERROR_SYSTEM, s->workspace, "the workspace is the root directory, "
 		    "which cannot be isolated: record with awf-run --workspace DIR");
+
+	from = s->snapshot != NULL ? memory_text(s->snapshot) : there ? memory_text(s->workspace) :
+	    s->files != NULL ? source_exported(s, s->workspace) : NULL;
+	/* An export without a snapshot: the files of steps that lie in it, if any. */
+	if (from == NULL || (s->snapshot == NULL && !path_is_directory(from))) {
+		free(from);
+		from = memory_text("");
 	}
-	if (env->spec->isolation == ISOLATION_COPY) {
-		env->workspace = path_join(env->spec->place, "workspace");
+	env->workspace = isolation == ISOLATION_COPY ? path_join(env->spec->place, "workspace") :
+	    memory_text(s->workspace);
+	if (isolation == ISOLATION_COPY) {
 		failed = copy_workspace(env, from, env->workspace, err);
+	} else if (!env->spec->second && *from != '\0') {
+		env->shown = memory_text(from);
 	} else {
-		env->workspace = memory_text(s->workspace);
-		if (env->spec->second || *from == '\0')
-			failed = copy_elsewhere(env, from, err);
-		else
-			env->shown = memory_text(from);
+		/* In memory, which lists directories in another order, if there is enough. */
+		if (memory_place_make(&env->made) == 0)
+			env->shown = path_join(env->made.path, "workspace");
+		if (env->shown == NULL || copy_workspace(env, from, env->shown, NULL) != 0) {
+			memory_place_remove(&env->made);
+			free(env->shown);
+			env->shown = path_join(env->spec->place, "workspace");
+			failed = copy_workspace(env, from, env->shown, err);
+		}
 	}
 	free(from);
 	return failed;
@@ -377,7 +302,7 @@ lead(const struct replay_env *env, const char *path)
 
 	if (env->spec->isolation != ISOLATION_COPY || *path != '/')
 		return memory_text(path);
-	if (within(path, s->workspace))
+	if (path_within(path, s->workspace))
 		return memory_format("%s%s", env->workspace, path + strlen(s->workspace));
 	found = below(env->restored, path);
 	if (access(found, F_OK) == 0)
@@ -385,24 +310,6 @@ lead(const struct replay_env *env, const char *path)
 	free(found);
 	found = source_exported(s, path);
 	return found != NULL ? found : memory_text(path);
-}
-
-/* A relative path leads within the copy; that of the script may have led out of the
- * workspace. script: where that is, if it is a copy. */
-static char *
-lead_word(const struct replay_env *env, const char *word, const char *script)
-{
-	const struct source *s = env->spec->source;
-	char *from, *path, *found;
-
-	if (script == NULL || *word == '/' || within(script, s->workspace))
-		return lead(env, word);
-	from = path_join(s->workspace, word);
-	path = path_normal(from);
-	found = strcmp(path, script) == 0 ? lead(env, script) : memory_text(word);
-	free(from);
-	free(path);
-	return found;
 }
 
 /* Each directory of a list with colons. */
@@ -438,30 +345,6 @@ own_directory(void)
 	return directory;
 }
 
-/* Our own directory first, unless its awf-step is found anyway: that of another version would
- * not replay. */
-static void
-set_path(struct replay_env *env)
-{
-	const char *recorded = environment_get(&env->environment, "PATH");
-	char *list = lead_list(env, recorded != NULL ? recorded : DEFAULT_PATH);
-	char *own = own_directory(), *found = path_search(list, "awf-step"), *step, *longer;
-	struct stat there, wanted;
-
-	step = own != NULL ? path_join(own, "awf-step") : NULL;
-	if (own != NULL && (found == NULL || stat(found, &there) != 0 || stat(step, &wanted) != 0 ||
-	    there.st_dev != wanted.st_dev || there.st_ino != wanted.st_ino)) {
-		longer = memory_format("%s:%s", own, list);
-		free(list);
-		list = longer;
-	}
-	environment_set(&env->environment, "PATH", list);
-	free(list);
-	free(own);
-	free(found);
-	free(step);
-}
-
 /* NAME=VALUE of each member of an object of texts. */
 static void
 set_members(struct environment *e, const char *prefix, struct span object)
@@ -481,43 +364,61 @@ set_members(struct environment *e, const char *prefix, struct span object)
 }
 
 static void
-pass(struct environment *e, const char *name)
-{
-	const char *value = getenv(name);
-
-	if (value != NULL && *value == '/')
-		environment_set(e, name, value);
-}
-
-static void
 set_environment(struct replay_env *env)
 {
+	static const char *const passed[] = { "HOME", "XDG_CONFIG_HOME" };
 	struct environment *e = &env->environment;
 	const struct source *s = env->spec->source;
 	struct buffer providers = BUFFER_INIT;
-	const char *tools;
-	char *led;
+	const char *path, *tools;
+	char *list, *own, *found, *step;
+	struct stat there, wanted;
 
 	environment_copy(e, &(struct environment){ NULL, 0, 0 });
 	set_members(e, "", span_member(s->payload, KEY_ENV));
 	set_members(e, "AWF_INPUT_", span_member(s->payload, KEY_INPUTS));
-	pass(e, "HOME");
-	pass(e, "XDG_CONFIG_HOME");
+	for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+		const char *value = getenv(passed[i]);
+
+		if (value != NULL && *value == '/')
+			environment_set(e, passed[i], value);
+	}
 	if (env->config != NULL || s->config != NULL)
 		environment_set(e, "XDG_CONFIG_HOME", env->config != NULL ? env->config : s->config);
 	environment_set(e, "AWF_SYNC", "none");
+
 	/* No provider is asked, so none has to be there that is not AWF's. */
 	for (char **word = s->providers; word != NULL && *word != NULL; word++)
 		buffer_format(&providers, "%s%s", providers.len > 0 ? ":" : "", *word);
 	environment_set(e, PROVIDER_RECORDED, buffer_string(&providers));
 	buffer_free(&providers);
-	set_path(env);
+
+	/* Our own directory first, unless its awf-step is found anyway: that of another version
+	 * would not replay. */
+	path = environment_get(e, "PATH");
+	list = lead_list(env, path != NULL ? path : DEFAULT_PATH);
+	own = own_directory();
+	found = path_search(list, "awf-step");
+	step = own != NULL ? path_join(own, "awf-step") : NULL;
+	if (own != NULL && (found == NULL || stat(found, &there) != 0 || stat(step, &wanted) != 0 ||
+	    there.st_dev != wanted.st_dev || there.st_ino != wanted.st_ino)) {
+		char *longer = memory_format("%s:%s", own, list);
+
+		free(list);
+		list = longer;
+	}
+	environment_set(e, "PATH", list);
+	free(list);
+	free(own);
+	free(found);
+	free(step);
+
 	tools = environment_get(e, "AWF_TOOL_PATH");
 	if (tools == NULL)
 		return;
-	led = lead_list(env, tools);
-	environment_set(e, "AWF_TOOL_PATH", led);
-	free(led);
+	list = lead_list(env, tools);
+	environment_set(e, "AWF_TOOL_PATH", list);
+	free(list);
 }
 
 /* ---- what is visible ---- */
@@ -537,7 +438,7 @@ show_record(struct replay_env *env, char *path)
 static void
 show(struct replay_env *env, char *path)
 {
-	if (path != NULL && within(path, env->workspace))
+	if (path != NULL && path_within(path, env->workspace))
 		free(path);
 	else
 		show_record(env, path);
@@ -566,7 +467,7 @@ show_recorded(struct replay_env *env, const char *path)
 		return;
 	}
 	exported = source_exported(s, path);
-	if (exported == NULL || within(path, env->workspace) || list_has(env->paths, exported)) {
+	if (exported == NULL || path_within(path, env->workspace) || list_has(env->paths, exported)) {
 		free(exported);
 		return;
 	}
@@ -594,10 +495,10 @@ show_file(struct replay_env *env, const char *path)
 }
 
 static int
-set_visible(struct replay_env *env, struct error *err)
+set_visible(struct replay_env *env, const char *script, struct error *err)
 {
 	const struct source *s = env->spec->source;
-	char *libexec = libexec_path(), *script = source_script(s);
+	char *libexec = libexec_path();
 
 	for (char *const *path = env->spec->visible; path != NULL && *path != NULL; path++)
 		show(env, memory_text(*path));
@@ -620,7 +521,6 @@ set_visible(struct replay_env *env, struct error *err)
 	show_recorded(env, s->directory);
 	if (script != NULL)
 		show_file(env, script);
-	free(script);
 	free(libexec);
 	/* What a recording names is shown where such files lie only. */
 	for (size_t i = 0; i < s->definitions.count; i++) {
@@ -637,18 +537,34 @@ set_visible(struct replay_env *env, struct error *err)
 int
 replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, struct error *err)
 {
+	const struct source *s = spec->source;
 	char *script;
+	int failed;
 
 	*env = (struct replay_env){ .spec = spec };
 	if (restore(env, err) != 0 || set_workspace(env, err) != 0)
 		return -1;
-	script = spec->isolation == ISOLATION_COPY ? source_script(spec->source) : NULL;
-	for (char **word = spec->source->argv; *word != NULL; word++)
-		list_take(&env->argv, lead_word(env, *word, script));
-	free(script);
-	env->directory = lead(env, spec->source->directory);
+	script = source_script(s);
+	for (char **word = s->argv; *word != NULL; word++) {
+		char *from, *path, *led = NULL;
+
+		/* In a copy a relative path leads within that; but that of the script may have led out
+		 * of the workspace. */
+		if (spec->isolation == ISOLATION_COPY && script != NULL && **word != '/' &&
+		    !path_within(script, s->workspace)) {
+			from = path_join(s->workspace, *word);
+			path = path_normal(from);
+			led = strcmp(path, script) == 0 ? lead(env, script) : memory_text(*word);
+			free(from);
+			free(path);
+		}
+		list_take(&env->argv, led != NULL ? led : lead(env, *word));
+	}
+	env->directory = lead(env, s->directory);
 	set_environment(env);
-	return set_visible(env, err);
+	failed = set_visible(env, script, err);
+	free(script);
+	return failed;
 }
 
 struct isolate_spec

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "inspect/memory_place.h"
 #include "inspect/source.h"
+#include "inspect/workspace_copy.h"
 #include "isolate/isolate.h"
 #include "proc/environment.h"
 

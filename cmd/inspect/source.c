@@ -19,10 +19,10 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/model.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
-#include "transcript/reader.h"
 #include "transcript/transcript.h"
 
 #define SCRIPT_LIMIT ((size_t)16 << 20)
@@ -54,22 +54,6 @@ if_there(char *path, bool (*there)(const char *))
 	return NULL;
 }
 
-/* The storage around a transcript that was named by its path. */
-static char *
-storage_around(const char *path)
-{
-	char *absolute = realpath(path, NULL), *directory, *root = NULL;
-
-	if (absolute == NULL)
-		return NULL;
-	directory = path_directory(absolute);
-	if (strcmp(path_base(directory), "transcripts") == 0)
-		root = path_directory(directory);
-	free(directory);
-	free(absolute);
-	return root;
-}
-
 /* The directory's only run, or its latest. */
 static int
 find_in_directory(struct source *s, const char *directory, struct error *err)
@@ -99,19 +83,26 @@ find_in_directory(struct source *s, const char *directory, struct error *err)
 	return failed;
 }
 
+/* The transcript, and the storage around it. */
 static int
 find(struct source *s, const struct storage *storage, const char *argument, struct error *err)
 {
 	struct run_ref ref;
+	char *directory;
 
 	if (argument != NULL && path_is_directory(argument))
 		return find_in_directory(s, argument, err);
 	if (storage_resolve(storage, argument, &ref, err) != 0)
 		return -1;
 	s->transcript = realpath(ref.path, NULL);
-	s->storage.root = storage_around(ref.path);
-	if (s->transcript == NULL)
+	if (s->transcript == NULL) {
 		error_errno(err, ERROR_SYSTEM, ref.path, "unable to find it");
+	} else {
+		directory = path_directory(s->transcript);
+		if (strcmp(path_base(directory), "transcripts") == 0)
+			s->storage.root = path_directory(directory);
+		free(directory);
+	}
 	run_ref_free(&ref);
 	return s->transcript == NULL ? -1 : 0;
 }
@@ -142,19 +133,6 @@ settle_definitions(struct gathering *g)
 	g->latest = (struct definition_files)DEFINITION_FILES_INIT;
 }
 
-static void
-add_child(struct gathering *g, struct span child_run_id)
-{
-	struct source *s = g->source;
-	char id[ID_SIZE];
-
-	if (!event_copy_id(child_run_id, id) || map_get(&g->known, id, strlen(id)) != NULL)
-		return;
-	map_put(&g->known, id, strlen(id), 0);
-	s->children = memory_array(s->children, s->child_count + 1, sizeof *s->children);
-	memcpy(s->children[s->child_count++], id, ID_SIZE);
-}
-
 /* Takes the name over, which may be NULL or anything. */
 static void
 add_provider(struct source *s, const char *mark, char *name)
@@ -168,45 +146,20 @@ add_provider(struct source *s, const char *mark, char *name)
 	free(name);
 }
 
-/* What an attempt did not find, a later one may have. */
-static void
-forget_unknown(struct source *s)
-{
-	char **to = s->providers;
-
-	for (char **word = s->providers; word != NULL && *word != NULL; word++) {
-		if (strncmp(*word, PROVIDER_UNKNOWN, sizeof PROVIDER_UNKNOWN - 1) == 0)
-			free(*word);
-		else
-			*to++ = *word;
-	}
-	if (to != NULL)
-		*to = NULL;
-}
-
-static void
-take_failure(struct gathering *g, const struct event_view *event)
-{
-	char *message = span_text(span_path(event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
-
-	if (message != NULL && span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL),
-	    error_name(ERROR_DEFINITION)))
-		add_provider(g->source, PROVIDER_UNKNOWN, provider_refused(message));
-	free(message);
-}
-
+/* Another attempt: what the one before did not find it may have. */
 static int
-take_started(struct gathering *g, const struct event_view *event, const char *line, size_t len,
+take_started(struct gathering *g, const struct event_view *event, struct span line,
     struct error *err)
 {
 	struct source *s = g->source;
 	struct event_view view;
 	long long attempt;
+	char **kept = s->providers;
 
 	buffer_clear(&s->line);
 	if (event->refs.at == NULL)
-		buffer_append(&s->line, line, len);
-	else if (blob_inline(s->blobs, line, len, &s->line, err) != 0)
+		buffer_append(&s->line, line.at, line.len);
+	else if (blob_inline(s->blobs, line.at, line.len, &s->line, err) != 0)
 		return -1;
 	if (event_view(s->line.data, s->line.len, &view) != 0 ||
 	    !span_integer(span_member(view.payload, KEY_ATTEMPT), &attempt) || attempt < 1 ||
@@ -217,7 +170,14 @@ take_started(struct gathering *g, const struct event_view *event, const char *li
 	s->payload = view.payload;
 	s->attempt = (int)attempt;
 	settle_definitions(g);
-	forget_unknown(s);
+	for (char **word = s->providers; word != NULL && *word != NULL; word++) {
+		if (strncmp(*word, PROVIDER_UNKNOWN, sizeof PROVIDER_UNKNOWN - 1) == 0)
+			free(*word);
+		else
+			*kept++ = *word;
+	}
+	if (kept != NULL)
+		*kept = NULL;
 	definition_files_begin(&g->latest, s->payload);
 	s->completed[0] = '\0';
 	s->status[0] = '\0';
@@ -226,36 +186,56 @@ take_started(struct gathering *g, const struct event_view *event, const char *li
 }
 
 static void
-take_step(struct gathering *g, const struct event_view *event)
+take_call(struct gathering *g, const struct event_view *event)
 {
+	struct source *s = g->source;
 	struct span input = span_member(event->payload, KEY_INPUT);
+	char child[ID_SIZE];
 
-	if (input.at != NULL && span_type(input) != '0' && span_is(event->parent_event_id,
-	    g->source->started))
+	if (input.at != NULL && span_type(input) != '0' && span_is(event->parent_event_id, s->started))
 		g->fed = true;
-	add_child(g, event->child_run_id);
+	if (event_copy_id(event->child_run_id, child) &&
+	    map_get(&g->known, child, strlen(child)) == NULL) {
+		map_put(&g->known, child, strlen(child), 0);
+		s->children = memory_array(s->children, s->child_count + 1, sizeof *s->children);
+		memcpy(s->children[s->child_count++], child, ID_SIZE);
+	}
 	definition_files_begin(&g->latest, event->payload);
-	add_provider(g->source, "", span_text(span_member(event->payload, KEY_PROVIDER)));
+	add_provider(s, "", span_text(span_member(event->payload, KEY_PROVIDER)));
 }
 
 static int
-take(struct gathering *g, const char *line, size_t len, struct error *err)
+refuse_damaged(const struct source *s, struct error *err)
 {
-	struct source *s = g->source;
-	struct event_view event;
+	return error_set(err, ERROR_SCHEMA, s->transcript, "a line is no event: see awf-verify");
+}
 
-	if (event_view(line, len, &event) != 0)
-		return error_set(err, ERROR_SCHEMA, s->transcript, "a line is no event: see awf-verify");
-	if (event.type == EVENT_RUN_STARTED)
-		return take_started(g, &event, line, len, err);
-	if (event_type_starts_call(event.type))
-		take_step(g, &event);
-	if (event.type == EVENT_STEP_COMPLETED)
-		take_failure(g, &event);
-	if (event.type == EVENT_RUN_COMPLETED) {
-		span_copy(event.event_id, s->completed, sizeof s->completed);
-		span_copy(span_member(event.payload, KEY_STATUS), s->status, sizeof s->status);
-		span_copy(span_path(event.payload, KEY_STDIN, KEY_SHA256, NULL), g->stdin_sha256,
+static int
+take(void *context, const struct placed *placed, struct error *err)
+{
+	struct gathering *g = context;
+	struct source *s = g->source;
+	const struct event_view *event = placed->event;
+	struct span error = span_member(event->payload, KEY_ERROR);
+
+	if (placed->run->damaged > 0)
+		return refuse_damaged(s, err);
+	if (event->type == EVENT_RUN_STARTED)
+		return take_started(g, event, placed->line, err);
+	if (event_type_starts_call(event->type))
+		take_call(g, event);
+	if (event->type == EVENT_STEP_COMPLETED &&
+	    span_is(span_member(error, KEY_CODE), error_name(ERROR_DEFINITION))) {
+		char *message = span_text(span_member(error, KEY_MESSAGE));
+
+		if (message != NULL)
+			add_provider(s, PROVIDER_UNKNOWN, provider_refused(message));
+		free(message);
+	}
+	if (event->type == EVENT_RUN_COMPLETED) {
+		span_copy(event->event_id, s->completed, sizeof s->completed);
+		span_copy(span_member(event->payload, KEY_STATUS), s->status, sizeof s->status);
+		span_copy(span_path(event->payload, KEY_STDIN, KEY_SHA256, NULL), g->stdin_sha256,
 		    sizeof g->stdin_sha256);
 	}
 	return 0;
@@ -265,70 +245,51 @@ static int
 read_transcript(struct gathering *g, struct error *err)
 {
 	struct source *s = g->source;
-	struct reader reader;
-	const char *line;
-	size_t len;
-	int more;
+	struct model model;
+	int failed;
 
-	if (reader_open(&reader, s->transcript, err) != 0)
-		return -1;
-	while ((more = reader_next(&reader, &line, &len, err)) == 1)
-		if (take(g, line, len, err) != 0) {
-			more = -1;
-			break;
-		}
-	reader_close(&reader);
+	model_begin(&model, MODEL_OPEN);
+	model.watch = take;
+	model.context = g;
+	failed = model_read_file(&model, s->transcript, err);
+	if (failed == 0 && model.damaged > 0)
+		failed = refuse_damaged(s, err);
+	model_free(&model);
 	settle_definitions(g);
-	if (more == 0 && s->started[0] == '\0')
+	if (failed == 0 && s->started[0] == '\0')
 		return error_set(err, ERROR_SCHEMA, s->transcript, "it has no run.started");
-	return more;
+	return failed;
 }
 
 /* ---- what of that is needed ---- */
 
-static char **
-text_list(struct span array)
-{
-	char **list = NULL;
-
-	if (span_type(array) != 'a')
-		return NULL;
-	for (struct span_walk element = span_walk(array); span_next(&element);)
-		if (span_type(element.value) == 's')
-			list_take(&list, span_text(element.value));
-	return list;
-}
-
-/* The one file that run.started names. */
-static void
-read_script(struct source *s)
-{
-	struct span files = span_member(s->payload, KEY_FILES);
-	struct definition_file file;
-
-	s->contained = span_type(files) == 'a';
-	if (!s->contained)
-		return;
-	if (definition_file_read(&file, span_element(files, 0))) {
-		if (file.kept)
-			s->script = memory_text(file.path);
-		definition_file_free(&file);
-	}
-}
-
 static int
 read_started(struct source *s, struct error *err)
 {
+	struct span files = span_member(s->payload, KEY_FILES);
+	struct span argv = span_member(s->payload, KEY_ARGV);
+	struct definition_file file;
+
 	s->name = span_text(span_member(s->payload, KEY_NAME));
 	if (s->name != NULL)
 		text_line(s->name); /* it is for messages */
 	s->kind = span_text(span_member(s->payload, KEY_KIND));
 	s->workspace = recorded_path(span_member(s->payload, KEY_CWD));
 	s->directory = recorded_path(span_member(s->payload, KEY_DIRECTORY));
-	s->argv = text_list(span_member(s->payload, KEY_ARGV));
+	if (span_type(argv) == 'a')
+		for (struct span_walk word = span_walk(argv); span_next(&word);)
+			if (span_type(word.value) == 's')
+				list_take(&s->argv, span_text(word.value));
 	span_copy(span_member(s->payload, KEY_WORKFLOW_SHA256), s->workflow_sha256,
 	    sizeof s->workflow_sha256);
-	read_script(s);
+
+	/* The one file that it names is the script. */
+	s->contained = span_type(files) == 'a';
+	if (s->contained && definition_file_read(&file, span_element(files, 0))) {
+		if (file.kept)
+			s->script = memory_text(file.path);
+		definition_file_free(&file);
+	}
 	if (s->name == NULL || s->kind == NULL || s->argv == NULL || s->workspace == NULL)
 		return error_set(err, ERROR_SCHEMA, s->transcript,
 		    "its run.started does not say what was run, and where");
@@ -384,52 +345,33 @@ refuse(const struct source *s, const struct gathering *g, struct error *err)
 	return 0;
 }
 
-/* A file by itself may still have blobs where they would be in a storage. */
-static char *
-blobs_path(const struct source *s, const char *run_id)
-{
-	char *directory, *path;
-
-	if (s->storage.root != NULL)
-		return storage_blobs(&s->storage, run_id);
-	directory = path_directory(s->transcript);
-	path = memory_format("%s/blobs", directory);
-	free(directory);
-	return path;
-}
-
-/* "<run-id>.jsonl" in a storage; blobs are needed before the first line was read. */
-static void
-name_run(struct source *s)
-{
-	const char *base = path_base(s->transcript);
-
-	if (strlen(base) >= ID_SIZE - 1 && id_valid(base, ID_SIZE - 1))
-		memcpy(s->run_id, base, ID_SIZE - 1);
-	s->blobs = blobs_path(s, s->run_id);
-}
-
-static bool
-is_same_place(const char *a, const char *b)
-{
-	struct stat first, second;
-
-	return a != NULL && b != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 &&
-	    first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
 int
 source_open(struct source *s, const struct storage *storage, const char *argument,
     struct error *err)
 {
 	struct gathering g = { .source = s, .known = MAP_INIT };
+	struct stat own, given;
+	const char *base;
+	char *directory;
 	int failed;
 
 	memset(s, 0, sizeof *s);
 	if (find(s, storage, argument, err) != 0)
 		return -1;
-	s->own = is_same_place(s->storage.root, storage->root);
-	name_run(s);
+	s->own = s->storage.root != NULL && storage->root != NULL &&
+	    stat(s->storage.root, &given) == 0 && stat(storage->root, &own) == 0 &&
+	    given.st_dev == own.st_dev && given.st_ino == own.st_ino;
+
+	/* "<run-id>.jsonl" in a storage; blobs are needed before the first line was read. A file by
+	 * itself may still have them where they would be in a storage. */
+	base = path_base(s->transcript);
+	if (strlen(base) >= ID_SIZE - 1 && id_valid(base, ID_SIZE - 1))
+		memcpy(s->run_id, base, ID_SIZE - 1);
+	directory = path_directory(s->transcript);
+	s->blobs = s->storage.root != NULL ? storage_blobs(&s->storage, s->run_id) :
+	    memory_format("%s/blobs", directory);
+	free(directory);
+
 	failed = read_transcript(&g, err) != 0 || read_started(s, err) != 0;
 	map_free(&g.known);
 	definition_files_free(&g.latest);
@@ -437,18 +379,6 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 		return -1;
 	find_parts(s);
 	return refuse(s, &g, err);
-}
-
-static void
-share_snapshot(struct source *s, const struct source *parent)
-{
-	size_t len = strlen(parent->workspace);
-	const char *inside = s->workspace + len;
-
-	if (s->snapshot != NULL || parent->snapshot == NULL ||
-	    strncmp(s->workspace, parent->workspace, len) != 0 || (*inside != '\0' && *inside != '/'))
-		return;
-	s->snapshot = if_there(memory_format("%s%s", parent->snapshot, inside), path_is_directory);
 }
 
 int
@@ -465,8 +395,15 @@ source_open_child(struct source *s, const struct source *parent, const char *run
 	else
 		failed = error_set(err, ERROR_USAGE, path, "its transcript is not there");
 	s->own = parent->own;
-	if (failed == 0)
-		share_snapshot(s, parent);
+	if (failed == 0 && s->snapshot == NULL && parent->snapshot != NULL) {
+		size_t len = strlen(parent->workspace);
+		const char *inside = s->workspace + len;
+
+		if (strncmp(s->workspace, parent->workspace, len) == 0 &&
+		    (*inside == '\0' || *inside == '/'))
+			s->snapshot = if_there(memory_format("%s%s", parent->snapshot, inside),
+			    path_is_directory);
+	}
 	free(path);
 	free(directory);
 	return failed;
@@ -552,15 +489,11 @@ source_restore(const struct source *s, const struct definition_file *file, const
 }
 
 static bool
-has_digest(const char *path, const char *sha256)
+is_digest_of(const char *sha256, const char *bytes, size_t len)
 {
-	struct buffer bytes = BUFFER_INIT;
 	char found[DIGEST_SIZE];
-	bool same = is_file(path) && file_load(path, SCRIPT_LIMIT, &bytes, NULL) == 0 &&
-	    strcmp(digest_sha256(buffer_string(&bytes), bytes.len, found), sha256) == 0;
 
-	buffer_free(&bytes);
-	return same;
+	return strcmp(digest_sha256(bytes, len, found), sha256) == 0;
 }
 
 char *
@@ -570,10 +503,12 @@ source_script(const struct source *s)
 		return memory_text(s->script);
 	for (char **word = s->argv; *s->workflow_sha256 != '\0' && *word != NULL; word++) {
 		char *from = path_join(**word == '/' ? "" : s->workspace, *word);
-		char *path = path_normal(from);
-		char *file = source_file(s, path);
-		bool same = has_digest(file, s->workflow_sha256);
+		char *path = path_normal(from), *file = source_file(s, path);
+		struct buffer bytes = BUFFER_INIT;
+		bool same = is_file(file) && file_load(file, SCRIPT_LIMIT, &bytes, NULL) == 0 &&
+		    is_digest_of(s->workflow_sha256, buffer_string(&bytes), bytes.len);
 
+		buffer_free(&bytes);
 		free(from);
 		free(file);
 		if (same)
@@ -581,14 +516,6 @@ source_script(const struct source *s)
 		free(path);
 	}
 	return NULL;
-}
-
-static bool
-is_text(const char *text, const char *sha256)
-{
-	char found[DIGEST_SIZE];
-
-	return strcmp(digest_sha256(text, strlen(text), found), sha256) == 0;
 }
 
 bool
@@ -599,7 +526,7 @@ source_script_lost(const struct source *s)
 
 	/* The text of a pipeline is a word itself. */
 	for (char **word = s->argv; lost && *word != NULL; word++)
-		lost = !is_text(*word, s->workflow_sha256);
+		lost = !is_digest_of(s->workflow_sha256, *word, strlen(*word));
 	free(script);
 	return lost;
 }

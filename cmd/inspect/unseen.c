@@ -18,38 +18,38 @@
 /* What ends a word of a message. */
 #define ENDS " \t\r\n\"'`:;,()[]{}<>="
 
-static bool
-in_list(const char *list, const char *path)
-{
-	bool in = false;
-
-	while (!in && list != NULL && *list != '\0') {
-		size_t len = strcspn(list, ":");
-		char *directory = memory_copy(list, len);
-
-		in = *directory == '/' && beneath_there(directory, path);
-		free(directory);
-		list += len + (list[len] == ':');
-	}
-	return in;
-}
-
+/* list: a recorded PATH; NULL: none. */
 static bool
 was_seen(const struct replay_env_spec *spec, const char *list, const char *path)
 {
 	const struct source *s = spec->source;
+	bool seen = beneath_there(s->workspace, path) || beneath_there(s->directory, path) ||
+	    beneath_there(spec->place, path);
 
-	if (beneath_there(s->workspace, path) || beneath_there(s->directory, path) ||
-	    beneath_there(spec->place, path) || in_list(list, path))
-		return true;
-	for (char *const *v = spec->visible; v != NULL && *v != NULL; v++)
-		if (beneath_there(*v, path))
-			return true;
-	return false;
+	for (char *const *v = spec->visible; !seen && v != NULL && *v != NULL; v++)
+		seen = beneath_there(*v, path);
+	while (!seen && list != NULL) {
+		size_t len;
+		const char *part = text_part(&list, ':', &len);
+		char *directory = memory_copy(part, len);
+
+		seen = *directory == '/' && beneath_there(directory, path);
+		free(directory);
+	}
+	return seen;
+}
+
+static bool
+is_one_of(const char *name, const char *const *names)
+{
+	while (*names != NULL && strcmp(*names, name) != 0)
+		names++;
+	return *names != NULL;
 }
 
 /* The directory of a hidden program's tree: ~/.pyenv is of use as a whole only, while
- * ~/.local is everybody's. Names of what holds secrets are not told. */
+ * ~/.local is everybody's. Names of what holds secrets are not told. home NULL: it lies
+ * elsewhere. */
 static char *
 tree_of(const char *home, const char *path)
 {
@@ -57,23 +57,13 @@ tree_of(const char *home, const char *path)
 		".password-store", ".config", ".mozilla", NULL };
 	static const char *const shared[] = { ".local", ".cache", ".awf", NULL };
 	const char *part = home != NULL ? beneath_part(home, path) : NULL;
-	char *first, *tree;
+	char *first, *tree = NULL;
 
 	if (part == NULL || strchr(part, '/') == NULL)
 		return part == NULL ? path_directory(path) : NULL;
 	first = memory_copy(part, strcspn(part, "/"));
-	for (size_t i = 0; secret[i] != NULL; i++)
-		if (strcmp(first, secret[i]) == 0) {
-			free(first);
-			return NULL;
-		}
-	tree = path_join(home, first);
-	for (size_t i = 0; shared[i] != NULL; i++)
-		if (strcmp(first, shared[i]) == 0) {
-			free(tree);
-			tree = path_directory(path);
-			break;
-		}
+	if (!is_one_of(first, secret))
+		tree = is_one_of(first, shared) ? path_directory(path) : path_join(home, first);
 	free(first);
 	return tree;
 }
@@ -98,7 +88,9 @@ hidden_directory(const char *path)
 	return tree;
 }
 
-char *
+/* The directory to name for the first file that the text speaks of and that was not seen. In
+ * memory of its own; NULL: none. */
+static char *
 unseen_directory(const struct replay_env_spec *spec, const char *text)
 {
 	char *list = span_text(span_path(spec->source->payload, KEY_ENV, "PATH", NULL));

@@ -10,11 +10,9 @@
 #include "inspect/canonical.h"
 #include "inspect/replay_env.h"
 
-/* The directory that --visible would have to name for a file that text speaks of, by its
- * path or as a program of the recorded PATH, and that is there but was not seen. In memory
- * of its own; NULL: none, or one that holds secrets. */
-char *unseen_directory(const struct replay_env_spec *spec, const char *text);
-/* Appends a line that says so of a call that failed in the replay alone; or nothing. */
+/* Appends a line about a call that failed in the replay alone, if it spoke of a file, by its
+ * path or as a program of the recorded PATH, that is there but was not seen: the directory that
+ * --visible would have to name for that. Nothing of one that holds secrets. */
 void unseen_tell(const struct replay_env_spec *spec, const struct difference *d,
     struct buffer *out);
 

@@ -1,10 +1,57 @@
 /*
- * A line for each entry, its branches before it: what they look like follows from whether more
- * stands beside an entry, and beside all that it is in.
+ * The lines themselves, in an order or in canonical form: the graph knows where each is, and they
+ * are read again in the order that is asked for. And the tree, a line for each entry, its
+ * branches before it: what they look like follows from whether more stands beside an entry, and
+ * beside all that it is in.
  */
 #include "inspect/display.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect/canonical.h"
 #include "inspect/display_text.h"
+
+int
+display_order(const struct display *d, struct error *err)
+{
+	struct graph g;
+	uint32_t *order;
+	int failed = 0;
+
+	if (graph_open(&g, d->run->path, err) != 0)
+		return -1;
+	order = strcmp(d->argument, "seq") == 0 ? graph_order_seq(&g) : graph_order(&g, err);
+	if (!order)
+		failed = -1;
+	for (uint32_t i = 0; failed == 0 && i < g.count; i++) {
+		const struct graph_node *node = &g.nodes[order[i]];
+		const char *line = graph_line(&g, node, err);
+
+		/* With its LF, which stands behind each in the file. */
+		failed = line != NULL ? outlet_json(d->out, line, node->length + 1, err) : -1;
+	}
+	free(order);
+	graph_close(&g);
+	return failed;
+}
+
+int
+display_canonical(const struct display *d, struct error *err)
+{
+	struct canonical c;
+	int got;
+
+	if (canonical_open(&c, d->run->path, err) != 0)
+		return -1;
+	while ((got = canonical_next(&c, err)) == 1) {
+		buffer_byte(&c.bytes, '\n');
+		if ((got = outlet_json(d->out, c.bytes.data, c.bytes.len, err)) != 0)
+			break;
+	}
+	canonical_close(&c);
+	return got;
+}
 
 /* A tree on its way out. */
 struct tree {
@@ -45,12 +92,11 @@ display_tree(const struct display *d, struct error *err)
 
 	if (call_tree_read(&t.tree, d->run, CALL_TREE_TOOL, d->warn, err) != 0)
 		return -1;
-	display_line_begin(&t.line);
 	display_entry(&t.line, &t.tree, &t.tree.entries[0]);
 	failed = display_line_end(&t.line, d, err);
 	if (failed == 0)
 		failed = print_below(&t, 0, err);
-	display_line_free(&t.line);
+	buffer_free(&t.line.text);
 	buffer_free(&t.branches);
 	call_tree_free(&t.tree);
 	return failed;

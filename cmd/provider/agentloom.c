@@ -1,26 +1,38 @@
 /*
  * An entry stands under the step's path, its name alone, or a hash of the request:
  * AgentLoom's newer or older one, or ours. Of a list an answer is chosen and noted under one
- * lock (given.h), so that no two providers of a run give the same. It is put together here as
- * our own answers are, and goes the way of these from then on.
+ * lock, so that no two providers of a run give the same. It is put together here as our own
+ * answers are, and goes the way of these from then on.
+ *
+ * The file of what was given is only appended to, under a lock of the whole of it (fcntl(2)).
+ * Who takes the lock reads on from where it stopped, and has all lines in a map, so a provider
+ * reads each line once however many answers are given.
  */
 #include "agentloom.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/agentloom.h"
 #include "base/count.h"
+#include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
-#include "end.h"
 #include "pass.h"
+#include "run/storage.h"
+#include "transcript/event_keys.h"
 
+#define GIVEN "given"
+#define GIVEN_LIMIT ((size_t)64 << 20)
+#define GIVEN_LINE_SIZE (DIGEST_SIZE + 24)
 #define SHOWN 16 /* digits of a hash in messages */
 
-/* A request and the names that its answer may stand under. */
+/* The names that the answer to a request may stand under. */
 struct wanted {
-	const struct provider_request *request;
 	const char *sha256;
 	char hash[DIGEST_SIZE], old_hash[DIGEST_SIZE]; /* "" if it has none */
 	char *step;                                    /* its path; NULL: not said */
@@ -28,51 +40,41 @@ struct wanted {
 
 /* The member that answers a request. */
 struct entry {
-	char *key;
+	const char *key;
 	struct span value;
 };
 
 int
 agentloom_load(struct agentloom *a, const char *path, struct error *err)
 {
-	*a = (struct agentloom){ .given = { .fd = -1 } };
+	const char *run_id = getenv("AWF_RUN_ID");
+	struct storage storage;
+	char *directory, *given;
+	int result = 0;
+
+	*a = (struct agentloom){ .given = { .fd = -1, .seen = MAP_INIT } };
 	if (agentloom_file_load(&a->file, path, err) != 0)
 		return -1;
-	return given_open(&a->given, err);
+	if (run_id == NULL || !id_valid(run_id, strlen(run_id)) ||
+	    storage_locate(&storage, NULL) != 0)
+		return 0;
+	directory = storage_run_directory(&storage, run_id);
+	given = path_join(directory, GIVEN);
+	a->given.fd = file_open_plain(given, O_RDWR | O_CREAT | O_APPEND, 0600);
+	if (a->given.fd == -1 && errno != ENOENT)
+		result = error_errno(err, ERROR_INVALID, given, "unable to open");
+	free(given);
+	free(directory);
+	storage_close(&storage);
+	return result;
 }
 
 void
 agentloom_free(struct agentloom *a)
 {
-	given_close(&a->given);
+	file_close(&a->given.fd);
+	map_free(&a->given.seen);
 	agentloom_file_free(&a->file);
-}
-
-static void
-want(struct wanted *w, const struct agentloom *a, const struct provider_request *r,
-    const char *sha256)
-{
-	const struct agentloom_request request = { r->model, r->system, r->messages, r->tools,
-		r->params };
-
-	*w = (struct wanted){ .request = r, .sha256 = sha256 };
-	w->step = span_text(r->step);
-	if (!agentloom_hash(&request, w->hash))
-		w->hash[0] = '\0';
-	if (!a->file.old || !agentloom_hash_old(&request, w->old_hash))
-		w->old_hash[0] = '\0';
-}
-
-static bool
-entry_set(struct entry *e, const struct agentloom *a, const char *key)
-{
-	if (key == NULL || key[0] == '\0' || key[0] == '_')
-		return false;
-	e->value = span_member(a->file.document, key);
-	if (e->value.at == NULL)
-		return false;
-	e->key = memory_text(key);
-	return true;
 }
 
 /* By the step's path, by its name alone, by a hash of the request. */
@@ -83,216 +85,178 @@ find_entry(const struct agentloom *a, const struct wanted *w, struct entry *e, s
 	const char *const keys[] = { w->step, dot == NULL ? NULL : dot + 1, w->hash, w->old_hash,
 		w->sha256 };
 
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		if (entry_set(e, a, keys[i]))
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		if (keys[i] == NULL || keys[i][0] == '\0' || keys[i][0] == '_')
+			continue;
+		*e = (struct entry){ keys[i], span_member(a->file.document, keys[i]) };
+		if (e->value.at != NULL)
 			return 0;
+	}
 	return error_set(err, ERROR_INVALID, a->file.path, "no entry for %s%s%s, nor for the request "
 	    "(hash %.*s)", w->step == NULL ? "a step" : "step '", w->step == NULL ? "" : w->step,
 	    w->step == NULL ? "" : "'", SHOWN, w->hash[0] == '\0' ? w->sha256 : w->hash);
 }
 
-/* An answer that was made for another request. */
-static bool
-differs(const struct wanted *w, struct span answer)
-{
-	struct span hash = span_member(answer, "request_hash");
-
-	return w->hash[0] != '\0' && span_type(hash) == 's' && !span_is(hash, w->hash);
-}
-
-static bool
-is_made_for(const struct wanted *w, struct span answer)
-{
-	struct span hash = span_member(answer, "request_hash");
-
-	return span_is(span_member(answer, "request_sha256"), w->sha256) ||
-	    (w->hash[0] != '\0' && span_is(hash, w->hash));
-}
-
-/* The answer of a list that was made for the request, else the next one; of those that
- * were not given yet. *number is the end of the list if there is none. */
-static struct span
-choose(const struct agentloom *a, const struct wanted *w, struct span list, const char *key,
-    size_t *number)
-{
-	struct span next = SPAN_NONE;
-	size_t i = 0;
-
-	for (struct span_walk answer = span_walk(list); span_next(&answer); i++) {
-		bool made = is_made_for(w, answer.value);
-
-		if (given_has(&a->given, key, i) || (next.at != NULL && !made))
-			continue;
-		next = answer.value;
-		*number = i;
-		if (made)
-			return next;
-	}
-	if (next.at == NULL)
-		*number = i;
-	return next;
-}
-
-/* What an entry is called in the notes of the run. */
-static void
-digest_entry(const struct agentloom *a, const struct entry *e, char out[DIGEST_SIZE])
-{
-	struct digest d;
-
-	digest_begin(&d);
-	digest_add(&d, a->file.path, strlen(a->file.path) + 1);
-	digest_add(&d, e->key, strlen(e->key));
-	digest_end(&d, out);
-}
-
+/* An answer that was made for another request is refused. */
 static int
-refuse_request(const struct agentloom *a, const struct wanted *w, const struct entry *e,
+check_hash(const struct agentloom *a, const struct wanted *w, const struct entry *e,
     struct span answer, struct error *err)
 {
-	char *recorded = span_text(span_member(answer, "request_hash"));
+	struct span hash = span_member(answer, "request_hash");
+	char *recorded;
 
+	if (w->hash[0] == '\0' || span_type(hash) != 's' || span_is(hash, w->hash))
+		return 0;
+	recorded = span_text(hash);
 	error_set(err, ERROR_INVALID, a->file.path, "entry '%s': the request differs from the "
-	    "recorded one (hash %.*s, not %.*s): record it again, or take out request_hash", e->key, SHOWN, w->hash,
-	    SHOWN, recorded);
+	    "recorded one (hash %.*s, not %.*s): record it again, or take out request_hash", e->key,
+	    SHOWN, w->hash, SHOWN, recorded);
 	free(recorded);
 	return -1;
 }
 
+/* Takes in what others gave. Nobody else gives anything until the lock is released. */
+static int
+lock_given(struct given *g, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	const char *line, *lf;
+	int result = 0;
+
+	if (g->fd == -1)
+		return 0;
+	if (lock_wait(g->fd, LOCK_WHOLE, NULL) == 0 && lseek(g->fd, g->position, SEEK_SET) != -1) {
+		result = file_read(g->fd, &text, GIVEN_LIMIT);
+		for (line = buffer_string(&text); (lf = strchr(line, '\n')) != NULL; line = lf + 1) {
+			map_put(&g->seen, line, (size_t)(lf - line), 1);
+			g->position += lf - line + 1;
+		}
+		buffer_free(&text);
+		if (result == 0)
+			return 0;
+	}
+	error_errno(err, ERROR_INVALID, GIVEN, "unable to read what was given in this run");
+	lock_release(g->fd, LOCK_WHOLE);
+	return -1;
+}
+
+static size_t
+given_line(const char key[DIGEST_SIZE], size_t number, char line[GIVEN_LINE_SIZE])
+{
+	return (size_t)snprintf(line, GIVEN_LINE_SIZE, "%s %zu\n", key, number);
+}
+
+/* Of those that were not given yet, the answer of a list that was made for the request, else the
+ * next one. */
 static int
 take_from_list(struct agentloom *a, const struct wanted *w, const struct entry *e,
     struct span *answer, struct error *err)
 {
-	char key[DIGEST_SIZE];
-	size_t number = 0;
-	int result;
+	struct given *g = &a->given;
+	char key[DIGEST_SIZE], line[GIVEN_LINE_SIZE];
+	size_t number = 0, i = 0, len;
+	struct digest d;
+	bool made = false;
+	int result = -1;
 
-	digest_entry(a, e, key);
-	if (given_lock(&a->given, err) != 0)
+	/* What the entry is called in the notes of the run. */
+	digest_begin(&d);
+	digest_add(&d, a->file.path, strlen(a->file.path) + 1);
+	digest_add(&d, e->key, strlen(e->key));
+	digest_end(&d, key);
+	if (lock_given(g, err) != 0)
 		return -1;
-	*answer = choose(a, w, e->value, key, &number);
-	if (answer->at == NULL)
-		result = error_set(err, ERROR_INVALID, a->file.path,
-		    "entry '%s': no answer is left (it has %zu)", e->key, number);
-	else if (differs(w, *answer))
-		result = refuse_request(a, w, e, *answer, err);
-	else
-		result = given_add(&a->given, key, number, err);
-	given_unlock(&a->given);
+	*answer = SPAN_NONE;
+	for (struct span_walk each = span_walk(e->value); !made && span_next(&each); i++) {
+		struct span hash = span_member(each.value, "request_hash");
+
+		made = span_is(span_member(each.value, "request_sha256"), w->sha256) ||
+		    (w->hash[0] != '\0' && span_is(hash, w->hash));
+		len = given_line(key, i, line);
+		if (map_get(&g->seen, line, len - 1) != NULL || (answer->at != NULL && !made)) {
+			made = false;
+			continue;
+		}
+		*answer = each.value;
+		number = i;
+	}
+	if (answer->at == NULL) {
+		error_set(err, ERROR_INVALID, a->file.path, "entry '%s': no answer is left (it has %zu)",
+		    e->key, i);
+	} else if (check_hash(a, w, e, *answer, err) == 0) {
+		len = given_line(key, number, line);
+		map_put(&g->seen, line, len - 1, 1);
+		result = g->fd == -1 || file_write(g->fd, line, len) == 0 ? 0 :
+		    error_errno(err, ERROR_INVALID, GIVEN, "unable to note what is given");
+	}
+	if (g->fd != -1)
+		lock_release(g->fd, LOCK_WHOLE);
 	return result;
-}
-
-static int
-take(struct agentloom *a, const struct wanted *w, const struct entry *e, struct span *answer,
-    struct error *err)
-{
-	if (span_type(e->value) == 'a')
-		return take_from_list(a, w, e, answer, err);
-	*answer = e->value;
-	return differs(w, *answer) ? refuse_request(a, w, e, *answer, err) : 0;
-}
-
-static void
-write_tool_call(struct writer *w, struct span call, size_t number)
-{
-	struct span id = span_member(call, "id"), arguments = span_member(call, "arguments");
-	char made[32];
-
-	snprintf(made, sizeof made, "call_%zu", number);
-	writer_object(w);
-	writer_member_string(w, "type", "tool_use");
-	if (span_type(id) == 's' && !span_is(id, ""))
-		writer_member_span(w, "tool_id", id);
-	else
-		writer_member_string(w, "tool_id", made);
-	writer_member_span(w, "tool_name", span_member(call, "name"));
-	if (span_type(arguments) == 0 || span_type(arguments) == '0')
-		arguments = span_of("{}", 2);
-	pass_member(w, "tool_input", arguments);
-	writer_object_end(w);
-}
-
-/* The number of tool calls. */
-static size_t
-write_blocks(struct writer *w, struct span answer)
-{
-	struct span content = span_member(answer, "content");
-	size_t number = 0;
-
-	writer_member_array(w, "blocks");
-	if (span_type(content) == 's' && !span_is(content, "")) {
-		writer_object(w);
-		writer_member_string(w, "type", "text");
-		writer_member_span(w, "text", content);
-		writer_object_end(w);
-	}
-	for (struct span_walk call = span_walk(span_member(answer, "tool_calls")); span_next(&call);)
-		write_tool_call(w, call.value, ++number);
-	writer_array_end(w);
-	return number;
-}
-
-static long long
-tokens(struct span usage, const char *key)
-{
-	long long number = 0;
-
-	number_set(&number, span_member(usage, key));
-	return number;
-}
-
-/* Reasoning is no part of the completion there. An answer without any token is one whose
- * usage nobody knew. */
-static void
-write_usage(struct writer *w, struct span usage)
-{
-	long long input = tokens(usage, "prompt_tokens");
-	long long output = tokens(usage, "completion_tokens");
-	long long reasoning = tokens(usage, "reasoning_tokens");
-
-	writer_member_object(w, "usage");
-	if (input != 0 || output != 0 || reasoning != 0) {
-		writer_member_integer(w, "input_tokens", input);
-		writer_member_integer(w, "output_tokens", count_add(output, reasoning));
-	}
-	if (reasoning != 0)
-		writer_member_integer(w, "reasoning_tokens", reasoning);
-	writer_object_end(w);
-}
-
-/* Why the answer ended; NULL: it does not say. What recordings have is whatever word the
- * API used: the table is that of lib/agent/agentloom.c, and what it has not is no end. */
-static int
-find_reason(struct span answer, const char **reason, struct error *err)
-{
-	static const struct end none[] = { { NULL, NULL, ERROR_NONE } };
-	struct span word = span_member(answer, "finish_reason");
-
-	*reason = agentloom_stop_reason(word);
-	if (*reason != NULL && strcmp(*reason, "other") == 0)
-		*reason = end_reason(none, word, SPAN_NONE, err);
-	else if (*reason == NULL)
-		return 0;
-	return *reason == NULL ? -1 : 0;
 }
 
 static int
 write_answer(struct span answer, struct buffer *out, struct error *err)
 {
-	struct span model = span_member(answer, "model");
-	const char *reason;
+	static const struct end none[] = { { NULL, NULL, ERROR_NONE } };
+	struct span model = span_member(answer, "model"), word = span_member(answer, "finish_reason");
+	/* What recordings have is whatever word the API used: the table is that of
+	 * lib/agent/agentloom.c, and what it has not is no end. NULL: it does not say. */
+	const char *reason = agentloom_stop_reason(word);
+	struct span content = span_member(answer, "content"), usage = span_member(answer, "usage");
+	struct span_walk call = span_walk(span_member(answer, "tool_calls"));
+	long long input = 0, output = 0, reasoning = 0;
 	struct writer w;
-	size_t calls;
+	size_t calls = 0;
 
-	if (find_reason(answer, &reason, err) != 0)
+	if (reason != NULL && strcmp(reason, "other") == 0 &&
+	    (reason = end_reason(none, word, SPAN_NONE, err)) == NULL)
 		return -1;
 	writer_begin(&w, out);
 	writer_object(&w);
-	calls = write_blocks(&w, answer);
-	writer_member_string(&w, "stop_reason",
+	writer_member_array(&w, KEY_BLOCKS);
+	if (span_type(content) == 's' && !span_is(content, "")) {
+		writer_object(&w);
+		writer_member_string(&w, KEY_TYPE, "text");
+		writer_member_span(&w, KEY_TEXT, content);
+		writer_object_end(&w);
+	}
+	while (span_next(&call)) {
+		struct span id = span_member(call.value, "id");
+		struct span arguments = span_member(call.value, "arguments");
+		char made[32];
+
+		snprintf(made, sizeof made, "call_%zu", ++calls);
+		writer_object(&w);
+		writer_member_string(&w, KEY_TYPE, "tool_use");
+		if (span_type(id) == 's' && !span_is(id, ""))
+			writer_member_span(&w, KEY_TOOL_ID, id);
+		else
+			writer_member_string(&w, KEY_TOOL_ID, made);
+		writer_member_span(&w, KEY_TOOL_NAME, span_member(call.value, "name"));
+		if (span_type(arguments) == 0 || span_type(arguments) == '0')
+			arguments = span_of("{}", 2);
+		pass_member(&w, KEY_TOOL_INPUT, arguments);
+		writer_object_end(&w);
+	}
+	writer_array_end(&w);
+	writer_member_string(&w, KEY_STOP_REASON,
 	    reason != NULL ? reason : calls > 0 ? "tool_use" : "end_turn");
-	write_usage(&w, span_member(answer, "usage"));
+
+	/* Reasoning is no part of the completion there. An answer without any token is one whose
+	 * usage nobody knew. */
+	number_set(&input, span_member(usage, "prompt_tokens"));
+	number_set(&output, span_member(usage, "completion_tokens"));
+	number_set(&reasoning, span_member(usage, "reasoning_tokens"));
+	writer_member_object(&w, KEY_USAGE);
+	if (input != 0 || output != 0 || reasoning != 0) {
+		writer_member_integer(&w, "input_tokens", input);
+		writer_member_integer(&w, "output_tokens", count_add(output, reasoning));
+	}
+	if (reasoning != 0)
+		writer_member_integer(&w, "reasoning_tokens", reasoning);
+	writer_object_end(&w);
 	if (span_type(model) == 's')
-		writer_member_span(&w, "model", model);
+		writer_member_span(&w, KEY_MODEL, model);
 	writer_object_end(&w);
 	return 0;
 }
@@ -301,18 +265,26 @@ int
 agentloom_answer(struct agentloom *a, const struct provider_request *request,
     const char sha256[DIGEST_SIZE], struct buffer *answer, struct error *err)
 {
-	struct entry e = { NULL, { NULL, 0 } };
+	const struct agentloom_request asked = { request->model, request->system, request->messages,
+		request->tools, request->params };
+	struct wanted w = { .sha256 = sha256, .step = span_text(request->step) };
+	struct entry e;
 	struct span found;
-	struct wanted w;
 	int result;
 
-	want(&w, a, request, sha256);
+	if (!agentloom_hash(&asked, w.hash))
+		w.hash[0] = '\0';
+	if (!a->file.old || !agentloom_hash_old(&asked, w.old_hash))
+		w.old_hash[0] = '\0';
 	result = find_entry(a, &w, &e, err);
-	if (result == 0)
-		result = take(a, &w, &e, &found, err);
+	if (result == 0 && span_type(e.value) == 'a') {
+		result = take_from_list(a, &w, &e, &found, err);
+	} else if (result == 0) {
+		found = e.value;
+		result = check_hash(a, &w, &e, found, err);
+	}
 	if (result == 0)
 		result = write_answer(found, answer, err);
-	free(e.key);
 	free(w.step);
 	return result;
 }

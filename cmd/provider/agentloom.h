@@ -6,12 +6,24 @@
 #ifndef AWF_PROVIDER_AGENTLOOM_H
 #define AWF_PROVIDER_AGENTLOOM_H
 
+#include <sys/types.h>
+
 #include "agent/agentloom_file.h"
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/error.h"
-#include "given.h"
+#include "base/map.h"
 #include "provider.h"
+
+/* Which answers of recordings were given in this run. Each step has a provider of its own, or
+ * several, yet the answers of a list are given once each, in their order: what was given stands
+ * in runs/<run-id>/given, a line "KEY NUMBER" each, KEY being a digest. It is coordination, not
+ * record. Outside of a run each provider counts for itself. */
+struct given {
+	int fd;          /* -1: outside of a run */
+	off_t position;  /* in the file: what was read */
+	struct map seen;
+};
 
 struct agentloom {
 	struct agentloom_file file;

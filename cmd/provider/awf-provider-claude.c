@@ -27,31 +27,22 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* Those that are not named are not there at all, those that are need no permission. */
-static void
-set_tools(struct cli_run *r)
-{
-	char *allowed = cli_allowed(r, ",");
-
-	cli_argument(r, "--tools", allowed);
-	if (allowed[0] != '\0')
-		cli_argument(r, "--allowedTools", allowed);
-	free(allowed);
-}
-
 static void
 start(struct cli_run *r)
 {
 	/* A prompt that begins with a slash is a text like any other. */
 	static const char *const arguments[] = { "-p", "--output-format", "stream-json",
 	    "--verbose", "--strict-mcp-config", "--disable-slash-commands", NULL };
-	char *system = cli_system(r);
+	char *system = cli_system(r), *allowed = cli_allowed(r, ",");
 
 	cli_arguments(r, arguments);
 	if (r->request->stream)
 		cli_arguments(r, (const char *const []){ "--include-partial-messages", NULL });
 	cli_model(r, "--model");
-	set_tools(r);
+	/* Tools that are not named are not there at all, those that are need no permission. */
+	cli_argument(r, "--tools", allowed);
+	if (allowed[0] != '\0')
+		cli_argument(r, "--allowedTools", allowed);
 	if (r->session != NULL)
 		cli_argument(r, "--resume", r->session);
 	if (system != NULL) {
@@ -60,103 +51,31 @@ start(struct cli_run *r)
 		if (file != NULL)
 			cli_argument(r, "--system-prompt-file", file);
 	}
-	cli_environment(r, "DISABLE_AUTOUPDATER", "1");
+	environment_set(&r->environment, "DISABLE_AUTOUPDATER", "1");
 	free(system);
-}
-
-static void
-set_thinking(struct cli_run *r, struct span value)
-{
-	char *text = span_type(value) == 's' ? span_text(value) : NULL;
-	long long budget = 0;
-
-	if (text != NULL)
-		cli_argument(r, "--effort", strcmp(text, "minimal") == 0 ? "low" : text);
-	else if (span_integer(value, &budget) || span_type(value) == 'f')
-		cli_environment_number(r, "MAX_THINKING_TOKENS", budget);
-	free(text);
+	free(allowed);
 }
 
 static bool
 take_param(struct cli_run *r, struct span key, struct span value)
 {
-	long long limit;
+	char type = span_type(value);
+	long long number = 0;
 
-	if (span_is(key, "thinking") && span_type(value) != 'o')
-		set_thinking(r, value);
-	else if (span_is(key, "max_tokens") && span_integer(value, &limit))
-		cli_environment_number(r, "CLAUDE_CODE_MAX_OUTPUT_TOKENS", limit);
-	else
+	if (span_is(key, "max_tokens") && span_integer(value, &number)) {
+		cli_environment_number(r, "CLAUDE_CODE_MAX_OUTPUT_TOKENS", number);
+	} else if (span_is(key, "thinking") && type == 's') {
+		char *effort = span_text(value);
+
+		cli_argument(r, "--effort", strcmp(effort, "minimal") == 0 ? "low" : effort);
+		free(effort);
+	} else if (span_is(key, "thinking") && type != 'o') {
+		if (span_integer(value, &number) || type == 'f')
+			cli_environment_number(r, "MAX_THINKING_TOKENS", number);
+	} else {
 		return false;
+	}
 	return true;
-}
-
-static void
-take_block(struct cli_run *r, struct span block)
-{
-	struct span type = span_member(block, "type");
-	struct span error = span_member(block, "is_error");
-	char *name = span_text(span_member(block, "name"));
-
-	if (span_is(type, "text"))
-		cli_text(r, span_member(block, "text"));
-	else if (span_is(type, "thinking"))
-		cli_thinking(r, span_member(block, "thinking"), span_member(block, "signature"));
-	else if (span_is(type, "tool_use"))
-		cli_call(r, "tool_use", span_member(block, "id"), name, span_member(block, "input"));
-	else if (span_is(type, "tool_result"))
-		cli_result(r, "tool_result", span_member(block, "tool_use_id"),
-		    span_member(block, "content"), span_true(error) ? ERROR_EXIT_STATUS : ERROR_NONE);
-	free(name);
-}
-
-static void
-take_blocks(struct cli_run *r, struct span content)
-{
-	if (span_type(content) != 'a')
-		return;
-	for (struct span_walk block = span_walk(content); span_next(&block);)
-		take_block(r, block.value);
-}
-
-/* One of its own making tells of an error, which the result tells too. */
-static void
-take_assistant(struct cli_run *r, struct span line)
-{
-	struct span message = span_member(line, "message");
-
-	if (span_is(span_member(message, "model"), "<synthetic>"))
-		return;
-	text_once(&r->message.model, span_member(message, "model"));
-	take_blocks(r, span_member(message, "content"));
-}
-
-/* Only results: the user's texts are ours, or what the CLI tells the model. */
-static void
-take_user(struct cli_run *r, struct span line)
-{
-	struct span content = span_path(line, "message", "content", NULL);
-
-	if (span_type(content) != 'a')
-		return;
-	for (struct span_walk block = span_walk(content); span_next(&block);)
-		if (span_is(span_member(block.value, "type"), "tool_result"))
-			take_block(r, block.value);
-}
-
-static void
-take_stream_event(struct cli_run *r, struct span line)
-{
-	struct span delta = span_path(line, "event", "delta", NULL);
-
-	cli_preview(r, "text", span_member(delta, "text"));
-	cli_preview(r, "thinking", span_member(delta, "thinking"));
-}
-
-static void
-take_system(struct cli_run *r, struct span line)
-{
-	cli_session(r, span_member(line, "session_id"));
 }
 
 /* By model, sub-agents included; an older CLI tells the sum without them alone. All of the
@@ -186,9 +105,9 @@ take_usage(struct cli_run *r, struct span line)
 	struct usage *u = &r->message.usage;
 
 	for (struct span_walk model = span_walk(models); span_next(&model);)
-		usage_add(u, model.value, of_model);
+		usage_sum(u, model.value, of_model);
 	if (u->input < 0)
-		usage_add(u, span_member(line, "usage"), of_run);
+		usage_sum(u, span_member(line, "usage"), of_run);
 }
 
 /* Of the result, "stop_reason" is the last message's, as the Messages API has it
@@ -207,50 +126,79 @@ static const struct end ends[] = {
 static void
 take_failure(struct cli_run *r, struct span line)
 {
-	struct span subtype = span_member(line, "subtype"), reason;
+	struct span subtype = span_member(line, "subtype"), result = span_member(line, "result");
+	struct span reason = span_member(line, "terminal_reason");
 	struct span first = span_element(span_member(line, "errors"), 0);
 	char *text = span_text(first);
 	long long status = 0;
 
-	reason = span_member(line, "terminal_reason");
 	number_set(&status, span_member(line, "api_error_status"));
 	if (span_is(subtype, "error_max_turns"))
 		cli_fail_as(r, ERROR_MAX_TURNS, "%s", text == NULL ? "too many turns" : text);
 	else if (span_is(reason, "aborted_tools") || span_is(reason, "aborted_streaming"))
 		cli_fail_as(r, ERROR_CANCELLED, "claude was interrupted");
-	else if (span_member(line, "result").at != NULL)
-		cli_fail(r, (long)status, span_member(line, "result"));
 	else
-		cli_fail(r, (long)status, first.at == NULL ? subtype : first);
+		cli_fail(r, (long)status, result.at != NULL ? result : first.at != NULL ? first : subtype);
 	free(text);
 }
 
 static void
-take_result(struct cli_run *r, struct span line)
+take(struct cli_run *r, struct span type, struct span line)
 {
-	struct span reason;
+	struct span message = span_member(line, "message"), content = span_member(message, "content");
+	bool user = span_is(type, "user");
 
-	cli_session(r, span_member(line, "session_id"));
-	take_usage(r, line);
-	if (span_true(span_member(line, "is_error")) ||
-	    !span_is(span_member(line, "subtype"), "success")) {
-		take_failure(r, line);
-		return;
+	if (span_is(type, "stream_event")) {
+		struct span delta = span_path(line, "event", "delta", NULL);
+
+		cli_preview(r, "text", span_member(delta, "text"));
+		cli_preview(r, "thinking", span_member(delta, "thinking"));
+	} else if (user || span_is(type, "assistant")) {
+		/* One of its own making tells of an error, which the result tells too. */
+		if (!user && span_is(span_member(message, "model"), "<synthetic>"))
+			return;
+		if (!user)
+			text_once(&r->message.model, span_member(message, "model"));
+		/* Of the user only results: its texts are ours, or what the CLI tells the model. */
+		for (struct span_walk each = span_walk(content);
+		    !each.object && span_next(&each);) {
+			struct span block = each.value, kind = span_member(block, "type");
+			bool failed = span_true(span_member(block, "is_error"));
+
+			if (span_is(kind, "tool_result")) {
+				cli_result(r, "tool_result", span_member(block, "tool_use_id"),
+				    span_member(block, "content"),
+				    failed ? ERROR_EXIT_STATUS : ERROR_NONE);
+			} else if (!user && span_is(kind, "text")) {
+				cli_text(r, span_member(block, "text"));
+			} else if (!user && span_is(kind, "thinking")) {
+				cli_thinking(r, span_member(block, "thinking"),
+				    span_member(block, "signature"));
+			} else if (!user && span_is(kind, "tool_use")) {
+				char *name = span_text(span_member(block, "name"));
+
+				cli_call(r, "tool_use", span_member(block, "id"), name,
+				    span_member(block, "input"));
+				free(name);
+			}
+		}
+	} else if (span_is(type, "system")) {
+		text_once(&r->message.session_id, span_member(line, "session_id"));
+	} else if (span_is(type, "result")) {
+		struct span reason = span_member(line, "stop_reason");
+
+		text_once(&r->message.session_id, span_member(line, "session_id"));
+		take_usage(r, line);
+		if (span_true(span_member(line, "is_error")) ||
+		    !span_is(span_member(line, "subtype"), "success")) {
+			take_failure(r, line);
+			return;
+		}
+		cli_ended(r, ends, span_type(reason) == 's' ? reason : span_of("\"end_turn\"", 10));
+		if (r->message.count == 0)
+			cli_text(r, span_member(line, "result"));
 	}
-	reason = span_member(line, "stop_reason");
-	cli_ended(r, ends, span_type(reason) == 's' ? reason : span_of("\"end_turn\"", 10));
-	if (r->message.count == 0)
-		cli_text(r, span_member(line, "result"));
 }
-
-static const struct cli_line lines[] = {
-	{ "system", take_system },
-	{ "assistant", take_assistant },
-	{ "user", take_user },
-	{ "stream_event", take_stream_event },
-	{ "result", take_result },
-	{ NULL, NULL }
-};
 
 static const struct cli cli = {
 	.program = "awf-provider-claude",
@@ -260,9 +208,9 @@ static const struct cli cli = {
 	.keys = keys,
 	.tools = tools,
 	.sub_agent = "parent_tool_use_id",
-	.lines = lines,
 	.start = start,
-	.param = take_param
+	.param = take_param,
+	.take = take
 };
 
 int

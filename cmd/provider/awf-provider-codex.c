@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli.h"
 
 #define ARGUMENT_LIMIT ((size_t)96 << 10) /* Linux takes 128 KiB */
@@ -43,84 +44,51 @@ configure(struct cli_run *r, const char *key, const char *text)
 	buffer_free(&value);
 }
 
-/* It reads and lists files by commands, so each tool needs them; what may be written is
- * its sandbox's to say. */
-static void
-set_tools(struct cli_run *r)
-{
-	const char *own = getenv("AWF_CODEX_SANDBOX");
-	bool writes = cli_allows(r, "bash") || cli_allows(r, "edit") || cli_allows(r, "write");
-
-	if (!cli_allows(r, NULL))
-		cli_arguments(r, (const char *const []){ "--disable", "shell_tool", "--disable",
-		    "unified_exec", NULL });
-	configure(r, "approval_policy", "never");
-	configure(r, "web_search", "disabled");
-	configure(r, "sandbox_mode", own != NULL && own[0] != '\0' ? own :
-	    writes ? "workspace-write" : "read-only");
-}
-
-static void
-set_system(struct cli_run *r)
-{
-	char *system = cli_system(r);
-
-	if (system != NULL && strlen(system) < ARGUMENT_LIMIT)
-		configure(r, "developer_instructions", system);
-	else if (system != NULL)
-		cli_before_prompt(r, system);
-	free(system);
-}
-
 static void
 start(struct cli_run *r)
 {
 	static const char *const arguments[] = { "exec", "--json", "--skip-git-repo-check",
 	    "--color", "never", NULL };
+	const char *sandbox = environment_text("AWF_CODEX_SANDBOX");
+	bool writes = cli_allows(r, "bash") || cli_allows(r, "edit") || cli_allows(r, "write");
+	char *system = cli_system(r);
 
 	cli_arguments(r, arguments);
 	cli_model(r, "--model");
-	set_tools(r);
-	set_system(r);
+	/* It reads and lists files by commands, so each tool needs them; what may be written is
+	 * its sandbox's to say. */
+	if (!cli_allows(r, NULL))
+		cli_arguments(r, (const char *const []){ "--disable", "shell_tool", "--disable",
+		    "unified_exec", NULL });
+	configure(r, "approval_policy", "never");
+	configure(r, "web_search", "disabled");
+	configure(r, "sandbox_mode", sandbox != NULL ? sandbox :
+	    writes ? "workspace-write" : "read-only");
+	if (system != NULL && strlen(system) < ARGUMENT_LIMIT)
+		configure(r, "developer_instructions", system);
+	else if (system != NULL)
+		cli_before_prompt(r, system);
 	if (r->session != NULL)
 		cli_argument(r, "resume", r->session);
 	cli_arguments(r, (const char *const []){ "-", NULL });
+	free(system);
 }
 
 static bool
 take_param(struct cli_run *r, struct span key, struct span value)
 {
-	char *effort = span_type(value) == 's' ? span_text(value) : NULL;
+	char *effort = span_is(key, "thinking") ? span_text(value) : NULL;
+	bool taken = effort != NULL;
 
-	if (!span_is(key, "thinking") || effort == NULL) {
-		free(effort);
-		return false;
-	}
-	configure(r, "model_reasoning_effort", effort);
+	if (taken)
+		configure(r, "model_reasoning_effort", effort);
 	free(effort);
-	return true;
-}
-
-static void
-take_thread(struct cli_run *r, struct span line)
-{
-	cli_session(r, span_member(line, "thread_id"));
-}
-
-static void
-add_member(struct buffer *object, struct span item, const char *name)
-{
-	struct writer w;
-
-	writer_begin(&w, object);
-	writer_object(&w);
-	writer_member_span(&w, name, span_member(item, name));
-	writer_object_end(&w);
+	return taken;
 }
 
 /* Types of items that are tools: which member is the input, which the output, and which
  * says so if it failed. Of others there is only what they are. */
-static const struct {
+static const struct item {
 	const char *type, *input, *output;
 } items[] = {
 	{ "command_execution", "command", "aggregated_output" },
@@ -130,83 +98,34 @@ static const struct {
 	{ "collab_tool_call", "prompt", "status" }
 };
 
-/* Its name: of an MCP server's tool, as others call it. */
-static char *
-tool_name(struct span item, const char *type)
+static void
+take_tool(struct cli_run *r, struct span item, const struct item *kind, bool completed)
 {
 	char *server = span_text(span_member(item, "server"));
 	char *tool = span_text(span_member(item, "tool"));
+	/* That of an MCP server's tool, as others call it. */
 	char *name = server != NULL && tool != NULL ? memory_format("mcp__%s__%s", server, tool) :
-	    memory_text(type);
-
-	free(server);
-	free(tool);
-	return name;
-}
-
-static void
-take_tool(struct cli_run *r, struct span item, size_t kind, bool completed)
-{
-	const char *type = items[kind].type;
-	char *name = tool_name(item, type);
+	    memory_text(kind->type);
 	struct span id = span_member(item, "id"), error = span_member(item, "error");
 	struct span status = span_member(item, "status");
-	bool failed = span_is(status, "failed") || span_is(status, "declined");
+	bool declined = span_is(status, "declined");
+	bool failed = declined || span_is(status, "failed");
 	struct buffer input = BUFFER_INIT;
+	struct writer w;
 
-	add_member(&input, item, items[kind].input);
-	cli_call(r, type, id, name, span_of(input.data, input.len));
+	writer_begin(&w, &input);
+	writer_object(&w);
+	writer_member_span(&w, kind->input, span_member(item, kind->input));
+	writer_object_end(&w);
+	cli_call(r, kind->type, id, name, span_of(input.data, input.len));
 	if (completed)
-		cli_result(r, type, id, failed && span_type(error) == 'o' ? error :
-		    span_member(item, items[kind].output), !failed ? ERROR_NONE :
-		    span_is(status, "declined") ? ERROR_BLOCKED : ERROR_EXIT_STATUS);
+		cli_result(r, kind->type, id, failed && span_type(error) == 'o' ? error :
+		    span_member(item, kind->output), declined ? ERROR_BLOCKED :
+		    failed ? ERROR_EXIT_STATUS : ERROR_NONE);
 	buffer_free(&input);
 	free(name);
-}
-
-static void
-take_item(struct cli_run *r, struct span line, bool completed)
-{
-	struct span item = span_member(line, "item"), type = span_member(item, "type");
-
-	if (completed && span_is(type, "agent_message"))
-		cli_text(r, span_member(item, "text"));
-	if (completed && span_is(type, "reasoning"))
-		cli_thinking(r, span_member(item, "text"), SPAN_NONE);
-	for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
-		if (span_is(type, items[i].type))
-			take_tool(r, item, i, completed);
-}
-
-static void
-take_started(struct cli_run *r, struct span line)
-{
-	take_item(r, line, false);
-}
-
-static void
-take_completed(struct cli_run *r, struct span line)
-{
-	take_item(r, line, true);
-}
-
-/* It counts from the thread's beginning. */
-static void
-take_turn_completed(struct cli_run *r, struct span line)
-{
-	static const struct usage_place places[] = {
-		USAGE(input, "input_tokens"),
-		USAGE(output, "output_tokens"),
-		USAGE(cache_read, "cached_input_tokens"),
-		USAGE(cache_write, "cache_write_input_tokens"),
-		USAGE(reasoning, "reasoning_output_tokens"),
-		USAGE_END
-	};
-	struct usage total = USAGE_INIT;
-
-	usage_set(&total, span_member(line, "usage"), places);
-	cli_total(r, &total);
-	r->message.ended = true;
+	free(server);
+	free(tool);
 }
 
 /* "unexpected status 401 Unauthorized", "last status: 429 Too Many Requests". */
@@ -224,19 +143,46 @@ status_in(const char *text)
 }
 
 static void
-take_turn_failed(struct cli_run *r, struct span line)
+take(struct cli_run *r, struct span type, struct span line)
 {
-	struct span message = span_path(line, "error", "message", NULL);
-	char *text = span_text(message);
+	/* It counts from the thread's beginning. */
+	static const struct usage_place places[] = {
+		USAGE(input, "input_tokens"),
+		USAGE(output, "output_tokens"),
+		USAGE(cache_read, "cached_input_tokens"),
+		USAGE(cache_write, "cache_write_input_tokens"),
+		USAGE(reasoning, "reasoning_output_tokens"),
+		USAGE_END
+	};
+	bool completed = span_is(type, "item.completed");
 
-	cli_fail(r, text == NULL ? 0 : status_in(text), message);
-	free(text);
-}
+	if (completed || span_is(type, "item.started")) {
+		struct span item = span_member(line, "item"), kind = span_member(item, "type");
 
-static void
-take_error(struct cli_run *r, struct span line)
-{
-	cli_complain(r, span_member(line, "message"));
+		if (completed && span_is(kind, "agent_message"))
+			cli_text(r, span_member(item, "text"));
+		if (completed && span_is(kind, "reasoning"))
+			cli_thinking(r, span_member(item, "text"), SPAN_NONE);
+		for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
+			if (span_is(kind, items[i].type))
+				take_tool(r, item, &items[i], completed);
+	} else if (span_is(type, "thread.started")) {
+		text_once(&r->message.session_id, span_member(line, "thread_id"));
+	} else if (span_is(type, "turn.completed")) {
+		struct usage total = USAGE_INIT;
+
+		usage_set(&total, span_member(line, "usage"), places);
+		cli_total(r, &total);
+		r->message.ended = true;
+	} else if (span_is(type, "turn.failed")) {
+		struct span message = span_path(line, "error", "message", NULL);
+		char *text = span_text(message);
+
+		cli_fail(r, text == NULL ? 0 : status_in(text), message);
+		free(text);
+	} else if (span_is(type, "error")) {
+		cli_complain(r, span_member(line, "message"));
+	}
 }
 
 /* A turn that began and did not end: so it is when codex is interrupted. */
@@ -250,16 +196,6 @@ finish(struct cli_run *r, int exit_code)
 		cli_fail_as(r, ERROR_CANCELLED, "codex was interrupted");
 }
 
-static const struct cli_line lines[] = {
-	{ "thread.started", take_thread },
-	{ "item.started", take_started },
-	{ "item.completed", take_completed },
-	{ "turn.completed", take_turn_completed },
-	{ "turn.failed", take_turn_failed },
-	{ "error", take_error },
-	{ NULL, NULL }
-};
-
 static const struct cli cli = {
 	.program = "awf-provider-codex",
 	.usage = usage,
@@ -267,9 +203,9 @@ static const struct cli cli = {
 	.install = "npm install -g @openai/codex",
 	.keys = keys,
 	.tools = tools,
-	.lines = lines,
 	.start = start,
 	.param = take_param,
+	.take = take,
 	.finish = finish
 };
 

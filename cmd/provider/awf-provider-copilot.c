@@ -30,35 +30,28 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* Those that are not named are not there; "none" is no tool at all. */
-static void
-set_tools(struct cli_run *r)
-{
-	char *allowed = cli_allowed(r, ",");
-	char *option = memory_format("--available-tools=%s", allowed[0] == '\0' ? "none" : allowed);
-
-	cli_arguments(r, (const char *const []){ "--allow-all-tools", option, NULL });
-	free(option);
-	free(allowed);
-}
-
 static void
 start(struct cli_run *r)
 {
 	static const char *const arguments[] = { "--output-format", "json", "--no-color",
 	    "--no-auto-update", "--no-ask-user", "--disable-builtin-mcps", NULL };
 	const char *file = cli_file(r, "usage.json", "");
-	char *system = cli_system(r);
+	char *system = cli_system(r), *allowed = cli_allowed(r, ",");
+	/* Those that are not named are not there; "none" is no tool at all. */
+	char *tool_option = memory_format("--available-tools=%s",
+	    allowed[0] == '\0' ? "none" : allowed);
 
 	cli_arguments(r, arguments);
 	cli_model(r, "--model");
-	set_tools(r);
+	cli_arguments(r, (const char *const []){ "--allow-all-tools", tool_option, NULL });
 	if (file != NULL)
 		cli_argument(r, "--usage-output-file", file);
 	if (r->session != NULL)
 		cli_argument(r, "--session-id", r->session);
 	if (system != NULL && r->session == NULL)
 		cli_before_prompt(r, system);
+	free(tool_option);
+	free(allowed);
 	free(system);
 }
 
@@ -75,18 +68,6 @@ take_param(struct cli_run *r, struct span key, struct span value)
 }
 
 static void
-take_delta(struct cli_run *r, struct span line)
-{
-	cli_preview(r, "text", span_path(line, "data", "deltaContent", NULL));
-}
-
-static void
-take_reasoning_delta(struct cli_run *r, struct span line)
-{
-	cli_preview(r, "thinking", span_path(line, "data", "deltaContent", NULL));
-}
-
-static void
 take_call(struct cli_run *r, struct span call, const char *name_key)
 {
 	char *name = span_text(span_member(call, name_key));
@@ -97,69 +78,52 @@ take_call(struct cli_run *r, struct span call, const char *name_key)
 }
 
 static void
-take_message(struct cli_run *r, struct span line)
+take(struct cli_run *r, struct span type, struct span line)
 {
-	struct span data = span_member(line, "data");
+	struct span data = span_member(line, "data"), error = span_member(data, "error");
 
-	text_once(&r->message.model, span_member(data, "model"));
-	cli_thinking(r, span_member(data, "reasoningText"), SPAN_NONE);
-	cli_text(r, span_member(data, "content"));
-	for (struct span_walk call = span_walk(span_member(data, "toolRequests")); span_next(&call);)
-		take_call(r, call.value, "name");
-}
+	if (span_is(type, "assistant.message_delta")) {
+		cli_preview(r, "text", span_member(data, "deltaContent"));
+	} else if (span_is(type, "assistant.reasoning_delta")) {
+		cli_preview(r, "thinking", span_member(data, "deltaContent"));
+	} else if (span_is(type, "assistant.message")) {
+		struct span calls = span_member(data, "toolRequests");
 
-static void
-take_start(struct cli_run *r, struct span line)
-{
-	take_call(r, span_member(line, "data"), "toolName");
-}
+		text_once(&r->message.model, span_member(data, "model"));
+		cli_thinking(r, span_member(data, "reasoningText"), SPAN_NONE);
+		cli_text(r, span_member(data, "content"));
+		for (struct span_walk call = span_walk(calls); span_next(&call);)
+			take_call(r, call.value, "name");
+	} else if (span_is(type, "tool.execution_start")) {
+		take_call(r, data, "toolName");
+	} else if (span_is(type, "tool.execution_complete")) {
+		bool succeeded = span_true(span_member(data, "success"));
+		bool denied = span_is(span_member(error, "code"), "denied");
 
-static void
-take_complete(struct cli_run *r, struct span line)
-{
-	struct span data = span_member(line, "data");
-	struct span id = span_member(data, "toolCallId");
-	bool denied = span_is(span_path(data, "error", "code", NULL), "denied");
+		cli_result(r, "tool.execution_complete", span_member(data, "toolCallId"),
+		    succeeded ? span_path(data, "result", "content", NULL) :
+		    span_member(error, "message"),
+		    succeeded ? ERROR_NONE : denied ? ERROR_BLOCKED : ERROR_EXIT_STATUS);
+	} else if (span_is(type, "session.error")) {
+		struct span kind = span_member(data, "errorType");
+		long long status = 0;
 
-	if (span_true(span_member(data, "success")))
-		cli_result(r, "tool.execution_complete", id,
-		    span_path(data, "result", "content", NULL), ERROR_NONE);
-	else
-		cli_result(r, "tool.execution_complete", id,
-		    span_path(data, "error", "message", NULL),
-		    denied ? ERROR_BLOCKED : ERROR_EXIT_STATUS);
-}
+		number_set(&status, span_member(data, "statusCode"));
+		if (status == 0 && span_is(kind, "authentication"))
+			status = 401;
+		if (status == 0 && span_is(kind, "rate_limit"))
+			status = 429;
+		cli_fail(r, (long)status, span_member(data, "message"));
+	} else if (span_is(type, "abort")) {
+		cli_fail_as(r, ERROR_CANCELLED, "copilot was interrupted");
+	} else if (span_is(type, "result")) {
+		long long exit_code = 1;
 
-static void
-take_error(struct cli_run *r, struct span line)
-{
-	struct span data = span_member(line, "data");
-	long long status = 0;
-
-	number_set(&status, span_member(data, "statusCode"));
-	if (status == 0 && span_is(span_member(data, "errorType"), "authentication"))
-		status = 401;
-	if (status == 0 && span_is(span_member(data, "errorType"), "rate_limit"))
-		status = 429;
-	cli_fail(r, (long)status, span_member(data, "message"));
-}
-
-static void
-take_abort(struct cli_run *r, struct span line)
-{
-	(void)line;
-	cli_fail_as(r, ERROR_CANCELLED, "copilot was interrupted");
-}
-
-static void
-take_result(struct cli_run *r, struct span line)
-{
-	long long exit_code = 1;
-
-	cli_session(r, span_member(line, "sessionId"));
-	number_set(&exit_code, span_member(line, "exitCode"));
-	if (exit_code == 0 && !r->failed)
-		r->message.ended = true;
+		text_once(&r->message.session_id, span_member(line, "sessionId"));
+		number_set(&exit_code, span_member(line, "exitCode"));
+		if (exit_code == 0 && !r->failed)
+			r->message.ended = true;
+	}
 }
 
 /* The file of the usage is the only one made for it; it counts from the session's
@@ -187,23 +151,11 @@ finish(struct cli_run *r, int exit_code)
 	if (text.len > 0 && scan_check(text.data, text.len, &bad) == NULL) {
 		models = span_member(span_of(text.data, text.len), "modelMetrics");
 		for (struct span_walk model = span_walk(models); span_next(&model);)
-			usage_add(&total, model.value, places);
+			usage_sum(&total, model.value, places);
 		cli_total(r, &total);
 	}
 	buffer_free(&text);
 }
-
-static const struct cli_line lines[] = {
-	{ "assistant.message_delta", take_delta },
-	{ "assistant.reasoning_delta", take_reasoning_delta },
-	{ "assistant.message", take_message },
-	{ "tool.execution_start", take_start },
-	{ "tool.execution_complete", take_complete },
-	{ "session.error", take_error },
-	{ "abort", take_abort },
-	{ "result", take_result },
-	{ NULL, NULL }
-};
 
 static const struct cli cli = {
 	.program = "awf-provider-copilot",
@@ -213,9 +165,9 @@ static const struct cli cli = {
 	.keys = keys,
 	.tools = tools,
 	.sub_agent = "agentId",
-	.lines = lines,
 	.start = start,
 	.param = take_param,
+	.take = take,
 	.finish = finish
 };
 

@@ -29,123 +29,84 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* Its policy engine keeps from the model what is denied outright. */
-static void
-set_policy(struct cli_run *r)
-{
-	char *allowed = cli_allowed(r, "\", \"");
-	struct buffer policy = BUFFER_INIT;
-	const char *file;
-
-	buffer_text(&policy, "[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 998\n");
-	if (allowed[0] != '\0')
-		buffer_format(&policy, "[[rule]]\ntoolName = [\"%s\"]\ndecision = \"allow\"\n"
-		    "priority = 999\nallowRedirection = true\n", allowed);
-	file = cli_file(r, "awf.toml", policy.data);
-	if (file != NULL)
-		cli_argument(r, "--policy", file);
-	buffer_free(&policy);
-	free(allowed);
-}
-
 static void
 start(struct cli_run *r)
 {
 	static const char *const arguments[] = { "--output-format", "stream-json", "--skip-trust",
 	    "--approval-mode", "default", NULL };
-	char *system = cli_system(r);
-	const char *file = system == NULL ? NULL : cli_file(r, "system.md", system);
+	char *system = cli_system(r), *allowed = cli_allowed(r, "\", \"");
+	const char *file = system == NULL ? NULL : cli_file(r, "system.md", system), *rules;
+	struct buffer policy = BUFFER_INIT;
 
 	cli_arguments(r, arguments);
 	cli_model(r, "--model");
-	set_policy(r);
+	/* Its policy engine keeps from the model what is denied outright. */
+	buffer_text(&policy, "[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 998\n");
+	if (allowed[0] != '\0')
+		buffer_format(&policy, "[[rule]]\ntoolName = [\"%s\"]\ndecision = \"allow\"\n"
+		    "priority = 999\nallowRedirection = true\n", allowed);
+	rules = cli_file(r, "awf.toml", policy.data);
+	if (rules != NULL)
+		cli_argument(r, "--policy", rules);
 	if (r->session != NULL)
 		cli_argument(r, "--resume", r->session);
 	if (file != NULL)
-		cli_environment(r, "GEMINI_SYSTEM_MD", file);
+		environment_set(&r->environment, "GEMINI_SYSTEM_MD", file);
+	buffer_free(&policy);
+	free(allowed);
 	free(system);
 }
 
-static bool
-take_param(struct cli_run *r, struct span key, struct span value)
-{
-	(void)r;
-	(void)key;
-	(void)value;
-	return false;
-}
-
 static void
-take_init(struct cli_run *r, struct span line)
+take(struct cli_run *r, struct span type, struct span line)
 {
-	cli_session(r, span_member(line, "session_id"));
-	text_once(&r->message.model, span_member(line, "model"));
-}
-
-static void
-take_message(struct cli_run *r, struct span line)
-{
-	if (span_is(span_member(line, "role"), "assistant"))
-		cli_piece(r, span_member(line, "content"));
-}
-
-static void
-take_tool_use(struct cli_run *r, struct span line)
-{
-	char *name = span_text(span_member(line, "tool_name"));
-
-	cli_call(r, "tool_use", span_member(line, "tool_id"), name, span_member(line, "parameters"));
-	free(name);
-}
-
-static void
-take_tool_result(struct cli_run *r, struct span line)
-{
-	struct span output = span_member(line, "output");
-	struct span why = span_path(line, "error", "message", NULL);
-	bool failed = span_is(span_member(line, "status"), "error");
-
-	cli_result(r, "tool_result", span_member(line, "tool_id"),
-	    failed && why.at != NULL ? why : output, failed ? ERROR_EXIT_STATUS : ERROR_NONE);
-}
-
-static void
-take_error(struct cli_run *r, struct span line)
-{
-	cli_complain(r, span_member(line, "message"));
-}
-
-/* Thoughts are in the total alone. */
-static void
-take_usage(struct usage *u, struct span stats)
-{
-	long long total = -1, shown = -1;
-
-	number_set(&u->input, span_member(stats, "input_tokens"));
-	number_set(&u->cache_read, span_member(stats, "cached"));
-	number_set(&shown, span_member(stats, "output_tokens"));
-	number_set(&total, span_member(stats, "total_tokens"));
-	u->output = shown;
-	if (shown >= 0 && u->input >= 0 && total >= u->input + shown) {
-		u->output = total - u->input;
-		u->reasoning = u->output - shown;
-	}
-}
-
-/* Why it failed is said better once the exit status is known. */
-static void
-take_result(struct cli_run *r, struct span line)
-{
-	struct span why = span_path(line, "error", "message", NULL);
 	static const char unknown[] = "\"gemini failed and did not say why\"";
 
-	take_usage(&r->message.usage, span_member(line, "stats"));
-	if (span_is(span_member(line, "status"), "success"))
-		r->message.ended = true;
-	else if (why.at != NULL)
-		cli_complain(r, why);
-	else if (r->complaint.len == 0)
-		cli_complain(r, span_of(unknown, sizeof unknown - 1));
+	if (span_is(type, "message")) {
+		if (span_is(span_member(line, "role"), "assistant"))
+			cli_piece(r, span_member(line, "content"));
+	} else if (span_is(type, "tool_use")) {
+		char *name = span_text(span_member(line, "tool_name"));
+
+		cli_call(r, "tool_use", span_member(line, "tool_id"), name,
+		    span_member(line, "parameters"));
+		free(name);
+	} else if (span_is(type, "tool_result")) {
+		struct span why = span_path(line, "error", "message", NULL);
+		bool failed = span_is(span_member(line, "status"), "error");
+
+		cli_result(r, "tool_result", span_member(line, "tool_id"),
+		    failed && why.at != NULL ? why : span_member(line, "output"),
+		    failed ? ERROR_EXIT_STATUS : ERROR_NONE);
+	} else if (span_is(type, "init")) {
+		text_once(&r->message.session_id, span_member(line, "session_id"));
+		text_once(&r->message.model, span_member(line, "model"));
+	} else if (span_is(type, "error")) {
+		cli_complain(r, span_member(line, "message"));
+	} else if (span_is(type, "result")) {
+		struct span why = span_path(line, "error", "message", NULL);
+		struct span stats = span_member(line, "stats");
+		struct usage *u = &r->message.usage;
+		long long total = -1, shown = -1;
+
+		number_set(&u->input, span_member(stats, "input_tokens"));
+		number_set(&u->cache_read, span_member(stats, "cached"));
+		number_set(&shown, span_member(stats, "output_tokens"));
+		number_set(&total, span_member(stats, "total_tokens"));
+		/* Thoughts are in the total alone. */
+		u->output = shown;
+		if (shown >= 0 && u->input >= 0 && total >= u->input + shown) {
+			u->output = total - u->input;
+			u->reasoning = u->output - shown;
+		}
+		/* Why it failed is said better once the exit status is known. */
+		if (span_is(span_member(line, "status"), "success"))
+			r->message.ended = true;
+		else if (why.at != NULL)
+			cli_complain(r, why);
+		else if (r->complaint.len == 0)
+			cli_complain(r, span_of(unknown, sizeof unknown - 1));
+	}
 }
 
 /* Its exit statuses: its own, and those of HTTP modulo 256, of which the higher ones
@@ -177,16 +138,6 @@ finish(struct cli_run *r, int exit_code)
 			cli_fail_as(r, exits[i].category, "%s", exits[i].meaning);
 }
 
-static const struct cli_line lines[] = {
-	{ "init", take_init },
-	{ "message", take_message },
-	{ "tool_use", take_tool_use },
-	{ "tool_result", take_tool_result },
-	{ "error", take_error },
-	{ "result", take_result },
-	{ NULL, NULL }
-};
-
 static const struct cli cli = {
 	.program = "awf-provider-gemini",
 	.usage = usage,
@@ -194,9 +145,8 @@ static const struct cli cli = {
 	.install = "npm install -g @google/gemini-cli",
 	.keys = keys,
 	.tools = tools,
-	.lines = lines,
 	.start = start,
-	.param = take_param,
+	.take = take,
 	.finish = finish
 };
 

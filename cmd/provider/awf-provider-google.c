@@ -1,7 +1,6 @@
 /*
  * The Gemini API of Google, streaming. An answer is a row of parts, in pieces: texts
- * of a kind that follow each other are one part, everything else comes whole. What
- * kinds there are stands in one table for each direction.
+ * of a kind that follow each other are one part, everything else comes whole.
  *
  * A signature belongs to the part that it came with and goes back there, whatever
  * the part is; newer models take no conversation in which a call has lost its own.
@@ -14,7 +13,7 @@
 #include "base/memory.h"
 #include "pass.h"
 #include "stream.h"
-#include "thinking.h"
+#include "transcript/event_keys.h"
 
 #define API "google"
 #define CODE_TOOL "code_execution" /* what the API runs itself */
@@ -38,25 +37,19 @@ take_signature(struct block *b, struct span part)
 		b->api = API;
 }
 
-/* Whether text goes on in a block: a part has one signature. */
-static bool
-is_same_part(const struct block *b, struct span part)
-{
-	return b->raw.len == 0 &&
-	    (b->signature.len == 0 || span_member(part, "thoughtSignature").at == NULL);
-}
-
 static void
 take_text(struct stream *s, struct span part, struct span text)
 {
 	bool thinking = span_true(span_member(part, "thought"));
+	bool is_signed = span_member(part, "thoughtSignature").at != NULL;
 	enum block_type type = thinking ? BLOCK_THINKING : BLOCK_TEXT;
 	struct block *b;
 
-	if (span_is(text, "") && span_member(part, "thoughtSignature").at == NULL)
+	if (span_is(text, "") && !is_signed)
 		return;
+	/* Text goes on in a block unless that has a signature: a part has one. */
 	b = message_last(&s->message, type);
-	if (!is_same_part(b, part))
+	if (b->raw.len > 0 || (b->signature.len > 0 && is_signed))
 		b = message_add(&s->message, type, -1);
 	if (thinking)
 		b->api = API;
@@ -96,7 +89,7 @@ take_special(struct block *b, struct span part, struct span type)
 {
 	bool placed = b->text.len > 0;
 
-	block_keep(b, span_of("\"type\"", 6), type);
+	block_keep_as(b, "type", type);
 	for (struct span_walk member = span_walk(part); span_next(&member);)
 		if (!span_is(member.key, "thoughtSignature") &&
 		    !(placed && member.key.len == type.len &&
@@ -106,90 +99,47 @@ take_special(struct block *b, struct span part, struct span type)
 	take_signature(b, part);
 }
 
+/* Code that the API runs, or what came of it. */
 static void
-take_code(struct stream *s, struct span part, struct span code)
+take_code(struct stream *s, struct span part, struct span code, bool result)
 {
-	struct block *b = message_add(&s->message, BLOCK_TOOL_USE, -1);
+	struct block *b = message_add(&s->message, result ? BLOCK_TOOL_RESULT : BLOCK_TOOL_USE, -1);
 
 	b->ran = true;
-	b->tool_name = memory_text(CODE_TOOL);
+	if (result)
+		b->is_error = !span_is(span_member(code, "outcome"), "OUTCOME_OK");
+	else
+		b->tool_name = memory_text(CODE_TOOL);
 	text_once(&b->tool_id, span_member(code, "id"));
 	scan_minify(code, &b->text);
-	take_special(b, part, span_of("\"executableCode\"", 16));
-}
-
-static void
-take_code_result(struct stream *s, struct span part, struct span result)
-{
-	struct block *b = message_add(&s->message, BLOCK_TOOL_RESULT, -1);
-
-	b->ran = true;
-	b->is_error = !span_is(span_member(result, "outcome"), "OUTCOME_OK");
-	text_once(&b->tool_id, span_member(result, "id"));
-	scan_minify(result, &b->text);
-	take_special(b, part, span_of("\"codeExecutionResult\"", 21));
-}
-
-static const struct {
-	const char *member;
-	void (*take)(struct stream *s, struct span part, struct span value);
-} parts[] = {
-	{ "text", take_text },
-	{ "functionCall", take_call },
-	{ "executableCode", take_code },
-	{ "codeExecutionResult", take_code_result }
-};
-
-/* Pictures and what else there may be: the kind is the member that is an object. */
-static void
-take_other(struct stream *s, struct span part)
-{
-	for (struct span_walk member = span_walk(part); span_next(&member);)
-		if (span_type(member.value) == 'o' && !span_is(member.key, "partMetadata")) {
-			take_special(message_add(&s->message, BLOCK_TEXT, -1), part, member.key);
-			return;
-		}
+	take_special(b, part, result ? span_of("\"codeExecutionResult\"", 21) :
+	    span_of("\"executableCode\"", 16));
 }
 
 static void
 take_part(struct stream *s, struct span part)
 {
-	struct span value;
-	size_t i;
+	enum { TEXT, CALL, CODE, RESULT, KINDS };
+	static const char *const kinds[KINDS] = { "text", "functionCall", "executableCode",
+	    "codeExecutionResult" };
+	struct span values[KINDS];
 
-	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		value = span_member(part, parts[i].member);
-		if (value.at != NULL) {
-			parts[i].take(s, part, value);
-			return;
-		}
-	}
-	take_other(s, part);
-}
-
-/* What an answer rests on, for whoever reads it: kept with its last text. */
-static void
-take_sources(struct stream *s, struct span candidate)
-{
-	static const char *const members[] = { "groundingMetadata", "citationMetadata",
-	    "urlContextMetadata" };
-	struct span value;
-	struct span_walk first;
-	struct block *b;
-	size_t i;
-
-	for (i = 0; i < sizeof members / sizeof members[0]; i++) {
-		value = span_member(candidate, members[i]);
-		first = span_walk(value);
-		if (!span_next(&first))
-			continue;
-		b = message_find(&s->message, BLOCK_TEXT, -1);
-		if (b == NULL)
-			b = message_add(&s->message, BLOCK_TEXT, -1);
-		b->api = API;
-		buffer_format(&b->citations, "%s{\"%s\":", b->citations.len > 0 ? "," : "", members[i]);
-		scan_minify(value, &b->citations);
-		buffer_byte(&b->citations, '}');
+	span_members(part, kinds, KINDS, values);
+	if (values[TEXT].at != NULL) {
+		take_text(s, part, values[TEXT]);
+	} else if (values[CALL].at != NULL) {
+		take_call(s, part, values[CALL]);
+	} else if (values[CODE].at != NULL) {
+		take_code(s, part, values[CODE], false);
+	} else if (values[RESULT].at != NULL) {
+		take_code(s, part, values[RESULT], true);
+	} else {
+		/* Pictures and what else there may be: the kind is the member that is an object. */
+		for (struct span_walk member = span_walk(part); span_next(&member);)
+			if (span_type(member.value) == 'o' && !span_is(member.key, "partMetadata")) {
+				take_special(message_add(&s->message, BLOCK_TEXT, -1), part, member.key);
+				return;
+			}
 	}
 }
 
@@ -241,6 +191,8 @@ take_usage(struct usage *u, struct span object)
 static void
 take_event(struct stream *s, struct span data)
 {
+	static const char *const sources[] = { "groundingMetadata", "citationMetadata",
+	    "urlContextMetadata" };
 	struct span candidate = span_element(span_member(data, "candidates"), 0);
 	struct span feedback = span_member(data, "promptFeedback");
 	struct span reason = span_member(feedback, "blockReason"), content;
@@ -261,27 +213,26 @@ take_event(struct stream *s, struct span data)
 	content = span_path(candidate, "content", "parts", NULL);
 	for (struct span_walk part = span_walk(content); span_next(&part);)
 		take_part(s, part.value);
-	take_sources(s, candidate);
+	/* What the answer rests on, for whoever reads it: kept with its last text. */
+	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+		struct span value = span_member(candidate, sources[i]);
+		struct span_walk first = span_walk(value);
+		struct block *b;
+
+		if (!span_next(&first))
+			continue;
+		b = message_find(&s->message, BLOCK_TEXT, -1);
+		if (b == NULL)
+			b = message_add(&s->message, BLOCK_TEXT, -1);
+		b->api = API;
+		buffer_format(&b->citations, "%s{\"%s\":", b->citations.len > 0 ? "," : "",
+		    sources[i]);
+		scan_minify(value, &b->citations);
+		buffer_byte(&b->citations, '}');
+	}
 	reason = span_member(candidate, "finishReason");
 	if (span_type(reason) == 's')
 		stream_end(s, ends, reason, span_member(candidate, "finishMessage"));
-}
-
-/* What the API ran has ids only of late; results are for the run before. */
-static void
-name_results(struct message *m)
-{
-	const char *id = NULL;
-	size_t i;
-
-	for (i = 0; i < m->count; i++) {
-		struct block *b = &m->blocks[i];
-
-		if (b->type == BLOCK_TOOL_USE && b->ran)
-			id = b->tool_id;
-		if (b->type == BLOCK_TOOL_RESULT && b->tool_id == NULL && id != NULL)
-			b->tool_id = memory_text(id);
-	}
 }
 
 /* A reason to finish is all that says that the answer is whole; more may follow it. */
@@ -289,10 +240,19 @@ static void
 finish(struct stream *s)
 {
 	struct message *m = &s->message;
+	const char *id = NULL;
 
 	m->ended = m->stop_reason != NULL;
 	message_settle(m, s->request->messages);
-	name_results(m);
+	/* What the API ran has ids only of late; results are for the run before. */
+	for (size_t i = 0; i < m->count; i++) {
+		struct block *b = &m->blocks[i];
+
+		if (b->type == BLOCK_TOOL_USE && b->ran)
+			id = b->tool_id;
+		if (b->type == BLOCK_TOOL_RESULT && b->tool_id == NULL && id != NULL)
+			b->tool_id = memory_text(id);
+	}
 }
 
 /* How a request is written. */
@@ -321,171 +281,87 @@ static void
 write_signature(struct writer *w, struct span block)
 {
 	if (stream_own(block, API))
-		pass_member(w, "thoughtSignature", span_member(block, "signature"));
+		pass_of(w, "thoughtSignature", block, KEY_SIGNATURE);
 }
 
-static void
-write_text(struct conversation *c, struct span block)
-{
-	pass_member(c->w, "text", span_member(block, "text"));
-	write_signature(c->w, block);
-}
-
-static void
-write_thought(struct conversation *c, struct span block)
-{
-	pass_member(c->w, "text", span_member(block, "thinking"));
-	writer_member_bool(c->w, "thought", true);
-	write_signature(c->w, block);
-}
-
-/* The id that the API gave a call, if it did. */
-static struct span
-own_id(struct span call)
-{
-	return stream_own(call, API) ? span_path(call, "raw", "id", NULL) : SPAN_NONE;
-}
-
-/* Of calls in a row the first one has the signature. */
-static void
-write_call(struct conversation *c, struct span block)
-{
-	bool own = stream_own(block, API) && span_member(block, "signature").at != NULL;
-	struct span id = span_member(block, "tool_id");
-
-	writer_member_object(c->w, "functionCall");
-	pass_member(c->w, "id", own_id(block));
-	pass_member(c->w, "name", span_member(block, "tool_name"));
-	pass_input(c->w, "args", span_member(block, "tool_input"));
-	writer_object_end(c->w);
-	if (own)
-		write_signature(c->w, block);
-	else if (c->signs && !c->signed_call)
-		writer_member_string(c->w, "thoughtSignature", NO_SIGNATURE);
-	c->signed_call = true;
-	c->blocks = memory_array(c->blocks, c->count + 1, sizeof *c->blocks);
-	c->blocks[c->count] = block;
-	map_put(&c->calls, id.at, id.len, c->count++);
-}
-
-/* A result is an object whose one member says what it is. */
-static void
-write_result(struct conversation *c, struct span block)
-{
-	struct span id = span_member(block, "tool_id"), content = span_member(block, "tool_content");
-	const size_t *index = map_get(&c->calls, id.at, id.len);
-	struct span call = index == NULL ? SPAN_NONE : c->blocks[*index];
-	bool error = span_true(span_member(block, "is_error"));
-
-	writer_member_object(c->w, "functionResponse");
-	pass_member(c->w, "id", own_id(call));
-	pass_member(c->w, "name", index == NULL ? id : span_member(call, "tool_name"));
-	writer_member_object(c->w, "response");
-	pass_member(c->w, error ? "error" : "output", content);
-	writer_object_end(c->w);
-	writer_object_end(c->w);
-}
-
-static void
-write_attachment(struct conversation *c, struct span block)
-{
-	writer_member_object(c->w, "inlineData");
-	pass_member(c->w, "mimeType", span_member(block, "media_type"));
-	pass_member(c->w, "data", span_member(block, "data"));
-	writer_object_end(c->w);
-}
-
-static const struct kind {
-	const char *type;
-	const char *content; /* the member that has what the API ran */
-	void (*write)(struct conversation *c, struct span block);
-} kinds[] = {
-	{ "text", NULL, write_text },
-	{ "thinking", NULL, write_thought },
-	{ "tool_use", "tool_input", write_call },
-	{ "tool_result", "tool_content", write_result },
-	{ "image", NULL, write_attachment },
-	{ "document", NULL, write_attachment }
-};
-
-static const struct kind *
-kind_of(struct span block)
-{
-	struct span type = span_member(block, "type");
-	size_t i;
-
-	for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (span_is(type, kinds[i].type))
-			return &kinds[i];
-	return NULL;
-}
-
-/* Nothing is sent of thoughts of others, and of texts that say nothing. */
+/* Whether a block of a request is sent: thoughts of others are not, nor texts that say nothing. */
 static bool
-is_sendable(struct span block)
+is_sent(struct span block)
 {
-	const struct kind *kind = kind_of(block);
+	static const char *const types[] = { "text", "thinking", "tool_use", "tool_result", "image",
+	    "document", NULL };
 	bool own = stream_own(block, API);
 
-	if (kind == NULL || stream_foreign(block, API))
+	if (span_one_of(span_member(block, KEY_TYPE), types) == NULL || stream_foreign(block, API))
 		return false;
-	if (kind->write == write_thought)
+	if (stream_type(block, "thinking"))
 		return own;
-	return kind->write != write_text || !span_is(span_member(block, "text"), "") ||
-	    (own && (span_member(block, "signature").at != NULL ||
+	return !stream_type(block, "text") || !span_is(span_member(block, KEY_TEXT), "") ||
+	    (own && (span_member(block, KEY_SIGNATURE).at != NULL ||
 	    stream_own_type(block).at != NULL));
-}
-
-/* A part that came in a way of its own: what stands in raw, and the content of what
- * the API ran, under its kind. */
-static void
-write_special(struct writer *w, const struct kind *kind, struct span block)
-{
-	static const char *const ours[] = { "type", "citations", NULL };
-	struct span raw = span_member(block, "raw");
-
-	if (kind->content != NULL)
-		pass_raw(w, span_member(raw, "type"), span_member(block, kind->content));
-	pass_others(w, raw, ours);
-	write_signature(w, block);
 }
 
 static void
 write_part(struct conversation *c, struct span block)
 {
-	const struct kind *kind = kind_of(block);
+	static const char *const ours[] = { "type", "citations", NULL };
+	struct span type = stream_own_type(block);
+	bool call = stream_type(block, "tool_use"), result = stream_type(block, "tool_result");
 
 	writer_object(c->w);
-	if (span_type(stream_own_type(block)) == 's')
-		write_special(c->w, kind, block);
-	else
-		kind->write(c, block);
-	writer_object_end(c->w);
-}
+	if (span_type(type) == 's') {
+		/* One that came in a way of its own: what stands in raw, and the content of what the
+		 * API ran, under its kind. */
+		if (call || result)
+			pass_raw(c->w, type, span_member(block, call ? KEY_TOOL_INPUT : KEY_TOOL_CONTENT));
+		pass_others(c->w, span_member(block, KEY_RAW), ours);
+		write_signature(c->w, block);
+	} else if (call) {
+		bool own = stream_own(block, API) && span_member(block, KEY_SIGNATURE).at != NULL;
+		struct span id = span_member(block, KEY_TOOL_ID);
 
-/* The role waits for a part: the API refuses messages without any. */
-static void
-write_content(struct conversation *c, struct span message)
-{
-	bool model = span_is(span_member(message, "role"), "assistant");
-	bool begun = false;
+		writer_member_object(c->w, "functionCall");
+		pass_member(c->w, "id", stream_own_raw(block, API, "id"));
+		pass_of(c->w, "name", block, KEY_TOOL_NAME);
+		pass_input(c->w, "args", span_member(block, KEY_TOOL_INPUT));
+		writer_object_end(c->w);
+		/* Of calls in a row the first one has the signature. */
+		if (own)
+			write_signature(c->w, block);
+		else if (c->signs && !c->signed_call)
+			writer_member_string(c->w, "thoughtSignature", NO_SIGNATURE);
+		c->signed_call = true;
+		c->blocks = memory_array(c->blocks, c->count + 1, sizeof *c->blocks);
+		c->blocks[c->count] = block;
+		map_put(&c->calls, id.at, id.len, c->count++);
+	} else if (result) {
+		struct span id = span_member(block, KEY_TOOL_ID);
+		const size_t *index = map_get(&c->calls, id.at, id.len);
+		struct span made = index == NULL ? SPAN_NONE : c->blocks[*index];
+		bool error = span_true(span_member(block, KEY_IS_ERROR));
 
-	c->signed_call = false;
-	for (struct span_walk block = span_walk(span_member(message, "blocks")); span_next(&block);) {
-		if (!is_sendable(block.value))
-			continue;
-		if (!begun) {
-			writer_object(c->w);
-			writer_member_string(c->w, "role", model ? "model" : "user");
-			writer_member_array(c->w, "parts");
-			begun = true;
-		}
-		write_part(c, block.value);
-	}
-	if (begun) {
-		writer_array_end(c->w);
+		writer_member_object(c->w, "functionResponse");
+		pass_member(c->w, "id", stream_own_raw(made, API, "id"));
+		pass_member(c->w, "name", index == NULL ? id : span_member(made, KEY_TOOL_NAME));
+		/* A result is an object whose one member says what it is. */
+		writer_member_object(c->w, "response");
+		pass_of(c->w, error ? "error" : "output", block, KEY_TOOL_CONTENT);
+		writer_object_end(c->w);
+		writer_object_end(c->w);
+	} else if (stream_type(block, "text")) {
+		pass_of(c->w, "text", block, KEY_TEXT);
+		write_signature(c->w, block);
+	} else if (stream_type(block, "thinking")) {
+		pass_of(c->w, "text", block, KEY_THINKING);
+		writer_member_bool(c->w, "thought", true);
+		write_signature(c->w, block);
+	} else {
+		writer_member_object(c->w, "inlineData");
+		pass_of(c->w, "mimeType", block, KEY_MEDIA_TYPE);
+		pass_of(c->w, "data", block, KEY_DATA);
 		writer_object_end(c->w);
 	}
+	writer_object_end(c->w);
 }
 
 static void
@@ -494,43 +370,32 @@ write_contents(const struct stream *s, struct writer *w)
 	struct conversation c = { .w = w, .signs = !is_older_model(s), .calls = MAP_INIT };
 
 	writer_member_array(w, "contents");
-	for (struct span_walk message = span_walk(s->request->messages); span_next(&message);)
-		write_content(&c, message.value);
+	for (struct span_walk message = span_walk(s->request->messages); span_next(&message);) {
+		bool model = span_is(span_member(message.value, KEY_ROLE), "assistant");
+		struct span blocks = span_member(message.value, KEY_BLOCKS);
+		bool begun = false;
+
+		/* The role waits for a part: the API refuses messages without any. */
+		c.signed_call = false;
+		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+			if (!is_sent(block.value))
+				continue;
+			if (!begun) {
+				writer_object(w);
+				writer_member_string(w, "role", model ? "model" : "user");
+				writer_member_array(w, "parts");
+				begun = true;
+			}
+			write_part(&c, block.value);
+		}
+		if (begun) {
+			writer_array_end(w);
+			writer_object_end(w);
+		}
+	}
 	writer_array_end(w);
 	map_free(&c.calls);
 	free(c.blocks);
-}
-
-static void
-write_system(struct writer *w, struct span system)
-{
-	if (system.at == NULL || span_is(system, ""))
-		return;
-	writer_member_object(w, "systemInstruction");
-	writer_member_array(w, "parts");
-	writer_object(w);
-	pass_member(w, "text", system);
-	writer_object_end(w);
-	writer_array_end(w);
-	writer_object_end(w);
-}
-
-static void
-write_tools(struct writer *w, struct span tools)
-{
-	if (span_element(tools, 0).at == NULL)
-		return;
-	writer_member_array(w, "tools");
-	writer_object(w);
-	writer_member_array(w, "functionDeclarations");
-	for (struct span_walk tool = span_walk(tools); span_next(&tool);) {
-		writer_object(w);
-		pass_tool(w, tool.value, "parametersJsonSchema");
-		writer_object_end(w);
-	}
-	writer_array_end(w);
-	writer_object_end(w);
-	writer_array_end(w);
 }
 
 /* `true` leaves it to the model how much; an effort is LOW, MEDIUM … Of the models that think
@@ -567,65 +432,38 @@ write_thinking(const struct stream *s, struct writer *w, struct span thinking)
 	writer_object_end(w);
 }
 
-static const struct {
-	const char *ours, *theirs;
-} param_names[] = {
-	{ "max_tokens", "maxOutputTokens" },
-	{ "top_p", "topP" },
-	{ "stop_sequences", "stopSequences" }
-};
-
-/* Members of the request itself; all others are of its generationConfig. */
-static const char *const outer_params[] = { "cachedContent", "labels", "safetySettings",
-    "serviceTier", "toolConfig", NULL };
-
-static void
-write_config_param(const struct stream *s, struct writer *w, struct span key, struct span value)
-{
-	size_t i;
-
-	if (span_is(key, "cache"))
-		return; /* the API caches by itself */
-	if (span_is(key, "thinking")) {
-		write_thinking(s, w, value);
-		return;
-	}
-	for (i = 0; i < sizeof param_names / sizeof param_names[0]; i++)
-		if (span_is(key, param_names[i].ours)) {
-			pass_member(w, param_names[i].theirs, value);
-			return;
-		}
-	pass_raw(w, key, value);
-}
-
-/* The API passes over the parts of a schema that it does not know. */
-static void
-write_output_schema(const struct stream *s, struct writer *w)
-{
-	struct span schema = s->request->output_schema;
-
-	if (schema.at == NULL || span_member(s->request->params, "responseMimeType").at != NULL ||
-	    (is_older_model(s) && span_element(s->request->tools, 0).at != NULL))
-		return;
-	writer_member_string(w, "responseMimeType", "application/json");
-	pass_member(w, "responseJsonSchema", schema);
-}
-
 static void
 write_params(const struct stream *s, struct writer *w)
 {
+	/* Members of the request itself; all others are of its generationConfig. */
+	static const char *const outer[] = { "cachedContent", "labels", "safetySettings",
+	    "serviceTier", "toolConfig", NULL };
+	struct span schema = s->request->output_schema;
 	struct buffer config = BUFFER_INIT;
 	struct writer inner;
 
 	writer_begin(&inner, &config);
 	writer_object(&inner);
-	for (struct span_walk member = span_walk(s->request->params); span_next(&member);) {
-		if (span_one_of(member.key, outer_params) != NULL)
-			pass_raw(w, member.key, member.value);
-		else
-			write_config_param(s, &inner, member.key, member.value);
+	for (struct span_walk param = span_walk(s->request->params); span_next(&param);) {
+		if (span_one_of(param.key, outer) != NULL)
+			pass_raw(w, param.key, param.value);
+		else if (span_is(param.key, "thinking"))
+			write_thinking(s, &inner, param.value);
+		else if (span_is(param.key, "max_tokens"))
+			pass_member(&inner, "maxOutputTokens", param.value);
+		else if (span_is(param.key, "top_p"))
+			pass_member(&inner, "topP", param.value);
+		else if (span_is(param.key, "stop_sequences"))
+			pass_member(&inner, "stopSequences", param.value);
+		else if (!span_is(param.key, "cache")) /* the API caches by itself */
+			pass_raw(&inner, param.key, param.value);
 	}
-	write_output_schema(s, &inner);
+	/* The API passes over the parts of a schema that it does not know. */
+	if (schema.at != NULL && span_member(s->request->params, "responseMimeType").at == NULL &&
+	    !(is_older_model(s) && span_element(s->request->tools, 0).at != NULL)) {
+		writer_member_string(&inner, "responseMimeType", "application/json");
+		pass_member(&inner, "responseJsonSchema", schema);
+	}
 	writer_object_end(&inner);
 	if (config.len > 2)
 		writer_member_buffer(w, "generationConfig", &config);
@@ -635,10 +473,32 @@ write_params(const struct stream *s, struct writer *w)
 static void
 write_body(const struct stream *s, struct writer *w)
 {
+	struct span system = s->request->system;
+
 	writer_object(w);
-	write_system(w, s->request->system);
+	if (system.at != NULL && !span_is(system, "")) {
+		writer_member_object(w, "systemInstruction");
+		writer_member_array(w, "parts");
+		writer_object(w);
+		pass_member(w, "text", system);
+		writer_object_end(w);
+		writer_array_end(w);
+		writer_object_end(w);
+	}
 	write_params(s, w);
-	write_tools(w, s->request->tools);
+	if (span_element(s->request->tools, 0).at != NULL) {
+		writer_member_array(w, "tools");
+		writer_object(w);
+		writer_member_array(w, "functionDeclarations");
+		for (struct span_walk tool = span_walk(s->request->tools); span_next(&tool);) {
+			writer_object(w);
+			pass_tool(w, tool.value, "parametersJsonSchema");
+			writer_object_end(w);
+		}
+		writer_array_end(w);
+		writer_object_end(w);
+		writer_array_end(w);
+	}
 	write_contents(s, w);
 	writer_object_end(w);
 }

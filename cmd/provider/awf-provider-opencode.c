@@ -29,96 +29,48 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* An agent of its own kind, with the system prompt and the tools of this request. */
-static void
-write_agent(const struct cli_run *r, struct writer *w)
-{
-	char *system = cli_system(r);
-
-	writer_object(w);
-	writer_member_string(w, "mode", "primary");
-	writer_member_string(w, "prompt", system);
-	writer_member_object(w, "tools");
-	writer_member_bool(w, "*", false);
-	for (const struct cli_tool *tool = tools; tool->ours != NULL; tool++)
-		writer_member_bool(w, tool->theirs, cli_allows(r, tool->ours));
-	writer_object_end(w);
-	writer_object_end(w);
-	free(system);
-}
-
-static void
-set_agent(struct cli_run *r)
-{
-	struct buffer config = BUFFER_INIT;
-	struct writer w;
-
-	writer_begin(&w, &config);
-	writer_object(&w);
-	writer_member_object(&w, "agent");
-	writer_key(&w, "awf");
-	write_agent(r, &w);
-	writer_object_end(&w);
-	writer_object_end(&w);
-	cli_environment(r, "OPENCODE_CONFIG_CONTENT", config.data);
-	buffer_free(&config);
-}
-
 static void
 start(struct cli_run *r)
 {
 	static const char *const arguments[] = { "run", "--format", "json", "--thinking", "--auto",
 	    "--agent", "awf", NULL };
+	char *system = cli_system(r);
+	struct buffer config = BUFFER_INIT;
+	struct writer w;
 
 	cli_arguments(r, arguments);
 	cli_model(r, "--model");
-	set_agent(r);
 	/* A session with a title needs no model to find one. */
-	cli_argument(r, r->session != NULL ? "--session" : "--title",
-	    r->session != NULL ? r->session : "awf");
-	cli_environment(r, "OPENCODE_DISABLE_AUTOUPDATE", "1");
+	if (r->session != NULL)
+		cli_argument(r, "--session", r->session);
+	else
+		cli_argument(r, "--title", "awf");
+
+	/* An agent of its own kind, with the system prompt and the tools of this request. */
+	writer_begin(&w, &config);
+	writer_object(&w);
+	writer_member_object(&w, "agent");
+	writer_member_object(&w, "awf");
+	writer_member_string(&w, "mode", "primary");
+	writer_member_string(&w, "prompt", system);
+	writer_member_object(&w, "tools");
+	writer_member_bool(&w, "*", false);
+	for (const struct cli_tool *tool = tools; tool->ours != NULL; tool++)
+		writer_member_bool(&w, tool->theirs, cli_allows(r, tool->ours));
+	writer_object_end(&w);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	environment_set(&r->environment, "OPENCODE_CONFIG_CONTENT", config.data);
+	environment_set(&r->environment, "OPENCODE_DISABLE_AUTOUPDATE", "1");
+	buffer_free(&config);
+	free(system);
 }
 
 static bool
 take_param(struct cli_run *r, struct span key, struct span value)
 {
 	return span_is(key, "thinking") && cli_effort(r, "--variant", value);
-}
-
-/* One that follows one that did not finish is another try of it. */
-static void
-take_step_start(struct cli_run *r, struct span line)
-{
-	cli_session(r, span_member(line, "sessionID"));
-	cli_goes_on(r);
-	r->steps++;
-}
-
-static void
-take_text(struct cli_run *r, struct span line)
-{
-	cli_text(r, span_path(line, "part", "text", NULL));
-}
-
-static void
-take_reasoning(struct cli_run *r, struct span line)
-{
-
-	cli_thinking(r, span_path(line, "part", "text", NULL), SPAN_NONE);
-}
-
-static void
-take_tool_use(struct cli_run *r, struct span line)
-{
-	struct span part = span_member(line, "part"), state = span_member(part, "state");
-	struct span id = span_member(part, "callID");
-	char *name = span_text(span_member(part, "tool"));
-	bool failed = span_is(span_member(state, "status"), "error");
-
-	cli_call(r, "tool_use", id, name, span_member(state, "input"));
-	cli_result(r, "tool_use", id, span_member(state, failed ? "error" : "output"),
-	    failed ? ERROR_EXIT_STATUS : ERROR_NONE);
-	free(name);
 }
 
 /* "reason" of a step is a finishReason of the AI SDK,
@@ -145,31 +97,50 @@ static const struct usage_place usage_places[] = {
 };
 
 static void
-take_step_finish(struct cli_run *r, struct span line)
+take(struct cli_run *r, struct span type, struct span line)
 {
-	struct span part = span_member(line, "part"), reason = span_member(part, "reason");
+	struct span part = span_member(line, "part");
 
-	r->steps = 0;
-	usage_add(&r->message.usage, span_member(part, "tokens"), usage_places);
-	if (span_is(reason, "tool-calls"))
-		return;
-	cli_ended(r, ends, span_type(reason) == 's' ? reason : span_of("\"\"", 2));
-}
+	if (span_is(type, "text")) {
+		cli_text(r, span_member(part, "text"));
+	} else if (span_is(type, "reasoning")) {
+		cli_thinking(r, span_member(part, "text"), SPAN_NONE);
+	} else if (span_is(type, "tool_use")) {
+		struct span id = span_member(part, "callID"), state = span_member(part, "state");
+		char *name = span_text(span_member(part, "tool"));
+		bool failed = span_is(span_member(state, "status"), "error");
 
-static void
-take_error(struct cli_run *r, struct span line)
-{
-	struct span error = span_member(line, "error"), name = span_member(error, "name");
-	struct span data = span_member(error, "data"), message = span_member(data, "message");
-	long long status = 0;
+		cli_call(r, "tool_use", id, name, span_member(state, "input"));
+		cli_result(r, "tool_use", id, span_member(state, failed ? "error" : "output"),
+		    failed ? ERROR_EXIT_STATUS : ERROR_NONE);
+		free(name);
+	} else if (span_is(type, "step_start")) {
+		/* One that follows one that did not finish is another try of it. */
+		text_once(&r->message.session_id, span_member(line, "sessionID"));
+		r->strange_end.code = ERROR_NONE;
+		r->message.ended = false;
+		r->steps++;
+	} else if (span_is(type, "step_finish")) {
+		struct span reason = span_member(part, "reason");
 
-	number_set(&status, span_member(data, "statusCode"));
-	if (status == 0 && span_is(name, "ProviderAuthError"))
-		status = 401;
-	if (span_is(name, "MessageAbortedError"))
-		cli_fail_as(r, ERROR_CANCELLED, "opencode was interrupted");
-	else
-		cli_fail(r, (long)status, message.at == NULL ? name : message);
+		r->steps = 0;
+		usage_sum(&r->message.usage, span_member(part, "tokens"), usage_places);
+		if (!span_is(reason, "tool-calls"))
+			cli_ended(r, ends, span_type(reason) == 's' ? reason : span_of("\"\"", 2));
+	} else if (span_is(type, "error")) {
+		struct span error = span_member(line, "error"), name = span_member(error, "name");
+		struct span data = span_member(error, "data");
+		struct span message = span_member(data, "message");
+		long long status = 0;
+
+		number_set(&status, span_member(data, "statusCode"));
+		if (status == 0 && span_is(name, "ProviderAuthError"))
+			status = 401;
+		if (span_is(name, "MessageAbortedError"))
+			cli_fail_as(r, ERROR_CANCELLED, "opencode was interrupted");
+		else
+			cli_fail(r, (long)status, message.at == NULL ? name : message);
+	}
 }
 
 static void
@@ -179,18 +150,9 @@ finish(struct cli_run *r, int exit_code)
 		return;
 	r->message.ended = false;
 	if (r->steps > 1)
-		cli_fail_as(r, cli_cut_off(r, ERROR_NETWORK), "the stream broke off each time in %ld tries", r->steps);
+		cli_fail_as(r, cli_cut_off(r, ERROR_NETWORK),
+		    "the stream broke off each time in %ld tries", r->steps);
 }
-
-static const struct cli_line lines[] = {
-	{ "step_start", take_step_start },
-	{ "text", take_text },
-	{ "reasoning", take_reasoning },
-	{ "tool_use", take_tool_use },
-	{ "step_finish", take_step_finish },
-	{ "error", take_error },
-	{ NULL, NULL }
-};
 
 static const struct cli cli = {
 	.program = "awf-provider-opencode",
@@ -199,10 +161,10 @@ static const struct cli cli = {
 	.install = "npm install -g opencode-ai",
 	.keys = keys,
 	.tools = tools,
-	.lines = lines,
 	.tells_late = true,
 	.start = start,
 	.param = take_param,
+	.take = take,
 	.finish = finish
 };
 

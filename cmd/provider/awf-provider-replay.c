@@ -1,12 +1,35 @@
 /*
- * Answers from a recording instead of a model: a transcript, or a file of
- * answers. No network.
+ * Answers from a recording instead of a model: from a transcript, from a JSON Lines file of
+ * `message` and `error` answers with optional `match` and `turn`, or from a recording of
+ * AgentLoom. No network.
+ *
+ * Which answer a request gets depends on the request and the file alone wherever that is
+ * possible, so that several providers can serve the steps of a pipeline from one file at once.
+ * The first line decides whether the file is a transcript; of that the model of the run says
+ * which call each answer is of. A request is then tried with four rules, from the sure to the
+ * weak; only answers that nothing tells apart are given in their order.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "agentloom.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/line_input.h"
 #include "provider.h"
-#include "recording.h"
+#include "run/model.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+
+#define SUFFIX ".jsonl"
+#define NO_CALL ((size_t)-1)
 
 static const char usage[] =
 "awf-provider-replay < requests\n"
@@ -15,36 +38,384 @@ static const char usage[] =
 "file that AWF_REPLAY names, or else the model of the request. It is a\n"
 "transcript, or has an answer on each line.";
 
-/* Text comes as one delta per block. */
-static void
-send_deltas(struct provider *p, struct span blocks)
-{
-	static const char *const kinds[] = { "text", "thinking" };
-	struct buffer text = BUFFER_INIT;
-	size_t i;
+/* What a recorded call was asked. */
+struct recorded_call {
+	char question[DIGEST_SIZE]; /* of its system prompt and first blocks; "" if none */
+	long long turns;            /* answers so far */
+};
 
+struct recorded_answer {
+	char *line;                /* owns what body points into */
+	struct span body;          /* object with blocks, stop_reason, usage, model */
+	char sha256[DIGEST_SIZE];  /* of its request; "" if it is not known */
+	size_t call;               /* index; NO_CALL for lines of a file of answers */
+	char **match;              /* parts of the request, all of them; NULL: any */
+	long long turn;            /* assistant messages in the request; -1: any */
+	bool used;
+};
+
+struct recording {
+	char *path;                /* NULL: none is loaded */
+	struct recorded_call *calls;
+	size_t call_count;
+	struct recorded_answer *answers;
+	size_t answer_count;
+	bool foreign;              /* it is AgentLoom's: */
+	struct agentloom agentloom;
+	struct buffer made;        /* of it, the answer that was found last */
+	/* While it is read. */
+	size_t lines;
+	char *blobs;
+};
+
+/* A digest of the system prompt and the texts of the blocks: the same for a
+ * request and for the message.user that records it. */
+static void
+digest_question(struct span system, struct span blocks, char out[DIGEST_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+
+	span_decode(system, &text);
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-			if (!span_is(span_member(block.value, "type"), kinds[i]))
-				continue;
-			buffer_clear(&text);
-			span_decode(span_member(block.value, kinds[i]), &text);
-			provider_delta(p, kinds[i], buffer_string(&text), text.len);
+		buffer_byte(&text, '\0');
+		span_decode(span_member(block.value, KEY_TYPE), &text);
+		buffer_byte(&text, '\0');
+		span_decode(span_member(block.value, KEY_TEXT), &text);
+	}
+	digest_sha256(buffer_string(&text), text.len, out);
+	buffer_free(&text);
+}
+
+/* The answer is copied. */
+static struct recorded_answer *
+add_answer(struct recording *r, struct span body, size_t call, long long turn)
+{
+	char *line = memory_copy(body.at, body.len);
+
+	r->answers = memory_array(r->answers, r->answer_count + 1, sizeof *r->answers);
+	r->answers[r->answer_count] = (struct recorded_answer){ .line = line,
+	    .body = span_of(line, body.len), .call = call, .turn = turn };
+	return &r->answers[r->answer_count++];
+}
+
+/* A line of a transcript: the watch of its model. */
+static int
+take_event(void *context, const struct placed *at, struct error *err)
+{
+	struct recording *r = context;
+	struct buffer whole = BUFFER_INIT;
+	struct recorded_call *call;
+	struct recorded_answer *a;
+	struct event_view view;
+	size_t count = at->run->count;
+	struct span payload;
+
+	r->lines++;
+	if (at->run->damaged > 0)
+		return error_set(err, ERROR_INVALID, NULL, "this is no line of a transcript");
+	if (at->call == NULL || (at->event->type != EVENT_MESSAGE_USER &&
+	    at->event->type != EVENT_MESSAGE_ASSISTANT))
+		return 0;
+	if (r->call_count < count) {
+		r->calls = memory_array(r->calls, count, sizeof *r->calls);
+		memset(r->calls + r->call_count, 0, (count - r->call_count) * sizeof *r->calls);
+		r->call_count = count;
+	}
+	call = &r->calls[at->call->number];
+	if (blob_inline(r->blobs, at->line.at, at->line.len, &whole, err) != 0) {
+		buffer_free(&whole);
+		return -1;
+	}
+	if (event_view(whole.data, whole.len, &view) == 0) {
+		payload = view.payload;
+		if (view.type == EVENT_MESSAGE_USER) {
+			/* The first prompt of a call is what it is known by. */
+			if (call->question[0] == '\0')
+				digest_question(span_member(payload, KEY_SYSTEM_PROMPT),
+				    span_member(payload, KEY_BLOCKS), call->question);
+		} else if (!span_true(span_member(payload, KEY_PARTIAL))) {
+			a = add_answer(r, payload, at->call->number, call->turns++);
+			if (!span_copy(span_member(payload, KEY_REQUEST_SHA256), a->sha256,
+			    sizeof a->sha256))
+				a->sha256[0] = '\0';
 		}
 	}
+	buffer_free(&whole);
+	return 0;
+}
+
+static int
+load_transcript(struct recording *r, const char *path, struct error *err)
+{
+	char *directory = path_directory(path);
+	const char *name = path_base(path);
+	size_t len = strlen(name);
+	struct model model;
+	int result;
+
+	/* Where its blobs lie, if it is in a storage. */
+	if (text_ends(name, SUFFIX) && len > strlen(SUFFIX))
+		len -= strlen(SUFFIX);
+	r->blobs = memory_format("%s/../blobs/%.*s", directory, (int)len, name);
+	free(directory);
+	model_begin(&model, MODEL_EVENTS);
+	model.watch = take_event;
+	model.context = r;
+	result = model_read_file(&model, path, err);
+	if (result == 0 && model.damaged > 0) {
+		r->lines++;
+		result = error_set(err, ERROR_INVALID, NULL, "this is no line of a transcript");
+	}
+	model_free(&model);
+	free(r->blobs);
+	r->blobs = NULL;
+	return result;
+}
+
+static bool
+same_match(char *const *a, char *const *b)
+{
+	size_t i = 0, count = list_count(a);
+
+	for (; i < count && i < list_count(b) && strcmp(a[i], b[i]) == 0; i++)
+		;
+	return i == count && i == list_count(b);
+}
+
+/* A text, or a list of them. */
+static int
+read_match(struct span value, char ***match, struct error *err)
+{
+	bool good = span_type(value) == 's' || span_type(value) == 'a';
+
+	if (value.at == NULL)
+		return 0;
+	if (span_type(value) == 's')
+		list_take(match, span_text(value));
+	for (struct span_walk part = span_walk(value); good && !part.object && span_next(&part);) {
+		good = span_type(part.value) == 's';
+		if (good)
+			list_take(match, span_text(part.value));
+	}
+	return good && *match != NULL ? 0 : error_set(err, ERROR_INVALID, NULL,
+	    "match: expected a string or a list of strings");
+}
+
+/* A line of a file of answers. */
+static int
+take_answer(struct recording *r, const char *line, size_t len, struct error *err)
+{
+	struct span body = span_trim(span_of(line, len)), type;
+	struct recorded_answer *a;
+	const char *why;
+	long long turn = -1;
+	char **match = NULL;
+	size_t bad;
+
+	if (body.len == 0)
+		return 0;
+	why = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
+	if (why != NULL)
+		return error_set(err, ERROR_INVALID, NULL, "byte %zu: %s", bad + 1, why);
+	if (span_type(body) != 'o')
+		return error_set(err, ERROR_INVALID, NULL, "expected an object");
+	type = span_member(body, KEY_TYPE);
+	if (span_is(type, "error")) {
+		if (span_type(span_member(body, "category")) != 's')
+			return error_set(err, ERROR_INVALID, NULL, "category: expected a string");
+	} else if (type.at != NULL && !span_is(type, "message")) {
+		return error_set(err, ERROR_INVALID, NULL, "type: expected \"message\" or \"error\"");
+	} else if (span_type(span_member(body, KEY_BLOCKS)) != 'a') {
+		return error_set(err, ERROR_INVALID, NULL, "blocks: expected an array");
+	}
+	if (read_match(span_member(body, "match"), &match, err) != 0) {
+		list_free(match);
+		return -1;
+	}
+	/* The number of lines before with the same match. */
+	if (match != NULL) {
+		turn = 0;
+		for (size_t i = 0; i < r->answer_count; i++)
+			turn += same_match(r->answers[i].match, match);
+	}
+	number_set(&turn, span_member(body, "turn"));
+	a = add_answer(r, body, NO_CALL, turn);
+	a->match = match;
+	return 0;
+}
+
+static int
+load_lines(struct recording *r, const char *path, struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), more;
+	struct line_input input;
+	struct error why = ERROR_INIT;
+	struct stat status;
+	const char *line;
+	struct span type;
+	int64_t seq;
+	size_t len;
+
+	if (fd == -1)
+		return error_set(err, ERROR_INVALID, path, "unable to open: %s", strerror(errno));
+	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)) {
+		close(fd);
+		return error_set(err, ERROR_INVALID, path, "is no regular file");
+	}
+	line_input_begin(&input, fd, path);
+	while ((more = line_input_next(&input, &line, &len, &why)) == 1) {
+		if (r->lines == 0 && event_peek(line, len, &seq, &type) == 0) {
+			more = load_transcript(r, path, &why);
+			break;
+		}
+		r->lines++;
+		if ((more = take_answer(r, line, len, &why)) != 0)
+			break;
+	}
+	if (more == 0 && r->lines == 0 && line_input_unfinished(&input) > 0)
+		more = error_set(&why, ERROR_INVALID, NULL, "no line ends");
+	if (more != 0) {
+		char *place = memory_format("%s:%zu", path, r->lines);
+
+		error_set(err, ERROR_INVALID, place, "%s", why.message);
+		free(place);
+	}
+	line_input_free(&input);
+	close(fd);
+	return more;
+}
+
+/* Errors: ERROR_INVALID, with FILE:LINE as place. */
+static int
+recording_load(struct recording *r, const char *path, struct error *err)
+{
+	memset(r, 0, sizeof *r);
+	r->path = memory_text(path);
+	if (agentloom_file_is(path, &r->foreign, err) != 0)
+		return -1;
+	return r->foreign ? agentloom_load(&r->agentloom, path, err) : load_lines(r, path, err);
+}
+
+static void
+recording_free(struct recording *r)
+{
+	for (size_t i = 0; i < r->answer_count; i++) {
+		free(r->answers[i].line);
+		list_free(r->answers[i].match);
+	}
+	if (r->foreign)
+		agentloom_free(&r->agentloom);
+	buffer_free(&r->made);
+	free(r->calls);
+	free(r->answers);
+	free(r->path);
+	memset(r, 0, sizeof *r);
+}
+
+/* A request, as it is looked for. */
+struct wanted {
+	char sha256[DIGEST_SIZE]; /* as awf-step records it: over the request without its id and step */
+	char question[DIGEST_SIZE];
+	long long turn;
+	char *text; /* the whole line */
+};
+
+/* From the sure to the weak: the digest of the whole request, the question and the turn, the
+ * line's own match, the order. */
+enum rule { BY_DIGEST, BY_QUESTION, BY_MATCH, BY_ORDER, RULES };
+
+static bool
+fits(enum rule rule, const struct recording *r, const struct recorded_answer *a,
+    const struct wanted *w)
+{
+	switch (rule) {
+	case BY_DIGEST:
+		return strcmp(a->sha256, w->sha256) == 0;
+	case BY_QUESTION:
+		return a->call != NO_CALL && a->turn == w->turn &&
+		    strcmp(r->calls[a->call].question, w->question) == 0;
+	case BY_MATCH:
+		if (a->match == NULL || a->turn != w->turn)
+			return false;
+		for (char *const *part = a->match; *part != NULL; part++)
+			if (strstr(w->text, *part) == NULL)
+				return false;
+		return true;
+	default:
+		/* The lines that say nothing (or only a turn) are given once each. */
+		return a->call == NO_CALL && a->match == NULL && !a->used &&
+		    (a->turn < 0 || a->turn == w->turn);
+	}
+}
+
+/* The answer for a request, valid until the next is looked for; absent, with ERROR_INVALID, if
+ * there is none. */
+static struct span
+recording_find(struct recording *r, const struct provider_request *request, struct error *err)
+{
+	struct span first = span_element(request->messages, 0);
+	struct recorded_answer *found = NULL;
+	struct buffer text = BUFFER_INIT;
+	struct wanted w;
+	size_t most = 0;
+
+	buffer_byte(&text, '{');
+	for (struct span_walk member = span_walk(request->line); span_next(&member);) {
+		if (span_is(member.key, "id") || span_is(member.key, "step"))
+			continue;
+		if (text.len > 1)
+			buffer_byte(&text, ',');
+		buffer_append(&text, member.key.at, member.key.len);
+		buffer_byte(&text, ':');
+		scan_minify(member.value, &text);
+	}
+	buffer_byte(&text, '}');
+	digest_sha256(text.data, text.len, w.sha256);
 	buffer_free(&text);
+	if (r->foreign) {
+		buffer_clear(&r->made);
+		return agentloom_answer(&r->agentloom, request, w.sha256, &r->made, err) == 0 ?
+		    span_of(r->made.data, r->made.len) : SPAN_NONE;
+	}
+
+	digest_question(request->system, span_member(first, KEY_BLOCKS), w.question);
+	w.turn = (long long)provider_count(request, "assistant");
+	w.text = memory_copy(request->line.at, request->line.len);
+	/* The answer whose match has the most parts; of these the first that was not given yet,
+	 * else the first. */
+	for (enum rule rule = 0; rule < RULES && found == NULL; rule++)
+		for (size_t i = 0; i < r->answer_count; i++) {
+			struct recorded_answer *a = &r->answers[i];
+			size_t parts = list_count(a->match);
+
+			if (fits(rule, r, a, &w) && (found == NULL || parts > most ||
+			    (parts == most && found->used && !a->used))) {
+				found = a;
+				most = parts;
+			}
+		}
+	free(w.text);
+	if (found == NULL) {
+		error_set(err, ERROR_INVALID, r->path, "no recorded answer for this request (turn %lld)",
+		    w.turn);
+		return SPAN_NONE;
+	}
+	found->used = true;
+	return found->body;
 }
 
 static void
 answer(void *context, struct provider *p, const struct provider_request *request)
 {
+	static const char *const kinds[] = { KEY_TEXT, KEY_THINKING };
 	struct recording *r = context;
 	struct provider_failure failure = { .error = ERROR_INIT };
-	const struct recorded_answer *found = NULL;
+	struct span found = SPAN_NONE;
+	struct buffer text = BUFFER_INIT;
+	const char *path = environment_text("AWF_REPLAY");
 	char *model = span_text(request->model);
-	const char *path = getenv("AWF_REPLAY");
 
-	if (path == NULL || path[0] == '\0')
+	if (path == NULL)
 		path = model;
 	if (r->path == NULL || strcmp(r->path, path) != 0) {
 		recording_free(r);
@@ -54,22 +425,31 @@ answer(void *context, struct provider *p, const struct provider_request *request
 	if (r->path != NULL)
 		found = recording_find(r, request, &failure.error);
 	free(model);
-	if (found == NULL) {
+	if (found.at == NULL) {
 		provider_error(p, &failure);
 		return;
 	}
-	send_deltas(p, span_member(found->body, "blocks"));
-	provider_recorded(p, found->body);
+
+	/* Text comes as one delta per block; blocks of text and thinking have it under their type. */
+	for (struct span_walk block = span_walk(span_member(found, KEY_BLOCKS)); span_next(&block);)
+		for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+			if (span_is(span_member(block.value, KEY_TYPE), kinds[i])) {
+				buffer_clear(&text);
+				span_decode(span_member(block.value, kinds[i]), &text);
+				provider_delta(p, kinds[i], buffer_string(&text), text.len);
+			}
+	buffer_free(&text);
+	provider_recorded(p, found);
 }
 
 /* Without $AWF_REPLAY the model's name says which recording it is. */
 static int
 check(void *context, struct writer *w, struct error *err)
 {
-	const char *path = getenv("AWF_REPLAY");
+	const char *path = environment_text("AWF_REPLAY");
 
 	(void)w;
-	return path == NULL || path[0] == '\0' ? 0 : recording_load(context, path, err);
+	return path == NULL ? 0 : recording_load(context, path, err);
 }
 
 int

@@ -1,9 +1,10 @@
 /*
- * What the tables call to say what a line meant, gathered in one message. Each call of a tool
- * is found again by its id in a map: one that was told of twice is passed over, and in the
- * end those that are open are closed. Why there is no answer is asked in the order of how
- * much it tells: what the CLI said, an end of a kind that nobody knows, its exit status, its
- * last complaint; its stderr tells the category only if it said nothing else.
+ * What the tables call to say what a line meant, gathered in one message, and the way of the
+ * lines there. Each call of a tool is found again by its id in a map: one that was told of
+ * twice is passed over, and in the end those that are open are closed. Why there is no answer
+ * is asked in the order of how much it tells: what the CLI said, an end of a kind that nobody
+ * knows, its exit status, its last complaint; its stderr tells the category only if it said
+ * nothing else.
  */
 #include "cli.h"
 
@@ -17,8 +18,11 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "failure.h"
 #include "proc/descendants.h"
+
+#define BLOCKS_LIMIT 100000
 
 /* Words of CLIs that tell what went wrong where no status does. What stands first
  * counts. */
@@ -87,34 +91,29 @@ static void
 hide_keys(const struct cli_run *r, char *text)
 {
 	for (const char *const *name = r->cli->keys; *name != NULL; name++)
-		failure_hide(text, getenv(*name));
+		text_hide(text, strlen(text), getenv(*name));
 }
 
 /* A text may hold the API's own error: "[API Error: {…}]". */
-static struct span
-inner_object(const struct buffer *text)
-{
-	const char *brace = strchr(buffer_string(text), '{');
-	size_t left = brace == NULL ? 0 : text->len - (size_t)(brace - text->data), end, bad;
-
-	if (brace == NULL || scan_value(brace, left, SCAN_DEPTH, &end, &bad) != NULL)
-		return SPAN_NONE;
-	return span_of(brace, end);
-}
-
 static void
-fail_with_text(struct cli_run *r, struct buffer *text)
+fail_with_text(struct cli_run *r, long status, struct buffer *text)
 {
 	struct provider_failure *f = &r->failure;
-	struct span inner = inner_object(text), error = span_member(inner, "error");
 	enum error_code telling = cli_category(buffer_string(text));
+	const char *brace = strchr(buffer_string(text), '{');
+	struct span error = SPAN_NONE;
 	struct buffer quoted = BUFFER_INIT;
+	size_t end, bad;
 
+	r->failed = true;
+	f->status = status;
+	if (brace != NULL && scan_value(brace, text->len - (size_t)(brace - text->data), SCAN_DEPTH,
+	    &end, &bad) == NULL)
+		error = span_member(span_of(brace, end), "error");
 	if (text->len > 0)
 		hide_keys(r, text->data);
 	json_quote(&quoted, buffer_string(text), text->len);
-	failure_from_json(f, error.at != NULL ? error :
-	    span_of(quoted.data, quoted.len), NULL);
+	failure_from_json(f, error.at != NULL ? error : span_of(quoted.data, quoted.len), NULL);
 	if (f->status == 0 && telling != ERROR_NONE)
 		f->error.code = telling;
 	buffer_free(&quoted);
@@ -127,14 +126,14 @@ cli_fail(struct cli_run *r, long status, struct span message)
 
 	if (r->failed)
 		return;
-	r->failed = true;
-	r->failure.status = status;
 	if (span_type(message) == 'o') {
+		r->failed = true;
+		r->failure.status = status;
 		failure_from_json(&r->failure, message, NULL);
 		hide_keys(r, r->failure.error.message);
 	} else {
 		span_decode(message, &text);
-		fail_with_text(r, &text);
+		fail_with_text(r, status, &text);
 		buffer_free(&text);
 	}
 }
@@ -151,11 +150,8 @@ cli_complain(struct cli_run *r, struct span message)
 void
 cli_fail_complaint(struct cli_run *r, long status)
 {
-	if (r->complaint.len == 0 || r->failed)
-		return;
-	r->failed = true;
-	r->failure.status = status;
-	fail_with_text(r, &r->complaint);
+	if (r->complaint.len > 0 && !r->failed)
+		fail_with_text(r, status, &r->complaint);
 }
 
 void
@@ -191,12 +187,6 @@ cli_total(struct cli_run *r, const struct usage *total)
 }
 
 void
-cli_session(struct cli_run *r, struct span id)
-{
-	text_once(&r->message.session_id, id);
-}
-
-void
 cli_ended(struct cli_run *r, const struct end *ends, struct span word)
 {
 	const char *reason;
@@ -206,13 +196,6 @@ cli_ended(struct cli_run *r, const struct end *ends, struct span word)
 	r->message.ended = reason != NULL;
 	if (reason != NULL)
 		r->message.stop_reason = reason;
-}
-
-void
-cli_goes_on(struct cli_run *r)
-{
-	r->strange_end.code = ERROR_NONE;
-	r->message.ended = false;
 }
 
 void
@@ -273,45 +256,19 @@ cli_thinking(struct cli_run *r, struct span text, struct span signature)
 static struct cli_call *
 find_call(const struct cli_run *r, const char *id)
 {
-	const size_t *index = map_get(&r->call_index, id, strlen(id));
+	const size_t *index = id == NULL ? NULL : map_get(&r->call_index, id, strlen(id));
 
 	return index == NULL ? NULL : &r->calls[*index];
 }
 
-/* A tool of the CLI that is one of AWF's; NULL. */
-static const struct cli_tool *
-find_tool(const struct cli *cli, const char *theirs)
-{
-	for (const struct cli_tool *tool = cli->tools; tool->ours != NULL; tool++)
-		if (strcmp(tool->theirs, theirs) == 0)
-			return tool;
-	return NULL;
-}
-
-/* A path, or those of an array of objects that have one each; a list (base/list.h). */
-static char **
-paths_in(struct span value)
-{
-	char **paths = NULL, *path = span_text(value);
-
-	if (path != NULL)
-		list_take(&paths, path);
-	if (span_type(value) != 'a')
-		return paths;
-	for (struct span_walk each = span_walk(value); span_next(&each);)
-		if ((path = span_text(span_member(each.value, "path"))) != NULL)
-			list_take(&paths, path);
-	return paths;
-}
-
-/* A block of a tool that the CLI ran; takes the id. */
+/* A block of a tool that the CLI ran. */
 static struct block *
-add_tool(struct cli_run *r, enum block_type type, const char *theirs_type, char *id,
+add_tool(struct cli_run *r, enum block_type type, const char *theirs_type, const char *id,
     struct span value)
 {
 	struct block *b = message_add(&r->message, type, -1);
 
-	b->tool_id = id;
+	b->tool_id = memory_text(id);
 	b->ran = true;
 	b->api = r->cli->name;
 	block_note(b, "type", theirs_type);
@@ -324,22 +281,33 @@ void
 cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs,
     struct span input)
 {
-	char *call_id = span_text(id);
-	const struct cli_tool *tool;
+	const struct cli_tool *tool = r->cli->tools;
+	struct cli_call call = { .id = span_text(id) };
 	struct block *b;
+	char *path;
 
-	if (call_id == NULL || theirs == NULL || find_call(r, call_id) != NULL) {
-		free(call_id);
+	if (call.id == NULL || theirs == NULL || find_call(r, call.id) != NULL) {
+		free(call.id);
 		return;
 	}
-	b = add_tool(r, BLOCK_TOOL_USE, type, call_id, input);
-	tool = find_tool(r->cli, theirs);
-	b->tool_name = memory_text(tool == NULL ? theirs : tool->ours);
+	while (tool->ours != NULL && strcmp(tool->theirs, theirs) != 0)
+		tool++;
+	b = add_tool(r, BLOCK_TOOL_USE, type, call.id, input);
+	b->tool_name = memory_text(tool->ours == NULL ? theirs : tool->ours);
 	block_note(b, "name", theirs);
-	map_put(&r->call_index, call_id, strlen(call_id), r->call_count);
+	/* A path, or those of an array of objects that have one each. */
+	if (tool->changes != NULL) {
+		struct span changes = span_member(input, tool->changes);
+
+		if ((path = span_text(changes)) != NULL)
+			list_take(&call.changes, path);
+		for (struct span_walk each = span_walk(changes); !each.object && span_next(&each);)
+			if ((path = span_text(span_member(each.value, "path"))) != NULL)
+				list_take(&call.changes, path);
+	}
+	map_put(&r->call_index, call.id, strlen(call.id), r->call_count);
 	r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
-	r->calls[r->call_count++] = (struct cli_call){ memory_text(call_id), false,
-	    tool == NULL || tool->changes == NULL ? NULL : paths_in(span_member(input, tool->changes)) };
+	r->calls[r->call_count++] = call;
 	provider_tool(r->provider, b, ERROR_NONE, NULL);
 }
 
@@ -347,10 +315,9 @@ static void
 add_result(struct cli_run *r, const char *type, struct cli_call *call, struct span output,
     enum error_code code)
 {
-	struct span none = span_of("\"\"", 2);
 	struct changed changed = CHANGED_INIT;
-	struct block *b = add_tool(r, BLOCK_TOOL_RESULT, type, memory_text(call->id),
-	    output.at == NULL ? none : output);
+	struct block *b = add_tool(r, BLOCK_TOOL_RESULT, type, call->id,
+	    output.at == NULL ? span_of("\"\"", 2) : output);
 
 	call->answered = true;
 	b->is_error = code != ERROR_NONE;
@@ -365,36 +332,11 @@ cli_result(struct cli_run *r, const char *type, struct span id, struct span outp
     enum error_code code)
 {
 	char *call_id = span_text(id);
-	struct cli_call *call = call_id == NULL ? NULL : find_call(r, call_id);
+	struct cli_call *call = find_call(r, call_id);
 
 	if (call != NULL && !call->answered)
 		add_result(r, type, call, output, code);
 	free(call_id);
-}
-
-/* The CLI has ended: no result will come any more. */
-static void
-close_calls(struct cli_run *r)
-{
-	static const char text[] = "\"no result\"";
-
-	for (size_t i = 0; i < r->call_count; i++)
-		if (!r->calls[i].answered)
-			add_result(r, "none", &r->calls[i], span_of(text, sizeof text - 1),
-			    ERROR_INCOMPLETE);
-}
-
-/* The line of its stderr that begins with an error, else the last, in memory of its own. */
-static char *
-last_words(const struct buffer *errors)
-{
-	struct span said = span_trim(span_of(buffer_string(errors), errors->len));
-	const char *line = said.at, *end = said.at + said.len, *lf;
-
-	while ((lf = memchr(line, '\n', (size_t)(end - line))) != NULL &&
-	    strncmp(line, "Error", 5) != 0 && strncmp(line, "error", 5) != 0)
-		line = lf + 1;
-	return memory_copy(line, (size_t)((lf == NULL ? end : lf) - line));
 }
 
 enum error_code
@@ -407,6 +349,124 @@ cli_cut_off(const struct cli_run *r, enum error_code code)
 	    ERROR_CUT_OFF : code;
 }
 
+/* Lines of its output. */
+
+/* Which half of a surrogate pair the escape \uXXXX at text is: 1 the high one, 2 the low one; 0:
+ * neither. */
+static int
+surrogate(const char *text, size_t len)
+{
+	char digits[5] = "";
+	unsigned unit;
+
+	if (len < 6 || text[0] != '\\' || text[1] != 'u')
+		return 0;
+	memcpy(digits, text + 2, 4);
+	if (sscanf(digits, "%4x", &unit) != 1 || unit < 0xd800 || unit >= 0xe000)
+		return 0;
+	return unit < 0xdc00 ? 1 : 2;
+}
+
+/* Writes a line, into an empty buffer, without its NULs, what is no UTF-8 and halves of surrogate
+ * pairs replaced: what JSON can carry. */
+static void
+mend(const char *line, size_t len, struct buffer *out)
+{
+	static const char replacement[] = { 'f', 'f', 'f', 'd' };
+	size_t at = 0;
+	uint32_t code;
+	unsigned used;
+
+	for (size_t i = 0; i < len; i += used) {
+		used = line[i] == '\0' ? 0 : utf8_decode(line + i, len - i, &code);
+		if (used > 0)
+			buffer_append(out, line + i, used);
+		else if (line[i] != '\0')
+			utf8_append(out, 0xfffd);
+		used = used == 0 ? 1 : used;
+	}
+
+	/* fffd over the digits of each half of a surrogate pair without its other half. */
+	while (at + 1 < out->len) {
+		char *text = out->data + at;
+		int half = surrogate(text, out->len - at);
+
+		if (half == 1 && surrogate(text + 6, out->len - at - 6) == 2) {
+			at += 12;
+			continue;
+		}
+		if (half != 0)
+			memcpy(text + 2, replacement, sizeof replacement);
+		at += *text == '\\' ? 2 : 1;
+	}
+}
+
+static bool
+is_object(const char *line, size_t len)
+{
+	size_t bad;
+
+	return scan_check(line, len, &bad) == NULL && span_type(span_of(line, len)) == 'o';
+}
+
+static void
+take_object(struct cli_run *r, struct span line)
+{
+	const char *sub_agent = r->cli->sub_agent;
+
+	if (sub_agent != NULL && span_type(span_member(line, sub_agent)) == 's')
+		return;
+	r->cli->take(r, span_member(line, "type"), line);
+	if (r->message.count > BLOCKS_LIMIT) {
+		cli_fail_as(r, ERROR_PROVIDER, "the answer has more than %d blocks", BLOCKS_LIMIT);
+		r->hopeless = true;
+	}
+}
+
+static void
+take_line(struct cli_run *r, const char *line, size_t len)
+{
+	struct buffer mended = BUFFER_INIT, shown = BUFFER_INIT;
+
+	if (is_object(line, len)) {
+		take_object(r, span_of(line, len));
+		return;
+	}
+	mend(line, len, &mended);
+	if (is_object(buffer_string(&mended), mended.len)) {
+		take_object(r, span_of(mended.data, mended.len));
+	} else if (span_trim(span_of(buffer_string(&mended), mended.len)).len > 0 &&
+	    r->noise++ == 0) {
+		text_visible(&shown, line, len, 40);
+		snprintf(r->noise_sample, sizeof r->noise_sample, "%s", buffer_string(&shown));
+		buffer_free(&shown);
+	}
+	buffer_free(&mended);
+}
+
+void
+cli_feed(struct cli_run *r, const char *bytes, size_t len)
+{
+	const char *end = bytes + len, *lf;
+
+	for (; (lf = memchr(bytes, '\n', (size_t)(end - bytes))) != NULL; bytes = lf + 1) {
+		if (r->rest.len == 0) {
+			take_line(r, bytes, (size_t)(lf - bytes));
+			continue;
+		}
+		buffer_append(&r->rest, bytes, (size_t)(lf - bytes));
+		take_line(r, r->rest.data, r->rest.len);
+		buffer_clear(&r->rest);
+	}
+	buffer_append(&r->rest, bytes, (size_t)(end - bytes));
+	if (r->rest.len > CLI_LINE_LIMIT) {
+		cli_fail_as(r, ERROR_PROVIDER, "a line of %s is above %zu MiB", r->cli->name,
+		    CLI_LINE_LIMIT >> 20);
+		buffer_clear(&r->rest);
+		r->hopeless = true;
+	}
+}
+
 /* It ended without saying that the answer is whole, or why there is none. What stderr
  * says counts only if it said nothing else. */
 static void
@@ -414,44 +474,28 @@ fail_incomplete(struct cli_run *r, int exit_code)
 {
 	bool silent = r->message.count == 0 && r->message.session_id == NULL;
 	enum error_code code = silent ? cli_category(buffer_string(&r->errors)) : ERROR_NONE;
-	char *words = last_words(&r->errors);
+	struct span said = span_trim(span_of(buffer_string(&r->errors), r->errors.len));
+	const char *line = said.at, *end = said.at + said.len, *lf;
+	char *words;
 
+	/* The line that begins with an error, else the last. */
+	while ((lf = memchr(line, '\n', (size_t)(end - line))) != NULL &&
+	    strncmp(line, "Error", 5) != 0 && strncmp(line, "error", 5) != 0)
+		line = lf + 1;
+	words = memory_copy(line, (size_t)((lf == NULL ? end : lf) - line));
 	hide_keys(r, words);
 	if (code == ERROR_NONE)
 		code = exit_code == 128 + SIGINT || exit_code == 128 + SIGTERM ? ERROR_CANCELLED :
 		    ERROR_PROVIDER;
-	code = cli_cut_off(r, code);
-	cli_fail_as(r, code, "%s ended without an answer: exit status %d%s%s", r->cli->name,
-	    exit_code, words[0] == '\0' ? "" : ": ", words);
+	cli_fail_as(r, cli_cut_off(r, code), "%s ended without an answer: exit status %d%s%s",
+	    r->cli->name, exit_code, words[0] == '\0' ? "" : ": ", words);
 	free(words);
-}
-
-/* Says in the last block how to go on. */
-static void
-note_session(struct cli_run *r)
-{
-	struct message *m = &r->message;
-
-	if (m->count == 0 || m->session_id == NULL)
-		return;
-	m->blocks[m->count - 1].api = r->cli->name;
-	block_note(&m->blocks[m->count - 1], "session", m->session_id);
-	if (r->total.len > 0)
-		block_keep_as(&m->blocks[m->count - 1], "total", span_of(r->total.data, r->total.len));
-}
-
-static void
-tell_noise(const struct cli_run *r)
-{
-	if (r->noise > 0)
-		fprintf(stderr, "%s: passed over %zu line%s that %s no JSON: %s\n", r->cli->program,
-		    r->noise, r->noise == 1 ? "" : "s", r->noise == 1 ? "is" : "are",
-		    r->noise_sample);
 }
 
 void
 cli_end(struct cli_run *r, int exit_code)
 {
+	static const char no_result[] = "\"no result\"";
 	struct message *m = &r->message;
 
 	cli_feed(r, "\n", 1);
@@ -459,8 +503,14 @@ cli_end(struct cli_run *r, int exit_code)
 		cli_fail_as(r, r->strange_end.code, "%s", r->strange_end.message);
 	if (!r->failed && r->cli->finish != NULL)
 		r->cli->finish(r, exit_code);
-	close_calls(r);
-	tell_noise(r);
+	for (size_t i = 0; i < r->call_count; i++)
+		if (!r->calls[i].answered)
+			add_result(r, "none", &r->calls[i], span_of(no_result, sizeof no_result - 1),
+			    ERROR_INCOMPLETE);
+	if (r->noise > 0)
+		fprintf(stderr, "%s: passed over %zu line%s that %s no JSON: %s\n", r->cli->program,
+		    r->noise, r->noise == 1 ? "" : "s", r->noise == 1 ? "is" : "are",
+		    r->noise_sample);
 	if (!m->ended)
 		cli_fail_complaint(r, 0);
 	if (!r->failed && !m->ended)
@@ -471,7 +521,15 @@ cli_end(struct cli_run *r, int exit_code)
 		m->stop_reason = "end_turn";
 	if (m->model == NULL && !span_is(r->request->model, "default"))
 		text_once(&m->model, r->request->model);
-	note_session(r);
+	/* The last block says how to go on. */
+	if (m->count > 0 && m->session_id != NULL) {
+		struct block *last = &m->blocks[m->count - 1];
+
+		last->api = r->cli->name;
+		block_note(last, "session", m->session_id);
+		if (r->total.len > 0)
+			block_keep_as(last, "total", span_of(r->total.data, r->total.len));
+	}
 }
 
 void

@@ -22,8 +22,8 @@
  *     in the answer's last block (raw.session), so nothing is kept here, and any process
  *     can go on.
  *
- * cli.c is what the tables call, cli_request.c reads the request, cli_start.c starts the
- * process, cli_feed.c takes its lines, cli_process.c runs it.
+ * cli_request.c reads the request and says how the CLI is started, cli_process.c runs it, cli.c
+ * takes its lines and is what the tables call.
  */
 #ifndef AWF_PROVIDER_CLI_H
 #define AWF_PROVIDER_CLI_H
@@ -33,7 +33,6 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
-#include "end.h"
 #include "json/scan.h"
 #include "message.h"
 #include "proc/environment.h"
@@ -51,12 +50,6 @@ struct cli_tool {
 	const char *ours, *theirs, *changes;
 };
 
-/* What a type of lines means. */
-struct cli_line {
-	const char *type;
-	void (*take)(struct cli_run *r, struct span line);
-};
-
 struct cli {
 	const char *program, *usage;
 	const char *name;                /* of its command; says whose raw members are */
@@ -64,7 +57,6 @@ struct cli {
 	const char *const *keys;         /* environment names of keys that it uses; all others
 	                                    are kept from it; ends with NULL */
 	const struct cli_tool *tools;    /* end with { NULL, NULL, NULL } */
-	const struct cli_line *lines;    /* likewise */
 	const char *sub_agent;           /* the member, a string, of lines that a sub-agent's are
 	                                    known by: what it does is the business of the call
 	                                    that started it, whose result it comes back as; NULL */
@@ -72,8 +64,10 @@ struct cli {
 	                                    cut off is not known */
 	/* Sets its arguments, environment and files. */
 	void (*start)(struct cli_run *r);
-	/* Takes one of the request's params; false: it has no such setting. */
+	/* Takes one of the request's params; false: it has no such setting. NULL: it has none. */
 	bool (*param)(struct cli_run *r, struct span key, struct span value);
+	/* Takes a line by its type, a JSON string; one that nobody knows is passed over. */
+	void (*take)(struct cli_run *r, struct span type, struct span line);
 	/* Its output has ended: what its exit status tells. May be NULL. */
 	void (*finish)(struct cli_run *r, int exit_code);
 };
@@ -129,7 +123,6 @@ void cli_argument(struct cli_run *r, const char *option, const char *value); /* 
 void cli_model(struct cli_run *r, const char *option);
 /* An effort of thinking after an option; false: the value is another. */
 bool cli_effort(struct cli_run *r, const char *option, struct span value);
-void cli_environment(struct cli_run *r, const char *name, const char *value);
 void cli_environment_number(struct cli_run *r, const char *name, long long value);
 /* The system prompt, in memory of its own; NULL if there is none. */
 char *cli_system(const struct cli_run *r);
@@ -147,8 +140,7 @@ enum error_code cli_cut_off(const struct cli_run *r, enum error_code code);
  * there are none. */
 char *cli_allowed(const struct cli_run *r, const char *separator);
 
-/* For lines. Blocks come in the order of the calls. */
-void cli_session(struct cli_run *r, struct span id);
+/* For lines. Blocks come in the order of the calls; the session's id goes into the message. */
 void cli_text(struct cli_run *r, struct span text);      /* a whole text */
 void cli_thinking(struct cli_run *r, struct span text, struct span signature);
 void cli_piece(struct cli_run *r, struct span text);     /* goes on with the text before */
@@ -168,8 +160,6 @@ void cli_total(struct cli_run *r, const struct usage *total);
 /* The answer has ended for a reason, a word of the CLI's; with one that its table has not,
  * or calls an error, there is no answer, unless the CLI goes on by itself. */
 void cli_ended(struct cli_run *r, const struct end *ends, struct span word);
-/* It goes on. */
-void cli_goes_on(struct cli_run *r);
 /* The answer is an error: with a message from the CLI (JSON: an object or a text), and
  * with the HTTP status that it told, 0 if none. What is said first counts. */
 void cli_fail(struct cli_run *r, long status, struct span message);
@@ -194,6 +184,10 @@ void cli_end(struct cli_run *r, int exit_code);
 void cli_free(struct cli_run *r);
 /* Reads what is to be said: prompt, session, tools, params. */
 void cli_read_request(struct cli_run *r);
+/* Makes argv, environment and files, which last until cli_clear(), called either way; the run may
+ * have failed then. */
+void cli_prepare(struct cli_run *r);
+void cli_clear(struct cli_run *r);
 /* Runs the CLI to its end; feeds and ends the run. */
 void cli_process(struct cli_run *r);
 

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/patience.h"
 #include "base/polling.h"
-#include "cli_start.h"
+#include "cli.h"
 #include "proc/descendants.h"
 #include "proc/guardian.h"
 #include "proc/process.h"
@@ -22,9 +22,6 @@ enum {
 	READ_SIZE = 64 << 10,
 	ERRORS_KEPT = 16 << 10   /* bytes of stderr */
 };
-
-/* Descriptors that are waited for. */
-enum { CLI_IN, CLI_OUT, CLI_ERR, CLI_EXIT, OUR_IN, OUR_OUT, FDS };
 
 struct running {
 	struct cli_run *run;
@@ -50,15 +47,6 @@ open_pipe(int *ours, int *theirs, int mine)
 	return 0;
 }
 
-static void
-fail_start(struct cli_run *r, int exit_code, const struct error *err)
-{
-	if (exit_code == PROCESS_NOT_FOUND)
-		cli_fail_as(r, ERROR_INVALID, CLI_NOT_FOUND, r->cli->name, r->cli->install);
-	else
-		cli_fail_as(r, ERROR_PROVIDER, "%s: %s", r->cli->name, err->message);
-}
-
 static int
 start(struct running *s)
 {
@@ -76,23 +64,11 @@ start(struct running *s)
 	file_close(&spec.in);
 	file_close(&spec.out);
 	file_close(&spec.err);
-	if (result != 0)
-		fail_start(r, exit_code, &err);
+	if (result != 0 && exit_code == PROCESS_NOT_FOUND)
+		cli_fail_as(r, ERROR_INVALID, CLI_NOT_FOUND, r->cli->name, r->cli->install);
+	else if (result != 0)
+		cli_fail_as(r, ERROR_PROVIDER, "%s: %s", r->cli->name, err.message);
 	return result;
-}
-
-static void
-feed(struct running *s)
-{
-	const struct buffer *prompt = &s->run->prompt;
-	ssize_t n = 0;
-
-	while (s->fed < prompt->len && (n = write(s->in, prompt->data + s->fed,
-	    prompt->len - s->fed)) > 0)
-		s->fed += (size_t)n;
-	/* One that does not read its prompt says why on stderr. */
-	if (s->fed == prompt->len || (n == -1 && errno != EAGAIN && errno != EINTR))
-		file_close(&s->in);
 }
 
 /* Bytes read; 0: there are none now. At the end the descriptor is closed. */
@@ -130,41 +106,17 @@ take_errors(struct running *s)
 }
 
 static void
-reap(struct running *s)
-{
-	if (guardian_read(&s->guardian) == GUARDIAN_LOST)
-		cli_fail_as(s->run, ERROR_PROVIDER, "the guardian of %s was killed",
-		    s->run->cli->name);
-	s->ended = true;
-	/* What others hold open is none of its output. */
-	while (take_output(s) > 0)
-		;
-	while (take_errors(s) > 0)
-		;
-}
-
-static void
 cancel(struct running *s, const char *why)
 {
 	cli_fail_as(s->run, ERROR_CANCELLED, "%s", why);
 	s->deadline = clock_monotonic();
 }
 
-static void
-look(struct running *s)
-{
-	enum http_watch decision = provider_look(s->run->provider);
-
-	if (decision == HTTP_CANCEL)
-		cancel(s, "cancelled");
-	if (decision == HTTP_UNWATCH)
-		s->watches = false;
-}
-
 /* Whether to go on waiting. */
 static bool
 serve(struct running *s)
 {
+	enum { CLI_IN, CLI_OUT, CLI_ERR, CLI_EXIT, OUR_IN, OUR_OUT, FDS };
 	struct pollfd fds[FDS] = {
 		[CLI_IN] = { s->in, POLLOUT, 0 },
 		[CLI_OUT] = { s->out, POLLIN, 0 },
@@ -173,23 +125,45 @@ serve(struct running *s)
 		[OUR_IN] = { s->watches ? STDIN_FILENO : -1, POLLIN, 0 },
 		[OUR_OUT] = { STDOUT_FILENO, 0, 0 },
 	};
+	const struct buffer *prompt = &s->run->prompt;
+	ssize_t n = 0;
 
 	if (s->deadline == 0 && (s->run->failed || s->run->message.ended))
 		s->deadline = clock_monotonic() + (s->run->hopeless ? 0 : CLI_END_MS);
 	if (poll_until(fds, FDS, s->deadline) == -1)
 		cli_fail_as(s->run, ERROR_PROVIDER, "unable to wait: %s", strerror(errno));
-	if (fds[CLI_IN].revents != 0)
-		feed(s);
+	if (fds[CLI_IN].revents != 0) {
+		while (s->fed < prompt->len && (n = write(s->in, prompt->data + s->fed,
+		    prompt->len - s->fed)) > 0)
+			s->fed += (size_t)n;
+		/* One that does not read its prompt says why on stderr. */
+		if (s->fed == prompt->len || (n == -1 && errno != EAGAIN && errno != EINTR))
+			file_close(&s->in);
+	}
 	if (fds[CLI_OUT].revents != 0)
 		take_output(s);
 	if (fds[CLI_ERR].revents != 0)
 		take_errors(s);
-	if (fds[OUR_IN].revents != 0)
-		look(s);
+	if (fds[OUR_IN].revents != 0) {
+		enum http_watch decision = provider_look(s->run->provider);
+
+		if (decision == HTTP_CANCEL)
+			cancel(s, "cancelled");
+		s->watches = decision != HTTP_UNWATCH;
+	}
 	if (fds[OUR_OUT].revents != 0)
 		cancel(s, "nobody reads the answer");
-	if (fds[CLI_EXIT].revents != 0)
-		reap(s);
+	if (fds[CLI_EXIT].revents != 0) {
+		if (guardian_read(&s->guardian) == GUARDIAN_LOST)
+			cli_fail_as(s->run, ERROR_PROVIDER, "the guardian of %s was killed",
+			    s->run->cli->name);
+		s->ended = true;
+		/* What others hold open is none of its output. */
+		while (take_output(s) > 0)
+			;
+		while (take_errors(s) > 0)
+			;
+	}
 	return !s->ended && (s->deadline == 0 || clock_monotonic() < s->deadline);
 }
 
@@ -199,36 +173,30 @@ let_pass(int signal_number)
 	(void)signal_number;
 }
 
-/* What the terminal sends, it sends to the CLI as well, whose end is the answer. */
-static void
-run(struct running *s)
-{
-	const struct sigaction pass = { .sa_handler = let_pass };
-	struct sigaction old;
-
-	sigaction(SIGINT, NULL, &old);
-	if (old.sa_handler != SIG_IGN)
-		sigaction(SIGINT, &pass, NULL);
-	if (start(s) == 0) {
-		while (serve(s))
-			;
-		descendants_end(getpid(), SIGTERM, NULL);
-		guardian_close(&s->guardian);
-		cli_end(s->run, process_exit_code(s->guardian.wait_status));
-	}
-	sigaction(SIGINT, &old, NULL);
-	file_close(&s->in);
-	file_close(&s->out);
-	file_close(&s->err);
-}
-
 void
 cli_process(struct cli_run *r)
 {
 	struct running s = { .run = r, .in = -1, .out = -1, .err = -1, .watches = true };
+	const struct sigaction pass = { .sa_handler = let_pass };
+	struct sigaction old;
 
 	cli_prepare(r);
-	if (!r->failed)
-		run(&s);
+	if (!r->failed) {
+		/* What the terminal sends, it sends to the CLI as well, whose end is the answer. */
+		sigaction(SIGINT, NULL, &old);
+		if (old.sa_handler != SIG_IGN)
+			sigaction(SIGINT, &pass, NULL);
+		if (start(&s) == 0) {
+			while (serve(&s))
+				;
+			descendants_end(getpid(), SIGTERM, NULL);
+			guardian_close(&s.guardian);
+			cli_end(r, process_exit_code(s.guardian.wait_status));
+		}
+		sigaction(SIGINT, &old, NULL);
+		file_close(&s.in);
+		file_close(&s.out);
+		file_close(&s.err);
+	}
 	cli_clear(r);
 }

@@ -1,53 +1,44 @@
-/* What a request asks of a CLI. */
+/* What a request asks of a CLI, and how that is started: argv, environment and files. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli.h"
+#include "proc/api_keys.h"
+#include "transcript/event_keys.h"
 
 static bool
 is_assistant(struct span message)
 {
-	return span_is(span_member(message, "role"), "assistant");
+	return span_is(span_member(message, KEY_ROLE), "assistant");
 }
 
-static struct span
-last_block(struct span message)
-{
-	struct span last = { NULL, 0 };
-
-	for (struct span_walk block = span_walk(span_member(message, "blocks")); span_next(&block);)
-		last = block.value;
-	return last;
-}
-
-/* What an answer of this CLI keeps of its session in its last block. */
-static struct span
-answer_session(const struct cli_run *r, struct span message)
-{
-	struct span last = last_block(message), none = { NULL, 0 };
-	bool own = is_assistant(message) && span_is(span_member(last, "api"), r->cli->name);
-
-	return own ? span_member(last, "raw") : none;
-}
-
-/* How many messages the session knows already: up to the last answer that tells one.
- * Sets r->session. */
+/* An answer of this CLI keeps in its last block how to go on. Sets r->session, and says how many
+ * messages it knows already: up to the last answer that tells one. */
 static size_t
 find_session(struct cli_run *r)
 {
 	size_t known = 0, count = 0;
 
 	for (struct span_walk message = span_walk(r->request->messages); span_next(&message);) {
-		struct span raw = answer_session(r, message.value);
+		struct span blocks = span_member(message.value, KEY_BLOCKS), last = SPAN_NONE, raw;
 
 		count++;
-		if (span_type(span_member(raw, "session")) != 's')
-			continue;
-		r->known = raw;
-		known = count;
+		for (struct span_walk block = span_walk(blocks); span_next(&block);)
+			last = block.value;
+		raw = span_member(last, KEY_RAW);
+		if (is_assistant(message.value) && span_is(span_member(last, KEY_API), r->cli->name) &&
+		    span_type(span_member(raw, "session")) == 's') {
+			r->known = raw;
+			known = count;
+		}
 	}
 	r->session = span_text(span_member(r->known, "session"));
 	if (r->session == NULL)
@@ -57,130 +48,76 @@ find_session(struct cli_run *r)
 
 /* Begins a part of the prompt after a blank line. */
 static void
-begin_part(struct buffer *prompt)
+begin_part(struct buffer *prompt, const char *text)
 {
 	if (prompt->len > 0)
 		buffer_text(prompt, "\n\n");
-}
-
-static void
-add_text(struct buffer *prompt, struct span block)
-{
-	begin_part(prompt);
-	span_decode(span_member(block, "text"), prompt);
-}
-
-static void
-add_call(struct buffer *prompt, struct span block)
-{
-	begin_part(prompt);
-	buffer_text(prompt, "[Called the tool ");
-	span_decode(span_member(block, "tool_name"), prompt);
-	buffer_text(prompt, ": ");
-	span_plain(span_member(block, "tool_input"), prompt);
-	buffer_byte(prompt, ']');
-}
-
-static void
-add_result(struct buffer *prompt, struct span block)
-{
-	begin_part(prompt);
-	buffer_text(prompt, "[Its result: ");
-	span_plain(span_member(block, "tool_content"), prompt);
-	buffer_byte(prompt, ']');
-}
-
-/* Thinking stays with the model that thought it. */
-static const struct {
-	const char *type;
-	void (*add)(struct buffer *prompt, struct span block);
-} kinds[] = {
-	{ "text", add_text },
-	{ "tool_use", add_call },
-	{ "tool_result", add_result }
-};
-
-static void
-refuse_attachment(struct cli_run *r, struct span block)
-{
-	char *type = span_text(span_member(block, "media_type"));
-
-	cli_fail_as(r, ERROR_INVALID, "%s takes no attachments (%s): put the file into the "
-	    "working directory and name it", r->cli->name, type == NULL ? "of any type" : type);
-	free(type);
+	buffer_text(prompt, text);
 }
 
 static void
 add_block(struct cli_run *r, struct span block)
 {
-	struct span type = span_member(block, "type");
+	struct span type = span_member(block, KEY_TYPE);
+	struct buffer *prompt = &r->prompt;
 
-	if (span_is(type, "image") || span_is(type, "document"))
-		refuse_attachment(r, block);
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (span_is(type, kinds[i].type))
-			kinds[i].add(&r->prompt, block);
+	if (span_is(type, "text")) {
+		begin_part(prompt, "");
+		span_decode(span_member(block, KEY_TEXT), prompt);
+	} else if (span_is(type, "tool_use")) {
+		begin_part(prompt, "[Called the tool ");
+		span_decode(span_member(block, KEY_TOOL_NAME), prompt);
+		buffer_text(prompt, ": ");
+		span_plain(span_member(block, KEY_TOOL_INPUT), prompt);
+		buffer_byte(prompt, ']');
+	} else if (span_is(type, "tool_result")) {
+		begin_part(prompt, "[Its result: ");
+		span_plain(span_member(block, KEY_TOOL_CONTENT), prompt);
+		buffer_byte(prompt, ']');
+	} else if (span_is(type, "image") || span_is(type, "document")) {
+		char *media_type = span_text(span_member(block, KEY_MEDIA_TYPE));
+
+		cli_fail_as(r, ERROR_INVALID, "%s takes no attachments (%s): put the file into the "
+		    "working directory and name it", r->cli->name,
+		    media_type == NULL ? "of any type" : media_type);
+		free(media_type);
+	} /* thinking stays with the model that thought it */
 }
 
-/* Several messages are told apart by who says them. */
-static void
-add_message(struct cli_run *r, struct span message, bool alone)
-{
-	if (!alone) {
-		begin_part(&r->prompt);
-		buffer_text(&r->prompt, is_assistant(message) ? "ASSISTANT:" : "USER:");
-	}
-	for (struct span_walk block = span_walk(span_member(message, "blocks")); span_next(&block);)
-		add_block(r, block.value);
-}
-
-static void
-read_prompt(struct cli_run *r)
+void
+cli_read_request(struct cli_run *r)
 {
 	size_t known = find_session(r), count = 0, number = 0;
+	const struct cli_tool *tool;
+	struct buffer list = BUFFER_INIT;
 
 	for (struct span_walk message = span_walk(r->request->messages); span_next(&message);)
 		count++;
-	for (struct span_walk message = span_walk(r->request->messages); span_next(&message);)
-		if (number++ >= known)
-			add_message(r, message.value, count - known == 1);
+	for (struct span_walk message = span_walk(r->request->messages); span_next(&message);) {
+		if (number++ < known)
+			continue;
+		/* Several messages are told apart by who says them. */
+		if (count - known > 1)
+			begin_part(&r->prompt, is_assistant(message.value) ? "ASSISTANT:" : "USER:");
+		for (struct span_walk block = span_walk(span_member(message.value, KEY_BLOCKS));
+		    span_next(&block);)
+			add_block(r, block.value);
+	}
 	if (r->prompt.len == 0)
 		cli_fail_as(r, ERROR_INVALID, "the prompt is empty");
-}
 
-static bool
-is_ours(const struct cli *cli, struct span name)
-{
-	for (const struct cli_tool *tool = cli->tools; tool->ours != NULL; tool++)
-		if (span_is(name, tool->ours))
-			return true;
-	return false;
-}
+	/* Our names of its tools, each once; several of its own that are one of ours stand
+	 * together. */
+	for (tool = r->cli->tools; tool->ours != NULL; tool++)
+		if (tool == r->cli->tools || strcmp(tool->ours, tool[-1].ours) != 0)
+			buffer_format(&list, "%s%s", list.len > 0 ? ", " : "", tool->ours);
+	for (struct span_walk each = span_walk(r->request->tools); span_next(&each);) {
+		struct span name = span_member(each.value, KEY_NAME);
+		char *text = span_text(name);
 
-/* AWF's names of the CLI's tools, each once. */
-static void
-list_tools(const struct cli *cli, struct buffer *out)
-{
-	const char *before = "";
-
-	for (const struct cli_tool *tool = cli->tools; tool->ours != NULL; tool++) {
-		if (strcmp(tool->ours, before) != 0)
-			buffer_format(out, "%s%s", out->len > 0 ? ", " : "", tool->ours);
-		before = tool->ours;
-	}
-}
-
-static void
-check_tools(struct cli_run *r)
-{
-	struct buffer list = BUFFER_INIT;
-
-	list_tools(r->cli, &list);
-	for (struct span_walk tool = span_walk(r->request->tools); span_next(&tool);) {
-		struct span name = span_member(tool.value, "name");
-		char *text = is_ours(r->cli, name) ? NULL : span_text(name);
-
-		if (text != NULL)
+		for (tool = r->cli->tools; tool->ours != NULL && !span_is(name, tool->ours);)
+			tool++;
+		if (tool->ours == NULL && text != NULL)
 			cli_fail_as(r, ERROR_INVALID, "%s brings its own tools (%s): it cannot call '%s'",
 			    r->cli->name, list.data, text);
 		free(text);
@@ -188,18 +125,11 @@ check_tools(struct cli_run *r)
 	buffer_free(&list);
 }
 
-void
-cli_read_request(struct cli_run *r)
-{
-	read_prompt(r);
-	check_tools(r);
-}
-
 bool
 cli_allows(const struct cli_run *r, const char *ours)
 {
 	for (struct span_walk tool = span_walk(r->request->tools); span_next(&tool);)
-		if (ours == NULL || span_is(span_member(tool.value, "name"), ours))
+		if (ours == NULL || span_is(span_member(tool.value, KEY_NAME), ours))
 			return true;
 	return false;
 }
@@ -213,4 +143,161 @@ cli_allowed(const struct cli_run *r, const char *separator)
 		if (cli_allows(r, tool->ours))
 			buffer_format(&list, "%s%s", list.len > 0 ? separator : "", tool->theirs);
 	return buffer_take(&list);
+}
+
+void
+cli_arguments(struct cli_run *r, const char *const *arguments)
+{
+	for (; *arguments != NULL; arguments++)
+		list_add(&r->argv, *arguments);
+}
+
+void
+cli_argument(struct cli_run *r, const char *option, const char *value)
+{
+	list_add(&r->argv, option);
+	list_add(&r->argv, value);
+}
+
+void
+cli_model(struct cli_run *r, const char *option)
+{
+	char *model = span_text(r->request->model);
+
+	if (strcmp(model, "default") != 0)
+		cli_argument(r, option, model);
+	free(model);
+}
+
+bool
+cli_effort(struct cli_run *r, const char *option, struct span value)
+{
+	char *effort = span_text(value);
+
+	if (effort != NULL)
+		cli_argument(r, option, effort);
+	free(effort);
+	return effort != NULL;
+}
+
+void
+cli_environment_number(struct cli_run *r, const char *name, long long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%lld", value);
+	environment_set(&r->environment, name, text);
+}
+
+char *
+cli_system(const struct cli_run *r)
+{
+	char *text = span_text(r->request->system);
+
+	if (text != NULL && text[0] != '\0')
+		return text;
+	free(text);
+	return NULL;
+}
+
+void
+cli_before_prompt(struct cli_run *r, const char *text)
+{
+	struct buffer prompt = BUFFER_INIT;
+
+	buffer_format(&prompt, "%s\n\n", text);
+	buffer_append(&prompt, buffer_string(&r->prompt), r->prompt.len);
+	buffer_free(&r->prompt);
+	r->prompt = prompt;
+}
+
+const char *
+cli_file(struct cli_run *r, const char *name, const char *text)
+{
+	const char *place = environment_text("TMPDIR");
+	char *path;
+	int fd, failed;
+
+	if (r->directory == NULL) {
+		r->directory = memory_format("%s/%s-XXXXXX", place == NULL ? "/tmp" : place,
+		    r->cli->program);
+		if (mkdtemp(r->directory) == NULL) {
+			cli_fail_as(r, ERROR_PROVIDER, "%s: unable to make a directory: %s", r->directory,
+			    strerror(errno));
+			free(r->directory);
+			r->directory = NULL;
+			return NULL;
+		}
+	}
+	path = path_join(r->directory, name);
+	list_take(&r->files, path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	failed = fd == -1 || file_write(fd, text, strlen(text)) != 0;
+	if (fd != -1 && close(fd) != 0)
+		failed = 1;
+	if (!failed)
+		return path;
+	cli_fail_as(r, ERROR_PROVIDER, "%s: unable to write: %s", path, strerror(errno));
+	return NULL;
+}
+
+/* Its tools would see a key that it has nothing to do with. */
+static void
+withhold_key(struct cli_run *r, const char *name)
+{
+	if (!list_has((char *const *)(uintptr_t)r->cli->keys, name))
+		environment_unset(&r->environment, name);
+}
+
+void
+cli_prepare(struct cli_run *r)
+{
+	static bool told;
+	struct error err = ERROR_INIT;
+	char text[sizeof err.place + sizeof err.message + 4];
+	struct buffer left = BUFFER_INIT;
+	struct keys keys;
+
+	list_add(&r->argv, r->cli->name);
+	environment_begin(&r->environment);
+	/* Keys of APIs, and those that the user's file names: awf-step hands on all of them. */
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		withhold_key(r, *name);
+	if (keys_load(&keys, &err) == 0) {
+		for (size_t i = 0; i < keys.count; i++)
+			withhold_key(r, keys.names[i]);
+		keys_free(&keys);
+	} else {
+		cli_fail_as(r, ERROR_PROVIDER, "%s", error_text(&err, text, sizeof text));
+	}
+	r->cli->start(r);
+
+	/* What the CLI has no setting for is said once; the request is answered without. What it
+	 * caches is its own business. */
+	for (struct span_walk param = span_walk(r->request->params); span_next(&param);)
+		if (!span_is(param.key, "cache") && (r->cli->param == NULL ||
+		    !r->cli->param(r, param.key, param.value))) {
+			buffer_text(&left, left.len > 0 ? ", " : "");
+			span_decode(param.key, &left);
+		}
+	if (left.len > 0 && !told)
+		fprintf(stderr, "%s: %s has no setting for %s\n", r->cli->program, r->cli->name,
+		    left.data);
+	told |= left.len > 0;
+	buffer_free(&left);
+}
+
+void
+cli_clear(struct cli_run *r)
+{
+	for (size_t i = 0; i < list_count(r->files); i++)
+		unlink(r->files[i]);
+	if (r->directory != NULL)
+		rmdir(r->directory);
+	free(r->directory);
+	list_free(r->files);
+	list_free(r->argv);
+	environment_free(&r->environment);
+	r->directory = NULL;
+	r->files = r->argv = NULL;
 }

@@ -141,33 +141,19 @@ static enum error_code
 word_category(struct span word)
 {
 	char text[64];
-	size_t i;
 
 	if (!span_copy(word, text, sizeof text))
 		return ERROR_NONE;
-	for (i = 0; i < sizeof words / sizeof words[0]; i++)
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (strcasecmp(text, words[i].word) == 0)
 			return words[i].category;
 	return ERROR_NONE;
 }
 
 static enum error_code
-phrase_category(const char *message)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
-		if (strcasestr(message, phrases[i].phrase) != NULL)
-			return phrases[i].category;
-	return ERROR_NONE;
-}
-
-static enum error_code
 status_category(long status)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+	for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
 		if (status >= statuses[i].from && status <= statuses[i].to)
 			return statuses[i].category;
 	return ERROR_PROVIDER;
@@ -187,105 +173,54 @@ find_detail(struct span object, const char *member)
 	return SPAN_NONE;
 }
 
-static enum error_code
-type_category(struct span object)
-{
-	enum error_code type = word_category(span_member(object, "type"));
-
-	return type != ERROR_NONE ? type : word_category(span_member(object, "status"));
-}
-
-/* Whether a word says no more than that there was an error: APIs use theirs for missing
- * keys, overlong prompts and models that are not there, too. */
-static bool
-is_vague(enum error_code code)
-{
-	return code == ERROR_NONE || code == ERROR_INVALID || code == ERROR_PROVIDER;
-}
-
-/* OpenRouter says so of an input that it does not pass on. */
-static bool
-is_moderated(struct span object)
-{
-	struct span metadata = span_member(object, "metadata");
-
-	return span_member(metadata, "flagged_input").at != NULL ||
-	    (span_type(span_member(metadata, "reasons")) == 'a' &&
-	    span_member(metadata, "provider_name").at != NULL);
-}
-
 /* The exact word first, then telling phrases; what is vague counts for what the status
  * leaves open. */
 static enum error_code
 categorise(struct span object, const char *message, long status)
 {
-	enum error_code said[] = { word_category(span_member(object, "code")),
-		word_category(find_detail(object, "reason")), type_category(object),
-		is_moderated(object) ? ERROR_REFUSED : ERROR_NONE, phrase_category(message),
-		status == 0 ? ERROR_NONE : status_category(status) };
-	size_t count = sizeof said / sizeof said[0], i;
+	enum { CODE, REASON, TYPE, MODERATED, PHRASE, STATUS, SOURCES };
+	struct span metadata = span_member(object, "metadata");
+	enum error_code said[SOURCES] = {
+		[CODE] = word_category(span_member(object, "code")),
+		[REASON] = word_category(find_detail(object, "reason")),
+		[TYPE] = word_category(span_member(object, "type")),
+		[STATUS] = status == 0 ? ERROR_NONE : status_category(status)
+	};
 
-	for (i = 0; i < count; i++)
-		if (!is_vague(said[i]))
+	if (said[TYPE] == ERROR_NONE)
+		said[TYPE] = word_category(span_member(object, "status"));
+	/* OpenRouter says so of an input that it does not pass on. */
+	if (span_member(metadata, "flagged_input").at != NULL ||
+	    (span_type(span_member(metadata, "reasons")) == 'a' &&
+	    span_member(metadata, "provider_name").at != NULL))
+		said[MODERATED] = ERROR_REFUSED;
+	for (size_t i = 0; i < sizeof phrases / sizeof phrases[0] && said[PHRASE] == ERROR_NONE; i++)
+		if (strcasestr(message, phrases[i].phrase) != NULL)
+			said[PHRASE] = phrases[i].category;
+
+	/* APIs use their words for no more than that there was an error for missing keys,
+	 * overlong prompts and models that are not there, too. */
+	for (size_t i = 0; i < SOURCES; i++)
+		if (said[i] != ERROR_NONE && said[i] != ERROR_INVALID && said[i] != ERROR_PROVIDER)
 			return said[i];
 	if (status >= 400)
-		return status_category(status);
-	for (i = 0; i < count; i++)
+		return said[STATUS];
+	for (size_t i = 0; i < SOURCES; i++)
 		if (said[i] != ERROR_NONE)
 			return said[i];
 	return ERROR_PROVIDER;
 }
 
-void
-failure_hide(char *text, const char *secret)
-{
-	text_hide(text, strlen(text), secret);
-}
-
-/* Cuts the text to what is shown of one that is no message. */
+/* Cuts the text to what is shown of one that is no message. The secret is hidden before: part of
+ * one would not be found. */
 static void
-cut(char *text)
+cut(char *text, const char *secret)
 {
 	size_t len = strlen(text);
 
+	text_hide(text, len, secret);
 	if (len > SHOWN)
 		text[utf8_whole(text, SHOWN)] = '\0';
-}
-
-/* Object, or text, or anything else that was sent as an error. */
-static char *
-message_of(struct span value, const char *secret)
-{
-	static const char *const keys[] = { "message", "detail", "error" };
-	struct buffer text = BUFFER_INIT;
-	bool found;
-	char *message;
-	size_t i;
-
-	for (i = 0; i < sizeof keys / sizeof keys[0] && text.len == 0; i++)
-		span_decode(span_member(value, keys[i]), &text);
-	span_decode(value, &text);
-	found = text.len > 0;
-	if (!found)
-		buffer_append(&text, value.at, value.len);
-	message = buffer_take(&text);
-	failure_hide(message, secret);
-	if (!found)
-		cut(message);
-	return message;
-}
-
-/* google.rpc.RetryInfo: seconds, "12.5s". */
-static int64_t
-retry_delay_ms(struct span object)
-{
-	char text[32], *end;
-	double seconds;
-
-	if (!span_copy(find_detail(object, "retryDelay"), text, sizeof text))
-		return 0;
-	seconds = strtod(text, &end);
-	return strcmp(end, "s") == 0 && seconds > 0 && seconds < 1e9 ? (int64_t)(seconds * 1000) : 0;
 }
 
 struct span
@@ -297,47 +232,39 @@ failure_object(struct span value)
 void
 failure_from_json(struct provider_failure *f, struct span value, const char *secret)
 {
-	char *message = message_of(value, secret);
-	enum error_code category;
+	static const char *const keys[] = { "message", "detail", "error" };
+	struct buffer text = BUFFER_INIT;
+	char *message, delay[32], *end;
 	long long code = 0;
+	double seconds;
+	size_t i;
+
+	/* The message of an object, or a text, or else all that was sent as an error. */
+	for (i = 0; i < sizeof keys / sizeof keys[0] && text.len == 0; i++)
+		span_decode(span_member(value, keys[i]), &text);
+	span_decode(value, &text);
+	if (text.len > 0) {
+		message = buffer_take(&text);
+		text_hide(message, strlen(message), secret);
+	} else {
+		buffer_append(&text, value.at, value.len);
+		message = buffer_take(&text);
+		cut(message, secret);
+	}
 
 	/* A stream that began with 200 says the status of what came later here. */
 	if (f->status == 0 && span_integer(span_member(value, "code"), &code) &&
 	    code >= 300 && code <= 599)
 		f->status = (long)code;
-	if (f->retry_after_ms == 0)
-		f->retry_after_ms = retry_delay_ms(value);
-	category = categorise(value, message, f->status);
-	error_set(&f->error, category, NULL, "%s", message);
+	/* google.rpc.RetryInfo: seconds, "12.5s". */
+	if (f->retry_after_ms == 0 &&
+	    span_copy(find_detail(value, "retryDelay"), delay, sizeof delay)) {
+		seconds = strtod(delay, &end);
+		if (strcmp(end, "s") == 0 && seconds > 0 && seconds < 1e9)
+			f->retry_after_ms = (int64_t)(seconds * 1000);
+	}
+	error_set(&f->error, categorise(value, message, f->status), NULL, "%s", message);
 	free(message);
-}
-
-static void
-failure_from_text(struct provider_failure *f, const struct buffer *body, const char *secret)
-{
-	const char *text = buffer_string(body);
-	char *line = memory_copy(text, strcspn(text, "\r\n"));
-
-	failure_hide(line, secret);
-	cut(line);
-	error_set(&f->error, status_category(f->status), NULL, "%s",
-	    utf8_valid(line, strlen(line)) ? line : "");
-	free(line);
-}
-
-/* Says the status, which is often all there is, and the id to ask the API's
- * people about. */
-static void
-add_status(struct provider_failure *f)
-{
-	struct error old = f->error;
-	const char *colon = old.message[0] == '\0' ? "" : ": ";
-
-	if (f->request_id[0] != '\0')
-		error_set(&f->error, old.code, NULL, "HTTP %ld (request %s)%s%s", f->status,
-		    f->request_id, colon, old.message);
-	else
-		error_set(&f->error, old.code, NULL, "HTTP %ld%s%s", f->status, colon, old.message);
 }
 
 void
@@ -352,16 +279,30 @@ failure_take_request_id(struct provider_failure *f, struct span object)
 void
 failure_from_body(struct provider_failure *f, const struct buffer *body, const char *secret)
 {
-	struct span value = span_of(buffer_string(body), body->len);
-	struct span error;
+	const char *text = buffer_string(body), *colon;
+	struct span value = span_of(text, body->len), error;
+	struct error said;
 	size_t bad;
 
 	if (scan_check(value.at, value.len, &bad) != NULL) {
-		failure_from_text(f, body, secret);
+		char *line = memory_copy(text, strcspn(text, "\r\n"));
+
+		cut(line, secret);
+		error_set(&f->error, status_category(f->status), NULL, "%s",
+		    utf8_valid(line, strlen(line)) ? line : "");
+		free(line);
 	} else {
 		failure_take_request_id(f, value);
 		error = span_member(failure_object(value), "error");
 		failure_from_json(f, span_type(error) == 'o' ? error : value, secret);
 	}
-	add_status(f);
+
+	/* The status is often all there is; the id is to ask the API's people about. */
+	said = f->error;
+	colon = said.message[0] == '\0' ? "" : ": ";
+	if (f->request_id[0] != '\0')
+		error_set(&f->error, said.code, NULL, "HTTP %ld (request %s)%s%s", f->status,
+		    f->request_id, colon, said.message);
+	else
+		error_set(&f->error, said.code, NULL, "HTTP %ld%s%s", f->status, colon, said.message);
 }

@@ -2,25 +2,26 @@
  * Blocks are gathered as an API tells of them, each with the index that the API has for it,
  * and searched from the end, where what is being told of stands. Calls without an id, or with
  * one that the conversation has already, get the first free call_N: results are told apart by
- * it. How a block is written is a table by its type.
+ * it.
  */
 #include "message.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/known_end.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "transcript/event_keys.h"
 
 #define NUMBER_LIMIT (1LL << 53) /* what every JSON reader keeps exact; sums fit */
+#define WORD_SHOWN 100 /* bytes of an unknown word */
 
 void
 message_begin(struct message *m)
 {
-	static const struct usage unknown = USAGE_INIT;
-
-	memset(m, 0, sizeof *m);
-	m->usage = unknown;
+	*m = (struct message){ .usage = USAGE_INIT };
 }
 
 static void
@@ -38,9 +39,7 @@ block_free(struct block *b)
 void
 message_clear(struct message *m)
 {
-	size_t i;
-
-	for (i = 0; i < m->count; i++)
+	for (size_t i = 0; i < m->count; i++)
 		block_free(&m->blocks[i]);
 	free(m->blocks);
 	m->blocks = NULL;
@@ -59,24 +58,17 @@ message_free(struct message *m)
 struct block *
 message_add(struct message *m, enum block_type type, long long index)
 {
-	struct block *b;
-
 	/* Room doubles at powers of two, so that many blocks cost no more each. */
 	if ((m->count & (m->count - 1)) == 0)
 		m->blocks = memory_array(m->blocks, m->count == 0 ? 1 : m->count * 2, sizeof *m->blocks);
-	b = &m->blocks[m->count++];
-	memset(b, 0, sizeof *b);
-	b->type = type;
-	b->index = index;
-	return b;
+	m->blocks[m->count] = (struct block){ .type = type, .index = index };
+	return &m->blocks[m->count++];
 }
 
 struct block *
 message_find(struct message *m, enum block_type type, long long index)
 {
-	size_t i;
-
-	for (i = m->count; i-- > 0;)
+	for (size_t i = m->count; i-- > 0;)
 		if (m->blocks[i].type == type && m->blocks[i].index == index)
 			return &m->blocks[i];
 	return NULL;
@@ -85,9 +77,9 @@ message_find(struct message *m, enum block_type type, long long index)
 void
 message_drop(struct message *m, long long index)
 {
-	size_t kept = 0, i;
+	size_t kept = 0;
 
-	for (i = 0; i < m->count; i++) {
+	for (size_t i = 0; i < m->count; i++) {
 		if (m->blocks[i].index == index)
 			block_free(&m->blocks[i]);
 		else
@@ -114,13 +106,6 @@ block_keep(struct block *b, struct span key, struct span value)
 	scan_minify(value, &b->raw);
 }
 
-bool
-says_something(struct span value)
-{
-	return span_type(value) != '0' &&
-	    !(span_type(value) == 'a' && span_element(value, 0).at == NULL);
-}
-
 void
 block_keep_as(struct block *b, const char *key, struct span value)
 {
@@ -133,6 +118,14 @@ block_note(struct block *b, const char *key, const char *text)
 {
 	buffer_format(&b->raw, "%s\"%s\":", b->raw.len > 0 ? "," : "", key);
 	json_quote(&b->raw, text, strlen(text));
+}
+
+bool
+says_something(struct span value)
+{
+	char type = span_type(value);
+
+	return type != '0' && !(type == 'a' && span_element(value, 0).at == NULL);
 }
 
 void
@@ -149,88 +142,6 @@ number_set(long long *number, struct span value)
 
 	if (span_integer(value, &n) && n >= 0 && n <= NUMBER_LIMIT)
 		*number = n;
-}
-
-bool
-message_calls(const struct message *m)
-{
-	size_t i;
-
-	for (i = 0; i < m->count; i++)
-		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran)
-			return true;
-	return false;
-}
-
-/* The ids of the calls in a conversation, as they stand between their quotes. */
-static void
-collect_ids(struct map *taken, struct span messages)
-{
-	for (struct span_walk message = span_walk(messages); span_next(&message);) {
-		struct span blocks = span_member(message.value, "blocks");
-
-		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-			struct span id = span_member(block.value, "tool_id");
-
-			if (span_type(id) == 's')
-				map_put(taken, id.at + 1, id.len - 2, 1);
-		}
-	}
-}
-
-/* The first of call_1, call_2 … that is not taken. */
-static char *
-free_id(const struct map *taken, size_t *number)
-{
-	char *id = memory_format("call_%zu", ++*number);
-
-	while (map_get(taken, id, strlen(id)) != NULL) {
-		free(id);
-		id = memory_format("call_%zu", ++*number);
-	}
-	return id;
-}
-
-static void
-name_nameless(struct message *m, struct map *taken)
-{
-	size_t number = 0, i;
-
-	for (i = 0; i < m->count; i++)
-		if (m->blocks[i].tool_id != NULL)
-			map_put(taken, m->blocks[i].tool_id, strlen(m->blocks[i].tool_id), 1);
-	for (i = 0; i < m->count; i++)
-		if (m->blocks[i].type == BLOCK_TOOL_USE && m->blocks[i].tool_id == NULL)
-			m->blocks[i].tool_id = free_id(taken, &number);
-}
-
-void
-message_name_calls(struct message *m, struct span messages)
-{
-	struct map taken = MAP_INIT;
-	size_t i;
-
-	if (message_calls(m))
-		collect_ids(&taken, messages);
-	for (i = 0; i < m->count; i++) {
-		struct block *b = &m->blocks[i];
-
-		if (b->type != BLOCK_TOOL_USE || b->tool_id == NULL ||
-		    map_get(&taken, b->tool_id, strlen(b->tool_id)) == NULL)
-			continue;
-		free(b->tool_id);
-		b->tool_id = NULL;
-	}
-	name_nameless(m, &taken);
-	map_free(&taken);
-}
-
-void
-message_settle(struct message *m, struct span messages)
-{
-	message_name_calls(m, messages);
-	if (m->stop_reason == NULL || strcmp(m->stop_reason, "end_turn") == 0)
-		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
 }
 
 /* What the object says there; -1: nothing. */
@@ -257,7 +168,7 @@ usage_set(struct usage *u, struct span object, const struct usage_place *places)
 }
 
 void
-usage_add(struct usage *u, struct span object, const struct usage_place *places)
+usage_sum(struct usage *u, struct span object, const struct usage_place *places)
 {
 	for (; places->name != NULL; places++) {
 		long long *sum = (void *)((char *)u + places->number);
@@ -268,12 +179,105 @@ usage_add(struct usage *u, struct span object, const struct usage_place *places)
 	}
 }
 
+const char *
+end_reason(const struct end *ends, struct span word, struct span said, struct error *err)
+{
+	static const char *const reasons[] = { "end_turn", "tool_use", "max_tokens",
+	    "stop_sequence", "refusal", "pause", NULL };
+	const char *taught = known_end_taught(word), *name, *text, *colon;
+	char *of_word, *of_said;
+
+	if (taught != NULL)
+		return span_one_of(span_of(taught, strlen(taught)), reasons);
+	while (ends->word != NULL && !span_is(word, ends->word))
+		ends++;
+	if (ends->reason != NULL)
+		return ends->reason;
+
+	of_word = span_text(word);
+	of_said = span_text(said);
+	if (of_word != NULL && strlen(of_word) > WORD_SHOWN)
+		of_word[utf8_whole(of_word, WORD_SHOWN)] = '\0';
+	name = of_word == NULL ? "" : of_word;
+	text = of_said == NULL ? "" : of_said;
+	colon = *text == '\0' ? "" : ": ";
+	if (ends->category == ERROR_NONE)
+		error_set(err, ERROR_CUT_OFF, NULL, "the answer ended with '%s', which is no known "
+		    "end%s%s (if it is a good one: --known-end WORD=stop)", name, colon, text);
+	else if (ends->category == ERROR_CUT_OFF)
+		error_set(err, ERROR_CUT_OFF, NULL, "the answer ended with '%s'%s%s", name, colon, text);
+	else
+		error_set(err, ends->category, NULL, "%s%s%s", name, colon, text);
+	free(of_word);
+	free(of_said);
+	return NULL;
+}
+
+bool
+message_calls(const struct message *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran)
+			return true;
+	return false;
+}
+
+void
+message_name_calls(struct message *m, struct span messages)
+{
+	struct map taken = MAP_INIT; /* ids; those of the conversation as they stand in quotes */
+	size_t number = 0, i;
+
+	if (message_calls(m))
+		for (struct span_walk message = span_walk(messages); span_next(&message);) {
+			struct span blocks = span_member(message.value, KEY_BLOCKS);
+
+			for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+				struct span id = span_member(block.value, KEY_TOOL_ID);
+
+				if (span_type(id) == 's')
+					map_put(&taken, id.at + 1, id.len - 2, 1);
+			}
+		}
+	for (i = 0; i < m->count; i++) {
+		char **id = &m->blocks[i].tool_id;
+
+		if (m->blocks[i].type == BLOCK_TOOL_USE && *id != NULL &&
+		    map_get(&taken, *id, strlen(*id)) != NULL) {
+			free(*id);
+			*id = NULL;
+		}
+	}
+
+	for (i = 0; i < m->count; i++)
+		if (m->blocks[i].tool_id != NULL)
+			map_put(&taken, m->blocks[i].tool_id, strlen(m->blocks[i].tool_id), 1);
+	for (i = 0; i < m->count; i++) {
+		char **id = &m->blocks[i].tool_id;
+
+		if (m->blocks[i].type != BLOCK_TOOL_USE || *id != NULL)
+			continue;
+		do {
+			free(*id);
+			*id = memory_format("call_%zu", ++number);
+		} while (map_get(&taken, *id, strlen(*id)) != NULL);
+	}
+	map_free(&taken);
+}
+
+void
+message_settle(struct message *m, struct span messages)
+{
+	message_name_calls(m, messages);
+	if (m->stop_reason == NULL || strcmp(m->stop_reason, "end_turn") == 0)
+		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
+}
+
 /* JSON as it came but minified; no bytes are {}, and what is no JSON becomes a
  * string, so that whoever reads the answer sees what the model wrote. */
 static void
 write_json(struct writer *w, const char *key, const struct buffer *json)
 {
-	struct buffer minified = BUFFER_INIT;
 	struct span value = span_of(buffer_string(json), json->len);
 	size_t bad;
 
@@ -283,9 +287,8 @@ write_json(struct writer *w, const char *key, const struct buffer *json)
 	} else if (scan_check(value.at, value.len, &bad) != NULL) {
 		writer_bytes(w, value.at, value.len);
 	} else {
-		scan_minify(value, &minified);
-		writer_raw(w, minified.data, minified.len);
-		buffer_free(&minified);
+		scan_minify(value, w->out);
+		w->comma = true;
 	}
 }
 
@@ -297,139 +300,103 @@ write_text(struct writer *w, const char *key, const struct buffer *text)
 }
 
 static void
-write_raw(struct writer *w, const struct block *b)
-{
-	struct buffer raw = BUFFER_INIT;
-
-	if (b->raw.len == 0 && b->citations.len == 0)
-		return;
-	buffer_byte(&raw, '{');
-	buffer_append(&raw, buffer_string(&b->raw), b->raw.len);
-	if (b->citations.len > 0)
-		buffer_format(&raw, "%s\"citations\":[%s]", b->raw.len > 0 ? "," : "",
-		    b->citations.data);
-	buffer_byte(&raw, '}');
-	writer_member_buffer(w, "raw", &raw);
-	buffer_free(&raw);
-}
-
-static void
-write_own_text(struct writer *w, const struct block *b)
-{
-	write_text(w, "text", &b->text);
-}
-
-static void
-write_thinking(struct writer *w, const struct block *b)
-{
-	write_text(w, "thinking", &b->text);
-	if (b->redacted.len > 0)
-		write_text(w, "redacted", &b->redacted);
-}
-
-static void
-write_tool_use(struct writer *w, const struct block *b)
-{
-	writer_member_string(w, "tool_id", b->tool_id == NULL ? "" : b->tool_id);
-	writer_member_string(w, "tool_name", b->tool_name == NULL ? "" : b->tool_name);
-	write_json(w, "tool_input", &b->text);
-}
-
-static void
-write_tool_result(struct writer *w, const struct block *b)
-{
-	writer_member_string(w, "tool_id", b->tool_id == NULL ? "" : b->tool_id);
-	write_json(w, "tool_content", &b->text);
-	if (b->is_error)
-		writer_member_bool(w, "is_error", true);
-}
-
-static const struct {
-	const char *name;
-	void (*write)(struct writer *w, const struct block *b);
-} types[] = {
-	[BLOCK_TEXT] = { "text", write_own_text },
-	[BLOCK_THINKING] = { "thinking", write_thinking },
-	[BLOCK_TOOL_USE] = { "tool_use", write_tool_use },
-	[BLOCK_TOOL_RESULT] = { "tool_result", write_tool_result }
-};
-
-static void
 write_block(struct writer *w, const struct block *b)
 {
+	static const char *const types[] = { [BLOCK_TEXT] = "text", [BLOCK_THINKING] = "thinking",
+		[BLOCK_TOOL_USE] = "tool_use", [BLOCK_TOOL_RESULT] = "tool_result" };
+
 	writer_object(w);
-	writer_member_string(w, "type", types[b->type].name);
-	types[b->type].write(w, b);
+	writer_member_string(w, KEY_TYPE, types[b->type]);
+	switch (b->type) {
+	case BLOCK_TEXT:
+		write_text(w, KEY_TEXT, &b->text);
+		break;
+	case BLOCK_THINKING:
+		write_text(w, KEY_THINKING, &b->text);
+		if (b->redacted.len > 0)
+			write_text(w, "redacted", &b->redacted);
+		break;
+	case BLOCK_TOOL_USE:
+		writer_member_string(w, KEY_TOOL_ID, b->tool_id == NULL ? "" : b->tool_id);
+		writer_member_string(w, KEY_TOOL_NAME, b->tool_name == NULL ? "" : b->tool_name);
+		write_json(w, KEY_TOOL_INPUT, &b->text);
+		break;
+	case BLOCK_TOOL_RESULT:
+		writer_member_string(w, KEY_TOOL_ID, b->tool_id == NULL ? "" : b->tool_id);
+		write_json(w, KEY_TOOL_CONTENT, &b->text);
+		if (b->is_error)
+			writer_member_bool(w, KEY_IS_ERROR, true);
+	}
 	if (b->signature.len > 0)
-		write_text(w, "signature", &b->signature);
+		write_text(w, KEY_SIGNATURE, &b->signature);
 	if (b->ran)
-		writer_member_string(w, "fidelity", "agent_emitted");
-	writer_member_string(w, "api", b->api);
-	writer_member_string(w, "field", b->field);
-	write_raw(w, b);
-	writer_object_end(w);
-}
-
-static void
-write_number(struct writer *w, const char *key, long long number)
-{
-	if (number >= 0)
-		writer_member_integer(w, key, number);
-}
-
-static void
-write_usage(struct writer *w, const struct usage *u)
-{
-	writer_member_object(w, "usage");
-	write_number(w, "input_tokens", u->input);
-	write_number(w, "output_tokens", u->output);
-	write_number(w, "cache_read_tokens", u->cache_read);
-	write_number(w, "cache_write_tokens", u->cache_write);
-	write_number(w, "reasoning_tokens", u->reasoning);
+		writer_member_string(w, KEY_FIDELITY, "agent_emitted");
+	writer_member_string(w, KEY_API, b->api);
+	writer_member_string(w, KEY_FIELD, b->field);
+	if (b->raw.len > 0 || b->citations.len > 0) {
+		writer_member_object(w, KEY_RAW);
+		if (b->raw.len > 0)
+			writer_raw(w, b->raw.data, b->raw.len);
+		if (b->citations.len > 0) {
+			writer_member_array(w, "citations");
+			writer_raw(w, b->citations.data, b->citations.len);
+			writer_array_end(w);
+		}
+		writer_object_end(w);
+	}
 	writer_object_end(w);
 }
 
 void
 message_write(const struct message *m, struct writer *w)
 {
-	size_t i;
+	const struct {
+		const char *key;
+		long long number;
+	} usage[] = {
+		{ "input_tokens", m->usage.input },
+		{ "output_tokens", m->usage.output },
+		{ "cache_read_tokens", m->usage.cache_read },
+		{ "cache_write_tokens", m->usage.cache_write },
+		{ "reasoning_tokens", m->usage.reasoning }
+	};
 
-	writer_member_array(w, "blocks");
-	for (i = 0; i < m->count; i++)
+	writer_member_array(w, KEY_BLOCKS);
+	for (size_t i = 0; i < m->count; i++)
 		write_block(w, &m->blocks[i]);
 	writer_array_end(w);
-	writer_member_string(w, "stop_reason", m->stop_reason == NULL ? "other" : m->stop_reason);
-	write_usage(w, &m->usage);
-	writer_member_string(w, "model", m->model);
-	writer_member_string(w, "request_id", m->request_id);
-	writer_member_string(w, "session_id", m->session_id);
-}
-
-/* The beginning of a result that says why it is an error. */
-static void
-write_error(struct writer *w, const struct block *b, enum error_code code)
-{
-	struct error error = ERROR_INIT;
-	struct buffer text = BUFFER_INIT;
-	struct span value = span_of(buffer_string(&b->text), b->text.len);
-
-	if (span_type(value) == 's')
-		span_decode(value, &text);
-	else
-		buffer_append(&text, value.at, value.len);
-	error_set(&error, code, NULL, "%s", text.len == 0 ? "the tool failed" : text.data);
-	writer_member_object(w, "error");
-	writer_members_error(w, &error);
+	writer_member_string(w, KEY_STOP_REASON, m->stop_reason == NULL ? "other" : m->stop_reason);
+	writer_member_object(w, KEY_USAGE);
+	for (size_t i = 0; i < sizeof usage / sizeof usage[0]; i++)
+		if (usage[i].number >= 0)
+			writer_member_integer(w, usage[i].key, usage[i].number);
 	writer_object_end(w);
-	buffer_free(&text);
+	writer_member_string(w, KEY_MODEL, m->model);
+	writer_member_string(w, KEY_REQUEST_ID, m->request_id);
+	writer_member_string(w, KEY_SESSION_ID, m->session_id);
 }
 
 void
 message_write_tool(const struct block *b, enum error_code code, struct writer *w)
 {
-	writer_member_string(w, "name", b->tool_name);
-	writer_member_string(w, "call_id", b->tool_id);
-	write_json(w, b->type == BLOCK_TOOL_USE ? "input" : "output", &b->text);
-	if (code != ERROR_NONE)
-		write_error(w, b, code);
+	struct span value = span_of(buffer_string(&b->text), b->text.len);
+	struct error error = ERROR_INIT;
+	struct buffer text = BUFFER_INIT;
+
+	writer_member_string(w, KEY_NAME, b->tool_name);
+	writer_member_string(w, KEY_CALL_ID, b->tool_id);
+	write_json(w, b->type == BLOCK_TOOL_USE ? KEY_INPUT : KEY_OUTPUT, &b->text);
+	if (code == ERROR_NONE)
+		return;
+
+	/* The beginning of a result that says why it is an error. */
+	if (span_type(value) == 's')
+		span_decode(value, &text);
+	else
+		buffer_append(&text, value.at, value.len);
+	error_set(&error, code, NULL, "%s", text.len == 0 ? "the tool failed" : text.data);
+	writer_member_object(w, KEY_ERROR);
+	writer_members_error(w, &error);
+	writer_object_end(w);
+	buffer_free(&text);
 }

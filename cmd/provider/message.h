@@ -1,10 +1,15 @@
 /*
- * A message of the model while it comes in: blocks in the vocabulary of
- * awf-provider(7), filled piece by piece, and the usage in our terms.
+ * A message of the model while it comes in: blocks in the vocabulary of awf-provider(7), filled
+ * piece by piece, the usage in our terms, and how the answer ended.
  *
- * What an API says beyond that vocabulary is kept in `raw` (members of its own
- * block that have no place in ours) with the API's name in `api`; the provider
- * of that API sends it back, every other one leaves it out.
+ * What an API says beyond that vocabulary is kept in `raw` (members of its own block that have
+ * no place in ours) with the API's name in `api`; the provider of that API sends it back, every
+ * other one leaves it out.
+ *
+ * Each API has a table of the words that it says for the end of an answer, taken from its
+ * reference: what they are in our vocabulary, or which error. Any other word is the error
+ * `cut_off`, which quotes it: half a text must not pass for an answer. A user can teach a word,
+ * --known-end (agent/known_end.h).
  */
 #ifndef AWF_PROVIDER_MESSAGE_H
 #define AWF_PROVIDER_MESSAGE_H
@@ -85,12 +90,12 @@ void message_drop(struct message *m, long long index);
 struct block *message_last(struct message *m, enum block_type type);
 /* Adds a member to raw; key is the token with its quotes. */
 void block_keep(struct block *b, struct span key, struct span value);
-/* Whether a value is more than null or an empty array: nothing is lost without those. */
-bool says_something(struct span value);
 /* The same with a key that needs no escaping and a value, or a text. */
 void block_keep_as(struct block *b, const char *key, struct span value);
 void block_note(struct block *b, const char *key, const char *text);
 
+/* Whether a value is more than null or an empty array: nothing is lost without those. */
+bool says_something(struct span value);
 /* Sets *text to the decoded string, unless value is no string or *text is set. */
 void text_once(char **text, struct span value);
 /* Sets *number if value is an integer of 0 or more. */
@@ -99,14 +104,24 @@ void number_set(long long *number, struct span value);
  * last that has it counts. */
 void usage_set(struct usage *u, struct span object, const struct usage_place *places);
 /* Adds them up: all places of one, and what there was before. */
-void usage_add(struct usage *u, struct span object, const struct usage_place *places);
+void usage_sum(struct usage *u, struct span object, const struct usage_place *places);
+
+/* A word that an API ends answers with. A table of them ends with { NULL, NULL, ERROR_NONE }. */
+struct end {
+	const char *word;
+	const char *reason;       /* our stop reason; NULL: an error */
+	enum error_code category; /* of the error */
+};
+/* The stop reason for a word, a JSON string; NULL: an error, *err says of which category
+ * and why. said is what the API said about it, a JSON string, or absent. */
+const char *end_reason(const struct end *ends, struct span word, struct span said,
+    struct error *err);
 
 /* Whether tools are to be run. */
 bool message_calls(const struct message *m);
 /* Gives calls without an id, and those whose id a call before them in the conversation
  * has (messages are those of the request), one of ours that no other call has. */
 void message_name_calls(struct message *m, struct span messages);
-
 /* The same, and what an answer that ended well, or did not say how, ended with: calls, if it
  * has any. For APIs whose word for an end does not tell. */
 void message_settle(struct message *m, struct span messages);

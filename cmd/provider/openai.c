@@ -9,6 +9,7 @@
 
 #include "pass.h"
 #include "strict.h"
+#include "transcript/event_keys.h"
 
 bool
 openai_takes_schema(const struct stream *s)
@@ -42,11 +43,10 @@ openai_write_schema(struct writer *w, struct span schema)
 void
 openai_write_file(struct writer *w, struct span document)
 {
-	struct span name = span_member(document, "name");
+	struct span name = span_member(document, KEY_NAME);
 
 	if (name.at == NULL)
 		writer_member_string(w, "filename", "document.pdf");
 	pass_member(w, "filename", name);
-	pass_data_url(w, "file_data", span_member(document, "media_type"),
-	    span_member(document, "data"));
+	pass_data_url(w, "file_data", document);
 }

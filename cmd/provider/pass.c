@@ -5,16 +5,22 @@
  */
 #include "pass.h"
 
+#include "transcript/event_keys.h"
+
 void
 pass_member(struct writer *w, const char *key, struct span value)
 {
-	struct buffer minified = BUFFER_INIT;
-
 	if (value.at == NULL)
 		return;
-	scan_minify(value, &minified);
-	writer_member_buffer(w, key, &minified);
-	buffer_free(&minified);
+	writer_key(w, key);
+	scan_minify(value, w->out);
+	w->comma = true;
+}
+
+void
+pass_of(struct writer *w, const char *key, struct span object, const char *member)
+{
+	pass_member(w, key, span_member(object, member));
 }
 
 void
@@ -51,9 +57,9 @@ pass_input(struct writer *w, const char *key, struct span input)
 void
 pass_tool(struct writer *w, struct span tool, const char *schema_key)
 {
-	pass_member(w, "name", span_member(tool, "name"));
-	pass_member(w, "description", span_member(tool, "description"));
-	pass_member(w, schema_key, span_member(tool, "input_schema"));
+	pass_of(w, "name", tool, KEY_NAME);
+	pass_of(w, "description", tool, KEY_DESCRIPTION);
+	pass_of(w, schema_key, tool, KEY_INPUT_SCHEMA);
 }
 
 void
@@ -72,21 +78,18 @@ pass_as_text(struct writer *w, const char *key, struct span value)
 	buffer_free(&minified);
 }
 
-/* Appends the inside of a string. */
-static void
-add_inside(struct buffer *out, struct span string)
-{
-	if (span_type(string) == 's')
-		buffer_append(out, string.at + 1, string.len - 2);
-}
-
 void
-pass_data_url(struct writer *w, const char *key, struct span media_type, struct span data)
+pass_data_url(struct writer *w, const char *key, struct span attachment)
 {
+	struct span type = span_member(attachment, KEY_MEDIA_TYPE);
+	struct span data = span_member(attachment, KEY_DATA);
+
 	writer_key(w, key);
 	writer_raw(w, "\"data:", 6);
-	add_inside(w->out, media_type);
+	if (span_type(type) == 's')
+		buffer_append(w->out, type.at + 1, type.len - 2);
 	buffer_text(w->out, ";base64,");
-	add_inside(w->out, data);
+	if (span_type(data) == 's')
+		buffer_append(w->out, data.at + 1, data.len - 2);
 	buffer_byte(w->out, '"');
 }

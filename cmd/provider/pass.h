@@ -10,6 +10,8 @@
 
 /* A member with its value; nothing if there is no value. */
 void pass_member(struct writer *w, const char *key, struct span value);
+/* The same, the value being a member of an object. */
+void pass_of(struct writer *w, const char *key, struct span object, const char *member);
 /* The same, the key being a token as it came. */
 void pass_raw(struct writer *w, struct span key, struct span value);
 /* All members of an object but those in a list that ends with NULL, or all if it is NULL; of
@@ -23,7 +25,7 @@ void pass_tool(struct writer *w, struct span tool, const char *schema_key);
 /* For APIs that take text where any JSON may stand: strings as they are, other
  * values as a string of their minified bytes, "" if there is no value. */
 void pass_as_text(struct writer *w, const char *key, struct span value);
-/* A member that is a string: the URL data:MEDIA_TYPE;base64,DATA. */
-void pass_data_url(struct writer *w, const char *key, struct span media_type, struct span data);
+/* A member that is a string: an attachment as the URL data:MEDIA_TYPE;base64,DATA. */
+void pass_data_url(struct writer *w, const char *key, struct span attachment);
 
 #endif

@@ -19,12 +19,11 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "pass.h"
+#include "transcript/event_keys.h"
 
 #define READ_SIZE ((size_t)64 << 10)
 #define CANCEL_LIMIT 64 /* bytes of a line that may be a cancel: few requests are that short */
 
-/* Each byte that comes is looked at once, whatever waits: `whole` and `cancels` are kept
- * as it comes. */
 struct provider {
 	const struct provider_api *api;
 	struct buffer input;
@@ -60,7 +59,7 @@ begin_answer(struct provider *p, struct writer *w, struct buffer *line, const ch
 		writer_integer(w, p->request.id);
 	else
 		writer_null(w);
-	writer_member_string(w, "type", type);
+	writer_member_string(w, KEY_TYPE, type);
 }
 
 void
@@ -73,7 +72,7 @@ provider_delta(struct provider *p, const char *kind, const char *text, size_t le
 		return;
 	begin_answer(p, &w, &line, "delta");
 	writer_member_string(&w, "kind", kind);
-	writer_key(&w, "text");
+	writer_key(&w, KEY_TEXT);
 	writer_bytes(&w, text, len);
 	writer_object_end(&w);
 	write_line(p, &line);
@@ -119,68 +118,49 @@ provider_error(struct provider *p, const struct provider_failure *f)
 		writer_member_integer(&w, "status", f->status);
 	if (f->retry_after_ms > 0)
 		writer_member_integer(&w, "retry_after_ms", f->retry_after_ms);
-	writer_member_string(&w, "message", error_text(&f->error, text, sizeof text));
+	writer_member_string(&w, KEY_MESSAGE, error_text(&f->error, text, sizeof text));
 	if (f->request_id[0] != '\0')
-		writer_member_string(&w, "request_id", f->request_id);
+		writer_member_string(&w, KEY_REQUEST_ID, f->request_id);
 	writer_object_end(&w);
 	write_line(p, &line);
-}
-
-/* Whether awf-step, which gives every block a fidelity, was not the first to: the
- * API ran this tool. */
-static bool
-api_ran(struct span block)
-{
-	return span_path(block, "raw", "type", NULL).at != NULL;
-}
-
-static bool
-write_recorded_blocks(struct writer *w, struct span blocks)
-{
-	static const char *const without[] = { "fidelity", NULL };
-	bool tools = false;
-
-	writer_member_array(w, "blocks");
-	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		writer_object(w);
-		pass_others(w, block.value, api_ran(block.value) ? NULL : without);
-		writer_object_end(w);
-		tools |= span_is(span_member(block.value, "type"), "tool_use") && !api_ran(block.value);
-	}
-	writer_array_end(w);
-	return tools;
-}
-
-static void
-write_recorded_message(struct writer *w, struct span answer, struct span model)
-{
-	bool tools = write_recorded_blocks(w, span_member(answer, "blocks"));
-
-	if (span_member(answer, "stop_reason").at == NULL)
-		writer_member_string(w, "stop_reason", tools ? "tool_use" : "end_turn");
-	if (span_member(answer, "usage").at == NULL) {
-		writer_key(w, "usage");
-		writer_raw(w, "{}", 2);
-	}
-	if (span_member(answer, "model").at == NULL)
-		writer_member_span(w, "model", model);
 }
 
 void
 provider_recorded(struct provider *p, struct span answer)
 {
-	static const char *const passed[] = { "stop_reason", "usage", "model", "session_id",
-	    "category", "status", "retry_after_ms", "message", "request_id" };
-	bool error = span_is(span_member(answer, "type"), "error");
+	static const char *const passed[] = { KEY_STOP_REASON, KEY_USAGE, KEY_MODEL, KEY_SESSION_ID,
+	    "category", "status", "retry_after_ms", KEY_MESSAGE, KEY_REQUEST_ID };
+	static const char *const without[] = { KEY_FIDELITY, NULL };
+	bool error = span_is(span_member(answer, KEY_TYPE), "error"), tools = false;
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
-	size_t i;
 
 	begin_answer(p, &w, &line, error ? "error" : "message");
-	if (!error)
-		write_recorded_message(&w, answer, p->request.model);
-	for (i = 0; i < sizeof passed / sizeof passed[0]; i++)
-		pass_member(&w, passed[i], span_member(answer, passed[i]));
+	if (!error) {
+		writer_member_array(&w, KEY_BLOCKS);
+		for (struct span_walk block = span_walk(span_member(answer, KEY_BLOCKS));
+		    span_next(&block);) {
+			/* awf-step gives every block a fidelity; here it was not the first to: the API
+			 * ran this tool. */
+			bool ran = span_path(block.value, KEY_RAW, "type", NULL).at != NULL;
+
+			writer_object(&w);
+			pass_others(&w, block.value, ran ? NULL : without);
+			writer_object_end(&w);
+			tools |= !ran && span_is(span_member(block.value, KEY_TYPE), "tool_use");
+		}
+		writer_array_end(&w);
+		if (span_member(answer, KEY_STOP_REASON).at == NULL)
+			writer_member_string(&w, KEY_STOP_REASON, tools ? "tool_use" : "end_turn");
+		if (span_member(answer, KEY_USAGE).at == NULL) {
+			writer_member_object(&w, KEY_USAGE);
+			writer_object_end(&w);
+		}
+		if (span_member(answer, KEY_MODEL).at == NULL)
+			writer_member_span(&w, KEY_MODEL, p->request.model);
+	}
+	for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
+		pass_of(&w, passed[i], answer, passed[i]);
 	writer_object_end(&w);
 	write_line(p, &line);
 }
@@ -191,7 +171,7 @@ provider_count(const struct provider_request *r, const char *role)
 	size_t count = 0;
 
 	for (struct span_walk message = span_walk(r->messages); span_next(&message);)
-		count += span_is(span_member(message.value, "role"), role);
+		count += span_is(span_member(message.value, KEY_ROLE), role);
 	return count;
 }
 
@@ -219,58 +199,47 @@ is_cancelled(const struct provider *p, long long request)
 	return false;
 }
 
-/* Finds the lines that end in what was read from a place on. */
-static void
-note_lines(struct provider *p, size_t from)
-{
-	const char *text = p->input.data, *lf;
-	long long id;
-
-	while ((lf = memchr(text + from, '\n', p->input.len - from)) != NULL) {
-		from = (size_t)(lf - text) + 1;
-		if (cancel_id(text + p->whole, from - 1 - p->whole, &id))
-			buffer_append(&p->cancels, &id, sizeof id);
-		p->whole = from;
-	}
-}
-
 static size_t
 waiting(const struct provider *p)
 {
 	return p->input.len - p->taken;
 }
 
-/* Lets go of what was taken, once that is the greater part. */
-static void
-make_room(struct provider *p)
-{
-	if (p->taken < waiting(p))
-		return;
-	buffer_drop(&p->input, p->taken);
-	p->whole -= p->taken;
-	p->taken = 0;
-}
-
-/* Reads once; at the end of the input or on an error sets input_ended. */
+/* Reads once, and finds the lines that end in what was read; at the end of the input or on an
+ * error sets input_ended. */
 static void
 read_input(struct provider *p)
 {
+	const char *lf;
 	char *room;
 	ssize_t len;
+	long long id;
+	size_t from;
 
-	make_room(p);
+	/* What was taken goes once it is the greater part. */
+	if (p->taken >= waiting(p)) {
+		buffer_drop(&p->input, p->taken);
+		p->whole -= p->taken;
+		p->taken = 0;
+	}
 	room = buffer_reserve(&p->input, READ_SIZE);
 	do
 		len = read(STDIN_FILENO, room, READ_SIZE);
 	while (len < 0 && errno == EINTR);
-	if (len > 0) {
-		p->input.len += (size_t)len;
-		note_lines(p, p->input.len - (size_t)len);
-	} else {
-		p->input_ended = true;
-	}
 	if (len < 0)
 		error_errno(&p->error, ERROR_SYSTEM, "stdin", "unable to read");
+	if (len <= 0) {
+		p->input_ended = true;
+		return;
+	}
+	from = p->input.len;
+	p->input.len += (size_t)len;
+	while ((lf = memchr(p->input.data + from, '\n', p->input.len - from)) != NULL) {
+		from = (size_t)(lf - p->input.data) + 1;
+		if (cancel_id(p->input.data + p->whole, from - 1 - p->whole, &id))
+			buffer_append(&p->cancels, &id, sizeof id);
+		p->whole = from;
+	}
 }
 
 enum http_watch
@@ -313,65 +282,32 @@ next_line(struct provider *p, struct buffer *line)
 	return true;
 }
 
-enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, CHECKED,
-	ID = CHECKED, STREAM, MEMBERS };
-
-/* A member of the request and what it must be; id and stream are no spans in it. */
-static const struct {
-	const char *key;
-	size_t offset; /* in struct provider_request */
-	char type;     /* span_type() */
-	bool required;
-	const char *expected;
-} members[MEMBERS] = {
-	[STEP] = { "step", offsetof(struct provider_request, step), 's', false, "a string" },
-	[MODEL] = { "model", offsetof(struct provider_request, model), 's', true, "a string" },
-	[SYSTEM] = { "system", offsetof(struct provider_request, system), 's', false, "a string" },
-	[MESSAGES] = { "messages", offsetof(struct provider_request, messages), 'a', true, "an array" },
-	[TOOLS] = { "tools", offsetof(struct provider_request, tools), 'a', false, "an array" },
-	[PARAMS] = { "params", offsetof(struct provider_request, params), 'o', false, "an object" },
-	[OUTPUT_SCHEMA] = { "output_schema", offsetof(struct provider_request, output_schema), 'o',
-	    false, "an object" },
-	[SESSION] = { "session", offsetof(struct provider_request, session), 's', false, "a string" },
-	[ID] = { .key = "id" },
-	[STREAM] = { .key = "stream" }
-};
-
-/* Finds all of them in one walk: a long conversation is a long line. */
-static void
-find_members(struct span line, struct span values[MEMBERS])
-{
-	size_t i;
-
-	memset(values, 0, MEMBERS * sizeof *values);
-	for (struct span_walk member = span_walk(line); span_next(&member);)
-		for (i = 0; member.object && i < MEMBERS; i++)
-			if (span_is(member.key, members[i].key))
-				values[i] = member.value;
-}
-
-static int
-check_members(struct provider_request *r, const struct span values[MEMBERS], struct error *err)
-{
-	size_t i;
-
-	for (i = 0; i < CHECKED; i++) {
-		struct span value = values[i];
-		char type = span_type(value);
-
-		if (!members[i].required && (type == 0 || type == '0'))
-			continue;
-		if (type != members[i].type)
-			return error_set(err, ERROR_INVALID, "request", "%s: expected %s",
-			    members[i].key, members[i].expected);
-		memcpy((char *)r + members[i].offset, &value, sizeof value);
-	}
-	return 0;
-}
-
 static int
 parse_request(struct provider_request *r, const struct buffer *line, struct error *err)
 {
+	enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, CHECKED,
+		ID = CHECKED, STREAM, MEMBERS };
+	static const char *const keys[MEMBERS] = {
+		[STEP] = "step", [MODEL] = KEY_MODEL, [SYSTEM] = "system", [MESSAGES] = "messages",
+		[TOOLS] = KEY_TOOLS, [PARAMS] = KEY_PARAMS, [OUTPUT_SCHEMA] = "output_schema",
+		[SESSION] = "session", [ID] = "id", [STREAM] = "stream"
+	};
+	/* What a member must be (span_type()), unless it may be absent, or null. */
+	const struct {
+		struct span *to;
+		char type;
+		bool required;
+		const char *expected;
+	} members[CHECKED] = {
+		[STEP] = { &r->step, 's', false, "a string" },
+		[MODEL] = { &r->model, 's', true, "a string" },
+		[SYSTEM] = { &r->system, 's', false, "a string" },
+		[MESSAGES] = { &r->messages, 'a', true, "an array" },
+		[TOOLS] = { &r->tools, 'a', false, "an array" },
+		[PARAMS] = { &r->params, 'o', false, "an object" },
+		[OUTPUT_SCHEMA] = { &r->output_schema, 'o', false, "an object" },
+		[SESSION] = { &r->session, 's', false, "a string" }
+	};
 	struct span values[MEMBERS];
 	const char *why;
 	size_t bad;
@@ -382,46 +318,49 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 	why = scan_within(line->data, line->len, SCAN_LINE_DEPTH, &bad);
 	if (why != NULL)
 		return error_set(err, ERROR_INVALID, "request", "byte %zu: %s", bad + 1, why);
-	find_members(r->line, values);
+	/* All in one walk: a long conversation is a long line. */
+	span_members(r->line, keys, MEMBERS, values);
 	if (!span_integer(values[ID], &r->id) || r->id < 0) {
 		r->id = -1;
 		return error_set(err, ERROR_INVALID, "request", "id: expected a whole number");
 	}
 	r->stream = span_true(values[STREAM]);
-	return check_members(r, values, err);
-}
+	for (size_t i = 0; i < CHECKED; i++) {
+		char type = span_type(values[i]);
 
-static void
-answer_line(struct provider *p, const struct buffer *line)
-{
-	struct provider_failure failure = { .error = ERROR_INIT };
-	long long id;
-
-	if (line->len == 0)
-		return;
-	if (cancel_id(line->data, line->len, &id)) {
-		buffer_drop(&p->cancels, p->cancels.len > 0 ? sizeof id : 0);
-		return;
+		if (type == members[i].type)
+			*members[i].to = values[i];
+		else if (members[i].required || (type != 0 && type != '0'))
+			return error_set(err, ERROR_INVALID, "request", "%s: expected %s", keys[i],
+			    members[i].expected);
 	}
-	if (parse_request(&p->request, line, &failure.error) != 0) {
-		provider_error(p, &failure);
-	} else if (is_cancelled(p, p->request.id)) {
-		error_set(&failure.error, ERROR_CANCELLED, NULL, "cancelled");
-		provider_error(p, &failure);
-	} else {
-		p->api->answer(p->api->context, p, &p->request);
-	}
+	return 0;
 }
 
 static int
 serve(struct provider *p)
 {
 	struct buffer line = BUFFER_INIT;
+	long long id;
 
 	if (p->api->start != NULL && p->api->start(p->api->context, &p->error) != 0)
 		return program_fail(p->api->program, &p->error);
-	while (!p->reader_gone && next_line(p, &line))
-		answer_line(p, &line);
+	while (!p->reader_gone && next_line(p, &line)) {
+		struct provider_failure failure = { .error = ERROR_INIT };
+
+		if (line.len == 0)
+			continue;
+		if (cancel_id(line.data, line.len, &id)) {
+			buffer_drop(&p->cancels, p->cancels.len > 0 ? sizeof id : 0);
+		} else if (parse_request(&p->request, &line, &failure.error) != 0) {
+			provider_error(p, &failure);
+		} else if (is_cancelled(p, p->request.id)) {
+			error_set(&failure.error, ERROR_CANCELLED, NULL, "cancelled");
+			provider_error(p, &failure);
+		} else {
+			p->api->answer(p->api->context, p, &p->request);
+		}
+	}
 	buffer_free(&line);
 	buffer_free(&p->input);
 	buffer_free(&p->cancels);

@@ -14,8 +14,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "failure.h"
-#include "net/sse.h"
+#include "transcript/event_keys.h"
 
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
 #define BLOCKS_LIMIT 100000
@@ -44,6 +45,13 @@ stream_error(struct stream *s, enum error_code category, const char *format, ...
 }
 
 void
+stream_refused(struct stream *s, struct span error)
+{
+	failure_from_json(&s->failure, error, s->key);
+	s->failed = true;
+}
+
+void
 stream_end(struct stream *s, const struct end *ends, struct span word, struct span said)
 {
 	const char *reason = end_reason(ends, word, said, &s->failure.error);
@@ -52,17 +60,6 @@ stream_end(struct stream *s, const struct end *ends, struct span word, struct sp
 		s->message.stop_reason = reason;
 	else
 		s->failed = true;
-}
-
-void
-stream_dispatch(struct stream *s, struct span event, const struct stream_event *kinds)
-{
-	struct span type = span_member(event, "type");
-
-	while (kinds->type != NULL && !span_is(type, kinds->type))
-		kinds++;
-	if (kinds->type != NULL)
-		kinds->take(s, event);
 }
 
 void
@@ -91,13 +88,13 @@ stream_model(struct span model, const char *const *patterns)
 bool
 stream_own(struct span block, const char *api)
 {
-	return span_is(span_member(block, "api"), api);
+	return span_is(span_member(block, KEY_API), api);
 }
 
 struct span
 stream_own_type(struct span block)
 {
-	return span_path(block, "raw", "type", NULL);
+	return span_path(block, KEY_RAW, "type", NULL);
 }
 
 bool
@@ -106,32 +103,60 @@ stream_foreign(struct span block, const char *api)
 	return stream_own_type(block).at != NULL && !stream_own(block, api);
 }
 
-void
-stream_refused(struct stream *s, struct span error)
+bool
+stream_type(struct span block, const char *type)
 {
-	failure_from_json(&s->failure, error, s->key);
-	s->failed = true;
+	return span_is(span_member(block, KEY_TYPE), type);
 }
 
-/* An event that is an error, whatever the API: {"error": …}, or an array of it. */
-static bool
-is_error(struct stream *s, struct span data)
+struct span
+stream_own_raw(struct span block, const char *api, const char *member)
 {
-	struct span error = span_member(failure_object(data), "error");
-	char type = span_type(error);
+	return stream_own(block, api) ? span_path(block, KEY_RAW, member, NULL) : SPAN_NONE;
+}
 
-	if (type != 'o' && type != 's')
-		return false;
-	failure_take_request_id(&s->failure, data);
-	stream_refused(s, error);
-	return true;
+/* Efforts as numbers of tokens; the other way goes by the same limits. */
+static const struct {
+	const char *effort;
+	long long budget;
+} efforts[] = {
+	{ "minimal", 1024 }, { "low", 2048 }, { "medium", 8192 }, { "high", 24576 }
+};
+
+long long
+thinking_budget(struct span thinking)
+{
+	long long budget = 0;
+
+	if (span_type(thinking) == 'o')
+		thinking = span_member(thinking, "budget_tokens");
+	number_set(&budget, thinking);
+	if (span_true(thinking))
+		budget = 8192; /* medium */
+	for (size_t i = 0; i < sizeof efforts / sizeof efforts[0]; i++)
+		if (span_is(thinking, efforts[i].effort))
+			budget = efforts[i].budget;
+	return budget;
+}
+
+const char *
+thinking_effort(struct span thinking)
+{
+	long long budget = 0;
+
+	if (span_true(thinking))
+		return "medium";
+	number_set(&budget, thinking);
+	if (budget <= 0)
+		return NULL;
+	return budget <= 2048 ? "low" : budget <= 8192 ? "medium" : "high";
 }
 
 static int
 on_event(void *context, const char *name, const char *data, size_t len)
 {
 	struct stream *s = context;
-	struct span value = span_of(data, len);
+	struct span value = span_of(data, len), error;
 	const char *why;
 	size_t bad;
 
@@ -144,109 +169,76 @@ on_event(void *context, const char *name, const char *data, size_t len)
 		return 0;
 	}
 	why = scan_loosely(data, len, &bad);
-	if (why != NULL)
+	if (why != NULL) {
 		stream_fail(s, "event %ld of the stream is not JSON: byte %zu: %s", s->events,
 		    bad + 1, why);
-	else if (!is_error(s, value))
+		return s->failed;
+	}
+	/* An error, whatever the API: {"error": …}, or an array of it. */
+	error = span_member(failure_object(value), "error");
+	if (span_type(error) == 'o' || span_type(error) == 's') {
+		failure_take_request_id(&s->failure, value);
+		stream_refused(s, error);
+	} else {
 		s->api->event(s, value);
+	}
 	if (s->message.count > BLOCKS_LIMIT)
 		stream_fail(s, "the answer has more than %d blocks", BLOCKS_LIMIT);
 	return s->failed;
 }
 
-struct feed {
-	struct stream *stream;
-	struct sse sse;
-	size_t bytes;
-};
-
 static int
 on_bytes(void *context, const char *bytes, size_t len)
 {
-	struct feed *f = context;
+	struct stream *s = context;
 	int result;
 
-	f->bytes += len;
-	if (f->bytes > ANSWER_LIMIT) {
-		stream_fail(f->stream, "the answer is above %zu MiB", ANSWER_LIMIT >> 20);
+	s->bytes += len;
+	if (s->bytes > ANSWER_LIMIT) {
+		stream_fail(s, "the answer is above %zu MiB", ANSWER_LIMIT >> 20);
 		return -1;
 	}
-	result = sse_feed(&f->sse, bytes, len);
+	result = sse_feed(&s->sse, bytes, len);
 	if (result == -1)
-		stream_fail(f->stream, "an event of the stream is above %zu MiB", SSE_EVENT_LIMIT >> 20);
+		stream_fail(s, "an event of the stream is above %zu MiB", SSE_EVENT_LIMIT >> 20);
 	return result;
 }
 
 static enum http_watch
 on_input(void *context)
 {
-	struct feed *f = context;
-
-	return provider_look(f->stream->provider);
-}
-
-/* Environment name's value, NULL if it is unset or empty. */
-static const char *
-setting(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value == NULL || value[0] == '\0' ? NULL : value;
-}
-
-static bool
-has_control(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return true;
-	return false;
+	return provider_look(((struct stream *)context)->provider);
 }
 
 /* The variable that holds the key; NULL: none does. */
 static const char *
 key_variable(const struct stream_api *api)
 {
-	if (setting(api->key_variable) != NULL)
+	if (environment_text(api->key_variable) != NULL)
 		return api->key_variable;
-	return api->key_fallback != NULL && setting(api->key_fallback) != NULL ?
+	return api->key_fallback != NULL && environment_text(api->key_fallback) != NULL ?
 	    api->key_fallback : NULL;
 }
 
+/* Finds the server and the key. */
 static int
 configure(struct stream *s, struct error *err)
 {
 	const struct stream_api *api = s->api;
-	const char *variable = key_variable(api);
-	bool own_base;
+	const char *variable = key_variable(api), *base = environment_text(api->base_variable);
 
-	s->base = setting(api->base_variable);
-	s->key = variable == NULL ? NULL : setting(variable);
-	own_base = s->base != NULL;
-	if (s->base == NULL)
-		s->base = api->base_default;
+	s->base = base != NULL ? base : api->base_default;
+	s->key = variable == NULL ? NULL : environment_text(variable);
 	if (strncmp(s->base, "http://", 7) != 0 && strncmp(s->base, "https://", 8) != 0)
 		return error_set(err, ERROR_INVALID, api->base_variable,
 		    "expected a URL that begins with http:// or https://");
-	if (s->key == NULL && !(own_base && api->key_optional))
+	if (s->key == NULL && !(base != NULL && api->key_optional))
 		return error_set(err, ERROR_AUTH, NULL, "no API key: set %s", api->key_variable);
-	if (s->key != NULL && has_control(s->key))
-		return error_set(err, ERROR_AUTH, variable,
-		    "the key holds a control character (a line end?)");
+	for (const char *at = s->key; at != NULL && *at != '\0'; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			return error_set(err, ERROR_AUTH, variable,
+			    "the key holds a control character (a line end?)");
 	return 0;
-}
-
-static int
-refuse_attachment(struct span block, struct error *err)
-{
-	char *type = span_text(span_member(block, "media_type"));
-	char *name = span_text(span_member(block, "name"));
-
-	error_set(err, ERROR_INVALID, name, "the API takes no attachments of the type %s",
-	    type == NULL ? "(none)" : type);
-	free(type);
-	free(name);
-	return -1;
 }
 
 static int
@@ -255,14 +247,25 @@ check_attachments(const struct stream *s, struct error *err)
 	static const char *const attachments[] = { "image", "document", NULL };
 
 	for (struct span_walk message = span_walk(s->request->messages); span_next(&message);) {
-		struct span blocks = span_member(message.value, "blocks");
+		struct span blocks = span_member(message.value, KEY_BLOCKS);
 
-		if (!span_is(span_member(message.value, "role"), "user"))
+		if (!span_is(span_member(message.value, KEY_ROLE), "user"))
 			continue;
-		for (struct span_walk block = span_walk(blocks); span_next(&block);)
-			if (span_one_of(span_member(block.value, "type"), attachments) != NULL &&
-			    span_one_of(span_member(block.value, "media_type"), s->api->media_types) == NULL)
-				return refuse_attachment(block.value, err);
+		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+			struct span media_type = span_member(block.value, KEY_MEDIA_TYPE);
+			char *type, *name;
+
+			if (span_one_of(span_member(block.value, KEY_TYPE), attachments) == NULL ||
+			    span_one_of(media_type, s->api->media_types) != NULL)
+				continue;
+			type = span_text(media_type);
+			name = span_text(span_member(block.value, KEY_NAME));
+			error_set(err, ERROR_INVALID, name, "the API takes no attachments of the type %s",
+			    type == NULL ? "(none)" : type);
+			free(type);
+			free(name);
+			return -1;
+		}
 	}
 	return 0;
 }
@@ -273,8 +276,7 @@ post(struct stream *s, struct http *http, struct http_answer *answer, struct err
 	char *key = s->key == NULL ? NULL : memory_format("%s%s", s->api->key_header, s->key);
 	const char *headers[4];
 	struct buffer url = BUFFER_INIT, body = BUFFER_INIT;
-	struct feed feed = { .stream = s };
-	struct http_request request = { .headers = headers, .take = on_bytes, .context = &feed,
+	struct http_request request = { .headers = headers, .take = on_bytes, .context = s,
 	    .watch_fd = 0, .look = on_input, .output_fd = 1 };
 	size_t count = 0, len = strlen(s->base);
 	struct writer w;
@@ -294,36 +296,16 @@ post(struct stream *s, struct http *http, struct http_answer *answer, struct err
 		s->api->model_path(s, &url);
 	writer_begin(&w, &body);
 	s->api->body(s, &w);
-	sse_begin(&feed.sse, on_event, s);
+	sse_begin(&s->sse, on_event, s);
 	request.url = url.data;
 	request.body = body.data;
 	request.body_len = body.len;
 	result = http_post(http, &request, answer, err);
-	sse_free(&feed.sse);
+	sse_free(&s->sse);
 	buffer_free(&url);
 	buffer_free(&body);
 	free(key);
 	return result;
-}
-
-/* What the answer says is no answer, whatever its end: nothing, although the API says that it
- * ended well, or the call of a tool that is not named. */
-static void
-check_message(struct stream *s)
-{
-	static const char *const without[] = { "max_tokens", "refusal", "pause" };
-	const struct message *m = &s->message;
-	bool empty = m->count == 0;
-	size_t i;
-
-	for (i = 0; m->stop_reason != NULL && i < sizeof without / sizeof without[0]; i++)
-		empty = empty && strcmp(m->stop_reason, without[i]) != 0;
-	if (empty)
-		stream_fail(s, "the answer is empty");
-	for (i = 0; i < m->count; i++)
-		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran &&
-		    (m->blocks[i].tool_name == NULL || m->blocks[i].tool_name[0] == '\0'))
-			stream_fail(s, "the answer calls a tool without saying which");
 }
 
 /* 0 if the message is whole, else -1 with s->failure. posted is the result of
@@ -331,14 +313,17 @@ check_message(struct stream *s)
 static int
 judge(struct stream *s, int posted, const struct http_answer *answer, const struct error *err)
 {
+	static const char *const without[] = { "max_tokens", "refusal", "pause" };
+	const struct message *m = &s->message;
 	struct provider_failure *f = &s->failure;
+	bool empty = m->count == 0;
 
 	if (answer->retry_after_ms > 0)
 		f->retry_after_ms = answer->retry_after_ms;
 	if (answer->request_id[0] != '\0')
 		memcpy(f->request_id, answer->request_id, sizeof f->request_id);
-	else if (s->message.request_id != NULL)
-		snprintf(f->request_id, sizeof f->request_id, "%s", s->message.request_id);
+	else if (m->request_id != NULL)
+		snprintf(f->request_id, sizeof f->request_id, "%s", m->request_id);
 	if (s->failed)
 		return -1;
 	if (posted == 0 && (answer->status < 200 || answer->status > 299)) {
@@ -346,39 +331,51 @@ judge(struct stream *s, int posted, const struct http_answer *answer, const stru
 		failure_from_body(f, &answer->body, s->key);
 		return -1;
 	}
-	if (s->message.ended && (posted == 0 || err->code == ERROR_NETWORK)) {
-		check_message(s);
-		return s->failed ? -1 : 0;
+	if (!m->ended || (posted != 0 && err->code != ERROR_NETWORK)) {
+		if (posted != 0)
+			f->error = *err;
+		else if (s->events == 0)
+			error_set(&f->error, ERROR_PROVIDER, NULL,
+			    "the server sent no events: is %s right?", s->api->base_variable);
+		else
+			error_set(&f->error, ERROR_NETWORK, NULL,
+			    "the stream ended before the answer did");
+		return -1;
 	}
-	if (posted != 0)
-		f->error = *err;
-	else if (s->events == 0)
-		error_set(&f->error, ERROR_PROVIDER, NULL,
-		    "the server sent no events: is %s right?", s->api->base_variable);
-	else
-		error_set(&f->error, ERROR_NETWORK, NULL, "the stream ended before the answer did");
-	return -1;
+
+	/* What it says is no answer, whatever its end: nothing, although the API says that it
+	 * ended well, or the call of a tool that is not named. */
+	for (size_t i = 0; m->stop_reason != NULL && i < sizeof without / sizeof without[0]; i++)
+		empty = empty && strcmp(m->stop_reason, without[i]) != 0;
+	if (empty)
+		stream_fail(s, "the answer is empty");
+	for (size_t i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran &&
+		    (m->blocks[i].tool_name == NULL || m->blocks[i].tool_name[0] == '\0'))
+			stream_fail(s, "the answer calls a tool without saying which");
+	return s->failed ? -1 : 0;
 }
 
 static void
 exchange(struct stream *s, struct http *http)
 {
+	struct message *m = &s->message;
 	struct error err = ERROR_INIT;
 	struct http_answer answer;
 	int posted = post(s, http, &answer, &err);
 
 	/* A server that echoes what it got may do so anywhere. */
-	failure_hide(answer.request_id, s->key);
-	if (s->message.request_id != NULL)
-		failure_hide(s->message.request_id, s->key);
-	if (!s->failed && (posted == 0 || s->message.ended))
+	text_hide(answer.request_id, strlen(answer.request_id), s->key);
+	if (m->request_id != NULL)
+		text_hide(m->request_id, strlen(m->request_id), s->key);
+	if (!s->failed && (posted == 0 || m->ended))
 		s->api->finish(s);
 	if (judge(s, posted, &answer, &err) != 0) {
 		provider_error(s->provider, &s->failure);
 	} else {
-		if (s->message.request_id == NULL && answer.request_id[0] != '\0')
-			s->message.request_id = memory_text(answer.request_id);
-		provider_message(s->provider, &s->message);
+		if (m->request_id == NULL && answer.request_id[0] != '\0')
+			m->request_id = memory_text(answer.request_id);
+		provider_message(s->provider, m);
 	}
 	http_answer_free(&answer);
 }
@@ -418,7 +415,7 @@ check(void *context, struct writer *w, struct error *err)
 	struct stream s = { .api = api };
 
 	writer_member_string(w, "key", key_variable(api));
-	if (setting(api->base_variable) != NULL)
+	if (environment_text(api->base_variable) != NULL)
 		writer_member_string(w, "server", api->base_variable);
 	return configure(&s, err);
 }

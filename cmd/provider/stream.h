@@ -14,8 +14,8 @@
 
 #include <stdbool.h>
 
-#include "end.h"
 #include "message.h"
+#include "net/sse.h"
 #include "provider.h"
 
 struct stream_api;
@@ -30,6 +30,8 @@ struct stream {
 	struct message message;
 	struct message draft;            /* pieces of what may come whole later */
 	bool draft_refused;              /* they decline */
+	struct sse sse;
+	size_t bytes;                    /* of the answer so far */
 	long events;
 	bool blank_reasons;              /* the server says "" where others say null */
 	bool failed;
@@ -56,20 +58,11 @@ struct stream_api {
 	void (*finish)(struct stream *s);
 };
 
-/* A kind of events, by their member "type". */
-struct stream_event {
-	const char *type;
-	void (*take)(struct stream *s, struct span event);
-};
-
 /* Pictures and PDF, as most APIs take them. */
 extern const char *const stream_media_types[];
 
 int stream_main(const struct stream_api *api, int argc, char **argv);
 
-/* Has an event taken by its kind, in a table that ends with { NULL, NULL }; there may be
- * none. */
-void stream_dispatch(struct stream *s, struct span event, const struct stream_event *kinds);
 /* The answer is an error: of this category; the API broke its own rules; the API said so in
  * this value. */
 void stream_error(struct stream *s, enum error_code category, const char *format, ...)
@@ -92,5 +85,18 @@ struct span stream_own_type(struct span block);
 /* Whether another API than this ran the block's tool itself, or said the block in a
  * way of its own: it means nothing here. */
 bool stream_foreign(struct span block, const char *api);
+/* Whether a block of a request is of a type. */
+bool stream_type(struct span block, const char *type);
+/* A member of raw that only this API understands. */
+struct span stream_own_raw(struct span block, const char *api, const char *member);
+
+/* The parameter `thinking` of awf-provider(7): false, true, an effort, a number of tokens, or an
+ * object that the API takes as it is. Some APIs want tokens, others an effort. */
+
+/* Tokens to think with, those in an object (`budget_tokens`) too; 0: not said. */
+long long thinking_budget(struct span thinking);
+/* The effort that it asks for where it is no word for one: "medium" if it is true, one by
+ * the number of tokens; NULL if it is anything else. */
+const char *thinking_effort(struct span thinking);
 
 #endif

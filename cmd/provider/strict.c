@@ -12,6 +12,22 @@
 /* How deep a schema may be nested to be looked at. */
 #define DEPTH 32
 
+/* Keywords with a value that is looked at; that of the others is the API's own matter. */
+static const struct {
+	const char *keyword;
+	enum { SCHEMA, SCHEMAS, DEFINITIONS, FALSE, FORMAT, REFERENCE } value;
+} values[] = {
+	{ "properties", SCHEMAS },
+	{ "$defs", DEFINITIONS },
+	{ "definitions", DEFINITIONS },
+	{ "anyOf", SCHEMAS },
+	{ "allOf", SCHEMAS },
+	{ "items", SCHEMA },
+	{ "additionalProperties", FALSE },
+	{ "format", FORMAT },
+	{ "$ref", REFERENCE }
+};
+
 struct look {
 	const struct strict *strict;
 	bool defining; /* inside of what references lead to */
@@ -20,74 +36,39 @@ struct look {
 
 static bool is_within(struct look look, struct span schema);
 
-/* A list or an object of schemas. */
-static bool
-are_schemas(struct look look, struct span values)
-{
-	for (struct span_walk member = span_walk(values); span_next(&member);)
-		if (!is_within(look, member.value))
-			return false;
-	return true;
-}
-
-static bool
-are_definitions(struct look look, struct span values)
-{
-	look.defining = true;
-	return are_schemas(look, values);
-}
-
-static bool
-is_closed(struct look look, struct span value)
-{
-	(void)look;
-	return span_type(value) == 'f';
-}
-
-static bool
-is_format(struct look look, struct span value)
-{
-	return span_one_of(value, look.strict->formats) != NULL;
-}
-
-/* A reference within the schema. Only what is no definition itself surely leads to no
- * circle. */
-static bool
-is_reference(struct look look, struct span value)
-{
-	char text[256];
-
-	return span_copy(value, text, sizeof text) && text[0] == '#' &&
-	    (look.strict->recursive || (!look.defining && text[1] == '/'));
-}
-
-/* Keywords with a value that is looked at; that of the others is the API's own matter. */
-static const struct {
-	const char *keyword;
-	bool (*check)(struct look look, struct span value);
-} checks[] = {
-	{ "properties", are_schemas },
-	{ "$defs", are_definitions },
-	{ "definitions", are_definitions },
-	{ "anyOf", are_schemas },
-	{ "allOf", are_schemas },
-	{ "items", is_within },
-	{ "additionalProperties", is_closed },
-	{ "format", is_format },
-	{ "$ref", is_reference }
-};
-
 static bool
 keyword_within(struct look look, struct span key, struct span value)
 {
+	size_t i = 0, count = sizeof values / sizeof values[0];
+	char text[256];
+
 	if (look.depth == 1 && span_is(key, "$schema"))
 		return true;
 	if (span_one_of(key, look.strict->keywords) == NULL)
 		return false;
-	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
-		if (span_is(key, checks[i].keyword))
-			return checks[i].check(look, value);
-	return true;
+	while (i < count && !span_is(key, values[i].keyword))
+		i++;
+	if (i == count)
+		return true;
+	switch (values[i].value) {
+	case SCHEMA:
+		return is_within(look, value);
+	case DEFINITIONS:
+		look.defining = true; /* fall through */
+	case SCHEMAS: /* a list or an object of them */
+		for (struct span_walk member = span_walk(value); span_next(&member);)
+			if (!is_within(look, member.value))
+				return false;
+		return true;
+	case FALSE:
+		return span_type(value) == 'f';
+	case FORMAT:
+		return span_one_of(value, look.strict->formats) != NULL;
+	case REFERENCE: /* within the schema */
+		return span_copy(value, text, sizeof text) && text[0] == '#' &&
+		    (look.strict->recursive || (!look.defining && text[1] == '/'));
+	}
+	return false;
 }
 
 static bool
@@ -100,51 +81,32 @@ names(struct span list, struct span name)
 }
 
 static bool
-requires_all(struct span schema)
-{
-	struct span required = span_member(schema, "required");
-	struct span properties = span_member(schema, "properties");
-
-	for (struct span_walk member = span_walk(properties); span_next(&member);)
-		if (!names(required, member.key))
-			return false;
-	return true;
-}
-
-/* Whether `type` says object, alone or among others. */
-static bool
-may_be_object(struct span type)
-{
-	if (span_is(type, "object"))
-		return true;
-	if (span_type(type) != 'a')
-		return false;
-	for (struct span_walk member = span_walk(type); span_next(&member);)
-		if (span_is(member.value, "object"))
-			return true;
-	return false;
-}
-
-static bool
-object_within(const struct strict *strict, struct span schema)
-{
-	bool has_properties = span_member(schema, "properties").at != NULL;
-
-	if (!has_properties && !may_be_object(span_member(schema, "type")))
-		return true;
-	return span_member(schema, "additionalProperties").at != NULL &&
-	    (!strict->all_required || requires_all(schema));
-}
-
-static bool
 is_within(struct look look, struct span schema)
 {
+	struct span properties = span_member(schema, "properties"), type, required;
+	bool is_object = properties.at != NULL;
+
 	if (span_type(schema) != 'o' || ++look.depth > DEPTH)
 		return false;
 	for (struct span_walk member = span_walk(schema); span_next(&member);)
 		if (!keyword_within(look, member.key, member.value))
 			return false;
-	return object_within(look.strict, schema);
+
+	/* `type` says object, alone or among others. */
+	type = span_member(schema, "type");
+	is_object |= span_is(type, "object");
+	for (struct span_walk each = span_walk(type); !each.object && span_next(&each);)
+		is_object |= span_is(each.value, "object");
+	if (!is_object)
+		return true;
+	if (span_member(schema, "additionalProperties").at == NULL)
+		return false;
+	required = span_member(schema, "required");
+	for (struct span_walk member = span_walk(properties);
+	    look.strict->all_required && span_next(&member);)
+		if (!names(required, member.key))
+			return false;
+	return true;
 }
 
 bool

@@ -2,21 +2,24 @@
  * awf-ctl: what is done to runs from outside. The first word says what: a table of commands,
  * each with its options. Nothing is run here; awf-run goes on with a run.
  */
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "ctl/cancel.h"
 #include "ctl/decide.h"
-#include "ctl/prune.h"
 #include "proc/libexec.h"
 #include "program.h"
+#include "run/prune.h"
 
 #define PROGRAM "awf-ctl"
+#define NAME_WIDTH 32 /* of the names of runs that are removed */
 
 enum { OPT_FAILED = 1, OPT_REASON, OPT_SEAL, OPT_NO_INPUT, OPT_NAME, OPT_OLDER_THAN,
 	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_DRY_RUN, OPT_VERBOSE };
@@ -121,34 +124,39 @@ cancel_run(struct request *r, struct error *err)
 	return cancel(r->words[0], err);
 }
 
+/* A line for each run as it goes; names come from outside and are made harmless. */
+static void
+tell(const struct pruned *run)
+{
+	struct buffer name = BUFFER_INIT;
+	time_t seconds = (time_t)(run->ended / 1000000);
+	struct tm local;
+	char ended[32];
+
+	localtime_r(&seconds, &local);
+	strftime(ended, sizeof ended, "%Y-%m-%d %H:%M:%S", &local);
+	text_visible(&name, run->name, strlen(run->name), NAME_WIDTH);
+	printf("%s  %-9s  %s  %10" PRId64 "  %s\n", run->run_id, run->status, ended, run->bytes,
+	    buffer_string(&name));
+	buffer_free(&name);
+}
+
 static int
 remove_runs(struct request *r, struct error *err)
 {
+	const struct prune_spec spec = { .rule = r->rule, .name = r->name, .dry = r->dry,
+		.told = r->dry || r->verbose ? tell : NULL, .warn = warn };
+	struct storage storage;
+	int failed;
+
 	if (!(r->given & LIMITS))
 		return error_set(err, ERROR_USAGE, "prune",
 		    "say what goes: --older-than, --max-count or --max-size");
-	return prune_runs(&r->rule, r->name, r->dry, r->verbose, warn, err);
-}
-
-/* In this process's place. */
-static int
-list_runs(char **argv, struct error *err)
-{
-	char *program = libexec_sibling("awf-tail");
-	size_t count = 0;
-	char **list;
-
-	while (argv[count] != NULL)
-		count++;
-	list = memory_zero(count + 3, sizeof *list);
-	list[0] = program;
-	list[1] = (char *)(uintptr_t)"--list";
-	memcpy(list + 2, argv, count * sizeof *list);
-	execvp(program, list);
-	error_errno(err, ERROR_SYSTEM, program, "unable to run it");
-	free(list);
-	free(program);
-	return -1;
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	failed = prune(&storage, &spec, err);
+	storage_close(&storage);
+	return failed;
 }
 
 static int
@@ -173,88 +181,45 @@ set_option(struct request *r, int id, const char *value, struct error *err)
 	return 0;
 }
 
-/* OPTION_END, OPTION_HELP, OPTION_VERSION, or -1 with *err. */
-static int
-read_request(const struct command *c, struct request *r, int argc, char **argv,
-    struct error *err)
-{
-	struct options o;
-	int id;
-
-	options_begin(&o, c->options, argc, argv);
-	while ((id = options_next(&o, err)) > 0 || id == OPTION_WORD) {
-		if (id != OPTION_WORD) {
-			r->given |= OPTION_SAID(id);
-			if (set_option(r, id, o.value, err) != 0)
-				return -1;
-		} else if (r->word_count == c->most) {
-			return error_set(err, ERROR_USAGE, o.value, "is one word too many: %s", c->usage);
-		} else {
-			r->words[r->word_count++] = o.value;
-		}
-	}
-	if (id == OPTION_END && r->word_count < c->least)
-		return error_set(err, ERROR_USAGE, c->name, "the %s is missing: %s", c->missing, c->usage);
-	return id;
-}
-
-static int
-print_help(void)
-{
-	for (const struct command *c = commands; c->name != NULL; c++)
-		printf("%s %s\n", c == commands ? "usage:" : "      ", c->usage);
-	printf("\n");
-	for (const struct command *c = commands; c->name != NULL; c++)
-		printf("  %-10s %s\n", c->name, c->help);
-	printf("\nawf-ctl COMMAND --help lists the options of one.\n");
-	return program_end(PROGRAM, STATUS_OK);
-}
-
-static const struct command *
-find_command(const char *name, struct error *err)
-{
-	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant;
-
-	for (size_t i = 0; commands[i].name != NULL; i++) {
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-		names[i] = commands[i].name;
-	}
-	meant = text_suggest(name, names);
-	if (meant != NULL)
-		error_set(err, ERROR_USAGE, name, "no such command (did you mean %s?)", meant);
-	else
-		error_set(err, ERROR_USAGE, name, "no such command (see --help)");
-	return NULL;
-}
-
+/* Reads what was said after the command, argv, and does it. */
 static int
 run_command(const struct command *c, int argc, char **argv)
 {
 	struct request r = { .decision = { .verdict = c->verdict }, .rule = RETENTION_ALL };
 	struct error err = ERROR_INIT;
+	struct options o;
+	int id;
 
-	if (c->options == NULL) {
-		list_runs(argv + 1, &err);
-		return program_fail(PROGRAM, &err);
+	options_begin(&o, c->options, argc, argv);
+	while ((id = options_next(&o, &err)) > 0 || id == OPTION_WORD) {
+		if (id != OPTION_WORD) {
+			r.given |= OPTION_SAID(id);
+			if (set_option(&r, id, o.value, &err) != 0)
+				return program_fail(PROGRAM, &err);
+		} else if (r.word_count == c->most) {
+			error_set(&err, ERROR_USAGE, o.value, "is one word too many: %s", c->usage);
+			return program_fail(PROGRAM, &err);
+		} else {
+			r.words[r.word_count++] = o.value;
+		}
 	}
-	switch (read_request(c, &r, argc, argv, &err)) {
-	case OPTION_HELP:
+	if (id == OPTION_HELP) {
 		options_help(stdout, c->usage, c->options);
 		return program_end(PROGRAM, STATUS_OK);
-	case OPTION_VERSION:
-		return program_end(PROGRAM, program_version(PROGRAM));
-	case OPTION_END:
-		if (c->run(&r, &err) == 0)
-			return program_end(PROGRAM, STATUS_OK);
 	}
+	if (id == OPTION_VERSION)
+		return program_end(PROGRAM, program_version(PROGRAM));
+	if (id == OPTION_END && r.word_count < c->least)
+		error_set(&err, ERROR_USAGE, c->name, "the %s is missing: %s", c->missing, c->usage);
+	else if (id == OPTION_END && c->run(&r, &err) == 0)
+		return program_end(PROGRAM, STATUS_OK);
 	return program_fail(PROGRAM, &err);
 }
 
 int
 main(int argc, char **argv)
 {
-	const struct command *command;
+	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant, *name;
 	struct error err = ERROR_INIT;
 
 	program_begin();
@@ -263,11 +228,36 @@ main(int argc, char **argv)
 		error_set(&err, ERROR_USAGE, NULL, "no command given (see --help)");
 		return program_fail(PROGRAM, &err);
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-		return print_help();
-	if (strcmp(argv[1], "--version") == 0)
+	name = argv[1];
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+		for (const struct command *c = commands; c->name != NULL; c++)
+			printf("%s %s\n", c == commands ? "usage:" : "      ", c->usage);
+		printf("\n");
+		for (const struct command *c = commands; c->name != NULL; c++)
+			printf("  %-10s %s\n", c->name, c->help);
+		printf("\nawf-ctl COMMAND --help lists the options of one.\n");
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	if (strcmp(name, "--version") == 0)
 		return program_end(PROGRAM, program_version(PROGRAM));
-	command = find_command(argv[1], &err);
-	return command != NULL ? run_command(command, argc - 1, argv + 1) :
-	    program_fail(PROGRAM, &err);
+	for (size_t i = 0; commands[i].name != NULL; i++) {
+		if (strcmp(commands[i].name, name) == 0 && commands[i].options != NULL)
+			return run_command(&commands[i], argc - 1, argv + 1);
+		if (strcmp(commands[i].name, name) == 0) {
+			/* awf-tail --list, in this process's place. */
+			argv[0] = libexec_sibling("awf-tail");
+			argv[1] = (char *)(uintptr_t)"--list";
+			execvp(argv[0], argv);
+			error_errno(&err, ERROR_SYSTEM, argv[0], "unable to run it");
+			free(argv[0]);
+			return program_fail(PROGRAM, &err);
+		}
+		names[i] = commands[i].name;
+	}
+	meant = text_suggest(name, names);
+	if (meant != NULL)
+		error_set(&err, ERROR_USAGE, name, "no such command (did you mean %s?)", meant);
+	else
+		error_set(&err, ERROR_USAGE, name, "no such command (see --help)");
+	return program_fail(PROGRAM, &err);
 }

@@ -83,63 +83,47 @@ limit_cost(struct job *j, struct error *err)
 	return result;
 }
 
-/* Shells read a script as they go on: sandboxed programs must not write it meanwhile. */
+/* Runs the workflow to its end; what hinders it stands in the supervision. */
 static void
-export_script(const struct workflow *w, struct environment *e)
+run_workflow(struct job *j)
 {
-	char *script = w->script == -1 ? NULL : realpath(w->argv[w->script], NULL);
-
-	environment_unset(e, "AWF_WORKFLOW_FILE");
-	if (script != NULL)
-		environment_set(e, "AWF_WORKFLOW_FILE", script);
-	free(script);
-}
-
-static void
-set_environment(struct job *j)
-{
+	struct supervision *s = &j->supervision;
 	struct environment *e = &j->environment;
+	const struct workflow *w = &j->workflow;
+	char *script;
+	/* What a child prints stands in its parent's record. */
+	bool keeps_printed = !j->place.nested_in && !j->settings.no_transcript &&
+	    redactor_redaction(&j->redactor) == NULL;
 
+	s->verdict = VERDICT_FAILED;
+	if (tell_id(j, &s->error) != 0 || job_build_fork(j, &s->error) != 0 ||
+	    job_open_input(j, &s->error) != 0 ||
+	    place_nest_input(&j->place, &j->input, j->run.directory, &s->error) != 0 ||
+	    (keeps_printed && printed_begin(&j->printed, j->run.directory, &s->error) != 0) ||
+	    place_open_output(&j->place, &j->printed, &s->output, &s->error) != 0)
+		return;
+
+	script = w->script == -1 ? NULL : realpath(w->argv[w->script], NULL);
 	environment_begin(e);
-	run_set_environment(&j->run, e, j->workflow.directory);
+	run_set_environment(&j->run, e, w->directory);
 	environment_unset(e, "AWF_CLAIMED");
 	environment_unset(e, CALL_TRY);
 	redactor_export(&j->redactor, e);
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);
 	inputs_export(j->settings.inputs, e);
-	export_script(&j->workflow, e);
-}
+	/* Shells read a script as they go on: sandboxed programs must not write it meanwhile. */
+	environment_unset(e, "AWF_WORKFLOW_FILE");
+	if (script != NULL)
+		environment_set(e, "AWF_WORKFLOW_FILE", script);
+	free(script);
 
-/* What a child prints stands in its parent's record. */
-static int
-begin_printed(struct job *j, struct error *err)
-{
-	if (j->place.nested_in || j->settings.no_transcript || redactor_redaction(&j->redactor) != NULL)
-		return 0;
-	return printed_begin(&j->printed, j->run.directory, err);
-}
-
-/* Runs the workflow to its end; what hinders it stands in the supervision. */
-static void
-run_workflow(struct job *j)
-{
-	struct supervision *s = &j->supervision;
-
-	s->verdict = VERDICT_FAILED;
-	if (tell_id(j, &s->error) != 0 || job_build_fork(j, &s->error) != 0 ||
-	    job_open_input(j, &s->error) != 0 ||
-	    place_nest_input(&j->place, &j->input, j->run.directory, &s->error) != 0 ||
-	    begin_printed(j, &s->error) != 0 ||
-	    place_open_output(&j->place, &j->printed, &s->output, &s->error) != 0)
-		return;
-	set_environment(j);
 	if (limit_cost(j, &s->error) != 0)
 		return;
-	s->argv = j->workflow.argv;
-	s->environment = j->environment.list;
+	s->argv = w->argv;
+	s->environment = e->list;
 	s->directory = j->settings.workspace;
-	s->elsewhere = j->workflow.elsewhere;
+	s->elsewhere = w->elsewhere;
 	s->run_directory = j->run.directory;
 	s->input = &j->input;
 	s->timeout_ms = j->settings.timeout_ms;
@@ -147,24 +131,6 @@ run_workflow(struct job *j)
 }
 
 /* Writes run.completed, and drops the run directory. */
-/* What a further attempt has done once more, as it was edited or is given something else. */
-static void
-tell_unused(const struct job *j)
-{
-	struct history *h = NULL;
-	struct buffer text = BUFFER_INIT;
-	struct error err;
-	int64_t count = 0;
-
-	if (history_open(&h, j->run.directory, &err) == 0 && h != NULL)
-		count = history_unused(h, &text);
-	if (count > 0)
-		fprintf(stderr, PROGRAM ": %s: %lld recorded call%s made anew instead of taken over: %s\n",
-		    j->run.name, (long long)count, count == 1 ? " was" : "s were", buffer_string(&text));
-	history_close(h);
-	buffer_free(&text);
-}
-
 static int
 record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
     const char *stdout_sha256, struct error *err)
@@ -182,66 +148,26 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 		.interrupted = j->supervision.interrupted,
 		.seal = j->settings.seal ? &j->seal : NULL,
 	};
-
+	struct history *h = NULL;
+	struct buffer text = BUFFER_INIT;
+	struct error none;
+	int64_t count = 0;
 	int failed;
 
-	tell_unused(j);
-	failed = run_finish(&j->run, &end, err);
+	/* What a further attempt has done once more, as it was edited or is given something else. */
+	if (history_open(&h, j->run.directory, &none) == 0 && h != NULL)
+		count = history_unused(h, &text);
+	if (count > 0)
+		fprintf(stderr, PROGRAM ": %s: %lld recorded call%s made anew instead of taken over: %s\n",
+		    j->run.name, (long long)count, count == 1 ? " was" : "s were", buffer_string(&text));
+	history_close(h);
+	buffer_free(&text);
 
+	failed = run_finish(&j->run, &end, err);
 	/* The runs inside of it are among them. */
 	if (!run_in_environment())
 		leftovers_remove(&j->run.storage);
 	return failed;
-}
-
-/* Nothing is left to decide: it lived still when that was done. */
-static bool
-decided_meanwhile(const struct outcome *o)
-{
-	return o->asks == WAITING_NOTHING && o->decisions > 0;
-}
-
-/* Which decision the run waits for. */
-static void
-tell_what_next(const struct job *j, const struct conclusion *e, struct error *line)
-{
-	bool approval = j->outcome.asks == WAITING_APPROVAL;
-	char more[64] = "";
-
-	if (j->outcome.asking > 1)
-		snprintf(more, sizeof more, " (and %lld more)", (long long)j->outcome.asking - 1);
-	error_set(line, ERROR_WAITING, j->run.name, "waits for %s: awf-ctl %s %s %s%s",
-	    approval ? "a decision" : "a result", approval ? "approve" : "complete", e->step,
-	    j->run.id, more);
-}
-
-static bool
-is_first_failed(const struct job *j, const struct conclusion *e)
-{
-	return strcmp(e->step, j->outcome.first_failed) == 0;
-}
-
-/* Within a call what is told is recorded, and compared by a replay: the data is not told
- * once more there. */
-static const char *
-item_told(const struct job *j)
-{
-	const char *call = getenv("AWF_CALL");
-
-	return call != NULL && *call != '\0' ? "" : j->outcome.failed_item;
-}
-
-/* What may have been meant to make the failure good, but may be other work as well. */
-static void
-tell_repeated(const struct job *j, const struct conclusion *e, struct error *line)
-{
-	char failed[sizeof line->message];
-
-	if (*j->outcome.repeated_by == '\0' || !is_first_failed(j, e))
-		return;
-	snprintf(failed, sizeof failed, "%s", line->message);
-	error_set(line, line->code, line->place, "%.700s (%s succeeded later: "
-	    "with --try a step may fail)", failed, j->outcome.repeated_by);
 }
 
 /* The run that takes the place of this one. */
@@ -254,15 +180,54 @@ has_successor(struct job *j, char id[ID_SIZE])
 	    overlap_successor(&j->overlap, id);
 }
 
-/* How to go on, where there is something that need not be done again. A terminal call or a
- * person who said no will say so again; what is inside of another run goes on with that
- * one. */
+/* One line about a failure, and how to go on; a reader that went away is none to speak
+ * of. */
 static void
-tell_how_to_go_on(struct job *j)
+report(struct job *j, const struct conclusion *e)
 {
-	char id[ID_SIZE], successor[ID_SIZE];
+	const struct outcome *o = &j->outcome;
+	const bool waits = e->error.code == ERROR_WAITING, approval = o->asks == WAITING_APPROVAL;
+	const bool first_failed = strcmp(e->step, o->first_failed) == 0;
+	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
+	const char *call = getenv("AWF_CALL"), *item = first_failed ? o->failed_item : "";
+	char more[64] = "", id[ID_SIZE], successor[ID_SIZE];
+	struct error line;
 
-	if (j->outcome.calls == 0 || j->outcome.decision == RUN_FAILS ||
+	if (e->error.code == ERROR_NONE || e->error.code == ERROR_DOWNSTREAM_CLOSED)
+		return;
+	/* Within a call what is told is recorded, and compared by a replay: the data is not told
+	 * once more there. */
+	if (call != NULL && *call != '\0')
+		item = "";
+	if (o->asking > 1)
+		snprintf(more, sizeof more, " (and %lld more)", (long long)o->asking - 1);
+	if (waits && o->asks != WAITING_NOTHING)
+		error_set(&line, ERROR_WAITING, j->run.name, "waits for %s: awf-ctl %s %s %s%s",
+		    approval ? "a decision" : "a result", approval ? "approve" : "complete", e->step,
+		    j->run.id, more);
+	else if (waits && o->decisions > 0) /* it lived still when that was done */
+		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: awf-run --resume %s",
+		    j->run.id);
+	else if (*e->step == '\0')
+		error_set(&line, e->error.code, place, "%s", e->error.message);
+	else
+		error_set(&line, e->error.code, place, "step %s%s%s: %s", e->step, item,
+		    waits ? "" : " failed", e->error.message);
+
+	/* What may have been meant to make the failure good, but may be other work as well. */
+	if (*o->repeated_by != '\0' && first_failed) {
+		char failed[sizeof line.message];
+
+		snprintf(failed, sizeof failed, "%s", line.message);
+		error_set(&line, line.code, line.place, "%.700s (%s succeeded later: "
+		    "with --try a step may fail)", failed, o->repeated_by);
+	}
+	program_fail(PROGRAM, &line);
+
+	/* How to go on, where there is something that need not be done again. A terminal call or
+	 * a person who said no will say so again; what is inside of another run goes on with that
+	 * one. */
+	if (waits || o->calls == 0 || o->decision == RUN_FAILS ||
 	    j->conclusion.error.code == ERROR_DENIED || !j->run.keep_transcript || run_in_environment() ||
 	    redactor_redaction(&j->redactor) != NULL || has_successor(j, successor))
 		return;
@@ -270,87 +235,45 @@ tell_how_to_go_on(struct job *j)
 	    storage_short_id(&j->run.storage, j->run.id, id));
 }
 
-/* One line about a failure, and how to go on; a reader that went away is none to speak
- * of. */
-static void
-report(struct job *j, const struct conclusion *e)
-{
-	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
-	struct error line;
-
-	if (e->error.code == ERROR_NONE || e->error.code == ERROR_DOWNSTREAM_CLOSED)
-		return;
-	if (e->error.code == ERROR_WAITING && j->outcome.asks != WAITING_NOTHING)
-		tell_what_next(j, e, &line);
-	else if (e->error.code == ERROR_WAITING && decided_meanwhile(&j->outcome))
-		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: awf-run --resume %s",
-		    j->run.id);
-	else if (*e->step == '\0')
-		error_set(&line, e->error.code, place, "%s", e->error.message);
-	else
-		error_set(&line, e->error.code, place, "step %s%s%s: %s", e->step,
-		    is_first_failed(j, e) ? item_told(j) : "",
-		    e->error.code == ERROR_WAITING ? "" : " failed", e->error.message);
-	tell_repeated(j, e, &line);
-	program_fail(PROGRAM, &line);
-	if (e->error.code != ERROR_WAITING)
-		tell_how_to_go_on(j);
-}
-
-/* Why it was cancelled: by the run that takes its place, or by somebody. */
-static void
-name_canceller(struct job *j)
-{
-	char id[ID_SIZE], *by = cancelled_by(j->run.directory);
-
-	if (j->supervision.verdict == VERDICT_CANCELLED && j->supervision.signal_number == SIGTERM &&
-	    by != NULL) {
-		j->supervision.interrupted = false;
-		error_set(&j->supervision.error, ERROR_CANCELLED, NULL, "cancelled by %s", by);
-	}
-	if (has_successor(j, id)) {
-		j->supervision.interrupted = false;
-		error_set(&j->supervision.error, ERROR_CANCELLED, NULL,
-		    "cancelled: run %s takes its place (--overlap cancel-other)", id);
-	}
-	free(by);
-}
-
-/* For those who are told of the end. A record that is not kept goes with it. */
-static int64_t
-final_cost(const struct job *j)
-{
-	int64_t sum = COST_UNKNOWN;
-	struct error warning;
-	struct cost cost;
-
-	if (!notice_wanted(&j->settings))
-		return COST_NONE;
-	if (read_cost(&cost, &j->run, &warning) != 0)
-		job_warn(&warning);
-	else if (cost.prices.count > 0)
-		sum = cost_sum(&cost);
-	cost_free(&cost);
-	return sum;
-}
-
 static int
 finish(struct job *j)
 {
 	struct conclusion *e = &j->conclusion;
-	struct error err = ERROR_INIT;
+	struct supervision *s = &j->supervision;
+	struct error err = ERROR_INIT, warning;
+	char id[ID_SIZE], *by;
 	char sha256[DIGEST_SIZE], printed[DIGEST_SIZE];
-	int64_t cost;
+	int64_t sum = COST_NONE;
+	struct cost cost;
 
 	overlap_ended(&j->overlap);
-	name_canceller(j);
-	conclusion_draw(e, &j->supervision, &j->run, &j->outcome);
+	/* Why it was cancelled: by the run that takes its place, or by somebody. */
+	by = cancelled_by(j->run.directory);
+	if (has_successor(j, id)) {
+		s->interrupted = false;
+		error_set(&s->error, ERROR_CANCELLED, NULL,
+		    "cancelled: run %s takes its place (--overlap cancel-other)", id);
+	} else if (s->verdict == VERDICT_CANCELLED && s->signal_number == SIGTERM && by != NULL) {
+		s->interrupted = false;
+		error_set(&s->error, ERROR_CANCELLED, NULL, "cancelled by %s", by);
+	}
+	free(by);
+
+	conclusion_draw(e, s, &j->run, &j->outcome);
 	if (input_finish(&j->input, sha256, &err) != 0 ||
 	    printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
 		conclusion_fail(e, &err);
 	report(j, e);
-	cost = final_cost(j);
-	if (j->supervision.survivors)
+	/* For those who are told of the end. A record that is not kept goes with it. */
+	if (notice_wanted(&j->settings)) {
+		sum = COST_UNKNOWN;
+		if (read_cost(&cost, &j->run, &warning) != 0)
+			job_warn(&warning);
+		else if (cost.prices.count > 0)
+			sum = cost_sum(&cost);
+		cost_free(&cost);
+	}
+	if (s->survivors)
 		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
 		    j->run.name);
 	if (record_end(j, e, sha256, printed, &err) != 0 ||
@@ -359,43 +282,39 @@ finish(struct job *j)
 		place_unrecorded(&j->place, &err);
 		conclusion_fail(e, &err);
 	}
-	notice_write(&j->summary, &j->run, e, &j->outcome, cost);
+	notice_write(&j->summary, &j->run, e, &j->outcome, sum);
 	return e->exit_code;
 }
 
-/* Those of the same name that ended so long ago. */
-static int
-remove_older(const char *age, const char *name, const struct run *run, struct error *err)
-{
-	struct prune_spec spec = { .rule = RETENTION_ALL, .name = name, .spared = run->id,
-		.warn = job_warn };
-	struct storage storage;
-	int failed;
-
-	if (options_time("--keep", age, &spec.rule.before, err) != 0 ||
-	    storage_locate(&storage, err) != 0)
-		return -1;
-	failed = prune(&storage, &spec, err);
-	storage_close(&storage);
-	return failed;
-}
-
-/* What is done when the run is over and its end recorded. Failing there is no failure. */
+/* What is done when the run is over and its end recorded: who is to be told is told, and those of
+ * the same name that ended long ago are removed. Failing there is no failure. */
 static void
 follow_up(struct job *j, const char *name)
 {
 	const struct settings *s = &j->settings;
 	struct environment environment = { NULL, 0, 0 };
+	struct prune_spec spec = { .rule = RETENTION_ALL, .name = name, .spared = j->run.id,
+		.warn = job_warn };
+	struct storage storage;
 	struct error warning;
 	/* What a child writes is its result, of which this is no part. */
-	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT;
+	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT, failed;
 
 	if (notice_wanted(s) &&
 	    (job_keyless(&environment, &warning) != 0 ||
 	    notice_send(s, &j->conclusion, &j->summary, out, environment.list, &warning) != 0))
 		job_warn(&warning);
 	environment_free(&environment);
-	if (s->keep != NULL && remove_older(s->keep, name, &j->run, &warning) != 0)
+	if (s->keep == NULL)
+		return;
+	failed = options_time("--keep", s->keep, &spec.rule.before, &warning);
+	if (failed == 0)
+		failed = storage_locate(&storage, &warning);
+	if (failed == 0) {
+		failed = prune(&storage, &spec, &warning);
+		storage_close(&storage);
+	}
+	if (failed != 0)
 		job_warn(&warning);
 }
 

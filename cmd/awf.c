@@ -1,15 +1,23 @@
 /*
  * awf: `awf NAME …` is awf-NAME, from beside this program, else from PATH, as git does it; and
  * what is no program of its own: init, doctor, help.
+ *
+ * awf init makes a workflow to begin with. What is installed as a beginning (share/init) is
+ * copied: two agents, a tool, a workflow of them, and answers of a model that it runs against.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "awf/doctor.h"
-#include "awf/init.h"
+#include "base/copytree.h"
 #include "base/file.h"
+#include "base/installation.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "proc/libexec.h"
@@ -42,20 +50,76 @@ usage(const char *place, const char *what)
 	return program_fail(PROGRAM, &err);
 }
 
+/* Copies the entries of share to the directory, which is made if it is not there. ERROR_USAGE, and
+ * nothing is written, if something of them is there already; on any other failure nothing of them
+ * is left. */
 static int
-print_help(void)
+copy_entries(const char *share, const char *directory, struct error *err)
 {
-	printf("usage: awf COMMAND [ARG...]\n\n");
-	for (const struct command *c = commands; c->name != NULL; c++)
-		printf("  %-7s %s\n", c->name, c->help);
-	printf("\nawf NAME is awf-NAME, if there is such a program; awf COMMAND --help says more.\n");
-	return program_end(PROGRAM, STATUS_OK);
+	DIR *entries = opendir(share);
+	const struct dirent *found;
+	char **names = NULL;
+	struct error ignored;
+	struct stat status;
+	size_t done = 0;
+	bool made;
+	int failed = 0;
+
+	while (entries != NULL && (found = readdir(entries)) != NULL)
+		if (found->d_name[0] != '.')
+			list_add(&names, found->d_name);
+	if (entries != NULL)
+		closedir(entries);
+	if (names == NULL)
+		return error_set(err, ERROR_SYSTEM, share,
+		    "has nothing to begin with: is AWF installed whole?");
+
+	made = mkdir(directory, 0777) == 0;
+	if (!made && errno != EEXIST)
+		failed = error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
+	else if (!path_is_directory(directory))
+		failed = error_set(err, ERROR_USAGE, directory,
+		    "is there already, and no directory");
+	for (size_t i = 0; failed == 0 && names[i] != NULL; i++) {
+		char *path = path_join(directory, names[i]);
+
+		if (lstat(path, &status) == 0)
+			failed = error_set(err, ERROR_USAGE, path,
+			    "is there already; nothing was written");
+		free(path);
+	}
+
+	while (failed == 0 && names[done] != NULL) {
+		char *from = path_join(share, names[done]), *to = path_join(directory, names[done]);
+
+		failed = path_is_directory(from) ? copytree(from, to, NULL, err) :
+		    copytree_file(from, to, err);
+		done++;
+		free(from);
+		free(to);
+	}
+	/* With what there is of the one that failed. */
+	while (failed != 0 && done-- > 0) {
+		char *path = path_join(directory, names[done]);
+
+		if (path_is_directory(path))
+			copytree_remove(path, &ignored);
+		else
+			unlink(path);
+		free(path);
+	}
+	if (failed != 0 && made)
+		rmdir(directory);
+	list_free(names);
+	return failed;
 }
 
 static int
-begin(char *const *words)
+init(char *const *words)
 {
 	struct error err = ERROR_INIT;
+	char *share;
+	int failed;
 	const char *directory = words[0] != NULL ? words[0] : ".";
 
 	if (words[0] != NULL && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
@@ -70,7 +134,10 @@ begin(char *const *words)
 		return usage("init", "the name of the DIRECTORY is empty");
 	if (words[0] != NULL && words[1] != NULL)
 		return usage(words[1], "one DIRECTORY only");
-	if (init(directory, &err) != 0)
+	share = path_join(installation_share(), "init");
+	failed = copy_entries(share, directory, &err);
+	free(share);
+	if (failed != 0)
 		return program_fail(PROGRAM, &err);
 	if (strcmp(directory, ".") == 0)
 		printf("Run it: ./brief.awf\n");
@@ -88,32 +155,6 @@ find(const char *name)
 		    (c->program != NULL && strcmp(c->program + sizeof PROGRAM, name) == 0))
 			return c;
 	return NULL;
-}
-
-static int
-unknown(const char *name)
-{
-	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant;
-	struct error err;
-
-	for (size_t i = 0; commands[i].name != NULL; i++)
-		names[i] = commands[i].name;
-	meant = text_suggest(name, names);
-	if (meant != NULL)
-		error_set(&err, ERROR_USAGE, name, "no such command (did you mean %s?)", meant);
-	else
-		error_set(&err, ERROR_USAGE, name, "no such command, nor a program awf-%s (see --help)",
-		    name);
-	return program_fail(PROGRAM, &err);
-}
-
-static int
-missing(const char *program)
-{
-	struct error err;
-
-	error_set(&err, ERROR_SYSTEM, program, "is not there: is AWF installed whole?");
-	return program_fail(PROGRAM, &err);
 }
 
 /* In the place of this process. words: its arguments. Returns if there is no such program: 0;
@@ -149,54 +190,72 @@ run_program(const char *program, char *const *words)
 	return status;
 }
 
-static int
-show_manual(const char *name)
-{
-	const struct command *c = name != NULL ? find(name) : NULL;
-	const char *program = c != NULL && c->program != NULL ? c->program : "awf";
-	char *page = name != NULL && c == NULL ? memory_format("awf-%s", name) : memory_text(program);
-	struct error err;
-
-	if (name == NULL)
-		execlp("man", "man", "7", page, (char *)NULL);
-	else
-		execlp("man", "man", page, (char *)NULL);
-	error_errno(&err, ERROR_SYSTEM, "man", "unable to run it");
-	free(page);
-	return program_fail(PROGRAM, &err);
-}
-
 int
 main(int argc, char **argv)
 {
+	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant, *name, *program;
 	const struct command *command;
-	char *program;
+	struct error err = ERROR_INIT;
+	char *own;
 	int status = STATUS_OK;
 
 	program_begin();
 	if (argc < 2)
 		return usage(NULL, "no command given (see --help)");
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-		return print_help();
-	if (strcmp(argv[1], "--version") == 0)
+	name = argv[1];
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+		printf("usage: awf COMMAND [ARG...]\n\n");
+		for (const struct command *c = commands; c->name != NULL; c++)
+			printf("  %-7s %s\n", c->name, c->help);
+		printf("\nawf NAME is awf-NAME, if there is such a program; "
+		    "awf COMMAND --help says more.\n");
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	if (strcmp(name, "--version") == 0)
 		return program_end(PROGRAM, program_version(PROGRAM));
-	command = find(argv[1]);
+	command = find(name);
 	if (command != NULL && strcmp(command->name, "init") == 0)
-		return begin(argv + 2);
+		return init(argv + 2);
 	if (command != NULL && strcmp(command->name, "doctor") == 0)
 		return doctor(argc - 1, argv + 1);
-	if (command != NULL && command->program == NULL)
-		return argc > 3 ? usage(argv[3], "one COMMAND only") : show_manual(argv[2]);
-	if (command != NULL)
+
+	if (command != NULL && command->program == NULL) {
+		/* help: the page of awf(7), of a command here, or of any other program. */
+		if (argc > 3)
+			return usage(argv[3], "one COMMAND only");
+		command = argv[2] != NULL ? find(argv[2]) : NULL;
+		program = command != NULL && command->program != NULL ? command->program : PROGRAM;
+		own = argv[2] != NULL && command == NULL ? memory_format(PROGRAM "-%s", argv[2]) :
+		    memory_text(program);
+		if (argv[2] == NULL)
+			execlp("man", "man", "7", own, (char *)NULL);
+		else
+			execlp("man", "man", own, (char *)NULL);
+		error_errno(&err, ERROR_SYSTEM, "man", "unable to run it");
+		free(own);
+		return program_fail(PROGRAM, &err);
+	}
+	if (command != NULL) {
 		/* `awf list` is `awf-ctl list`. */
 		status = run_program(command->program,
 		    strcmp(command->name, "list") == 0 ? argv + 1 : argv + 2);
-	else if (*argv[1] != '-' && strchr(argv[1], '/') == NULL) {
-		program = memory_format(PROGRAM "-%s", argv[1]);
-		status = run_program(program, argv + 2);
-		free(program);
+		if (status == STATUS_OK)
+			error_set(&err, ERROR_SYSTEM, command->program,
+			    "is not there: is AWF installed whole?");
+	} else {
+		if (*name != '-' && strchr(name, '/') == NULL) {
+			own = memory_format(PROGRAM "-%s", name);
+			status = run_program(own, argv + 2);
+			free(own);
+		}
+		for (size_t i = 0; commands[i].name != NULL; i++)
+			names[i] = commands[i].name;
+		meant = text_suggest(name, names);
+		if (meant != NULL)
+			error_set(&err, ERROR_USAGE, name, "no such command (did you mean %s?)", meant);
+		else
+			error_set(&err, ERROR_USAGE, name,
+			    "no such command, nor a program awf-%s (see --help)", name);
 	}
-	if (command != NULL && status == STATUS_OK)
-		return missing(command->program);
-	return status != STATUS_OK ? status : unknown(argv[1]);
+	return status != STATUS_OK ? status : program_fail(PROGRAM, &err);
 }

@@ -7,7 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "awf/checks.h"
+#include "awf/doctor.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -22,39 +22,11 @@
 
 /* ---- sandbox ---- */
 
-static void
-judge_machine(struct findings *f, struct span answer)
+static int
+do_nothing(void *context)
 {
-	struct buffer parts = BUFFER_INIT;
-	long long landlock = 0;
-	char *message = span_text(span_member(answer, "message"));
-
-	if (!span_true(span_member(answer, "ready"))) {
-		findings_add(f, FINDING_SANDBOX, FINDING_WRONG, "tools", "%s",
-		    message != NULL ? message : "awf-sandbox does not say whether it works");
-	} else {
-		if (span_integer(span_member(answer, "landlock"), &landlock) && landlock > 0)
-			buffer_format(&parts, "Landlock (version %lld), ", landlock);
-		if (span_true(span_member(answer, "namespaces")))
-			buffer_text(&parts, "namespaces, ");
-		if (span_true(span_member(answer, "seccomp")))
-			buffer_text(&parts, "seccomp, ");
-		findings_add(f, FINDING_SANDBOX, FINDING_OK, "tools", "%.*s",
-		    (int)(parts.len > 2 ? parts.len - 2 : 0), buffer_string(&parts));
-	}
-	free(message);
-	buffer_free(&parts);
-}
-
-static struct span
-answer_of(const struct subprocess *b)
-{
-	size_t len = b->output.len, bad;
-
-	while (len > 0 && b->output.data[len - 1] == '\n')
-		len--;
-	return len > 0 && scan_check(b->output.data, len, &bad) == NULL ?
-	    span_of(b->output.data, len) : span_of(NULL, 0);
+	(void)context;
+	return EXIT_SUCCESS;
 }
 
 /* Once in its own directory, which is no home: what the machine has; and once here, where a
@@ -64,7 +36,10 @@ check_tools_sandbox(struct findings *f)
 {
 	char *list = libexec_path(), *program = path_search(list, "awf-sandbox"), *directory;
 	char read_only[] = "--read-only", check[] = "--check", workspace[] = "--workspace";
-	struct span here;
+	struct buffer parts = BUFFER_INIT;
+	struct span machine, here;
+	long long landlock = 0;
+	char *message;
 
 	free(list);
 	if (program == NULL) {
@@ -77,91 +52,85 @@ check_tools_sandbox(struct findings *f)
 	struct subprocess processes[] = { { .argv = machine_argv }, { .argv = here_argv } };
 
 	checks_ask(processes, 2);
-	judge_machine(f, answer_of(&processes[0]));
-	here = answer_of(&processes[1]);
-	if (span_true(span_member(answer_of(&processes[0]), "ready")) &&
-	    !span_true(span_member(here, "ready"))) {
-		char *message = span_text(span_member(here, "message"));
-
-		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "here", "%s",
-		    message != NULL ? message : "no sandbox");
+	machine = checks_answer(&processes[0]);
+	here = checks_answer(&processes[1]);
+	if (!span_true(span_member(machine, "ready"))) {
+		message = span_text(span_member(machine, "message"));
+		findings_add(f, FINDING_SANDBOX, FINDING_WRONG, "tools", "%s",
+		    message != NULL ? message : "awf-sandbox does not say whether it works");
 		free(message);
+	} else {
+		if (span_integer(span_member(machine, "landlock"), &landlock) && landlock > 0)
+			buffer_format(&parts, "Landlock (version %lld), ", landlock);
+		if (span_true(span_member(machine, "namespaces")))
+			buffer_text(&parts, "namespaces, ");
+		if (span_true(span_member(machine, "seccomp")))
+			buffer_text(&parts, "seccomp, ");
+		findings_add(f, FINDING_SANDBOX, FINDING_OK, "tools", "%.*s",
+		    (int)(parts.len > 2 ? parts.len - 2 : 0), buffer_string(&parts));
+		if (!span_true(span_member(here, "ready"))) {
+			message = span_text(span_member(here, "message"));
+			findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "here", "%s",
+			    message != NULL ? message : "no sandbox");
+			free(message);
+		}
 	}
+	buffer_free(&parts);
 	subprocess_free(&processes[0]);
 	subprocess_free(&processes[1]);
 	free(directory);
 	free(program);
 }
 
-static int
-do_nothing(void *context)
-{
-	(void)context;
-	return EXIT_SUCCESS;
-}
-
-static void
-check_replays_sandbox(struct findings *f)
+void
+check_sandbox(struct findings *f)
 {
 	char *own = libexec_sibling("awf"), *directory = path_directory(own);
 	const struct isolate_spec spec = { .workspace = directory };
 	struct error err = ERROR_INIT;
 	struct isolate_end end;
 
+	check_tools_sandbox(f);
 	if (isolate_run(&spec, do_nothing, NULL, &end, &err) == 0)
 		findings_add(f, FINDING_SANDBOX, FINDING_OK, "replays", "namespaces and overlays");
 	else
-		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "replays", "%s: say awf-replay --isolation "
-		    "copy, or none", err.message);
+		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "replays", "%s: say awf-replay "
+		    "--isolation copy, or none", err.message);
 	free(directory);
 	free(own);
 }
 
-void
-check_sandbox(struct findings *f)
-{
-	check_tools_sandbox(f);
-	check_replays_sandbox(f);
-}
-
 /* ---- storage ---- */
-
-/* Of the file system of a directory, or of the one above it that is there; -1. */
-static int64_t
-free_space(const char *path)
-{
-	char *at = memory_text(path), *above;
-	struct statvfs fs;
-	int failed;
-
-	while ((failed = statvfs(at, &fs)) != 0 && errno == ENOENT && strcmp(at, "/") != 0) {
-		above = path_directory(at);
-		free(at);
-		at = above;
-	}
-	free(at);
-	return failed != 0 ? -1 : (int64_t)(fs.f_bavail * fs.f_frsize);
-}
 
 void
 check_storage(struct findings *f)
 {
 	struct storage s = { NULL };
 	struct error err = ERROR_INIT;
-	char runs[64] = "the first run makes it", text[32];
+	char runs[64] = "the first run makes it", text[32], *at, *above;
+	struct statvfs fs;
 	int64_t space;
 	size_t count;
 	bool there;
+	int failed;
 
 	if (storage_locate(&s, &err) != 0 || storage_check(&s, &there, &err) != 0 ||
 	    (there && storage_count(&s, &count, &err) != 0)) {
-		findings_add_error(f, FINDING_STORAGE, FINDING_WRONG, "runs", &err);
+		findings_add_error(f, FINDING_STORAGE, "runs", &err);
 		storage_close(&s);
 		return;
 	}
 	if (there)
 		snprintf(runs, sizeof runs, "%zu %s", count, count == 1 ? "run" : "runs");
-	space = free_space(s.root);
+	/* Of the file system of the storage, or of the directory above it that is there. */
+	at = memory_text(s.root);
+	while ((failed = statvfs(at, &fs)) != 0 && errno == ENOENT && strcmp(at, "/") != 0) {
+		above = path_directory(at);
+		free(at);
+		at = above;
+	}
+	free(at);
+	space = failed != 0 ? -1 : (int64_t)(fs.f_bavail * fs.f_frsize);
 	findings_add(f, FINDING_STORAGE, space >= 0 && space < SCARCE ? FINDING_NOTE : FINDING_OK,
 	    "runs", "%s: %s, %s free%s", s.root, runs, space < 0 ? "?" :
 	    size_text(space, text, sizeof text), space >= 0 && space < SCARCE ?
@@ -184,7 +153,7 @@ check_prices(struct findings *f)
 		struct error err = ERROR_INIT;
 
 		if (prices_load_file(&p, *file, &err) != 0)
-			findings_add_error(f, FINDING_PRICES, FINDING_WRONG, "table", &err);
+			findings_add_error(f, FINDING_PRICES, "table", &err);
 		else
 			findings_add(f, FINDING_PRICES, FINDING_OK, "table", "%s: %zu %s%s%s", *file, p.count,
 			    p.count == 1 ? "price" : "prices", *p.date != '\0' ? ", of " : "", p.date);

@@ -6,7 +6,7 @@
 
 #include "agent/definition.h"
 #include "agent/provider.h"
-#include "awf/checks.h"
+#include "awf/doctor.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -21,60 +21,71 @@ static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "ru
 	"write", NULL };
 static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", NULL };
 
-/* Asks each whose path is not NULL; how many are as they should be. */
+/* Looks for these in a list of directories, and asks them. *home: the directory of the first that
+ * is there, in memory of its own; the others belong there too. How many are as they should be. */
 static size_t
-check_versions(struct findings *f, char *const *names, char *const *paths)
+check_set(struct findings *f, char *const *names, const char *directories, const char *absent,
+    char **home)
 {
 	const size_t count = list_count(names);
-	struct subprocess *processes = memory_zero(count, sizeof *processes);
-	char *(*argv)[3] = memory_zero(count, sizeof *argv), option[] = "--version";
-	size_t asked = 0, good = 0;
+	char **paths = memory_zero(count, sizeof *paths), option[] = "--version";
+	struct subprocess *processes;
+	size_t asked, good = 0;
 
+	*home = NULL;
 	for (size_t i = 0; i < count; i++) {
-		if (paths[i] == NULL)
+		char *directory;
+
+		paths[i] = path_search(directories, names[i]);
+		if (paths[i] == NULL) {
+			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, names[i], "is %s %s: " AGAIN,
+			    absent, directories);
 			continue;
-		argv[asked][0] = paths[i];
-		argv[asked][1] = option;
-		processes[asked] = (struct subprocess){ .argv = argv[asked], .name = names[i] };
-		asked++;
+		}
+		directory = path_directory(paths[i]);
+		if (*home == NULL)
+			*home = memory_text(directory);
+		if (strcmp(*home, directory) != 0)
+			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, names[i], "is that of another "
+			    "installation, in %s, and not in %s: " AGAIN, directory, *home);
+		free(directory);
 	}
-	checks_ask(processes, asked);
+
+	asked = checks_ask_all(names, paths, count, option, NULL, &processes);
 	for (size_t i = 0; i < asked; i++) {
-		char *wanted = memory_format("%s " AWF_VERSION "\n", processes[i].name);
+		const struct subprocess *b = &processes[i];
+		const char *output = buffer_string(&b->output), *path = b->argv[0];
+		char *wanted = memory_format("%s " AWF_VERSION "\n", b->name);
 
-		if (processes[i].error.code != ERROR_NONE) {
-			char *why = checks_complaint(&processes[i]);
+		if (b->error.code != ERROR_NONE) {
+			/* The last line that it said on stderr, or how it ended. */
+			size_t len = b->errors.len, start;
 
-			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, processes[i].name,
-			    "%s cannot be run: %s", argv[i][0], why);
-			free(why);
-		} else if (strcmp(buffer_string(&processes[i].output), wanted) != 0) {
-			const char *output = buffer_string(&processes[i].output);
-			char *said = memory_copy(output, strcspn(output, "\n"));
-
-			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, processes[i].name,
-			    "%s is '%s', and not of " AWF_VERSION ": " AGAIN, argv[i][0], said);
-			free(said);
+			while (len > 0 && strchr("\n\r ", b->errors.data[len - 1]) != NULL)
+				len--;
+			for (start = len; start > 0 && b->errors.data[start - 1] != '\n';)
+				start--;
+			if (len == start)
+				findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, b->name,
+				    "%s cannot be run: %s", path, b->error.message);
+			else
+				findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, b->name,
+				    "%s cannot be run: %.*s", path, (int)(len - start),
+				    b->errors.data + start);
+		} else if (strcmp(output, wanted) != 0) {
+			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, b->name,
+			    "%s is '%.*s', and not of " AWF_VERSION ": " AGAIN, path,
+			    (int)strcspn(output, "\n"), output);
 		} else {
 			good++;
 		}
 		free(wanted);
-		subprocess_free(&processes[i]);
 	}
-	free(argv);
-	free(processes);
+	checks_free(processes, asked);
+	for (size_t i = 0; i < count; i++)
+		free(paths[i]);
+	free(paths);
 	return good;
-}
-
-/* ---- the programs ---- */
-
-static bool
-is_same_file(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-	    one.st_ino == other.st_ino;
 }
 
 static void
@@ -83,7 +94,7 @@ add_word(struct buffer *text, const char *word)
 	buffer_format(text, "%s%s", text->len > 0 ? ", " : "", word);
 }
 
-/* What a shell finds by these names. */
+/* What a shell finds by the names of the programs in the directory. */
 static void
 check_path(struct findings *f, const char *directory)
 {
@@ -94,11 +105,13 @@ check_path(struct findings *f, const char *directory)
 	for (; programs[count] != NULL; count++) {
 		char *own = path_join(directory, programs[count]);
 		char *found = path_search(getenv("PATH"), programs[count]);
+		struct stat a, b;
 
 		if (found == NULL) {
 			add_word(&absent, programs[count]);
 			missing++;
-		} else if (!is_same_file(own, found)) {
+		} else if (stat(own, &a) != 0 || stat(found, &b) != 0 || a.st_dev != b.st_dev ||
+		    a.st_ino != b.st_ino) {
 			add_word(&strange, programs[count]);
 			if (elsewhere == NULL)
 				elsewhere = path_directory(found);
@@ -107,8 +120,8 @@ check_path(struct findings *f, const char *directory)
 		free(found);
 	}
 	if (strange.len > 0)
-		findings_add(f, FINDING_PROGRAMS, FINDING_NOTE, "PATH", "leads to another installation, in "
-		    "%s, for %s: let %s stand before it", elsewhere, strange.data, directory);
+		findings_add(f, FINDING_PROGRAMS, FINDING_NOTE, "PATH", "leads to another installation, "
+		    "in %s, for %s: let %s stand before it", elsewhere, strange.data, directory);
 	if (missing == count)
 		findings_add(f, FINDING_PROGRAMS, FINDING_NOTE, "PATH",
 		    "does not lead here: PATH=%s:$PATH", directory);
@@ -122,104 +135,41 @@ check_path(struct findings *f, const char *directory)
 	buffer_free(&strange);
 }
 
-static void
-check_bin(struct findings *f)
-{
-	char **names = list_copy((char *const *)(uintptr_t)programs);
-	char **paths = memory_zero(list_count(names) + 1, sizeof *paths);
-	char *own = libexec_sibling(programs[0]), *directory = path_directory(own);
-	size_t good;
-
-	for (size_t i = 0; names[i] != NULL; i++) {
-		paths[i] = path_search(directory, names[i]);
-		if (paths[i] == NULL)
-			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, names[i],
-			    "is not in %s: " AGAIN, directory);
-	}
-	good = check_versions(f, names, paths);
-	findings_add(f, FINDING_PROGRAMS, FINDING_OK, "awf", AWF_VERSION ": %zu programs in %s", good,
-	    directory);
-	check_path(f, directory);
-	for (size_t i = 0; names[i] != NULL; i++)
-		free(paths[i]);
-	free(paths);
-	list_free(names);
-	free(directory);
-	free(own);
-}
-
-/* ---- their parts ---- */
-
-static char **
-part_names(void)
-{
-	char **names = NULL;
-
-	for (const char *const *name = provider_names(); *name != NULL; name++)
-		list_take(&names, memory_format("awf-provider-%s", *name));
-	for (const char *const *name = tools; *name != NULL; name++)
-		list_take(&names, memory_format("awf-tool-%s", *name));
-	for (const char *const *name = others; *name != NULL; name++)
-		list_add(&names, *name);
-	return names;
-}
-
-/* The files that say what AWF's tools are lie beside them. */
-static void
-check_tool_files(struct findings *f, const char *directory)
-{
-	for (const char *const *name = tools; *name != NULL; name++) {
-		char *file = memory_format("%s.tool.json", *name), *path = path_join(directory, file);
-
-		if (!definition_exists(path))
-			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, file, "is not in %s: " AGAIN,
-			    directory);
-		free(path);
-		free(file);
-	}
-}
-
-/* Where the first lies that is there the others belong too. */
-static void
-check_parts(struct findings *f)
-{
-	char **names = part_names(), *list = libexec_path(), *home = NULL;
-	char **paths = memory_zero(list_count(names) + 1, sizeof *paths);
-	size_t good;
-
-	for (size_t i = 0; names[i] != NULL; i++) {
-		char *directory;
-
-		paths[i] = path_search(list, names[i]);
-		if (paths[i] == NULL) {
-			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, names[i],
-			    "is in none of %s: " AGAIN, list);
-			continue;
-		}
-		directory = path_directory(paths[i]);
-		if (home == NULL)
-			home = memory_text(directory);
-		if (strcmp(home, directory) != 0)
-			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, names[i], "is that of another "
-			    "installation, in %s, and not in %s: " AGAIN, directory, home);
-		free(directory);
-	}
-	good = check_versions(f, names, paths);
-	if (home != NULL) {
-		check_tool_files(f, home);
-		findings_add(f, FINDING_PROGRAMS, FINDING_OK, "parts", "%zu in %s", good, home);
-	}
-	for (size_t i = 0; names[i] != NULL; i++)
-		free(paths[i]);
-	free(paths);
-	list_free(names);
-	free(list);
-	free(home);
-}
-
 void
 check_programs(struct findings *f)
 {
-	check_bin(f);
-	check_parts(f);
+	char *own = libexec_sibling(programs[0]), *directory = path_directory(own);
+	char *list = libexec_path(), *home, **parts = NULL;
+	size_t good;
+
+	good = check_set(f, (char *const *)(uintptr_t)programs, directory, "not in", &home);
+	findings_add(f, FINDING_PROGRAMS, FINDING_OK, "awf", AWF_VERSION ": %zu programs in %s", good,
+	    directory);
+	check_path(f, directory);
+	free(home);
+
+	for (const char *const *name = provider_names(); *name != NULL; name++)
+		list_take(&parts, memory_format("awf-provider-%s", *name));
+	for (const char *const *name = tools; *name != NULL; name++)
+		list_take(&parts, memory_format("awf-tool-%s", *name));
+	for (const char *const *name = others; *name != NULL; name++)
+		list_add(&parts, *name);
+	good = check_set(f, parts, list, "in none of", &home);
+	/* The files that say what AWF's tools are lie beside them. */
+	for (const char *const *name = tools; home != NULL && *name != NULL; name++) {
+		char *file = memory_format("%s.tool.json", *name), *path = path_join(home, file);
+
+		if (!definition_exists(path))
+			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, file, "is not in %s: " AGAIN,
+			    home);
+		free(path);
+		free(file);
+	}
+	if (home != NULL)
+		findings_add(f, FINDING_PROGRAMS, FINDING_OK, "parts", "%zu in %s", good, home);
+	list_free(parts);
+	free(home);
+	free(list);
+	free(directory);
+	free(own);
 }

@@ -6,7 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/provider.h"
-#include "awf/checks.h"
+#include "awf/doctor.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -24,7 +24,7 @@ check_keys(struct findings *f, struct keys *keys)
 	struct buffer names = BUFFER_INIT;
 
 	if (keys_load(keys, &err) != 0) {
-		findings_add_error(f, FINDING_PROVIDERS, FINDING_WRONG, "keys", &err);
+		findings_add_error(f, FINDING_PROVIDERS, "keys", &err);
 	} else if (path == NULL) {
 		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, "keys",
 		    "only those of the environment: HOME is not set");
@@ -50,7 +50,7 @@ check_model(struct findings *f, struct demands *d)
 	struct agent a;
 
 	if (provider != NULL && provider_check(provider, &err) != 0)
-		findings_add_error(f, FINDING_PROVIDERS, FINDING_WRONG, "AWF_PROVIDER", &err);
+		findings_add_error(f, FINDING_PROVIDERS, "AWF_PROVIDER", &err);
 	else if (provider != NULL)
 		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, "AWF_PROVIDER",
 		    "%s, whatever an agent says", provider);
@@ -61,7 +61,7 @@ check_model(struct findings *f, struct demands *d)
 	}
 	agent_plain(&a, "AWF_MODEL");
 	if (agent_set_model(&a, model, "AWF_MODEL", &err) != 0)
-		findings_add_error(f, FINDING_PROVIDERS, FINDING_WRONG, "AWF_MODEL", &err);
+		findings_add_error(f, FINDING_PROVIDERS, "AWF_MODEL", &err);
 	else if (a.provider == NULL && provider == NULL)
 		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, "AWF_MODEL", "%s has no provider that is "
 		    "known: it is for agents that name one", model);
@@ -72,116 +72,83 @@ check_model(struct findings *f, struct demands *d)
 	agent_free(&a);
 }
 
-/* What a provider that is ready says it has. */
-static char *
-described(struct span answer, const struct keys *keys)
-{
-	char *key = span_text(span_member(answer, "key"));
-	char *server = span_text(span_member(answer, "server"));
-	char *program = span_text(span_member(answer, "program"));
-	char *path = path_config("keys");
-	struct buffer text = BUFFER_INIT;
-
-	if (program != NULL)
-		buffer_text(&text, program);
-	else if (key != NULL)
-		buffer_format(&text, "%s, from %s", key, getenv(key) != NULL || keys->count == 0 ?
-		    "the environment" : path);
-	else
-		buffer_text(&text, "needs no key");
-	if (server != NULL)
-		buffer_format(&text, "; the server is that of %s", server);
-	free(key);
-	free(server);
-	free(program);
-	free(path);
-	return buffer_take(&text);
-}
-
-/* Where a provider lies, and a colon, if it does not come with AWF; else "". */
-static char *
-place_of(const char *path)
-{
-	char *directory = path_directory(path), *own = libexec_path(), *rest = own, *place;
-	bool comes_along = false;
-
-	while ((place = strsep(&rest, ":")) != NULL)
-		comes_along = comes_along || strcmp(place, directory) == 0;
-	free(directory);
-	free(own);
-	return comes_along ? memory_text("") : memory_format("%s: ", path);
-}
-
+/* What a provider says of itself, with where it lies if it does not come with AWF; who: needs it,
+ * NULL: nobody here. */
 static void
 judge(struct findings *f, const struct subprocess *b, const struct keys *keys, const char *who)
 {
-	struct span answer = span_of(b->output.data, b->output.len);
-	char *place = place_of(b->argv[0]), *text;
-	size_t bad;
+	struct span answer = checks_answer(b);
+	char *directory = path_directory(b->argv[0]), *own = libexec_path(), *rest = own, *part;
+	char *message = span_text(span_member(answer, "message"));
+	char *key = span_text(span_member(answer, "key"));
+	char *server = span_text(span_member(answer, "server"));
+	char *program = span_text(span_member(answer, "program"));
+	char *file = path_config("keys");
+	struct buffer text = BUFFER_INIT;
+	bool comes_along = false;
 
-	while (answer.len > 0 && answer.at[answer.len - 1] == '\n')
-		answer.len--;
-	if (answer.len == 0 || scan_check(answer.at, answer.len, &bad) != NULL ||
-	    span_member(answer, "ready").at == NULL) {
+	while ((part = strsep(&rest, ":")) != NULL)
+		comes_along = comes_along || strcmp(part, directory) == 0;
+	if (!comes_along)
+		buffer_format(&text, "%s: ", b->argv[0]);
+	if (span_member(answer, "ready").at == NULL) {
 		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, b->name,
-		    "%sdoes not say what it needs (--check)", place);
+		    "%sdoes not say what it needs (--check)", buffer_string(&text));
 	} else if (span_true(span_member(answer, "ready"))) {
-		text = described(answer, keys);
-		findings_add(f, FINDING_PROVIDERS, FINDING_OK, b->name, "%s%s", place, text);
-		free(text);
+		if (program != NULL)
+			buffer_text(&text, program);
+		else if (key != NULL)
+			buffer_format(&text, "%s, from %s", key,
+			    getenv(key) != NULL || keys->count == 0 ? "the environment" : file);
+		else
+			buffer_text(&text, "needs no key");
+		if (server != NULL)
+			buffer_format(&text, "; the server is that of %s", server);
+		findings_add(f, FINDING_PROVIDERS, FINDING_OK, b->name, "%s", text.data);
 	} else {
-		text = span_text(span_member(answer, "message"));
 		findings_add(f, FINDING_PROVIDERS, who != NULL ? FINDING_WRONG : FINDING_NOTE, b->name,
-		    "%s%s%s%s%s", place, text != NULL ? text : "is not ready",
+		    "%s%s%s%s%s", buffer_string(&text), message != NULL ? message : "is not ready",
 		    who != NULL ? " (for " : "", who != NULL ? who : "", who != NULL ? ")" : "");
-		free(text);
 	}
-	free(place);
-}
-
-static void
-ask_all(struct findings *f, const struct demands *d, const struct keys *keys)
-{
-	char **names = provider_list(), option[] = "--check";
-	const size_t count = list_count(names);
-	struct subprocess *processes = memory_zero(count, sizeof *processes);
-	char *(*argv)[3] = memory_zero(count, sizeof *argv);
-	struct environment environment;
-	size_t asked = 0;
-
-	provider_environment(keys, &environment);
-	for (size_t i = 0; i < count; i++) {
-		struct error err = ERROR_INIT;
-
-		argv[asked][0] = provider_find(names[i], &err);
-		argv[asked][1] = option;
-		if (argv[asked][0] == NULL) {
-			findings_add_error(f, FINDING_PROVIDERS, FINDING_WRONG, names[i], &err);
-			continue;
-		}
-		processes[asked] = (struct subprocess){ .argv = argv[asked], .name = names[i],
-			.environment = environment.list };
-		asked++;
-	}
-	checks_ask(processes, asked);
-	for (size_t i = 0; i < asked; i++) {
-		judge(f, &processes[i], keys, demands_who(d, processes[i].name));
-		subprocess_free(&processes[i]);
-		free(argv[i][0]);
-	}
-	environment_free(&environment);
-	free(argv);
-	free(processes);
-	list_free(names);
+	buffer_free(&text);
+	free(file);
+	free(program);
+	free(server);
+	free(key);
+	free(message);
+	free(own);
+	free(directory);
 }
 
 void
 check_providers(struct findings *f, struct demands *d)
 {
+	char **names = provider_list(), option[] = "--check";
+	const size_t count = list_count(names);
+	char **paths = memory_zero(count, sizeof *paths);
+	struct environment environment;
+	struct subprocess *processes;
 	struct keys keys;
+	size_t asked;
 
 	check_keys(f, &keys);
 	check_model(f, d);
-	ask_all(f, d, &keys);
+	provider_environment(&keys, &environment);
+	for (size_t i = 0; i < count; i++) {
+		struct error err = ERROR_INIT;
+
+		paths[i] = provider_find(names[i], &err);
+		if (paths[i] == NULL)
+			findings_add_error(f, FINDING_PROVIDERS, names[i], &err);
+	}
+	asked = checks_ask_all(names, paths, count, option, environment.list, &processes);
+	for (size_t i = 0; i < asked; i++)
+		judge(f, &processes[i], &keys, demands_who(d, processes[i].name));
+	checks_free(processes, asked);
+	environment_free(&environment);
+	for (size_t i = 0; i < count; i++)
+		free(paths[i]);
+	free(paths);
+	list_free(names);
 	keys_free(&keys);
 }

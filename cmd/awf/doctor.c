@@ -1,4 +1,7 @@
-/* Agents come first, though they are told last: a key that one of them needs is missed. */
+/*
+ * Agents come first, though they are told last: a key that one of them needs is missed. Findings
+ * are kept in the order in which they come, and told group by group.
+ */
 #include "awf/doctor.h"
 
 #include <signal.h>
@@ -7,16 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "awf/checks.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/patience.h"
+#include "base/text.h"
+#include "json/writer.h"
 #include "proc/descendants.h"
 #include "program.h"
 #include "run/screen.h"
 
 #define PROGRAM "awf"
-#define ANSWER_BYTES ((size_t)64 << 10)
+#define BOLD "\033[1m"
+#define RESET "\033[0m"
+#define NAME_WIDTH 16 /* a name that is longer has its message further right */
 
 enum { OPT_JSON = 1, OPT_QUIET };
 
@@ -26,111 +31,82 @@ static const struct option_spec options[] = {
 	{ 0, 0, NULL, NULL, NULL }
 };
 
-/* ---- for the checks ---- */
+static const char *const group_names[FINDING_GROUPS] = { "programs", "providers", "sandbox",
+	"storage", "prices", "agents", "tools", "skills" };
 
-void
-demands_add(struct demands *d, const char *provider, const char *who)
-{
-	if (provider == NULL || demands_who(d, provider) != NULL)
-		return;
-	d->list = memory_array(d->list, d->count + 1, sizeof *d->list);
-	d->list[d->count++] = (struct demand){ memory_text(provider), memory_text(who) };
-}
+static const struct {
+	const char *name, *colour;
+} statuses[] = {
+	[FINDING_OK] = { "ok", "\033[32m" },
+	[FINDING_NOTE] = { "note", "\033[33m" },
+	[FINDING_WRONG] = { "wrong", "\033[31m" },
+};
 
-const char *
-demands_who(const struct demands *d, const char *provider)
+/* A line for each below its group, and one that sums up; or a JSON object in each line. quiet: of
+ * what is wrong alone, and nothing if nothing is. */
+static void
+write_findings(const struct findings *f, bool json, bool quiet, struct buffer *out)
 {
-	for (size_t i = 0; i < d->count; i++)
-		if (strcmp(d->list[i].provider, provider) == 0)
-			return d->list[i].who;
-	return NULL;
-}
+	const bool colour = !json && terminal_colour(STDOUT_FILENO, "auto");
+	struct writer w;
 
-void
-demands_free(struct demands *d)
-{
-	for (size_t i = 0; i < d->count; i++) {
-		free(d->list[i].provider);
-		free(d->list[i].who);
+	for (int group = 0; group < FINDING_GROUPS; group++) {
+		bool headed = json;
+
+		for (size_t i = 0; i < f->count; i++) {
+			const struct finding *found = &f->list[i];
+
+			if ((int)found->group != group || (quiet && found->status != FINDING_WRONG))
+				continue;
+			if (json) {
+				writer_begin(&w, out);
+				writer_object(&w);
+				writer_member_string(&w, "group", group_names[group]);
+				writer_member_string(&w, "name", found->name);
+				writer_member_string(&w, "status", statuses[found->status].name);
+				writer_member_string(&w, "message", found->message);
+				writer_object_end(&w);
+				buffer_byte(out, '\n');
+				continue;
+			}
+			if (!headed)
+				buffer_format(out, "%s%s%s\n", colour ? BOLD : "", group_names[group],
+				    colour ? RESET : "");
+			headed = true;
+			buffer_format(out, "  %s%-5s%s  %-*s  %s\n",
+			    colour ? statuses[found->status].colour : "",
+			    statuses[found->status].name, colour ? RESET : "", NAME_WIDTH, found->name,
+			    found->message);
+		}
 	}
-	free(d->list);
-}
-
-void
-checks_ask(struct subprocess *processes, size_t count)
-{
-	struct error err = ERROR_INIT;
-
-	for (size_t i = 0; i < count; i++) {
-		processes[i].timeout_ms = CHECK_LIMIT_MS;
-		processes[i].output_limit = ANSWER_BYTES;
-		processes[i].quiet = true;
-	}
-	if (subprocesses_run(processes, count, NULL, &err) == 0)
+	if (json || quiet)
 		return;
-	for (size_t i = 0; i < count; i++)
-		processes[i].error = err;
-}
-
-char *
-checks_complaint(const struct subprocess *b)
-{
-	size_t len = b->errors.len, start;
-
-	while (len > 0 && strchr("\n\r ", b->errors.data[len - 1]) != NULL)
-		len--;
-	for (start = len; start > 0 && b->errors.data[start - 1] != '\n';)
-		start--;
-	return len > start ? memory_copy(b->errors.data + start, len - start) :
-	    memory_text(b->error.message);
+	if (f->wrong == 0)
+		buffer_text(out, "What a workflow needs is there.\n");
+	else
+		buffer_format(out, "%zu %s wrong.\n", f->wrong,
+		    f->wrong == 1 ? "thing is" : "things are");
 }
 
 /* ---- the command ---- */
-
-/* 0: go on; else OPTION_HELP, OPTION_VERSION, -1. */
-static int
-parse(int argc, char **argv, bool *json, bool *quiet, struct error *err)
-{
-	struct options o;
-	int id;
-
-	options_begin(&o, options, argc, argv);
-	while ((id = options_next(&o, err)) > 0) {
-		*json = *json || id == OPT_JSON;
-		*quiet = *quiet || id == OPT_QUIET;
-	}
-	return id == OPTION_WORD ? error_set(err, ERROR_USAGE, o.value, "unexpected argument") : id;
-}
-
-static void
-look(struct findings *f)
-{
-	struct demands d = { NULL, 0 };
-
-	signal(SIGPIPE, SIG_IGN);
-	descendants_adopt();
-	check_agents(f, &d);
-	check_tools(f);
-	check_skills(f);
-	check_programs(f);
-	check_providers(f, &d);
-	check_sandbox(f);
-	check_storage(f);
-	check_prices(f);
-	demands_free(&d);
-	signal(SIGPIPE, SIG_DFL);
-}
 
 int
 doctor(int argc, char **argv)
 {
 	struct findings f = { NULL, 0, 0 };
+	struct demands d = { NULL, 0 };
 	struct buffer out = BUFFER_INIT;
-	bool json = false, quiet = false;
 	struct error err = ERROR_INIT;
-	int status;
+	bool json = false, quiet = false;
+	struct options o;
+	int id, status;
 
-	switch (parse(argc, argv, &json, &quiet, &err)) {
+	options_begin(&o, options, argc, argv);
+	while ((id = options_next(&o, &err)) > 0) {
+		json = json || id == OPT_JSON;
+		quiet = quiet || id == OPT_QUIET;
+	}
+	switch (id) {
 	case OPTION_END:
 		break;
 	case OPTION_HELP:
@@ -138,17 +114,36 @@ doctor(int argc, char **argv)
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
+	case OPTION_WORD:
+		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
+		return program_fail(PROGRAM, &err);
 	default:
 		return program_fail(PROGRAM, &err);
 	}
-	look(&f);
-	if (json)
-		findings_json(&f, quiet, &out);
-	else
-		findings_text(&f, quiet, terminal_colour(STDOUT_FILENO, "auto"), &out);
+
+	signal(SIGPIPE, SIG_IGN);
+	descendants_adopt();
+	check_definitions(&f, &d);
+	check_programs(&f);
+	check_providers(&f, &d);
+	check_sandbox(&f);
+	check_storage(&f);
+	check_prices(&f);
+	signal(SIGPIPE, SIG_DFL);
+
+	write_findings(&f, json, quiet, &out);
 	fwrite(buffer_string(&out), 1, out.len, stdout);
 	status = f.wrong > 0 ? STATUS_WORK : STATUS_OK;
-	findings_free(&f);
+	for (size_t i = 0; i < d.count; i++) {
+		free(d.list[i].provider);
+		free(d.list[i].who);
+	}
+	free(d.list);
+	for (size_t i = 0; i < f.count; i++) {
+		free(f.list[i].name);
+		free(f.list[i].message);
+	}
+	free(f.list);
 	buffer_free(&out);
 	return program_end(PROGRAM, status);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "proc/wait.h"
@@ -109,106 +110,77 @@ not_alive(const struct storage *s, const char *run_id, struct error *err)
 	return -1;
 }
 
-/* By its descriptor, or, where the system has none, by its number. */
-static int
-signal_process(int fd, pid_t pid)
-{
-#ifdef SYS_pidfd_send_signal
-	if (fd >= 0)
-		return (int)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
-#endif
-	(void)fd;
-	return kill(pid, SIGTERM);
-}
-
-/* -1: it has not ended in time, as one does that ignores the signal. */
-static int
-wait_for_end(const struct storage *s, const char *run_id, pid_t pid, int fd)
-{
-	int64_t end = clock_monotonic() + CANCEL_MS, now;
-	pid_t owner;
-
-	while (find_owner(s, run_id, &owner) && owner == pid) {
-		now = clock_monotonic();
-		if (now >= end)
-			return -1;
-		poll_one(fd, POLLIN, fd >= 0 || end < now + LOOK_OFTEN_MS ? end : now + LOOK_OFTEN_MS);
-	}
-	return 0;
-}
-
-/* What the record says that a run came to which was alive, and has ended; one that keeps none
- * says nothing. */
-static int
-check_end(const struct storage *s, const char *run_id, struct error *err)
-{
-	char *path = storage_transcript(s, run_id);
-	struct summary summary;
-	struct error none;
-	int failed = 0;
-
-	if (summary_read_ends(&summary, path, &none) == 0) {
-		if (strcmp(summary.status, "cancelled") != 0)
-			failed = error_set(err, ERROR_BLOCKED, run_id, "was not cancelled: it has ended as '%s'",
-			    summary.status);
-		summary_free(&summary);
-	}
-	free(path);
-	return failed;
-}
-
-/* Says who cancels it, and signals it. */
+/* Says who cancels it, signals it, and waits for its end. */
 static int
 end_run(const struct storage *s, const char *run_id, pid_t pid, int fd, struct error *err)
 {
 	char *directory = storage_run_directory(s, run_id), *by = decision_maker();
+	char *path = storage_transcript(s, run_id);
+	int64_t end = clock_monotonic() + CANCEL_MS, now;
 	bool begun = storage_run_owner(s, run_id, NULL);
-	int failed = 0;
+	struct summary summary;
+	struct error none;
+	int failed = -1;
+	pid_t owner;
 
 	cancelled_note(directory, by);
-	if (signal_process(fd, pid) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, run_id, "unable to signal process %ld", (long)pid);
-	else if (wait_for_end(s, run_id, pid, fd) != 0)
-		failed = error_set(err, ERROR_SYSTEM, run_id, "process %ld does not end of SIGTERM",
-		    (long)pid);
+	/* By its descriptor, or, where the system has none, by its number. */
+#ifdef SYS_pidfd_send_signal
+	if (fd >= 0)
+		failed = (int)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
+	else
+#endif
+		failed = kill(pid, SIGTERM);
 	if (failed != 0)
+		error_errno(err, ERROR_SYSTEM, run_id, "unable to signal process %ld", (long)pid);
+	while (failed == 0 && find_owner(s, run_id, &owner) && owner == pid) {
+		now = clock_monotonic();
+		if (now >= end) /* it may ignore the signal */
+			failed = error_set(err, ERROR_SYSTEM, run_id,
+			    "process %ld does not end of SIGTERM", (long)pid);
+		else
+			poll_one(fd, POLLIN,
+			    fd >= 0 || end < now + LOOK_OFTEN_MS ? end : now + LOOK_OFTEN_MS);
+	}
+
+	/* What the record says that a run came to which was alive; one that keeps none says
+	 * nothing. */
+	if (failed != 0) {
 		cancelled_forget(directory);
-	else if (begun)
-		failed = check_end(s, run_id, err);
+	} else if (begun && summary_read_ends(&summary, path, &none) == 0) {
+		if (strcmp(summary.status, "cancelled") != 0)
+			failed = error_set(err, ERROR_BLOCKED, run_id,
+			    "was not cancelled: it has ended as '%s'", summary.status);
+		summary_free(&summary);
+	}
+	free(path);
 	free(by);
 	free(directory);
-	return failed;
-}
-
-static int
-cancel_run(const struct storage *s, const char *run_id, struct error *err)
-{
-	pid_t pid = 0, still = 0;
-	int fd, failed;
-
-	if (!find_owner(s, run_id, &pid))
-		return not_alive(s, run_id, err);
-	if (pid == 0)
-		return error_set(err, ERROR_SYSTEM, run_id,
-		    "the process that has it cannot be seen from here");
-	fd = wait_descriptor(pid);
-	failed = find_owner(s, run_id, &still) && still == pid ?
-	    end_run(s, run_id, pid, fd, err) : not_alive(s, run_id, err);
-	if (fd >= 0)
-		close(fd);
 	return failed;
 }
 
 int
 cancel(const char *run, struct error *err)
 {
-	struct storage storage;
+	pid_t pid = 0, still = 0;
+	struct storage s;
 	char run_id[ID_SIZE];
-	int failed;
+	int fd, failed;
 
-	if (storage_locate(&storage, err) != 0)
+	if (storage_locate(&s, err) != 0)
 		return -1;
-	failed = find_run(&storage, run, run_id, err) != 0 || cancel_run(&storage, run_id, err) != 0;
-	storage_close(&storage);
-	return failed ? -1 : 0;
+	failed = find_run(&s, run, run_id, err);
+	if (failed == 0 && !find_owner(&s, run_id, &pid)) {
+		failed = not_alive(&s, run_id, err);
+	} else if (failed == 0 && pid == 0) {
+		failed = error_set(err, ERROR_SYSTEM, run_id,
+		    "the process that has it cannot be seen from here");
+	} else if (failed == 0) {
+		fd = wait_descriptor(pid);
+		failed = find_owner(&s, run_id, &still) && still == pid ?
+		    end_run(&s, run_id, pid, fd, err) : not_alive(&s, run_id, err);
+		file_close(&fd);
+	}
+	storage_close(&s);
+	return failed;
 }

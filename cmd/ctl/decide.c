@@ -31,45 +31,27 @@ struct deciding {
 	struct seal_key seal;
 };
 
-/* RUN_ID/CALL, as $AWF_TASK has it: names both. */
-static bool
-is_token(const char *path)
-{
-	return strlen(path) > ID_SIZE && path[ID_SIZE - 1] == '/' && id_valid(path, ID_SIZE - 1);
-}
-
-/* Whether the run is one that this process is in, however deep. */
+/* A run that decides about itself, or about one that it is inside of, however deep, would approve
+ * whatever it likes. */
 static int
-inside_of(const struct storage *storage, const char *run_id, bool *inside, struct error *err)
+refuse_own(const struct storage *storage, const char *run_id, struct error *err)
 {
 	const char *own = getenv("AWF_RUN_ID");
 	struct lineage lineage = { .count = 0 };
 	char *directory;
+	bool inside;
 	int failed;
 
-	*inside = false;
 	if (own == NULL || !id_valid(own, strlen(own)))
 		return 0;
 	directory = storage_run_directory(storage, own);
 	failed = lineage_read(&lineage, directory, err);
 	free(directory);
-	*inside = strcmp(own, run_id) == 0;
-	for (size_t i = 0; failed == 0 && i < lineage.count; i++)
-		*inside = *inside || strcmp(lineage.runs[i].run_id, run_id) == 0;
-	return failed;
-}
-
-/* A run that decides about itself would approve whatever it likes. */
-static int
-refuse_own(const struct decide_spec *spec, const struct storage *storage, const char *run_id,
-    struct error *err)
-{
-	bool inside;
-
-	if (decision_about(spec->verdict) != WAITING_APPROVAL)
-		return 0;
-	if (inside_of(storage, run_id, &inside, err) != 0)
+	if (failed != 0)
 		return -1;
+	inside = strcmp(own, run_id) == 0;
+	for (size_t i = 0; i < lineage.count; i++)
+		inside = inside || strcmp(lineage.runs[i].run_id, run_id) == 0;
 	return !inside ? 0 : error_set(err, ERROR_USAGE, run_id,
 	    "a run does not decide about itself, nor about one that it is inside of");
 }
@@ -85,7 +67,9 @@ open_run(struct deciding *d, struct error *err)
 	int failed;
 
 	d->path = spec->path;
-	d->task = is_token(spec->path);
+	/* RUN_ID/CALL, as $AWF_TASK has it, names both. */
+	d->task = strlen(spec->path) > ID_SIZE && spec->path[ID_SIZE - 1] == '/' &&
+	    id_valid(spec->path, ID_SIZE - 1);
 	if (d->task && spec->run != NULL)
 		return error_set(err, ERROR_USAGE, spec->run,
 		    "not with a task's token, which names the run");
@@ -100,8 +84,8 @@ open_run(struct deciding *d, struct error *err)
 	if (failed == 0 && !ref.in_storage)
 		failed = error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
 		    storage.root);
-	if (failed == 0)
-		failed = refuse_own(spec, &storage, ref.run_id, err);
+	if (failed == 0 && decision_about(spec->verdict) == WAITING_APPROVAL)
+		failed = refuse_own(&storage, ref.run_id, err);
 	if (failed == 0) {
 		blobs = storage_blobs(&storage, ref.run_id);
 		failed = undecided_open(&d->undecided, ref.path, blobs, ref.run_id, err);
@@ -189,25 +173,6 @@ read_result(struct deciding *d, struct error *err)
 	return got;
 }
 
-static int
-read_data(struct deciding *d, struct error *err)
-{
-	switch (d->decision.verdict) {
-	case DECISION_APPROVED: return read_edited(d, err);
-	case DECISION_COMPLETED: return read_result(d, err);
-	default: return 0;
-	}
-}
-
-static int
-choose(struct deciding *d, struct error *err)
-{
-	d->decision.verdict = d->spec->verdict;
-	d->decision.reason = d->spec->reason;
-	d->at = undecided_find(&d->undecided, d->path, d->task, d->decision.verdict, err);
-	return d->at != NULL ? 0 : -1;
-}
-
 /* A person is told what was decided, and how what waited for it goes on; completions and
  * heartbeats are the work of programs. */
 static void
@@ -219,7 +184,8 @@ tell(const struct deciding *d)
 	struct error ignored;
 	size_t others = 0;
 
-	if (decision_about(d->decision.verdict) != WAITING_APPROVAL || storage_locate(&storage, &ignored) != 0)
+	if (decision_about(d->decision.verdict) != WAITING_APPROVAL ||
+	    storage_locate(&storage, &ignored) != 0)
 		return;
 	for (size_t i = 0; i < w->count; i++)
 		others += !w->list[i].over && &w->list[i] != d->at;
@@ -236,25 +202,30 @@ decide(const struct decide_spec *spec, struct error *err)
 {
 	struct deciding d = { .spec = spec };
 	char *by;
-	int sealed = 0;
-	bool failed;
+	int sealed, failed = -1;
 
 	if (open_run(&d, err) != 0)
 		return -1;
 	d.decision.by = by = decision_maker();
+	d.decision.verdict = spec->verdict;
+	d.decision.reason = spec->reason;
+	d.at = undecided_find(&d.undecided, d.path, d.task, spec->verdict, err);
 	/* With a key the decision is signed; without --seal only if the user has one. */
-	failed = choose(&d, err) != 0 ||
-	    (sealed = seal_key_find(&d.seal, spec->seal_file, spec->seal, err)) < 0;
-	d.decision.seal = sealed == 1 ? &d.seal : NULL;
-	failed = failed || read_data(&d, err) != 0 ||
-	    undecided_decide(&d.undecided, d.at, &d.decision, err) != 0;
-	if (!failed)
-		tell(&d);
+	sealed = d.at != NULL ? seal_key_find(&d.seal, spec->seal_file, spec->seal, err) : -1;
+	if (sealed >= 0) {
+		d.decision.seal = sealed == 1 ? &d.seal : NULL;
+		failed = spec->verdict == DECISION_APPROVED ? read_edited(&d, err) :
+		    spec->verdict == DECISION_COMPLETED ? read_result(&d, err) : 0;
+		if (failed == 0)
+			failed = undecided_decide(&d.undecided, d.at, &d.decision, err);
+		if (failed == 0)
+			tell(&d);
+	}
 	for (size_t i = 0; i < d.decision.results.count; i++)
 		data_free(&d.results[i]);
 	free(d.results);
 	free(by);
 	seal_key_forget(&d.seal);
 	undecided_close(&d.undecided);
-	return failed ? -1 : 0;
+	return failed != 0 ? -1 : 0;
 }

@@ -9,7 +9,8 @@
 #include "transcript/definition_file.h"
 
 /* Appends, for each of the files, whose blobs are in a directory, that is not what it was:
- * one line that says so, begun with who, and what changed (line_diff.h). */
+ * one line that says so, begun with who, and what changed, as diff -u tells it, each line as
+ * text_visible() makes it. */
 void changed_files_tell(const struct definition_files *files, const char *blobs,
     const char *who, struct buffer *out);
 

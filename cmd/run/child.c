@@ -25,20 +25,6 @@
 #define KIND "call_workflow"
 #define NAME_LIMIT 128
 
-/* brief.awf: brief; what no name has becomes "_". */
-static char *
-name_of(const char *run_name)
-{
-	const char *dot = strrchr(run_name, '.');
-	size_t len = dot != NULL && dot > run_name ? (size_t)(dot - run_name) : strlen(run_name);
-	char *name = memory_copy(run_name, len < NAME_LIMIT ? len : NAME_LIMIT);
-
-	for (char *at = name; *at != '\0'; at++)
-		if (!name_valid((char[]){ *at, '\0' }))
-			*at = '_';
-	return name;
-}
-
 static int
 take_place(struct child *c, struct error *err)
 {
@@ -61,7 +47,8 @@ int
 child_enter(struct child *c, const char *run_name, const char *script, bool tried,
     struct error *err)
 {
-	const char *ending;
+	const char *ending, *dot;
+	size_t len;
 
 	memset(c, 0, sizeof *c);
 	c->tried = tried;
@@ -71,7 +58,13 @@ child_enter(struct child *c, const char *run_name, const char *script, bool trie
 	ending = ending_begun(c->parent.directory);
 	id_new(c->run_id);
 	c->begun = clock_monotonic();
-	c->name = name_of(run_name);
+	/* brief.awf: brief; what no name has becomes "_". */
+	dot = strrchr(run_name, '.');
+	len = dot != NULL && dot > run_name ? (size_t)(dot - run_name) : strlen(run_name);
+	c->name = memory_copy(run_name, len < NAME_LIMIT ? len : NAME_LIMIT);
+	for (char *at = c->name; *at != '\0'; at++)
+		if (!name_valid((char[]){ *at, '\0' }))
+			*at = '_';
 	if (ending != NULL) {
 		/* It will be missed, even if it was only to be tried. */
 		c->tried = false;
@@ -86,15 +79,6 @@ child_enter(struct child *c, const char *run_name, const char *script, bool trie
 	return take_place(c, err);
 }
 
-static void
-write_argv(struct writer *w, char *const *argv)
-{
-	writer_array(w);
-	for (; *argv != NULL; argv++)
-		writer_string(w, *argv);
-	writer_array_end(w);
-}
-
 void
 child_define(struct child *c, const struct child_start *start)
 {
@@ -102,7 +86,10 @@ child_define(struct child *c, const struct child_start *start)
 	struct writer w;
 
 	writer_begin(&w, &text);
-	write_argv(&w, start->argv);
+	writer_array(&w);
+	for (char *const *word = start->argv; *word != NULL; word++)
+		writer_string(&w, *word);
+	writer_array_end(&w);
 	buffer_append(&text, start->inputs.at, start->inputs.len);
 	digest_sha256(text.data, text.len, c->definition_sha256);
 	buffer_free(&text);
@@ -192,33 +179,32 @@ child_started(struct child *c, const struct child_start *start,
 	return 0;
 }
 
-/* Who reads from the child has what it printed, though it failed; one that printed nothing has
- * no result then. binaries: what of it stands in blobs. */
-static void
-write_outcome(const struct child_end *end, struct writer *w, struct binaries *binaries)
+int
+child_completed(struct child *c, const struct child_end *end, struct error *err)
 {
+	struct event e = { .type = EVENT_CALL_WORKFLOW_COMPLETED,
+		.event_id = c->next_completed[0] != '\0' ? c->next_completed : NULL,
+		.parent_event_id = c->cause.event_id };
 	const struct results results = { .list = end->result, .count = 1 };
-	bool failed = end->error != NULL && end->error->code != ERROR_NONE;
-
-	if (failed)
-		call_write_error(w, "error", end->error);
-	if (end->result != NULL && !(failed && data_nothing(end->result))) {
-		results_write(&results, w);
-		binaries_add_results(binaries, &results);
-	} else if (end->result == NULL && !(failed && end->stdout_bytes == 0) &&
-	    end->reused_from.event_id == NULL) {
-		writer_member_integer(w, KEY_STDOUT_BYTES, end->stdout_bytes);
-	}
-}
-
-static void
-write_completed(const struct child *c, const struct child_end *end, struct buffer *payload,
-    struct binaries *binaries)
-{
+	const bool fails = end->error != NULL && end->error->code != ERROR_NONE;
+	struct buffer payload = BUFFER_INIT;
+	struct binaries binaries = BINARIES_INIT;
 	struct writer w;
+	char *links = NULL;
+	int failed;
 
-	begin_payload(c, &w, payload);
-	write_outcome(end, &w, binaries);
+	begin_payload(c, &w, &payload);
+	if (fails)
+		call_write_error(&w, KEY_ERROR, end->error);
+	/* Who reads from the child has what it printed, though it failed; one that printed nothing
+	 * has no result then. */
+	if (end->result != NULL && !(fails && data_nothing(end->result))) {
+		results_write(&results, &w);
+		binaries_add_results(&binaries, &results);
+	} else if (end->result == NULL && !(fails && end->stdout_bytes == 0) &&
+	    end->reused_from.event_id == NULL) {
+		writer_member_integer(&w, KEY_STDOUT_BYTES, end->stdout_bytes);
+	}
 	writer_member_integer(&w, KEY_DURATION_MS, clock_monotonic() - c->begun);
 	writer_member_integer(&w, KEY_EXIT_CODE, end->exit_code);
 	if (end->stdin_sha256 != NULL) {
@@ -230,20 +216,6 @@ write_completed(const struct child *c, const struct child_end *end, struct buffe
 	}
 	write_recorded(&w, KEY_REUSED_FROM, &end->reused_from);
 	writer_object_end(&w);
-}
-
-int
-child_completed(struct child *c, const struct child_end *end, struct error *err)
-{
-	struct event e = { .type = EVENT_CALL_WORKFLOW_COMPLETED,
-		.event_id = c->next_completed[0] != '\0' ? c->next_completed : NULL,
-		.parent_event_id = c->cause.event_id };
-	struct buffer payload = BUFFER_INIT;
-	struct binaries binaries = BINARIES_INIT;
-	char *links = NULL;
-	int failed;
-
-	write_completed(c, end, &payload, &binaries);
 	e.raws = binaries.list;
 	e.raw_count = binaries.count;
 	if (end->completed != NULL) {

@@ -6,13 +6,14 @@
  */
 #include "run/job.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/copytree.h"
 #include "base/memory.h"
 #include "program.h"
 #include "run/audit.h"
 #include "run/detach.h"
-#include "run/snapshot.h"
 
 /* What run.started says. id NULL: a new one. */
 static struct run_spec
@@ -54,33 +55,23 @@ signalled(void)
 	return signals_held() != 0;
 }
 
-/* Copies the workspace under the id that the run is to have. */
+/* Copies the workspace, without the storage should that lie inside of it, to where the run that is
+ * to be has its snapshot for replays, *copy. What cannot be copied whole is not kept at all. */
 static int
-take_snapshot(struct job *j, struct error *err)
+take_snapshot(const struct job *j, char **copy, struct error *err)
 {
 	const char *workspace = j->settings.workspace != NULL ? j->settings.workspace : ".";
 	struct storage storage;
-	int failed;
 
-	if (!j->settings.snapshot)
-		return 0;
 	if (storage_prepare(&storage, err) != 0)
 		return -1;
-	failed = snapshot_take(&storage, j->place.id, workspace, signalled, err);
+	*copy = storage_snapshot(&storage, j->place.id);
+	if (copytree_until(workspace, *copy, storage.root, signalled, err) != 0) {
+		free(*copy);
+		*copy = NULL;
+	}
 	storage_close(&storage);
-	return failed;
-}
-
-static void
-drop_snapshot(struct job *j)
-{
-	struct storage storage;
-	struct error none;
-
-	if (!j->settings.snapshot || storage_locate(&storage, &none) != 0)
-		return;
-	snapshot_drop(&storage, j->place.id);
-	storage_close(&storage);
+	return *copy != NULL ? 0 : -1;
 }
 
 static struct place_spec
@@ -133,16 +124,6 @@ make_run(struct job *j, struct error *err)
 	return run_create(&j->run, &spec, err) == 0 ? GO : -1;
 }
 
-/* The run is another process's. */
-static int
-see_off(struct job *j, struct detachment *d, struct error *err)
-{
-	if (detach_wait(d, err) != 0 || place_detached(&j->place, err) != 0)
-		return -1;
-	printf("%s\n", j->place.id);
-	return program_end(PROGRAM, STATUS_OK);
-}
-
 static int
 make_detached_run(struct job *j, struct error *err)
 {
@@ -151,8 +132,12 @@ make_detached_run(struct job *j, struct error *err)
 
 	if (old == -1)
 		return -1;
-	if (old)
-		return see_off(j, &d, err);
+	if (old) { /* the run is another process's */
+		if (detach_wait(&d, err) != 0 || place_detached(&j->place, err) != 0)
+			return -1;
+		printf("%s\n", j->place.id);
+		return program_end(PROGRAM, STATUS_OK);
+	}
 	place_leave(&j->place);
 	made = make_run(j, err);
 	detach_tell(&d, made == GO ? NULL : err);
@@ -227,53 +212,50 @@ take_over(struct job *j, struct error *err)
 	return decided == 1 ? GO : decided == 0 ? job_ask(r) : -1;
 }
 
-/* The child goes on, in its parent's call. */
-static int
-go_on(struct job *j, struct error *err)
-{
-	const struct nested *n = &j->place.nested;
-	const struct resume_plan plan = { .redo = n->redo, .skip = n->skip };
-	int status;
-
-	if (run_reopen(&j->run, n->run_id, err) != 0)
-		return -1;
-	status = resume_build(&j->resume, &plan, j->run.directory, err);
-	if (status == 0)
-		status = job_ask(&j->resume);
-	else if (status == 1)
-		status = nested_decide(j->run.directory, n->redo, n->skip, err) == 0 ?
-		    begin_run(j, err) : -1;
-	if (status != GO)
-		run_let_go(&j->run);
-	return status;
-}
-
 /* GO, or the status to exit with; -1. */
 int
 job_create(struct job *j, struct error *err)
 {
-	struct place_spec spec;
+	const struct place_spec spec = describe_place(j);
+	const struct nested *n = &j->place.nested;
+	char *copy = NULL;
 	int status;
 
-	spec = describe_place(j);
 	if (place_find(&j->place, &spec, err) != 0)
 		return -1;
-	if (j->place.nested.way == NESTED_REPLAY)
+	if (n->way == NESTED_REPLAY)
 		return place_replay(&j->place, &spec, err);
-	if (j->place.nested.way == NESTED_REUSE)
+	if (n->way == NESTED_REUSE)
 		return place_reuse(&j->place, &spec, err);
 	status = job_take_turn(j, err);
-	if (status == GO && j->place.nested.way != NESTED_NEW)
+	if (status == GO && n->way != NESTED_NEW)
 		status = take_over(j, err);
 	if (status != GO)
 		return status;
-	if (j->place.nested.way == NESTED_AGAIN)
-		return go_on(j, err);
-	if (take_snapshot(j, err) != 0)
+
+	/* The child goes on, in its parent's call. */
+	if (n->way == NESTED_AGAIN) {
+		const struct resume_plan plan = { .redo = n->redo, .skip = n->skip };
+
+		if (run_reopen(&j->run, n->run_id, err) != 0)
+			return -1;
+		status = resume_build(&j->resume, &plan, j->run.directory, err);
+		if (status == 0)
+			status = job_ask(&j->resume);
+		else if (status == 1)
+			status = nested_decide(j->run.directory, n->redo, n->skip, err) == 0 ?
+			    begin_run(j, err) : -1;
+		if (status != GO)
+			run_let_go(&j->run);
+		return status;
+	}
+
+	if (j->settings.snapshot && take_snapshot(j, &copy, err) != 0)
 		return -1;
 	status = begin_run(j, err);
-	if (status == -1)
-		drop_snapshot(j);
+	if (status == -1 && copy != NULL)
+		copytree_remove(copy, NULL);
+	free(copy);
 	return status;
 }
 

@@ -5,6 +5,7 @@
  * run, shows what a process began with. Descriptors that are not marked to be closed by exec
  * are not our own, and are closed.
  */
+#define _GNU_SOURCE /* pipe2() */
 #include "run/detach.h"
 
 #include <dirent.h>
@@ -17,23 +18,30 @@
 #include "base/file.h"
 #include "proc/descendants.h"
 
-/* /proc shows what the process was started with: as part of a run that it is none of. */
+/* Makes the new process one of its own. */
 static void
-leave_run(const char *run_id)
+let_go(const char *run_id)
 {
 	char *value = getenv("AWF_RUN_ID");
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct dirent *entry;
+	DIR *own;
 
+	descendants_detach();
+	/* /proc shows what the process was started with: as part of a run that it is none of. */
 	if (value != NULL && strlen(value) == strlen(run_id))
 		memcpy(value, run_id, strlen(run_id) + 1);
-}
 
-/* What was handed down to be passed on (<(…)), and not made here. */
-static void
-close_inherited(void)
-{
-	DIR *own = opendir("/proc/self/fd");
-	struct dirent *entry;
+	/* Nobody waits for the end of what it writes; a terminal has nothing to say to it. */
+	if (isatty(STDIN_FILENO))
+		dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	if (null > STDERR_FILENO)
+		close(null);
 
+	/* What was handed down to be passed on (<(…)), and not made here. */
+	own = opendir("/proc/self/fd");
 	while (own != NULL && (entry = readdir(own)) != NULL) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
@@ -42,21 +50,6 @@ close_inherited(void)
 	}
 	if (own != NULL)
 		closedir(own);
-}
-
-/* Nobody waits for the end of what it writes; a terminal has nothing to say to it. */
-static void
-let_go(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (isatty(STDIN_FILENO))
-		dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	dup2(null, STDERR_FILENO);
-	if (null > STDERR_FILENO)
-		close(null);
-	close_inherited();
 }
 
 int
@@ -69,18 +62,13 @@ detach(struct detachment *d, const char *run_id, struct error *err)
 	if (access("/proc/self/stat", F_OK) != 0)
 		return error_set(err, ERROR_SYSTEM, "--detach", "/proc is not mounted: without it a run "
 		    "that goes on by itself cannot be told from what is left over");
-	if (pipe(ends) != 0)
+	if (pipe2(ends, O_CLOEXEC) != 0)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
-	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 	pid = fork();
 	if (pid < 0)
 		error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
-	if (pid == 0) {
-		descendants_detach();
-		leave_run(run_id);
-		let_go();
-	}
+	if (pid == 0)
+		let_go(run_id);
 	close(ends[pid == 0 ? 0 : 1]);
 	d->report = ends[pid == 0 ? 1 : 0];
 	if (pid < 0)

@@ -77,12 +77,12 @@ inputs_write(char *const *inputs, struct buffer *json)
 	writer_object_end(&w);
 }
 
-static void
-drop_foreign(struct environment *e)
+void
+inputs_export(char *const *inputs, struct environment *e)
 {
-	for (size_t i = 0; e->list[i] != NULL;) {
-		char *name;
+	char *name;
 
+	for (size_t i = 0; e->list[i] != NULL;) {
 		if (strncmp(e->list[i], PREFIX, sizeof PREFIX - 1) != 0) {
 			i++;
 			continue;
@@ -91,16 +91,10 @@ drop_foreign(struct environment *e)
 		environment_unset(e, name);
 		free(name);
 	}
-}
-
-void
-inputs_export(char *const *inputs, struct environment *e)
-{
-	drop_foreign(e);
 	for (; inputs != NULL && *inputs != NULL; inputs++) {
 		const char *value = strchr(*inputs, '=');
-		char *name = memory_format(PREFIX "%.*s", (int)(value - *inputs), *inputs);
 
+		name = memory_format(PREFIX "%.*s", (int)(value - *inputs), *inputs);
 		environment_set(e, name, value + 1);
 		free(name);
 	}

@@ -1,11 +1,11 @@
-/*
- * What every part of awf-run calls the job by, and tells of it on stderr.
- */
+/* What all parts of a job use: its name, what they say to people, and what they ask them. */
 #include "run/job.h"
 
 #include <stdio.h>
 
 #include "program.h"
+
+#define TIME_SIZE 19 /* of a timestamp, without its fraction */
 
 const char *
 job_name(const struct job *j)
@@ -32,9 +32,15 @@ job_ask(const struct resume *r)
 	struct error question;
 
 	for (size_t i = 0; i < r->history.doubt_count; i++) {
-		if (r->history.doubts[i].decided != RECALL_UNDECIDED)
+		const struct history_doubt *doubt = &r->history.doubts[i];
+
+		if (doubt->decided != RECALL_UNDECIDED)
 			continue;
-		resume_question(&r->history.doubts[i], &question);
+		error_set(&question, ERROR_WAITING, doubt->call, "%s%s%s, begun %.*sZ (%s)%s%s, "
+		    "may or may not have happened: say --redo %s or --skip %s",
+		    doubt->tool != NULL ? doubt->tool : "", doubt->tool != NULL ? " " : "", doubt->what,
+		    TIME_SIZE, doubt->timestamp, doubt->why, doubt->run_id[0] != '\0' ? " in run " : "",
+		    doubt->run_id, doubt->call, doubt->call);
 		job_warn(&question);
 	}
 	return STATUS_WAITING;

@@ -47,14 +47,14 @@ struct job {
 /* The run is to be started; else what prepares it says how to exit. */
 enum { GO = -2 };
 
-/* job.c: the name of what is run; and one line on stderr. */
+/* prepare.c: the name of what is run; and one line on stderr. */
 const char *job_name(const struct job *j);
 void job_warn(const struct error *err);
 void job_repaired(const char *text);
 /* One for each effect that may have happened. STATUS_WAITING. */
 int job_ask(const struct resume *r);
 
-/* prepare.c: all up to the run's start. GO, or the status to exit with; -1. */
+/* All up to the run's start. GO, or the status to exit with; -1. */
 int job_prepare(struct job *j, struct error *err);
 /* This process's environment, but for API keys: they are for providers alone. */
 int job_keyless(struct environment *e, struct error *err);

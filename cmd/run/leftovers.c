@@ -17,37 +17,25 @@
 #include "run/run_lock.h"
 #include "run/summary.h"
 
-/* Whether its record says that it has ended. */
-static bool
-ended(const struct storage *s, const char *run_id)
-{
-	char *path = storage_transcript(s, run_id);
-	struct summary summary;
-	struct error error;
-	bool found = false;
-
-	if (summary_read_ends(&summary, path, &error) == 0) {
-		found = strcmp(summary.status, "running") != 0 && strcmp(summary.status, "died") != 0;
-		summary_free(&summary);
-	}
-	free(path);
-	return found;
-}
-
+/* Removes the directory of a run that nobody owns if its record says that it has ended. */
 static void
 remove_ended(const struct storage *s, const char *run_id)
 {
-	char *directory = storage_run_directory(s, run_id);
+	char *directory = storage_run_directory(s, run_id), *path = storage_transcript(s, run_id);
+	struct summary summary;
 	struct error error;
+	bool ended = false;
 	int lock;
 
-	if (!storage_run_alive(s, run_id) && ended(s, run_id)) {
-		lock = run_lock_take_over(directory, &error);
-		if (lock >= 0) {
-			run_directory_drop(directory);
-			close(lock);
-		}
+	if (!storage_run_alive(s, run_id) && summary_read_ends(&summary, path, &error) == 0) {
+		ended = strcmp(summary.status, "running") != 0 && strcmp(summary.status, "died") != 0;
+		summary_free(&summary);
 	}
+	if (ended && (lock = run_lock_take_over(directory, &error)) >= 0) {
+		run_directory_drop(directory);
+		close(lock);
+	}
+	free(path);
 	free(directory);
 }
 

@@ -31,17 +31,6 @@ option_of(const char *word)
 	return NULL;
 }
 
-static bool
-is_shell(const char *interpreter)
-{
-	static const char *const names[] = { "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash" };
-
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strcmp(path_base(interpreter), names[i]) == 0)
-			return true;
-	return false;
-}
-
 /* A word at the beginning of a command. */
 static bool
 is_command(const char *text, const char *at, const char *word)
@@ -66,18 +55,6 @@ is_command(const char *text, const char *at, const char *word)
 	return at == text || strchr("\n;&|({", at[-1]) != NULL;
 }
 
-/* "for x; do", "for x do": over the arguments. */
-static bool
-loops_over_arguments(const char *at)
-{
-	at += strcspn(at, " \t");
-	at += strspn(at, " \t");
-	while (isalnum((unsigned char)*at) || *at == '_')
-		at++;
-	at += strspn(at, " \t");
-	return *at == ';' || *at == '\n' || strncmp(at, "do", 2) == 0;
-}
-
 static bool
 takes_arguments(const char *text)
 {
@@ -91,45 +68,53 @@ takes_arguments(const char *text)
 				return true;
 		} else if (is_command(text, at, "shift") || is_command(text, at, "getopts") ||
 		    is_command(text, at, ".") || is_command(text, at, "source") ||
-		    is_command(text, at, "eval") ||
-		    (is_command(text, at, "for") && loops_over_arguments(at))) {
+		    is_command(text, at, "eval")) {
 			return true;
+		} else if (is_command(text, at, "for")) {
+			/* "for x; do", "for x do": over the arguments. */
+			const char *after = at + strcspn(at, " \t");
+
+			after += strspn(after, " \t");
+			while (isalnum((unsigned char)*after) || *after == '_')
+				after++;
+			after += strspn(after, " \t");
+			if (*after == ';' || *after == '\n' || strncmp(after, "do", 2) == 0)
+				return true;
 		}
 	}
 	return false;
 }
 
-static void
-tell(const char *script, const char *word, const struct option_spec *option)
-{
-	struct error err = ERROR_INIT;
-	char *name = memory_copy(word, strcspn(word, "="));
-	const char *value = word[strlen(name)] == '=' ? "=…" :
-	    option->argument != NULL && option->argument[0] != '[' ? " …" : "";
-
-	error_set(&err, ERROR_USAGE, name, "stands behind the workflow, which takes no arguments; "
-	    "put it before: " PROGRAM " %s%s %s", name, value, script);
-	job_warn(&err);
-	free(name);
-}
-
 void
 job_tell_misplaced(const struct job *j)
 {
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash" };
 	const struct workflow *w = &j->workflow;
 	const struct option_spec *option = NULL;
 	struct buffer text = BUFFER_INIT;
+	struct error err = ERROR_INIT;
 	char *const *word;
+	bool shell = false;
 
-	if (w->script < 1 || w->sha256[0] == '\0' || !is_shell(w->argv[0]))
+	if (w->script < 1 || w->sha256[0] == '\0')
 		return;
-	for (word = w->argv + w->script + 1; *word != NULL && strcmp(*word, "--") != 0; word++)
+	for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
+		shell |= strcmp(path_base(w->argv[0]), shells[i]) == 0;
+	for (word = w->argv + w->script + 1; shell && *word != NULL && strcmp(*word, "--") != 0; word++)
 		if ((option = option_of(*word)) != NULL)
 			break;
 	if (option == NULL)
 		return;
 	if (file_load(w->argv[w->script], SCRIPT_LIMIT, &text, NULL) == 0 &&
-	    strlen(buffer_string(&text)) == text.len && !takes_arguments(buffer_string(&text)))
-		tell(w->argv[w->script], *word, option);
+	    strlen(buffer_string(&text)) == text.len && !takes_arguments(buffer_string(&text))) {
+		char *name = memory_copy(*word, strcspn(*word, "="));
+		const char *value = (*word)[strlen(name)] == '=' ? "=…" :
+		    option->argument != NULL && option->argument[0] != '[' ? " …" : "";
+
+		error_set(&err, ERROR_USAGE, name, "stands behind the workflow, which takes no "
+		    "arguments; put it before: " PROGRAM " %s%s %s", name, value, w->argv[w->script]);
+		job_warn(&err);
+		free(name);
+	}
 	buffer_free(&text);
 }

@@ -64,84 +64,39 @@ nested_decide(const char *run_directory, char *const *redo, char *const *skip,
 	return failed;
 }
 
-/* The lines of the file, by their first words. */
-static void
-take_decisions(char *text, char ***lists)
-{
-	for (char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
-		*end = '\0';
-		for (int i = 0; i < 2; i++)
-			if (strncmp(text, words[i], strlen(words[i])) == 0)
-				list_add(&lists[i], text + strlen(words[i]));
-	}
-}
-
+/* What was decided about the recorded call, which may have had another occurrence. */
 static int
-read_decisions(const char *run_directory, char **lists[2], struct error *err)
+find_decisions(struct nested *n, const struct child *c, struct error *err)
 {
+	char *call = span_text(span_member(n->recalled.started.view.payload, KEY_CALL));
+	char *path = path_join(c->parent.directory, DECIDED_FILE);
+	char **lists[2] = { NULL, NULL };
 	struct buffer text = BUFFER_INIT;
-	char *path = path_join(run_directory, DECIDED_FILE);
 	int fd = file_open_plain(path, O_RDONLY, 0), failed = 0;
 
 	if (fd < 0 && errno != ENOENT)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	if (fd >= 0 && file_read(fd, &text, DECIDED_LIMIT) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
-	else if (text.len > 0)
-		take_decisions(text.data, lists);
-	if (fd >= 0)
-		close(fd);
-	buffer_free(&text);
-	free(path);
-	return failed;
-}
-
-/* What was decided about the recorded call, which may have had another occurrence. */
-static int
-find_decisions(struct nested *n, const struct child *c, struct error *err)
-{
-	char *call = span_text(span_member(n->recalled.started.view.payload, KEY_CALL));
-	char **lists[2] = { NULL, NULL };
-	int failed = read_decisions(c->parent.directory, lists, err);
-
 	if (failed == 0 && call != NULL) {
+		for (char *line = text.len > 0 ? text.data : NULL, *end;
+		    line != NULL && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+			*end = '\0';
+			for (int i = 0; i < 2; i++)
+				if (strncmp(line, words[i], strlen(words[i])) == 0)
+					list_add(&lists[i], line + strlen(words[i]));
+		}
 		n->redo = nested_paths(lists[0], call, c->path);
 		n->skip = nested_paths(lists[1], call, c->path);
 	}
+	if (fd >= 0)
+		close(fd);
+	buffer_free(&text);
 	list_free(lists[0]);
 	list_free(lists[1]);
+	free(path);
 	free(call);
 	return failed;
-}
-
-static int
-claim(struct nested *n, const struct child *c, struct error *err)
-{
-	char sha256[DIGEST_SIZE];
-	const struct recall_query query = {
-		.enclosing = c->enclosing,
-		.root = recall_root(c->enclosing),
-		.name = c->name,
-		.input_sha256 = digest_sha256(CHILD_INPUT, sizeof CHILD_INPUT - 1, sha256),
-		.definition_sha256 = c->definition_sha256,
-		.input = span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1),
-		.definition = c->name,
-	};
-	int found = n->recall.claim(n->recall.history, &query, &n->recalled, err);
-
-	n->recalls = found == 1;
-	return found == -1 ? -1 : 0;
-}
-
-/* Whether there is a transcript of the recorded child. */
-static bool
-is_there(const struct nested *n, const struct child *c)
-{
-	char *path = storage_transcript(&c->parent.storage, n->run_id);
-	bool there = transcript_begun(path);
-
-	free(path);
-	return there;
 }
 
 static void
@@ -152,47 +107,38 @@ take_result(struct nested *n)
 
 	n->way = NESTED_REUSE;
 	buffer_append(&n->result.json, result.at, result.len);
-	n->result.base64 = recalled_binary(end, "/payload/result");
+	n->result.base64 = recalled_binary(end, "/" KEY_PAYLOAD "/" KEY_RESULT);
 	n->result.no_newline = span_true(span_member(end->view.payload, KEY_NO_NEWLINE));
 	n->reused_from = (struct child_recorded){ n->recalled.run_id, end->id };
 }
 
-/* A detached child needs nothing more than to be there. */
-static void
-take_detached(struct nested *n)
-{
-	n->way = NESTED_REUSE;
-	data_from_text(&n->result, n->run_id, strlen(n->run_id));
-	n->result.no_newline = false;
-}
-
-/* Whether the call's end is not that of a run: of one that came to be, it names the end. */
-static bool
-never_made(const struct recalled *r)
-{
-	return r->end == RECALL_FAILED && recalled_result(r)->view.links.at == NULL;
-}
-
+/* What is to become of one that was recorded, in a run that goes on or is a fork. */
 static int
 choose(struct nested *n, const struct child *c, int *input, struct error *err)
 {
 	const struct recalled *r = &n->recalled;
 	const struct recalled_event *end = recalled_result(r);
-	bool detached = span_true(span_member(r->started.view.payload, KEY_DETACHED));
-	bool same = false;
+	char *path = storage_transcript(&c->parent.storage, n->run_id);
+	bool there = transcript_begun(path), same = false;
 
-	/* Its parent died before it was made, or it could not be. */
-	if (!is_there(n, c) && (r->end == RECALL_OPEN || never_made(r)))
+	free(path);
+	/* Its parent died before it was made, or it could not be: of one that came to be the
+	 * call's end names that of the run. */
+	if (!there && (r->end == RECALL_OPEN ||
+	    (r->end == RECALL_FAILED && end->view.links.at == NULL)))
 		return 0;
-	if (!is_there(n, c))
+	if (!there)
 		return error_set(err, ERROR_SYSTEM, n->run_id, "the record of this child run is missing");
 	if (r->run_id[0] != '\0') {
 		n->way = NESTED_FORK;
 		return 0;
 	}
 	n->way = NESTED_AGAIN;
-	if (detached) {
-		take_detached(n);
+	if (span_true(span_member(r->started.view.payload, KEY_DETACHED))) {
+		/* It needs nothing more than to be there. */
+		n->way = NESTED_REUSE;
+		data_from_text(&n->result, n->run_id, strlen(n->run_id));
+		n->result.no_newline = false;
 	} else if (r->end == RECALL_SUCCEEDED && span_member(end->view.payload, KEY_RESULT).at != NULL) {
 		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
 		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
@@ -203,33 +149,40 @@ choose(struct nested *n, const struct child *c, int *input, struct error *err)
 	return 0;
 }
 
+/* In a replay: takes the recorded end, if the input is what it was. */
 static int
-check_input(struct nested *n, const struct child *c, struct span recorded, int *input,
-    struct error *err)
+replay(struct nested *n, struct child *c, int *input, struct error *err)
 {
-	struct storage source = { .root = run_source(&c->parent) };
-	char *path = source.root != NULL ? storage_input(&source, n->run_id) : NULL;
+	const struct recalled *r = &n->recalled;
+	const struct recalled_event *end = recalled_result(r);
+	struct span payload = end->view.payload, given = span_member(payload, KEY_STDIN);
+	struct span link = span_element(r->completed.view.links, 0);
+	struct storage source;
+	long long number = 0;
+	char *path;
 	bool same = true;
 	int failed = 0;
 
+	if (r->end == RECALL_OPEN)
+		return error_set(err, ERROR_DIVERGENCE, c->call,
+		    "the recording ends in the middle of this child run");
+	free(c->call);
+	c->call = span_text(span_member(r->started.view.payload, KEY_CALL));
+	memcpy(c->next_started, r->started.id, ID_SIZE);
+	memcpy(c->next_completed, r->completed.id, ID_SIZE);
+
 	/* How much of the rest was taken is not known. */
-	if (recorded.at != NULL && path != NULL && access(path, F_OK) == 0)
-		failed = same_input(&source, n->run_id, c->parent.directory, recorded, input, &same, err);
+	source = (struct storage){ .root = run_source(&c->parent) };
+	path = source.root != NULL ? storage_input(&source, n->run_id) : NULL;
+	if (given.at != NULL && path != NULL && access(path, F_OK) == 0)
+		failed = same_input(&source, n->run_id, c->parent.directory, given, input, &same, err);
 	if (failed == 0 && !same)
 		failed = error_set(err, ERROR_DIVERGENCE, c->call,
 		    "the child run is not given what it was given when it was recorded");
 	free(path);
 	storage_close(&source);
-	return failed;
-}
-
-static void
-take_end(struct nested *n)
-{
-	const struct recalled_event *end = recalled_result(&n->recalled);
-	struct span payload = end->view.payload, stdin_member = span_member(payload, KEY_STDIN);
-	struct span link = span_element(n->recalled.completed.view.links, 0);
-	long long number = 0;
+	if (failed != 0)
+		return -1;
 
 	if (span_member(payload, KEY_RESULT).at != NULL) {
 		take_result(n);
@@ -239,53 +192,46 @@ take_end(struct nested *n)
 	n->end.error = &n->error;
 	span_integer(span_member(payload, KEY_EXIT_CODE), &number);
 	n->end.exit_code = (int)number;
-	if (span_copy(span_member(link, "event_id"), n->completed, sizeof n->completed))
+	if (span_copy(span_member(link, KEY_EVENT_ID), n->completed, sizeof n->completed))
 		n->end.completed = n->completed;
-	if (span_copy(span_member(stdin_member, "sha256"), n->stdin_sha256, sizeof n->stdin_sha256))
+	if (span_copy(span_member(given, KEY_SHA256), n->stdin_sha256, sizeof n->stdin_sha256))
 		n->end.stdin_sha256 = n->stdin_sha256;
 	number = 0;
-	span_integer(span_member(stdin_member, "bytes"), &number);
+	span_integer(span_member(given, KEY_BYTES), &number);
 	n->end.stdin_bytes = number;
 	number = 0;
 	span_integer(span_member(payload, KEY_STDOUT_BYTES), &number);
 	n->end.stdout_bytes = number;
 	n->way = NESTED_REPLAY;
-}
-
-static int
-replay(struct nested *n, struct child *c, int *input, struct error *err)
-{
-	const struct recalled *r = &n->recalled;
-	char *call = span_text(span_member(r->started.view.payload, KEY_CALL));
-
-	if (r->end == RECALL_OPEN) {
-		free(call);
-		return error_set(err, ERROR_DIVERGENCE, c->call,
-		    "the recording ends in the middle of this child run");
-	}
-	free(c->call);
-	c->call = call;
-	memcpy(c->next_started, r->started.id, ID_SIZE);
-	memcpy(c->next_completed, r->completed.id, ID_SIZE);
-	if (check_input(n, c, span_member(recalled_result(r)->view.payload, KEY_STDIN), input, err) != 0)
-		return -1;
-	take_end(n);
 	return 0;
 }
 
 int
 nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 {
+	const struct span null = span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1);
+	char sha256[DIGEST_SIZE];
+	const struct recall_query query = {
+		.enclosing = c->enclosing,
+		.root = recall_root(c->enclosing),
+		.name = c->name,
+		.input_sha256 = digest_sha256(null.at, null.len, sha256),
+		.definition_sha256 = c->definition_sha256,
+		.input = null,
+		.definition = c->name,
+	};
+	int found;
+
 	memset(n, 0, sizeof *n);
 	if (history_open(&n->history, c->parent.directory, err) != 0)
 		return -1;
 	if (n->history == NULL)
 		return 0;
 	n->recall = history_recall(n->history);
-	if (claim(n, c, err) != 0)
-		return -1;
+	found = n->recall.claim(n->recall.history, &query, &n->recalled, err);
+	n->recalls = found == 1;
 	if (!n->recalls)
-		return 0;
+		return found == -1 ? -1 : 0;
 	if (n->recall.mode == RECALL_RESUME)
 		n->claims = (struct child_recorded){ n->recalled.run_id, n->recalled.started.id };
 	if (!event_copy_id(n->recalled.started.view.child_run_id, n->run_id))

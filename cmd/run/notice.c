@@ -1,15 +1,24 @@
 /*
  * What the command gets on stdin is written when the run's end is recorded and the run still
- * open, so that a failure to record it is in there too; it is sent later, by cmd/run/notify.h.
+ * open, so that a failure to record it is in there too; it is sent later. It is there, whole,
+ * before the command starts, so nobody has to feed it.
  */
 #include "run/notice.h"
 
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/polling.h"
 #include "json/writer.h"
+#include "proc/descendants.h"
+#include "proc/guardian.h"
 #include "run/cost.h"
-#include "run/notify.h"
+#include "run/supervise.h"
 #include "transcript/event_keys.h"
 
 bool
@@ -51,27 +60,78 @@ notice_write(struct buffer *out, const struct run *run, const struct conclusion 
 	buffer_byte(out, '\n');
 }
 
-/* NULL: nobody wants to know, or the run goes on when somebody has decided. */
-static const char *
-find_command(const struct settings *s, const char *status, const char **option)
+/* Until the command has ended, or *err says what ends it. The signal that does, or
+ * SIGTERM. */
+static int
+wait_for(struct guardian *g, struct error *err)
 {
-	const bool success = strcmp(status, "success") == 0;
+	int64_t deadline = clock_monotonic() + NOTIFY_LIMIT_MS, left;
+	char limit[32];
+	int number;
 
-	if (strcmp(status, "waiting") == 0)
-		return NULL;
-	*option = success ? "--on-complete" : "--on-failure";
-	return success ? s->on_complete : s->on_failure;
+	while (g->state == GUARDIAN_RUNNING && (left = deadline - clock_monotonic()) > 0) {
+		number = signals_wait(g->report, (int)left);
+		if (poll_now(g->report, POLLIN) != 0) {
+			guardian_read(g);
+		} else if (number != 0) {
+			error_set(err, ERROR_CANCELLED, NULL, "cancelled by signal %d (%s)", number,
+			    strsignal(number));
+			return number;
+		}
+	}
+	if (g->state == GUARDIAN_RUNNING)
+		error_set(err, ERROR_TIMEOUT, NULL, "not done after %s",
+		    duration_text(NOTIFY_LIMIT_MS, limit, sizeof limit));
+	else if (g->state == GUARDIAN_LOST)
+		error_set(err, ERROR_SYSTEM, NULL, "its guardian was killed");
+	return SIGTERM;
+}
+
+/* Runs command with the text, of 64 KiB at most, on its stdin, which it need not read, out
+ * (a descriptor, or PROCESS_…) and this process's stderr; environment ends with NULL. What
+ * it leaves running is ended, by a guardian, as in a run. With the signals that cancel held
+ * (supervise.h); one that comes ends the command. -1 with *err, without a place: it could not be
+ * run, failed, or took too long. */
+static int
+notify(const char *command, struct span text, int out, char *const *environment,
+    struct error *err)
+{
+	char *argv[4];
+	const struct process_spec spec = { .argv = argv, .environment = environment,
+		.in = PROCESS_INPUT, .input = text.at, .input_len = text.len,
+		.out = out, .err = PROCESS_INHERIT };
+	struct guardian g;
+	char status[64];
+	int number, unused;
+
+	*err = (struct error)ERROR_INIT;
+	process_shell(argv, command);
+	signals_drop(); /* they meant the run */
+	if (guardian_start(&g, &spec, &unused, err) != 0)
+		return -1;
+	number = wait_for(&g, err);
+	if (g.state != GUARDIAN_ALONE)
+		descendants_end(getpid(), number, NULL);
+	guardian_close(&g);
+	if (err->code != ERROR_NONE)
+		return -1;
+	if (process_exit_code(g.wait_status) == 0)
+		return 0;
+	return error_set(err, ERROR_EXIT_STATUS, NULL, "%s",
+	    process_status_text(g.wait_status, status, sizeof status));
 }
 
 int
 notice_send(const struct settings *s, const struct conclusion *e,
     const struct buffer *summary, int out, char *const *environment, struct error *err)
 {
-	const char *option, *command = find_command(s, e->status, &option);
+	const bool success = strcmp(e->status, "success") == 0;
+	const char *command = success ? s->on_complete : s->on_failure;
 	struct error why;
 
-	if (command == NULL ||
+	/* One that waits goes on when somebody has decided. */
+	if (command == NULL || strcmp(e->status, "waiting") == 0 ||
 	    notify(command, span_of(summary->data, summary->len), out, environment, &why) == 0)
 		return 0;
-	return error_set(err, why.code, option, "%s", why.message);
+	return error_set(err, why.code, success ? "--on-complete" : "--on-failure", "%s", why.message);
 }

@@ -17,7 +17,8 @@ bool notice_wanted(const struct settings *s);
 void notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
     const struct outcome *outcome, int64_t cost);
 /* Tells it to the command that wants to know of such an end, if there is one; place is
- * the option. Its stdout is out, see cmd/run/notify.h. -1 with *err. */
+ * the option. Its stdout is out, a descriptor or PROCESS_…; what it leaves running is
+ * ended. Whatever goes wrong with it is for a warning. -1 with *err. */
 int notice_send(const struct settings *s, const struct conclusion *e,
     const struct buffer *summary, int out, char *const *environment, struct error *err);
 

@@ -46,67 +46,27 @@ policy_named(const char *name)
 	return &policies[0];
 }
 
-static void
-drop_entry(struct queue *q, size_t at)
-{
-	memmove(&q->others[at], &q->others[at + 1], (q->count - at - 1) * sizeof *q->others);
-	q->count--;
-}
-
-static bool
-is_around(const struct overlap *o, const char *run_id)
-{
-	const char *outer = getenv("AWF_RUN_ID");
-
-	for (size_t i = 0; i < o->around.count; i++)
-		if (strcmp(o->around.runs[i].run_id, run_id) == 0)
-			return true;
-	return outer != NULL && strcmp(outer, run_id) == 0;
-}
-
-/* Fills the queue's others with all that count for this run. */
+/* Fills the queue's others with all that count for this run: not those around it. */
 static int
 look(struct overlap *o, struct error *err)
 {
+	const char *outer = getenv("AWF_RUN_ID");
 	struct queue *q = &o->queue;
+	size_t count = 0;
 
 	if (queue_look(q, err) != 0 || queue_look_at_runs(q, err) != 0)
 		return -1;
-	for (size_t i = q->count; i > 0; i--)
-		if (is_around(o, q->others[i - 1].run_id))
-			drop_entry(q, i - 1);
+	for (size_t i = 0; i < q->count; i++) {
+		const char *run_id = q->others[i].run_id;
+		bool around = outer != NULL && strcmp(outer, run_id) == 0;
+
+		for (size_t j = 0; j < o->around.count && !around; j++)
+			around = strcmp(o->around.runs[j].run_id, run_id) == 0;
+		if (!around)
+			q->others[count++] = q->others[i];
+	}
+	q->count = count;
 	return 0;
-}
-
-/* How many wait. Where nobody runs, the first in line is about to. */
-static size_t
-count_waiting(const struct queue *q)
-{
-	size_t waiting = 0;
-
-	for (size_t i = 0; i < q->count; i++)
-		waiting += q->others[i].state == QUEUE_WAITING;
-	return waiting == q->count && waiting > 0 ? waiting - 1 : waiting;
-}
-
-/* Each of them held the lock just now, so it is who it was. */
-static void
-end_others(const struct queue *q)
-{
-	for (size_t i = 0; i < q->count; i++)
-		if (q->others[i].pid > 0 && q->others[i].state != QUEUE_ENDING)
-			kill(q->others[i].pid, SIGTERM);
-}
-
-/* Whom to wait for: who came just before, else a run without a ticket; NULL: nobody. */
-static const struct queue_entry *
-predecessor(const struct queue *q)
-{
-	const struct queue_entry *last = NULL;
-
-	for (size_t i = 0; i < q->count && q->others[i].number < q->number; i++)
-		last = &q->others[i];
-	return last;
 }
 
 /* With the queue locked: 1: it has a place in it; 0: it gets none. */
@@ -115,18 +75,26 @@ find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err
 {
 	const struct policy *policy = policy_named(spec->policy);
 	struct queue *q = &o->queue;
+	size_t waiting = 0;
 
 	if (look(o, err) != 0)
 		return -1;
-	if (q->count > 0 && count_waiting(q) >= policy->room) {
+	for (size_t i = 0; i < q->count; i++)
+		waiting += q->others[i].state == QUEUE_WAITING;
+	/* Where nobody runs, the first in line is about to. */
+	if (waiting == q->count && waiting > 0)
+		waiting--;
+	if (q->count > 0 && waiting >= policy->room) {
 		memcpy(o->by, q->others[0].run_id, sizeof o->by);
 		return 0;
 	}
 	if (queue_draw(q, q->count > 0 ? QUEUE_WAITING : QUEUE_RUNNING, spec->run_id, spec->policy,
 	    err) != 0)
 		return -1;
-	if (policy->cancels)
-		end_others(q);
+	/* Each of them held the lock just now, so it is who it was. */
+	for (size_t i = 0; policy->cancels && i < q->count; i++)
+		if (q->others[i].pid > 0 && q->others[i].state != QUEUE_ENDING)
+			kill(q->others[i].pid, SIGTERM);
 	return 1;
 }
 
@@ -144,75 +112,57 @@ find_successor(struct overlap *o)
 	return o->by[0] != '\0';
 }
 
-/* After a signal: it meant that another is to run instead, or to end this process. */
-static int
-give_up(struct overlap *o, const char *name, int number, struct error *err)
-{
-	if (queue_lock(&o->queue, err) != 0)
-		return -1;
-	if (number == SIGTERM && queue_look(&o->queue, err) == 0 && find_successor(o))
-		return OVERLAP_SKIPPED;
-	return error_set(err, ERROR_CANCELLED, name,
-	    "cancelled by signal %d (%s) while it waited for its turn", number, strsignal(number));
-}
-
-/* A process that was killed leaves its workflow to its guardian, who needs a moment. */
-static void
-wait_for_rest(const char *run_id)
-{
-	char variable[sizeof "AWF_RUN_ID=" + ID_SIZE];
-	struct survivor first;
-
-	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", run_id);
-	if (*run_id != '\0')
-		survivors_find(variable, SURVIVORS_MS, &first);
-}
-
-/* Waits in line, with the queue locked when it begins and ends. */
+/* Waits in line, with the queue locked when it begins and ends: for who came just before, else for
+ * a run without a ticket. */
 static int
 wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *err)
 {
 	struct queue *q = &o->queue;
-	const struct queue_entry *before;
-	char last[ID_SIZE];
+	char last[ID_SIZE], variable[sizeof "AWF_RUN_ID=" + ID_SIZE];
+	struct survivor first;
 
 	memcpy(last, q->gone, sizeof last);
-	while ((before = predecessor(q)) != NULL) {
-		int fd = before->pid > 0 ? wait_descriptor(before->pid) : -1, number;
+	for (;;) {
+		const struct queue_entry *before = NULL;
+		int fd, number;
 
+		for (size_t i = 0; i < q->count && q->others[i].number < q->number; i++)
+			before = &q->others[i];
+		if (before == NULL)
+			break;
+		fd = before->pid > 0 ? wait_descriptor(before->pid) : -1;
 		memcpy(last, before->run_id, sizeof last);
 		queue_unlock(q);
 		number = signals_wait(fd, fd >= 0 ? OVERLAP_LOOK_MS : LOOK_OFTEN_MS);
 		if (fd >= 0)
 			close(fd);
-		if (number != 0)
-			return give_up(o, spec->name, number, err);
-		if (queue_lock(q, err) != 0 || look(o, err) != 0)
+		if (queue_lock(q, err) != 0)
 			return -1;
+		if (number == 0) {
+			if (look(o, err) != 0)
+				return -1;
+			continue;
+		}
+		/* The signal meant that another is to run instead, or to end this process. */
+		if (number == SIGTERM && queue_look(q, err) == 0 && find_successor(o))
+			return OVERLAP_SKIPPED;
+		return error_set(err, ERROR_CANCELLED, spec->name,
+		    "cancelled by signal %d (%s) while it waited for its turn", number,
+		    strsignal(number));
 	}
-	wait_for_rest(last);
+
+	/* A process that was killed leaves its workflow to its guardian, who needs a moment. */
+	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", last);
+	if (*last != '\0')
+		survivors_find(variable, SURVIVORS_MS, &first);
 	return queue_sign(q, QUEUE_RUNNING, spec->run_id, err);
-}
-
-/* A run of one step has no lineage, but is around this one too. */
-static int
-find_around(struct overlap *o, struct error *err)
-{
-	char *directory;
-	int failed;
-
-	if (!run_in_environment())
-		return 0;
-	directory = storage_run_directory(&o->storage, getenv("AWF_RUN_ID"));
-	failed = lineage_read(&o->around, directory, err);
-	free(directory);
-	return failed;
 }
 
 int
 overlap_take(struct overlap *o, const struct overlap_spec *spec, struct error *err)
 {
 	bool looks = policy_named(spec->policy)->looks;
+	char *directory;
 	int got;
 
 	*o = (struct overlap)OVERLAP_INIT;
@@ -223,8 +173,14 @@ overlap_take(struct overlap *o, const struct overlap_spec *spec, struct error *e
 	if (!looks)
 		return 0;
 	queue_tell(&o->queue, spec->told, run_in_environment());
-	if (find_around(o, err) != 0)
-		return -1;
+	/* A run of one step has no lineage, but is around this one too. */
+	if (run_in_environment()) {
+		directory = storage_run_directory(&o->storage, getenv("AWF_RUN_ID"));
+		got = lineage_read(&o->around, directory, err);
+		free(directory);
+		if (got != 0)
+			return -1;
+	}
 	if (queue_lock(&o->queue, err) != 0)
 		return -1;
 	got = find_place(o, spec, err);

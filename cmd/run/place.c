@@ -37,51 +37,42 @@ describe(const struct place_spec *spec)
 	};
 }
 
-/* What was read to see whether it is what it was before is given to the workflow. */
-static int
-find_recorded(struct place *p, const struct place_spec *spec, struct error *err)
-{
-	const struct child_start start = describe(spec);
-	int input = spec->no_input ? -1 : STDIN_FILENO, failed;
-
-	child_define(&p->child, &start);
-	if (spec->unrecorded)
-		return 0;
-	failed = nested_find(&p->nested, &p->child, &input, err);
-	if (input > STDIN_FILENO) {
-		dup2(input, STDIN_FILENO);
-		close(input);
-	}
-	return failed;
-}
-
-/* A child that goes on is the run that it was. */
-static void
-take_id(struct place *p)
-{
-	struct child *c = &p->child;
-
-	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK) {
-		memcpy(c->run_id, p->nested.run_id, sizeof c->run_id);
-		memcpy(c->lineage.runs[c->lineage.count - 1].run_id, c->run_id, sizeof c->run_id);
-	}
-	memcpy(p->id, c->run_id, sizeof p->id);
-	p->lineage = c->lineage;
-}
-
 int
 place_find(struct place *p, const struct place_spec *spec, struct error *err)
 {
+	const struct child_start start = describe(spec);
+	int input = spec->no_input ? -1 : STDIN_FILENO;
+	struct child *c = &p->child;
+
 	id_new(p->completed);
 	p->nested_in = run_in_environment();
 	if (!p->nested_in) {
 		id_new(p->id);
 		return lineage_add(&p->lineage, p->id, script(spec->workflow), err);
 	}
-	if (child_enter(&p->child, spec->name, script(spec->workflow), spec->tried, err) != 0 ||
-	    redactor_join(&p->redactor, &p->child.parent, err) != 0 || find_recorded(p, spec, err) != 0)
+	if (child_enter(c, spec->name, script(spec->workflow), spec->tried, err) != 0 ||
+	    redactor_join(&p->redactor, &c->parent, err) != 0)
 		return -1;
-	take_id(p);
+	child_define(c, &start);
+	if (!spec->unrecorded) {
+		int failed = nested_find(&p->nested, c, &input, err);
+
+		/* What was read to see whether it is what it was is given to the workflow. */
+		if (input > STDIN_FILENO) {
+			dup2(input, STDIN_FILENO);
+			close(input);
+		}
+		if (failed != 0)
+			return -1;
+	}
+
+	/* A child that goes on is the run that it was. */
+	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK) {
+		memcpy(c->run_id, p->nested.run_id, sizeof c->run_id);
+		memcpy(c->lineage.runs[c->lineage.count - 1].run_id, c->run_id, sizeof c->run_id);
+	}
+	memcpy(p->id, c->run_id, sizeof p->id);
+	p->lineage = c->lineage;
 	/* A child has ended its workflow before its parent would end both. */
 	descendants_hurry(HURRY_FIRST_MS + (int)(lineage_depth(&p->lineage) - 1) * HURRY_MORE_MS);
 	return 0;

@@ -18,7 +18,6 @@
 #include "base/memory.h"
 #include "run/inputs.h"
 #include "run/leftovers.h"
-#include "program.h"
 #include "run/changed_files.h"
 #include "run/same_input.h"
 
@@ -51,14 +50,6 @@ refuse_keys(const struct settings *s, struct error *err)
 	return failed;
 }
 
-static int
-load_seal(struct job *j, struct error *err)
-{
-	if (!j->settings.seal)
-		return 0;
-	return seal_key_find(&j->seal, j->settings.seal_file, true, err) == 1 ? 0 : -1;
-}
-
 int
 job_keyless(struct environment *e, struct error *err)
 {
@@ -72,26 +63,6 @@ job_keyless(struct environment *e, struct error *err)
 	for (size_t i = 0; i < keys.count; i++)
 		environment_unset(e, keys.names[i]);
 	keys_free(&keys);
-	return 0;
-}
-
-/* The filter of --mask is the user's, but API keys are for providers alone. */
-static int
-open_redactor(struct job *j, struct error *err)
-{
-	struct environment environment;
-
-	if (redactor_open(&j->redactor, j->settings.mask, err) != 0)
-		return -1;
-	if (redactor_redaction(&j->redactor) == NULL)
-		return 0;
-	if (j->settings.snapshot)
-		return error_set(err, ERROR_USAGE, "--snapshot",
-		    "not with --mask: a masked run cannot be replayed");
-	if (job_keyless(&environment, err) != 0)
-		return -1;
-	redactor_environment(&j->redactor, &environment);
-	environment_free(&environment);
 	return 0;
 }
 
@@ -120,24 +91,13 @@ find_workflow(struct job *j, struct error *err)
 	return failed;
 }
 
-/* Words and paths of the command line are meant where it was given. */
-static void
-pin_id_file(struct settings *s)
-{
-	char here[PATH_MAX];
-
-	if (s->id_file == NULL || *s->id_file == '/' || getcwd(here, sizeof here) == NULL)
-		return;
-	s->pinned_id_file = path_join(here, s->id_file);
-	s->id_file = s->pinned_id_file;
-}
-
 /* Goes where the recorded run was, with what it was given. */
 static int
 take_record(struct job *j, struct error *err)
 {
 	struct settings *s = &j->settings;
 	const struct resume *r = &j->resume;
+	char here[PATH_MAX];
 
 	/* --input comes before what was recorded under the same key. */
 	inputs_complete(&s->inputs, r->inputs);
@@ -155,7 +115,9 @@ take_record(struct job *j, struct error *err)
 		s->name = r->recorded.name;
 	if (s->workspace != NULL)
 		return 0;
-	pin_id_file(s);
+	/* Words and paths of the command line are meant where it was given. */
+	if (s->id_file != NULL && *s->id_file != '/' && getcwd(here, sizeof here) != NULL)
+		s->id_file = s->pinned_id_file = path_join(here, s->id_file);
 	if (chdir(r->directory) != 0)
 		return error_errno(err, ERROR_USAGE, r->directory, "unable to start there again");
 	setenv("PWD", r->directory, 1);
@@ -163,37 +125,35 @@ take_record(struct job *j, struct error *err)
 	return 0;
 }
 
-/* What it would do is not in the recording: models would be asked, things be changed. */
-static int
-refuse_in_replay(struct error *err)
-{
-	if (!run_in_environment() || !run_environment_recreated())
-		return 0;
-	return error_set(err, ERROR_SYSTEM, getenv("AWF_RUN_ID"), "no run goes on "
-	    "inside of a replay, as it would do all for real");
-}
-
-/* The file of the workflow, as its words name it. */
-static void
-name_script(struct job *j)
-{
-	const int script = j->workflow.script;
-	char here[PATH_MAX], *joined;
-
-	if (script < 0 || getcwd(here, sizeof here) == NULL)
-		return;
-	joined = path_join(*j->workflow.argv[script] == '/' ? "" : here, j->workflow.argv[script]);
-	j->script = path_normal(joined);
-	free(joined);
-}
-
+/* What any run needs, whether it is new or goes on. */
 static int
 prepare_words(struct job *j, struct error *err)
 {
-	if (refuse_keys(&j->settings, err) != 0 || open_redactor(j, err) != 0 ||
-	    find_workflow(j, err) != 0)
+	const struct workflow *w = &j->workflow;
+	struct environment environment;
+	char here[PATH_MAX], *joined;
+
+	if (refuse_keys(&j->settings, err) != 0 ||
+	    redactor_open(&j->redactor, j->settings.mask, err) != 0)
 		return -1;
-	name_script(j);
+	/* The filter of --mask is the user's, but API keys are for providers alone. */
+	if (redactor_redaction(&j->redactor) != NULL) {
+		if (j->settings.snapshot)
+			return error_set(err, ERROR_USAGE, "--snapshot",
+			    "not with --mask: a masked run cannot be replayed");
+		if (job_keyless(&environment, err) != 0)
+			return -1;
+		redactor_environment(&j->redactor, &environment);
+		environment_free(&environment);
+	}
+	if (find_workflow(j, err) != 0)
+		return -1;
+	/* The file of the workflow, as its words name it. */
+	if (w->script >= 0 && getcwd(here, sizeof here) != NULL) {
+		joined = path_join(*w->argv[w->script] == '/' ? "" : here, w->argv[w->script]);
+		j->script = path_normal(joined);
+		free(joined);
+	}
 	inputs_write(j->settings.inputs, &j->inputs);
 	signals_hold();
 	return 0;
@@ -205,26 +165,6 @@ tell_success(const struct resume *r)
 	fprintf(stderr, PROGRAM ": %s: ended with success: there is nothing to go on with\n",
 	    r->run_id);
 	return STATUS_OK;
-}
-
-/* With the run in our hands: GO, or the status to exit with; -1. */
-static int
-restart(struct job *j, struct error *err)
-{
-	struct resume *r = &j->resume;
-	const struct resume_plan plan = { .redo = j->settings.redo, .skip = j->settings.skip };
-	int decided = resume_build(r, &plan, j->run.directory, err);
-
-	if (decided == -1)
-		return -1;
-	if (strcmp(r->history.status, "success") == 0)
-		return tell_success(r); /* another resume came first */
-	if (decided == 0)
-		return job_ask(r);
-	if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 ||
-	    nested_decide(j->run.directory, j->settings.redo, j->settings.skip, err) != 0)
-		return -1;
-	return job_attempt(j, err);
 }
 
 /* What is run now may not be what was recorded. A child's is its parent's to tell. */
@@ -243,9 +183,10 @@ tell_changes(const struct resume *r)
 static int
 prepare_resume(struct job *j, const struct storage *s, struct error *err)
 {
+	const struct settings *given = &j->settings;
 	struct resume *r = &j->resume;
-	const struct resume_plan plan = { .redo = j->settings.redo, .skip = j->settings.skip };
-	int status;
+	const struct resume_plan plan = { .redo = given->redo, .skip = given->skip };
+	int status, decided;
 
 	if (strcmp(r->status, "success") == 0) {
 		leftovers_remove(s);
@@ -261,7 +202,19 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 		return status;
 	if (run_reopen(&j->run, r->run_id, err) != 0)
 		return -1;
-	status = resume_check_dead(r, err) == 0 ? restart(j, err) : -1;
+	decided = resume_check_dead(r, err) == 0 ?
+	    resume_build(r, &plan, j->run.directory, err) : -1;
+	if (decided == -1)
+		status = -1;
+	else if (strcmp(r->history.status, "success") == 0)
+		status = tell_success(r); /* another resume came first */
+	else if (decided == 0)
+		status = job_ask(r);
+	else if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 ||
+	    nested_decide(j->run.directory, given->redo, given->skip, err) != 0)
+		status = -1;
+	else
+		status = job_attempt(j, err);
 	if (status != GO)
 		run_let_go(&j->run);
 	return status;
@@ -294,25 +247,6 @@ prepare_new(struct job *j, struct error *err)
 	return prepare_words(j, err) != 0 ? -1 : job_create(j, err);
 }
 
-/* --continue: whether the latest run of the name died, or was ended by what meant no end
- * of its work: a reboot, a batch system, the death of its guardian. */
-static bool
-find_dead(struct job *j, const struct storage *s)
-{
-	struct error none;
-	char *latest = memory_format("@%s", job_name(j));
-	bool dead;
-
-	dead = resume_find(&j->resume, s, latest, &none) == 0 &&
-	    (j->resume.status[0] == '\0' || j->resume.interrupted) &&
-	    !storage_run_alive(s, j->resume.run_id);
-	free(latest);
-	workflow_free(&j->workflow);
-	if (!dead)
-		resume_free(&j->resume);
-	return dead;
-}
-
 /* What was kept of the input is what the run goes on with: another one that is given now
  * would be lost. */
 static int
@@ -338,27 +272,16 @@ refuse_other_input(const struct job *j, const struct storage *s, struct error *e
 	return -1;
 }
 
-/* The run that died has its own workflow, name and inputs. */
-static int
-prepare_continued(struct job *j, const struct storage *s, struct error *err)
-{
-	struct settings *given = &j->settings;
-
-	if (refuse_other_input(j, s, err) != 0)
-		return -1;
-	given->words += list_count(given->words);
-	given->pipeline = given->name = given->workspace = given->allow_tools = NULL;
-	given->tools_policy = TOOLS_UNSAID;
-	given->snapshot = false;
-	list_free(given->inputs);
-	given->inputs = NULL;
-	return prepare_resume(j, s, err);
-}
-
-/* Whether there is one to go on with is asked when it is this one's turn. */
+/* --continue: goes on with the latest run of the name if that died, or was ended by what meant no
+ * end of its work: a reboot, a batch system, the death of its guardian. Whether there is one is
+ * asked when it is this one's turn. */
 static int
 prepare_continue(struct job *j, const struct storage *s, struct error *err)
 {
+	struct settings *given = &j->settings;
+	struct error none;
+	char *latest;
+	bool dead;
 	int status;
 
 	signals_hold();
@@ -368,7 +291,27 @@ prepare_continue(struct job *j, const struct storage *s, struct error *err)
 	status = job_take_turn(j, err);
 	if (status != GO)
 		return status;
-	return find_dead(j, s) ? prepare_continued(j, s, err) : prepare_new(j, err);
+
+	latest = memory_format("@%s", job_name(j));
+	dead = resume_find(&j->resume, s, latest, &none) == 0 &&
+	    (j->resume.status[0] == '\0' || j->resume.interrupted) &&
+	    !storage_run_alive(s, j->resume.run_id);
+	free(latest);
+	workflow_free(&j->workflow);
+	if (!dead) {
+		resume_free(&j->resume);
+		return prepare_new(j, err);
+	}
+	if (refuse_other_input(j, s, err) != 0)
+		return -1;
+	/* The run that died has its own workflow, name and inputs. */
+	given->words += list_count(given->words);
+	given->pipeline = given->name = given->workspace = given->allow_tools = NULL;
+	given->tools_policy = TOOLS_UNSAID;
+	given->snapshot = false;
+	list_free(given->inputs);
+	given->inputs = NULL;
+	return prepare_resume(j, s, err);
 }
 
 /* GO, or the status to exit with; -1. */
@@ -379,13 +322,16 @@ job_prepare(struct job *j, struct error *err)
 	struct storage storage;
 	int status;
 
-	if (load_seal(j, err) != 0 || ceiling_check(err) == -1)
+	if ((s->seal && seal_key_find(&j->seal, s->seal_file, true, err) != 1) ||
+	    ceiling_check(err) == -1)
 		return -1;
 	ceiling_lower(s->allow_tools, s->tools_policy);
 	if (s->resume == NULL && s->fork == NULL && !s->go_on)
 		return prepare_new(j, err);
-	if (refuse_in_replay(err) != 0)
-		return -1;
+	/* What it would do is not in the recording: models would be asked, things be changed. */
+	if (run_in_environment() && run_environment_recreated())
+		return error_set(err, ERROR_SYSTEM, getenv("AWF_RUN_ID"), "no run goes on "
+		    "inside of a replay, as it would do all for real");
 	if (storage_locate(&storage, err) != 0)
 		return -1;
 	if (s->go_on)

@@ -32,7 +32,6 @@
 #define SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"
 
 #define FORKS_LIMIT 64     /* of forks of forks */
-#define TIME_SIZE 19       /* of a timestamp, without its fraction */
 
 /* "key=value" of an object's members, or "key" alone. */
 static void
@@ -52,29 +51,6 @@ take_members(char ***list, struct span object, bool values)
 	}
 }
 
-static void
-take_argv(struct resume *r, struct span argv)
-{
-	if (span_type(argv) != 'a')
-		return;
-	for (struct span_walk word = span_walk(argv); span_next(&word);) {
-		char *text = span_text(word.value);
-
-		list_take(&r->recorded.argv, text != NULL ? text : memory_text(""));
-	}
-}
-
-/* The file among those that the run was made of that is the script. */
-static char *
-take_script(struct span files, const char *sha256)
-{
-	for (struct span_walk file = span_walk(files);
-	    files.at != NULL && *sha256 != '\0' && span_next(&file);)
-		if (span_is(span_member(file.value, KEY_SHA256), sha256))
-			return span_text(span_member(file.value, KEY_PATH));
-	return NULL;
-}
-
 static int
 not_recorded(const struct resume *r, struct error *err)
 {
@@ -86,7 +62,7 @@ static int
 take_started(struct resume *r, const char *line, size_t len, struct error *err)
 {
 	struct event_view view;
-	struct span payload;
+	struct span payload, argv, files;
 	char *policy;
 
 	if (event_view(line, len, &view) != 0 || view.type != EVENT_RUN_STARTED)
@@ -95,7 +71,14 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	if (span_true(span_member(payload, KEY_MASKED)))
 		return error_set(err, ERROR_USAGE, r->run_id,
 		    "was masked (--mask), so that it cannot be gone on from");
-	take_argv(r, span_member(payload, KEY_ARGV));
+	argv = span_member(payload, KEY_ARGV);
+	if (span_type(argv) == 'a') {
+		for (struct span_walk word = span_walk(argv); span_next(&word);) {
+			char *text = span_text(word.value);
+
+			list_take(&r->recorded.argv, text != NULL ? text : memory_text(""));
+		}
+	}
 	r->recorded.name = span_text(span_member(payload, KEY_NAME));
 	r->recorded.directory = span_text(span_member(payload, KEY_DIRECTORY));
 	r->directory = span_text(span_member(payload, KEY_CWD));
@@ -104,7 +87,12 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	r->no_input = span_true(span_member(payload, KEY_NO_INPUT));
 	span_copy(span_member(payload, KEY_WORKFLOW_SHA256), r->recorded.sha256,
 	    sizeof r->recorded.sha256);
-	r->script = take_script(span_member(payload, KEY_FILES), r->recorded.sha256);
+	/* The file among those that the run was made of that is the script. */
+	files = span_member(payload, KEY_FILES);
+	for (struct span_walk file = span_walk(files); files.at != NULL && r->script == NULL &&
+	    r->recorded.sha256[0] != '\0' && span_next(&file);)
+		if (span_is(span_member(file.value, KEY_SHA256), r->recorded.sha256))
+			r->script = span_text(span_member(file.value, KEY_PATH));
 	take_members(&r->inputs, span_member(payload, KEY_INPUTS), true);
 	take_members(&r->variables, span_member(payload, KEY_ENV), false);
 	r->allow_tools = span_text(span_path(payload, KEY_ENV, CEILING_TOOLS, NULL));
@@ -135,40 +123,31 @@ read_line(struct resume *r, struct reader *reader, struct buffer *line, struct e
 	return got == 1 ? blob_inline(r->blobs, at, len, line, err) : -1;
 }
 
-/* The end of the last attempt, if it has one: nothing but decisions comes after that. */
-static int
-read_status(struct resume *r, struct reader *reader, struct error *err)
-{
-	struct buffer line = BUFFER_INIT;
-	struct event_view view;
-	int failed = waiting_seek_end(reader, err);
-
-	if (failed == 0)
-		failed = read_line(r, reader, &line, err);
-	if (failed == 0 && event_view(line.data, line.len, &view) == 0 &&
-	    view.type == EVENT_RUN_COMPLETED) {
-		span_copy(span_member(view.payload, KEY_STATUS), r->status, sizeof r->status);
-		r->interrupted = span_true(span_member(view.payload, KEY_INTERRUPTED));
-	}
-	buffer_free(&line);
-	return failed;
-}
-
 static int
 read_record(struct resume *r, struct error *err)
 {
-	struct buffer line = BUFFER_INIT;
+	struct buffer first = BUFFER_INIT, last = BUFFER_INIT;
+	struct event_view view;
 	struct reader reader;
 	int failed;
 
 	if (reader_open(&reader, r->path, err) != 0)
 		return -1;
-	failed = read_line(r, &reader, &line, err);
+	failed = read_line(r, &reader, &first, err);
 	if (failed == 0)
-		failed = take_started(r, line.data, line.len, err);
+		failed = take_started(r, first.data, first.len, err);
+	/* The end of the last attempt, if it has one: nothing but decisions comes after that. */
 	if (failed == 0)
-		failed = read_status(r, &reader, err);
-	buffer_free(&line);
+		failed = waiting_seek_end(&reader, err);
+	if (failed == 0)
+		failed = read_line(r, &reader, &last, err);
+	if (failed == 0 && event_view(last.data, last.len, &view) == 0 &&
+	    view.type == EVENT_RUN_COMPLETED) {
+		span_copy(span_member(view.payload, KEY_STATUS), r->status, sizeof r->status);
+		r->interrupted = span_true(span_member(view.payload, KEY_INTERRUPTED));
+	}
+	buffer_free(&first);
+	buffer_free(&last);
 	reader_close(&reader);
 	return failed;
 }
@@ -193,16 +172,6 @@ resume_tell_script(const struct resume *r, struct error *err)
 }
 
 static void
-add_other(struct resume *r, const struct resume *other, const char *left_out)
-{
-	r->others = memory_array(r->others, r->other_count + 2, sizeof *r->others);
-	memmove(r->others + 1, r->others, r->other_count * sizeof *r->others);
-	r->others[0] = (struct history_source){ memory_text(other->path), memory_text(other->blobs),
-		left_out != NULL ? memory_text(left_out) : NULL };
-	r->other_count++;
-}
-
-static void
 at_run(struct resume *r, const struct storage *s, const char *run_id)
 {
 	*r = (struct resume){ .path = storage_transcript(s, run_id),
@@ -214,57 +183,54 @@ at_run(struct resume *r, const struct storage *s, const char *run_id)
 static int
 find_others(struct resume *r, const struct storage *s, struct error *err)
 {
-	struct resume newer = { .path = NULL }, older;
 	char next[ID_SIZE];
 	char *at = r->forked_at != NULL ? memory_text(r->forked_at) : NULL;
 	int failed = 0;
 
 	memcpy(next, r->forked_from, sizeof next);
 	while (failed == 0 && next[0] != '\0') {
+		struct resume older;
+
 		if (r->other_count == FORKS_LIMIT || !id_valid(next, strlen(next))) {
 			failed = error_set(err, ERROR_SCHEMA, r->path, "is forked from too many others");
 			break;
 		}
 		at_run(&older, s, next);
 		failed = read_record(&older, err);
-		if (failed == 0)
-			add_other(r, &older, at);
+		if (failed == 0) {
+			r->others = memory_array(r->others, r->other_count + 2, sizeof *r->others);
+			memmove(r->others + 1, r->others, r->other_count * sizeof *r->others);
+			r->others[0] = (struct history_source){ memory_text(older.path),
+				memory_text(older.blobs), at };
+			r->other_count++;
+			at = older.forked_at;
+			older.forked_at = NULL;
+		}
 		memcpy(next, older.forked_from, sizeof next);
-		free(at);
-		at = older.forked_at != NULL ? memory_text(older.forked_at) : NULL;
-		resume_free(&newer);
-		newer = older;
+		resume_free(&older);
 	}
-	resume_free(&newer);
 	free(at);
 	return failed;
-}
-
-/* What a run without a transcript that was killed leaves behind is its directory. */
-static void
-explain_missing(const struct storage *s, const char *run, struct error *err)
-{
-	char *directory;
-	struct stat status;
-
-	if (!id_valid(run, strlen(run)))
-		return;
-	directory = storage_run_directory(s, run);
-	if (lstat(directory, &status) == 0)
-		error_set(err, ERROR_USAGE, run,
-		    "keeps no transcript (--no-transcript), so that it cannot be gone on from");
-	free(directory);
 }
 
 int
 resume_find(struct resume *r, const struct storage *s, const char *run, struct error *err)
 {
 	struct run_ref ref;
+	struct stat status;
+	char *directory;
 	int failed;
 
 	*r = (struct resume){ .path = NULL };
 	if (storage_resolve(s, run, &ref, err) != 0) {
-		explain_missing(s, run, err);
+		/* What a run without a transcript that was killed leaves behind is its directory. */
+		if (!id_valid(run, strlen(run)))
+			return -1;
+		directory = storage_run_directory(s, run);
+		if (lstat(directory, &status) == 0)
+			error_set(err, ERROR_USAGE, run,
+			    "keeps no transcript (--no-transcript), so that it cannot be gone on from");
+		free(directory);
 		return -1;
 	}
 	if (!ref.in_storage) {
@@ -302,27 +268,6 @@ resume_check_dead(const struct resume *r, struct error *err)
 	    count > 1 ? ", and others," : "", first.command);
 }
 
-/* Moves away what a crash left. ERROR_SCHEMA: that is not all there is to it. */
-static int
-repair(const struct resume *r, const struct verify_report *report,
-    void (*repaired)(const char *text), struct error *err)
-{
-	int64_t moved;
-	char *torn, *text;
-
-	if (!report->damage || repaired == NULL)
-		return error_set(err, ERROR_SCHEMA, r->path, "not to be repaired here");
-	if (verify_repair(r->path, report, &moved, err) != 0)
-		return -1;
-	torn = torn_path(r->path);
-	text = memory_format("%s: moved %lld bytes of a torn line to %s", r->path, (long long)moved,
-	    torn);
-	repaired(text);
-	free(text);
-	free(torn);
-	return 0;
-}
-
 /* Begins to read the calls of the record, and of what it was forked from. */
 static int
 begin_reading(struct resume *r, const struct resume_plan *plan, struct error *err)
@@ -341,13 +286,6 @@ begin_reading(struct resume *r, const struct resume_plan *plan, struct error *er
 	}
 	spec.others = r->others;
 	return history_begin(&r->reading, &spec, err);
-}
-
-static void
-drop_reading(struct resume *r)
-{
-	history_reading_free(r->reading);
-	r->reading = NULL;
 }
 
 /* A record that is read while it is checked. */
@@ -372,17 +310,28 @@ take_line(void *context, const char *line, size_t len, int64_t at)
 		definition_files_take(&c->r->files, &event);
 }
 
-/* *err is what is wrong; 1: it was mended, and is to be looked at again. */
+/* Moves away what a crash left: 1, and the record is to be looked at again. -1: that is not all
+ * there is to it. */
 static int
 mend(const struct resume *r, const struct verify_report *report,
     void (*repaired)(const char *text), struct error *err)
 {
-	char *place;
+	char *torn, *text, *place;
+	int64_t moved;
 
-	if (repair(r, report, repaired, err) == 0)
-		return 1;
-	if (err->code != ERROR_SCHEMA)
-		return -1;
+	if (report->damage && repaired != NULL) {
+		if (verify_repair(r->path, report, &moved, err) == 0) {
+			torn = torn_path(r->path);
+			text = memory_format("%s: moved %lld bytes of a torn line to %s", r->path,
+			    (long long)moved, torn);
+			repaired(text);
+			free(text);
+			free(torn);
+			return 1;
+		}
+		if (err->code != ERROR_SCHEMA)
+			return -1;
+	}
 	place = memory_format("%s:%lld", r->path, (long long)report->line);
 	error_set(err, ERROR_SCHEMA, place, "%s (%s); see awf-verify", report->fault.message,
 	    verify_rule_name(report->rule));
@@ -411,25 +360,6 @@ resume_check_record(struct resume *r, const struct resume_plan *plan,
 }
 
 /* The doubts of a child run are those of its parent too, under the name of its call. */
-static void
-take_doubts(struct resume *r, const struct history_child *child, struct resume *inner)
-{
-	struct history_summary *own = &r->history, *its = &inner->history;
-
-	own->doubts = memory_array(own->doubts, own->doubt_count + its->doubt_count + 1,
-	    sizeof *own->doubts);
-	for (size_t i = 0; i < its->doubt_count; i++) {
-		struct history_doubt *doubt = &own->doubts[own->doubt_count++];
-
-		*doubt = its->doubts[i];
-		doubt->call = memory_format("%s/%s", child->call, its->doubts[i].call);
-		if (doubt->run_id[0] == '\0')
-			memcpy(doubt->run_id, child->run_id, ID_SIZE);
-		free(its->doubts[i].call);
-	}
-	its->doubt_count = 0;
-}
-
 static int
 add_child(struct resume *r, const struct history_child *child, const struct resume_plan *around,
     struct error *err)
@@ -437,45 +367,35 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 	char **redo = nested_paths(around->redo, child->call, child->path);
 	char **skip = nested_paths(around->skip, child->call, child->path);
 	const struct resume_plan plan = { child->forked, NULL, redo, skip };
+	struct history_summary *own = &r->history, *its;
 	struct resume inner = { .path = NULL };
-	int failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
+	bool failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
 	    resume_check_ended(&inner, &r->storage, err) != 0;
 
 	if (!failed && strcmp(inner.status, "success") != 0) {
 		inner.excused = child->excused;
 		failed = resume_build(&inner, &plan, NULL, err) == -1;
+		its = &inner.history;
 		if (!failed)
-			take_doubts(r, child, &inner);
+			own->doubts = memory_array(own->doubts, own->doubt_count + its->doubt_count + 1,
+			    sizeof *own->doubts);
+		for (size_t i = 0; !failed && i < its->doubt_count; i++) {
+			struct history_doubt *doubt = &own->doubts[own->doubt_count++];
+			char *call = its->doubts[i].call;
+
+			*doubt = its->doubts[i];
+			doubt->call = memory_format("%s/%s", child->call, call);
+			if (doubt->run_id[0] == '\0')
+				memcpy(doubt->run_id, child->run_id, ID_SIZE);
+			free(call);
+		}
+		if (!failed)
+			its->doubt_count = 0;
 	}
 	resume_free(&inner);
 	list_free(redo);
 	list_free(skip);
 	return failed ? -1 : 0;
-}
-
-/* Children that came to be: a parent may have died before. */
-static int
-add_children(struct resume *r, const struct resume_plan *plan, struct error *err)
-{
-	for (size_t i = 0; i < r->history.child_count; i++) {
-		const struct history_child *child = &r->history.children[i];
-		char *path = storage_transcript(&r->storage, child->run_id);
-		bool there = transcript_begun(path);
-
-		free(path);
-		if (there && add_child(r, child, plan, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-read_again(struct resume *r, const struct resume_plan *plan, struct error *err)
-{
-	if (begin_reading(r, plan, err) != 0 || history_take_file(r->reading, err) != 0)
-		return -1;
-	history_end(r->reading);
-	return 0;
 }
 
 int
@@ -486,31 +406,35 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 	int failed = 0;
 
 	history_summary_free(&r->history);
-	if (r->reading == NULL || !history_is_of(r->reading))
-		failed = read_again(r, plan, err);
+	if (r->reading == NULL || !history_is_of(r->reading)) {
+		if (begin_reading(r, plan, err) != 0 || history_take_file(r->reading, err) != 0)
+			failed = -1;
+		else
+			history_end(r->reading);
+	}
 	if (failed == 0)
 		failed = history_summarize(r->reading, &r->history, err);
 	if (failed == 0 && path != NULL) {
 		failed = history_write(r->reading, path, err);
-		drop_reading(r);
+		history_reading_free(r->reading);
+		r->reading = NULL;
 	}
 	free(path);
-	if (failed != 0 || add_children(r, plan, err) != 0)
+	/* Children that came to be: a parent may have died before. */
+	for (size_t i = 0; failed == 0 && i < r->history.child_count; i++) {
+		const struct history_child *child = &r->history.children[i];
+
+		path = storage_transcript(&r->storage, child->run_id);
+		if (transcript_begun(path))
+			failed = add_child(r, child, plan, err);
+		free(path);
+	}
+	if (failed != 0)
 		return -1;
 	for (size_t i = 0; i < r->history.doubt_count; i++)
 		if (r->history.doubts[i].decided == RECALL_UNDECIDED)
 			return 0;
 	return 1;
-}
-
-void
-resume_question(const struct history_doubt *doubt, struct error *question)
-{
-	error_set(question, ERROR_WAITING, doubt->call,
-	    "%s%s%s, begun %.*sZ (%s)%s%s, may or may not have happened: say --redo %s or --skip %s",
-	    doubt->tool != NULL ? doubt->tool : "", doubt->tool != NULL ? " " : "", doubt->what,
-	    TIME_SIZE, doubt->timestamp, doubt->why, doubt->run_id[0] != '\0' ? " in run " : "",
-	    doubt->run_id, doubt->call, doubt->call);
 }
 
 void
@@ -536,6 +460,6 @@ resume_free(struct resume *r)
 	free(r->allow_tools);
 	history_summary_free(&r->history);
 	definition_files_free(&r->files);
-	drop_reading(r);
+	history_reading_free(r->reading);
 	*r = (struct resume){ .path = NULL };
 }

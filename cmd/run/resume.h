@@ -80,8 +80,6 @@ int resume_check_record(struct resume *r, const struct resume_plan *plan,
  * it has changed since. */
 int resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
     struct error *err);
-/* What is asked about a doubt, in one line. */
-void resume_question(const struct history_doubt *doubt, struct error *question);
 void resume_free(struct resume *r);
 
 #endif

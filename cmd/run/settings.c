@@ -76,24 +76,6 @@ const struct option_spec run_options[] = {
 };
 
 static int
-set_keep(struct settings *s, const char *age, struct error *err)
-{
-	int64_t wall;
-
-	s->keep = age;
-	return options_time("--keep", age, &wall, err);
-}
-
-static int
-add_recorded(struct settings *s, const char *name, struct error *err)
-{
-	if (!variable_name_valid(name, strlen(name)))
-		return error_set(err, ERROR_USAGE, "--env", "'%s' is not a variable's name", name);
-	list_add(&s->recorded, name);
-	return 0;
-}
-
-static int
 set_name(struct settings *s, const char *name, struct error *err)
 {
 	size_t len = strlen(name);
@@ -140,35 +122,35 @@ set_allow_tools(struct settings *s, const char *list, struct error *err)
 }
 
 static int
-set_max_cost(struct settings *s, const char *text, struct error *err)
-{
-	int64_t nano;
-
-	if (getenv(BUDGET_LIMIT) != NULL)
-		return error_set(err, ERROR_USAGE, "--max-cost",
-		    "not inside of a run that has it: what this one costs is in that one's limit");
-	if (!money_parse(text, &nano))
-		return error_set(err, ERROR_USAGE, "--max-cost",
-		    "'%s' is no amount of dollars, such as 0.50", text);
-	s->max_cost = text;
-	return 0;
-}
-
-static int
 set_option(struct settings *s, int id, const char *value, struct error *err)
 {
+	int64_t ignored;
+
 	switch (id) {
 	case OPT_PIPELINE: s->pipeline = value; return 0;
 	case OPT_NO_INPUT: s->no_input = true; return 0;
 	case OPT_INPUT: return inputs_add(&s->inputs, value, err);
-	case OPT_ENV: return add_recorded(s, value, err);
+	case OPT_ENV:
+		if (!variable_name_valid(value, strlen(value)))
+			return error_set(err, ERROR_USAGE, "--env", "'%s' is not a variable's name",
+			    value);
+		list_add(&s->recorded, value);
+		return 0;
 	case OPT_NAME: return set_name(s, value, err);
 	case OPT_SHELL: s->shell = value; return 0;
 	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
 	case OPT_ALLOW_TOOLS: return set_allow_tools(s, value, err);
 	case OPT_TOOLS_POLICY:
 		return tools_policy_parse(value, "--tools-policy", &s->tools_policy, err);
-	case OPT_MAX_COST: return set_max_cost(s, value, err);
+	case OPT_MAX_COST:
+		s->max_cost = value;
+		if (getenv(BUDGET_LIMIT) != NULL)
+			return error_set(err, ERROR_USAGE, "--max-cost", "not inside of a run that "
+			    "has it: what this one costs is in that one's limit");
+		if (!money_parse(value, &ignored))
+			return error_set(err, ERROR_USAGE, "--max-cost",
+			    "'%s' is no amount of dollars, such as 0.50", value);
+		return 0;
 	case OPT_WORKSPACE: return set_workspace(s, value, err);
 	case OPT_SNAPSHOT: s->snapshot = true; return 0;
 	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;
@@ -188,18 +170,10 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 		return options_choice("--overlap", value, overlap_policies, err);
 	case OPT_ON_COMPLETE: s->on_complete = value; return 0;
 	case OPT_ON_FAILURE: s->on_failure = value; return 0;
-	case OPT_KEEP: return set_keep(s, value, err);
+	case OPT_KEEP: s->keep = value; return options_time("--keep", value, &ignored, err);
 	case OPT_ID_FILE: s->id_file = value; return 0;
 	}
 	return 0;
-}
-
-static bool
-redaction_wanted(const struct settings *s)
-{
-	const char *mask = s->mask != NULL ? s->mask : getenv(REDACTOR_COMMAND);
-
-	return mask != NULL && *mask != '\0';
 }
 
 #define SAID(id) OPTION_SAID(id)
@@ -236,30 +210,22 @@ static const struct option_rule rules[] = {
 	{ OPT_SKIP, 0, RECORDED, "only with --resume, --continue or --fork" },
 };
 
-/* All that was said, but for what is the default anyway, and what the environment says. */
-static uint64_t
-said(const struct settings *s)
+static int
+check_options(const struct settings *s, struct error *err)
 {
-	uint64_t all = s->given;
+	const char *mask = s->mask != NULL ? s->mask : getenv(REDACTOR_COMMAND);
+	uint64_t all = s->given & ~SAID(OPT_MASK);
 
+	/* All that was said, but for what is the default anyway, and what the environment says. */
 	if (s->pipeline != NULL || *s->words != NULL)
 		all |= WORKFLOW;
 	if (strcmp(s->overlap, overlap_policies[0]) == 0)
 		all &= ~SAID(OPT_OVERLAP);
-	all &= ~SAID(OPT_MASK);
-	if (redaction_wanted(s))
+	if (mask != NULL && *mask != '\0')
 		all |= SAID(OPT_MASK);
-	return all;
-}
-
-static int
-check_options(const struct settings *s, struct error *err)
-{
-	const uint64_t all = said(s), work = WORKFLOW | AGAIN;
-
 	if (options_check(run_options, rules, sizeof rules / sizeof *rules, all, err) != 0)
 		return -1;
-	if ((all & work) == 0)
+	if ((all & (WORKFLOW | AGAIN)) == 0)
 		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
 	return 0;
 }

@@ -22,13 +22,6 @@
 #define SCRIPT_LIMIT ((size_t)16 << 20)
 #define SPACE " \t"
 
-/* What the first bytes of a file say. */
-struct first_line {
-	char *interpreter; /* NULL: the shell */
-	char *argument;    /* of the interpreter; NULL: none */
-	bool binary;
-};
-
 /* argv of up to three leading words (NULL: left out), then words. */
 static void
 set_argv(struct workflow *w, const char *const lead[3], char *const *words)
@@ -43,56 +36,32 @@ set_argv(struct workflow *w, const char *const lead[3], char *const *words)
 		w->argv[count++] = memory_text(*words);
 }
 
-/* Whether a word of the line is a path to awf-run, which must not run itself. */
-static bool
-names_awf_run(const char *line)
-{
-	while (*(line += strspn(line, SPACE)) != '\0') {
-		size_t len = strcspn(line, SPACE);
-		char *word = memory_copy(line, len);
-		bool found = strcmp(path_base(word), "awf-run") == 0;
-
-		free(word);
-		if (found)
-			return true;
-		line += len;
-	}
-	return false;
-}
-
-/* As the kernel reads it: an interpreter, and all else as one argument. */
+/* What the #! line of a script says, as the kernel reads it: an interpreter, and all else as one
+ * argument, both in memory of their own; NULL: none. One that names awf-run, which must not run
+ * itself, is none. */
 static void
-read_interpreter(struct first_line *first, const char *at, size_t len)
+read_interpreter(const char *at, size_t len, char **interpreter, char **argument)
 {
 	char *line = memory_copy(at, len), *start = line + strspn(line, SPACE), *rest;
+	bool own = false;
 
 	for (len = strlen(start); len > 0 && strchr(SPACE "\r", start[len - 1]) != NULL; len--)
 		start[len - 1] = '\0';
-	if (*start != '\0' && !names_awf_run(start)) {
+	for (rest = start; *rest != '\0' && !own; rest += len + strspn(rest + len, SPACE)) {
+		len = strcspn(rest, SPACE);
+		char *word = memory_copy(rest, len);
+
+		own = strcmp(path_base(word), "awf-run") == 0;
+		free(word);
+	}
+	if (*start != '\0' && !own) {
 		rest = start + strcspn(start, SPACE);
-		first->interpreter = memory_copy(start, (size_t)(rest - start));
+		*interpreter = memory_copy(start, (size_t)(rest - start));
 		rest += strspn(rest, SPACE);
 		if (*rest != '\0')
-			first->argument = memory_text(rest);
+			*argument = memory_text(rest);
 	}
 	free(line);
-}
-
-static struct first_line
-read_first_line(const struct buffer *script)
-{
-	struct first_line first = { NULL, NULL, false };
-	const char *end;
-
-	if (script->len == 0)
-		return first;
-	end = memchr(script->data, '\n', script->len);
-	if (end == NULL)
-		end = script->data + script->len;
-	first.binary = memchr(script->data, '\0', (size_t)(end - script->data)) != NULL;
-	if (!first.binary && script->len > 2 && memcmp(script->data, "#!", 2) == 0)
-		read_interpreter(&first, script->data + 2, (size_t)(end - script->data) - 2);
-	return first;
 }
 
 static int
@@ -110,23 +79,25 @@ static int
 run_script(struct workflow *w, const char *path, const struct buffer *script, char *const *words,
     const char *shell, struct error *err)
 {
-	struct first_line first = read_first_line(script);
-	const char *lead[3] = { first.interpreter, first.argument, path };
-	char *parent = path_directory(path);
+	const char *text = buffer_string(script), *end = memchr(text, '\n', script->len);
+	size_t first = end != NULL ? (size_t)(end - text) : script->len;
+	char *interpreter = NULL, *argument = NULL, *parent = path_directory(path);
 	int failed = set_directory(w, parent, err);
 
-	if (first.binary) {
-		lead[0] = NULL;
+	if (memchr(text, '\0', first) != NULL) { /* a binary */
+		set_argv(w, (const char *[]){ NULL, NULL, path }, words + 1);
+		w->script = 0;
 	} else {
+		if (first > 2 && memcmp(text, "#!", 2) == 0)
+			read_interpreter(text + 2, first - 2, &interpreter, &argument);
 		digest_sha256(script->data, script->len, w->sha256);
-		if (first.interpreter == NULL)
-			lead[0] = shell;
+		set_argv(w, (const char *[]){ interpreter != NULL ? interpreter : shell, argument, path },
+		    words + 1);
+		w->script = argument != NULL ? 2 : 1;
 	}
-	set_argv(w, lead, words + 1);
-	w->script = (lead[0] != NULL) + (lead[1] != NULL);
 	free(parent);
-	free(first.interpreter);
-	free(first.argument);
+	free(interpreter);
+	free(argument);
 	return failed;
 }
 
@@ -140,39 +111,13 @@ is_file(const char *name)
 	    (stat(name, &status) == 0 && S_ISREG(status.st_mode) && access(name, R_OK) == 0);
 }
 
-static bool
-is_in_path(const char *name)
-{
-	const char *list = getenv("PATH");
-	char *found = list == NULL ? NULL : path_search(list, name);
-	bool there = found != NULL;
-
-	free(found);
-	return there;
-}
-
-/* A file that is no regular one, <(…) say, is the shell's to read; one that cannot
- * be read may still run. */
-static int
-run_unread(struct workflow *w, const char *path, char *const *words, const char *shell,
-    struct error *err)
-{
-	struct stat status;
-	bool stream = stat(path, &status) == 0 && !S_ISREG(status.st_mode) &&
-	    !S_ISDIR(status.st_mode);
-	const char *lead[3] = { stream ? shell : NULL, NULL, path };
-
-	set_argv(w, lead, words + 1);
-	w->script = stream ? 1 : 0;
-	return set_directory(w, ".", err);
-}
-
 /* The file that a name means: here, or around; NULL if PATH is to know it. */
 static char *
 find_file(struct workflow *w, const char *name, const char *around)
 {
+	const char *list = getenv("PATH");
 	bool slash = strchr(name, '/') != NULL;
-	char *path;
+	char *path, *found;
 
 	if (is_file(name) && (!slash || *name == '/' || around == NULL || access(name, F_OK) == 0))
 		/* Without a slash the shell might look for it in PATH. */
@@ -180,8 +125,12 @@ find_file(struct workflow *w, const char *name, const char *around)
 	if (around == NULL)
 		return NULL;
 	path = path_join(around, name);
-	if (access(path, F_OK) == 0 && is_file(path) && (slash || !is_in_path(name)))
-		return path;
+	if (access(path, F_OK) == 0 && is_file(path)) {
+		found = slash || list == NULL ? NULL : path_search(list, name);
+		if (found == NULL)
+			return path;
+		free(found);
+	}
 	free(path);
 	w->elsewhere = true;
 	return slash ? memory_text(name) : NULL;
@@ -191,9 +140,9 @@ int
 workflow_find(struct workflow *w, char *const *words, const char *shell, const char *around,
     struct error *err)
 {
-	const char *nothing[3] = { NULL, NULL, NULL };
+	const char *lead[3] = { NULL, NULL, NULL };
 	struct buffer script = BUFFER_INIT;
-	struct stat status;
+	struct stat status = { .st_mode = 0 };
 	char *path;
 	int failed;
 
@@ -202,14 +151,24 @@ workflow_find(struct workflow *w, char *const *words, const char *shell, const c
 	w->name = memory_text(path_base(words[0]));
 	path = find_file(w, words[0], around);
 	if (path == NULL) {
-		set_argv(w, nothing, words);
+		set_argv(w, lead, words);
 		return set_directory(w, ".", err);
 	}
 	if (stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-	    file_load(path, SCRIPT_LIMIT, &script, NULL) == 0)
+	    file_load(path, SCRIPT_LIMIT, &script, NULL) == 0) {
 		failed = run_script(w, path, &script, words, shell, err);
-	else
-		failed = run_unread(w, path, words, shell, err);
+	} else {
+		/* A file that is no regular one, <(…) say, is the shell's to read; one that cannot
+		 * be read may still run. */
+		bool stream = status.st_mode != 0 && !S_ISREG(status.st_mode) &&
+		    !S_ISDIR(status.st_mode);
+
+		lead[0] = stream ? shell : NULL;
+		lead[2] = path;
+		set_argv(w, lead, words + 1);
+		w->script = stream ? 1 : 0;
+		failed = set_directory(w, ".", err);
+	}
 	buffer_free(&script);
 	free(path);
 	return failed;
@@ -269,77 +228,47 @@ same_argv(char *const *a, char *const *b)
 	return *a == *b;
 }
 
-/* What stands in for an interpreter that is not recorded as such. */
-static const char *
-first_word(const struct workflow *recorded, size_t script)
-{
-	return script > 0 ? recorded->argv[0] : "/bin/sh";
-}
-
-/* A program, which is run as it was; or a pipeline, which its digest proves. */
-static bool
-is_as_recorded(const struct workflow *recorded)
-{
-	char sha256[DIGEST_SIZE];
-
-	if (recorded->sha256[0] == '\0')
-		return true;
-	return list_count(recorded->argv) > 3 && strcmp(recorded->argv[1], "-c") == 0 &&
-	    strcmp(digest_sha256(recorded->argv[2], strlen(recorded->argv[2]), sha256),
-	        recorded->sha256) == 0;
-}
-
-/* Takes the word of argv as the script, with what follows as its arguments, if it is
- * one, in the recorded directory. exactly: and if it would be run as it was. */
-static bool
-try_script(struct workflow *w, const struct workflow *recorded, size_t word, bool exactly)
-{
-	struct error ignored;
-	bool fits = workflow_find(w, recorded->argv + word, first_word(recorded, word),
-	    NULL, &ignored) == 0 && w->sha256[0] != '\0' &&
-	    strcmp(w->directory, recorded->directory) == 0 &&
-	    (!exactly || same_argv(w->argv, recorded->argv));
-
-	if (!fits)
-		workflow_free(w);
-	return fits;
-}
-
-/* The script is one of the first three words: an interpreter and an argument of that
- * may stand before it. What still runs as it did comes before what has another
- * interpreter now. */
+/* The script is one of the first three words, with what follows as its arguments: an interpreter
+ * and an argument of that may stand before it. It lies in the recorded directory. What still runs
+ * as it did comes before what has another interpreter now. */
 static bool
 find_script(struct workflow *w, const struct workflow *recorded)
 {
 	size_t count = list_count(recorded->argv);
+	struct error ignored;
 
-	for (int exactly = 1; exactly >= 0; exactly--)
-		for (size_t word = 0; word < 3 && word < count; word++)
-			if (try_script(w, recorded, word, exactly == 1))
+	for (int exactly = 1; exactly >= 0; exactly--) {
+		for (size_t word = 0; word < 3 && word < count; word++) {
+			/* What stands in for an interpreter that is not recorded as such. */
+			const char *shell = word > 0 ? recorded->argv[0] : "/bin/sh";
+
+			if (workflow_find(w, recorded->argv + word, shell, NULL, &ignored) == 0 &&
+			    w->sha256[0] != '\0' && strcmp(w->directory, recorded->directory) == 0 &&
+			    (exactly == 0 || same_argv(w->argv, recorded->argv)))
 				return true;
+			workflow_free(w);
+		}
+	}
 	return false;
-}
-
-static void
-copy_workflow(struct workflow *w, const struct workflow *from)
-{
-	const char *nothing[3] = { NULL, NULL, NULL };
-
-	memset(w, 0, sizeof *w);
-	set_argv(w, nothing, from->argv);
-	w->directory = memory_text(from->directory);
-	memcpy(w->sha256, from->sha256, sizeof w->sha256);
 }
 
 int
 workflow_again(struct workflow *w, const struct workflow *recorded, struct error *err)
 {
-	if (is_as_recorded(recorded)) {
-		copy_workflow(w, recorded);
+	const char *nothing[3] = { NULL, NULL, NULL };
+	char **argv = recorded->argv, sha256[DIGEST_SIZE];
+
+	/* A program, which is run as it was; or a pipeline, which its digest proves. */
+	if (recorded->sha256[0] == '\0' || (list_count(argv) > 3 && strcmp(argv[1], "-c") == 0 &&
+	    strcmp(digest_sha256(argv[2], strlen(argv[2]), sha256), recorded->sha256) == 0)) {
+		memset(w, 0, sizeof *w);
+		set_argv(w, nothing, argv);
+		w->directory = memory_text(recorded->directory);
+		memcpy(w->sha256, recorded->sha256, sizeof w->sha256);
 	} else if (!find_script(w, recorded)) {
 		struct buffer words = BUFFER_INIT;
 
-		for (char **word = recorded->argv; *word != NULL; word++)
+		for (char **word = argv; *word != NULL; word++)
 			buffer_format(&words, "%s%s", words.len > 0 ? " " : "", *word);
 		error_set(err, ERROR_USAGE, recorded->directory,
 		    "has no script any more that this ran: %s", buffer_string(&words));

@@ -15,6 +15,7 @@
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "patterns.h"
+#include "transcript/event_keys.h"
 #include "transcript/redaction.h"
 
 #define PROGRAM "awf-mask-patterns"
@@ -72,33 +73,27 @@ put_bytes(struct work *w, struct span value)
 	buffer_free(&masked);
 }
 
-/* Whether a key of the object, decoded, is this one. */
-static bool
-key_taken(struct span object, const char *name, size_t len)
-{
-	struct buffer text = BUFFER_INIT;
-	bool taken = false;
-
-	for (struct span_walk member = span_walk(object); !taken && span_next(&member);) {
-		buffer_clear(&text);
-		span_decode(member.key, &text);
-		taken = text.len == len && memcmp(buffer_string(&text), name, len) == 0;
-	}
-	buffer_free(&text);
-	return taken;
-}
-
 /* A key of data. No key may stand twice, so a masked one gets the member's number. */
 static void
 put_key(struct work *w, struct span object, struct span key, size_t number)
 {
 	struct buffer text = BUFFER_INIT, masked = BUFFER_INIT;
+	bool taken;
 
 	span_decode(key, &text);
 	if (patterns_mask(w->patterns, buffer_string(&text), text.len, CUT_NOWHERE, &masked)) {
 		buffer_format(&masked, " %zu", number);
-		while (key_taken(object, masked.data, masked.len))
-			buffer_byte(&masked, '\'');
+		do {
+			taken = false;
+			for (struct span_walk member = span_walk(object); !taken && span_next(&member);) {
+				buffer_clear(&text);
+				span_decode(member.key, &text);
+				taken = text.len == masked.len &&
+				    memcmp(buffer_string(&text), masked.data, text.len) == 0;
+			}
+			if (taken)
+				buffer_byte(&masked, '\'');
+		} while (taken);
 		json_quote(w->out, masked.data, masked.len);
 	} else {
 		buffer_append(w->out, key.at, key.len);
@@ -107,20 +102,11 @@ put_key(struct work *w, struct span object, struct span key, size_t number)
 	buffer_free(&masked);
 }
 
-/* awf-step keeps the end of stderr, and cuts messages at their end. */
-static enum cut
-cut_of(struct span key)
-{
-	if (span_is(key, "stderr"))
-		return CUT_BEGIN;
-	return span_is(key, "message") ? CUT_END : CUT_NOWHERE;
-}
-
 /* What identifies is passed on; of these the texts come from outside of AWF. */
 static void
 put_fixed(struct work *w, struct span key, struct span value)
 {
-	static const char *const foreign[] = { "path", "call", "call_id", "tool_id" };
+	static const char *const foreign[] = { KEY_PATH, KEY_CALL, KEY_CALL_ID, KEY_TOOL_ID };
 	struct buffer text = BUFFER_INIT;
 
 	buffer_append(w->out, value.at, value.len);
@@ -141,45 +127,45 @@ put_object(struct work *w, struct span object, bool data)
 
 	buffer_byte(w->out, '{');
 	for (struct span_walk member = span_walk(object); span_next(&member);) {
+		struct span key = member.key;
+
 		if (number++ > 0)
 			buffer_byte(w->out, ',');
 		if (data)
-			put_key(w, object, member.key, number);
+			put_key(w, object, key, number);
 		else
-			buffer_append(w->out, member.key.at, member.key.len);
+			buffer_append(w->out, key.at, key.len);
 		buffer_byte(w->out, ':');
-		if (!data && redaction_is_fixed(member.key, w->step))
-			put_fixed(w, member.key, member.value);
-		else
-			put_value(w, member.value, data || redaction_is_data(member.key),
-			    data ? CUT_NOWHERE : cut_of(member.key));
+		if (data)
+			put_value(w, member.value, true, CUT_NOWHERE);
+		else if (redaction_is_fixed(key, w->step))
+			put_fixed(w, key, member.value);
+		else /* awf-step keeps the end of stderr, and cuts messages at their end */
+			put_value(w, member.value, redaction_is_data(key),
+			    span_is(key, KEY_STDERR) ? CUT_BEGIN :
+			    span_is(key, KEY_MESSAGE) ? CUT_END : CUT_NOWHERE);
 	}
 	buffer_byte(w->out, '}');
 }
 
 static void
-put_array(struct work *w, struct span array, bool data)
-{
-	size_t number = 0;
-
-	buffer_byte(w->out, '[');
-	for (struct span_walk member = span_walk(array); span_next(&member);) {
-		if (number++ > 0)
-			buffer_byte(w->out, ',');
-		put_value(w, member.value, data, CUT_NOWHERE);
-	}
-	buffer_byte(w->out, ']');
-}
-
-static void
 put_value(struct work *w, struct span value, bool data, enum cut cut)
 {
+	bool comma = false;
+
 	switch (span_type(value)) {
 	case 'o':
 		put_object(w, value, data);
 		return;
 	case 'a':
-		put_array(w, value, data);
+		buffer_byte(w->out, '[');
+		for (struct span_walk element = span_walk(value); span_next(&element);) {
+			if (comma)
+				buffer_byte(w->out, ',');
+			comma = true;
+			put_value(w, element.value, data, CUT_NOWHERE);
+		}
+		buffer_byte(w->out, ']');
 		return;
 	case 's':
 		if (w->binary_next < w->binary_count && value.at == w->binary[w->binary_next]) {
@@ -199,69 +185,52 @@ put_value(struct work *w, struct span value, bool data, enum cut cut)
 	buffer_append(w->out, value.at, value.len);
 }
 
-/* Finds what the line's refs name. */
-static void
-find_binary(struct work *w, struct span event)
-{
-	struct span refs = span_member(event, "refs");
-
-	if (refs.at == NULL)
-		return;
-	for (struct span_walk ref = span_walk(refs); span_next(&ref);) {
-		char *at = span_text(span_member(ref.value, "at"));
-
-		w->binary = memory_array(w->binary, w->binary_count + 1, sizeof *w->binary);
-		w->binary[w->binary_count++] = at != NULL ? pointer_find(event, at).at : NULL;
-		free(at);
-	}
-}
-
-/* The event, its payload masked. */
-static void
-put_event(struct work *w, struct span event)
-{
-	char separator = '{';
-
-	for (struct span_walk member = span_walk(event); span_next(&member);) {
-		buffer_byte(w->out, separator);
-		separator = ',';
-		buffer_append(w->out, member.key.at, member.key.len);
-		buffer_byte(w->out, ':');
-		if (span_is(member.key, "payload"))
-			put_value(w, member.value, false, CUT_NOWHERE);
-		else
-			put_fixed(w, member.key, member.value);
-	}
-	buffer_text(w->out, separator == '{' ? "{}\n" : "}\n");
-}
-
+/* The event of a line, its payload masked. */
 static int
 mask_line(struct patterns *p, const char *line, size_t len, int64_t number, struct buffer *out,
     struct error *err)
 {
 	static const char step[] = "\"step.";
 	struct work w = { .patterns = p, .out = out };
-	struct buffer event = BUFFER_INIT;
-	struct span type;
+	struct buffer minified = BUFFER_INIT;
+	struct span event, type;
 	size_t bad;
 	const char *why = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
-	char place[64];
+	char place[64], separator = '{';
 
 	snprintf(place, sizeof place, "stdin:%lld", (long long)number);
 	if (why != NULL)
 		return error_set(err, ERROR_INVALID_INPUT, place, "byte %zu: %s", bad + 1, why);
 	if (span_type(span_of(line, len)) != 'o')
 		return error_set(err, ERROR_INVALID_INPUT, place, "is no object");
-	scan_minify(span_of(line, len), &event);
-	type = span_member(span_of(event.data, event.len), "type");
+	scan_minify(span_of(line, len), &minified);
+	event = span_of(minified.data, minified.len);
+	type = span_member(event, KEY_TYPE);
 	w.step = type.len > sizeof step && memcmp(type.at, step, sizeof step - 1) == 0;
-	find_binary(&w, span_of(event.data, event.len));
-	put_event(&w, span_of(event.data, event.len));
+	for (struct span_walk ref = span_walk(span_member(event, KEY_REFS)); span_next(&ref);) {
+		char *at = span_text(span_member(ref.value, KEY_AT));
+
+		w.binary = memory_array(w.binary, w.binary_count + 1, sizeof *w.binary);
+		w.binary[w.binary_count++] = at != NULL ? pointer_find(event, at).at : NULL;
+		free(at);
+	}
+
+	for (struct span_walk member = span_walk(event); span_next(&member);) {
+		buffer_byte(out, separator);
+		separator = ',';
+		buffer_append(out, member.key.at, member.key.len);
+		buffer_byte(out, ':');
+		if (span_is(member.key, KEY_PAYLOAD))
+			put_value(&w, member.value, false, CUT_NOWHERE);
+		else
+			put_fixed(&w, member.key, member.value);
+	}
+	buffer_text(out, separator == '{' ? "{}\n" : "}\n");
 	if (w.refused.at != NULL)
 		error_set(err, ERROR_SYSTEM, place, "a secret is in %.*s, which cannot be masked",
 		    (int)w.refused.len, w.refused.at);
 	free(w.binary);
-	buffer_free(&event);
+	buffer_free(&minified);
 	return w.refused.at != NULL ? -1 : 0;
 }
 

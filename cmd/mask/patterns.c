@@ -19,7 +19,7 @@
 #define FIXED_PREFIX "fixed:"
 #define EXPRESSION_PREFIX "re:"
 
-/* Loading. */
+/* ---- loading ---- */
 
 /* Takes over bytes. */
 static void
@@ -29,101 +29,80 @@ add(struct patterns *p, char *bytes, size_t len, bool base64, bool whole)
 	p->fixed[p->fixed_count++] = (struct fixed){ bytes, len, base64, whole };
 }
 
-/* As a string in JSON, if that is another. */
-static void
-add_escaped(struct patterns *p, const char *text, size_t len)
-{
-	struct buffer token = BUFFER_INIT;
-
-	json_quote(&token, text, len);
-	if (token.len - 2 != len)
-		add(p, memory_copy(token.data + 1, token.len - 2), token.len - 2, false, false);
-	buffer_free(&token);
-}
-
-/* In base64 after 0, 1 or 2 bytes of something else: the characters that hold bits of
- * the string alone. */
-static void
-add_base64(struct patterns *p, const char *text, size_t len)
-{
-	for (size_t before = 0; before < 3; before++) {
-		static const size_t foreign[] = { 0, 2, 3 };
-		struct buffer bytes = BUFFER_INIT, code = BUFFER_INIT;
-		size_t end = (before + len) * 8 / 6;
-
-		buffer_append(&bytes, "\0\0", before);
-		buffer_append(&bytes, text, len);
-		base64_encode(bytes.data, bytes.len, &code);
-		add(p, memory_copy(code.data + foreign[before], end - foreign[before]),
-		    end - foreign[before], true, false);
-		buffer_free(&bytes);
-		buffer_free(&code);
-	}
-}
-
+/* A string in all its forms. */
 static void
 add_fixed(struct patterns *p, const char *text, size_t len)
 {
+	struct buffer bytes = BUFFER_INIT, code = BUFFER_INIT;
+
 	add(p, memory_copy(text, len), len, false, true);
-	add_escaped(p, text, len);
-	if (len >= PATTERNS_BASE64_MIN)
-		add_base64(p, text, len);
-}
+	/* As a string in JSON, if that is another. */
+	json_quote(&code, text, len);
+	if (code.len - 2 != len)
+		add(p, memory_copy(code.data + 1, code.len - 2), code.len - 2, false, false);
+	/* In base64 after 0, 1 or 2 bytes of something else: the characters that hold bits of
+	 * the string alone. */
+	for (size_t before = 0; len >= PATTERNS_BASE64_MIN && before < 3; before++) {
+		static const size_t foreign[] = { 0, 2, 3 };
+		size_t part = (before + len) * 8 / 6 - foreign[before];
 
-static int
-refuse(const char *path, size_t number, const char *why, struct error *err)
-{
-	char *place = memory_format("%s:%zu", path, number);
-
-	error_set(err, ERROR_USAGE, place, "%s", why);
-	free(place);
-	return -1;
-}
-
-static int
-add_expression(struct patterns *p, const char *text, const char *path, size_t number,
-    struct error *err)
-{
-	char why[128];
-	regmatch_t match;
-	regex_t *expression;
-	int failed;
-
-	p->expressions = memory_array(p->expressions, p->expression_count + 1,
-	    sizeof *p->expressions);
-	expression = &p->expressions[p->expression_count];
-	failed = regcomp(expression, text, REG_EXTENDED);
-	if (failed != 0) {
-		regerror(failed, expression, why, sizeof why);
-		return refuse(path, number, why, err);
+		buffer_clear(&bytes);
+		buffer_clear(&code);
+		buffer_append(&bytes, "\0\0", before);
+		buffer_append(&bytes, text, len);
+		base64_encode(bytes.data, bytes.len, &code);
+		add(p, memory_copy(code.data + foreign[before], part), part, true, false);
 	}
-	p->expression_count++;
-	if (regexec(expression, "", 1, &match, 0) == 0)
-		return refuse(path, number, "matches the empty text, so it would match anywhere", err);
-	return 0;
+	buffer_free(&bytes);
+	buffer_free(&code);
 }
 
-/* A line of the file, without its LF. */
+/* A line of the file, without its LF; its number. */
 static int
 add_line(struct patterns *p, const char *line, size_t len, const char *path, size_t number,
     struct error *err)
 {
 	static const char fixed[] = FIXED_PREFIX, expression[] = EXPRESSION_PREFIX;
+	const char *refused = NULL;
+	char why[128], *place;
+	int failed;
 
 	if (len == 0 || *line == '#')
 		return 0;
-	if (memchr(line, '\0', len) != NULL)
-		return refuse(path, number, "holds a NUL", err);
-	if (strncmp(line, expression, sizeof expression - 1) == 0)
-		return add_expression(p, line + sizeof expression - 1, path, number, err);
-	if (strncmp(line, fixed, sizeof fixed - 1) == 0) {
-		line += sizeof fixed - 1;
-		len -= sizeof fixed - 1;
+	if (memchr(line, '\0', len) != NULL) {
+		refused = "holds a NUL";
+	} else if (strncmp(line, expression, sizeof expression - 1) == 0) {
+		regmatch_t match;
+		regex_t *e;
+
+		p->expressions = memory_array(p->expressions, p->expression_count + 1,
+		    sizeof *p->expressions);
+		e = &p->expressions[p->expression_count];
+		failed = regcomp(e, line + sizeof expression - 1, REG_EXTENDED);
+		if (failed != 0) {
+			regerror(failed, e, why, sizeof why);
+			refused = why;
+		} else {
+			p->expression_count++;
+			if (regexec(e, "", 1, &match, 0) == 0)
+				refused = "matches the empty text, so it would match anywhere";
+		}
+	} else {
+		if (strncmp(line, fixed, sizeof fixed - 1) == 0) {
+			line += sizeof fixed - 1;
+			len -= sizeof fixed - 1;
+		}
+		if (len == 0)
+			refused = "is an empty string";
+		else
+			add_fixed(p, line, len);
 	}
-	if (len == 0)
-		return refuse(path, number, "is an empty string", err);
-	add_fixed(p, line, len);
-	return 0;
+	if (refused == NULL)
+		return 0;
+	place = memory_format("%s:%zu", path, number);
+	error_set(err, ERROR_USAGE, place, "%s", refused);
+	free(place);
+	return -1;
 }
 
 int
@@ -168,8 +147,10 @@ patterns_free(struct patterns *p)
 	buffer_free(&p->cover);
 }
 
-/* Matching. Every match is marked before anything is replaced, so that patterns which
- * overlap leave nothing of each other. */
+/* ---- matching ----
+ *
+ * Every match is marked before anything is replaced, so that patterns which overlap leave
+ * nothing of each other. */
 
 struct text {
 	const char *bytes;
@@ -262,21 +243,6 @@ mark_expression(struct text *t, const regex_t *expression)
 	}
 }
 
-static void
-replace(const struct text *t, struct buffer *out)
-{
-	for (size_t at = 0; at < t->len;) {
-		size_t from = at;
-
-		while (at < t->len && t->cover[at] == t->cover[from])
-			at++;
-		if (t->cover[from])
-			buffer_text(out, PATTERNS_MASK);
-		else
-			buffer_append(out, t->bytes + from, at - from);
-	}
-}
-
 bool
 patterns_mask(struct patterns *p, const char *bytes, size_t len, enum cut cut,
     struct buffer *out)
@@ -292,10 +258,18 @@ patterns_mask(struct patterns *p, const char *bytes, size_t len, enum cut cut,
 	}
 	for (size_t i = 0; i < p->expression_count; i++)
 		mark_expression(&t, &p->expressions[i]);
-	if (t.any)
-		replace(&t, out);
-	else
-		buffer_append(out, bytes, len);
+	for (size_t at = 0; at < len;) {
+		size_t from = at;
+
+		while (at < len && t.cover[at] == t.cover[from])
+			at++;
+		if (t.cover[from])
+			buffer_text(out, PATTERNS_MASK);
+		else
+			buffer_append(out, bytes + from, at - from);
+	}
+	if (len == 0)
+		buffer_append(out, bytes, 0);
 	return t.any;
 }
 

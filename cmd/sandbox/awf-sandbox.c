@@ -18,66 +18,51 @@
 #define PROGRAM "awf-sandbox"
 
 static int
-refused(const struct error *err)
-{
-	program_fail(PROGRAM, err);
-	return SANDBOX_REFUSED;
-}
-
-/* As the command ended, by a signal too. */
-static int
-end_as(int wait_status)
-{
-	sigset_t set;
-
-	if (WIFEXITED(wait_status))
-		return WEXITSTATUS(wait_status);
-	signal(WTERMSIG(wait_status), SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, WTERMSIG(wait_status));
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	raise(WTERMSIG(wait_status));
-	return 128 + WTERMSIG(wait_status);
-}
-
-/* One line: whether there is a sandbox, and of what; parts NULL: that was not looked at. */
-static int
-tell(bool ready, const struct sandbox_parts *parts, const struct error *err)
-{
-	char text[sizeof err->place + sizeof err->message + 4];
-	struct buffer line = BUFFER_INIT;
-	struct writer w;
-
-	writer_begin(&w, &line);
-	writer_object(&w);
-	writer_member_bool(&w, "ready", ready);
-	if (parts != NULL) {
-		writer_member_integer(&w, "landlock", parts->landlock);
-		writer_member_bool(&w, "namespaces", parts->namespaces);
-		writer_member_bool(&w, "seccomp", parts->seccomp);
-	}
-	if (!ready)
-		writer_member_string(&w, "message", error_text(err, text, sizeof text));
-	writer_object_end(&w);
-	puts(buffer_string(&line));
-	buffer_free(&line);
-	return program_end(PROGRAM, ready ? STATUS_OK : SANDBOX_REFUSED);
-}
-
-static int
 run(const struct settings *s)
 {
 	struct sandbox_parts parts;
 	struct error err = ERROR_INIT;
+	char text[sizeof err.place + sizeof err.message + 4];
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
 	struct places places;
+	sigset_t set;
 	int found = places_find(&places, s, &err), status = found;
 
 	if (found == 0)
 		status = sandbox_run(s, &places, &parts, &err);
 	places_free(&places);
-	if (s->check)
-		return tell(status == 0, found == 0 ? &parts : NULL, &err);
-	return status == -1 ? refused(&err) : end_as(status);
+	if (s->check) {
+		/* One line: whether there is a sandbox, and of what, as far as that was looked at. */
+		writer_begin(&w, &line);
+		writer_object(&w);
+		writer_member_bool(&w, "ready", status == 0);
+		if (found == 0) {
+			writer_member_integer(&w, "landlock", parts.landlock);
+			writer_member_bool(&w, "namespaces", parts.namespaces);
+			writer_member_bool(&w, "seccomp", parts.seccomp);
+		}
+		if (status != 0)
+			writer_member_string(&w, "message", error_text(&err, text, sizeof text));
+		writer_object_end(&w);
+		puts(buffer_string(&line));
+		buffer_free(&line);
+		return program_end(PROGRAM, status == 0 ? STATUS_OK : SANDBOX_REFUSED);
+	}
+	if (status == -1) {
+		program_fail(PROGRAM, &err);
+		return SANDBOX_REFUSED;
+	}
+
+	/* It ends as the command did, by a signal too. */
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	signal(WTERMSIG(status), SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, WTERMSIG(status));
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(WTERMSIG(status));
+	return 128 + WTERMSIG(status);
 }
 
 int

@@ -29,29 +29,25 @@ file_of(const char *path)
 	    digest_sha256(path, strlen(path), digest));
 }
 
-static int
-make(const char *file, const char *path)
-{
-	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), failed;
-
-	if (fd == -1)
-		return errno == EEXIST ? 0 : -1;
-	failed = file_write(fd, path, strlen(path));
-	return close(fd) != 0 ? -1 : failed;
-}
-
 int
 grounds_keep(const char *path, struct error *err)
 {
 	char *file = file_of(path), *directory;
-	int failed = 0;
+	int failed = 0, fd;
 
 	if (file != NULL && access(file, F_OK) != 0) {
 		directory = path_directory(file);
-		if (mkdir(directory, 0700) == 0 || errno == EEXIST)
-			failed = make(file, path);
-		else if (errno != ENOENT) /* a storage that is not there yet has no runs */
+		if (mkdir(directory, 0700) == 0 || errno == EEXIST) {
+			fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+			if (fd == -1)
+				failed = errno == EEXIST ? 0 : -1;
+			else if (file_write(fd, path, strlen(path)) != 0)
+				failed = -1;
+			if (fd != -1 && close(fd) != 0)
+				failed = -1;
+		} else if (errno != ENOENT) { /* a storage that is not there yet has no runs */
 			failed = -1;
+		}
 		if (failed != 0)
 			error_errno(err, ERROR_BLOCKED, file, "unable to note the workspace");
 		free(directory);

@@ -4,9 +4,10 @@
  * asked for by name passes three questions: whether it holds a home, whether it touches a
  * secret, whether a link that sandboxed programs may have made leads there.
  */
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* O_PATH; d_type */
 #include "sandbox/places.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,7 +22,6 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "sandbox/grounds.h"
-#include "sandbox/public.h"
 #include "sandbox/resolve.h"
 
 /* What programs of any system expect to read. */
@@ -85,18 +85,93 @@ places_add(struct places *p, const char *path, enum place_access access)
 		add_found(p, real, -1, access);
 }
 
+/* What of the system's configuration is there for every user. Root in a sandbox owns most of the
+ * rest (password hashes, private keys), and would read it without any capability. A directory is
+ * one place if all below it is open to everybody, else its names are listed and each part is
+ * looked at in the same way: so a few closed files cost a few places more, and the rest stays
+ * whole. */
+
+/* A symbolic link is there for all: what it leads to is looked at where that lies. */
+enum sight { SIGHT_CLOSED, SIGHT_LINK, SIGHT_FILE, SIGHT_DIRECTORY };
+
+static enum sight
+sight_of(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return SIGHT_CLOSED;
+	if (S_ISLNK(st.st_mode))
+		return SIGHT_LINK;
+	if (S_ISDIR(st.st_mode))
+		return (~st.st_mode & (S_IROTH | S_IXOTH)) == 0 ? SIGHT_DIRECTORY : SIGHT_CLOSED;
+	return (st.st_mode & S_IROTH) != 0 ? SIGHT_FILE : SIGHT_CLOSED;
+}
+
+/* Calls a function with each entry, until one says false. Of links, which most are, nothing
+ * is asked. */
+static bool
+each_entry(struct places *p, const char *directory, bool (*look)(struct places *, const char *))
+{
+	DIR *entries = opendir(directory);
+	const struct dirent *entry;
+	bool going = entries != NULL;
+
+	while (going && (entry = readdir(entries)) != NULL) {
+		char *path;
+
+		if (entry->d_type == DT_LNK || strcmp(entry->d_name, ".") == 0 ||
+		    strcmp(entry->d_name, "..") == 0)
+			continue;
+		path = path_join(directory, entry->d_name);
+		going = look(p, path);
+		free(path);
+	}
+	if (entries != NULL)
+		closedir(entries);
+	return going;
+}
+
+static bool
+all_public(struct places *p, const char *path)
+{
+	enum sight sight = sight_of(path);
+
+	return sight == SIGHT_DIRECTORY ? each_entry(p, path, all_public) : sight != SIGHT_CLOSED;
+}
+
+static bool
+add_parts(struct places *p, const char *path)
+{
+	enum sight sight = sight_of(path);
+
+	if (sight == SIGHT_CLOSED || sight == SIGHT_LINK)
+		return true;
+	if (sight == SIGHT_FILE || each_entry(p, path, all_public)) {
+		places_add(p, path, PLACE_READ);
+		return true;
+	}
+	places_add(p, path, PLACE_LIST);
+	return each_entry(p, path, add_parts);
+}
+
+/* Adds what every user may read of a directory. */
+static void
+add_public(struct places *p, const char *path)
+{
+	char *real = realpath(path, NULL);
+
+	if (real != NULL)
+		add_parts(p, real);
+	free(real);
+}
+
 /* Takes what was found over. */
 static void
 add_resolved(struct places *p, struct resolved *r)
 {
 	add_found(p, r->path, r->fd, PLACE_READ);
 	*r = (struct resolved){ -1, NULL, false };
-}
-
-static bool
-is_home(const struct places *p, const char *path)
-{
-	return list_has(p->homes, path);
 }
 
 /* A home directory as a whole is nobody's to read. */
@@ -124,7 +199,7 @@ touches_secret(const struct places *p, const char *path)
 		}
 	for (char **hidden = p->hidden; !touches && hidden != NULL && *hidden != NULL; hidden++)
 		touches = path_within(path, *hidden) && !path_within(p->workspace, *hidden) &&
-		    !is_home(p, *hidden);
+		    !list_has(p->homes, *hidden);
 	return touches;
 }
 
@@ -141,7 +216,7 @@ add_unasked(struct places *p, const char *path)
 	    path_within(configuration, r.path))
 		resolved_free(&r);
 	else if (geteuid() == 0 && path_within(r.path, configuration))
-		public_add(p, r.path);
+		add_public(p, r.path);
 	else
 		add_resolved(p, &r);
 	resolved_free(&r);
@@ -153,7 +228,7 @@ add_programs(struct places *p, const char *directory)
 {
 	static const char *const names[] = { "bin", "sbin", "shims" };
 	char *prefix = path_directory(directory), *parent = path_directory(prefix);
-	const bool in_home = is_home(p, parent);
+	const bool in_home = list_has(p->homes, parent);
 	bool more = false;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -187,37 +262,17 @@ add_each(struct places *p, const char *list, void (*add)(struct places *, const 
 }
 
 static int
-add_asked(struct places *p, const char *path, struct error *err)
-{
-	struct resolved r;
-	int failed = 0;
-
-	if (resolve(&r, path, p->workspace_fd) == -1)
-		return error_errno(err, ERROR_BLOCKED, path, "unable to let it be read");
-	if (holds_home(p, r.path))
-		failed = error_set(err, ERROR_BLOCKED, path,
-		    "holds the home directory, which is not for all to read");
-	else if (r.strayed && allowed_by(p, r.path, PLACE_READ) == NULL)
-		failed = error_set(err, ERROR_BLOCKED, path, "leads to %s by a symbolic link in a "
-		    "directory that sandboxed programs can write to, and may be theirs: name %s itself",
-		    r.path, r.path);
-	else
-		add_resolved(p, &r);
-	resolved_free(&r);
-	return failed;
-}
-
-static int
 add_readable(struct places *p, const struct settings *s, struct error *err)
 {
 	const char *first = getenv("AWF_WORKFLOW_DIR");
 	char *own = installation_program(), *directory;
 	struct resolved r;
+	int failed = 0;
 
 	for (size_t i = 0; system_places[i] != NULL; i++)
 		places_add(p, system_places[i], PLACE_READ);
 	if (geteuid() == 0)
-		public_add(p, configuration);
+		add_public(p, configuration);
 	else
 		places_add(p, configuration, PLACE_READ);
 	for (size_t i = 0; devices[i] != NULL; i++)
@@ -238,10 +293,21 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 	if (first != NULL)
 		add_unasked(p, first);
 	add_each(p, getenv("AWF_SANDBOX_PATH"), add_unasked);
-	for (char **path = s->readable; path != NULL && *path != NULL; path++)
-		if (add_asked(p, *path, err) == -1)
-			return -1;
-	return 0;
+	for (char **path = s->readable; path != NULL && *path != NULL && failed == 0; path++) {
+		if (resolve(&r, *path, p->workspace_fd) == -1)
+			return error_errno(err, ERROR_BLOCKED, *path, "unable to let it be read");
+		if (holds_home(p, r.path))
+			failed = error_set(err, ERROR_BLOCKED, *path,
+			    "holds the home directory, which is not for all to read");
+		else if (r.strayed && allowed_by(p, r.path, PLACE_READ) == NULL)
+			failed = error_set(err, ERROR_BLOCKED, *path, "leads to %s by a symbolic link in "
+			    "a directory that sandboxed programs can write to, and may be theirs: name "
+			    "%s itself", r.path, r.path);
+		else
+			add_resolved(p, &r);
+		resolved_free(&r);
+	}
+	return failed;
 }
 
 /* What is not there yet cannot be hidden, nor need it be. */
@@ -265,59 +331,12 @@ hide_below(struct places *p, const char *parent, const char *name)
 	free(path);
 }
 
-/* What is of AWF, or was asked for. */
-static void
-hide_all(struct places *p, const struct settings *s)
-{
-	hide(p, getenv("AWF_STORAGE"));
-	hide(p, getenv("AWF_AUDIT_LOG"));
-	hide_below(p, getenv("XDG_CONFIG_HOME"), "awf");
-	hide_below(p, getenv("XDG_DATA_HOME"), "awf");
-	for (char **home = p->homes; home != NULL && *home != NULL; home++) {
-		hide_below(p, *home, ".config/awf");
-		hide_below(p, *home, ".local/share/awf");
-	}
-	for (char **path = s->hidden; path != NULL && *path != NULL; path++)
-		hide(p, *path);
-}
-
-/* Whether it is the copy that a replay works in, which lies in the replay's storage: of that
- * nothing else is seen. */
-static bool
-is_replays_copy(const struct places *p)
-{
-	const char *storage = getenv("AWF_STORAGE");
-	char *path = storage == NULL ? NULL : path_join(storage, "workspace");
-	char *copy = path == NULL ? NULL : realpath(path, NULL);
-	bool is = copy != NULL && strcmp(p->workspace, copy) == 0;
-
-	free(copy);
-	free(path);
-	return is;
-}
-
-static int
-check_workspace(const struct places *p, struct error *err)
-{
-	struct stat st;
-
-	if (fstat(p->workspace_fd, &st) != 0 || !S_ISDIR(st.st_mode))
-		return error_set(err, ERROR_BLOCKED, p->workspace, "is no directory, and no workspace");
-	if (strcmp(p->workspace, "/") == 0 || is_home(p, p->workspace))
-		return error_set(err, ERROR_BLOCKED, p->workspace, "can be no workspace: a sandbox "
-		    "opens no whole home directory or machine (start in a directory below it, or "
-		    "say --sandbox none)");
-	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
-		if (path_within(p->workspace, *path))
-			return error_set(err, ERROR_BLOCKED, p->workspace,
-			    "can be no workspace: it lies in %s, which is to be hidden", *path);
-	return 0;
-}
-
 static int
 find_workspace(struct places *p, const struct settings *s, struct error *err)
 {
-	char path[PATH_MAX], *link;
+	const char *storage = getenv("AWF_STORAGE");
+	char path[PATH_MAX], *link, *copy, *real, **kept;
+	struct stat st;
 	ssize_t len;
 
 	p->workspace_fd = open(s->workspace, O_PATH | O_CLOEXEC);
@@ -332,20 +351,45 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 		return error_errno(err, ERROR_BLOCKED, s->workspace, "unable to tell where it lies");
 	p->workspace = memory_copy(path, (size_t)len);
 
-	hide_all(p, s);
-	if (is_replays_copy(p)) {
-		/* What it lies in cannot be hidden. */
-		char **kept = p->hidden;
+	/* Hidden is what is of AWF, or was asked for. */
+	hide(p, storage);
+	hide(p, getenv("AWF_AUDIT_LOG"));
+	hide_below(p, getenv("XDG_CONFIG_HOME"), "awf");
+	hide_below(p, getenv("XDG_DATA_HOME"), "awf");
+	for (char **home = p->homes; home != NULL && *home != NULL; home++) {
+		hide_below(p, *home, ".config/awf");
+		hide_below(p, *home, ".local/share/awf");
+	}
+	for (char **hidden = s->hidden; hidden != NULL && *hidden != NULL; hidden++)
+		hide(p, *hidden);
 
-		for (char **hidden = p->hidden; hidden != NULL && *hidden != NULL; hidden++)
+	/* The copy that a replay works in lies in the replay's storage, of which nothing else is
+	 * seen: what it lies in cannot be hidden. */
+	copy = storage == NULL ? NULL : path_join(storage, "workspace");
+	real = copy == NULL ? NULL : realpath(copy, NULL);
+	if (real != NULL && strcmp(p->workspace, real) == 0 && p->hidden != NULL) {
+		kept = p->hidden;
+		for (char **hidden = p->hidden; *hidden != NULL; hidden++)
 			if (path_within(p->workspace, *hidden))
 				free(*hidden);
 			else
 				*kept++ = *hidden;
-		if (kept != NULL)
-			*kept = NULL;
+		*kept = NULL;
 	}
-	if (check_workspace(p, err) == -1 || (!s->read_only && grounds_keep(p->workspace, err) == -1))
+	free(real);
+	free(copy);
+
+	if (fstat(p->workspace_fd, &st) != 0 || !S_ISDIR(st.st_mode))
+		return error_set(err, ERROR_BLOCKED, p->workspace, "is no directory, and no workspace");
+	if (strcmp(p->workspace, "/") == 0 || list_has(p->homes, p->workspace))
+		return error_set(err, ERROR_BLOCKED, p->workspace, "can be no workspace: a sandbox "
+		    "opens no whole home directory or machine (start in a directory below it, or "
+		    "say --sandbox none)");
+	for (char **hidden = p->hidden; hidden != NULL && *hidden != NULL; hidden++)
+		if (path_within(p->workspace, *hidden))
+			return error_set(err, ERROR_BLOCKED, p->workspace,
+			    "can be no workspace: it lies in %s, which is to be hidden", *hidden);
+	if (!s->read_only && grounds_keep(p->workspace, err) == -1)
 		return -1;
 	for (char **home = p->homes; home != NULL && *home != NULL; home++)
 		hide(p, *home);
@@ -356,38 +400,20 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* Whether a place lies in a directory and shows the path. */
-static bool
-shown_in(const struct places *p, const char *directory, const char *path)
-{
-	for (size_t i = 0; i < p->count; i++)
-		if (path_within(p->list[i].path, directory) && path_within(path, p->list[i].path))
-			return true;
-	return false;
-}
-
-/* Whether it is hidden with what it lies in. */
+/* Whether it is hidden with what it lies in: no place that lies in there shows it. */
 static bool
 hidden_within(const struct places *p, const char *path)
 {
-	for (char **other = p->hidden; *other != NULL; other++)
-		if (strcmp(*other, path) != 0 && path_within(path, *other) &&
-		    !shown_in(p, *other, path))
+	for (char **other = p->hidden; *other != NULL; other++) {
+		bool within = strcmp(*other, path) != 0 && path_within(path, *other);
+
+		for (size_t i = 0; within && i < p->count; i++)
+			within = !path_within(p->list[i].path, *other) ||
+			    !path_within(path, p->list[i].path);
+		if (within)
 			return true;
+	}
 	return false;
-}
-
-/* What no place shows need not be hidden. */
-static void
-forget_unseen(struct places *p)
-{
-	char **seen = NULL;
-
-	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
-		if (allowed_by(p, *path, PLACE_READ) != NULL && !hidden_within(p, *path))
-			list_add(&seen, *path);
-	list_free(p->hidden);
-	p->hidden = seen;
 }
 
 static void
@@ -395,20 +421,10 @@ add_home(struct places *p, const char *home)
 {
 	char *real = home == NULL || *home != '/' ? NULL : realpath(home, NULL);
 
-	if (real != NULL && strcmp(real, "/") != 0 && !is_home(p, real))
+	if (real != NULL && strcmp(real, "/") != 0 && !list_has(p->homes, real))
 		list_take(&p->homes, real);
 	else
 		free(real);
-}
-
-/* That which the environment names may be another one, or none. */
-static void
-find_homes(struct places *p)
-{
-	const struct passwd *user = getpwuid(getuid());
-
-	add_home(p, getenv("HOME"));
-	add_home(p, user == NULL ? NULL : user->pw_dir);
 }
 
 /* What AWF runs or takes up of a workspace, outside of any sandbox, and git with it. */
@@ -465,11 +481,29 @@ places_taken_up(const char *name)
 	return strncmp(name, ".git/", 5) != 0 && strstr(name, "/.git/") == NULL;
 }
 
-static void
-find_kept(struct places *p, const struct settings *s)
+int
+places_find(struct places *p, const struct settings *s, struct error *err)
 {
 	const char *script = getenv("AWF_WORKFLOW_FILE"), *first = getenv("AWF_WORKFLOW_DIR");
+	const struct passwd *user = getpwuid(getuid());
+	char **seen = NULL;
 
+	*p = (struct places){ .workspace_fd = -1 };
+	/* That which the environment names may be another one, or none. */
+	add_home(p, getenv("HOME"));
+	add_home(p, user == NULL ? NULL : user->pw_dir);
+	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1)
+		return -1;
+
+	/* What no place shows need not be hidden. */
+	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
+		if (allowed_by(p, *path, PLACE_READ) != NULL && !hidden_within(p, *path))
+			list_add(&seen, *path);
+	list_free(p->hidden);
+	p->hidden = seen;
+
+	if (s->read_only)
+		return 0;
 	keep_trusted(p, p->workspace, s->opened);
 	keep_trusted(p, p->start, s->opened);
 	if (first != NULL && *first == '/')
@@ -478,18 +512,6 @@ find_kept(struct places *p, const struct settings *s)
 		keep(p, script, s->opened);
 	for (char **path = s->kept; path != NULL && *path != NULL; path++)
 		keep(p, *path, s->opened);
-}
-
-int
-places_find(struct places *p, const struct settings *s, struct error *err)
-{
-	*p = (struct places){ .workspace_fd = -1 };
-	find_homes(p);
-	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1)
-		return -1;
-	forget_unseen(p);
-	if (!s->read_only)
-		find_kept(p, s);
 	return 0;
 }
 

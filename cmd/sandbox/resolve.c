@@ -107,24 +107,14 @@ enter(struct walk *w, int fd, const char *name)
 	return 0;
 }
 
-/* Whether the last directory is, or lies in, one that sandboxed programs may write to. */
-static bool
-on_grounds(struct walk *w)
-{
-	struct stat st;
-
-	for (size_t i = 1; w->has_workspace && i < w->depth; i++)
-		if (fstat(w->stack[i].fd, &st) == 0 && same(&st, &w->workspace))
-			return true;
-	return w->path.len > 0 && grounds_have(buffer_string(&w->path));
-}
-
-/* Goes on with what the link says. */
+/* Goes on with what the link says. It may be of a sandboxed program if the last directory is, or
+ * lies in, one that these may write to. */
 static int
 follow(struct walk *w, int link)
 {
 	char target[PATH_MAX], *rest;
 	ssize_t len = readlinkat(link, "", target, sizeof target - 1);
+	struct stat st;
 
 	if (len < 0)
 		return -1;
@@ -133,35 +123,16 @@ follow(struct walk *w, int link)
 		errno = ELOOP;
 		return -1;
 	}
-	w->strayed = w->strayed || on_grounds(w);
+	for (size_t i = 1; !w->strayed && w->has_workspace && i < w->depth; i++)
+		w->strayed = fstat(w->stack[i].fd, &st) == 0 && same(&st, &w->workspace);
+	if (!w->strayed)
+		w->strayed = w->path.len > 0 && grounds_have(buffer_string(&w->path));
 	rest = memory_format("%s/%s", target, w->rest);
 	free(w->rest);
 	w->rest = rest;
 	while (*target == '/' && w->depth > 1)
 		leave(w);
 	return 0;
-}
-
-static int
-step(struct walk *w, const char *name)
-{
-	struct stat st;
-	int fd, failed;
-
-	if (*name == '\0' || strcmp(name, ".") == 0)
-		return 0;
-	if (strcmp(name, "..") == 0) {
-		leave(w);
-		return 0;
-	}
-	fd = openat(w->stack[w->depth - 1].fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd == -1)
-		return -1;
-	if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
-		return enter(w, fd, name);
-	failed = follow(w, fd);
-	close(fd);
-	return failed;
 }
 
 static int
@@ -173,61 +144,63 @@ walk(struct walk *w)
 	while (failed == 0 && *w->rest != '\0') {
 		size_t len = strcspn(w->rest, "/");
 		char *name = memory_copy(w->rest, len), *rest = w->rest + len + strspn(w->rest + len, "/");
+		struct stat st;
+		int fd;
 
 		memmove(w->rest, rest, strlen(rest) + 1);
-		failed = step(w, name);
+		if (strcmp(name, "..") == 0) {
+			leave(w);
+		} else if (*name != '\0' && strcmp(name, ".") != 0) {
+			fd = openat(w->stack[w->depth - 1].fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+			if (fd == -1) {
+				failed = -1;
+			} else if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode)) {
+				failed = enter(w, fd, name);
+			} else {
+				failed = follow(w, fd);
+				close(fd);
+			}
+		}
 		free(name);
 	}
 	return failed;
-}
-
-static int
-resolve_slowly(struct resolved *r, const char *path, int workspace)
-{
-	struct walk w = { .path = BUFFER_INIT, .rest = memory_text(path + strspn(path, "/")) };
-	int failed, reason;
-
-	w.has_workspace = workspace != -1 && fstat(workspace, &w.workspace) == 0;
-	failed = walk(&w);
-	reason = errno;
-	if (failed == 0) {
-		r->fd = w.stack[--w.depth].fd;
-		r->path = w.path.len == 0 ? memory_text("/") : memory_copy(w.path.data, w.path.len);
-		r->strayed = w.strayed;
-	}
-	while (w.depth > 0)
-		close(w.stack[--w.depth].fd);
-	buffer_free(&w.path);
-	free(w.rest);
-	errno = reason;
-	return failed;
-}
-
-/* There the kernel would ask a directory where it lies, which may have been moved. */
-static bool
-goes_up(const char *path)
-{
-	for (const char *dots = strstr(path, "/.."); dots != NULL; dots = strstr(dots + 1, "/.."))
-		if (dots[3] == '/' || dots[3] == '\0')
-			return true;
-	return false;
 }
 
 int
 resolve(struct resolved *r, const char *path, int workspace)
 {
 	char here[PATH_MAX], *whole;
-	int failed = 0;
+	bool up = false;
+	int failed = 0, reason;
 
 	*r = (struct resolved){ -1, NULL, false };
 	if (*path != '/' && getcwd(here, sizeof here) == NULL)
 		return -1;
 	whole = *path == '/' ? memory_text(path) : path_join(here, path);
-	r->fd = goes_up(whole) ? -1 : resolve_exact(whole);
-	if (r->fd != -1)
+	/* For ".." the kernel would ask a directory where it lies, which may have been moved. */
+	for (const char *dots = strstr(whole, "/.."); dots != NULL; dots = strstr(dots + 1, "/.."))
+		up = up || dots[3] == '/' || dots[3] == '\0';
+	r->fd = up ? -1 : resolve_exact(whole);
+	if (r->fd != -1) {
 		r->path = path_normal(whole);
-	else
-		failed = resolve_slowly(r, whole, workspace);
+	} else {
+		struct walk w = { .path = BUFFER_INIT, .rest = memory_text(whole + strspn(whole, "/")) };
+
+		w.has_workspace = workspace != -1 && fstat(workspace, &w.workspace) == 0;
+		failed = walk(&w);
+		reason = errno;
+		if (failed == 0) {
+			r->fd = w.stack[--w.depth].fd;
+			r->path = w.path.len == 0 ? memory_text("/") :
+			    memory_copy(w.path.data, w.path.len);
+			r->strayed = w.strayed;
+		}
+		while (w.depth > 0)
+			close(w.stack[--w.depth].fd);
+		buffer_free(&w.path);
+		free(w.rest);
+		errno = reason;
+	}
 	free(whole);
 	return failed;
 }

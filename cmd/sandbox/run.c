@@ -115,30 +115,6 @@ check_missing(const struct command *c, struct error *err)
 
 /* ---- the command's process ---- */
 
-static int
-set_environment(const struct command *c, struct error *err)
-{
-	static const char *const homes[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
-		"XDG_CACHE_HOME", "XDG_RUNTIME_DIR" };
-	char *home = path_join(c->places->temporary, "home");
-	struct environment e;
-	int failed = 0;
-
-	if (mkdir(home, 0700) != 0)
-		failed = error_errno(err, ERROR_BLOCKED, home, "unable to make it");
-	environment_begin(&e);
-	environment_close_in(&e, c->settings->passed);
-	environment_set(&e, "HOME", home);
-	environment_set(&e, "TMPDIR", c->places->temporary);
-	environment_set(&e, "AWF_SANDBOX", sandbox_mode_name(c->settings->read_only ?
-	    SANDBOX_READ_ONLY : SANDBOX_WORKSPACE));
-	for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
-		environment_unset(&e, homes[i]);
-	environ = e.list; /* of the command, which is next */
-	free(home);
-	return failed;
-}
-
 /* What is written to a terminal is not read from it: keystrokes are for whoever has it as
  * stdin. A terminal comes open both ways. */
 static int
@@ -158,43 +134,43 @@ write_only(int fd, struct error *err)
 	return 0;
 }
 
-/* A place that is gone by now is nobody's. */
-static int
-allow_places(const struct command *c, struct error *err)
-{
-	const struct places *p = c->places;
-	struct landlock rules;
-	int failed = landlock_begin(&rules, c->landlock, c->settings->network, err);
-
-	for (size_t i = 0; failed == 0 && i < p->count; i++) {
-		const struct place *place = &p->list[i];
-		int fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
-
-		if (fd == -1)
-			continue;
-		failed = landlock_allow(&rules, fd, place->access, place->path, err);
-		if (fd != place->fd)
-			close(fd);
-	}
-	return failed == 0 ? landlock_enforce(&rules, err) : -1;
-}
-
 /* Closes this process in: after the last lines nothing can be taken back. */
 static int
 enter(const struct command *c, struct error *err)
 {
 	static const struct capabilities none;
+	static const char *const homes[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+		"XDG_CACHE_HOME", "XDG_RUNTIME_DIR" };
 	const struct settings *s = c->settings;
+	const struct places *p = c->places;
+	struct environment e;
+	struct landlock rules;
 	struct stat st;
-	int null;
+	char *home;
+	int null, failed;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != c->keeper)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its keeper");
 	setsid();
-	if (set_environment(c, err) == -1)
+	home = path_join(p->temporary, "home");
+	if (mkdir(home, 0700) != 0) {
+		error_errno(err, ERROR_BLOCKED, home, "unable to make it");
+		free(home);
 		return -1;
-	if (chdir(c->places->start) != 0)
-		return error_errno(err, ERROR_BLOCKED, c->places->start, "unable to start in it");
+	}
+	environment_begin(&e);
+	environment_close_in(&e, s->passed);
+	environment_set(&e, "HOME", home);
+	environment_set(&e, "TMPDIR", p->temporary);
+	environment_set(&e, "AWF_SANDBOX", sandbox_mode_name(s->read_only ?
+	    SANDBOX_READ_ONLY : SANDBOX_WORKSPACE));
+	for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+		environment_unset(&e, homes[i]);
+	environ = e.list; /* of the command, which is next */
+	free(home);
+
+	if (chdir(p->start) != 0)
+		return error_errno(err, ERROR_BLOCKED, p->start, "unable to start in it");
 	/* A directory at hand would lead out of the place. */
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
@@ -207,8 +183,21 @@ enter(const struct command *c, struct error *err)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to set no_new_privs");
-	if (c->landlock > LANDLOCK_NONE && allow_places(c, err) == -1)
-		return -1;
+	if (c->landlock > LANDLOCK_NONE) {
+		failed = landlock_begin(&rules, c->landlock, s->network, err);
+		for (size_t i = 0; failed == 0 && i < p->count; i++) {
+			const struct place *place = &p->list[i];
+			int fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
+
+			if (fd == -1) /* a place that is gone by now is nobody's */
+				continue;
+			failed = landlock_allow(&rules, fd, place->access, place->path, err);
+			if (fd != place->fd)
+				close(fd);
+		}
+		if (failed != 0 || landlock_enforce(&rules, err) == -1)
+			return -1;
+	}
 	closefrom(STDERR_FILENO + 1); /* the places were open till here */
 	if (capabilities_keep(&none) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to drop the capabilities");
@@ -244,18 +233,51 @@ add_keepers(sigset_t *set)
 	sigaddset(set, PARENT_GONE);
 }
 
-/* Waits for the command, passing on signals. *why (ERROR_NONE before) is set when it is
- * to end before. The time to look comes however many signals do, and once more at the end. */
-static void
-wait_watching(struct command *c, pid_t pid, int *wait_status, struct error *why)
+/* Nothing that it started outlives the command, nor does what it left in the private
+ * directory. In namespaces the kernel sees to it. */
+static int
+end_rest(const struct command *c, struct error *err)
 {
-	int64_t next = clock_monotonic() + LIMITS_LOOK_MS, now;
+	if (c->namespaces)
+		return 0;
+	if (!(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD))
+		descendants_end(getpid(), SIGKILL, NULL);
+	return copytree_remove(c->places->temporary, err);
+}
+
+/* Starts the command, waits for it, passing on signals, and tells what came of it. */
+static _Noreturn void
+keep(struct command *c)
+{
+	static const struct capabilities none;
+	struct keeper_report end = { .what = KEEPER_ENDED, .error = ERROR_INIT };
+	struct error *why = &end.error, late = ERROR_INIT; /* why it is to end before it has ended */
+	int64_t next, now;
 	const char *spent;
 	sigset_t set;
-	pid_t ended;
+	pid_t pid, ended;
 
+	if (check_missing(c, why) == -1)
+		keeper_refuse(c->report, why);
+	watch_begin(&c->watch, c->settings->read_only ? NULL : c->places->workspace,
+	    c->namespaces ? NULL : c->places->temporary);
+	c->keeper = getpid();
+	pid = fork();
+	if (pid == 0)
+		be_command(c);
+	if (pid < 0) {
+		error_errno(why, ERROR_BLOCKED, NULL, "unable to start a process");
+		keeper_refuse(c->report, why);
+	}
+	/* It holds nothing that the command could take over, nor is its memory to be read. */
+	if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    capabilities_keep(&none) != 0)
+		error_errno(why, ERROR_BLOCKED, NULL, "unable to give up capabilities");
+
+	/* The time to look comes however many signals do, and once more at the end. */
+	next = clock_monotonic() + LIMITS_LOOK_MS;
 	add_keepers(&set);
-	while ((ended = waitpid(-1, wait_status, WNOHANG)) != pid && why->code == ERROR_NONE) {
+	while ((ended = waitpid(-1, &end.wait_status, WNOHANG)) != pid && why->code == ERROR_NONE) {
 		struct timespec rest;
 		int number;
 
@@ -278,46 +300,7 @@ wait_watching(struct command *c, pid_t pid, int *wait_status, struct error *why)
 	}
 	if (why->code == ERROR_NONE && (spent = watch_last_look(&c->watch)) != NULL)
 		error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
-}
-
-/* Nothing that it started outlives the command, nor does what it left in the private
- * directory. In namespaces the kernel sees to it. */
-static int
-end_rest(const struct command *c, struct error *err)
-{
-	if (c->namespaces)
-		return 0;
-	if (!(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD))
-		descendants_end(getpid(), SIGKILL, NULL);
-	return copytree_remove(c->places->temporary, err);
-}
-
-static _Noreturn void
-keep(struct command *c)
-{
-	static const struct capabilities none;
-	struct keeper_report end = { .what = KEEPER_ENDED, .error = ERROR_INIT };
-	struct error late = ERROR_INIT;
-	pid_t pid;
-
-	if (check_missing(c, &end.error) == -1)
-		keeper_refuse(c->report, &end.error);
-	watch_begin(&c->watch, c->settings->read_only ? NULL : c->places->workspace,
-	    c->namespaces ? NULL : c->places->temporary);
-	c->keeper = getpid();
-	pid = fork();
-	if (pid == 0)
-		be_command(c);
-	if (pid < 0) {
-		error_errno(&end.error, ERROR_BLOCKED, NULL, "unable to start a process");
-		keeper_refuse(c->report, &end.error);
-	}
-	/* It holds nothing that the command could take over, nor is its memory to be read. */
-	if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-	    capabilities_keep(&none) != 0)
-		error_errno(&end.error, ERROR_BLOCKED, NULL, "unable to give up capabilities");
-	wait_watching(c, pid, &end.wait_status, &end.error);
-	if (end.error.code != ERROR_NONE)
+	if (why->code != ERROR_NONE)
 		end.what = KEEPER_REFUSED;
 	end_rest(c, &late); /* the process outside does it again, and tells, if it is still there */
 	keeper_tell(c->report, &end);
@@ -339,20 +322,6 @@ keep_apart(void *context)
 	keep(c);
 }
 
-/* Among the others. It gets its turn even when there are too many of them. */
-static _Noreturn void
-keep_among(struct command *c)
-{
-	setsid();
-	if (prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0 || getppid() != c->outside)
-		_exit(EXIT_FAILURE);
-	descendants_adopt();
-	if (nice(KEEPER_NICE) == -1)
-		errno = 0; /* not everybody may */
-	c->watch.processes = true;
-	keep(c);
-}
-
 /* ---- this process ---- */
 
 /* Runs a keeper, and waits for it, passing on signals. -1: r->error. */
@@ -370,8 +339,17 @@ run_keeper(struct command *c, struct keeper_report *r)
 		return error_errno(&r->error, ERROR_BLOCKED, NULL, "unable to make a pipe");
 	c->report = ends[1];
 	pid = c->namespaces ? userns_fork(flags, keep_apart, c, NULL) : fork();
-	if (pid == 0)
-		keep_among(c);
+	if (pid == 0) { /* among the others */
+		setsid();
+		if (prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0 || getppid() != c->outside)
+			_exit(EXIT_FAILURE);
+		descendants_adopt();
+		/* It gets its turn even when there are too many of them. */
+		if (nice(KEEPER_NICE) == -1)
+			errno = 0; /* not everybody may */
+		c->watch.processes = true;
+		keep(c);
+	}
 	if (pid < 0) {
 		r->what = KEEPER_NO_NAMESPACES;
 		failed = error_errno(&r->error, ERROR_BLOCKED, NULL, "unable to make a process");

@@ -47,21 +47,6 @@ const struct option_spec sandbox_options[] = {
 const char *const part_names[] = { "landlock", "namespaces", "seccomp", NULL };
 
 static int
-apply_without(struct settings *s, const char *value, struct error *err)
-{
-	char *list = memory_text(value), *rest = list, *name;
-	int part = 0;
-
-	while (part != -1 && (name = strsep(&rest, ",")) != NULL) {
-		part = options_word("--without", name, part_names, err);
-		if (part != -1)
-			s->without |= 1u << part;
-	}
-	free(list);
-	return part == -1 ? -1 : 0;
-}
-
-static int
 apply_number(const char *name, const char *value, int64_t *number, struct error *err)
 {
 	long long read;
@@ -75,6 +60,9 @@ apply_number(const char *name, const char *value, int64_t *number, struct error 
 static int
 apply_option(struct settings *s, int id, const char *value, struct error *err)
 {
+	char *list, *rest, *name;
+	int part = 0;
+
 	switch (id) {
 	case OPT_WORKSPACE: s->workspace = value; break;
 	case OPT_READ_ONLY: s->read_only = true; break;
@@ -90,7 +78,15 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_FILE_SIZE: return options_size("--file-size", value, &s->limits.file_size, err);
 	case OPT_DISK: return options_size("--disk", value, &s->limits.disk, err);
 	case OPT_TEMPORARY: return options_size("--temporary", value, &s->temporary, err);
-	case OPT_WITHOUT: return apply_without(s, value, err);
+	case OPT_WITHOUT:
+		rest = list = memory_text(value);
+		while (part != -1 && (name = strsep(&rest, ",")) != NULL) {
+			part = options_word("--without", name, part_names, err);
+			if (part != -1)
+				s->without |= 1u << part;
+		}
+		free(list);
+		return part == -1 ? -1 : 0;
 	case OPT_PROCESSES: return apply_number("--processes", value, &s->limits.processes, err);
 	default: return apply_number("--parent", value, &s->parent, err);
 	}

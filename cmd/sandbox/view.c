@@ -85,15 +85,14 @@ add_layer(struct layers *l, enum layer_kind kind, char *path, int tree, bool dir
 	l->list[l->count++] = (struct layer){ kind, path, tree, directory };
 }
 
-/* Whether a layer covers what lies at the path. */
-static bool
-covered(const struct layers *l, const char *path)
+/* What covers a place comes before it; of one path, the cover. */
+static int
+by_path(const void *a, const void *b)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (l->list[i].kind != LAYER_TREE && path_within(path, l->list[i].path) &&
-		    strcmp(path, l->list[i].path) != 0)
-			return true;
-	return false;
+	const struct layer *p = a, *q = b;
+	int order = strcmp(p->path, q->path);
+
+	return order != 0 ? order : (int)p->kind - (int)q->kind;
 }
 
 /* Takes over the path, and what it leads to, which is open. */
@@ -112,22 +111,6 @@ clone_tree(struct layers *l, char *path, int open, bool writable, struct error *
 	if (!writable && mount_close(fd, "", AT_EMPTY_PATH | AT_RECURSIVE) != 0)
 		return refused(err, "make read-only", path);
 	return 0;
-}
-
-/* A place that is writable, or would be covered, is cloned. What is open was opened outside,
- * in whose mounts it cannot be cloned: it is opened once more, and is the same or nothing. */
-static int
-clone_place(struct layers *l, const struct place *place, struct error *err)
-{
-	bool writable = place->access == PLACE_WRITE;
-	int fd;
-
-	if (!writable && !covered(l, place->path))
-		return 0;
-	fd = place->fd != -1 ? resolve_again(place->path, place->fd) : resolve_exact(place->path);
-	if (fd == -1)
-		return writable ? refused(err, "open", place->path) : 0;
-	return clone_tree(l, memory_text(place->path), fd, writable, err);
 }
 
 static bool
@@ -162,40 +145,7 @@ pin_way(struct layers *l, const struct place *place, const char *hidden, struct 
 	return failed;
 }
 
-/* What covers a place comes before it; of one path, the cover. */
-static int
-by_path(const void *a, const void *b)
-{
-	const struct layer *p = a, *q = b;
-	int order = strcmp(p->path, q->path);
-
-	return order != 0 ? order : (int)p->kind - (int)q->kind;
-}
-
-/* What is hidden and what is kept of a place that is writable. What is not there cannot be
- * kept, nor can a link. */
-static int
-clone_parts(struct layers *l, const struct place *place, const struct places *p, struct error *err)
-{
-	for (char **hidden = p->hidden; hidden != NULL && *hidden != NULL; hidden++)
-		if (path_within(*hidden, place->path) && pin_way(l, place, *hidden, err) == -1)
-			return -1;
-	for (char **kept = p->kept; kept != NULL && *kept != NULL; kept++) {
-		int fd = path_within(*kept, place->path) && !is_cloned(l, *kept) ?
-		    resolve_exact(*kept) : -1;
-
-		if (fd == -1)
-			continue;
-		if (pin_way(l, place, *kept, err) == -1) {
-			close(fd);
-			return -1;
-		}
-		if (clone_tree(l, memory_text(*kept), fd, false, err) == -1)
-			return -1;
-	}
-	return 0;
-}
-
+/* Finds all that is to be mounted, and clones what stays as it is. */
 static int
 plan(struct layers *l, struct places *p, struct error *err)
 {
@@ -208,40 +158,64 @@ plan(struct layers *l, struct places *p, struct error *err)
 		}
 	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
 		add_layer(l, LAYER_HIDDEN, memory_text(*path), -1, path_is_directory(*path));
-	for (size_t i = 0; i < p->count; i++)
-		if (clone_place(l, &p->list[i], err) == -1)
+
+	/* A place that is writable, or that a layer would cover, is cloned. What is open was opened
+	 * outside, in whose mounts it cannot be cloned: it is opened once more, and is the same or
+	 * nothing. */
+	for (size_t i = 0; i < p->count; i++) {
+		const struct place *place = &p->list[i];
+		bool writable = place->access == PLACE_WRITE, covered = false;
+		int fd;
+
+		for (size_t j = 0; j < l->count && !covered; j++)
+			covered = l->list[j].kind != LAYER_TREE &&
+			    path_within(place->path, l->list[j].path) &&
+			    strcmp(place->path, l->list[j].path) != 0;
+		if (!writable && !covered)
+			continue;
+		fd = place->fd != -1 ? resolve_again(place->path, place->fd) :
+		    resolve_exact(place->path);
+		if (fd == -1 && writable)
+			return refused(err, "open", place->path);
+		if (fd != -1 && clone_tree(l, memory_text(place->path), fd, writable, err) == -1)
 			return -1;
-	for (size_t i = 0; i < p->count; i++)
-		if (p->list[i].access == PLACE_WRITE && clone_parts(l, &p->list[i], p, err) == -1)
-			return -1;
+	}
+
+	/* What is hidden and what is kept of a place that is writable. What is not there cannot be
+	 * kept, nor can a link. */
+	for (size_t i = 0; i < p->count; i++) {
+		const struct place *place = &p->list[i];
+
+		if (place->access != PLACE_WRITE)
+			continue;
+		for (char **hidden = p->hidden; hidden != NULL && *hidden != NULL; hidden++)
+			if (path_within(*hidden, place->path) && pin_way(l, place, *hidden, err) == -1)
+				return -1;
+		for (char **kept = p->kept; kept != NULL && *kept != NULL; kept++) {
+			int fd = path_within(*kept, place->path) && !is_cloned(l, *kept) ?
+			    resolve_exact(*kept) : -1;
+
+			if (fd == -1)
+				continue;
+			if (pin_way(l, place, *kept, err) == -1) {
+				close(fd);
+				return -1;
+			}
+			if (clone_tree(l, memory_text(*kept), fd, false, err) == -1)
+				return -1;
+		}
+	}
 	if (l->count > 0)
 		qsort(l->list, l->count, sizeof *l->list, by_path);
 	return 0;
 }
 
-/* In a directory that was just covered there is nothing yet to mount on. */
-static int
-make_target(const struct layer *layer)
-{
-	char *parent;
-	struct stat st;
-	int failed;
-
-	if (lstat(layer->path, &st) == 0)
-		return 0;
-	parent = path_directory(layer->path);
-	failed = directory_make(parent, 0755, NULL);
-	free(parent);
-	if (failed == 0 && layer->directory)
-		return mkdir(layer->path, 0755);
-	return failed == 0 ? mknod(layer->path, S_IFREG | 0644, 0) : -1;
-}
-
 static int
 lay(const struct view *v, const struct layer *layer)
 {
-	char options[96];
-	int at, failed;
+	char options[96], *parent;
+	struct stat st;
+	int at, failed = 0;
 
 	switch (layer->kind) {
 	case LAYER_PRIVATE:
@@ -257,9 +231,16 @@ lay(const struct view *v, const struct layer *layer)
 	case LAYER_TREE:
 		break;
 	}
-	if (make_target(layer) != 0)
-		return -1;
-	at = resolve_exact(layer->path);
+	/* In a directory that was just covered there is nothing yet to mount on. */
+	if (lstat(layer->path, &st) != 0) {
+		parent = path_directory(layer->path);
+		failed = directory_make(parent, 0755, NULL);
+		free(parent);
+		if (failed == 0)
+			failed = layer->directory ? mkdir(layer->path, 0755) :
+			    mknod(layer->path, S_IFREG | 0644, 0);
+	}
+	at = failed == 0 ? resolve_exact(layer->path) : -1;
 	if (at == -1)
 		return -1;
 	failed = (int)syscall(SYS_move_mount, layer->tree, "", at, "",
@@ -268,21 +249,11 @@ lay(const struct view *v, const struct layer *layer)
 	return failed;
 }
 
-/* The highest pid of this namespace limits the number of processes, root's too. Before
- * Linux 6.14 the setting is the machine's, and not ours to touch. The first 300 pids are
- * not given again. */
-static bool
-limit_pids(int64_t processes)
-{
-	char text[32];
-
-	snprintf(text, sizeof text, "%lld", (long long)processes + RESERVED_PIDS);
-	return limits_kernel(6, 14) && setting_write("/proc/sys/kernel/pid_max", text) == 0;
-}
-
 static int
 make(struct view *v, struct places *p, struct layers *l, struct error *err)
 {
+	char pids[32];
+
 	if (mounts_part() != 0)
 		return refused(err, "part the mounts from those of", "/");
 	if (plan(l, p, err) == -1)
@@ -292,7 +263,12 @@ make(struct view *v, struct places *p, struct layers *l, struct error *err)
 	/* A container may have covered parts of /proc, and then the kernel shows nobody a whole
 	 * one: the old one stays, in which Landlock keeps other processes apart. */
 	v->own_proc = mount_proc() == 0;
-	v->counted = v->own_proc && limit_pids(v->processes);
+	/* The highest pid of this namespace limits the number of processes, root's too. Before
+	 * Linux 6.14 the setting is the machine's, and not ours to touch. The first 300 pids are
+	 * not given again. */
+	snprintf(pids, sizeof pids, "%lld", (long long)v->processes + RESERVED_PIDS);
+	v->counted = v->own_proc && limits_kernel(6, 14) &&
+	    setting_write("/proc/sys/kernel/pid_max", pids) == 0;
 	if (v->own_proc && mount_close(AT_FDCWD, "/proc", 0) != 0)
 		return refused(err, "make read-only", "/proc");
 	for (size_t i = 0; i < l->count; i++)

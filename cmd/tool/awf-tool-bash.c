@@ -33,8 +33,6 @@
 #define TIMEOUT_LIMIT_MS 600000
 #define LOOK_AGAIN_MS 10            /* where no descriptor tells of the end */
 
-static volatile int signal_number;
-
 struct command {
 	const char *text;
 	long long timeout_ms;
@@ -45,57 +43,24 @@ struct command {
 	long long cut;         /* bytes between them */
 };
 
-static void
-note_signal(int number)
-{
-	signal_number = number;
-}
-
-static void
-handle_signals(void)
-{
-	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
-	struct sigaction action;
-
-	memset(&action, 0, sizeof action);
-	action.sa_handler = note_signal;
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-		sigaction(ending[i], &action, NULL);
-	descendants_adopt();
-}
-
-static void
-keep(struct command *c, const char *bytes, size_t len)
-{
-	size_t room = KEPT_LIMIT - c->head.len, first = len < room ? len : room;
-
-	buffer_append(&c->head, bytes, first);
-	buffer_append(&c->tail, bytes + first, len - first);
-	if (c->tail.len > KEPT_LIMIT) {
-		c->cut += (long long)(c->tail.len - KEPT_LIMIT);
-		buffer_drop(&c->tail, c->tail.len - KEPT_LIMIT);
-	}
-}
-
 /* Takes some of what the pipe holds. 1; 0 if there is nothing now; -1 if nothing comes. */
 static int
 collect(struct command *c)
 {
 	char bytes[READ_SIZE];
 	ssize_t len = read(c->output, bytes, sizeof bytes);
+	size_t room = KEPT_LIMIT - c->head.len, first;
 
-	if (len > 0)
-		keep(c, bytes, (size_t)len);
-	return len > 0 ? 1 : len == -1 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
-}
-
-/* Takes what was left in the pipe; who still writes to it has gone a way of its own. */
-static void
-drain(struct command *c)
-{
-	for (size_t taken = 0; taken < PIPE_SIZE_LIMIT && collect(c) == 1; taken += READ_SIZE)
-		continue;
+	if (len <= 0)
+		return len == -1 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+	first = (size_t)len < room ? (size_t)len : room;
+	buffer_append(&c->head, bytes, first);
+	buffer_append(&c->tail, bytes + first, (size_t)len - first);
+	if (c->tail.len > KEPT_LIMIT) {
+		c->cut += (long long)(c->tail.len - KEPT_LIMIT);
+		buffer_drop(&c->tail, c->tail.len - KEPT_LIMIT);
+	}
+	return 1;
 }
 
 static int
@@ -124,9 +89,8 @@ start(struct command *c, struct error *err)
 
 /* Waits for the shell's end. -1: something else came first. */
 static int
-await(struct command *c, int exit_fd, struct error *err)
+await(struct command *c, int exit_fd, const struct interrupts *interrupts, struct error *err)
 {
-	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
 	struct pollfd fds[3] = { { -1, 0, 0 }, { c->output, POLLIN, 0 }, { exit_fd, POLLIN, 0 } };
 	int64_t end = clock_monotonic() + c->timeout_ms, now;
 	char text[32];
@@ -136,29 +100,13 @@ await(struct command *c, int exit_fd, struct error *err)
 		if (now >= end)
 			return error_set(err, ERROR_TIMEOUT, NULL, "timed out after %s",
 			    duration_text(c->timeout_ms, text, sizeof text));
-		if (interrupts_wait(&interrupts, fds, 3, exit_fd == -1 && now + LOOK_AGAIN_MS < end ?
+		if (interrupts_wait(interrupts, fds, 3, exit_fd == -1 && now + LOOK_AGAIN_MS < end ?
 		    now + LOOK_AGAIN_MS : end, err) == -1)
 			return -1;
 		if (fds[1].revents != 0 && collect(c) == -1)
 			fds[1].fd = -1;
 	}
 	return 0;
-}
-
-static int
-run(struct command *c, struct error *err)
-{
-	int exit_fd, failed;
-
-	if (start(c, err) != 0)
-		return -1;
-	exit_fd = wait_descriptor(c->process.pid);
-	failed = await(c, exit_fd, err);
-	descendants_end(getpid(), SIGTERM, NULL);
-	drain(c);
-	if (exit_fd != -1)
-		close(exit_fd);
-	return failed;
 }
 
 /* Both ends as whole characters. */
@@ -181,37 +129,44 @@ tell_output(const struct command *c, struct builtin *b)
 	buffer_append(&b->answer, buffer_string(&c->tail) + skip, c->tail.len - skip);
 }
 
-/* What the command's status means for the tool's. */
-static void
-tell_status(const struct command *c, struct builtin *b)
-{
-	b->status = process_exit_code(c->wait_status);
-	if (b->status == 0 && b->answer.len == 0)
-		builtin_remark(b, "no output");
-	if (b->status != SANDBOX_REFUSED)
-		return;
-	b->status = 1;
-	builtin_remark(b, "exit status %d", SANDBOX_REFUSED);
-}
-
 static int
 run_command(struct builtin *b, struct error *err)
 {
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, 0 };
 	struct command c = { .timeout_ms = BASH_LIMIT_MS, .output = -1 };
 	const struct argument arguments[] = {
 		{ "command", &c.text, ARGUMENT_NAME, .required = true },
 		{ "timeout", &c.timeout_ms, ARGUMENT_NUMBER, .min = 1, .max = TIMEOUT_LIMIT_MS },
 		{ .name = NULL }
 	};
-	int failed;
+	const struct interrupts *interrupts;
+	int exit_fd, failed;
 
 	if (builtin_arguments(b, arguments, err) != 0)
 		return -1;
-	handle_signals();
-	failed = run(&c, err);
+	interrupts = builtin_catch(signals);
+	failed = start(&c, err);
+	if (failed == 0) {
+		exit_fd = wait_descriptor(c.process.pid);
+		failed = await(&c, exit_fd, interrupts, err);
+		descendants_end(getpid(), SIGTERM, NULL);
+		/* What was left in the pipe; who still writes to it has gone a way of its own. */
+		for (size_t taken = 0; taken < PIPE_SIZE_LIMIT && collect(&c) == 1; taken += READ_SIZE)
+			continue;
+		if (exit_fd != -1)
+			close(exit_fd);
+	}
 	tell_output(&c, b);
-	if (failed == 0)
-		tell_status(&c, b);
+	/* What the command's status means for the tool's. */
+	if (failed == 0) {
+		b->status = process_exit_code(c.wait_status);
+		if (b->status == 0 && b->answer.len == 0)
+			builtin_remark(b, "no output");
+		if (b->status == SANDBOX_REFUSED) {
+			b->status = 1;
+			builtin_remark(b, "exit status %d", SANDBOX_REFUSED);
+		}
+	}
 	if (c.output != -1)
 		close(c.output);
 	buffer_free(&c.head);

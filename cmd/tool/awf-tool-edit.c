@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "builtin.h"
-#include "change.h"
 #include "json/scan.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
@@ -53,12 +52,13 @@ count_lines(const char *at, const char *end)
 static bool
 has_crlf(const struct buffer *file)
 {
-	const char *at = buffer_string(file), *start = at, *end = at + file->len;
+	const char *start = buffer_string(file), *end = start + file->len, *at = start;
+	size_t count = 0;
 
-	for (; (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
+	for (; (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++, count++)
 		if (at == start || at[-1] != '\r')
 			return false;
-	return count_lines(start, end) > 0;
+	return count > 0;
 }
 
 static struct words
@@ -72,16 +72,6 @@ with_crlf(struct words text, struct buffer *out)
 	return (struct words){ buffer_string(out), out->len };
 }
 
-static void
-note_place(struct edit *e, size_t line)
-{
-	if (e->count < PLACES_TOLD)
-		buffer_format(&e->lines, "%s%zu", e->count == 0 ? "" : ", ", line);
-	else if (e->count == PLACES_TOLD)
-		buffer_text(&e->lines, " …");
-	e->count++;
-}
-
 /* Makes the result, with every place replaced. */
 static void
 replace_all(struct edit *e)
@@ -91,7 +81,11 @@ replace_all(struct edit *e)
 
 	for (; (next = find(at, end, e->old)) != NULL; at = next + e->old.len) {
 		line += count_lines(at, next);
-		note_place(e, line);
+		if (e->count < PLACES_TOLD)
+			buffer_format(&e->lines, "%s%zu", e->count == 0 ? "" : ", ", line);
+		else if (e->count == PLACES_TOLD)
+			buffer_text(&e->lines, " …");
+		e->count++;
 		line += count_lines(next, next + e->old.len);
 		buffer_append(&e->result, at, (size_t)(next - at));
 		buffer_append(&e->result, e->new.text, e->new.len);
@@ -99,33 +93,21 @@ replace_all(struct edit *e)
 	buffer_append(&e->result, at, (size_t)(end - at));
 }
 
-static struct span
-trimmed(const char *at, const char *end)
-{
-	return span_trim(span_of(at, (size_t)(end - at)));
-}
-
-static struct span
-first_line(struct words text)
-{
-	struct span all = trimmed(text.text, text.text + text.len);
-	const char *lf = all.len == 0 ? NULL : memchr(all.at, '\n', all.len);
-
-	return lf == NULL ? all : trimmed(all.at, lf);
-}
-
 /* Where a line is that is the first of old_string but for white space; 0: nowhere. */
 static size_t
 near(const struct edit *e)
 {
 	const char *at = buffer_string(&e->file), *end = at + e->file.len, *lf;
-	struct span wanted = first_line(e->old), line;
+	struct span wanted = span_trim(span_of(e->old.text, e->old.len)), line;
 
+	lf = wanted.len == 0 ? NULL : memchr(wanted.at, '\n', wanted.len);
+	if (lf != NULL)
+		wanted = span_trim(span_of(wanted.at, (size_t)(lf - wanted.at)));
 	for (size_t number = 1; at < end && wanted.len > 0; number++, at = lf + 1) {
 		lf = memchr(at, '\n', (size_t)(end - at));
 		if (lf == NULL)
 			lf = end;
-		line = trimmed(at, lf);
+		line = span_trim(span_of(at, (size_t)(lf - at)));
 		if (line.len == wanted.len && memcmp(line.at, wanted.at, line.len) == 0)
 			return number;
 	}
@@ -133,43 +115,27 @@ near(const struct edit *e)
 }
 
 static int
-fail_missing(const struct edit *e, struct error *err)
-{
-	size_t line = near(e);
-
-	if (line == 0)
-		return error_set(err, ERROR_INVALID_INPUT, e->path,
-		    "old_string is not in the file");
-	return error_set(err, ERROR_INVALID_INPUT, e->path, "old_string is not in the file as it "
-	    "is given, though line %zu is like its first line: read the file there", line);
-}
-
-static int
 replace(struct edit *e, struct error *err)
 {
+	size_t line;
+
 	if (has_crlf(&e->file)) {
 		e->old = with_crlf(e->old, &e->crlf[0]);
 		e->new = with_crlf(e->new, &e->crlf[1]);
 	}
 	replace_all(e);
-	if (e->count == 0)
-		return fail_missing(e, err);
 	if (e->count > 1 && !e->all)
 		return error_set(err, ERROR_INVALID_INPUT, e->path, "old_string is there %zu times "
 		    "(lines %s): give more of what is around it, or replace_all", e->count,
 		    e->lines.data);
-	return 0;
-}
-
-/* An empty text stands for a file that does not exist yet, or is empty. */
-static int
-fill(struct edit *e, struct error *err)
-{
-	if (e->file.len > 0)
+	if (e->count > 0)
+		return 0;
+	line = near(e);
+	if (line == 0)
 		return error_set(err, ERROR_INVALID_INPUT, e->path,
-		    "old_string is empty, but the file is not");
-	buffer_append(&e->result, e->new.text, e->new.len);
-	return 0;
+		    "old_string is not in the file");
+	return error_set(err, ERROR_INVALID_INPUT, e->path, "old_string is not in the file as it "
+	    "is given, though line %zu is like its first line: read the file there", line);
 }
 
 static int
@@ -182,8 +148,15 @@ edit(struct edit *e, struct builtin *b, struct error *err)
 	if ((exists || e->old.len > 0) &&
 	    builtin_load(e->path, FILE_LIMIT, &e->file, err) != 0)
 		return -1;
-	if ((e->old.len == 0 ? fill(e, err) : replace(e, err)) != 0 ||
-	    change_write(e->path, buffer_string(&e->result), e->result.len, err) != 0)
+	/* An empty text stands for a file that does not exist yet, or is empty. */
+	if (e->old.len == 0 && e->file.len > 0)
+		return error_set(err, ERROR_INVALID_INPUT, e->path,
+		    "old_string is empty, but the file is not");
+	if (e->old.len == 0)
+		buffer_append(&e->result, e->new.text, e->new.len);
+	else if (replace(e, err) != 0)
+		return -1;
+	if (change_write(e->path, buffer_string(&e->result), e->result.len, err) != 0)
 		return -1;
 	if (e->count == 0)
 		change_tell(e->path, exists, e->result.len, &b->answer);
@@ -194,32 +167,24 @@ edit(struct edit *e, struct builtin *b, struct error *err)
 }
 
 static int
-read_arguments(struct edit *e, const struct builtin *b, struct error *err)
-{
-	const struct argument arguments[] = {
-		{ "file_path", &e->path, ARGUMENT_NAME, .required = true },
-		{ "old_string", &e->old, ARGUMENT_TEXT, .required = true },
-		{ "new_string", &e->new, ARGUMENT_TEXT, .required = true },
-		{ "replace_all", &e->all, ARGUMENT_FLAG, .required = false },
-		{ .name = NULL }
-	};
-
-	if (builtin_arguments(b, arguments, err) != 0)
-		return -1;
-	if (e->old.len == e->new.len && memcmp(e->old.text, e->new.text, e->old.len) == 0)
-		return error_set(err, ERROR_INVALID_INPUT, NULL,
-		    "old_string and new_string are the same");
-	return 0;
-}
-
-static int
 edit_file(struct builtin *b, struct error *err)
 {
 	struct edit e = { .path = NULL };
-	int failed = read_arguments(&e, b, err);
+	const struct argument arguments[] = {
+		{ "file_path", &e.path, ARGUMENT_NAME, .required = true },
+		{ "old_string", &e.old, ARGUMENT_TEXT, .required = true },
+		{ "new_string", &e.new, ARGUMENT_TEXT, .required = true },
+		{ "replace_all", &e.all, ARGUMENT_FLAG, .required = false },
+		{ .name = NULL }
+	};
+	int failed;
 
-	if (failed == 0)
-		failed = edit(&e, b, err);
+	if (builtin_arguments(b, arguments, err) != 0)
+		return -1;
+	if (e.old.len == e.new.len && memcmp(e.old.text, e.new.text, e.old.len) == 0)
+		return error_set(err, ERROR_INVALID_INPUT, NULL,
+		    "old_string and new_string are the same");
+	failed = edit(&e, b, err);
 	buffer_free(&e.file);
 	buffer_free(&e.crlf[0]);
 	buffer_free(&e.crlf[1]);

@@ -18,67 +18,53 @@ matches(const void *pattern, const char *path)
 	return pattern_matches(pattern, path, strlen(path));
 }
 
-static void
-tell(const struct files *f, struct builtin *b)
-{
-	for (size_t i = 0; i < f->count && i < FILES_LIMIT; i++) {
-		buffer_text(&b->answer, f->list[i]);
-		buffer_byte(&b->answer, '\n');
-	}
-	if (f->count > FILES_LIMIT)
-		builtin_remark(b, "%zu files match, these are the first %d: narrow the pattern",
-		    f->count, FILES_LIMIT);
-	if (f->count == 0)
-		builtin_remark(b, "no file matches");
-	if (f->unread > 0)
-		builtin_remark(b, "%zu directories could not be read", f->unread);
-}
-
-/* The directory to look in: what of the pattern is one, from the directory that is
- * given. In memory of its own. */
-static char *
-directory_of(const char *given, const char *pattern, size_t base)
-{
-	char *part, *joined;
-
-	if (base == 0)
-		return memory_text(given);
-	part = memory_copy(pattern, base > 1 ? base - 1 : 1);
-	if (*part == '/' || strcmp(given, ".") == 0)
-		return part;
-	joined = path_join(given, part);
-	free(part);
-	return joined;
-}
-
 static int
-list(struct builtin *b, const char *given, const char *glob, struct error *err)
+list_files(struct builtin *b, struct error *err)
 {
-	size_t base = glob_base(glob);
-	struct pattern *pattern = glob_compile(glob + base, err);
-	char *directory = directory_of(given, glob, base);
+	const char *glob = NULL, *path = ".";
+	const struct argument arguments[] = {
+		{ "pattern", &glob, ARGUMENT_NAME, .required = true },
+		{ "path", &path, ARGUMENT_NAME, .required = false },
+		{ .name = NULL }
+	};
 	struct files files = { .list = NULL };
-	int failed = pattern == NULL ? -1 : files_find(&files, directory, matches, pattern, err);
+	struct pattern *pattern;
+	char *directory;
+	size_t base;
+	int failed;
 
-	if (failed == 0)
-		tell(&files, b);
+	if (builtin_arguments(b, arguments, err) != 0)
+		return -1;
+	/* To look in: what of the pattern is a directory, from the one that is given. */
+	base = glob_base(glob);
+	if (base == 0) {
+		directory = memory_text(path);
+	} else {
+		char *part = memory_copy(glob, base > 1 ? base - 1 : 1);
+
+		directory = *part == '/' || strcmp(path, ".") == 0 ? memory_text(part) :
+		    path_join(path, part);
+		free(part);
+	}
+	pattern = glob_compile(glob + base, err);
+	failed = pattern == NULL ? -1 : files_find(&files, directory, matches, pattern, err);
+	if (failed == 0) {
+		for (size_t i = 0; i < files.count && i < FILES_LIMIT; i++) {
+			buffer_text(&b->answer, files.list[i]);
+			buffer_byte(&b->answer, '\n');
+		}
+		if (files.count > FILES_LIMIT)
+			builtin_remark(b, "%zu files match, these are the first %d: narrow the pattern",
+			    files.count, FILES_LIMIT);
+		if (files.count == 0)
+			builtin_remark(b, "no file matches");
+		if (files.unread > 0)
+			builtin_remark(b, "%zu directories could not be read", files.unread);
+	}
 	files_free(&files);
 	pattern_free(pattern);
 	free(directory);
 	return failed;
-}
-
-static int
-list_files(struct builtin *b, struct error *err)
-{
-	const char *pattern = NULL, *path = ".";
-	const struct argument arguments[] = {
-		{ "pattern", &pattern, ARGUMENT_NAME, .required = true },
-		{ "path", &path, ARGUMENT_NAME, .required = false },
-		{ .name = NULL }
-	};
-
-	return builtin_arguments(b, arguments, err) == 0 ? list(b, path, pattern, err) : -1;
 }
 
 int

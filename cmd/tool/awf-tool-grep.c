@@ -117,39 +117,21 @@ hit(struct text *t, size_t number)
 	t->hits[number] = true;
 }
 
-static void
-search_lines(const struct grep *g, struct text *t)
-{
-	for (size_t i = 0; i < t->count && (g->mode != FILES || t->hit_count == 0); i++) {
-		struct words words = line(t, i);
-
-		if (pattern_matches(g->pattern, words.text, words.len))
-			hit(t, i);
-	}
-}
-
-/* The line that a byte lies in, from a line on that does not lie behind it. */
-static size_t
-line_of(const struct text *t, size_t from, size_t at)
-{
-	while (from + 1 < t->count && t->lines[from + 1] <= at)
-		from++;
-	return from;
-}
-
 /* Marks all lines that a match touches. */
 static void
-search_all(const struct grep *g, struct text *t)
+search_across_lines(const struct grep *g, struct text *t)
 {
 	struct pattern_search *search = pattern_search_begin(g->pattern, t->bytes.data,
 	    t->bytes.len);
-	size_t start = 0, end, first = 0, last;
+	size_t start = 0, end, i = 0;
 
 	while (start < t->bytes.len && pattern_search_next(search, &start, &end)) {
-		first = line_of(t, first, start);
-		last = line_of(t, first, end > start ? end - 1 : end);
-		for (size_t i = first; i <= last && i < t->count; i++)
-			hit(t, i);
+		size_t last = end > start ? end - 1 : end;
+
+		while (i + 1 < t->count && t->lines[i + 1] <= start)
+			i++;
+		for (hit(t, i); i + 1 < t->count && t->lines[i + 1] <= last; i++)
+			hit(t, i + 1);
 		start = end > start ? end : end + 1;
 		while (start < t->bytes.len && (t->bytes.data[start] & 0xc0) == 0x80)
 			start++;
@@ -166,61 +148,39 @@ go_on(struct grep *g)
 	return !g->full;
 }
 
-static bool
-show_line(struct grep *g, const struct text *t, size_t number)
-{
-	struct buffer *answer = &g->b->answer;
-	char mark = t->hits[number] ? ':' : '-';
-	struct words words = line(t, number);
-	size_t len = words.len > LINE_LIMIT ? utf8_whole(words.text, LINE_LIMIT) : words.len;
-
-	if (g->full)
-		return false;
-	buffer_format(answer, "%s%c", t->path, mark);
-	if (g->numbers)
-		buffer_format(answer, "%zu%c", number + 1, mark);
-	buffer_append(answer, words.text, len);
-	if (len < words.len)
-		buffer_format(answer, " [%zu more bytes]", words.len - len);
-	buffer_byte(answer, '\n');
-	return go_on(g);
-}
-
 /* The lines found with those around them, each once; -- stands where lines are left out. */
 static void
 show_content(struct grep *g, const struct text *t)
 {
+	struct buffer *answer = &g->b->answer;
 	size_t next = 0, until = 0, from;
 
-	for (size_t i = 0; i < t->count; i++) {
+	for (size_t i = 0; i < t->count && !g->full; i++) {
 		if (!t->hits[i] && i >= until)
 			continue;
-		from = t->hits[i] && i - next > (size_t)g->before ? i - (size_t)g->before : next;
-		from = t->hits[i] ? from : i;
-		if (from > next && g->shown > 0 && g->before + g->after > 0 && !g->full)
-			buffer_text(&g->b->answer, "--\n");
-		for (next = from; next <= i; next++)
-			if (!show_line(g, t, next))
-				return;
-		if (t->hits[i])
+		from = i;
+		if (t->hits[i]) {
+			from = i - next > (size_t)g->before ? i - (size_t)g->before : next;
 			until = i + 1 + (size_t)g->after;
-	}
-}
+		}
+		if (from > next && g->shown > 0 && g->before + g->after > 0)
+			buffer_text(answer, "--\n");
+		for (next = from; next <= i; next++) {
+			char mark = t->hits[next] ? ':' : '-';
+			struct words words = line(t, next);
+			size_t len = words.len > LINE_LIMIT ? utf8_whole(words.text, LINE_LIMIT) : words.len;
 
-static void
-show(struct grep *g, const struct text *t)
-{
-	if (t->hit_count == 0)
-		return;
-	if (g->mode == CONTENT) {
-		show_content(g, t);
-		return;
+			buffer_format(answer, "%s%c", t->path, mark);
+			if (g->numbers)
+				buffer_format(answer, "%zu%c", next + 1, mark);
+			buffer_append(answer, words.text, len);
+			if (len < words.len)
+				buffer_format(answer, " [%zu more bytes]", words.len - len);
+			buffer_byte(answer, '\n');
+			if (!go_on(g))
+				return;
+		}
 	}
-	buffer_text(&g->b->answer, t->path);
-	if (g->mode == COUNT)
-		buffer_format(&g->b->answer, ":%zu", t->hit_count);
-	buffer_byte(&g->b->answer, '\n');
-	go_on(g);
 }
 
 /* What is no UTF-8 becomes U+FFFD: patterns take UTF-8 alone. */
@@ -256,10 +216,26 @@ search(struct grep *g, struct text *t)
 	make_utf8(&t->bytes);
 	split(t);
 	if (g->multiline)
-		search_all(g, t);
-	else
-		search_lines(g, t);
-	show(g, t);
+		search_across_lines(g, t);
+	for (size_t i = 0; !g->multiline && i < t->count && (g->mode != FILES || t->hit_count == 0);
+	    i++) {
+		struct words words = line(t, i);
+
+		if (pattern_matches(g->pattern, words.text, words.len))
+			hit(t, i);
+	}
+
+	if (t->hit_count == 0)
+		return;
+	if (g->mode == CONTENT) {
+		show_content(g, t);
+		return;
+	}
+	buffer_text(&g->b->answer, t->path);
+	if (g->mode == COUNT)
+		buffer_format(&g->b->answer, ":%zu", t->hit_count);
+	buffer_byte(&g->b->answer, '\n');
+	go_on(g);
 }
 
 /* named: it is the file that was asked for. */
@@ -284,24 +260,25 @@ search_file(struct grep *g, const char *path, bool named, struct error *err)
 	return failed;
 }
 
+/* Searches, and says what was not shown or searched. */
 static int
-search_directory(struct grep *g, struct error *err)
-{
-	struct files files;
-
-	if (files_find(&files, g->path, wanted, g, err) != 0)
-		return -1;
-	g->unread += files.unread;
-	for (size_t i = 0; i < files.count && !g->full; i++)
-		search_file(g, files.list[i], false, err);
-	files_free(&files);
-	return 0;
-}
-
-static void
-tell(struct grep *g, bool named)
+find(struct grep *g, struct error *err)
 {
 	struct builtin *b = g->b;
+	bool named = !path_is_directory(g->path);
+	struct files files;
+
+	if (named) {
+		if (search_file(g, g->path, true, err) != 0)
+			return -1;
+	} else {
+		if (files_find(&files, g->path, wanted, g, err) != 0)
+			return -1;
+		g->unread += files.unread;
+		for (size_t i = 0; i < files.count && !g->full; i++)
+			search_file(g, files.list[i], false, err);
+		files_free(&files);
+	}
 
 	if (g->shown == 0)
 		builtin_remark(b, "no matches");
@@ -316,16 +293,6 @@ tell(struct grep *g, bool named)
 		    FILE_LIMIT >> 20, g->large);
 	if (g->binary > 0 && named)
 		builtin_remark(b, "not searched, as it is a binary file");
-}
-
-static int
-find(struct grep *g, struct error *err)
-{
-	bool named = !path_is_directory(g->path);
-
-	if ((named ? search_file(g, g->path, true, err) : search_directory(g, err)) != 0)
-		return -1;
-	tell(g, named);
 	return 0;
 }
 
@@ -342,22 +309,12 @@ compile_names(struct names *n, const char *glob, struct error *err)
 }
 
 static int
-compile_type(struct names *n, const char *type, struct error *err)
+compile(struct grep *g, struct words source, bool fold, const char *glob, const char *type,
+    struct error *err)
 {
-	for (size_t i = 0; type != NULL && i < sizeof types / sizeof *types; i++)
-		if (strcmp(types[i].name, type) == 0)
-			return compile_names(n, types[i].glob, err);
-	return type == NULL ? 0 : error_set(err, ERROR_INVALID_INPUT, NULL,
-	    "the type '%s' is not known: give a glob", type);
-}
-
-/* (?i) at the beginning is known widely. */
-static int
-compile(struct grep *g, struct words source, bool fold, struct error *err)
-{
-	static const char folds[] = "(?i)";
+	static const char folds[] = "(?i)"; /* at the beginning is known widely */
 	unsigned flags = g->multiline ? PATTERN_LINES | PATTERN_ALL : 0;
-	const char *why;
+	const char *why, *of_type = NULL;
 
 	if (source.len >= sizeof folds - 1 && strncmp(source.text, folds, sizeof folds - 1) == 0) {
 		fold = true;
@@ -366,13 +323,25 @@ compile(struct grep *g, struct words source, bool fold, struct error *err)
 	}
 	g->pattern = pattern_compile_as(source.text, source.len,
 	    flags | (fold ? PATTERN_FOLD : 0), &why);
-	return g->pattern != NULL ? 0 :
-	    error_set(err, ERROR_INVALID_INPUT, NULL, "the pattern is refused: %s", why);
+	if (g->pattern == NULL)
+		return error_set(err, ERROR_INVALID_INPUT, NULL, "the pattern is refused: %s", why);
+
+	if (compile_names(&g->glob, glob, err) != 0)
+		return -1;
+	for (size_t i = 0; type != NULL && i < sizeof types / sizeof *types; i++)
+		if (strcmp(types[i].name, type) == 0)
+			of_type = types[i].glob;
+	if (type != NULL && of_type == NULL)
+		return error_set(err, ERROR_INVALID_INPUT, NULL, "the type '%s' is not known: give a glob",
+		    type);
+	return compile_names(&g->type, of_type, err);
 }
 
 static int
-read_arguments(struct grep *g, struct error *err)
+grep(struct builtin *b, struct error *err)
 {
+	struct grep g = { .b = b, .path = ".", .mode = FILES, .numbers = true,
+		.limit = HEAD_LIMIT, .before = -1, .after = -1 };
 	struct words source = { NULL, 0 };
 	const char *glob = NULL, *type = NULL;
 	long long around = 0;
@@ -380,35 +349,24 @@ read_arguments(struct grep *g, struct error *err)
 	const struct argument arguments[] = {
 		{ "pattern", &source, ARGUMENT_TEXT, .required = true },
 		{ "-i", &fold, ARGUMENT_FLAG, .required = false },
-		{ "multiline", &g->multiline, ARGUMENT_FLAG, .required = false },
+		{ "multiline", &g.multiline, ARGUMENT_FLAG, .required = false },
 		{ "glob", &glob, ARGUMENT_NAME, .required = false },
 		{ "type", &type, ARGUMENT_NAME, .required = false },
-		{ "path", &g->path, ARGUMENT_NAME, .required = false },
-		{ "output_mode", &g->mode, ARGUMENT_WORD, .words = modes },
-		{ "-n", &g->numbers, ARGUMENT_FLAG, .required = false },
-		{ "head_limit", &g->limit, ARGUMENT_NUMBER, .min = 0, .max = 1000000 },
+		{ "path", &g.path, ARGUMENT_NAME, .required = false },
+		{ "output_mode", &g.mode, ARGUMENT_WORD, .words = modes },
+		{ "-n", &g.numbers, ARGUMENT_FLAG, .required = false },
+		{ "head_limit", &g.limit, ARGUMENT_NUMBER, .min = 0, .max = 1000000 },
 		{ "-C", &around, ARGUMENT_NUMBER, .min = 0, .max = CONTEXT_LIMIT },
-		{ "-B", &g->before, ARGUMENT_NUMBER, .min = 0, .max = CONTEXT_LIMIT },
-		{ "-A", &g->after, ARGUMENT_NUMBER, .min = 0, .max = CONTEXT_LIMIT },
+		{ "-B", &g.before, ARGUMENT_NUMBER, .min = 0, .max = CONTEXT_LIMIT },
+		{ "-A", &g.after, ARGUMENT_NUMBER, .min = 0, .max = CONTEXT_LIMIT },
 		{ .name = NULL }
 	};
+	int failed = builtin_arguments(b, arguments, err);
 
-	g->before = g->after = -1;
-	if (builtin_arguments(g->b, arguments, err) != 0 || compile(g, source, fold, err) != 0 ||
-	    compile_names(&g->glob, glob, err) != 0 || compile_type(&g->type, type, err) != 0)
-		return -1;
-	g->before = g->before < 0 ? around : g->before;
-	g->after = g->after < 0 ? around : g->after;
-	return 0;
-}
-
-static int
-grep(struct builtin *b, struct error *err)
-{
-	struct grep g = { .b = b, .path = ".", .mode = FILES, .numbers = true,
-		.limit = HEAD_LIMIT };
-	int failed = read_arguments(&g, err);
-
+	if (failed == 0)
+		failed = compile(&g, source, fold, glob, type, err);
+	g.before = g.before < 0 ? around : g.before;
+	g.after = g.after < 0 ? around : g.after;
 	if (failed == 0)
 		failed = find(&g, err);
 	pattern_free(g.pattern);

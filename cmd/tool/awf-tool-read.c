@@ -44,33 +44,30 @@ next_line(struct page *p)
 	return true;
 }
 
-static void
-show_line(const struct page *p, struct buffer *answer)
-{
-	size_t len = p->text.len;
-	long long cut = p->cut;
-
-	if (len > LINE_LIMIT) {
-		len = utf8_whole(p->text.data, LINE_LIMIT);
-		cut += (long long)(p->text.len - len);
-	}
-	buffer_format(answer, "%6lld\t", p->line);
-	buffer_append(answer, p->text.data, len);
-	if (cut > 0)
-		buffer_format(answer, " [%lld more bytes in this line]", cut);
-	buffer_byte(answer, '\n');
-}
-
 /* Shows what is asked for, and says what is not shown. */
 static int
 show(struct page *p, struct builtin *b, struct error *err)
 {
+	struct buffer *answer = &b->answer;
 	bool more;
 
 	while ((more = next_line(p)) && p->line < p->offset + p->limit &&
-	    b->answer.len + p->text.len <= PAGE_LIMIT)
-		if (p->line >= p->offset)
-			show_line(p, &b->answer);
+	    answer->len + p->text.len <= PAGE_LIMIT) {
+		size_t len = p->text.len;
+		long long cut = p->cut;
+
+		if (p->line < p->offset)
+			continue;
+		if (len > LINE_LIMIT) {
+			len = utf8_whole(p->text.data, LINE_LIMIT);
+			cut += (long long)(p->text.len - len);
+		}
+		buffer_format(answer, "%6lld\t", p->line);
+		buffer_append(answer, p->text.data, len);
+		if (cut > 0)
+			buffer_format(answer, " [%lld more bytes in this line]", cut);
+		buffer_byte(answer, '\n');
+	}
 	if (ferror(p->file))
 		return builtin_errno(p->path, false, err);
 	if (more)
@@ -84,27 +81,6 @@ show(struct page *p, struct builtin *b, struct error *err)
 }
 
 static int
-open_page(struct page *p, struct error *err)
-{
-	char sample[SAMPLE];
-	int fd = builtin_open(p->path, err);
-	ssize_t len;
-
-	if (fd == -1)
-		return -1;
-	len = pread(fd, sample, sizeof sample, 0);
-	if (len >= 0 && builtin_binary(sample, (size_t)len))
-		error_set(err, ERROR_INVALID_INPUT, p->path,
-		    "this is a binary file, which cannot be shown as text");
-	else if (len < 0 || (p->file = fdopen(fd, "r")) == NULL)
-		builtin_errno(p->path, false, err);
-	else
-		return 0;
-	close(fd);
-	return -1;
-}
-
-static int
 read_file(struct builtin *b, struct error *err)
 {
 	struct page p = { .offset = 1, .limit = LINES_LIMIT };
@@ -114,11 +90,23 @@ read_file(struct builtin *b, struct error *err)
 		{ "limit", &p.limit, ARGUMENT_NUMBER, .min = 1, .max = NUMBER_LIMIT },
 		{ .name = NULL }
 	};
-	int failed;
+	char sample[SAMPLE];
+	ssize_t len;
+	int fd, failed;
 
-	if (builtin_arguments(b, arguments, err) != 0 ||
-	    open_page(&p, err) != 0)
+	if (builtin_arguments(b, arguments, err) != 0 || (fd = builtin_open(p.path, err)) == -1)
 		return -1;
+	len = pread(fd, sample, sizeof sample, 0);
+	if (len >= 0 && builtin_binary(sample, (size_t)len)) {
+		close(fd);
+		return error_set(err, ERROR_INVALID_INPUT, p.path,
+		    "this is a binary file, which cannot be shown as text");
+	}
+	if (len < 0 || (p.file = fdopen(fd, "r")) == NULL) {
+		builtin_errno(p.path, false, err);
+		close(fd);
+		return -1;
+	}
 	failed = show(&p, b, err);
 	fclose(p.file);
 	buffer_free(&p.text);

@@ -18,31 +18,19 @@
 #include "base/memory.h"
 #include "builtin.h"
 #include "json/writer.h"
-#include "proc/descendants.h"
 #include "proc/subprocess.h"
 
 extern char **environ;
 
-struct request {
-	const char *workflow;
-	struct words goal; /* text NULL: no input */
+/* What is to be started, and what was. */
+struct child {
+	const char *name;            /* of the workflow */
+	struct words goal;           /* text NULL: no input */
 	bool wait;
-};
-
-/* What was started. */
-struct started {
 	char *id_file;               /* where awf-run tells the run's id */
 	struct buffer id;            /* "" if there is no run */
 	struct subprocess process;
 };
-
-static volatile int signal_number;
-
-static void
-note_signal(int number)
-{
-	signal_number = number;
-}
 
 /* The file of a workflow, with its links followed; NULL if there is none. In memory of its
  * own. */
@@ -60,27 +48,16 @@ resolve(const char *directory, const char *name, const char *extension)
 	return NULL;
 }
 
-/* Whether a file is as it was when the step that has this tool began: what was written since
- * may be of a sandboxed program, and would run outside of any sandbox. */
-static bool
-is_older(const char *path)
-{
-	const char *loaded = getenv(TOOL_LOADED);
-	long long seconds;
-	long nanoseconds;
-	struct stat st;
-
-	if (loaded == NULL || sscanf(loaded, "%lld.%ld", &seconds, &nanoseconds) != 2)
-		return true;
-	return stat(path, &st) == 0 && (st.st_ctim.tv_sec < seconds ||
-	    (st.st_ctim.tv_sec == seconds && st.st_ctim.tv_nsec <= nanoseconds));
-}
-
 static char *
 find_workflow(const char *name, struct error *err)
 {
 	const char *given = getenv("AWF_WORKFLOW_DIR");
+	const char *loaded = getenv(TOOL_LOADED);
 	char *directory = realpath(given != NULL ? given : ".", NULL), *found;
+	long long seconds;
+	long nanoseconds;
+	struct stat st;
+	bool refused = true;
 
 	if (directory == NULL) {
 		error_errno(err, ERROR_SYSTEM, given, "unable to look there");
@@ -91,19 +68,23 @@ find_workflow(const char *name, struct error *err)
 		found = resolve(directory, name, ".awf");
 	if (found == NULL)
 		error_set(err, ERROR_INVALID_INPUT, name, "no such workflow in %s", directory);
-	else if (!path_within(found, directory)) {
+	else if (!path_within(found, directory))
 		error_set(err, ERROR_INVALID_INPUT, name,
 		    "a workflow must lie in %s, or below: this is %s", directory, found);
-		free(found);
-		found = NULL;
-	} else if (!is_older(found)) {
+	/* What was written since the step that has this tool began may be of a sandboxed program,
+	 * and would run outside of any sandbox. */
+	else if (loaded != NULL && sscanf(loaded, "%lld.%ld", &seconds, &nanoseconds) == 2 &&
+	    (stat(found, &st) != 0 || st.st_ctim.tv_sec > seconds ||
+	    (st.st_ctim.tv_sec == seconds && st.st_ctim.tv_nsec > nanoseconds)))
 		error_set(err, ERROR_BLOCKED, name, "was written since the step began, perhaps by a "
 		    "sandboxed program: it is started by none of its agents");
-		free(found);
-		found = NULL;
-	}
+	else
+		refused = false;
 	free(directory);
-	return found;
+	if (!refused)
+		return found;
+	free(found);
+	return NULL;
 }
 
 /* The one of the same installation, else that of PATH. */
@@ -124,162 +105,117 @@ find_awf_run(void)
 	return memory_text("awf-run");
 }
 
-static int
-make_id_file(struct started *s, struct error *err)
-{
-	const char *directory = getenv("TMPDIR");
-	int fd;
-
-	s->id_file = memory_format("%s/awf-run-id.XXXXXX",
-	    directory != NULL && *directory == '/' ? directory : "/tmp");
-	fd = mkstemp(s->id_file);
-	if (fd < 0)
-		return error_errno(err, ERROR_SYSTEM, s->id_file, "unable to make");
-	close(fd);
-	return 0;
-}
-
-/* The id is in the file; of a run that is detached, on stdout. */
-static int
-take_id(struct started *s, bool waited, struct error *err)
-{
-	if (waited && file_load(s->id_file, ID_SIZE, &s->id, err) != 0)
-		return -1;
-	if (!waited && s->process.error.code == ERROR_NONE)
-		buffer_append(&s->id, buffer_string(&s->process.output), s->process.output.len);
-	while (s->id.len > 0 && s->id.data[s->id.len - 1] == '\n')
-		s->id.data[--s->id.len] = '\0';
-	return 0;
-}
-
 /* Runs awf-run to its end, which does not wait for the run's if it is detached. */
 static int
-start(struct started *s, const struct request *r, const char *workflow, struct error *err)
+start(struct child *c, const char *workflow, const struct interrupts *interrupts,
+    struct error *err)
 {
-	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
-	char *program = find_awf_run();
+	const char *directory = getenv("TMPDIR");
+	char *program;
 	struct buffer input = BUFFER_INIT;
-	const char *argv[8] = { program, "--detach" };
+	const char *argv[8] = { NULL, "--detach" };
 	size_t count = 2;
-	int failed;
+	int fd, failed;
 
-	if (r->wait) {
+	c->id_file = memory_format("%s/awf-run-id.XXXXXX",
+	    directory != NULL && *directory == '/' ? directory : "/tmp");
+	fd = mkstemp(c->id_file);
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, c->id_file, "unable to make");
+	close(fd);
+
+	argv[0] = program = find_awf_run();
+	if (c->wait) {
 		argv[1] = "--id-file";
-		argv[count++] = s->id_file;
+		argv[count++] = c->id_file;
 	}
-	if (r->goal.text == NULL)
+	if (c->goal.text == NULL) {
 		argv[count++] = "-n";
-	else {
-		buffer_append(&input, r->goal.text, r->goal.len);
+	} else {
+		buffer_append(&input, c->goal.text, c->goal.len);
 		buffer_byte(&input, '\n');
 	}
 	argv[count++] = "--";
 	argv[count] = workflow;
-	s->process = (struct subprocess){ .argv = (char *const *)(uintptr_t)argv, .environment = environ,
+	c->process = (struct subprocess){ .argv = (char *const *)(uintptr_t)argv, .environment = environ,
 	    .input = input.data, .input_len = input.len };
-	failed = subprocesses_run(&s->process, 1, &interrupts, err);
-	if (failed == 0)
-		failed = take_id(s, r->wait, err);
+	failed = subprocesses_run(&c->process, 1, interrupts, err);
+	/* The id is in the file; of a run that is detached, on stdout. */
+	if (failed == 0 && c->wait)
+		failed = file_load(c->id_file, ID_SIZE, &c->id, err);
+	else if (failed == 0 && c->process.error.code == ERROR_NONE)
+		buffer_append(&c->id, buffer_string(&c->process.output), c->process.output.len);
+	while (c->id.len > 0 && c->id.data[c->id.len - 1] == '\n')
+		c->id.data[--c->id.len] = '\0';
+	unlink(c->id_file);
 	buffer_free(&input);
 	free(program);
 	return failed;
 }
 
-static const char *
-status_of(int exit_code)
-{
-	switch (exit_code) {
-	case STATUS_OK: return "success";
-	case STATUS_WAITING: return "waiting";
-	case 124: return "timeout";
-	default: return exit_code > 128 ? "cancelled" : "failed";
-	}
-}
-
-static void
-tell(const struct started *s, bool waited, struct builtin *b)
-{
-	const struct buffer *output = &s->process.output;
-	size_t len = output->len;
-	struct writer w;
-
-	b->json = true;
-	writer_begin(&w, &b->answer);
-	writer_object(&w);
-	writer_member_string(&w, "run_id", s->id.data);
-	writer_member_string(&w, "status", waited ? status_of(s->process.exit_code) : "running");
-	if (waited) {
-		writer_member_integer(&w, "exit_code", s->process.exit_code);
-		writer_key(&w, "output");
-		writer_bytes(&w, buffer_string(output),
-		    len > 0 && output->data[len - 1] == '\n' ? len - 1 : len);
-	}
-	writer_object_end(&w);
-}
-
 /* A child that failed is a result; that there is none is a failure, of which awf-run has
  * told. */
 static int
-report(const struct started *s, bool waited, struct builtin *b, struct error *err)
+report(const struct child *c, struct builtin *b, struct error *err)
 {
-	if (s->process.error.code != ERROR_NONE && s->process.error.code != ERROR_EXIT_STATUS) {
-		*err = s->process.error;
+	const struct subprocess *process = &c->process;
+	const struct buffer *output = &process->output;
+	const int code = process->exit_code;
+	size_t len = output->len;
+	struct writer w;
+
+	if (process->error.code != ERROR_NONE && process->error.code != ERROR_EXIT_STATUS) {
+		*err = process->error;
 		return -1;
 	}
-	if (s->id.len == 0)
+	if (c->id.len == 0)
 		return error_set(err, ERROR_EXIT_STATUS, NULL, "no run was started");
-	tell(s, waited, b);
-	return 0;
-}
-
-static int
-run(const struct request *r, struct builtin *b, struct error *err)
-{
-	struct started s = { .id = BUFFER_INIT };
-	char *workflow = find_workflow(r->workflow, err);
-	int failed = workflow == NULL ? -1 : make_id_file(&s, err);
-
-	if (failed == 0) {
-		failed = start(&s, r, workflow, err);
-		unlink(s.id_file);
+	b->json = true;
+	writer_begin(&w, &b->answer);
+	writer_object(&w);
+	writer_member_string(&w, "run_id", c->id.data);
+	if (c->wait) {
+		writer_member_string(&w, "status", code == STATUS_OK ? "success" :
+		    code == STATUS_WAITING ? "waiting" : code == 124 ? "timeout" :
+		    code > 128 ? "cancelled" : "failed");
+		writer_member_integer(&w, "exit_code", code);
+		writer_key(&w, "output");
+		writer_bytes(&w, buffer_string(output),
+		    len > 0 && output->data[len - 1] == '\n' ? len - 1 : len);
+	} else {
+		writer_member_string(&w, "status", "running");
 	}
-	if (failed == 0)
-		failed = report(&s, r->wait, b, err);
-	subprocess_free(&s.process);
-	buffer_free(&s.id);
-	free(s.id_file);
-	free(workflow);
-	return failed;
-}
-
-static void
-handle_signals(void)
-{
-	struct sigaction action;
-
-	memset(&action, 0, sizeof action);
-	action.sa_handler = note_signal;
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	action.sa_handler = SIG_IGN;
-	sigaction(SIGPIPE, &action, NULL);
-	descendants_adopt();
+	writer_object_end(&w);
+	return 0;
 }
 
 static int
 run_workflow(struct builtin *b, struct error *err)
 {
-	struct request request = { .wait = true };
+	static const int signals[] = { SIGTERM, SIGINT, 0 };
+	const struct interrupts *interrupts = builtin_catch(signals);
+	struct child c = { .wait = true };
 	const struct argument arguments[] = {
-		{ "workflow", &request.workflow, ARGUMENT_NAME, .required = true },
-		{ "goal", &request.goal, ARGUMENT_TEXT, .required = false },
-		{ "wait", &request.wait, ARGUMENT_FLAG, .required = false },
+		{ "workflow", &c.name, ARGUMENT_NAME, .required = true },
+		{ "goal", &c.goal, ARGUMENT_TEXT, .required = false },
+		{ "wait", &c.wait, ARGUMENT_FLAG, .required = false },
 		{ .name = NULL }
 	};
+	char *workflow;
+	int failed;
 
-	handle_signals();
-	return builtin_arguments(b, arguments, err) == 0 ? run(&request, b, err) : -1;
+	signal(SIGPIPE, SIG_IGN);
+	if (builtin_arguments(b, arguments, err) != 0)
+		return -1;
+	workflow = find_workflow(c.name, err);
+	failed = workflow == NULL ? -1 : start(&c, workflow, interrupts, err);
+	if (failed == 0)
+		failed = report(&c, b, err);
+	subprocess_free(&c.process);
+	buffer_free(&c.id);
+	free(c.id_file);
+	free(workflow);
+	return failed;
 }
 
 int

@@ -2,7 +2,6 @@
  * awf-tool-write: writes a file, and makes the directories that it lies in.
  */
 #include "builtin.h"
-#include "change.h"
 
 static int
 write_file(struct builtin *b, struct error *err)

@@ -4,12 +4,17 @@
  * followed, up to the nearest directory that exists. What lies outside of the workspace, or
  * is to be written where all is read-only, is told of as blocked; the rest is a failure like
  * any other.
+ *
+ * A file that is written anew is written beside the old one and renamed over it (base/file.h).
+ * For that only the directory's permission counts, so the file's own is asked with access(2)
+ * before.
  */
 #include "builtin.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,31 +29,12 @@
 #include "isolate/sandbox.h"
 #include "json/value.h"
 #include "json/writer.h"
+#include "proc/descendants.h"
 
 #define ARGUMENTS_LIMIT ((size_t)64 << 20)
 #define BINARY_SAMPLE ((size_t)8 << 10)
 
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
-
-/* The object on stdin: a new reference, or NULL. */
-static json_t *
-read_arguments(struct error *err)
-{
-	struct buffer text = BUFFER_INIT;
-	json_t *document = NULL;
-
-	if (file_read(STDIN_FILENO, &text, ARGUMENTS_LIMIT) != 0)
-		error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
-	else
-		document = value_parse(buffer_string(&text), text.len, "stdin",
-		    ERROR_INVALID_INPUT, err);
-	buffer_free(&text);
-	if (document == NULL || json_is_object(document))
-		return document;
-	json_decref(document);
-	error_set(err, ERROR_INVALID_INPUT, "stdin", "the arguments are no JSON object");
-	return NULL;
-}
 
 static int
 unfit(const char *name, const char *expected, struct error *err)
@@ -134,32 +120,28 @@ builtin_remark(struct builtin *b, const char *format, ...)
 	buffer_format(&b->answer, "[%s]", text);
 }
 
-/* What to look at instead of a path that leads nowhere: where it points to, or what it
- * lies in. */
-static char *
-go_back(char *path)
-{
-	char target[PATH_MAX], *directory = path_directory(path), *next = directory;
-	ssize_t len = readlink(path, target, sizeof target - 1);
-
-	if (len > 0) {
-		target[len] = '\0';
-		next = *target == '/' ? memory_text(target) : path_join(directory, target);
-		free(directory);
-	}
-	free(path);
-	return next;
-}
-
 /* The path with its links followed, or that of the nearest directory above it that
  * exists. In memory of its own. */
 static char *
 nearest(const char *path)
 {
-	char *at = memory_text(path), *found;
+	char target[PATH_MAX], *at = memory_text(path), *found;
 
-	for (int steps = 0; (found = realpath(at, NULL)) == NULL && steps < PATH_MAX; steps++)
-		at = go_back(at);
+	for (int steps = 0; (found = realpath(at, NULL)) == NULL && steps < PATH_MAX; steps++) {
+		/* A path that leads nowhere: on to where it points to, or to what it lies in. */
+		ssize_t len = readlink(at, target, sizeof target - 1);
+		char *next = path_directory(at);
+
+		if (len > 0) {
+			char *directory = next;
+
+			target[len] = '\0';
+			next = *target == '/' ? memory_text(target) : path_join(directory, target);
+			free(directory);
+		}
+		free(at);
+		at = next;
+	}
 	free(at);
 	return found != NULL ? found : memory_text("/");
 }
@@ -184,34 +166,37 @@ block(const char *path, const char *what, struct error *err)
 	    getenv("AWF_SANDBOX"), what, stay ? ": stay in the working directory" : "");
 }
 
-int
-builtin_refused(const char *path, bool writing, struct error *err)
+/* Turns *err into ERROR_BLOCKED if what has just failed with errno on this path looks like
+ * the sandbox's doing. -1. */
+static int
+refused(const char *path, bool writing, struct error *err)
 {
 	const char *sandbox = getenv("AWF_SANDBOX");
 	int error = errno;
-	bool refused = error == EACCES || error == EPERM || error == EROFS;
+	bool denied = error == EACCES || error == EPERM || error == EROFS;
 
-	if (sandbox == NULL || (!refused && error != ENOENT))
+	if (sandbox == NULL || (!denied && error != ENOENT))
 		return -1;
-	if (refused && ((writing && strcmp(sandbox, "read-only") == 0) || outside(path)))
+	if (denied && ((writing && strcmp(sandbox, "read-only") == 0) || outside(path)))
 		block(path, writing ? "write" : "read", err);
-	else if (!refused && outside(path))
+	else if (!denied && outside(path))
 		block(path, "see", err);
 	errno = error;
 	return -1;
 }
 
 int
-builtin_within(const char *path, struct error *err)
-{
-	return getenv("AWF_SANDBOX") != NULL && outside(path) ? block(path, "write", err) : 0;
-}
-
-int
 builtin_errno(const char *path, bool writing, struct error *err)
 {
 	error_errno(err, ERROR_SYSTEM, path, writing ? "unable to write" : "unable to read");
-	return builtin_refused(path, writing, err);
+	return refused(path, writing, err);
+}
+
+static int
+irregular(const char *path, mode_t mode, struct error *err)
+{
+	return error_set(err, ERROR_INVALID_INPUT, path, S_ISDIR(mode) ? "this is a directory" :
+	    "this is no regular file");
 }
 
 int
@@ -226,8 +211,7 @@ builtin_open(const char *path, struct error *err)
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
 		return fd;
 	close(fd);
-	return error_set(err, ERROR_INVALID_INPUT, path, S_ISDIR(status.st_mode) ?
-	    "this is a directory" : "this is no regular file");
+	return irregular(path, status.st_mode, err);
 }
 
 int
@@ -253,32 +237,105 @@ builtin_binary(const char *bytes, size_t len)
 	return len > 0 && memchr(bytes, '\0', len < BINARY_SAMPLE ? len : BINARY_SAMPLE) != NULL;
 }
 
-static void
-print(const struct builtin *b)
-{
-	struct buffer json = BUFFER_INIT;
-	size_t len = b->answer.len;
+/* ---- files that tools write ---- */
 
-	if (len > 0 && b->answer.data[len - 1] == '\n')
-		len--;
-	if (b->json)
-		buffer_append(&json, b->answer.data, b->answer.len);
-	else
-		json_quote(&json, b->answer.data, len);
-	puts(json.data);
-	buffer_free(&json);
+int
+change_check(const char *path, bool *exists, struct error *err)
+{
+	struct stat status;
+
+	if (getenv("AWF_SANDBOX") != NULL && outside(path))
+		return block(path, "write", err);
+	*exists = stat(path, &status) == 0;
+	if (!*exists)
+		return errno == ENOENT ? 0 : builtin_errno(path, true, err);
+	if (!S_ISREG(status.st_mode))
+		return irregular(path, status.st_mode, err);
+	return access(path, W_OK) == 0 ? 0 : builtin_errno(path, true, err);
+}
+
+int
+change_write(const char *path, const char *bytes, size_t len, struct error *err)
+{
+	char *directory = path_directory(path);
+	struct replacement r;
+	int failed = directory_make(directory, 0777, err);
+
+	free(directory);
+	if (failed == 0)
+		failed = replacement_open(&r, path, 0666, err);
+	if (failed == 0 && file_write(r.fd, bytes, len) == 0) {
+		failed = replacement_commit(&r, false, err);
+	} else if (failed == 0) {
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		replacement_abandon(&r);
+	}
+	return failed == 0 ? 0 : refused(path, true, err);
+}
+
+void
+change_tell(const char *path, bool existed, size_t len, struct buffer *answer)
+{
+	buffer_format(answer, "%s %s (%zu byte%s)", existed ? "overwrote" : "created", path, len,
+	    len == 1 ? "" : "s");
+}
+
+/* ---- the program ---- */
+
+static volatile int signal_number;
+
+static void
+note_signal(int number)
+{
+	signal_number = number;
+}
+
+const struct interrupts *
+builtin_catch(const int *signals)
+{
+	static const struct interrupts interrupts = { &signal_number, -1 };
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = note_signal;
+	sigemptyset(&action.sa_mask);
+	for (; *signals != 0; signals++)
+		sigaction(*signals, &action, NULL);
+	descendants_adopt();
+	return &interrupts;
 }
 
 static int
 run(const char *name, int (*work)(struct builtin *b, struct error *err))
 {
 	struct error err = ERROR_INIT;
-	json_t *arguments = read_arguments(&err);
-	struct builtin b = { .arguments = arguments };
-	int failed = arguments == NULL ? -1 : work(&b, &err);
+	struct buffer text = BUFFER_INIT, json = BUFFER_INIT;
+	struct builtin b = { .arguments = NULL };
+	json_t *arguments = NULL;
+	size_t len;
+	int failed = -1;
 
-	if (failed == 0 || b.answer.len > 0)
-		print(&b);
+	if (file_read(STDIN_FILENO, &text, ARGUMENTS_LIMIT) != 0)
+		error_errno(&err, ERROR_SYSTEM, "stdin", "unable to read");
+	else
+		arguments = value_parse(buffer_string(&text), text.len, "stdin",
+		    ERROR_INVALID_INPUT, &err);
+	buffer_free(&text);
+	b.arguments = arguments;
+	if (arguments != NULL)
+		failed = json_is_object(arguments) ? work(&b, &err) : error_set(&err,
+		    ERROR_INVALID_INPUT, "stdin", "the arguments are no JSON object");
+
+	len = b.answer.len;
+	if (failed == 0 || len > 0) {
+		if (b.json)
+			buffer_append(&json, b.answer.data, len);
+		else
+			json_quote(&json, b.answer.data,
+			    len > 0 && b.answer.data[len - 1] == '\n' ? len - 1 : len);
+		puts(json.data);
+		buffer_free(&json);
+	}
 	if (failed != 0)
 		b.status = program_fail(name, &err);
 	if (failed != 0 && err.code == ERROR_BLOCKED)
@@ -288,21 +345,11 @@ run(const char *name, int (*work)(struct builtin *b, struct error *err))
 	return program_end(name, b.status);
 }
 
-static int
-help(const char *program)
-{
-	char *usage = memory_format("%s <arguments >result", program);
-
-	options_help(stdout, usage, none);
-	free(usage);
-	return program_end(program, STATUS_OK);
-}
-
 int
 builtin_main(const char *name, int (*work)(struct builtin *b, struct error *err), int argc,
     char **argv)
 {
-	char program[64];
+	char program[64], usage[96];
 	struct error err = ERROR_INIT;
 	struct options o;
 
@@ -311,7 +358,9 @@ builtin_main(const char *name, int (*work)(struct builtin *b, struct error *err)
 	options_begin(&o, none, argc, argv);
 	switch (options_next(&o, &err)) {
 	case OPTION_HELP:
-		return help(program);
+		snprintf(usage, sizeof usage, "%s <arguments >result", program);
+		options_help(stdout, usage, none);
+		return program_end(program, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(program, program_version(program));
 	case OPTION_END:

@@ -20,69 +20,48 @@ struct search {
 	const void *context;
 };
 
-static void walk(struct search *s, const char *prefix, DIR *directory);
-
-static void
-take(struct search *s, char *path)
-{
-	struct files *f = s->files;
-
-	if (f->count == s->capacity) {
-		s->capacity = s->capacity * 2 + 64;
-		f->list = memory_array(f->list, s->capacity, sizeof *f->list);
-	}
-	f->list[f->count++] = path;
-}
-
-static void
-enter(struct search *s, const char *path)
-{
-	DIR *directory = opendir(path);
-	char *prefix;
-
-	if (directory == NULL) {
-		s->files->unread++;
-		return;
-	}
-	prefix = memory_format("%s/", path);
-	walk(s, prefix, directory);
-	free(prefix);
-	closedir(directory);
-}
-
-/* The kind of what is there, a link to a file being one; 0 if it is neither file nor
- * directory. */
-static mode_t
-kind(const char *path)
-{
-	struct stat status;
-
-	if (lstat(path, &status) != 0)
-		return 0;
-	if (S_ISLNK(status.st_mode) && (stat(path, &status) != 0 || S_ISDIR(status.st_mode)))
-		return 0;
-	return S_ISDIR(status.st_mode) || S_ISREG(status.st_mode) ? status.st_mode & S_IFMT : 0;
-}
-
 static void
 walk(struct search *s, const char *prefix, DIR *directory)
 {
+	struct files *f = s->files;
 	const struct dirent *entry;
-	mode_t found;
-	char *path;
 
 	while ((entry = readdir(directory)) != NULL) {
+		struct stat status;
+		char *path;
+		bool there;
+
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 		    strcmp(entry->d_name, ".git") == 0)
 			continue;
 		path = memory_format("%s%s", prefix, entry->d_name);
-		found = kind(path);
-		if (found == S_IFDIR)
-			enter(s, path);
-		if (found == S_IFREG && s->wanted(s->context, path + s->files->skip))
-			take(s, path);
-		else
+		there = lstat(path, &status) == 0;
+		/* A link to a file is one. */
+		if (there && S_ISLNK(status.st_mode))
+			there = stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
+
+		if (there && S_ISDIR(status.st_mode)) {
+			DIR *inner = opendir(path);
+
+			if (inner == NULL) {
+				f->unread++;
+			} else {
+				char *below = memory_format("%s/", path);
+
+				walk(s, below, inner);
+				free(below);
+				closedir(inner);
+			}
+		}
+		if (!there || !S_ISREG(status.st_mode) || !s->wanted(s->context, path + f->skip)) {
 			free(path);
+			continue;
+		}
+		if (f->count == s->capacity) {
+			s->capacity = s->capacity * 2 + 64;
+			f->list = memory_array(f->list, s->capacity, sizeof *f->list);
+		}
+		f->list[f->count++] = path;
 	}
 }
 

@@ -56,7 +56,7 @@ append_literal(struct buffer *out, char byte)
 	buffer_byte(out, byte);
 }
 
-static const char *
+static void
 append_class(struct buffer *out, const char *at, const char *end)
 {
 	at++;
@@ -75,80 +75,56 @@ append_class(struct buffer *out, const char *at, const char *end)
 			append_literal(out, *at);
 	}
 	buffer_byte(out, ']');
-	return end + 1;
-}
-
-/* One or more stars; at the beginning of a name, where there is nothing else in it, two of
- * them stand for directories. */
-static const char *
-append_stars(struct buffer *out, const char *at, bool name_begins)
-{
-	size_t stars = strspn(at, "*");
-	const char *end = at + stars;
-
-	if (stars == 1 || !name_begins || strchr("/,}", *end) == NULL) {
-		buffer_text(out, "[^\\/]*");
-		return end;
-	}
-	if (*end != '/') {
-		buffer_text(out, "[^]*");
-		return end;
-	}
-	buffer_text(out, "(?:[^\\/]+\\/)*");
-	return end + 1;
-}
-
-struct translation {
-	struct buffer *out;
-	unsigned depth;       /* of groups */
-	bool name_begins;
-};
-
-/* Appends what one element means, and returns what follows it. */
-static const char *
-append_element(struct translation *t, const char *at)
-{
-	bool begins = t->name_begins;
-	const char *end;
-
-	t->name_begins = *at == '/' || ((*at == '{' || *at == ',') && begins);
-	if (*at == '*') {
-		end = append_stars(t->out, at, begins);
-		t->name_begins = end[-1] == '/';
-		return end;
-	}
-	if (*at == '?')
-		buffer_text(t->out, "[^\\/]");
-	else if (*at == '[' && (end = class_end(at)) != NULL)
-		return append_class(t->out, at, end);
-	else if (*at == '{' && group_end(at) != NULL) {
-		buffer_text(t->out, "(?:");
-		t->depth++;
-	} else if (*at == ',' && t->depth > 0) {
-		buffer_byte(t->out, '|');
-		t->name_begins = true;
-	} else if (*at == '}' && t->depth > 0) {
-		buffer_byte(t->out, ')');
-		t->depth--;
-	} else {
-		if (*at == '\\' && at[1] != '\0')
-			at++;
-		append_literal(t->out, *at);
-	}
-	return at + 1;
 }
 
 struct pattern *
 glob_compile(const char *glob, struct error *err)
 {
 	struct buffer source = BUFFER_INIT;
-	struct translation t = { &source, 0, true };
-	const char *why = NULL;
+	const char *why = NULL, *end;
 	struct pattern *pattern;
+	bool name_begins = true;
+	unsigned depth = 0; /* of groups */
 
 	buffer_text(&source, "^(?:");
-	for (const char *at = glob; *at != '\0';)
-		at = append_element(&t, at);
+	for (const char *at = glob; *at != '\0'; at = end) {
+		bool begins = name_begins;
+
+		name_begins = *at == '/' || ((*at == '{' || *at == ',') && begins);
+		end = at + 1;
+		if (*at == '*') {
+			/* At the beginning of a name, where there is nothing else in it, two or more stand
+			 * for directories. */
+			end = at + strspn(at, "*");
+			if (end == at + 1 || !begins || strchr("/,}", *end) == NULL) {
+				buffer_text(&source, "[^\\/]*");
+			} else if (*end != '/') {
+				buffer_text(&source, "[^]*");
+			} else {
+				buffer_text(&source, "(?:[^\\/]+\\/)*");
+				end++;
+				name_begins = true;
+			}
+		} else if (*at == '?') {
+			buffer_text(&source, "[^\\/]");
+		} else if (*at == '[' && class_end(at) != NULL) {
+			end = class_end(at);
+			append_class(&source, at, end++);
+		} else if (*at == '{' && group_end(at) != NULL) {
+			buffer_text(&source, "(?:");
+			depth++;
+		} else if (*at == ',' && depth > 0) {
+			buffer_byte(&source, '|');
+			name_begins = true;
+		} else if (*at == '}' && depth > 0) {
+			buffer_byte(&source, ')');
+			depth--;
+		} else {
+			if (*at == '\\' && at[1] != '\0')
+				end = ++at + 1;
+			append_literal(&source, *at);
+		}
+	}
 	buffer_text(&source, ")$");
 	pattern = pattern_compile(source.data, source.len, &why);
 	if (pattern == NULL)

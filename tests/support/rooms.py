@@ -2,7 +2,8 @@
 
 A room of lib/ includes, and needs symbols of, itself and the rooms below it; a program's room
 those of lib/ and itself. What only the programs of one room link lies with them: the linker
-says who links what. A line for each fault."""
+says who links what. Files that need each other are one thing, and few. A line for each
+fault."""
 import collections
 import os
 import re
@@ -33,10 +34,16 @@ ALONE = {
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
     "lib/run/follow": "awf-run shows what goes on too",
-    "lib/run/history_unused": "a part of history",
     "lib/run/listing": "awf-ctl lists runs too",
     "lib/run/progress": "awf-run shows what goes on too",
     "lib/run/view": "awf-run shows what goes on too",
+}
+
+# Circles of files that need each other by their nature: a file of each, and why.
+CIRCLES = {
+    r"cmd/step/group\.c": "a call of a group makes calls, and a call may be one of a group",
+    r"cmd/step/stream\.c": "items joined are a stream of one, with the same ends",
+    r"cmd/provider/cli\.c": "a CLI's request, its process and its lines end in one answer",
 }
 
 faults = []
@@ -94,9 +101,8 @@ def check_includes(files):
                     faults.append("%s:%d: includes %s" % (path, number, target))
 
 
-def check_symbols(sources, build):
-    """What an object needs that others alone define whose rooms it may not use. (Programs
-    may each define the same name.)"""
+def symbols(sources, build):
+    """What the object of each source needs; who defines what."""
     needs, defined = collections.defaultdict(set), collections.defaultdict(set)
     of_object = {"%s/obj/%s.o" % (build, path[:-2]): path for path in sources}
     for line in output("nm", "-A", "-P", *of_object).splitlines():
@@ -106,10 +112,37 @@ def check_symbols(sources, build):
             needs[of_object[where]].add(name)
         elif kind.isupper():
             defined[name].add(of_object[where])
+    return needs, defined
+
+
+def check_symbols(sources, needs, defined):
+    """What an object needs that others alone define whose rooms it may not use. (Programs
+    may each define the same name.)"""
     for path in sources:
         for name in sorted(needs[path] & set(defined)):
             if not any(may_use(room(path), room(other)) for other in defined[name]):
                 faults.append("%s: needs %s of %s" % (path, name, " ".join(sorted(defined[name]))))
+
+
+def check_circles(sources, needs, defined):
+    """Files that need each other, directly or through others, and are no exception."""
+    used = {path: {other for name in needs[path] for other in defined.get(name, ())
+                   if other != path and may_use(room(path), room(other))} for path in sources}
+    reached = {}
+    for path in sources:
+        reached[path], ahead = set(), [path]
+        while ahead:
+            for other in used[ahead.pop()] - reached[path]:
+                reached[path].add(other)
+                ahead.append(other)
+    circles = {tuple(sorted(other for other in reached[path] if path in reached[other]))
+               for path in sources if path in reached[path]}
+    for circle in sorted(circles):
+        if not any(re.fullmatch(pattern, path) for pattern in CIRCLES for path in circle):
+            faults.append("need each other: %s" % " ".join(circle))
+    for pattern in CIRCLES:
+        if not any(re.fullmatch(pattern, path) for circle in circles for path in circle):
+            faults.append("%s: a circle that is not there" % pattern)
 
 
 def links(build):
@@ -167,7 +200,9 @@ def main():
         if room(path)[0] == "lib" and room(path)[1] not in BELOW:
             faults.append("%s: lies in no room" % path)
     check_includes(files)
-    check_symbols(sources, build)
+    needs, defined = symbols(sources, build)
+    check_symbols(sources, needs, defined)
+    check_circles(sources, needs, defined)
     check_links(sources, build)
     for fault in faults:
         print(fault)

@@ -269,7 +269,7 @@ agentloom_answer(struct agentloom *a, const struct provider_request *request,
 		request->tools, request->params };
 	struct wanted w = { .sha256 = sha256, .step = span_text(request->step) };
 	struct entry e;
-	struct span found;
+	struct span found = SPAN_NONE;
 	int result;
 
 	if (!agentloom_hash(&asked, w.hash))

@@ -120,13 +120,14 @@ static void
 put_payload(const struct redaction *r, const struct event *e, struct writer *w)
 {
 	struct buffer payload = BUFFER_INIT;
-	const char *copied = e->payload.at, *end = copied + e->payload.len;
+	const char *copied = e->payload.at, *end;
 
 	writer_key(w, KEY_PAYLOAD);
 	if (copied == NULL) {
 		writer_null(w);
 		return;
 	}
+	end = copied + e->payload.len;
 	for (size_t i = 0; i < e->raw_count; i++) {
 		const struct event_raw *raw = &e->raws[i];
 		struct span place = pointer_find(e->payload, raw->at + sizeof PAYLOAD - 1);

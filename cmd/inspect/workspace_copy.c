@@ -131,7 +131,7 @@ perturb_entries(const char *path, struct error *err)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			list_add(&names, entry->d_name);
 	closedir(directory);
-	for (size_t i = list_count(names); failed == 0 && i > 0; i--) {
+	for (size_t i = names == NULL ? 0 : list_count(names); failed == 0 && i > 0; i--) {
 		char *below = path_join(path, names[i - 1]);
 
 		if (perturb_tree(below, err) != 0 || renew(path, below, err) != 0)

@@ -337,7 +337,7 @@ write_part(struct conversation *c, struct span block)
 	} else if (result) {
 		struct span id = span_member(block, KEY_TOOL_ID);
 		const size_t *index = map_get(&c->calls, id.at, id.len);
-		struct span made = index == NULL ? SPAN_NONE : c->blocks[*index];
+		struct span made = index == NULL || c->blocks == NULL ? SPAN_NONE : c->blocks[*index];
 		bool error = span_true(span_member(block, KEY_IS_ERROR));
 
 		writer_member_object(c->w, "functionResponse");

@@ -389,7 +389,7 @@ run_serially(struct stream *s, struct error *err)
 	struct step_result result = { .out = BUFFER_INIT };
 	struct error wrong = ERROR_INIT;
 	struct item item;
-	int64_t index;
+	int64_t index = 0;
 	int got, done = 0;
 
 	memset(&item, 0, sizeof item);
@@ -505,7 +505,7 @@ run_parallel(struct stream *s, struct error *err)
 	struct item item;
 	struct workers w;
 	bool stop = false, reading; /* stop: no job may follow */
-	int64_t index;
+	int64_t index = 0;
 	int got = 0, done = 0, woken;
 
 	memset(&item, 0, sizeof item);

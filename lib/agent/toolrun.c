@@ -313,7 +313,8 @@ resume_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 bool
 ended_by_circumstance(const struct recalled *recalled, struct error *error)
 {
-	return recalled->end == RECALL_FAILED && recalled_error(recalled_result(recalled), error) &&
+	return recalled != NULL && recalled->end == RECALL_FAILED &&
+	    recalled_error(recalled_result(recalled), error) &&
 	    recalled_circumstance(error->code);
 }
 

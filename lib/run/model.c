@@ -287,7 +287,7 @@ start_call(struct model *m, const struct event_view *event, struct event_place p
 	id = span_text(members[CALL]);
 	c = memory_zero(1, sizeof *c + (id != NULL ? strlen(id) : 0) + 1);
 	if (id != NULL)
-		strcpy(c->id, id);
+		memcpy(c->id, id, strlen(id) + 1);
 	free(id);
 	c->number = m->count++;
 	c->start = event_key(event->event_id);

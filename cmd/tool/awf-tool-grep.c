@@ -106,7 +106,7 @@ line(const struct text *t, size_t number)
 	const char *at = t->bytes.data + t->lines[number];
 	size_t len = t->lines[number + 1] - t->lines[number] - 1;
 
-	return (struct words){ at, len > 0 && at[len - 1] == '\r' ? len - 1 : len };
+	return (struct words){ at, at != NULL && len > 0 && at[len - 1] == '\r' ? len - 1 : len };
 }
 
 static void

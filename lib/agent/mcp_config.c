@@ -269,7 +269,7 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 		char *hint = text_hint(name, (const char *const *)(uintptr_t)others);
 		struct buffer text = BUFFER_INIT;
 
-		for (size_t i = 0; looked[i] != NULL; i++)
+		for (size_t i = 0; looked != NULL && looked[i] != NULL; i++)
 			buffer_format(&text, "%s%s", i > 0 ? ", " : "", looked[i]);
 		result = error_set(err, ERROR_DEFINITION, NULL, "no MCP server '%s' in %s%s", name,
 		    buffer_string(&text), hint);

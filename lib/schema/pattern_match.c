@@ -124,7 +124,7 @@ holds(const struct pattern_search *s, const struct instruction *i)
 		return ((at > 0 && is_word(s->at - 1)) != (s->at < s->end && is_word(s->at))) ==
 		    (i->operation == OP_EDGE);
 	default:
-		return (s->held[i->first * s->held_size + at / BITS] >> at % BITS & 1) != 0;
+		return s->held != NULL && (s->held[i->first * s->held_size + at / BITS] >> at % BITS & 1) != 0;
 	}
 }
 

@@ -160,7 +160,7 @@ tail_forget(struct transcript *t)
 static int
 tail_learn(struct transcript *t, int64_t end, struct error *err)
 {
-	int64_t floor = t->size, start, seq;
+	int64_t floor = t->size, start, seq = 0;
 	char timestamp[CLOCK_TEXT_SIZE];
 	struct event_view view;
 	const char *line = NULL;

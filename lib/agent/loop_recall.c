@@ -97,7 +97,7 @@ loop_recorded_end(struct loop *l, struct error *err)
 			*err = error;
 		return -1;
 	}
-	if (r->end == RECALL_OPEN)
+	if (r != NULL && r->end == RECALL_OPEN)
 		return error_set(err, ERROR_DIVERGENCE, name, "the recording ends in turn %lld",
 		    (long long)l->turn.number);
 	return error_set(err, ERROR_DIVERGENCE, name,

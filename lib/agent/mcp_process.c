@@ -5,6 +5,7 @@
  */
 #include "agent/mcp_process.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,9 +111,11 @@ enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct en
 	const struct sandbox *said[] = { use->sandbox == NULL ? &nothing_said : use->sandbox,
 		s->sandbox == NULL ? &nothing_said : s->sandbox, NULL };
 	char *readable[2] = { NULL, NULL }, **enclosed;
-	const char *program = (*argv)[0];
+	const char *program;
 	struct sandbox decided;
 
+	assert(*argv != NULL);
+	program = (*argv)[0];
 	if (sandbox_decide(&decided, said, err) == -1)
 		return -1;
 	s->enclosed = sandbox_holds(&decided);

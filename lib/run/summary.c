@@ -5,6 +5,7 @@
  */
 #include "run/summary.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,7 +119,7 @@ find_out_status(struct summary *s, const struct reader *r)
 {
 	bool alive = transcript_alive(r->path, s->run_id);
 
-	strcpy(s->status, alive ? "running" : "died");
+	snprintf(s->status, sizeof s->status, "%s", alive ? "running" : "died");
 	return alive;
 }
 

@@ -145,9 +145,9 @@ handoff(struct writer *w, const struct projection_line *line)
 	const struct placed *at = line->at;
 	struct span within = span_member(at->event->payload, KEY_HANDOFF);
 	bool is_within = at->event->type == EVENT_MESSAGE_USER;
-	char *from = is_within ? text_member(within, "from", "") :
+	char *from = is_within ? text_member(within, KEY_FROM, "") :
 	    memory_text(at->call->before[0]->agent);
-	char *to = is_within ? text_member(within, "to", "") : memory_text(call_actor(at->call));
+	char *to = is_within ? text_member(within, KEY_TO, "") : memory_text(call_actor(at->call));
 
 	message(w, "%s hands over to %s", from, to);
 	writer_member_string(w, "from", from);
@@ -213,7 +213,7 @@ file_changed(struct writer *w, const struct projection_line *line)
 	writer_member_span(w, "file", span_member(file, KEY_PATH));
 	if (span_type(sha256) == 's')
 		writer_member_span(w, "sha256", sha256);
-	writer_member_span(w, "change", span_member(file, "change"));
+	writer_member_span(w, "change", span_member(file, KEY_CHANGE));
 	free(path);
 }
 

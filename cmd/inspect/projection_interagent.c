@@ -91,7 +91,7 @@ sent(struct writer *w, const struct projection_line *line)
 	const char *sender;
 
 	if (at->event->type == EVENT_MESSAGE_USER) {
-		from = span_text(span_path(at->event->payload, KEY_HANDOFF, "from", NULL));
+		from = span_text(span_path(at->event->payload, KEY_HANDOFF, KEY_FROM, NULL));
 		sender = from ? from : "";
 	} else {
 		sender = at->call->before_count > 0 ? call_actor(at->call->before[0]) : actor_around(at);

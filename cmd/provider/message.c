@@ -314,7 +314,7 @@ write_block(struct writer *w, const struct block *b)
 	case BLOCK_THINKING:
 		write_text(w, KEY_THINKING, &b->text);
 		if (b->redacted.len > 0)
-			write_text(w, "redacted", &b->redacted);
+			write_text(w, KEY_REDACTED, &b->redacted);
 		break;
 	case BLOCK_TOOL_USE:
 		writer_member_string(w, KEY_TOOL_ID, b->tool_id == NULL ? "" : b->tool_id);
@@ -354,11 +354,11 @@ message_write(const struct message *m, struct writer *w)
 		const char *key;
 		long long number;
 	} usage[] = {
-		{ "input_tokens", m->usage.input },
-		{ "output_tokens", m->usage.output },
-		{ "cache_read_tokens", m->usage.cache_read },
-		{ "cache_write_tokens", m->usage.cache_write },
-		{ "reasoning_tokens", m->usage.reasoning }
+		{ KEY_INPUT_TOKENS, m->usage.input },
+		{ KEY_OUTPUT_TOKENS, m->usage.output },
+		{ KEY_CACHE_READ_TOKENS, m->usage.cache_read },
+		{ KEY_CACHE_WRITE_TOKENS, m->usage.cache_write },
+		{ KEY_REASONING_TOKENS, m->usage.reasoning }
 	};
 
 	writer_member_array(w, KEY_BLOCKS);

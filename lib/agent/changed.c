@@ -301,15 +301,15 @@ add_file(struct changed *c, const char *path, const char *change, const char *sh
 		writer_string(&w, sha256);
 	else
 		writer_null(&w);
-	writer_member_string(&w, "change", change);
+	writer_member_string(&w, KEY_CHANGE, change);
 	if (c->path != NULL) {
-		writer_member_integer(&w, "added", c->added);
-		writer_member_integer(&w, "removed", c->removed);
+		writer_member_integer(&w, KEY_ADDED, c->added);
+		writer_member_integer(&w, KEY_REMOVED, c->removed);
 	}
 	if (observed)
-		writer_member_bool(&w, "observed", true);
+		writer_member_bool(&w, KEY_OBSERVED, true);
 	if (observed && c->shared)
-		writer_member_bool(&w, "shared", true);
+		writer_member_bool(&w, KEY_SHARED, true);
 	writer_object_end(&w);
 }
 

@@ -98,8 +98,8 @@ loop_record_user(const struct loop *l, const struct user_message *m, struct erro
 
 	if (m->kind == MESSAGE_HANDOFF) {
 		writer_member_object(&w, KEY_HANDOFF);
-		writer_member_string(&w, "from", m->from->name);
-		writer_member_string(&w, "to", agent->name);
+		writer_member_string(&w, KEY_FROM, m->from->name);
+		writer_member_string(&w, KEY_TO, agent->name);
 		writer_object_end(&w);
 		writer_member_string(&w, KEY_PROVIDER, agent->provider);
 		writer_member_string(&w, KEY_MODEL, agent->model);

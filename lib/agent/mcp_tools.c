@@ -520,7 +520,7 @@ recall_tool(struct mcp_tools *t, const struct turns *turns, struct span told,
     struct span shown, struct error *err)
 {
 	const struct member *m = turns->member;
-	struct span on = span_member(told, "server");
+	struct span on = span_member(told, KEY_SERVER);
 	char *name = span_text(span_member(told, KEY_NAME)), *effects;
 	char *remote = span_text(span_member(told, KEY_TOOL));
 	struct mcp_server *server = NULL;
@@ -590,7 +590,7 @@ mcp_tools_write(const struct mcp_tools *t, const struct offer *offer, struct wri
 
 		writer_object(w);
 		writer_member_string(w, KEY_NAME, tool->name);
-		writer_member_string(w, "server", t->list[i].server->definition.name);
+		writer_member_string(w, KEY_SERVER, t->list[i].server->definition.name);
 		writer_member_string(w, KEY_TOOL, t->list[i].remote);
 		writer_member_string(w, KEY_EFFECTS, effects_name(tool->effects));
 		if (tool->idempotent)

@@ -2,13 +2,14 @@
 #include "agent/usage.h"
 
 #include "base/count.h"
+#include "transcript/event_keys.h"
 
 static const char *const keys[USAGE_KEYS] = {
-	[USAGE_INPUT] = "input_tokens",
-	[USAGE_OUTPUT] = "output_tokens",
-	[USAGE_CACHE_READ] = "cache_read_tokens",
-	[USAGE_CACHE_WRITE] = "cache_write_tokens",
-	[USAGE_REASONING] = "reasoning_tokens"
+	[USAGE_INPUT] = KEY_INPUT_TOKENS,
+	[USAGE_OUTPUT] = KEY_OUTPUT_TOKENS,
+	[USAGE_CACHE_READ] = KEY_CACHE_READ_TOKENS,
+	[USAGE_CACHE_WRITE] = KEY_CACHE_WRITE_TOKENS,
+	[USAGE_REASONING] = KEY_REASONING_TOKENS
 };
 
 void

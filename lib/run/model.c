@@ -18,10 +18,10 @@
 #include "transcript/event_keys.h"
 
 const char *const model_usage_keys[MODEL_USAGE_KEYS] = {
-	[MODEL_INPUT_TOKENS] = "input_tokens", [MODEL_OUTPUT_TOKENS] = "output_tokens",
-	[MODEL_CACHE_READ_TOKENS] = "cache_read_tokens",
-	[MODEL_CACHE_WRITE_TOKENS] = "cache_write_tokens",
-	[MODEL_REASONING_TOKENS] = "reasoning_tokens",
+	[MODEL_INPUT_TOKENS] = KEY_INPUT_TOKENS, [MODEL_OUTPUT_TOKENS] = KEY_OUTPUT_TOKENS,
+	[MODEL_CACHE_READ_TOKENS] = KEY_CACHE_READ_TOKENS,
+	[MODEL_CACHE_WRITE_TOKENS] = KEY_CACHE_WRITE_TOKENS,
+	[MODEL_REASONING_TOKENS] = KEY_REASONING_TOKENS,
 };
 
 /* What is looked for in the payloads of calls, in one walk over each. */
@@ -471,7 +471,7 @@ follow_cause(struct model *m, struct placed *p)
 		p->cause = cause->type;
 	if (c != NULL && placed_handoff(p)) {
 		/* From here on another agent works on the call. */
-		c->agent = keep_text(m, span_path(event->payload, KEY_HANDOFF, "to", NULL));
+		c->agent = keep_text(m, span_path(event->payload, KEY_HANDOFF, KEY_TO, NULL));
 		c->provider = keep_text(m, span_member(event->payload, KEY_PROVIDER));
 		c->model = keep_text(m, span_member(event->payload, KEY_MODEL));
 		free(c->fallback);

@@ -121,7 +121,7 @@ outcome_of(struct outcome *o, const struct model *m, const char *path)
 	}
 	writer_begin(&w, &o->usage);
 	writer_object(&w);
-	writer_member_integer(&w, "calls", m->begun);
+	writer_member_integer(&w, KEY_CALLS, m->begun);
 	for (size_t i = 0; i < MODEL_USAGE_KEYS; i++)
 		if (m->used[i])
 			writer_member_integer(&w, model_usage_keys[i], m->usage[i]);

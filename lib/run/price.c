@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "transcript/event_keys.h"
 
 #define FILE_NAME "prices"
 #define FILE_LIMIT ((size_t)4 << 20)
@@ -237,13 +238,13 @@ times(int64_t tokens, int64_t price)
 int64_t
 price_cost(const struct price *price, struct span usage)
 {
-	int64_t input = count_of(usage, "input_tokens");
-	int64_t read = count_of(usage, "cache_read_tokens");
-	int64_t write = count_of(usage, "cache_write_tokens");
+	int64_t input = count_of(usage, KEY_INPUT_TOKENS);
+	int64_t read = count_of(usage, KEY_CACHE_READ_TOKENS);
+	int64_t write = count_of(usage, KEY_CACHE_WRITE_TOKENS);
 	int64_t rest = input > read + write ? input - read - write : 0;
 	int64_t cost = times(rest, price->input);
 
-	cost = count_add(cost, times(count_of(usage, "output_tokens"), price->output));
+	cost = count_add(cost, times(count_of(usage, KEY_OUTPUT_TOKENS), price->output));
 	cost = count_add(cost, times(read, price->cache_read));
 	return count_add(cost, times(write, price->cache_write));
 }

@@ -69,7 +69,7 @@ take_end(struct summary *s, const struct event_view *event)
 	get_integer(event->payload, KEY_DURATION_MS, &s->duration_ms);
 	get_integer(usage, model_usage_keys[MODEL_INPUT_TOKENS], &s->input_tokens);
 	get_integer(usage, model_usage_keys[MODEL_OUTPUT_TOKENS], &s->output_tokens);
-	if (!span_integer(span_member(usage, "calls"), &calls))
+	if (!span_integer(span_member(usage, KEY_CALLS), &calls))
 		return false;
 	s->calls = calls;
 	return true;

@@ -247,7 +247,7 @@ static void
 detail_usage(struct view *v, struct span usage)
 {
 	static const struct { const char *key, *word; } counts[] = {
-		{ "input_tokens", "in" }, { "output_tokens", "out" },
+		{ KEY_INPUT_TOKENS, "in" }, { KEY_OUTPUT_TOKENS, "out" },
 	};
 	char text[32], money[MONEY_SIZE];
 	long long count;
@@ -467,7 +467,7 @@ static void
 add_changed(struct view *v, const char *before, struct span payload)
 {
 	static const struct { const char *key, *sign; } counts[] = {
-		{ "added", " +" }, { "removed", " -" },
+		{ KEY_ADDED, " +" }, { KEY_REMOVED, " -" },
 	};
 	long long more = 0, count;
 	size_t shown = 0;
@@ -484,7 +484,7 @@ add_changed(struct view *v, const char *before, struct span payload)
 		for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 			if (span_integer(span_member(file.value, counts[i].key), &count))
 				buffer_format(&v->text, "%s%lld", counts[i].sign, count);
-		if (span_is(span_member(file.value, "change"), "deleted"))
+		if (span_is(span_member(file.value, KEY_CHANGE), "deleted"))
 			buffer_text(&v->text, " deleted");
 	}
 	if (more > 0)
@@ -602,7 +602,7 @@ static void
 show_user(struct view *v, const struct event_view *event)
 {
 	add_head(v, event, "", &view_words[VIEW_USER]);
-	detail_value(v, "to ", span_path(event->payload, KEY_HANDOFF, "to", NULL));
+	detail_value(v, "to ", span_path(event->payload, KEY_HANDOFF, KEY_TO, NULL));
 	if (member_set(span_member(event->payload, KEY_BEFORE_TURN)))
 		detail(v, "before_turn");
 	add_blocks(v, event->payload);

@@ -69,8 +69,7 @@ survivors_find(const char *variable, int patience_ms, struct survivor *first)
 	while (count > 0 && (now = clock_monotonic()) < deadline) {
 		int fd = wait_descriptor(first->pid);
 
-		poll_one(fd, POLLIN, fd >= 0 || now + LOOK_EVERY_MS > deadline ? deadline :
-		    now + LOOK_EVERY_MS);
+		poll_one(fd, POLLIN, now + LOOK_EVERY_MS > deadline ? deadline : now + LOOK_EVERY_MS);
 		if (fd >= 0)
 			close(fd);
 		count = look(variable, first);

@@ -118,12 +118,13 @@ int
 attachments_add_file(struct attachments *a, const char *path, struct error *err)
 {
 	struct attachment *one = memory_zero(1, sizeof *one);
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
 	struct stat status;
+	int fd;
 
 	add(a, one);
 	one->path = memory_text(path);
 	name_file(one);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
 	if (fd == -1)
 		return error_errno(err, ERROR_INVALID_INPUT, path, "unable to open");
 	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)) {

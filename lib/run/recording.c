@@ -72,7 +72,9 @@ uint32_t
 recording_find_call(const struct recording *rec, struct uuid id, bool *start)
 {
 	const struct indexed_event *event = event_index_find(&rec->model.events, id);
-	uint32_t call = event != NULL && event->call != NULL ?
+	/* The call that a line begins, which may name itself, is not there before the next. */
+	uint32_t call = event != NULL && event->call != NULL &&
+	    event->call->number < rec->number_capacity ?
 	    rec->by_number[event->call->number] : NO_CALL;
 
 	if (start != NULL)

@@ -342,7 +342,7 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 		rec->tools = memory_array(rec->tools, rec->tool_capacity, sizeof *rec->tools);
 	}
 	*last = rec->tool_count;
-	span_copy(at->view.event_id, id, sizeof id);
+	event_copy_id(at->view.event_id, id);
 	map_put(&rec->tool_by_event, id, strlen(id), rec->tool_count);
 	rec->tools[rec->tool_count++] = t;
 }

@@ -1113,6 +1113,27 @@ test_many(void **state)
 	buffer_free(&script);
 }
 
+/* A call whose line names itself as its cause has none. */
+static void
+test_own_cause(void **state)
+{
+	struct buffer script = BUFFER_INIT;
+	struct history_summary summary;
+	struct history *h;
+
+	(void)state;
+	buffer_text(&script, "R");
+	for (int i = 0; i < 200; i++)
+		buffer_format(&script, "\nS s%d a:%d:0 parent=s%d link=s%d claims=s%d", i, i, i, i, i);
+	const struct history_spec spec = { .own = {
+	    .path = write_transcript("t.jsonl", RUN_ID, script.data), .blobs = record_directory } };
+	h = open_history(&spec, &summary);
+	assert_int_equal(summary.calls, 200);
+	history_close(h);
+	history_summary_free(&summary);
+	buffer_free(&script);
+}
+
 int
 main(void)
 {
@@ -1133,6 +1154,7 @@ main(void)
 		cmocka_unit_test(test_no_history),
 		cmocka_unit_test(test_given_lines),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_own_cause),
 	};
 
 	return cmocka_run_group_tests(tests, record_setup, record_teardown);

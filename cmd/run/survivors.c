@@ -1,7 +1,7 @@
 /*
- * /proc/PID/environ of every process that may be read, again each time that the first
- * of those with the variable has gone, until none is left or patience is over: who is just being
- * killed goes in that time.
+ * /proc/PID/environ of every process that may be read, again when the first of those with the
+ * variable has gone, and every so often, until none is left or patience is over: who is just
+ * being killed goes in that time.
  */
 #include "run/survivors.h"
 
@@ -18,7 +18,7 @@
 #include "proc/process.h"
 #include "proc/wait.h"
 
-#define LOOK_EVERY_MS 20 /* where the system does not tell the end of a process */
+#define LOOK_EVERY_MS 20
 
 /* Counts them, and describes the first. */
 static size_t

@@ -181,6 +181,21 @@ copy_directory(struct copier *c, int from, int to_directory, const char *name,
 	return failed;
 }
 
+/* Apart from copy_entry(), which calls itself at each level of the tree: the text is large. */
+static int
+copy_link(struct copier *c, int from_directory, int to_directory, const char *name,
+    const struct stat *st)
+{
+	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+	char text[PATH_MAX] = ""; /* no link leads further, whatever its size is said to be */
+
+	if (readlinkat(from_directory, name, text, sizeof text - 1) < 0 ||
+	    symlinkat(text, to_directory, name) != 0 ||
+	    utimensat(to_directory, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+		return failed_at(c, "copy");
+	return 0;
+}
+
 /* What vanishes meanwhile is not copied. */
 static int
 copy_entry(struct copier *c, int from_directory, int to_directory, const char *name)
@@ -192,16 +207,8 @@ copy_entry(struct copier *c, int from_directory, int to_directory, const char *n
 		return error_set(c->err, ERROR_CANCELLED, c->path.data, "not copied: cancelled");
 	if (fstatat(from_directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : failed_at(c, "look at it");
-	if (S_ISLNK(st.st_mode)) {
-		const struct timespec times[2] = { st.st_atim, st.st_mtim };
-		char text[PATH_MAX] = ""; /* no link leads further, whatever its size is said to be */
-
-		if (readlinkat(from_directory, name, text, sizeof text - 1) < 0 ||
-		    symlinkat(text, to_directory, name) != 0 ||
-		    utimensat(to_directory, name, times, AT_SYMLINK_NOFOLLOW) != 0)
-			return failed_at(c, "copy");
-		return 0;
-	}
+	if (S_ISLNK(st.st_mode))
+		return copy_link(c, from_directory, to_directory, name, &st);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
 

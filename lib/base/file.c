@@ -377,15 +377,27 @@ open_temporary(const struct replacement *r, mode_t mode)
 	return open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
+/* Apart from who calls it, for its block is large, and rarely needed: a library's caller may
+ * have a small stack. */
+static int
+copy_content(int from, int to)
+{
+	char block[65536];
+	ssize_t len;
+
+	for (off_t at = 0; (len = pread(from, block, sizeof block, at)) > 0; at += len)
+		if (file_write(to, block, (size_t)len) != 0)
+			return -1;
+	return (int)len;
+}
+
 /* Gives it its temporary name. Where a sandbox, or a system without /proc, lets no file be
  * linked, what is in it is copied. */
 static int
 name_unnamed(struct replacement *r)
 {
-	char path[64], block[65536];
+	char path[64];
 	struct stat status;
-	ssize_t len;
-	off_t at = 0;
 	int fd;
 
 	r->unnamed = false;
@@ -397,10 +409,7 @@ name_unnamed(struct replacement *r)
 	fd = open_temporary(r, status.st_mode & 0777);
 	if (fd < 0)
 		return -1;
-	for (; (len = pread(r->fd, block, sizeof block, at)) > 0; at += len)
-		if (file_write(fd, block, (size_t)len) != 0)
-			break;
-	if (len != 0 || keep_mode(fd, status.st_mode & 0777) != 0) {
+	if (copy_content(r->fd, fd) != 0 || keep_mode(fd, status.st_mode & 0777) != 0) {
 		close(fd);
 		return -1;
 	}

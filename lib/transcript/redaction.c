@@ -270,10 +270,11 @@ keep_payload(struct redaction *r, const struct event *e, struct span payload)
 		struct span all = span_of(r->payload.data, r->payload.len);
 		struct span place = pointer_find(all, e->raws[i].at + sizeof PAYLOAD - 1);
 		struct buffer text = BUFFER_INIT, bytes = BUFFER_INIT, rest = BUFFER_INIT;
-		const char *after = place.at + place.len;
+		const char *after;
 
 		if (span_type(place) != 's')
 			continue;
+		after = place.at + place.len;
 		span_decode(place, &text);
 		if (base64_decode(buffer_string(&text), text.len, &bytes) != 0) {
 			buffer_free(&text);

@@ -524,7 +524,7 @@ ledger() { tr '\n' ' ' <ledger; }
 }
 
 @test "resume: two at once, one goes on" {
-	script slow.awf 'awf-step -n s -q -- sh -c "[ -e ok ] || exit 1; echo done >>ledger; sleep 0.5"'
+	script slow.awf 'awf-step -n s -q -- sh -c "[ -e ok ] || exit 1; echo done >>ledger; until [ -e go ]; do sleep 0.02; done"'
 	run -3 awf-run -n --name top -c 'awf-run -n ./slow.awf'
 	touch ok
 	awf-run --resume @top 2>/dev/null &
@@ -532,6 +532,7 @@ ledger() { tr '\n' ' ' <ledger; }
 	eventually test -e ledger
 	run -125 awf-run --resume @top
 	run -125 awf-run --resume "$(basename "$(transcript_of slow.awf)" .jsonl)"
+	touch go
 	wait "$first"
 	same "$(ledger)" "done "
 }

@@ -13,6 +13,7 @@
 #   make fuzz       fuzz the parsers (clang), 30 s each
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make SANITIZE=address,undefined check
+#   make STATIC=1   what is started for each step and tool needs no shared library
 #
 # Single files: make tests && sh tests/run tests/cli/cost.bats build/tests/unit/test_span
 # Below build/ lie the programs as they are installed. Tests run those below build/test/,
@@ -34,6 +35,7 @@ comma := ,
 BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 PKG_CONFIG ?= pkg-config
 OBJCOPY ?= objcopy
+STRIP ?= strip
 
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
 	libseccomp-dev
@@ -55,6 +57,10 @@ ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 # pkg-config only when something is built, so that `make deps` needs nothing.
 CORE_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson libsodium yaml-0.1)
 CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
+# Programs have the archives where there are any: a step and its tools would each spend a fifth
+# of their start on linking shared ones. STATIC=1 links what is started so whole.
+PROGRAM_LIBS = $(eval PROGRAM_LIBS := $(foreach l,$(CORE_LIBS),$(if $(filter -l%,$(l)),$(call archive,$(l:-l%=%)),$(l))))$(PROGRAM_LIBS)
+archive = $(shell a=$$($(CC) -print-file-name=lib$(1).a); [ "$$a" = lib$(1).a ] && echo -l$(1) || echo $$a)
 CURL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcurl)
 CURL_LIBS = $(shell $(PKG_CONFIG) --libs libcurl)
 SODIUM_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
@@ -203,25 +209,27 @@ $(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
 $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
+$(1)/bin/awf-step $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(if $(STATIC),-static)
+$(1)/libexec/awf/awf-tool-%: ALL_LDFLAGS += $(if $(STATIC),-static)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(CORE_LIBS)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS)
 $(1)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(2) $(PROVIDER_LIB) $(NET) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS) $$(CURL_LIBS)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
 $(1)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(2) $(TOOL_LIB) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
 # What a tool of AWF's own is lies beside it: NAME.tool.json, whose command it is.
 $(1)/libexec/awf/%.tool.json: cmd/tool/%.tool.json
 	@mkdir -p $$(@D)
 	cp $$< $$@
 $(1)/libexec/awf/awf-sandbox: $(call object,$(SANDBOX_SRC)) $(2) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
 $(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(MASK_SHARED)) $(2) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
 endef
 $(eval $(call programs,$(BUILD),))
 $(eval $(call programs,$(BUILD)/test,$(HURRIED)))
@@ -290,8 +298,8 @@ install: all
 	  "$(DESTDIR)$(INCLUDEDIR)/awf" "$(DESTDIR)$(LIBDIR)/pkgconfig" \
 	  $(foreach section,1 3 5 7,"$(DESTDIR)$(MANDIR)/man$(section)") \
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
-	install -m 755 $(BIN) "$(DESTDIR)$(BINDIR)"
-	install -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) "$(DESTDIR)$(LIBEXECDIR)"
+	install -s --strip-program=$(STRIP) -m 755 $(BIN) "$(DESTDIR)$(BINDIR)"
+	install -s --strip-program=$(STRIP) -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
 	install -m 644 $(LINE_SCHEMA) "$(DESTDIR)$(DATADIR)/schemas"

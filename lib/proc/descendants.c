@@ -32,8 +32,9 @@ enum {
 	LOOK_AGAIN_MAX = 50
 };
 
-/* The name by which all others know a process that goes a way of its own. */
+/* The names by which all others know a process that goes a way of its own. */
 #define DETACHED_NAME "awf-detached"
+#define HELPER_NAME "awf-worker"
 
 struct entry {
 	pid_t pid, parent;
@@ -112,10 +113,26 @@ descendants_detach(void)
 	setsid();
 }
 
+bool
+descendants_help(pid_t guardian)
+{
+	static const int others[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		sigaction(others[i], &ignore, NULL);
+#ifdef PR_SET_NAME
+	prctl(PR_SET_NAME, HELPER_NAME);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+	return getppid() == guardian;
+}
+
 static bool
 is_detached(const struct process_stat *s)
 {
-	return !unsparing && strcmp(s->name, DETACHED_NAME) == 0;
+	return !unsparing &&
+	    (strcmp(s->name, DETACHED_NAME) == 0 || strcmp(s->name, HELPER_NAME) == 0);
 }
 
 bool

@@ -27,7 +27,11 @@ bool descendants_kept(pid_t child);
 /* This process goes a way of its own from now on, with all that it starts: in a session
  * of its own, and a descendant for none of these functions, whoever calls them. */
 void descendants_detach(void);
-/* Whether a process has done so. */
+/* This process is a guardian's helper (proc/guardian.h): a descendant for none of these
+ * functions either, deaf to what ends others, and killed with its guardian. False: that has
+ * gone already. */
+bool descendants_help(pid_t guardian);
+/* Whether a process has done one or the other. */
 bool descendants_detached(pid_t pid);
 /* For the rest of this process nobody goes a way of its own: its descendants are not to
  * be trusted. */

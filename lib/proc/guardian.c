@@ -1,6 +1,6 @@
 /*
- * The guardian is forked with all signals blocked, and takes them by sigwaitinfo(2): none is
- * lost or kills it. It asks for a signal at its parent's death and only then looks whether
+ * The guardian is forked with all signals blocked, and takes them one by one (signalfd(2)): none
+ * is lost or kills it. It asks for a signal at its parent's death and only then looks whether
  * the parent is still there. Reports go through a pipe, each whole as it is below PIPE_BUF.
  * That the pipe closes after the report of the end says that nobody is left; before it, that
  * the guardian was killed.
@@ -16,12 +16,14 @@
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #endif
 
 #include "base/file.h"
+#include "base/polling.h"
 #include "proc/descendants.h"
 
-#define REPORT_FD 3
+enum { REPORT_FD = 3, SERVICE_FD };
 /* It may be forked by a process that is known by its name. */
 #define GUARDIAN_NAME "awf-guardian"
 
@@ -40,16 +42,39 @@ report(int fd, const struct report *r)
 	file_write(fd, r, sizeof *r);
 }
 
+/* Waits for a signal and takes it, or for somebody who asks for a helper: 0 then. */
+static int
+wait_for_signal(int signals_fd, int service_fd, const sigset_t *signals)
+{
+#ifdef PR_SET_PDEATHSIG
+	struct pollfd fds[] = { { signals_fd, POLLIN, 0 }, { service_fd, POLLIN, 0 } };
+	struct signalfd_siginfo taken;
+
+	if (signals_fd == -1)
+		return sigwaitinfo(signals, NULL);
+	poll_until(fds, 2, 0);
+	return fds[0].revents != 0 && read(signals_fd, &taken, sizeof taken) == sizeof taken ?
+	    (int)taken.ssi_signo : 0;
+#else
+	/* Nothing tells of the parent's death: it is looked for twice a second. */
+	(void)signals_fd;
+	(void)service_fd;
+	return sigtimedwait(signals, NULL, &(struct timespec){ 0, 500000000 });
+#endif
+}
+
 static _Noreturn void
-be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec, const sigset_t *signals)
+be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
+    const struct guardian_service *service, const sigset_t *signals)
 {
 	struct report start = { .what = REPORT_STARTED };
+	int service_fd = service == NULL ? -1 : service->fd, signals_fd = -1, null, number = -1;
+	pid_t helpers[GUARDIAN_HELPERS + 1] = { 0 };
+	size_t helper_count = 0;
 	bool ended = false;
-	int null, number = -1;
 	struct process p;
 
-	/* When the parent goes there is a SIGTERM. Elsewhere than on Linux the guardian looks twice a
-	 * second. */
+	/* When the parent goes there is a SIGTERM. */
 #ifdef PR_SET_PDEATHSIG
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	prctl(PR_SET_NAME, GUARDIAN_NAME);
@@ -69,11 +94,18 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec, const si
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
+	pipe_fd = fcntl(pipe_fd, F_DUPFD_CLOEXEC, SERVICE_FD + 1);
+	if (service_fd != -1 && dup2(service_fd, SERVICE_FD) == SERVICE_FD)
+		fcntl(service_fd = SERVICE_FD, F_SETFD, FD_CLOEXEC);
+	else
+		service_fd = -1;
 	if (dup2(pipe_fd, REPORT_FD) == REPORT_FD)
-		pipe_fd = REPORT_FD;
-	fcntl(pipe_fd, F_SETFD, FD_CLOEXEC);
-	closefrom(REPORT_FD + 1);
+		fcntl(pipe_fd = REPORT_FD, F_SETFD, FD_CLOEXEC);
+	closefrom(service_fd == -1 ? REPORT_FD + 1 : SERVICE_FD + 1);
 	setpgid(0, 0);
+#ifdef PR_SET_PDEATHSIG
+	signals_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+#endif
 
 	/* Reap until no child is left, or nothing but what goes a way of its own, or the parent has
 	 * gone. */
@@ -81,13 +113,19 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec, const si
 		struct report end = { .what = REPORT_ENDED };
 		pid_t pid;
 
-		while ((pid = waitpid(-1, &end.value, WNOHANG)) > 0)
+		while ((pid = waitpid(-1, &end.value, WNOHANG)) > 0) {
 			if (pid == p.pid) {
 				report(pipe_fd, &end);
 				ended = true;
 			}
+			for (size_t i = 0; i < helper_count; i++)
+				if (helpers[i] == pid) {
+					helpers[i] = helpers[--helper_count];
+					helpers[helper_count] = 0;
+				}
+		}
 		if ((pid < 0 && errno == ECHILD) ||
-		    (ended && descendants_signal(getpid(), 0, NULL) == 0))
+		    (ended && descendants_signal(getpid(), 0, helpers) == 0))
 			break;
 		if (getppid() != parent) {
 			descendants_end(getpid(), SIGKILL, NULL);
@@ -95,11 +133,14 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec, const si
 		}
 		if (number == SIGHUP || number == SIGINT || number == SIGQUIT || number == SIGTERM)
 			descendants_pass_on(number);
-#ifdef PR_SET_PDEATHSIG
-		number = sigwaitinfo(signals, NULL);
-#else
-		number = sigtimedwait(signals, NULL, &(struct timespec){ 0, 500000000 });
-#endif
+		number = wait_for_signal(signals_fd, service_fd, signals);
+		if (number == 0 && poll_now(service_fd, POLLIN) != 0 &&
+		    (pid = service->serve(service_fd, helper_count < GUARDIAN_HELPERS)) > 0)
+			helpers[helper_count++] = pid;
+	}
+	for (size_t i = 0; i < helper_count; i++) {
+		kill(helpers[i], SIGKILL);
+		waitpid(helpers[i], NULL, 0);
 	}
 	_exit(EXIT_SUCCESS);
 }
@@ -117,8 +158,8 @@ read_report(int fd, struct report *r)
 }
 
 int
-guardian_start(struct guardian *g, const struct process_spec *spec, int *exit_code,
-    struct error *err)
+guardian_start(struct guardian *g, const struct process_spec *spec,
+    const struct guardian_service *service, int *exit_code, struct error *err)
 {
 	const pid_t parent = getpid();
 	struct report first;
@@ -134,7 +175,7 @@ guardian_start(struct guardian *g, const struct process_spec *spec, int *exit_co
 	sigprocmask(SIG_SETMASK, &all, &old);
 	g->pid = fork();
 	if (g->pid == 0)
-		be_guardian(parent, ends[1], spec, &all);
+		be_guardian(parent, ends[1], spec, service, &all);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(ends[1]);
 	if (g->pid < 0) {

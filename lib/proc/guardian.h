@@ -14,6 +14,8 @@
  *     the pipe on which it reports. It goes when its last descendant has gone.
  *   - A process that was detached (proc/descendants.h) is nobody's to end: the guardian
  *     does not wait for it either.
+ *   - It may be asked to start helpers, which are its own and the program's descendants
+ *     for nobody: it does not wait for them, and ends them last.
  */
 #ifndef AWF_PROC_GUARDIAN_H
 #define AWF_PROC_GUARDIAN_H
@@ -31,6 +33,15 @@ enum guardian_state {
 	GUARDIAN_LOST     /* the guardian itself was killed */
 };
 
+/* How a guardian is asked for helpers, on Linux alone. */
+#define GUARDIAN_HELPERS 32
+struct guardian_service {
+	int fd;                       /* -1: nobody asks */
+	/* It can be read: takes what was asked without waiting, and starts what is asked for if
+	 * there is room for one more. Its pid; 0: nothing was started. */
+	pid_t (*serve)(int fd, bool room);
+};
+
 struct guardian {
 	pid_t pid;
 	int report;       /* poll it for POLLIN, then call guardian_read() */
@@ -40,9 +51,10 @@ struct guardian {
 
 /* Makes this process a subreaper, forks the guardian and lets it start a program
  * (no pipes). Errors and *exit_code as in process_start(). If the guardian is killed before
- * it has told, g->state is GUARDIAN_LOST, and what it may have started is killed. */
-int guardian_start(struct guardian *g, const struct process_spec *spec, int *exit_code,
-    struct error *err);
+ * it has told, g->state is GUARDIAN_LOST, and what it may have started is killed. service may
+ * be NULL; its descriptor stays the caller's. */
+int guardian_start(struct guardian *g, const struct process_spec *spec,
+    const struct guardian_service *service, int *exit_code, struct error *err);
 /* Takes the next report and returns the state. */
 enum guardian_state guardian_read(struct guardian *g);
 /* Reaps the guardian; only once it is alone, lost or was ended. */

@@ -272,7 +272,7 @@ watch(struct watcher *w)
 		.out = s->output != NULL ? s->output->stream : PROCESS_INHERIT,
 		.err = PROCESS_INHERIT, .group = !w->foreground, .inherit = true,
 	};
-	int started = guardian_start(&w->guardian, &spec, &s->exit_code, &s->error);
+	int started = guardian_start(&w->guardian, &spec, s->service, &s->exit_code, &s->error);
 
 	input_started(s->input);
 	if (s->output != NULL)

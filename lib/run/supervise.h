@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "proc/guardian.h"
 #include "proc/process.h"
 #include "run/input.h"
 #include "run/output.h"
@@ -41,6 +42,7 @@ struct supervision {
 	const char *run_directory;  /* whose roster says which steps run */
 	struct input *input;
 	struct output *output;      /* NULL: stdout is the workflow's own */
+	const struct guardian_service *service; /* NULL: its guardian is asked for nothing */
 	int64_t timeout_ms;         /* 0: none */
 
 	/* Filled by supervise(). */

@@ -25,6 +25,7 @@
 #include "run/job.h"
 #include "run/leftovers.h"
 #include "run/notice.h"
+#include "run/pool.h"
 #include "run/prune.h"
 #include "run/storage.h"
 #include "transcript/call.h"
@@ -90,6 +91,7 @@ run_workflow(struct job *j)
 	struct supervision *s = &j->supervision;
 	struct environment *e = &j->environment;
 	const struct workflow *w = &j->workflow;
+	struct guardian_service workers;
 	char *script;
 	/* What a child prints stands in its parent's record. */
 	bool keeps_printed = !j->place.nested_in && !j->settings.no_transcript &&
@@ -127,7 +129,10 @@ run_workflow(struct job *j)
 	s->run_directory = j->run.directory;
 	s->input = &j->input;
 	s->timeout_ms = j->settings.timeout_ms;
+	pool_open(&workers, j->run.directory);
+	s->service = &workers;
 	supervise(s);
+	pool_close(&workers);
 }
 
 /* Writes run.completed, and drops the run directory. */

@@ -582,9 +582,7 @@ main(int argc, char **argv)
 	static const struct stream_api api = {
 		.program = "awf-provider-anthropic",
 		.usage = usage,
-		.base_variable = "ANTHROPIC_BASE_URL",
-		.base_default = "https://api.anthropic.com",
-		.key_variable = "ANTHROPIC_API_KEY",
+		.base = "https://api.anthropic.com",
 		.key_header = "x-api-key: ",
 		.header = "anthropic-version: 2023-06-01",
 		.media_types = stream_media_types,

@@ -536,11 +536,8 @@ main(int argc, char **argv)
 	static const struct stream_api api = {
 		.program = "awf-provider-google",
 		.usage = usage,
-		.base_variable = "GEMINI_BASE_URL",
-		.base_default = "https://generativelanguage.googleapis.com",
-		.key_variable = "GEMINI_API_KEY",
+		.base = "https://generativelanguage.googleapis.com",
 		.key_header = "x-goog-api-key: ",
-		.key_fallback = "GOOGLE_API_KEY",
 		.media_types = media_types,
 		.model_path = write_model_path,
 		.body = write_body,

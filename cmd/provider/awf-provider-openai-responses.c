@@ -712,9 +712,7 @@ main(int argc, char **argv)
 	static const struct stream_api api = {
 		.program = "awf-provider-openai-responses",
 		.usage = usage,
-		.base_variable = "OPENAI_BASE_URL",
-		.base_default = "https://api.openai.com/v1",
-		.key_variable = "OPENAI_API_KEY",
+		.base = "https://api.openai.com/v1",
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
 		.media_types = stream_media_types,

@@ -4,11 +4,15 @@
  * ends and for cancels, whose ids stand in a list of their own in the order of their lines.
  * So a long request that comes in pieces costs no more than its length.
  */
+#define _GNU_SOURCE /* accept4(), struct ucred */
 #include "provider.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -16,9 +20,16 @@
 
 #include "../program.h"
 #include "agent/known_end.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
 #include "base/options.h"
+#include "base/patience.h"
+#include "base/polling.h"
 #include "pass.h"
+#include "proc/descendants.h"
+#include "run/pool.h"
 #include "transcript/event_keys.h"
 
 #define READ_SIZE ((size_t)64 << 10)
@@ -337,14 +348,13 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 	return 0;
 }
 
-static int
+/* Answers what comes on stdin, to its end. */
+static void
 serve(struct provider *p)
 {
 	struct buffer line = BUFFER_INIT;
 	long long id;
 
-	if (p->api->start != NULL && p->api->start(p->api->context, &p->error) != 0)
-		return program_fail(p->api->program, &p->error);
 	while (!p->reader_gone && next_line(p, &line)) {
 		struct provider_failure failure = { .error = ERROR_INIT };
 
@@ -364,7 +374,73 @@ serve(struct provider *p)
 	buffer_free(&line);
 	buffer_free(&p->input);
 	buffer_free(&p->cancels);
-	return p->error.code == ERROR_NONE ? STATUS_OK : program_fail(p->api->program, &p->error);
+}
+
+/* ---- a worker ---- */
+
+/* Whether the socket's name still leads to it: whoever had its lock and did not hear of it has
+ * put another there. */
+static bool
+is_named(const char *path, const struct stat *own)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_dev == own->st_dev && st.st_ino == own->st_ino;
+}
+
+/* Nobody came for long. Only who has its lock comes, so that it is left with that. */
+static bool
+retire(const char *lock, const char *path)
+{
+	int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd != -1 && lock_file_take(fd) == -1) {
+		close(fd);
+		return false;
+	}
+	if (fd != -1)
+		unlink(path);
+	return true; /* the lock goes with the process */
+}
+
+/* Serves clients one after another on the socket that stdin is (run/pool.h). */
+static void
+work(const struct provider_api *api, const char *lock)
+{
+	char *path = memory_copy(lock, strlen(lock) - (sizeof POOL_LOCK_END - 1));
+	int listener = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	struct stat own;
+
+	if (listener == -1 || stat(path, &own) == -1)
+		return;
+	while (is_named(path, &own)) {
+		struct provider p = { .api = api };
+		struct ucred who;
+		socklen_t size = sizeof who;
+		int null, fd;
+
+		if (poll_one(listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
+			if (retire(lock, path))
+				break;
+			continue;
+		}
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd == -1)
+			continue;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid() &&
+		    file_write(fd, POOL_HELLO, sizeof POOL_HELLO - 1) == 0) {
+			dup2(fd, STDIN_FILENO);
+			dup2(fd, STDOUT_FILENO);
+		}
+		close(fd);
+		serve(&p);
+		/* To the client it is gone with these. */
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		close(null);
+	}
+	free(path);
 }
 
 /* One line, for who wants to know before anything is asked. */
@@ -392,7 +468,7 @@ check(const struct provider_api *api)
 	return program_end(api->program, ready ? STATUS_OK : error_status(err.code));
 }
 
-enum { OPT_KNOWN_END = 1, OPT_CHECK };
+enum { OPT_KNOWN_END = 1, OPT_CHECK, OPT_WORKER, OPT_PARENT };
 
 int
 provider_main(const struct provider_api *api, int argc, char **argv)
@@ -401,10 +477,13 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 		{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as "
 		    "stop, max_tokens …; repeatable" },
 		{ OPT_CHECK, 0, "check", NULL, "say whether it has what it needs, and ask nobody" },
+		{ OPT_WORKER, 0, "worker", "LOCK", "serve one after another on the socket that stdin is" },
+		{ OPT_PARENT, 0, "parent", "PID", "of a worker: end with this process" },
 		{ 0, 0, NULL, NULL, NULL }
 	};
 	struct provider p = { .api = api };
 	struct options o;
+	const char *lock = NULL, *parent = "0";
 	bool only_check = false;
 	int id;
 
@@ -416,6 +495,10 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	options_begin(&o, options, argc, argv);
 	while ((id = options_next(&o, &p.error)) > 0) {
 		only_check = only_check || id == OPT_CHECK;
+		if (id == OPT_WORKER)
+			lock = o.value;
+		if (id == OPT_PARENT)
+			parent = o.value;
 		if (id == OPT_KNOWN_END && known_end_teach(o.value, &p.error) != 0)
 			return program_fail(api->program, &p.error);
 	}
@@ -423,7 +506,21 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	case OPTION_END:
 		if (only_check)
 			return check(api);
-		return known_end_check(&p.error) == 0 ? serve(&p) : program_fail(api->program, &p.error);
+		if (known_end_check(&p.error) != 0)
+			break;
+		if (lock != NULL && !api->stays)
+			error_set(&p.error, ERROR_USAGE, "--worker", "it cannot be one");
+		else if (lock != NULL && !descendants_help((pid_t)strtol(parent, NULL, 10)))
+			return STATUS_OK; /* nobody is left to be served */
+		else if (api->start != NULL && api->start(api->context, &p.error) != 0)
+			break;
+		else if (lock != NULL)
+			work(api, lock);
+		else
+			serve(&p);
+		if (p.error.code == ERROR_NONE)
+			return STATUS_OK;
+		break;
 	case OPTION_HELP:
 		options_help(stdout, api->usage, options);
 		return program_end(api->program, STATUS_OK);

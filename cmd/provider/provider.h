@@ -41,6 +41,7 @@ struct provider_request {
 struct provider_api {
 	const char *program; /* "awf-provider-NAME" */
 	const char *usage;   /* for --help */
+	bool stays;          /* it can be a worker: it keeps connections, and nothing of a client */
 	/* Called once, before the first request is read; may be NULL. */
 	int (*start)(void *context, struct error *err);
 	/* For --check: whether it has what it needs to answer, asking nobody. Writes members that

@@ -20,6 +20,7 @@
 
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
 #define BLOCKS_LIMIT 100000
+#define PROGRAM_BEGIN "awf-provider-"
 #define DONE "[DONE]" /* the one event that is no JSON */
 
 const char *const stream_media_types[] = { "image/png", "image/jpeg", "image/gif", "image/webp",
@@ -28,6 +29,7 @@ const char *const stream_media_types[] = { "image/png", "image/jpeg", "image/gif
 /* What lives as long as the program. */
 struct client {
 	const struct stream_api *api;
+	const struct provider_variables *variables;
 	struct http *http;
 };
 
@@ -212,28 +214,28 @@ on_input(void *context)
 
 /* The variable that holds the key; NULL: none does. */
 static const char *
-key_variable(const struct stream_api *api)
+key_variable(const struct provider_variables *v)
 {
-	if (environment_text(api->key_variable) != NULL)
-		return api->key_variable;
-	return api->key_fallback != NULL && environment_text(api->key_fallback) != NULL ?
-	    api->key_fallback : NULL;
+	if (environment_text(v->key) != NULL)
+		return v->key;
+	return v->key_fallback != NULL && environment_text(v->key_fallback) != NULL ?
+	    v->key_fallback : NULL;
 }
 
 /* Finds the server and the key. */
 static int
 configure(struct stream *s, struct error *err)
 {
-	const struct stream_api *api = s->api;
-	const char *variable = key_variable(api), *base = environment_text(api->base_variable);
+	const struct provider_variables *v = s->variables;
+	const char *variable = key_variable(v), *base = environment_text(v->base);
 
-	s->base = base != NULL ? base : api->base_default;
+	s->base = base != NULL ? base : s->api->base;
 	s->key = variable == NULL ? NULL : environment_text(variable);
 	if (strncmp(s->base, "http://", 7) != 0 && strncmp(s->base, "https://", 8) != 0)
-		return error_set(err, ERROR_INVALID, api->base_variable,
+		return error_set(err, ERROR_INVALID, v->base,
 		    "expected a URL that begins with http:// or https://");
-	if (s->key == NULL && !(base != NULL && api->key_optional))
-		return error_set(err, ERROR_AUTH, NULL, "no API key: set %s", api->key_variable);
+	if (s->key == NULL && !(base != NULL && s->api->key_optional))
+		return error_set(err, ERROR_AUTH, NULL, "no API key: set %s", v->key);
 	for (const char *at = s->key; at != NULL && *at != '\0'; at++)
 		if ((unsigned char)*at < 0x20 || *at == 0x7f)
 			return error_set(err, ERROR_AUTH, variable,
@@ -336,7 +338,7 @@ judge(struct stream *s, int posted, const struct http_answer *answer, const stru
 			f->error = *err;
 		else if (s->events == 0)
 			error_set(&f->error, ERROR_PROVIDER, NULL,
-			    "the server sent no events: is %s right?", s->api->base_variable);
+			    "the server sent no events: is %s right?", s->variables->base);
 		else
 			error_set(&f->error, ERROR_NETWORK, NULL,
 			    "the stream ended before the answer did");
@@ -384,7 +386,8 @@ static void
 answer(void *context, struct provider *p, const struct provider_request *r)
 {
 	struct client *client = context;
-	struct stream s = { .api = client->api, .provider = p, .request = r };
+	struct stream s = { .api = client->api, .variables = client->variables, .provider = p,
+		.request = r };
 
 	message_begin(&s.message);
 	message_begin(&s.draft);
@@ -411,21 +414,21 @@ start(void *context, struct error *err)
 static int
 check(void *context, struct writer *w, struct error *err)
 {
-	const struct stream_api *api = ((const struct client *)context)->api;
-	struct stream s = { .api = api };
+	const struct client *client = context;
+	struct stream s = { .api = client->api, .variables = client->variables };
 
-	writer_member_string(w, "key", key_variable(api));
-	if (environment_text(api->base_variable) != NULL)
-		writer_member_string(w, "server", api->base_variable);
+	writer_member_string(w, "key", key_variable(s.variables));
+	if (environment_text(s.variables->base) != NULL)
+		writer_member_string(w, "server", s.variables->base);
 	return configure(&s, err);
 }
 
 int
 stream_main(const struct stream_api *api, int argc, char **argv)
 {
-	struct client client = { api, NULL };
+	struct client client = { api, provider_variables(api->program + sizeof PROGRAM_BEGIN - 1), NULL };
 	const struct provider_api program = { .program = api->program, .usage = api->usage,
-		.start = start, .check = check, .answer = answer, .context = &client };
+		.stays = true, .start = start, .check = check, .answer = answer, .context = &client };
 	int status = provider_main(&program, argc, argv);
 
 	http_close(client.http);

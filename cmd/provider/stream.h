@@ -16,6 +16,7 @@
 
 #include "message.h"
 #include "net/sse.h"
+#include "proc/api_keys.h"
 #include "provider.h"
 
 struct stream_api;
@@ -23,6 +24,7 @@ struct stream_api;
 /* One request and its answer. */
 struct stream {
 	const struct stream_api *api;
+	const struct provider_variables *variables;
 	struct provider *provider;
 	const struct provider_request *request;
 	const char *base;                /* URL, may end in a slash */
@@ -40,9 +42,8 @@ struct stream {
 
 struct stream_api {
 	const char *program, *usage;
-	const char *base_variable, *base_default;
-	const char *key_variable, *key_header;  /* "x-api-key: " */
-	const char *key_fallback;               /* another variable for the key; may be NULL */
+	const char *base;                       /* the API's own server, a URL */
+	const char *key_header;                 /* "x-api-key: " */
 	bool key_optional;                      /* where the base is not the default */
 	const char *header;                     /* a fixed one; may be NULL */
 	const char *const *media_types;         /* of attachments that it takes; ends with NULL */

@@ -102,7 +102,7 @@ step_start_provider(struct step *s, struct error *err)
 {
 	if (s->team == NULL)
 		return 0;
-	team_connect(s->team, s->keys, s->path);
+	team_connect(s->team, s->keys, s->run, s->path);
 	return provider_start(s->team->members[0]->provider, err);
 }
 

@@ -16,7 +16,9 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "proc/api_keys.h"
 #include "proc/libexec.h"
+#include "run/run.h"
 #include "transcript/event_keys.h"
 #include "transcript/form.h"
 
@@ -219,7 +221,68 @@ void
 provider_begin(struct provider *p, const char *name, const struct keys *keys)
 {
 	*p = (struct provider){ .name = memory_text(name), .keys = keys, .next_id = 1,
-	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true } };
+	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true }, .worker = POOL_WORKER_NONE };
+}
+
+/* Whether a value means another file, or none, to a process in another directory. */
+static bool
+is_relative(const char *variable)
+{
+	static const char *const paths[] = { "HOME=", "XDG_CONFIG_HOME=", "CURL_CA_BUNDLE=",
+		"SSL_CERT_FILE=", "SSL_CERT_DIR=", "HOSTALIASES=", "SSLKEYLOGFILE=", "LD_", "OPENSSL_",
+		NULL };
+
+	for (const char *const *path = paths; *path != NULL; path++)
+		if (strncmp(variable, *path, strlen(*path)) == 0) {
+			const char *value = strchr(variable, '=') + 1;
+
+			return *value != '\0' && *value != '/';
+		}
+	return false;
+}
+
+/* Becomes a worker's client. False: it has to be a provider of its own. */
+static bool
+use_worker(struct provider *p, const char *program, const struct environment *environment)
+{
+	const struct provider_variables *variables = provider_variables(p->name);
+	struct pool_spec spec = { .program = program };
+	char *own, *found, **read = NULL;
+	bool fits;
+
+	if (p->run == NULL || variables == NULL)
+		return false;
+	/* One of another make may know nothing of workers. */
+	own = libexec_path();
+	found = path_search(own, path_base(program));
+	fits = found != NULL && strcmp(found, program) == 0;
+	for (char *const *one = environment->list; *one != NULL && fits; one++)
+		if (provider_reads(variables, *one)) {
+			fits = !is_relative(*one);
+			list_add(&read, *one);
+		}
+	spec.run_directory = p->run->directory;
+	spec.key = p->run->key;
+	spec.environment = read;
+	fits = fits && read != NULL && pool_connect(&p->worker, &spec);
+	if (fits && peer_connect(&p->peer, p->worker.fd) == -1) {
+		pool_release(&p->worker);
+		fits = false;
+	}
+	list_free(read);
+	free(found);
+	free(own);
+	return fits;
+}
+
+/* The wait status, as of peer_end(). */
+static int
+end(struct provider *p)
+{
+	int wait_status = peer_end(&p->peer);
+
+	pool_release(&p->worker);
+	return wait_status;
 }
 
 int
@@ -228,7 +291,7 @@ provider_start(struct provider *p, struct error *err)
 	struct environment environment;
 	char *argv[2] = { NULL, NULL };
 	struct process_spec spec = { .argv = argv, .err = PROCESS_INHERIT };
-	int status;
+	int status = 0;
 
 	if (p->peer.process.pid != 0)
 		return 0;
@@ -237,7 +300,8 @@ provider_start(struct provider *p, struct error *err)
 		return -1;
 	provider_environment(p->keys, &environment);
 	spec.environment = environment.list;
-	status = peer_start(&p->peer, &spec, err);
+	if (!use_worker(p, argv[0], &environment))
+		status = peer_start(&p->peer, &spec, err);
 	environment_free(&environment);
 	free(argv[0]);
 	if (status == -1 && err->code == ERROR_EXIT_STATUS)
@@ -245,10 +309,23 @@ provider_start(struct provider *p, struct error *err)
 	return status;
 }
 
+/* The same, and it listens. A worker that does not say so is none of ours for good. */
+static int
+start_listening(struct provider *p, struct error *err)
+{
+	if (provider_start(p, err) == -1)
+		return -1;
+	if (p->worker.fd == -1 || pool_hear(&p->worker, WORKER_START_MS))
+		return 0;
+	end(p);
+	p->run = NULL;
+	return provider_start(p, err);
+}
+
 void
 provider_stop(struct provider *p)
 {
-	peer_end(&p->peer);
+	end(p);
 	peer_free(&p->peer);
 	free(p->name);
 	p->name = NULL;
@@ -268,7 +345,7 @@ struct exchange {
 static int
 exchange_broken(struct exchange *x, struct error *err, const char *what)
 {
-	peer_end(&x->provider->peer);
+	end(x->provider);
 	return error_set(err, ERROR_PROVIDER, x->provider->name,
 	    "the provider broke the protocol: %s", what);
 }
@@ -284,7 +361,7 @@ exchange_cancel(struct exchange *x)
 	if (whole)
 		buffer_format(&peer->outgoing, "{\"cancel\":%lld}\n", x->id);
 	if (!whole || peer_send(peer) == -1 || peer_unsent(peer) > 0)
-		peer_end(peer);
+		end(x->provider);
 }
 
 void
@@ -367,7 +444,7 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 	if ((span_is(type, "tool_call") || span_is(type, "tool_result")) && callbacks->event != NULL &&
 	    callbacks->event(callbacks->context, line, err) != 0) {
 		if (err->code == ERROR_PROVIDER)
-			peer_end(&x->provider->peer); /* as in exchange_broken() */
+			end(x->provider); /* as in exchange_broken() */
 		else
 			exchange_cancel(x);
 		return -1;
@@ -406,11 +483,12 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 	struct span line;
 	char text[64];
 	int taken, wait_status;
+	bool ours;
 
 	*answer = (struct answer){ .line = BUFFER_INIT };
 	if (p->peer.process.in == -1)
-		peer_end(&p->peer);
-	if (provider_start(p, err) == -1)
+		end(p);
+	if (start_listening(p, err) == -1)
 		return -1;
 	/* What comes before the request is of this exchange, and in no digest of it. */
 	buffer_format(out, "{\"id\":%lld,", x.id);
@@ -435,7 +513,11 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 			break;
 		case PEER_GONE:
 			code = provider_tells_late(p->name) ? ERROR_CUT_OFF : ERROR_PROVIDER;
-			wait_status = peer_end(&p->peer);
+			ours = p->worker.fd == -1;
+			wait_status = end(p);
+			if (!ours)
+				return error_set(err, code, p->name,
+				    "the worker ended before it answered");
 			if (wait_status == -1)
 				return error_set(err, code, p->name,
 				    "the provider closed its output and does not end");

@@ -15,12 +15,17 @@
 #include "proc/environment.h"
 #include "proc/interrupts.h"
 #include "proc/peer.h"
+#include "run/pool.h"
+
+struct run;
 
 struct provider {
 	char *name;
 	const struct keys *keys;  /* of the keys file; the caller's */
 	const char *step;         /* path of the step that asks; NULL: requests do not say */
+	const struct run *run;    /* whose workers it may be; NULL: none's */
 	struct peer peer;         /* that does not run is started by the next request */
+	struct pool_worker worker;     /* that the peer is, if it is none of its own */
 	long next_id;
 };
 
@@ -74,7 +79,8 @@ char *provider_refused(const char *message);
 /* Says which provider it is; nothing runs yet. */
 void provider_begin(struct provider *p, const char *name, const struct keys *keys);
 /* Starts it, if it does not run, with provider_environment(). Its stderr is ours. It lives on
- * whatever is ended around it. */
+ * whatever is ended around it. Where the run has a worker that is the same (run/pool.h), or
+ * can have one, it is that: of those that ask an API by HTTP and came with AWF. */
 int provider_start(struct provider *p, struct error *err);
 /* Sends a request (JSON object without id and step, not empty) and waits for its message.
  * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");

@@ -369,7 +369,8 @@ team_load(struct team *t, const struct team_source *source, const char *name,
 }
 
 static struct provider *
-provider_of(struct team *t, const char *name, const struct keys *keys, const char *step)
+provider_of(struct team *t, const char *name, const struct keys *keys, const struct run *run,
+    const char *step)
 {
 	struct provider *p;
 
@@ -379,6 +380,7 @@ provider_of(struct team *t, const char *name, const struct keys *keys, const cha
 	p = memory_zero(1, sizeof *p);
 	provider_begin(p, name, keys);
 	p->step = step;
+	p->run = run;
 	t->providers = memory_array(t->providers, t->provider_count + 1, sizeof *t->providers);
 	return t->providers[t->provider_count++] = p;
 }
@@ -416,7 +418,7 @@ team_clis_only_read(const struct team *t)
 }
 
 void
-team_connect(struct team *t, const struct keys *keys, const char *step)
+team_connect(struct team *t, const struct keys *keys, const struct run *run, const char *step)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		struct member *m = t->members[i];
@@ -424,10 +426,11 @@ team_connect(struct team *t, const struct keys *keys, const char *step)
 
 		if (m->provider != NULL)
 			continue;
-		m->provider = provider_of(t, m->agent.provider, keys, step);
+		m->provider = provider_of(t, m->agent.provider, keys, run, step);
 		m->fallbacks = memory_zero(fallback->count + 1, sizeof *m->fallbacks);
 		for (size_t j = 0; j < fallback->count; j++)
-			m->fallbacks[j] = provider_of(t, fallback->list[j].provider, keys, step);
+			m->fallbacks[j] = provider_of(t, fallback->list[j].provider, keys, run,
+			    step);
 	}
 }
 

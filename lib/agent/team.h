@@ -72,7 +72,8 @@ bool team_runs_cli(const struct team *t);
 /* Whether all that run one can do no more than read (provider_only_reads()). */
 bool team_clis_only_read(const struct team *t);
 /* Makes the providers' processes ours to start. None runs yet. */
-void team_connect(struct team *t, const struct keys *keys, const char *step);
+void team_connect(struct team *t, const struct keys *keys, const struct run *run,
+    const char *step);
 /* Ends those that run. */
 void team_stop(struct team *t);
 void team_free(struct team *t);

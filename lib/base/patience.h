@@ -63,6 +63,12 @@ patience_of(int ms)
 #define QUEUE_LOCK_MS patience_of(30000)
 #define AUDIT_LOCK_MS patience_of(2000)
 
+/* For a worker that lives to say so, and for one that was started. */
+#define WORKER_HELLO_MS patience_of(100)
+#define WORKER_START_MS patience_of(5000)
+/* For the next client of a worker to come. */
+#define WORKER_IDLE_MS patience_of(60000)
+
 /* ---- trying again, looking again ---- */
 
 /* Before the first retry, where --delay says nothing. */

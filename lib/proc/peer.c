@@ -5,6 +5,7 @@
 #include "proc/peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -23,6 +24,16 @@ enum {
 	READS_AT_ONCE = 64       /* of stderr: more than a pipe holds */
 };
 
+/* What was meant for one that had ended already is nothing to this one. */
+static void
+begin(struct peer *p)
+{
+	buffer_clear(&p->outgoing);
+	p->sent = 0;
+	p->incoming.fd = p->process.out;
+	p->incoming.ended = false;
+}
+
 int
 peer_start(struct peer *p, const struct process_spec *spec, struct error *err)
 {
@@ -33,12 +44,22 @@ peer_start(struct peer *p, const struct process_spec *spec, struct error *err)
 		p->process.pid = 0;
 		return -1;
 	}
-	/* What was meant for one that had ended already is nothing to this one. */
-	buffer_clear(&p->outgoing);
-	p->sent = 0;
-	p->incoming.fd = p->process.out;
-	p->incoming.ended = false;
+	begin(p);
 	descendants_keep(p->process.pid);
+	return 0;
+}
+
+int
+peer_connect(struct peer *p, int fd)
+{
+	p->process = (struct process){ .pid = PEER_CONNECTED, .err = -1,
+		.in = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
+		.out = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) };
+	if (p->process.in == -1 || p->process.out == -1) {
+		peer_forget(p);
+		return -1;
+	}
+	begin(p);
 	return 0;
 }
 
@@ -209,6 +230,10 @@ peer_end(struct peer *p)
 	if (pid == 0)
 		return -1;
 	peer_hang_up(p);
+	if (pid == PEER_CONNECTED) {
+		peer_forget(p);
+		return -1;
+	}
 	if (p->mark != NULL)
 		orphans_begin(&orphans, pid, p->mark);
 	if (!wait_child(pid, p->hung_up + p->end_ms - clock_monotonic(), &wait_status)) {

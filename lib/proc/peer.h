@@ -23,6 +23,7 @@
 #include "proc/interrupts.h"
 #include "proc/process.h"
 
+enum { PEER_CONNECTED = -1 };
 /* The descriptors of a peer that are polled. */
 enum { PEER_IN, PEER_OUT, PEER_ERR, PEER_FDS };
 
@@ -37,7 +38,7 @@ struct peer {
 	char **secrets;              /* hidden in errors; ends with NULL */
 
 	/* For the owner to look at. */
-	struct process process;      /* pid 0: it does not run */
+	struct process process;      /* pid 0: it does not run; PEER_CONNECTED: it is not ours */
 	struct buffer outgoing;      /* append to it whole lines, then call peer_send() */
 	struct buffer errors;        /* the last that it wrote on stderr, if that is a pipe */
 
@@ -49,6 +50,9 @@ struct peer {
 
 /* Starts it; stdin and stdout are pipes whatever the spec says. Errors as process_start(). */
 int peer_start(struct peer *p, const struct process_spec *spec, struct error *err);
+/* One that runs already, and is not ours to end, behind a connected socket that does not block,
+ * which stays the caller's. -1 with errno. */
+int peer_connect(struct peer *p, int fd);
 
 /* Writes as much of what is outgoing as it takes at once. -1: it reads no more, and its stdin
  * was closed. */
@@ -80,7 +84,7 @@ enum peer_event peer_wait(struct peer *p, int64_t deadline, const struct interru
     struct error *err);
 
 /* Ending, in two steps, so that several end at once; the second does the first too. The wait
- * status; -1 if it could not be had. What was outgoing and incoming is dropped, errors are kept.
+ * status; -1 if it could not be had, or it is not ours. What was outgoing and incoming is dropped, errors are kept.
  * It can be started again. */
 void peer_hang_up(struct peer *p);
 int peer_end(struct peer *p);

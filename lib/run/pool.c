@@ -1,0 +1,460 @@
+/*
+ * A step walks through the slots of a name and takes the first whose lock it gets. Is there a
+ * socket and somebody behind it, it waits for the hello; a worker that is dead, stopped or
+ * still busy with what its last client left is given up, by taking its socket's name away,
+ * which it looks for whenever it has nothing to do. The step then binds a new socket, listens
+ * and connects to it before there is anybody, and sends socket and environment to the
+ * guardian as descriptors, in one datagram. If nobody takes it up, the socket closes with the
+ * last descriptor, and the step reads the end of its connection.
+ *
+ * Sockets are named through /proc/self/fd, as their names are limited to 108 bytes.
+ */
+#define _GNU_SOURCE /* memfd_create(), struct ucred */
+#include "run/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
+
+#ifdef __linux__
+
+enum {
+	SLOTS = GUARDIAN_HELPERS,
+	NAME_SIZE = 32 + 1,          /* of a slot, without its number */
+	ENVIRONMENT_LIMIT = 1 << 20,
+	ASK_SIZE = 8192              /* of a datagram: program and lock, each with its NUL */
+};
+
+/* The directory of a run's workers, open, and what names in it are for a socket. */
+static int
+open_directory(const char *run_directory)
+{
+	char *path = path_join(run_directory, "workers");
+	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	free(path);
+	return fd;
+}
+
+static struct sockaddr_un
+address(int directory, const char *name)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	snprintf(a.sun_path, sizeof a.sun_path, "/proc/self/fd/%d/%s", directory, name);
+	return a;
+}
+
+/* Binds a socket that nobody else may connect to. -1. */
+static int
+bind_private(int directory, const char *name, int type)
+{
+	struct sockaddr_un a = address(directory, name);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+	/* What fchmod() gives a socket its name has. */
+	if (fd != -1 && (fchmod(fd, 0600) == -1 ||
+	    bind(fd, (const struct sockaddr *)&a, sizeof a) == -1))
+		file_close(&fd);
+	return fd;
+}
+
+/* Where a process is: its root, and the namespaces that say what a provider can reach. */
+static void
+where(struct buffer *text)
+{
+	static const char *const spaces[] = { "mnt", "net", "pid", "user" };
+	struct stat root;
+	char path[32], target[64];
+
+	if (stat("/", &root) == 0)
+		buffer_format(text, "%llx.%llx\n", (unsigned long long)root.st_dev,
+		    (unsigned long long)root.st_ino);
+	for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
+		ssize_t len;
+
+		snprintf(path, sizeof path, "/proc/self/ns/%s", spaces[i]);
+		len = readlink(path, target, sizeof target);
+		buffer_append(text, target, len < 0 ? 0 : (size_t)len);
+		buffer_byte(text, '\n');
+	}
+}
+
+/* The socket of the guardian for who is here. */
+static void
+ask_name(char name[NAME_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+	char digest[DIGEST_SIZE];
+
+	where(&text);
+	snprintf(name, NAME_SIZE, "ask-%.28s", digest_sha256(text.data, text.len, digest));
+	buffer_free(&text);
+}
+
+/* Whether the other side of a connection, or who sent a datagram, is of this user. */
+static bool
+is_ours(const struct ucred *who)
+{
+	return who->uid == geteuid();
+}
+
+/* ---- the guardian's side ---- */
+
+/* The environment that a datagram brought, as a list into text. NULL: it is none. */
+static char **
+read_environment(int fd, struct buffer *text)
+{
+	char **list = NULL;
+	size_t count = 0;
+
+	if (lseek(fd, 0, SEEK_SET) == -1 || file_read(fd, text, ENVIRONMENT_LIMIT) == -1 ||
+	    (text->len > 0 && text->data[text->len - 1] != '\0'))
+		return NULL;
+	for (size_t at = 0;; at += strlen(text->data + at) + 1) {
+		list = memory_array(list, count + 1, sizeof *list);
+		list[count++] = at < text->len ? text->data + at : NULL;
+		if (at >= text->len)
+			return list;
+	}
+}
+
+static pid_t
+start(const char *program, const char *lock, int listener, int environment)
+{
+	char *argv[] = { NULL, NULL, NULL, NULL };
+	struct buffer text = BUFFER_INIT;
+	struct error unused;
+	struct process p = { .pid = 0 };
+	struct process_spec spec = { .argv = argv, .directory = "/", .in = listener,
+	    .out = PROCESS_NULL, .err = PROCESS_NULL, .group = true };
+	char **list = read_environment(environment, &text);
+	mode_t mask = umask(077);
+
+	argv[0] = memory_text(program);
+	argv[1] = memory_format("--worker=%s", lock);
+	argv[2] = memory_format("--parent=%ld", (long)getpid());
+	spec.environment = list;
+	if (list == NULL || process_start(&p, &spec, NULL, &unused) != 0)
+		p.pid = 0;
+	umask(mask);
+	free(argv[0]);
+	free(argv[1]);
+	free(argv[2]);
+	free(list);
+	buffer_free(&text);
+	return p.pid;
+}
+
+/* Whoever may ask for a program of ours is to get nothing else. */
+static bool
+is_provider(const char *program)
+{
+	char *list = libexec_path(), *found = path_search(list, path_base(program));
+	bool is = found != NULL && strcmp(found, program) == 0 &&
+	    strncmp(path_base(program), "awf-provider-", sizeof "awf-provider-" - 1) == 0;
+
+	free(list);
+	free(found);
+	return is;
+}
+
+/* Takes what ask() sends. */
+static pid_t
+serve(int fd, bool room)
+{
+	char bytes[ASK_SIZE];
+	union {
+		char space[CMSG_SPACE(2 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr aligned;
+	} control;
+	struct iovec part = { bytes, sizeof bytes };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	    .msg_controllen = sizeof control };
+	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fds[2] = { -1, -1 };
+	bool ours = false;
+	const char *lock;
+	pid_t pid = 0;
+
+	for (struct cmsghdr *c = len > 0 ? CMSG_FIRSTHDR(&message) : NULL; c != NULL;
+	    c = CMSG_NXTHDR(&message, c)) {
+		struct ucred who;
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		for (size_t i = 0; c->cmsg_type == SCM_RIGHTS &&
+		    i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
+			int given;
+
+			memcpy(&given, CMSG_DATA(c) + i * sizeof given, sizeof given);
+			if (i < 2)
+				fds[i] = given;
+			else
+				file_close(&given);
+		}
+		if (c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&who, CMSG_DATA(c), sizeof who);
+			ours = is_ours(&who);
+		}
+	}
+	if (len > 0 && bytes[len - 1] == '\0' && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+	    ours && room && fds[0] != -1 && fds[1] != -1) {
+		lock = bytes + strlen(bytes) + 1;
+		if (lock < bytes + len && lock[0] == '/' && is_provider(bytes))
+			pid = start(bytes, lock, fds[0], fds[1]);
+	}
+	file_close(&fds[0]);
+	file_close(&fds[1]);
+	return pid;
+}
+
+void
+pool_open(struct guardian_service *service, const char *run_directory)
+{
+	char *path = path_join(run_directory, "workers"), name[NAME_SIZE];
+	const int on = 1;
+	int directory;
+
+	*service = (struct guardian_service){ -1, serve };
+	if (mkdir(path, 0700) == 0 && (directory = open_directory(run_directory)) != -1) {
+		ask_name(name);
+		service->fd = bind_private(directory, name, SOCK_DGRAM);
+		if (service->fd != -1 &&
+		    setsockopt(service->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == -1)
+			file_close(&service->fd);
+		file_close(&directory);
+	}
+	free(path);
+}
+
+void
+pool_close(struct guardian_service *service)
+{
+	file_close(&service->fd);
+}
+
+/* ---- a step's side ---- */
+
+/* The name of the slots for what a worker is made of. False: the program is gone. */
+static bool
+slot_name(const struct pool_spec *spec, char name[NAME_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+	char digest[DIGEST_SIZE];
+	struct stat st;
+
+	if (stat(spec->program, &st) == -1)
+		return false;
+	buffer_format(&text, "%s\n%llx.%llx %lld %lld.%09ld\n", spec->program,
+	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, (long long)st.st_size,
+	    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	where(&text);
+	for (char *const *one = spec->environment; *one != NULL; one++)
+		buffer_append(&text, *one, strlen(*one) + 1);
+	digest_hmac(spec->key, text.data, text.len, digest);
+	snprintf(name, NAME_SIZE, "%.32s", digest);
+	buffer_free(&text);
+	return true;
+}
+
+static int
+connect_to(int directory, const char *name)
+{
+	struct sockaddr_un a = address(directory, name);
+	struct ucred who;
+	socklen_t size = sizeof who;
+	/* Who waits for room in a queue that nobody empties would wait for ever. */
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd != -1 && (connect(fd, (const struct sockaddr *)&a, sizeof a) == -1 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == -1 || !is_ours(&who)))
+		file_close(&fd);
+	return fd;
+}
+
+/* Sends the guardian what a worker is started with. */
+static bool
+ask(int directory, const char *program, const char *lock, int listener, int environment)
+{
+	char name[NAME_SIZE];
+	union {
+		char space[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr aligned;
+	} control = { { 0 } };
+	struct iovec parts[] = { { (void *)(uintptr_t)program, strlen(program) + 1 },
+		{ (void *)(uintptr_t)lock, strlen(lock) + 1 } };
+	struct sockaddr_un a;
+	struct msghdr message = { .msg_name = &a, .msg_namelen = sizeof a, .msg_iov = parts,
+	    .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	const int fds[] = { listener, environment };
+	const struct timeval patience = { .tv_usec = 100000 };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool sent;
+
+	ask_name(name);
+	a = address(directory, name);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fds);
+	memcpy(CMSG_DATA(c), fds, sizeof fds);
+	/* Its queue is short. */
+	sent = fd != -1 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
+	    sendmsg(fd, &message, MSG_NOSIGNAL) != -1;
+	file_close(&fd);
+	return sent;
+}
+
+/* The environment as memory that only descriptors lead to. */
+static int
+pack_environment(char *const *list)
+{
+	int fd = memfd_create("awf-environment", MFD_CLOEXEC);
+
+	for (; fd != -1 && *list != NULL; list++)
+		if (file_write(fd, *list, strlen(*list) + 1) == -1)
+			file_close(&fd);
+	return fd;
+}
+
+/* Binds the slot anew, and has a worker started behind it. */
+static bool
+start_worker(struct pool_worker *w, const struct pool_spec *spec, int directory, const char *slot,
+    const char *lock)
+{
+	int listener, environment = -1;
+
+	unlinkat(directory, slot, 0);
+	listener = bind_private(directory, slot, SOCK_STREAM);
+	if (listener != -1 && listen(listener, 8) == 0 &&
+	    (w->fd = connect_to(directory, slot)) != -1 &&
+	    ((environment = pack_environment(spec->environment)) == -1 ||
+	    !ask(directory, spec->program, lock, listener, environment)))
+		file_close(&w->fd);
+	if (w->fd == -1)
+		unlinkat(directory, slot, 0);
+	file_close(&listener);
+	file_close(&environment);
+	return w->fd != -1;
+}
+
+bool
+pool_connect(struct pool_worker *w, const struct pool_spec *spec)
+{
+	char name[NAME_SIZE], slot[NAME_SIZE + 3], lock_name[NAME_SIZE + 8], *lock;
+	int directory = open_directory(spec->run_directory);
+	bool named, done = false;
+
+	*w = POOL_WORKER_NONE;
+	named = directory != -1 && slot_name(spec, name);
+	for (int i = 0; named && i < SLOTS && !done; i++) {
+		snprintf(slot, sizeof slot, "%s.%d", name, i);
+		snprintf(lock_name, sizeof lock_name, "%s" POOL_LOCK_END, slot);
+		w->lock = openat(directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (w->lock != -1 && lock_file_take(w->lock) == -1) {
+			file_close(&w->lock);
+			continue;
+		}
+		if (w->lock == -1)
+			break;
+		w->fd = connect_to(directory, slot);
+		if (w->fd == -1 || !pool_hear(w, WORKER_HELLO_MS)) {
+			lock = memory_format("%s/workers/%s", spec->run_directory, lock_name);
+			/* The lock is ours still, though the worker is not. */
+			start_worker(w, spec, directory, slot, lock);
+			free(lock);
+		}
+		done = true;
+	}
+	file_close(&directory);
+	if (w->fd == -1)
+		pool_release(w);
+	return w->fd != -1;
+}
+
+bool
+pool_hear(struct pool_worker *w, int patience_ms)
+{
+	const int64_t deadline = clock_monotonic() + patience_ms;
+	char hello[sizeof POOL_HELLO];
+	size_t len = 0;
+
+	while (w->fd != -1 && !w->heard) {
+		ssize_t got = recv(w->fd, hello + len, sizeof POOL_HELLO - 1 - len, 0);
+
+		if (got > 0 && (len += (size_t)got) == sizeof POOL_HELLO - 1 &&
+		    memcmp(hello, POOL_HELLO, len) == 0)
+			w->heard = true;
+		else if (got == 0 || len == sizeof POOL_HELLO - 1 ||
+		    (got < 0 && errno != EAGAIN && errno != EINTR) ||
+		    (got < 0 && poll_one(w->fd, POLLIN, deadline) == 0 && clock_monotonic() >= deadline))
+			file_close(&w->fd);
+	}
+	return w->fd != -1;
+}
+
+void
+pool_release(struct pool_worker *w)
+{
+	file_close(&w->fd);
+	file_close(&w->lock);
+	*w = POOL_WORKER_NONE;
+}
+
+#else
+
+void
+pool_open(struct guardian_service *service, const char *run_directory)
+{
+	(void)run_directory;
+	*service = (struct guardian_service){ -1, NULL };
+}
+
+void
+pool_close(struct guardian_service *service)
+{
+	(void)service;
+}
+
+bool
+pool_connect(struct pool_worker *w, const struct pool_spec *spec)
+{
+	(void)spec;
+	*w = POOL_WORKER_NONE;
+	return false;
+}
+
+bool
+pool_hear(struct pool_worker *w, int patience_ms)
+{
+	(void)patience_ms;
+	return w->fd != -1;
+}
+
+void
+pool_release(struct pool_worker *w)
+{
+	(void)w;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * Workers: providers that stay, so that only the first step of a run waits for the start of
+ * one. A worker serves one client at a time, as a provider of its own would; what harms it
+ * harms the step that it serves, and no other.
+ *
+ *     runs/<id>/workers/ask-WHERE      the guardian of the run is asked here for workers
+ *     runs/<id>/workers/NAME.N         the socket of a worker, N from 0 to 31
+ *     runs/<id>/workers/NAME.N.lock    who holds it
+ *
+ * What the code relies on, and keeps:
+ *   - Workers are helpers of the run's guardian (proc/guardian.h), never children of a step: a
+ *     step that is cancelled ends its descendants, and others may be served by then.
+ *   - The lock of a slot says who may connect there, unlink the socket, bind another and have
+ *     a worker started. It does not say that the worker is idle, which is for the worker to
+ *     say: POOL_HELLO, once it has taken the connection. Nothing is asked of it before that.
+ *   - NAME is a MAC under the run's key of all that a worker is made of: the program, where it
+ *     runs (namespaces, root), and its environment, which is what it may read and nothing else.
+ *     So nobody is served with another's key. No file, no argument and no socket has a key: the
+ *     environment goes to the guardian as memory without a name.
+ *   - WHERE says in which namespaces the guardian is: whoever is in others finds nobody to ask.
+ *   - Workers are a matter of speed alone. Where one cannot be had, the caller starts a
+ *     provider of its own; that is no error.
+ */
+#ifndef AWF_RUN_POOL_H
+#define AWF_RUN_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "proc/guardian.h"
+
+/* What a worker says first on each connection. */
+#define POOL_HELLO "{\"worker\":1}\n"
+/* A provider becomes one by --worker=LOCK --parent=PID: the path of its slot's lock, and its
+ * guardian; stdin is its socket, which listens. */
+#define POOL_LOCK_END ".lock" /* what the lock's name has more than the socket's */
+
+/* For awf-run: makes the directory of a run's workers anew, and the socket that the guardian
+ * serves. service->fd is -1 where there can be none. */
+void pool_open(struct guardian_service *service, const char *run_directory);
+/* The guardian has its own. */
+void pool_close(struct guardian_service *service);
+
+struct pool_spec {
+	const char *run_directory;
+	const unsigned char *key;     /* DIGEST_BYTES, the run's */
+	const char *program;          /* absolute */
+	char *const *environment;     /* NAME=VALUE, all that it reads; ends with NULL */
+};
+/* A connection to one. */
+struct pool_worker {
+	int fd;      /* -1: none */
+	int lock;
+	bool heard;  /* its hello */
+};
+#define POOL_WORKER_NONE ((struct pool_worker){ -1, -1, false })
+/* Connects to an idle worker, or to one that is being started. False: there is none to be
+ * had, w is POOL_WORKER_NONE. */
+bool pool_connect(struct pool_worker *w, const struct pool_spec *spec);
+/* Waits until it has said that it listens, which one that was started has still to do. False:
+ * it does not, and the connection is closed. */
+bool pool_hear(struct pool_worker *w, int patience_ms);
+/* Lets it go, the slot too; twice is once. */
+void pool_release(struct pool_worker *w);
+
+#endif

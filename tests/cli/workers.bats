@@ -1,0 +1,225 @@
+#!/usr/bin/env bats
+# The workers of a run, awf-provider(7): which steps share one, and that a step has its answer
+# whatever becomes of a worker.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/agent
+
+prepare() {
+	mkdir agents
+	agent writer
+}
+
+# Serves one answer for ever.
+serve() {
+	text "${1-fine}" >answer
+	model_server --answer answer --loop "${FAULTS[@]}"
+}
+
+# The workers that live, by pid. Of this test, as their arguments have its directory.
+workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/" | sort -n; }
+none_left() { [ -z "$(workers)" ]; }
+# How many requests and connections the server has had; this makes one more.
+count() { curl -s "$MODEL_SERVER/count"; }
+
+@test "one worker serves the steps of a run over one connection, and ends with it" {
+	serve
+	workers_of_run() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
+	export -f workers_of_run
+	run -0 awf-run -n -- bash -c 'for i in 1 2 3 4; do echo x | awf-step -r s$i -a writer; workers_of_run >>pids; done'
+	same "$output" "$(printf 'fine\nfine\nfine\nfine')"
+	same "$(sort -u pids | wc -l)" 1
+	same "$(wc -l <pids)" 4
+	none_left
+	same "$(count | jq -c '[.requests, .connections]')" '[4,2]'
+	awf-verify -q
+}
+
+@test "it is the guardian's, and no descendant of a step" {
+	serve
+	run -0 awf-run -n -- sh -c 'echo x | awf-step -q s -a writer
+		ps -o comm= -p "$(ps -o ppid= -p "$(pgrep -f "awf-provider-[^ ]* --worker=$AWF_STORAGE/")")"'
+	same "$output" awf-guardian
+}
+
+@test "a step of a run of its own has a provider of its own" {
+	serve
+	same "$(echo x | awf-step -r s -a writer)" fine
+	run -2 ls "$AWF_STORAGE"/runs/*/workers
+}
+
+@test "another key, another server or another program is another worker" {
+	serve
+	run -0 awf-run -n -- bash -c '
+		echo x | awf-step -q a -a writer
+		echo x | ANTHROPIC_API_KEY=other awf-step -q b -a writer
+		echo x | ANTHROPIC_BASE_URL=$ANTHROPIC_BASE_URL/ awf-step -q c -a writer
+		echo x | UNRELATED=other awf-step -q d -a writer
+		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l'
+	same "$output" 3
+}
+
+@test "each step asks with its own key" {
+	cat >server.py <<'END'
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        with open("keys", "a") as keys:
+            print(self.headers["x-api-key"], file=keys)
+        self.send_error(401)
+    def log_message(self, *words):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+with open("port", "w") as port:
+    print(server.server_port, file=port)
+server.serve_forever()
+END
+	python3 server.py 3>&- &
+	server=$!
+	eventually test -s port
+	export ANTHROPIC_BASE_URL=http://127.0.0.1:$(cat port) ANTHROPIC_API_KEY=one
+	run -3 --separate-stderr awf-run -n -- bash -c 'for key in one two one three two; do
+		echo x | ANTHROPIC_API_KEY=$key awf-step -q "$key" -a writer; done
+		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l'
+	kill "$server"
+	same "$output" 3
+	same "$(tr '\n' ' ' <keys)" 'one two one three two '
+}
+
+@test "the key is in no file, argument or name of a socket" {
+	serve
+	export ANTHROPIC_API_KEY=sk-$RANDOM-very-$RANDOM-secret
+	echo "$ANTHROPIC_API_KEY" >"$HOME/key"
+	run -0 awf-run -n -- bash -c '
+		echo x | awf-step -q a -a writer
+		pgrep -c -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"
+		grep -rlFf "$HOME/key" "$AWF_STORAGE" .
+		cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\0" "\n" | grep -Ff "$HOME/key"
+		grep -Ff "$HOME/key" /proc/net/unix
+		true'
+	same "$output" 1
+}
+
+@test "steps at once have a worker each" {
+	FAULTS=(--fault '*:slow:2')
+	serve
+	run -0 awf-run -n -- bash -c '
+		for i in 1 2 3 4 5 6; do echo x | awf-step -r s$i -a writer & done; wait
+		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l'
+	same "$(sort <<<"$output" | uniq -c | tr -s ' \n' ' ')" ' 1 6 6 fine '
+	none_left
+	awf-verify -q
+}
+
+@test "a worker that was killed, or is stopped, harms no later step" {
+	serve
+	run -0 awf-run -n -- bash -c '
+		workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
+		echo x | awf-step -r a -a writer
+		kill -9 $(workers)
+		echo x | awf-step -r b -a writer
+		kill -STOP $(workers)
+		echo x | awf-step -r c -a writer
+		echo x | awf-step -r d -a writer
+		workers | wc -l'
+	same "$output" "$(printf 'fine\nfine\nfine\nfine\n2')"
+	none_left
+	same "$(sent)" 4
+}
+
+@test "one that dies under a request is a failed try" {
+	FAULTS=(--fault 1:stall)
+	serve
+	run -0 awf-run -n -- bash -c '
+		echo x | awf-step -r --delay 10ms a -a writer &
+		until [ "$(wc -l <"'"$MODEL_SERVER_LOG"'")" -gt 0 ]; do sleep 0.02; done
+		sleep 0.2
+		kill -9 $(pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/")
+		wait'
+	same "$output" fine
+	same "$(payloads step.completed '[.retries[].code]')" '["provider"]'
+	same "$(sent)" 2
+	none_left
+}
+
+@test "a step that is killed under a request leaves the next one a worker" {
+	FAULTS=(--fault 1:stall)
+	serve
+	run -0 --separate-stderr awf-run -n -- bash -c '
+		echo x | awf-step -q --try a -a writer &
+		until [ "$(wc -l <"'"$MODEL_SERVER_LOG"'")" -gt 0 ]; do sleep 0.02; done
+		kill -9 $!
+		wait
+		echo x | awf-step -r b -a writer'
+	same "$output" fine
+	none_left
+}
+
+@test "no worker outlives awf-run, however that ends" {
+	FAULTS=(--fault '*:stall')
+	serve
+	for signal in TERM KILL; do
+		: >"$MODEL_SERVER_LOG"
+		awf-run -n -- bash -c 'echo x | awf-step -q a -a writer' 2>/dev/null &
+		run=$!
+		eventually test -s "$MODEL_SERVER_LOG"
+		[ "$(workers | wc -l)" -eq 1 ]
+		kill -$signal "$run"
+		wait "$run" || true
+		eventually none_left
+	done
+}
+
+@test "a resumed run has workers of its own" {
+	serve
+	run -3 awf-run -n --name w -- bash -c 'echo x | awf-step -r a -a writer; [ -e ok ] || awf-step -n b -q -- false
+		echo x | awf-step -r c -a writer'
+	touch ok
+	run -0 awf-run --resume @w
+	same "$output" "$(printf 'fine\nfine')"
+	none_left
+}
+
+@test "a storage whose path is long" {
+	serve
+	AWF_STORAGE="$AWF_STORAGE/$(printf 'd%.0s' $(seq 150))"
+	run -0 awf-run -n -- sh -c 'echo x | awf-step -r a -a writer; ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l'
+	same "$output" "$(printf 'fine\n1')"
+}
+
+@test "one that nobody comes to ends, and another is started" {
+	serve
+	export idle=$(patience_of 60000)
+	run -0 awf-run -n -- bash -c '
+		workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
+		echo x | awf-step -r a -a writer
+		sleep "$((idle / 1000 + 1)).5"
+		workers | wc -l
+		echo x | awf-step -r b -a writer
+		workers | wc -l'
+	same "$output" "$(printf 'fine\n0\nfine\n1')"
+}
+
+@test "a provider of another make is started as before" {
+	mkdir other
+	printf '#!/bin/sh\n[ $# -eq 0 ] || exit 9\nexec "%s"\n' "$BUILD/libexec/awf/awf-provider-anthropic" >other/awf-provider-anthropic
+	chmod +x other/awf-provider-anthropic
+	serve
+	run -0 env AWF_PROVIDER_PATH="$PWD/other" awf-run -n -- sh -c 'echo x | awf-step -r a -a writer
+		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers" | grep -c lock || true'
+	[[ "${lines[0]}" == fine && "${lines[1]}" == 0 ]]
+}
+
+@test "an authority that is named by a path from here is found" {
+	serve
+	run -0 env SSL_CERT_FILE=ca.pem awf-run -n -- sh -c 'echo x | awf-step -r a -a writer
+		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers" | grep -c lock || true'
+	[[ "${lines[0]}" == fine && "${lines[1]}" == 0 ]]
+}
+
+@test "only who keeps nothing of a client can be a worker" {
+	for name in claude replay; do
+		run -1 --separate-stderr "$BUILD/libexec/awf/awf-provider-$name" --worker=x.lock
+		[[ "$stderr" == "awf-provider-$name: --worker: it cannot be one" ]]
+	done
+}

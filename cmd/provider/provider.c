@@ -427,14 +427,16 @@ work(const struct provider_api *api, const char *lock)
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		if (fd == -1)
 			continue;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid() &&
-		    file_write(fd, POOL_HELLO, sizeof POOL_HELLO - 1) == 0) {
-			dup2(fd, STDIN_FILENO);
-			dup2(fd, STDOUT_FILENO);
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == -1 || who.uid != geteuid() ||
+		    file_write(fd, POOL_HELLO "\n", sizeof POOL_HELLO) == -1) {
+			close(fd);
+			continue;
 		}
+		dup2(fd, STDIN_FILENO);
+		dup2(fd, STDOUT_FILENO);
 		close(fd);
 		serve(&p);
-		/* To the client it is gone with these. */
+		/* The client sees the end once nothing of the connection is open. */
 		null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);

@@ -124,7 +124,7 @@ loop_before_turn(struct loop *l, struct error *err)
 	if (ask_program(l, err) == -1)
 		return FAILED;
 	if (replays && (text->len != recorded.len ||
-	    (recorded.len > 0 && memcmp(buffer_string(text), recorded.at, recorded.len) != 0)))
+	    (recorded.at != NULL && memcmp(buffer_string(text), recorded.at, recorded.len) != 0)))
 		return error_set(err, ERROR_DIVERGENCE, agent->name,
 		    "turn %lld: the answer of before_turn is %.*s, the recorded one %.*s",
 		    (long long)l->turn.number, text->len > 120 ? 120 : (int)text->len,

@@ -309,15 +309,28 @@ provider_start(struct provider *p, struct error *err)
 	return status;
 }
 
-/* The same, and it listens. A worker that does not say so is none of ours for good. */
+/* The same, and it listens. A worker that does not say so in time is none of ours for good. */
 static int
-start_listening(struct provider *p, struct error *err)
+start_listening(struct provider *p, const struct interrupts *interrupts, struct error *err)
 {
+	const int64_t deadline = clock_monotonic() + WORKER_START_MS;
+	enum peer_event event = PEER_SERVED;
+	struct span line;
+	int taken = 0;
+
 	if (provider_start(p, err) == -1)
 		return -1;
-	if (p->worker.fd == -1 || pool_hear(&p->worker, WORKER_START_MS))
+	if (p->worker.fd == -1 || p->worker.heard)
+		return 0;
+	while (event == PEER_SERVED && (taken = peer_line(&p->peer, &line)) == 0)
+		event = peer_wait(&p->peer, deadline, interrupts, err);
+	p->worker.heard = taken == 1 && line.len == sizeof POOL_HELLO - 1 &&
+	    memcmp(line.at, POOL_HELLO, line.len) == 0;
+	if (p->worker.heard)
 		return 0;
 	end(p);
+	if (event == PEER_INTERRUPTED)
+		return -1;
 	p->run = NULL;
 	return provider_start(p, err);
 }
@@ -488,7 +501,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 	*answer = (struct answer){ .line = BUFFER_INIT };
 	if (p->peer.process.in == -1)
 		end(p);
-	if (start_listening(p, err) == -1)
+	if (start_listening(p, interrupts, err) == -1)
 		return -1;
 	/* What comes before the request is of this exchange, and in no digest of it. */
 	buffer_format(out, "{\"id\":%lld,", x.id);

@@ -63,9 +63,8 @@ patience_of(int ms)
 #define QUEUE_LOCK_MS patience_of(30000)
 #define AUDIT_LOCK_MS patience_of(2000)
 
-/* For a worker that lives to say so, and for one that was started. */
+/* For a worker that lives to say so. */
 #define WORKER_HELLO_MS patience_of(100)
-#define WORKER_START_MS patience_of(5000)
 /* For the next client of a worker to come. */
 #define WORKER_IDLE_MS patience_of(60000)
 
@@ -93,6 +92,8 @@ patience_of(int ms)
 #define CONNECT_LIMIT_MS 10000
 /* For a program to say what it has (--check). */
 #define CHECK_LIMIT_MS 10000
+/* For a worker that was started to say that it listens. */
+#define WORKER_START_MS 5000
 /* Without a byte of an answer. */
 #define STALL_LIMIT_MS 300000
 

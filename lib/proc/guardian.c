@@ -134,7 +134,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 		if (number == SIGHUP || number == SIGINT || number == SIGQUIT || number == SIGTERM)
 			descendants_pass_on(number);
 		number = wait_for_signal(signals_fd, service_fd, signals);
-		if (number == 0 && poll_now(service_fd, POLLIN) != 0 &&
+		if (service != NULL && number == 0 && poll_now(service_fd, POLLIN) != 0 &&
 		    (pid = service->serve(service_fd, helper_count < GUARDIAN_HELPERS)) > 0)
 			helpers[helper_count++] = pid;
 	}

@@ -358,6 +358,30 @@ start_worker(struct pool_worker *w, const struct pool_spec *spec, int directory,
 	return w->fd != -1;
 }
 
+/* Waits for the hello of a worker that is there. False: it does not say it, and the connection
+ * is closed. */
+static bool
+hear(struct pool_worker *w)
+{
+	const int64_t deadline = clock_monotonic() + WORKER_HELLO_MS;
+	static const char expected[] = POOL_HELLO "\n";
+	char hello[sizeof expected];
+	size_t len = 0;
+
+	while (w->fd != -1 && !w->heard) {
+		ssize_t got = recv(w->fd, hello + len, sizeof expected - 1 - len, 0);
+
+		if (got > 0 && (len += (size_t)got) == sizeof expected - 1 &&
+		    memcmp(hello, expected, len) == 0)
+			w->heard = true;
+		else if (got == 0 || len == sizeof expected - 1 ||
+		    (got < 0 && errno != EAGAIN && errno != EINTR) ||
+		    (got < 0 && poll_one(w->fd, POLLIN, deadline) == 0 && clock_monotonic() >= deadline))
+			file_close(&w->fd);
+	}
+	return w->fd != -1;
+}
+
 bool
 pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 {
@@ -378,7 +402,7 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 		if (w->lock == -1)
 			break;
 		w->fd = connect_to(directory, slot);
-		if (w->fd == -1 || !pool_hear(w, WORKER_HELLO_MS)) {
+		if (w->fd == -1 || !hear(w)) {
 			lock = memory_format("%s/workers/%s", spec->run_directory, lock_name);
 			/* The lock is ours still, though the worker is not. */
 			start_worker(w, spec, directory, slot, lock);
@@ -389,27 +413,6 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 	file_close(&directory);
 	if (w->fd == -1)
 		pool_release(w);
-	return w->fd != -1;
-}
-
-bool
-pool_hear(struct pool_worker *w, int patience_ms)
-{
-	const int64_t deadline = clock_monotonic() + patience_ms;
-	char hello[sizeof POOL_HELLO];
-	size_t len = 0;
-
-	while (w->fd != -1 && !w->heard) {
-		ssize_t got = recv(w->fd, hello + len, sizeof POOL_HELLO - 1 - len, 0);
-
-		if (got > 0 && (len += (size_t)got) == sizeof POOL_HELLO - 1 &&
-		    memcmp(hello, POOL_HELLO, len) == 0)
-			w->heard = true;
-		else if (got == 0 || len == sizeof POOL_HELLO - 1 ||
-		    (got < 0 && errno != EAGAIN && errno != EINTR) ||
-		    (got < 0 && poll_one(w->fd, POLLIN, deadline) == 0 && clock_monotonic() >= deadline))
-			file_close(&w->fd);
-	}
 	return w->fd != -1;
 }
 
@@ -442,13 +445,6 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 	(void)spec;
 	*w = POOL_WORKER_NONE;
 	return false;
-}
-
-bool
-pool_hear(struct pool_worker *w, int patience_ms)
-{
-	(void)patience_ms;
-	return w->fd != -1;
 }
 
 void

@@ -30,8 +30,8 @@
 #include "base/digest.h"
 #include "proc/guardian.h"
 
-/* What a worker says first on each connection. */
-#define POOL_HELLO "{\"worker\":1}\n"
+/* The line that a worker says first on each connection. */
+#define POOL_HELLO "{\"worker\":1}"
 /* A provider becomes one by --worker=LOCK --parent=PID: the path of its slot's lock, and its
  * guardian; stdin is its socket, which listens. */
 #define POOL_LOCK_END ".lock" /* what the lock's name has more than the socket's */
@@ -52,15 +52,12 @@ struct pool_spec {
 struct pool_worker {
 	int fd;      /* -1: none */
 	int lock;
-	bool heard;  /* its hello */
+	bool heard;  /* its hello; else it is still to come, as the first line */
 };
 #define POOL_WORKER_NONE ((struct pool_worker){ -1, -1, false })
 /* Connects to an idle worker, or to one that is being started. False: there is none to be
  * had, w is POOL_WORKER_NONE. */
 bool pool_connect(struct pool_worker *w, const struct pool_spec *spec);
-/* Waits until it has said that it listens, which one that was started has still to do. False:
- * it does not, and the connection is closed. */
-bool pool_hear(struct pool_worker *w, int patience_ms);
 /* Lets it go, the slot too; twice is once. */
 void pool_release(struct pool_worker *w);
 

@@ -340,7 +340,7 @@ check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
     uint64_t *members_seen)
 {
 	const struct event_member *member = NULL;
-	struct span key = SPAN_NONE, value;
+	struct span key = span_of(c->at, 0), value;
 	const char *at;
 	size_t index = 0;
 

@@ -78,7 +78,9 @@ END
 	python3 server.py 3>&- &
 	server=$!
 	eventually test -s port
-	export ANTHROPIC_BASE_URL=http://127.0.0.1:$(cat port) ANTHROPIC_API_KEY=one
+	ANTHROPIC_BASE_URL=http://127.0.0.1:$(cat port)
+	# shellcheck disable=SC2030 # each test has its own
+	export ANTHROPIC_BASE_URL ANTHROPIC_API_KEY=one
 	run -3 --separate-stderr awf-run -n -- bash -c 'for key in one two one three two; do
 		echo x | ANTHROPIC_API_KEY=$key awf-step -q "$key" -a writer; done
 		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l'
@@ -89,6 +91,7 @@ END
 
 @test "the key is in no file, argument or name of a socket" {
 	serve
+	# shellcheck disable=SC2031 # likewise
 	export ANTHROPIC_API_KEY=sk-$RANDOM-very-$RANDOM-secret
 	echo "$ANTHROPIC_API_KEY" >"$HOME/key"
 	run -0 awf-run -n -- bash -c '
@@ -190,7 +193,8 @@ END
 
 @test "one that nobody comes to ends, and another is started" {
 	serve
-	export idle=$(patience_of 60000)
+	idle=$(patience_of 60000)
+	export idle
 	run -0 awf-run -n -- bash -c '
 		workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
 		echo x | awf-step -r a -a writer
@@ -218,6 +222,7 @@ END
 	[[ "${lines[0]}" == fine && "${lines[1]}" == 0 ]]
 }
 
+# shellcheck disable=SC2154 # run sets stderr
 @test "only who keeps nothing of a client can be a worker" {
 	for name in claude replay; do
 		run -1 --separate-stderr "$BUILD/libexec/awf/awf-provider-$name" --worker=x.lock

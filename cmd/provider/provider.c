@@ -4,15 +4,13 @@
  * ends and for cancels, whose ids stand in a list of their own in the order of their lines.
  * So a long request that comes in pieces costs no more than its length.
  */
-#define _GNU_SOURCE /* accept4(), struct ucred */
 #include "provider.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -20,15 +18,9 @@
 
 #include "../program.h"
 #include "agent/known_end.h"
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/lock.h"
-#include "base/memory.h"
 #include "base/options.h"
-#include "base/patience.h"
-#include "base/polling.h"
 #include "pass.h"
-#include "proc/descendants.h"
 #include "run/pool.h"
 #include "transcript/event_keys.h"
 
@@ -376,73 +368,24 @@ serve(struct provider *p)
 	buffer_free(&p->cancels);
 }
 
-/* ---- a worker ---- */
-
-/* Whether the socket's name still leads to it: whoever had its lock and did not hear of it has
- * put another there. */
-static bool
-is_named(const char *path, const struct stat *own)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_dev == own->st_dev && st.st_ino == own->st_ino;
-}
-
-/* Nobody came for long. Only who has its lock comes, so that it is left with that. */
-static bool
-retire(const char *lock, const char *path)
-{
-	int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd != -1 && lock_file_take(fd) == -1) {
-		close(fd);
-		return false;
-	}
-	if (fd != -1)
-		unlink(path);
-	return true; /* the lock goes with the process */
-}
-
-/* Serves clients one after another on the socket that stdin is (run/pool.h). */
+/* Serves one client after another as a worker (run/pool.h). */
 static void
-work(const struct provider_api *api, const char *lock)
+work(const struct provider_api *api, const struct pool_slot *slot)
 {
-	char *path = memory_copy(lock, strlen(lock) - (sizeof POOL_LOCK_END - 1));
-	int listener = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	struct stat own;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
 
-	if (listener == -1 || stat(path, &own) == -1)
-		return;
-	while (is_named(path, &own)) {
+	while (null != -1 && (fd = pool_accept(slot)) != -1) {
 		struct provider p = { .api = api };
-		struct ucred who;
-		socklen_t size = sizeof who;
-		int null, fd;
 
-		if (poll_one(listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
-			if (retire(lock, path))
-				break;
-			continue;
-		}
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (fd == -1)
-			continue;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == -1 || who.uid != geteuid() ||
-		    file_write(fd, POOL_HELLO "\n", sizeof POOL_HELLO) == -1) {
-			close(fd);
-			continue;
-		}
 		dup2(fd, STDIN_FILENO);
 		dup2(fd, STDOUT_FILENO);
 		close(fd);
 		serve(&p);
 		/* The client sees the end once nothing of the connection is open. */
-		null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
-		close(null);
 	}
-	free(path);
+	file_close(&null);
 }
 
 /* One line, for who wants to know before anything is asked. */
@@ -485,7 +428,9 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	};
 	struct provider p = { .api = api };
 	struct options o;
-	const char *lock = NULL, *parent = "0";
+	const char *lock = NULL;
+	struct pool_slot slot;
+	long long parent = 0;
 	bool only_check = false;
 	int id;
 
@@ -499,8 +444,9 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 		only_check = only_check || id == OPT_CHECK;
 		if (id == OPT_WORKER)
 			lock = o.value;
-		if (id == OPT_PARENT)
-			parent = o.value;
+		if (id == OPT_PARENT &&
+		    options_number("--parent", o.value, 1, INT_MAX, &parent, &p.error) != 0)
+			return program_fail(api->program, &p.error);
 		if (id == OPT_KNOWN_END && known_end_teach(o.value, &p.error) != 0)
 			return program_fail(api->program, &p.error);
 	}
@@ -510,16 +456,22 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 			return check(api);
 		if (known_end_check(&p.error) != 0)
 			break;
-		if (lock != NULL && !api->stays)
+		if (lock != NULL && !api->stays) {
 			error_set(&p.error, ERROR_USAGE, "--worker", "it cannot be one");
-		else if (lock != NULL && !descendants_help((pid_t)strtol(parent, NULL, 10)))
-			return STATUS_OK; /* nobody is left to be served */
-		else if (api->start != NULL && api->start(api->context, &p.error) != 0)
 			break;
-		else if (lock != NULL)
-			work(api, lock);
-		else
+		}
+		if (lock != NULL && pool_join(&slot, lock, (pid_t)parent, &p.error) != 0) {
+			pool_leave(&slot);
+			break;
+		}
+		if (api->start != NULL && api->start(api->context, &p.error) != 0)
+			break;
+		if (lock == NULL) {
 			serve(&p);
+		} else {
+			work(api, &slot);
+			pool_leave(&slot);
+		}
 		if (p.error.code == ERROR_NONE)
 			return STATUS_OK;
 		break;

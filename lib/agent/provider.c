@@ -224,41 +224,26 @@ provider_begin(struct provider *p, const char *name, const struct keys *keys)
 	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true }, .worker = POOL_WORKER_NONE };
 }
 
-/* Whether a value means another file, or none, to a process in another directory. */
-static bool
-is_relative(const char *variable)
-{
-	static const char *const paths[] = { "HOME=", "XDG_CONFIG_HOME=", "CURL_CA_BUNDLE=",
-		"SSL_CERT_FILE=", "SSL_CERT_DIR=", "HOSTALIASES=", "SSLKEYLOGFILE=", "LD_", "OPENSSL_",
-		NULL };
-
-	for (const char *const *path = paths; *path != NULL; path++)
-		if (strncmp(variable, *path, strlen(*path)) == 0) {
-			const char *value = strchr(variable, '=') + 1;
-
-			return *value != '\0' && *value != '/';
-		}
-	return false;
-}
-
-/* Becomes a worker's client. False: it has to be a provider of its own. */
+/* Becomes a worker's client. False: it has to be a provider of its own, as it would be in a run
+ * without awf-run, whose owner we are. */
 static bool
 use_worker(struct provider *p, const char *program, const struct environment *environment)
 {
 	const struct provider_variables *variables = provider_variables(p->name);
 	struct pool_spec spec = { .program = program };
-	char *own, *found, **read = NULL;
-	bool fits;
+	char **read = NULL;
+	bool fits, path;
 
-	if (p->run == NULL || variables == NULL)
+	if (p->run == NULL || p->run->lock_fd != -1 || variables == NULL)
 		return false;
-	/* One of another make may know nothing of workers. */
-	own = libexec_path();
-	found = path_search(own, path_base(program));
-	fits = found != NULL && strcmp(found, program) == 0;
+	/* One of another make may know nothing of workers; and a path from here means another file,
+	 * or none, to a process in another directory. */
+	fits = libexec_has(program);
 	for (char *const *one = environment->list; *one != NULL && fits; one++)
-		if (provider_reads(variables, *one)) {
-			fits = !is_relative(*one);
+		if (provider_reads(variables, *one, &path)) {
+			const char *value = *one + strcspn(*one, "=") + 1;
+
+			fits = !path || *value == '\0' || *value == '/';
 			list_add(&read, *one);
 		}
 	spec.run_directory = p->run->directory;
@@ -270,8 +255,6 @@ use_worker(struct provider *p, const char *program, const struct environment *en
 		fits = false;
 	}
 	list_free(read);
-	free(found);
-	free(own);
 	return fits;
 }
 

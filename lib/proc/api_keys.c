@@ -19,11 +19,12 @@ static const struct provider_variables variables[] = {
 
 /* Of all of them: what words end an answer, where the file of keys is, whom to trust, by which
  * proxy to go; what their libraries read for themselves. */
-static const char *const common[] = { "AWF_KNOWN_ENDS", "HOME", "XDG_CONFIG_HOME",
-    "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "HTTPS_PROXY",
-    "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES",
-    "SSLKEYLOGFILE", "ASAN_OPTIONS", "UBSAN_OPTIONS", NULL };
-static const char *const families[] = { "LD_", "OPENSSL_", "GLIBC_", NULL };
+static const char *const words[] = { "AWF_KNOWN_ENDS", "http_proxy", "https_proxy", "HTTPS_PROXY",
+    "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "RES_OPTIONS", "LOCALDOMAIN",
+    "GLIBC_TUNABLES", "ASAN_OPTIONS", "UBSAN_OPTIONS", NULL };
+static const char *const paths[] = { "HOME", "XDG_CONFIG_HOME", "CURL_CA_BUNDLE", "SSL_CERT_FILE",
+    "SSL_CERT_DIR", "SSLKEYLOGFILE", "HOSTALIASES", NULL };
+static const char *const families_of_paths[] = { "LD_", "OPENSSL_", NULL };
 
 const struct provider_variables *
 provider_variables(const char *provider)
@@ -34,21 +35,25 @@ provider_variables(const char *provider)
 	return NULL;
 }
 
-bool
-provider_reads(const struct provider_variables *v, const char *variable)
+static bool
+names_one(const char *const *names, const char *variable, size_t len)
 {
-	const char *const own[] = { v->key, v->base, v->key_fallback, NULL };
-	const char *const *const exact[] = { own, common };
-	size_t len = strcspn(variable, "=");
-
-	for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++)
-		for (const char *const *name = exact[i]; *name != NULL; name++)
-			if (strlen(*name) == len && memcmp(*name, variable, len) == 0)
-				return true;
-	for (const char *const *begin = families; *begin != NULL; begin++)
-		if (strncmp(variable, *begin, strlen(*begin)) == 0)
+	for (; *names != NULL; names++)
+		if (strlen(*names) == len && memcmp(*names, variable, len) == 0)
 			return true;
 	return false;
+}
+
+bool
+provider_reads(const struct provider_variables *v, const char *variable, bool *path)
+{
+	const char *const own[] = { v->key, v->base, v->key_fallback, NULL };
+	size_t len = strcspn(variable, "=");
+
+	*path = names_one(paths, variable, len);
+	for (const char *const *begin = families_of_paths; *begin != NULL; begin++)
+		*path |= strncmp(variable, *begin, strlen(*begin)) == 0;
+	return *path || names_one(own, variable, len) || names_one(words, variable, len);
 }
 
 const char *const *

@@ -18,8 +18,8 @@ struct provider_variables {
 };
 /* NULL: it is not one of these. */
 const struct provider_variables *provider_variables(const char *provider);
-/* Whether it reads NAME=VALUE, or its libraries do. */
-bool provider_reads(const struct provider_variables *v, const char *variable);
+/* Whether it, or one of its libraries, reads NAME=VALUE; *path: as that of a file. */
+bool provider_reads(const struct provider_variables *v, const char *variable, bool *path);
 /* Environment names that hold keys of the providers' table; ends with NULL. */
 const char *const *provider_key_names(void);
 /* Puts stars over the values of keys in a text. */

@@ -5,10 +5,12 @@
 #include "proc/libexec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 char *
 libexec_sibling(const char *name)
@@ -38,4 +40,19 @@ libexec_path(void)
 	free(bin);
 	free(prefix);
 	return list;
+}
+
+bool
+libexec_has(const char *program)
+{
+	char *list = libexec_path(), *directory = path_directory(program);
+	const char *rest = list, *part;
+	bool has = false;
+	size_t len;
+
+	while (!has && (part = text_part(&rest, ':', &len)) != NULL)
+		has = strlen(directory) == len && memcmp(part, directory, len) == 0;
+	free(directory);
+	free(list);
+	return has;
 }

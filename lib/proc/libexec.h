@@ -4,9 +4,13 @@
 #ifndef AWF_PROC_LIBEXEC_H
 #define AWF_PROC_LIBEXEC_H
 
+#include <stdbool.h>
+
 /* A colon-separated list for path_search(), in memory of its own: ../libexec/awf
  * seen from this program's directory, then the directory of the installation. */
 char *libexec_path(void);
+/* Whether a path leads into one of its directories, by its text. */
+bool libexec_has(const char *program);
 /* "DIRECTORY/NAME" of a program in this one's directory; NAME alone, for PATH, where that
  * is not known. In memory of its own. */
 char *libexec_sibling(const char *name);

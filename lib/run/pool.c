@@ -32,10 +32,16 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
+#include "base/text.h"
+#include "proc/descendants.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
 
 #ifdef __linux__
+
+#define PROVIDER "awf-provider-" /* begins the name of a program that may be a worker */
+#define LOCK_END ".lock"         /* what a lock's name has more than the socket's */
+#define HELLO POOL_HELLO "\n"
 
 enum {
 	SLOTS = GUARDIAN_HELPERS,
@@ -99,16 +105,13 @@ where(struct buffer *text)
 	}
 }
 
-/* The socket of the guardian for who is here. */
+/* The socket of the guardian for who is there. */
 static void
-ask_name(char name[NAME_SIZE])
+ask_name(const struct buffer *place, char name[NAME_SIZE])
 {
-	struct buffer text = BUFFER_INIT;
 	char digest[DIGEST_SIZE];
 
-	where(&text);
-	snprintf(name, NAME_SIZE, "ask-%.28s", digest_sha256(text.data, text.len, digest));
-	buffer_free(&text);
+	snprintf(name, NAME_SIZE, "ask-%.28s", digest_sha256(place->data, place->len, digest));
 }
 
 /* Whether the other side of a connection, or who sent a datagram, is of this user. */
@@ -169,13 +172,7 @@ start(const char *program, const char *lock, int listener, int environment)
 static bool
 is_provider(const char *program)
 {
-	char *list = libexec_path(), *found = path_search(list, path_base(program));
-	bool is = found != NULL && strcmp(found, program) == 0 &&
-	    strncmp(path_base(program), "awf-provider-", sizeof "awf-provider-" - 1) == 0;
-
-	free(list);
-	free(found);
-	return is;
+	return strncmp(path_base(program), PROVIDER, sizeof PROVIDER - 1) == 0 && libexec_has(program);
 }
 
 /* Takes what ask() sends. */
@@ -232,12 +229,15 @@ void
 pool_open(struct guardian_service *service, const char *run_directory)
 {
 	char *path = path_join(run_directory, "workers"), name[NAME_SIZE];
+	struct buffer place = BUFFER_INIT;
 	const int on = 1;
 	int directory;
 
 	*service = (struct guardian_service){ -1, serve };
 	if (mkdir(path, 0700) == 0 && (directory = open_directory(run_directory)) != -1) {
-		ask_name(name);
+		where(&place);
+		ask_name(&place, name);
+		buffer_free(&place);
 		service->fd = bind_private(directory, name, SOCK_DGRAM);
 		if (service->fd != -1 &&
 		    setsockopt(service->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == -1)
@@ -257,7 +257,7 @@ pool_close(struct guardian_service *service)
 
 /* The name of the slots for what a worker is made of. False: the program is gone. */
 static bool
-slot_name(const struct pool_spec *spec, char name[NAME_SIZE])
+slot_name(const struct pool_spec *spec, const struct buffer *place, char name[NAME_SIZE])
 {
 	struct buffer text = BUFFER_INIT;
 	char digest[DIGEST_SIZE];
@@ -268,7 +268,7 @@ slot_name(const struct pool_spec *spec, char name[NAME_SIZE])
 	buffer_format(&text, "%s\n%llx.%llx %lld %lld.%09ld\n", spec->program,
 	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, (long long)st.st_size,
 	    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-	where(&text);
+	buffer_append(&text, place->data, place->len);
 	for (char *const *one = spec->environment; *one != NULL; one++)
 		buffer_append(&text, *one, strlen(*one) + 1);
 	digest_hmac(spec->key, text.data, text.len, digest);
@@ -294,16 +294,16 @@ connect_to(int directory, const char *name)
 
 /* Sends the guardian what a worker is started with. */
 static bool
-ask(int directory, const char *program, const char *lock, int listener, int environment)
+ask(int directory, const char *name, const char *program, const char *lock, int listener,
+    int environment)
 {
-	char name[NAME_SIZE];
 	union {
 		char space[CMSG_SPACE(2 * sizeof(int))];
 		struct cmsghdr aligned;
 	} control = { { 0 } };
 	struct iovec parts[] = { { (void *)(uintptr_t)program, strlen(program) + 1 },
 		{ (void *)(uintptr_t)lock, strlen(lock) + 1 } };
-	struct sockaddr_un a;
+	struct sockaddr_un a = address(directory, name);
 	struct msghdr message = { .msg_name = &a, .msg_namelen = sizeof a, .msg_iov = parts,
 	    .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
@@ -312,8 +312,6 @@ ask(int directory, const char *program, const char *lock, int listener, int envi
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool sent;
 
-	ask_name(name);
-	a = address(directory, name);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof fds);
@@ -339,8 +337,8 @@ pack_environment(char *const *list)
 
 /* Binds the slot anew, and has a worker started behind it. */
 static bool
-start_worker(struct pool_worker *w, const struct pool_spec *spec, int directory, const char *slot,
-    const char *lock)
+start_worker(struct pool_worker *w, const struct pool_spec *spec, int directory,
+    const char *guardian, const char *slot, const char *lock)
 {
 	int listener, environment = -1;
 
@@ -349,7 +347,7 @@ start_worker(struct pool_worker *w, const struct pool_spec *spec, int directory,
 	if (listener != -1 && listen(listener, 8) == 0 &&
 	    (w->fd = connect_to(directory, slot)) != -1 &&
 	    ((environment = pack_environment(spec->environment)) == -1 ||
-	    !ask(directory, spec->program, lock, listener, environment)))
+	    !ask(directory, guardian, spec->program, lock, listener, environment)))
 		file_close(&w->fd);
 	if (w->fd == -1)
 		unlinkat(directory, slot, 0);
@@ -364,7 +362,7 @@ static bool
 hear(struct pool_worker *w)
 {
 	const int64_t deadline = clock_monotonic() + WORKER_HELLO_MS;
-	static const char expected[] = POOL_HELLO "\n";
+	static const char expected[] = HELLO;
 	char hello[sizeof expected];
 	size_t len = 0;
 
@@ -385,15 +383,20 @@ hear(struct pool_worker *w)
 bool
 pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 {
-	char name[NAME_SIZE], slot[NAME_SIZE + 3], lock_name[NAME_SIZE + 8], *lock;
+	char guardian[NAME_SIZE], name[NAME_SIZE], slot[NAME_SIZE + 3], lock_name[NAME_SIZE + 8], *lock;
 	int directory = open_directory(spec->run_directory);
-	bool named, done = false;
+	struct buffer place = BUFFER_INIT;
+	bool found, done = false;
 
 	*w = POOL_WORKER_NONE;
-	named = directory != -1 && slot_name(spec, name);
-	for (int i = 0; named && i < SLOTS && !done; i++) {
+	where(&place);
+	ask_name(&place, guardian);
+	found = directory != -1 && faccessat(directory, guardian, F_OK, 0) == 0 &&
+	    slot_name(spec, &place, name);
+	buffer_free(&place);
+	for (int i = 0; found && i < SLOTS && !done; i++) {
 		snprintf(slot, sizeof slot, "%s.%d", name, i);
-		snprintf(lock_name, sizeof lock_name, "%s" POOL_LOCK_END, slot);
+		snprintf(lock_name, sizeof lock_name, "%s" LOCK_END, slot);
 		w->lock = openat(directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (w->lock != -1 && lock_file_take(w->lock) == -1) {
 			file_close(&w->lock);
@@ -405,7 +408,7 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 		if (w->fd == -1 || !hear(w)) {
 			lock = memory_format("%s/workers/%s", spec->run_directory, lock_name);
 			/* The lock is ours still, though the worker is not. */
-			start_worker(w, spec, directory, slot, lock);
+			start_worker(w, spec, directory, guardian, slot, lock);
 			free(lock);
 		}
 		done = true;
@@ -422,6 +425,89 @@ pool_release(struct pool_worker *w)
 	file_close(&w->fd);
 	file_close(&w->lock);
 	*w = POOL_WORKER_NONE;
+}
+
+/* ---- a worker's side ---- */
+
+int
+pool_join(struct pool_slot *s, const char *lock, pid_t guardian, struct error *err)
+{
+	size_t len = strlen(lock);
+	int listens = 0;
+	socklen_t size = sizeof listens;
+	struct stat st;
+
+	*s = (struct pool_slot){ .lock = lock, .listener = -1 };
+	if (!text_ends(lock, LOCK_END) || len == sizeof LOCK_END - 1)
+		return error_set(err, ERROR_USAGE, "--worker", "'%s': expected the path of a slot's lock", lock);
+	if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == -1 || !listens)
+		return error_set(err, ERROR_USAGE, "--worker", "stdin is no socket that listens");
+	if (!descendants_help(guardian))
+		return error_set(err, ERROR_USAGE, "--parent", "process %ld did not start this one",
+		    (long)guardian);
+	s->path = memory_copy(lock, len - (sizeof LOCK_END - 1));
+	s->listener = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (s->listener == -1 || stat(s->path, &st) == -1)
+		return error_errno(err, ERROR_SYSTEM, s->path, "unable to listen");
+	s->device = st.st_dev;
+	s->inode = st.st_ino;
+	return 0;
+}
+
+/* Whether the socket's name still leads to it: whoever had its lock and did not hear of it has
+ * put another there. */
+static bool
+is_named(const struct pool_slot *s)
+{
+	struct stat st;
+
+	return stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
+}
+
+/* Whether it ends, as nobody came for long: only who has the lock comes, so it takes that. */
+static bool
+retire(const struct pool_slot *s)
+{
+	int fd = open(s->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd != -1 && lock_file_take(fd) == -1) {
+		close(fd);
+		return false;
+	}
+	if (fd != -1)
+		unlink(s->path);
+	return true; /* the lock goes with the process */
+}
+
+int
+pool_accept(const struct pool_slot *s)
+{
+	struct ucred who;
+	socklen_t size = sizeof who;
+	int fd;
+
+	while (is_named(s)) {
+		if (poll_one(s->listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
+			if (retire(s))
+				return -1;
+			continue;
+		}
+		fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd == -1 && errno != ECONNABORTED && errno != EINTR && errno != EAGAIN)
+			return -1;
+		if (fd != -1 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+		    is_ours(&who) && file_write(fd, HELLO, sizeof HELLO - 1) == 0)
+			return fd;
+		file_close(&fd);
+	}
+	return -1;
+}
+
+void
+pool_leave(struct pool_slot *s)
+{
+	free(s->path);
+	file_close(&s->listener);
 }
 
 #else
@@ -451,6 +537,27 @@ void
 pool_release(struct pool_worker *w)
 {
 	(void)w;
+}
+
+int
+pool_join(struct pool_slot *s, const char *lock, pid_t guardian, struct error *err)
+{
+	(void)guardian;
+	*s = (struct pool_slot){ .lock = lock, .listener = -1 };
+	return error_set(err, ERROR_USAGE, "--worker", "there are none on this system");
+}
+
+int
+pool_accept(const struct pool_slot *s)
+{
+	(void)s;
+	return -1;
+}
+
+void
+pool_leave(struct pool_slot *s)
+{
+	(void)s;
 }
 
 #endif

@@ -25,16 +25,14 @@
 #define AWF_RUN_POOL_H
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <sys/types.h>
 
 #include "base/digest.h"
+#include "base/error.h"
 #include "proc/guardian.h"
 
 /* The line that a worker says first on each connection. */
 #define POOL_HELLO "{\"worker\":1}"
-/* A provider becomes one by --worker=LOCK --parent=PID: the path of its slot's lock, and its
- * guardian; stdin is its socket, which listens. */
-#define POOL_LOCK_END ".lock" /* what the lock's name has more than the socket's */
 
 /* For awf-run: makes the directory of a run's workers anew, and the socket that the guardian
  * serves. service->fd is -1 where there can be none. */
@@ -60,5 +58,20 @@ struct pool_worker {
 bool pool_connect(struct pool_worker *w, const struct pool_spec *spec);
 /* Lets it go, the slot too; twice is once. */
 void pool_release(struct pool_worker *w);
+
+/* A provider becomes a worker by --worker=LOCK --parent=PID: the path of its slot's lock, and its
+ * guardian; stdin is its socket, which listens. */
+struct pool_slot {
+	const char *lock;   /* the caller's */
+	char *path;         /* of the socket */
+	int listener;
+	dev_t device;       /* of the socket's name */
+	ino_t inode;
+};
+/* ERROR_USAGE, ERROR_SYSTEM; pool_leave() is called either way. */
+int pool_join(struct pool_slot *s, const char *lock, pid_t guardian, struct error *err);
+/* The connection of the next client, which was told POOL_HELLO; -1: it is time to end. */
+int pool_accept(const struct pool_slot *s);
+void pool_leave(struct pool_slot *s);
 
 #endif

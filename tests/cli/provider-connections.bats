@@ -31,7 +31,7 @@ tls_server() {
 	certificate "${1-IP:127.0.0.1}"
 	relay tls server.pem server.key "${MODEL_SERVER##*:}"
 	export OPENAI_BASE_URL="https://127.0.0.1:$RELAY/v1"
-	unset CURL_CA_BUNDLE SSL_CERT_FILE
+	unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR
 }
 
 ask() { request | provider openai | jq -r '.category // .type'; }
@@ -107,6 +107,20 @@ ask() { request | provider openai | jq -r '.category // .type'; }
 	same "$(CURL_CA_BUNDLE=ca.pem ask)" message
 	same "$(SSL_CERT_FILE=ca.pem ask)" message
 	same "$(CURL_CA_BUNDLE=ca.pem SSL_CERT_FILE=nowhere ask)" message
+}
+
+@test "an authority that the system has is found by the hash of its name, and in the bundle" {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	[ -e /etc/ssl/certs/ca-certificates.crt ] || skip 'no bundle of authorities where it is looked for'
+	tls_server
+	# What lies in /etc/ssl/certs: its hash alone, the bundle beside another hash, neither.
+	hash=$(openssl x509 -noout -hash -in ca.pem).0
+	for names in "$hash" 'ca-certificates.crt 00000000.0' ca-certificates.crt; do
+		same "$(request | unshare -rm sh -c 'mount -t tmpfs none /etc/ssl/certs && for name in $1; do
+			cp ca.pem "/etc/ssl/certs/$name"; done
+			[ ! -e /etc/ssl/certs/00000000.0 ] || echo >/etc/ssl/certs/00000000.0
+			exec "$2"' sh "$names" "$BUILD/libexec/awf/awf-provider-openai" | jq -r '.category // .type')" message
+	done
 }
 
 @test "a file of authorities that is not there is named" {

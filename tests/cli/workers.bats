@@ -16,31 +16,30 @@ serve() {
 	model_server --answer answer --loop "${FAULTS[@]}"
 }
 
-# The workers that live, by pid. Of this test, as their arguments have its directory.
-workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/" | sort -n; }
-none_left() { [ -z "$(workers)" ]; }
 # How many requests and connections the server has had; this makes one more.
 count() { curl -s "$MODEL_SERVER/count"; }
 
 @test "one worker serves the steps of a run over one connection, and ends with it" {
 	serve
-	workers_of_run() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
-	export -f workers_of_run
-	run -0 awf-run -n -- bash -c 'for i in 1 2 3 4; do echo x | awf-step -r s$i -a writer; workers_of_run >>pids; done'
+	run -0 awf-run -n -- bash -c 'for i in 1 2 3 4; do echo x | awf-step -r s$i -a writer; workers >>pids; done'
 	same "$output" "$(printf 'fine\nfine\nfine\nfine')"
 	same "$(sort -u pids | wc -l)" 1
 	same "$(wc -l <pids)" 4
-	none_left
+	no_workers
 	same "$(count | jq -c '[.requests, .connections]')" '[4,2]'
 	awf-verify -q
 }
 
-@test "it is the guardian's, and no descendant of a step" {
+@test "it is the guardian's, starts in /, and has the variables that it reads alone" {
 	serve
-	run -0 awf-run -n -- sh -c 'echo x | awf-step -q s -a writer
-		worker=$(pgrep -f "awf-provider-[^ ]* --worker=$AWF_STORAGE/")
-		cat "/proc/$(cut -d " " -f 4 "/proc/$worker/stat")/comm"'
-	same "$output" awf-guardian
+	export UNRELATED=something
+	run -0 awf-run -n -- bash -c 'echo x | awf-step -q s -a writer
+		cat "/proc/$(cut -d " " -f 4 "/proc/$(workers)/stat")/comm"
+		readlink "/proc/$(workers)/cwd"
+		tr "\0" "\n" <"/proc/$(workers)/environ" | cut -d = -f 1 | sort | tr "\n" " "'
+	[ -n "${lines[1]}" ] || skip 'the environment of a process that is not dumpable is not shown here'
+	same "${lines[0]} ${lines[1]}" 'awf-guardian /'
+	run -1 grep -E 'UNRELATED|AWF_|PATH|OPENAI' <<<"${lines[2]}"
 }
 
 @test "a step of a run of its own has a provider of its own" {
@@ -96,7 +95,7 @@ END
 	echo "$ANTHROPIC_API_KEY" >"$HOME/key"
 	run -0 awf-run -n -- bash -c '
 		echo x | awf-step -q a -a writer
-		pgrep -c -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"
+		workers | wc -l
 		grep -rlFf "$HOME/key" "$AWF_STORAGE" .
 		cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\0" "\n" | grep -Ff "$HOME/key"
 		grep -Ff "$HOME/key" /proc/net/unix
@@ -111,14 +110,13 @@ END
 		for i in 1 2 3 4 5 6; do echo x | awf-step -r s$i -a writer & done; wait
 		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l'
 	same "$(sort <<<"$output" | uniq -c | tr -s ' \n' ' ')" ' 1 6 6 fine '
-	none_left
+	no_workers
 	awf-verify -q
 }
 
 @test "a worker that was killed, or is stopped, harms no later step" {
 	serve
 	run -0 awf-run -n -- bash -c '
-		workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
 		echo x | awf-step -r a -a writer
 		kill -9 $(workers)
 		echo x | awf-step -r b -a writer
@@ -127,7 +125,7 @@ END
 		echo x | awf-step -r d -a writer
 		workers | wc -l'
 	same "$output" "$(printf 'fine\nfine\nfine\nfine\n2')"
-	none_left
+	no_workers
 	same "$(sent)" 4
 }
 
@@ -138,12 +136,12 @@ END
 		echo x | awf-step -r --delay 10ms a -a writer &
 		until [ "$(wc -l <"'"$MODEL_SERVER_LOG"'")" -gt 0 ]; do sleep 0.02; done
 		sleep 0.2
-		kill -9 $(pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/")
+		kill -9 $(workers)
 		wait'
 	same "$output" fine
 	same "$(payloads step.completed '[.retries[].code]')" '["provider"]'
 	same "$(sent)" 2
-	none_left
+	no_workers
 }
 
 @test "a step that is killed under a request leaves the next one a worker" {
@@ -156,7 +154,7 @@ END
 		wait
 		echo x | awf-step -r b -a writer'
 	same "$output" fine
-	none_left
+	no_workers
 }
 
 @test "no worker outlives awf-run, however that ends" {
@@ -170,7 +168,7 @@ END
 		[ "$(workers | wc -l)" -eq 1 ]
 		kill -$signal "$run"
 		wait "$run" || true
-		eventually none_left
+		eventually no_workers
 	done
 }
 
@@ -181,7 +179,7 @@ END
 	touch ok
 	run -0 awf-run --resume @w
 	same "$output" "$(printf 'fine\nfine')"
-	none_left
+	no_workers
 }
 
 @test "a storage whose path is long" {
@@ -196,7 +194,6 @@ END
 	idle=$(patience_of 60000)
 	export idle
 	run -0 awf-run -n -- bash -c '
-		workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
 		echo x | awf-step -r a -a writer
 		sleep "$((idle / 1000 + 1)).5"
 		workers | wc -l
@@ -220,6 +217,91 @@ END
 	run -0 env SSL_CERT_FILE=ca.pem awf-run -n -- sh -c 'echo x | awf-step -r a -a writer
 		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers" | grep -c lock || true'
 	[[ "${lines[0]}" == fine && "${lines[1]}" == 0 ]]
+}
+
+@test "there are 32 at most: who comes then has a provider of its own" {
+	FAULTS=(--fault '*:slow:200')
+	serve
+	run -0 awf-run -n -- bash -c 'for i in $(seq 36); do echo x | awf-step -r s$i -a writer & done
+		most=0
+		while [ "$(jobs -r | wc -l)" -gt 0 ]; do
+			now=$(workers | wc -l)
+			[ "$now" -le "$most" ] || most=$now
+		done
+		wait; [ "$most" -le 32 ] && echo "few"'
+	same "$(sort <<<"$output" | uniq -c | tr -s ' \n' ' ')" ' 1 few 36 fine '
+	same "$(sent)" 36
+	no_workers
+}
+
+@test "a step in a namespace of its own has a provider of its own" {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	serve
+	run -0 awf-run -n -- bash -c 'echo x | unshare -rm awf-step -r a -a writer
+		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers" | grep -c lock || true'
+	same "$output" "$(printf 'fine\n0')"
+}
+
+@test "whoever asks the guardian for something else gets nothing, and harms nobody" {
+	serve
+	printf '#!/bin/sh\ntouch "%s/evil"\n' "$PWD" >awf-provider-anthropic
+	chmod +x awf-provider-anthropic
+	cat >stranger.py <<'END'
+import glob, os, socket
+name, = glob.glob(os.environ["AWF_STORAGE"] + "/runs/" + os.environ["AWF_RUN_ID"] + "/workers/ask-*")
+def send(text, *fds):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    socket.send_fds(s, [text], list(fds), 0, name)
+memory = os.memfd_create("x")
+os.write(memory, b"A=b\0")
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+listener.bind("here")
+listener.listen()
+ours = os.environ["OURS"].encode()
+mine = os.path.abspath("awf-provider-anthropic").encode()
+lock = os.path.abspath("here.lock").encode()
+for program in mine, b"/bin/sh", ours + b"/../../../bin/sh", b"":
+    send(program + b"\0" + lock + b"\0", listener.fileno(), memory)
+send(b"", listener.fileno(), memory)
+send(ours + b"\0" + lock)
+send(ours + b"\0" + lock + b"\0")
+send(ours + b"\0", listener.fileno(), memory)
+send(ours + b"\0" + lock + b"\0", listener.fileno())
+send(ours + b"\0" + lock + b"\0", *[listener.fileno()] * 7)
+send(ours + b"\0" + lock + b"\0", listener.fileno(), os.pipe()[0])
+send(b"x" * 20000, listener.fileno(), memory)
+END
+	export OURS="$BUILD/libexec/awf/awf-provider-anthropic"
+	run -0 --separate-stderr awf-run -n -- bash -c 'timeout 20 python3 stranger.py; workers | wc -l
+		echo x | awf-step -r a -a writer; workers | wc -l
+		ls "/proc/$PPID/fd" | wc -l'
+	same "${lines[*]:0:3}" '0 fine 1'
+	# 0 to 2, the report, the service, its signals.
+	[ "${lines[3]}" -le 6 ]
+	[ ! -e evil ]
+	no_workers
+}
+
+# shellcheck disable=SC2154 # run sets stderr
+@test "--worker without what it needs is refused in one line" {
+	refused() {
+		local words=$1 want=$2
+		# shellcheck disable=SC2086
+		run -1 --separate-stderr timeout 10 "$BUILD/libexec/awf/awf-provider-anthropic" $words </dev/null
+		same "$stderr" "awf-provider-anthropic: $want"
+	}
+	refused '--worker=x' "--worker: 'x': expected the path of a slot's lock"
+	refused '--worker=.lock' "--worker: '.lock': expected the path of a slot's lock"
+	refused '--worker=x.lock' '--worker: stdin is no socket that listens'
+	refused '--worker=x.lock --parent=no' "--parent: 'no' is not a whole number"
+	run -1 --separate-stderr python3 -c '
+import socket, subprocess, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind("x")
+s.listen()
+sys.exit(subprocess.run([sys.argv[1], "--worker=x.lock", "--parent=1"], stdin=s).returncode)' \
+		"$BUILD/libexec/awf/awf-provider-anthropic"
+	same "$stderr" 'awf-provider-anthropic: --parent: process 1 did not start this one'
 }
 
 # shellcheck disable=SC2154 # run sets stderr

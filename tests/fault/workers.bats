@@ -9,11 +9,6 @@ prepare() {
 	agent writer
 }
 
-# Of this test, as their arguments have its directory.
-workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
-
-none_left() { [ -z "$(workers)" ]; }
-
 # STEPS ROUNDS: so many steps at once, again and again, with a worker killed every few ms.
 storm() {
 	local steps=$1 rounds=$2 round run tries
@@ -30,7 +25,7 @@ storm() {
 			workers | shuf -n 1 --random-source=<(yes "$RANDOM") | xargs -r kill -9 2>/dev/null || true
 		done
 		wait "$run"
-		eventually none_left
+		eventually no_workers
 		same "$(sort out | uniq -c | tr -s ' ')" " $steps an answer of some length, that takes its time to come"
 		awf-verify -q
 		# Each request but the last of a step is a try on its record.

@@ -46,3 +46,8 @@ sent() { wc -l <"$MODEL_SERVER_LOG"; }
 
 # The types of the events within the latest run's steps, in a row.
 types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }
+
+# Workers of the runs in this test's storage, by pid; also for workflows that bash runs.
+workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
+export -f workers
+no_workers() { [ -z "$(workers)" ]; }

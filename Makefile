@@ -57,8 +57,8 @@ ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 # pkg-config only when something is built, so that `make deps` needs nothing.
 CORE_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson libsodium yaml-0.1)
 CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
-# Programs have the archives where there are any: a step and its tools would each spend a fifth
-# of their start on linking shared ones. STATIC=1 links what is started so whole.
+# Programs have the archives where there are any: more than half of the instructions that it takes
+# to start awf-step were the linking of shared ones. STATIC=1 links what is started so whole.
 PROGRAM_LIBS = $(eval PROGRAM_LIBS := $(foreach l,$(CORE_LIBS),$(if $(filter -l%,$(l)),$(call archive,$(l:-l%=%)),$(l))))$(PROGRAM_LIBS)
 archive = $(shell a=$$($(CC) -print-file-name=lib$(1).a); [ "$$a" = lib$(1).a ] && echo -l$(1) || echo $$a)
 CURL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcurl)

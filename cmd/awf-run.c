@@ -265,8 +265,9 @@ finish(struct job *j)
 	free(by);
 
 	conclusion_draw(e, s, &j->run, &j->outcome);
-	if (input_finish(&j->input, sha256, &err) != 0 ||
-	    printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
+	if (input_finish(&j->input, sha256, &err) != 0)
+		conclusion_fail(e, &err);
+	if (printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
 		conclusion_fail(e, &err);
 	report(j, e);
 	/* For those who are told of the end. A record that is not kept goes with it. */

@@ -452,14 +452,16 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	}
 	switch (id) {
 	case OPTION_END:
+		if (lock == NULL ? parent != 0 : only_check || !api->stays) {
+			error_set(&p.error, ERROR_USAGE, lock == NULL ? "--parent" : "--worker",
+			    lock == NULL ? "only with --worker" : only_check ? "not with --check" :
+			    "it cannot be one");
+			break;
+		}
 		if (only_check)
 			return check(api);
 		if (known_end_check(&p.error) != 0)
 			break;
-		if (lock != NULL && !api->stays) {
-			error_set(&p.error, ERROR_USAGE, "--worker", "it cannot be one");
-			break;
-		}
 		if (lock != NULL && pool_join(&slot, lock, (pid_t)parent, &p.error) != 0) {
 			pool_leave(&slot);
 			break;

@@ -268,6 +268,18 @@ end(struct provider *p)
 	return wait_status;
 }
 
+/* Likewise, after something went wrong with it: a worker serves nobody any more, as nothing that
+ * follows from it could be trusted. */
+static int
+give_up(struct provider *p)
+{
+	int wait_status = peer_end(&p->peer);
+
+	if (p->worker.fd != -1)
+		pool_abandon(&p->worker, p->run->directory);
+	return wait_status;
+}
+
 int
 provider_start(struct provider *p, struct error *err)
 {
@@ -311,7 +323,7 @@ start_listening(struct provider *p, const struct interrupts *interrupts, struct 
 	    memcmp(line.at, POOL_HELLO, line.len) == 0;
 	if (p->worker.heard)
 		return 0;
-	end(p);
+	give_up(p);
 	if (event == PEER_INTERRUPTED)
 		return -1;
 	p->run = NULL;
@@ -341,23 +353,24 @@ struct exchange {
 static int
 exchange_broken(struct exchange *x, struct error *err, const char *what)
 {
-	end(x->provider);
+	give_up(x->provider);
 	return error_set(err, ERROR_PROVIDER, x->provider->name,
 	    "the provider broke the protocol: %s", what);
 }
 
 /* Tells the provider to leave off. One that has only part of the request, or does
- * not take the cancel, would misread the next one, so it is ended. */
+ * not take the cancel, would misread the next one, so it is ended. To a worker the end of the
+ * connection says it. */
 static void
 exchange_cancel(struct exchange *x)
 {
 	struct peer *peer = &x->provider->peer;
-	bool whole = peer_unsent(peer) == 0;
+	bool goes_on = peer_unsent(peer) == 0 && x->provider->worker.fd == -1;
 
-	if (whole)
+	if (goes_on)
 		buffer_format(&peer->outgoing, "{\"cancel\":%lld}\n", x->id);
-	if (!whole || peer_send(peer) == -1 || peer_unsent(peer) > 0)
-		end(x->provider);
+	if (!goes_on || peer_send(peer) == -1 || peer_unsent(peer) > 0)
+		give_up(x->provider);
 }
 
 void
@@ -440,7 +453,7 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 	if ((span_is(type, "tool_call") || span_is(type, "tool_result")) && callbacks->event != NULL &&
 	    callbacks->event(callbacks->context, line, err) != 0) {
 		if (err->code == ERROR_PROVIDER)
-			end(x->provider); /* as in exchange_broken() */
+			give_up(x->provider); /* as in exchange_broken() */
 		else
 			exchange_cancel(x);
 		return -1;
@@ -510,7 +523,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 		case PEER_GONE:
 			code = provider_tells_late(p->name) ? ERROR_CUT_OFF : ERROR_PROVIDER;
 			ours = p->worker.fd == -1;
-			wait_status = end(p);
+			wait_status = give_up(p);
 			if (!ours)
 				return error_set(err, code, p->name,
 				    "the worker ended before it answered");

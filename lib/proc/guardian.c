@@ -23,7 +23,6 @@
 #include "base/polling.h"
 #include "proc/descendants.h"
 
-enum { REPORT_FD = 3, SERVICE_FD };
 /* It may be forked by a process that is known by its name. */
 #define GUARDIAN_NAME "awf-guardian"
 
@@ -68,7 +67,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
     const struct guardian_service *service, const sigset_t *signals)
 {
 	struct report start = { .what = REPORT_STARTED };
-	int service_fd = service == NULL ? -1 : service->fd, signals_fd = -1, null, number = -1;
+	int service_fd = service == NULL ? -1 : service->fd, signals_fd = -1, null, last, number = -1;
 	pid_t helpers[GUARDIAN_HELPERS + 1] = { 0 };
 	size_t helper_count = 0;
 	bool ended = false;
@@ -94,14 +93,11 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
-	pipe_fd = fcntl(pipe_fd, F_DUPFD_CLOEXEC, SERVICE_FD + 1);
-	if (service_fd != -1 && dup2(service_fd, SERVICE_FD) == SERVICE_FD)
-		fcntl(service_fd = SERVICE_FD, F_SETFD, FD_CLOEXEC);
-	else
-		service_fd = -1;
-	if (dup2(pipe_fd, REPORT_FD) == REPORT_FD)
-		fcntl(pipe_fd = REPORT_FD, F_SETFD, FD_CLOEXEC);
-	closefrom(service_fd == -1 ? REPORT_FD + 1 : SERVICE_FD + 1);
+	last = pipe_fd > service_fd ? pipe_fd : service_fd;
+	for (int fd = STDERR_FILENO + 1; fd < last; fd++)
+		if (fd != pipe_fd && fd != service_fd)
+			close(fd);
+	closefrom(last + 1);
 	setpgid(0, 0);
 #ifdef PR_SET_PDEATHSIG
 	signals_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);

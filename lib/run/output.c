@@ -110,10 +110,13 @@ printed_finish(struct printed *p, const struct transcript *t, char sha256[DIGEST
 		free(bytes);
 		file_close(&fd);
 	}
-	if (failed != 0 || !p->kept)
+	p->kept &= failed == 0;
+	if (!p->kept)
 		return failed;
 	digest_end(&p->digest, sha256);
-	return blob_take(t->blobs, p->path, p->spool, t->sync != SYNC_NONE, sha256, err);
+	failed = blob_take(t->blobs, p->path, p->spool, t->sync != SYNC_NONE, sha256, err);
+	p->kept = failed == 0;
+	return failed;
 }
 
 void

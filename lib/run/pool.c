@@ -45,7 +45,7 @@
 
 enum {
 	SLOTS = GUARDIAN_HELPERS,
-	NAME_SIZE = 32 + 1,          /* of a slot, without its number */
+	NAME_SIZE = 32 + 1,          /* of a slot, without its number: POOL_SLOT_SIZE with it */
 	ENVIRONMENT_LIMIT = 1 << 20,
 	ASK_SIZE = 8192              /* of a datagram: program and lock, each with its NUL */
 };
@@ -193,7 +193,7 @@ serve(int fd, bool room)
 	const char *lock;
 	pid_t pid = 0;
 
-	for (struct cmsghdr *c = len > 0 ? CMSG_FIRSTHDR(&message) : NULL; c != NULL;
+	for (struct cmsghdr *c = len >= 0 ? CMSG_FIRSTHDR(&message) : NULL; c != NULL;
 	    c = CMSG_NXTHDR(&message, c)) {
 		struct ucred who;
 
@@ -338,19 +338,19 @@ pack_environment(char *const *list)
 /* Binds the slot anew, and has a worker started behind it. */
 static bool
 start_worker(struct pool_worker *w, const struct pool_spec *spec, int directory,
-    const char *guardian, const char *slot, const char *lock)
+    const char *guardian, const char *lock)
 {
 	int listener, environment = -1;
 
-	unlinkat(directory, slot, 0);
-	listener = bind_private(directory, slot, SOCK_STREAM);
+	unlinkat(directory, w->slot, 0);
+	listener = bind_private(directory, w->slot, SOCK_STREAM);
 	if (listener != -1 && listen(listener, 8) == 0 &&
-	    (w->fd = connect_to(directory, slot)) != -1 &&
+	    (w->fd = connect_to(directory, w->slot)) != -1 &&
 	    ((environment = pack_environment(spec->environment)) == -1 ||
 	    !ask(directory, guardian, spec->program, lock, listener, environment)))
 		file_close(&w->fd);
 	if (w->fd == -1)
-		unlinkat(directory, slot, 0);
+		unlinkat(directory, w->slot, 0);
 	file_close(&listener);
 	file_close(&environment);
 	return w->fd != -1;
@@ -383,7 +383,7 @@ hear(struct pool_worker *w)
 bool
 pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 {
-	char guardian[NAME_SIZE], name[NAME_SIZE], slot[NAME_SIZE + 3], lock_name[NAME_SIZE + 8], *lock;
+	char guardian[NAME_SIZE], name[NAME_SIZE], lock_name[NAME_SIZE + 8], *lock;
 	int directory = open_directory(spec->run_directory);
 	struct buffer place = BUFFER_INIT;
 	bool found, done = false;
@@ -395,8 +395,8 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 	    slot_name(spec, &place, name);
 	buffer_free(&place);
 	for (int i = 0; found && i < SLOTS && !done; i++) {
-		snprintf(slot, sizeof slot, "%s.%d", name, i);
-		snprintf(lock_name, sizeof lock_name, "%s" LOCK_END, slot);
+		snprintf(w->slot, sizeof w->slot, "%s.%d", name, i);
+		snprintf(lock_name, sizeof lock_name, "%s" LOCK_END, w->slot);
 		w->lock = openat(directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (w->lock != -1 && lock_file_take(w->lock) == -1) {
 			file_close(&w->lock);
@@ -404,11 +404,11 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 		}
 		if (w->lock == -1)
 			break;
-		w->fd = connect_to(directory, slot);
+		w->fd = connect_to(directory, w->slot);
 		if (w->fd == -1 || !hear(w)) {
 			lock = memory_format("%s/workers/%s", spec->run_directory, lock_name);
 			/* The lock is ours still, though the worker is not. */
-			start_worker(w, spec, directory, guardian, slot, lock);
+			start_worker(w, spec, directory, guardian, lock);
 			free(lock);
 		}
 		done = true;
@@ -417,6 +417,17 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 	if (w->fd == -1)
 		pool_release(w);
 	return w->fd != -1;
+}
+
+void
+pool_abandon(struct pool_worker *w, const char *run_directory)
+{
+	int directory = w->fd == -1 ? -1 : open_directory(run_directory);
+
+	if (directory != -1)
+		unlinkat(directory, w->slot, 0);
+	file_close(&directory);
+	pool_release(w);
 }
 
 void
@@ -537,6 +548,13 @@ void
 pool_release(struct pool_worker *w)
 {
 	(void)w;
+}
+
+void
+pool_abandon(struct pool_worker *w, const char *run_directory)
+{
+	(void)w;
+	(void)run_directory;
 }
 
 int

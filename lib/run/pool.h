@@ -46,18 +46,23 @@ struct pool_spec {
 	const char *program;          /* absolute */
 	char *const *environment;     /* NAME=VALUE, all that it reads; ends with NULL */
 };
+#define POOL_SLOT_SIZE 36 /* of NAME.N, with its NUL */
 /* A connection to one. */
 struct pool_worker {
 	int fd;      /* -1: none */
 	int lock;
 	bool heard;  /* its hello; else it is still to come, as the first line */
+	char slot[POOL_SLOT_SIZE];
 };
-#define POOL_WORKER_NONE ((struct pool_worker){ -1, -1, false })
+#define POOL_WORKER_NONE ((struct pool_worker){ .fd = -1, .lock = -1 })
 /* Connects to an idle worker, or to one that is being started. False: there is none to be
  * had, w is POOL_WORKER_NONE. */
 bool pool_connect(struct pool_worker *w, const struct pool_spec *spec);
 /* Lets it go, the slot too; twice is once. */
 void pool_release(struct pool_worker *w);
+/* The same with one that did not keep to the protocol, or not to the time: nobody is to be
+ * served by it after this. */
+void pool_abandon(struct pool_worker *w, const char *run_directory);
 
 /* A provider becomes a worker by --worker=LOCK --parent=PID: the path of its slot's lock, and its
  * guardian; stdin is its socket, which listens. */

@@ -261,7 +261,7 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 		rm -rf "$AWF_STORAGE"
 		(umask $mask && awf-run -c 'awf-step -q a -- cat
 			find "$AWF_STORAGE" ! -type l -printf "%y%m\n" | sort -u' <big >modes)
-		same "$(tr '\n' ' ' <modes)" 'd700 f600 '
+		same "$(tr '\n' ' ' <modes)" 'd700 f600 s600 '
 		same "$(find "$AWF_STORAGE" ! -type l -printf '%y%m\n' | sort -u | tr '\n' ' ')" 'd700 f600 '
 		[ -n "$(find "$AWF_STORAGE/blobs" -type f)" ]
 	done

@@ -248,21 +248,25 @@ END
 	chmod +x awf-provider-anthropic
 	cat >stranger.py <<'END'
 import glob, os, socket
-name, = glob.glob(os.environ["AWF_STORAGE"] + "/runs/" + os.environ["AWF_RUN_ID"] + "/workers/ask-*")
-def send(text, *fds):
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    socket.send_fds(s, [text], list(fds), 0, name)
-memory = os.memfd_create("x")
-os.write(memory, b"A=b\0")
+mine = os.path.abspath("awf-provider-anthropic").encode()
+lock = os.path.abspath("here.lock").encode()
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 listener.bind("here")
 listener.listen()
+# Names of sockets are short.
+os.chdir(os.environ["AWF_STORAGE"] + "/runs/" + os.environ["AWF_RUN_ID"] + "/workers")
+name, = glob.glob("ask-*")
+def send(text, *fds):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    s.connect(name)
+    socket.send_fds(s, [text], list(fds))
+memory = os.memfd_create("x")
+os.write(memory, b"A=b\0")
 ours = os.environ["OURS"].encode()
-mine = os.path.abspath("awf-provider-anthropic").encode()
-lock = os.path.abspath("here.lock").encode()
 for program in mine, b"/bin/sh", ours + b"/../../../bin/sh", b"":
     send(program + b"\0" + lock + b"\0", listener.fileno(), memory)
-send(b"", listener.fileno(), memory)
+for _ in range(50):
+    send(b"", listener.fileno(), memory)
 send(ours + b"\0" + lock)
 send(ours + b"\0" + lock + b"\0")
 send(ours + b"\0", listener.fileno(), memory)
@@ -270,16 +274,56 @@ send(ours + b"\0" + lock + b"\0", listener.fileno())
 send(ours + b"\0" + lock + b"\0", *[listener.fileno()] * 7)
 send(ours + b"\0" + lock + b"\0", listener.fileno(), os.pipe()[0])
 send(b"x" * 20000, listener.fileno(), memory)
+print("sent", flush=True)
 END
 	export OURS="$BUILD/libexec/awf/awf-provider-anthropic"
-	run -0 --separate-stderr awf-run -n -- bash -c 'timeout 20 python3 stranger.py; workers | wc -l
+	run -0 --separate-stderr awf-run -n -- bash -c 'ls "/proc/$PPID/fd" >before
+		timeout 20 python3 stranger.py; workers | wc -l
 		echo x | awf-step -r a -a writer; workers | wc -l
-		ls "/proc/$PPID/fd" | wc -l'
-	same "${lines[*]:0:3}" '0 fine 1'
-	# 0 to 2, the report, the service, its signals.
-	[ "${lines[3]}" -le 6 ]
+		ls "/proc/$PPID/fd" | cmp - before'
+	same "$output" "$(printf 'sent\n0\nfine\n1')"
 	[ ! -e evil ]
 	no_workers
+}
+
+@test "one that answers nonsense harms its step alone" {
+	serve
+	cat >nonsense.py <<'END'
+import glob, os, socket, sys
+ready = os.path.abspath("nonsense")
+os.chdir(os.environ["AWF_STORAGE"] + "/runs/" + os.environ["AWF_RUN_ID"] + "/workers")
+lock, = glob.glob("*.lock")
+name = lock[:-len(".lock")]
+os.unlink(name)
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+listener.bind(name)
+listener.listen()
+os.mkdir(ready)
+while True:
+    client, _ = listener.accept()
+    try:
+        client.sendall(b'{"worker":1}\n')
+        client.recv(1000)
+        client.sendall(b"nonsense\n")
+    except OSError:
+        pass
+    client.close()
+END
+	run -0 --separate-stderr awf-run -n -- bash -c 'echo x | awf-step -q a -a writer
+		timeout 60 python3 nonsense.py & nonsense=$!
+		until [ -d nonsense ]; do kill -0 $nonsense || exit; sleep 0.02; done
+		echo x | awf-step -r --delay 1ms b -a writer; echo x | awf-step -r --retries 0 c -a writer
+		kill $nonsense'
+	same "$output" "$(printf 'fine\nfine')"
+	same "$(payloads step.completed '[(.retries // [])[].code]' | tr '\n' ' ')" '[] ["provider"] [] '
+}
+
+@test "a run that may open few files" {
+	serve
+	for files in 12 13 14 20; do
+		run -0 bash -c "ulimit -n $files; awf-run -n -c 'echo x | awf-step -r a -- cat'"
+		same "$output" x
+	done
 }
 
 # shellcheck disable=SC2154 # run sets stderr
@@ -290,6 +334,9 @@ END
 		run -1 --separate-stderr timeout 10 "$BUILD/libexec/awf/awf-provider-anthropic" $words </dev/null
 		same "$stderr" "awf-provider-anthropic: $want"
 	}
+	refused '--parent=1' '--parent: only with --worker'
+	refused '--check --worker=x.lock' '--worker: not with --check'
+	refused '--worker=' "--worker: '': expected the path of a slot's lock"
 	refused '--worker=x' "--worker: 'x': expected the path of a slot's lock"
 	refused '--worker=.lock' "--worker: '.lock': expected the path of a slot's lock"
 	refused '--worker=x.lock' '--worker: stdin is no socket that listens'

@@ -131,3 +131,18 @@ fails_of_the_machine() {
 	same "$output" "done"
 	awf-verify -q
 }
+
+@test "no room for a file of what the workflow printed: the record tells of none" {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	mkdir small
+	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=4m,nr_inodes=24 none small || exit
+		export AWF_STORAGE="$PWD/small/storage"
+		for taken in 0 2 4 6 8; do
+			rm -rf small/*
+			for i in $(seq $taken); do touch "small/$i"; done
+			awf-run -n -c "awf-step -n -r a -- echo x; awf-step -n -r b -- echo x; awf-step -n -r c -- echo x" >/dev/null 2>&1
+			echo "$?" >>statuses
+			awf-verify -q || exit
+		done'
+	grep -qv '^0$' statuses
+}

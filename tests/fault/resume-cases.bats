@@ -628,7 +628,7 @@ one_line() {
 		same "$(entries op)" 2
 	done <<-'END'
 		"effects":"external"|kill -9 $$|75
-		"effects":"external","timeout":"200ms"|sleep 5|75
+		"effects":"external","timeout":"1s"|sleep 5|75
 		"effects":"external"|exit 1|0
 		"effects":"external","idempotent":true|kill -9 $$|0
 		"effects":"read"|kill -9 $$|0

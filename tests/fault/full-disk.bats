@@ -137,12 +137,18 @@ fails_of_the_machine() {
 	mkdir small
 	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=4m,nr_inodes=24 none small || exit
 		export AWF_STORAGE="$PWD/small/storage"
-		for taken in 0 2 4 6 8; do
+		for taken in 0 3 4 5 6 7 8 9 10; do
 			rm -rf small/*
 			for i in $(seq $taken); do touch "small/$i"; done
-			awf-run -n -c "awf-step -n -r a -- echo x; awf-step -n -r b -- echo x; awf-step -n -r c -- echo x" >/dev/null 2>&1
+			awf-run -n -c "awf-step -n -r a -- echo x; awf-step -n -r b -- echo x; awf-step -n -r c -- echo x" >out 2>err
 			echo "$?" >>statuses
 			awf-verify -q || exit
+			awf-tail --json --type run.completed | jq -r ".payload.stdout.sha256 // empty" |
+				while read -r sha256; do
+					[ -e small/storage/blobs/*/"$sha256" ] || exit 9
+					echo kept >>statuses
+				done || exit
 		done'
-	grep -qv '^0$' statuses
+	grep -q 125 statuses
+	grep -q kept statuses
 }

@@ -22,6 +22,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/run_lock.h"
 #include "run/storage.h"
 
 #define RECORD 128         /* bytes of one process: state, mark, pid, its stdout, a reason, LF */
@@ -124,6 +125,8 @@ roster_begin(struct roster *r, const char *run_directory, const struct roster_en
 	}
 	if (r->fd == -1) {
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to open the roster");
+		if (!e->tried)
+			run_lock_fail(run_directory, err);
 		free(path);
 		return result;
 	}

@@ -1,3 +1,4 @@
+#!/bin/sh
 # A loop of COUNT steps, each reads what the one before gave: loop.sh COUNT LINE COMMAND…
 count=$1 line=$2
 shift 2

@@ -256,6 +256,10 @@ $(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+# No more than has to be started: no library, none of the archives.
+$(BUILD)/tests/bench/bench_floor: $(BUILD)/obj/tests/bench/bench_floor.o
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) $(if $(SANITIZE),,-static) -o $@ $<
 
 # Installs what is missing, once, before anything is compiled.
 packages:

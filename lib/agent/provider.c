@@ -224,6 +224,12 @@ provider_begin(struct provider *p, const char *name, const struct keys *keys)
 	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true }, .worker = POOL_WORKER_NONE };
 }
 
+bool
+provider_shared(const struct provider *p)
+{
+	return p->run != NULL && p->run->lock_fd == -1 && provider_variables(p->name) != NULL;
+}
+
 /* Becomes a worker's client. False: it has to be a provider of its own, as it would be in a run
  * without awf-run, whose owner we are. */
 static bool
@@ -234,7 +240,7 @@ use_worker(struct provider *p, const char *program, const struct environment *en
 	char **read = NULL;
 	bool fits, path;
 
-	if (p->run == NULL || p->run->lock_fd != -1 || variables == NULL)
+	if (!provider_shared(p))
 		return false;
 	/* One of another make may know nothing of workers; and a path from here means another file,
 	 * or none, to a process in another directory. */

@@ -82,6 +82,8 @@ void provider_begin(struct provider *p, const char *name, const struct keys *key
  * whatever is ended around it. Where the run has a worker that is the same (run/pool.h), or
  * can have one, it is that: of those that ask an API by HTTP and came with AWF. */
 int provider_start(struct provider *p, struct error *err);
+/* Whether it may be a worker. */
+bool provider_shared(const struct provider *p);
 /* Sends a request (JSON object without id and step, not empty) and waits for its message.
  * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");
  * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose

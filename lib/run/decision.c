@@ -5,7 +5,6 @@
  */
 #include "run/decision.h"
 
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,19 +43,6 @@ enum waiting_for
 decision_about(enum decision_verdict verdict)
 {
 	return verdicts[verdict].about;
-}
-
-char *
-decision_maker(void)
-{
-	const char *name = getenv("LOGNAME");
-	uid_t user = getuid();
-	const struct passwd *entry = name != NULL ? getpwnam(name) : NULL;
-
-	if (entry == NULL || entry->pw_uid != user)
-		entry = getpwuid(user);
-	return entry != NULL ? memory_text(entry->pw_name) :
-	    memory_format("uid %lu", (unsigned long)user);
 }
 
 int

@@ -30,6 +30,17 @@ count() { curl -s "$MODEL_SERVER/count"; }
 	awf-verify -q
 }
 
+@test "a pipeline has as many workers as ask at once, not as wait for their input" {
+	serve
+	run -0 awf-run -n -- bash -c 'echo x | awf-step -a writer a | awf-step -a writer b | awf-step -a writer c |
+		awf-step -a writer d | awf-step -a writer e | awf-step -r -a writer f; workers >pids'
+	same "$output" fine
+	# One may still be ending when the next begins.
+	[ "$(wc -l <pids)" -le 2 ]
+	same "$(count | jq .requests)" 6
+	awf-verify -q
+}
+
 @test "it is the guardian's, starts in /, and has the variables that it reads alone" {
 	serve
 	export UNRELATED=something

@@ -134,6 +134,19 @@ file_load(const char *path, size_t limit, struct buffer *b, struct error *err)
 	return status;
 }
 
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool
+file_unchanged(const struct stat *was, const struct stat *is)
+{
+	return is->st_dev == was->st_dev && is->st_ino == was->st_ino && is->st_size == was->st_size &&
+	    same_time(&is->st_mtim, &was->st_mtim) && same_time(&is->st_ctim, &was->st_ctim);
+}
+
 int
 file_check_private(int fd, const char *path, struct error *err)
 {

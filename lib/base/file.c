@@ -261,10 +261,14 @@ file_sync_name(const char *path, struct error *err)
 char *
 path_join(const char *directory, const char *name)
 {
-	size_t len = strlen(directory);
-	bool slash = len > 0 && directory[len - 1] == '/';
+	size_t len = strlen(directory), name_len = strlen(name);
+	char *path = memory_alloc(len + name_len + 2);
 
-	return memory_format("%s%s%s", directory, slash ? "" : "/", name);
+	memcpy(path, directory, len + 1);
+	if (len == 0 || path[len - 1] != '/')
+		path[len++] = '/';
+	memcpy(path + len, name, name_len + 1);
+	return path;
 }
 
 const char *

@@ -201,12 +201,18 @@ make_one(const char *path, mode_t mode, bool sync, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
 }
 
+/* Most of the time what it lies in is there. */
 static int
 make_path(const char *path, mode_t mode, bool sync, struct error *err)
 {
-	char *part = memory_text(path);
+	char *part;
 	int status = 0;
 
+	if (mkdir(path, mode) == 0)
+		return sync ? file_sync_name(path, err) : 0;
+	if (errno == EEXIST)
+		return make_one(path, mode, sync, err);
+	part = memory_text(path);
 	for (char *slash = part; status == 0 && *slash; ) {
 		slash += strspn(slash, "/");
 		slash += strcspn(slash, "/");

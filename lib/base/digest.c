@@ -68,6 +68,17 @@ digest_add(struct digest *d, const void *bytes, size_t len)
 		crypto_hash_sha256_update(&d->state, bytes, len);
 }
 
+int
+digest_add_fd(struct digest *d, int fd)
+{
+	char bytes[65536];
+	ssize_t got;
+
+	while ((got = read(fd, bytes, sizeof bytes)) > 0)
+		digest_add(d, bytes, (size_t)got);
+	return got < 0 ? -1 : 0;
+}
+
 char *
 digest_end(struct digest *d, char out[DIGEST_SIZE])
 {
@@ -76,6 +87,18 @@ digest_end(struct digest *d, char out[DIGEST_SIZE])
 	crypto_hash_sha256_final(&d->state, hash);
 	hex_encode(hash, sizeof hash, out);
 	return out;
+}
+
+int
+digest_fd(int fd, char sha256[DIGEST_SIZE])
+{
+	struct digest digest;
+	int result;
+
+	digest_begin(&digest);
+	result = digest_add_fd(&digest, fd);
+	digest_end(&digest, sha256);
+	return result;
 }
 
 void
@@ -161,18 +184,4 @@ base64_decode(const char *text, size_t len, struct buffer *out)
 	out->len = (size_t)((char *)to - out->data);
 	*to = '\0';
 	return 0;
-}
-
-int
-digest_fd(int fd, char sha256[DIGEST_SIZE])
-{
-	struct digest digest;
-	char bytes[65536];
-	ssize_t got;
-
-	digest_begin(&digest);
-	while ((got = read(fd, bytes, sizeof bytes)) > 0)
-		digest_add(&digest, bytes, (size_t)got);
-	digest_end(&digest, sha256);
-	return got < 0 ? -1 : 0;
 }

@@ -337,7 +337,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 		failed = projector_line(&t->projector, run->path, run->reader.line_start, line, len,
 		    &t->projected, err);
 	if (failed == 0)
-		failed = printer_line(&t->printer, &origin, line, len, &verdict, err);
+		failed = printer_line(&t->printer, &origin, &run->head, line, len, &verdict, err);
 	if (verdict == VERDICT_DAMAGED)
 		tell_damaged(t, run->path, follow_line_number(run));
 	free(blobs);
@@ -584,14 +584,16 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 {
 	static const char no_run[ID_SIZE];
 	struct event_view event;
+	struct event_head head;
 	char run_id[ID_SIZE], *blobs = NULL;
 	enum verdict verdict;
 	int failed;
 
+	event_peek(line, len, &head);
 	if (t->given[OPT_INLINE] && event_view(line, len, &event) == 0 &&
 	    span_copy(event.run_id, run_id, sizeof run_id) && id_valid(run_id, strlen(run_id)))
 		blobs = storage_blobs(&t->storage, run_id);
-	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, line, len,
+	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, &head, line, len,
 	    &verdict, err);
 	if (verdict == VERDICT_DAMAGED)
 		tell_damaged(t, "stdin", number);
@@ -604,6 +606,7 @@ static int
 read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
     struct error *err)
 {
+	struct event_head head;
 	const char *line;
 	size_t len;
 	int got;
@@ -618,7 +621,8 @@ read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
 				return -1;
 			continue;
 		}
-		switch (filter_event(&t->printer.filter, line, len)) {
+		event_peek(line, len, &head);
+		switch (filter_event(&t->printer.filter, &head, line, len)) {
 		case VERDICT_YES:
 			line_ring_put(kept, line, len + 1);
 			break;

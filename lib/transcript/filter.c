@@ -109,13 +109,13 @@ event_failed(const struct event_view *event)
 }
 
 static bool
-type_wanted(const struct filter *f, struct span name)
+type_wanted(const struct filter *f, const struct event_head *head)
 {
-	enum event_type type = event_type_from_name(name.at, name.len);
+	struct span name = head->type_name;
 	char text[128];
 
-	if (type != EVENT_TYPES)
-		return f->known[type];
+	if (head->type != EVENT_TYPES)
+		return f->known[head->type];
 	if (f->types.count == 0)
 		return true;
 	if (name.len >= sizeof text)
@@ -126,21 +126,19 @@ type_wanted(const struct filter *f, struct span name)
 }
 
 enum verdict
-filter_event(struct filter *f, const char *line, size_t len)
+filter_event(struct filter *f, const struct event_head *head, const char *line, size_t len)
 {
 	char timestamp[CLOCK_TEXT_SIZE];
 	struct event_view event;
-	struct span type;
-	int64_t seq;
 	size_t bad;
 
-	if (event_peek(line, len, &seq, &type) != 0)
+	if (head->seq == 0)
 		return VERDICT_DAMAGED;
-	if (seq <= f->after || !type_wanted(f, type))
+	if (head->seq <= f->after || !type_wanted(f, head))
 		return VERDICT_NO;
-	f->unchained = !event_line_whole(line, len, NULL);
-	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad))
+	if (scan_object(line, len, head->len, SCAN_LINE_DEPTH, &bad) != NULL)
 		return VERDICT_DAMAGED;
+	f->unchained = !event_line_chained(line, len);
 	if (f->grep) {
 		buffer_clear(&f->scratch);
 		buffer_append(&f->scratch, line, len);
@@ -172,13 +170,15 @@ seek_last_from_here(struct filter *f, struct reader *r, int64_t count, struct er
 {
 	int64_t *starts = NULL;
 	size_t room = 0, next = 0;
+	struct event_head head;
 	const char *line;
 	size_t len;
 	int got;
 
 	/* A ring of the places of the last lines that passed. */
 	while ((got = reader_next(r, &line, &len, err)) == 1) {
-		if (filter_event(f, line, len) != VERDICT_YES)
+		event_peek(line, len, &head);
+		if (filter_event(f, &head, line, len) != VERDICT_YES)
 			continue;
 		if (room < (size_t)count) {
 			starts = memory_array(starts, ++room, sizeof *starts);

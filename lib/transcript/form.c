@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json/bytes.h"
 #include "transcript/event_keys.h"
 #include "transcript/event_table.h"
 #include "transcript/seal.h"
@@ -130,20 +131,6 @@ take_token(struct cursor *c, size_t len, struct span *value)
 	return true;
 }
 
-/* Without a branch in the loop, as each line has some two hundred of these. */
-static inline bool
-all_hex(const char *at, size_t len)
-{
-	unsigned wrong = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		unsigned char byte = (unsigned char)at[i];
-
-		wrong |= ((unsigned char)(byte - '0') > 9) & ((unsigned char)(byte - 'a') > 5);
-	}
-	return wrong == 0;
-}
-
 static inline bool
 all_digits(const char *at, size_t len)
 {
@@ -154,13 +141,20 @@ all_digits(const char *at, size_t len)
 	return wrong == 0;
 }
 
+/* Hex digits from from on, as far as stop; both within a line that ends at end. */
+static inline bool
+is_hex(const char *from, const char *stop, const char *end)
+{
+	return bytes_not_hex(from, end) == stop;
+}
+
 static bool
-is_uuid(const char *at)
+is_uuid(const char *at, const char *end)
 {
 	return at[8] == '-' && at[13] == '-' && at[18] == '-' && at[23] == '-' && at[14] == '4' &&
 	    (at[19] == '8' || at[19] == '9' || at[19] == 'a' || at[19] == 'b') &&
-	    all_hex(at, 8) && all_hex(at + 9, 4) && all_hex(at + 14, 4) && all_hex(at + 19, 4) &&
-	    all_hex(at + 24, 12);
+	    is_hex(at, at + 8, end) && is_hex(at + 9, at + 13, end) && is_hex(at + 14, at + 18, end) &&
+	    is_hex(at + 19, at + 23, end) && is_hex(at + 24, at + ID_SIZE - 1, end);
 }
 
 static int
@@ -260,17 +254,17 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 		return true;
 	case KIND_UUID:
 		text = token_of(c, ID_SIZE - 1);
-		if (!text || !is_uuid(text))
+		if (!text || !is_uuid(text, c->end))
 			return refuse(c, member, "a UUID, version 4, in lower case");
 		return take_token(c, ID_SIZE - 1, value);
 	case KIND_DIGEST:
 		text = token_of(c, DIGEST_SIZE - 1);
-		if (!text || !all_hex(text, DIGEST_SIZE - 1))
+		if (!text || !is_hex(text, text + DIGEST_SIZE - 1, c->end))
 			return refuse(c, member, "a digest of 64 lower-case hex digits");
 		return take_token(c, DIGEST_SIZE - 1, value);
 	case KIND_SIGNATURE:
 		text = token_of(c, SEAL_SIGNATURE);
-		if (!text || !all_hex(text, SEAL_SIGNATURE))
+		if (!text || !is_hex(text, text + SEAL_SIGNATURE, c->end))
 			return refuse(c, member, "a signature of 128 lower-case hex digits");
 		return take_token(c, SEAL_SIGNATURE, value);
 	case KIND_TIME:

@@ -352,7 +352,9 @@ on_warning(void *context, const struct error *warning)
 	printer_warn(&t->printer, warning);
 }
 
-/* Leaves the reader of a run where --after and -n say. What lies before is taken in too. */
+/* Leaves the reader of a run where --after, --since and -n say. What lies before is taken in
+ * too. A child that began before the time has events since then, and so may what the status line
+ * tells of: then all lines are read. */
 static int
 start_reading(struct tail *t, struct followed *run, struct error *err)
 {
@@ -367,12 +369,16 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 			return -1;
 		after = r->position;
 	}
-	if (t->given[OPT_LINES]) {
-		if (filter_seek_last(&t->printer.filter, r, t->lines, err) != 0)
+	if (t->given[OPT_SINCE] && !t->given[OPT_CHILDREN] && !t->printer.status_line) {
+		if (reader_seek_since(r, t->printer.filter.since, err) != 0)
 			return -1;
 		if (r->position < after)
 			reader_seek(r, after);
+		after = r->position;
 	}
+	if (t->given[OPT_LINES] &&
+	    filter_seek_last(&t->printer.filter, r, t->lines, after, err) != 0)
+		return -1;
 	begin = r->position;
 	if (t->given[OPT_COST] && begin > 0) {
 		reader_seek(r, 0);

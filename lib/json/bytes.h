@@ -78,6 +78,25 @@ BYTES_FINDER(bytes_not_hex, IS_NOT_HEX, ARE_NOT_HEX)
 	        BYTES_ARE(BYTES_OR(b, _mm_set1_epi8(0x20)), '}')))
 BYTES_FINDER(bytes_structure, IS_STRUCTURE, ARE_STRUCTURE)
 
+/* The last byte that is wanted; NULL if there is none. */
+static inline const char *
+bytes_last(const char *at, const char *end, char wanted)
+{
+#ifdef __SSE2__
+	for (; end - at >= 16; end -= 16) {
+		bytes_block block = _mm_loadu_si128((const void *)(end - 16));
+		unsigned found = (unsigned)_mm_movemask_epi8(BYTES_ARE(block, wanted));
+
+		if (found)
+			return end - 16 + (31 - __builtin_clz(found));
+	}
+#endif
+	while (end > at)
+		if (*--end == wanted)
+			return end;
+	return NULL;
+}
+
 static inline bool
 bytes_space(char c)
 {

@@ -191,6 +191,19 @@ take_plain(const char **at, const char *end, size_t len)
 #define FIRST(key) "\"" key "\":\""
 #define NEXT(key) "," FIRST(key)
 
+struct span
+event_time(const char *line, size_t len)
+{
+	int64_t seq;
+	const char *at = seq_head(line, len, &seq), *end = line + len, *time;
+
+	if (at == NULL || !TAKE(&at, end, FIRST(KEY_TIMESTAMP)))
+		return SPAN_NONE;
+	time = at;
+	return take_plain(&at, end, CLOCK_TEXT_SIZE - 1) ? span_of(time, CLOCK_TEXT_SIZE - 1) :
+	    SPAN_NONE;
+}
+
 /* A head as writers of ours make it, byte for byte, with causes that are events of the same
  * file. */
 static bool

@@ -105,6 +105,10 @@ char *event_link(const char *run_id, const char *event_id);
 /* seq of a line that begins {"seq":N, (its first bytes are enough); false if it
  * does not. */
 bool event_seq(const char *line, size_t len, int64_t *seq);
+/* The time of a line that begins {"seq":N,"timestamp":"TIME", (its first EVENT_TIME_WITHIN bytes
+ * are enough), without its quotes; .at NULL if it does not. */
+struct span event_time(const char *line, size_t len);
+#define EVENT_TIME_WITHIN 80
 /* Whole in the sense of awf-transcript(5): begins {"seq":N, ends "prev":"64 hex"}
  * and holds no NUL. line without its LF; *seq is set (may be NULL). */
 bool event_line_whole(const char *line, size_t len, int64_t *seq);

@@ -1,8 +1,7 @@
 /*
  * Questions in the order of their cost: seq and type at the head of the line, the check that
  * it is JSON, the expression over its bytes, then the members. Types are matched with the
- * patterns once, not for each line. The last lines that pass are found by a ring of their
- * places; where all pass, the file is read from its end, twice as much each time.
+ * patterns once, not for each line.
  */
 #include "transcript/filter.h"
 
@@ -163,59 +162,31 @@ filter_event(struct filter *f, const struct event_head *head, const char *line, 
 	return f->errors && !event_failed(&event) ? VERDICT_NO : VERDICT_YES;
 }
 
-/* Of the lines from where the reader is: as filter_seek_last(), or at the end if none passes.
- * How many of the last count there are; -1 with *err. */
-static int64_t
-seek_last_from_here(struct filter *f, struct reader *r, int64_t count, struct error *err)
+int
+filter_seek_last(struct filter *f, struct reader *r, int64_t count, int64_t floor,
+    struct error *err)
 {
-	int64_t *starts = NULL;
-	size_t room = 0, next = 0;
+	int64_t found = 0, first;
 	struct event_head head;
 	const char *line;
 	size_t len;
-	int got;
+	int got = 1;
 
-	/* A ring of the places of the last lines that passed. */
-	while ((got = reader_next(r, &line, &len, err)) == 1) {
+	if (reader_seek_last(r, 0, err) != 0)
+		return -1;
+	first = r->position;
+	while (found < count && r->position > floor &&
+	    (got = reader_previous(r, &line, &len, err)) == 1) {
 		event_peek(line, len, &head);
 		if (filter_event(f, &head, line, len) != VERDICT_YES)
 			continue;
-		if (room < (size_t)count) {
-			starts = memory_array(starts, ++room, sizeof *starts);
-			starts[room - 1] = r->line_start;
-			continue;
-		}
-		starts[next] = r->line_start;
-		next = (next + 1) % room;
+		found++;
+		first = r->position;
 	}
-	if (room > 0)
-		reader_seek(r, starts[next]);
-	free(starts);
-	return got == 0 ? (int64_t)room : -1;
-}
-
-int
-filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err)
-{
-	int64_t from = 1, found = 0;
-
-	if (count == 0)
-		return reader_seek_last(r, 0, err);
-	if (!filter_open(f))
-		return seek_last_from_here(f, r, count, err) == -1 ? -1 : 0;
-
-	/* Everything passes but lines that are damaged: no more is read than that takes. */
-	for (int64_t lines = count; found < count && from > 0; lines *= 2) {
-		if (reader_seek_last(r, lines, err) != 0)
-			return -1;
-		from = r->position;
-		found = seek_last_from_here(f, r, count, err);
-		if (found == -1)
-			return -1;
-	}
-	if (found < count)
-		reader_seek(r, 0);
-	return 0;
+	/* Where everything passes, what is damaged before the first of them is among the last
+	 * lines, too. */
+	reader_seek(r, found < count && filter_open(f) ? floor : first);
+	return got == -1 ? -1 : 0;
 }
 
 void

@@ -52,8 +52,11 @@ bool filter_open(const struct filter *f);
  * none. */
 enum verdict filter_event(struct filter *f, const struct event_head *head, const char *line,
     size_t len);
-/* Where the last count lines that pass begin; the reader is left there. */
-int filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err);
+/* Leaves the reader where the last count lines that pass begin, of those from the byte floor on:
+ * at the first of them if there are fewer, at the end if there are none. They are looked for from
+ * the end. */
+int filter_seek_last(struct filter *f, struct reader *r, int64_t count, int64_t floor,
+    struct error *err);
 void filter_free(struct filter *f);
 
 /* Whether the event tells of a failure that happened here: a call, a tool or a

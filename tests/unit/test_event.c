@@ -219,6 +219,35 @@ test_peek_by_place(void **state)
 }
 
 static void
+test_time(void **state)
+{
+	static const struct { const char *line; bool told; } lines[] = {
+		{ "{\"seq\":7," BEGIN PARENT TYPE, true },
+		{ "{\"seq\":9000000000000000000," BEGIN, true },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.123456Z\"", true },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.123456Z", false },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.12345\"Z\"", false },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.12345\\\"\"", false },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21\"", false },
+		{ "{\"seq\":7,\"timestamp\":null," BEGIN, false },
+		{ "{\"seq\":7,\"type\":\"x\"," BEGIN, false },
+		{ "{\"seq\":0," BEGIN, false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		size_t len = strlen(lines[i].line), head = len < EVENT_TIME_WITHIN ? len : EVENT_TIME_WITHIN;
+		struct span time = event_time(lines[i].line, head);
+
+		if ((time.at != NULL) != lines[i].told)
+			fail_msg("%s", lines[i].line);
+		if (time.at != NULL)
+			assert_memory_equal(time.at, "2026-11-21T08:15:30.123456Z", time.len);
+	}
+}
+
+static void
 assert_span(struct span span, const char *text)
 {
 	assert_non_null(span.at);
@@ -310,6 +339,7 @@ main(void)
 		cmocka_unit_test(test_seq),
 		cmocka_unit_test(test_peek),
 		cmocka_unit_test(test_peek_by_place),
+		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_view),
 		cmocka_unit_test(test_view_of_other_writers),
 		cmocka_unit_test(test_whole),

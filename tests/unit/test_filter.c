@@ -175,16 +175,28 @@ test_bad_pattern(void **state)
 static void
 test_seek_last(void **state)
 {
-	static const struct { const char *types; int64_t count; long long first; } table[] = {
-		{ NULL, 3, 7 }, { NULL, 0, 0 }, { NULL, 99, 1 }, { "step.*", 2, 6 }, { "step.*", 4, 2 },
-		{ "step.*", 99, 2 }, { "tool.call", 1, 3 }, { "none", 5, 0 }, { "step.*", 0, 0 },
+	/* floor: how many lines stand before it */
+	static const struct {
+		const char *types;
+		int64_t count;
+		size_t floor;
+		long long first;
+	} table[] = {
+		{ NULL, 3, 0, 7 }, { NULL, 0, 0, 0 }, { NULL, 99, 0, 1 }, { "step.*", 2, 0, 6 },
+		{ "step.*", 4, 0, 2 }, { "step.*", 99, 0, 2 }, { "tool.call", 1, 0, 3 }, { "none", 5, 0, 0 },
+		{ "step.*", 0, 0, 0 }, { NULL, 3, 6, 7 }, { NULL, 3, 7, 8 }, { NULL, 3, 9, 0 },
+		{ "step.*", 4, 2, 5 }, { "step.*", 1, 6, 7 }, { "step.*", 1, 7, 0 }, { "tool.*", 1, 1, 4 },
 	};
+	size_t starts[COUNT(events) + 1];
 	const char *path = record_path("transcript.jsonl");
 	struct buffer lines = BUFFER_INIT;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(events); i++)
+	for (size_t i = 0; i < COUNT(events); i++) {
+		starts[i] = lines.len;
 		record_line(&lines, (long)i + 1, events[i]);
+	}
+	starts[COUNT(events)] = lines.len;
 	record_put(path, lines.data, lines.len);
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct filter f;
@@ -197,7 +209,8 @@ test_seek_last(void **state)
 		if (table[i].types)
 			filter_types(&f, table[i].types);
 		assert_int_equal(reader_open(&r, path, &err), 0);
-		assert_int_equal(filter_seek_last(&f, &r, table[i].count, &err), 0);
+		assert_int_equal(filter_seek_last(&f, &r, table[i].count,
+		    (int64_t)starts[table[i].floor], &err), 0);
 		if (table[i].first == 0) {
 			assert_int_equal(reader_next(&r, &line, &len, &err), 0);
 		} else {

@@ -70,11 +70,16 @@ check_escape(struct check *c)
 	const char *escape = c->at;
 	unsigned unit, low = 0;
 
-	c->at++;
-	if (c->at >= c->end || *c->at == '\0' || !strchr("\"\\/bfnrtu", *c->at))
-		return fail(c, "invalid escape");
-	if (*c->at++ != 'u')
+	switch (++c->at < c->end ? *c->at : '\0') {
+	case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
+		c->at++;
 		return true;
+	case 'u':
+		c->at++;
+		break;
+	default:
+		return fail(c, "invalid escape");
+	}
 	if (!check_unit(c, &unit))
 		return false;
 	if (c->loose || unit < 0xd800 || unit > 0xdfff)

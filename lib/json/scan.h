@@ -65,7 +65,11 @@ void scan_minify(struct span value, struct buffer *out);
 
 /* Without white space at both ends. */
 struct span span_trim(struct span value);
-struct span span_of(const char *at, size_t len);
+static inline struct span
+span_of(const char *at, size_t len)
+{
+	return (struct span){ at, len };
+}
 /* 'o' 'a' 's' 'n' (number) 't' 'f' (true, false) '0' (null), or 0. */
 char span_type(struct span value);
 

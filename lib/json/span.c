@@ -15,12 +15,6 @@
 static const struct span nothing = {NULL, 0};
 
 struct span
-span_of(const char *at, size_t len)
-{
-	return (struct span){at, len};
-}
-
-struct span
 span_trim(struct span value)
 {
 	while (value.len > 0 && bytes_space(*value.at)) {

@@ -65,15 +65,13 @@ static void
 notice(struct followed *run, const char *line, size_t len, struct child *child)
 {
 	struct event_view event;
-	struct span name;
 	enum event_type type;
 	long long code;
-	int64_t seq;
 
 	child->run_id[0] = '\0';
-	if (event_peek(line, len, &seq, &name) != 0)
+	if (event_peek(line, len, &run->head) != 0)
 		return;
-	type = event_type_from_name(name.at, name.len);
+	type = run->head.type;
 	if (run->started && type != EVENT_RUN_STARTED && type != EVENT_RUN_COMPLETED &&
 	    type != EVENT_CALL_WORKFLOW_STARTED)
 		return;

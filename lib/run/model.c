@@ -634,17 +634,13 @@ bool
 model_line(struct model *m, const char *line, size_t len, struct event_place place,
     struct event_view *event, struct placed *placed)
 {
-	struct span name;
-	int64_t seq;
+	struct event_head head;
 
 	/* Found out as fast as can be: most lines are of messages and tools. */
-	if (m->level == MODEL_LIVE && event_peek(line, len, &seq, &name) == 0) {
-		enum event_type type = event_type_from_name(name.at, name.len);
-
-		if (type == EVENT_MESSAGE_USER || type == EVENT_MESSAGE_ASSISTANT ||
-		    type == EVENT_TOOL_CALL || type == EVENT_TOOL_RESULT)
-			return false;
-	}
+	if (m->level == MODEL_LIVE && event_peek(line, len, &head) == 0 &&
+	    (head.type == EVENT_MESSAGE_USER || head.type == EVENT_MESSAGE_ASSISTANT ||
+	    head.type == EVENT_TOOL_CALL || head.type == EVENT_TOOL_RESULT))
+		return false;
 	if (event_view(line, len, event) != 0) {
 		m->damaged++;
 		return false;

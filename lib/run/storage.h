@@ -7,6 +7,7 @@
  *     runs/<run-id>/  snapshots/<run-id>/  latest  audit.jsonl
  *     transcripts/<run-id>.pruned: of a run that is being removed (run/prune.h)
  *     sandboxed/<sha256>: a directory that was the workspace of a sandbox (cmd/sandbox)
+ *     kept/<sha256>: until when runs of a name have been removed (cmd/run/keep.h)
  *     sandboxed/made/: what was made in one that AWF takes up (run/unreviewed.h)
  */
 #ifndef AWF_RUN_STORAGE_H
@@ -21,6 +22,7 @@
 #include "base/id.h"
 
 #define STORAGE_SANDBOXED "sandboxed"
+#define STORAGE_KEPT "kept"
 
 struct storage {
 	char *root;       /* absolute */

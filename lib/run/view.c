@@ -809,15 +809,11 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 }
 
 void
-view_pass_over(struct view *v, const char *line, size_t len)
+view_pass_over(struct view *v, const struct event_head *head, const char *line, size_t len)
 {
 	struct event_view event;
-	struct span type;
-	int64_t seq;
 
-	if (event_peek(line, len, &seq, &type) == 0 &&
-	    item_names_concern(event_type_from_name(type.at, type.len)) &&
-	    event_view(line, len, &event) == 0)
+	if (item_names_concern(head->type) && event_view(line, len, &event) == 0)
 		item_names_note(&v->items, &event);
 }
 

@@ -321,19 +321,20 @@ static const struct event_member answer_members[] = {
 };
 const struct event_shape event_answer = SHAPE(answer_members, NULL, "the answer", NULL, false);
 
+#define TYPE(name) name, sizeof name - 1
 const struct event_description event_table[EVENT_TYPES] = {
-	[EVENT_RUN_STARTED] = { "run.started", false, &run_started_shape },
-	[EVENT_RUN_COMPLETED] = { "run.completed", true, &run_completed_shape },
-	[EVENT_STEP_STARTED] = { "step.started", true, &step_started_shape },
-	[EVENT_STEP_COMPLETED] = { "step.completed", true, &step_completed_shape },
-	[EVENT_CALL_WORKFLOW_STARTED] = { "step.call_workflow.started", true,
+	[EVENT_RUN_STARTED] = { TYPE("run.started"), false, &run_started_shape },
+	[EVENT_RUN_COMPLETED] = { TYPE("run.completed"), true, &run_completed_shape },
+	[EVENT_STEP_STARTED] = { TYPE("step.started"), true, &step_started_shape },
+	[EVENT_STEP_COMPLETED] = { TYPE("step.completed"), true, &step_completed_shape },
+	[EVENT_CALL_WORKFLOW_STARTED] = { TYPE("step.call_workflow.started"), true,
 	    &step_started_shape },
-	[EVENT_CALL_WORKFLOW_COMPLETED] = { "step.call_workflow.completed", true,
+	[EVENT_CALL_WORKFLOW_COMPLETED] = { TYPE("step.call_workflow.completed"), true,
 	    &step_completed_shape },
-	[EVENT_MESSAGE_USER] = { "message.user", false, &message_user_shape },
-	[EVENT_MESSAGE_ASSISTANT] = { "message.assistant", true, &message_assistant_shape },
-	[EVENT_TOOL_CALL] = { "tool.call", true, &event_tool },
-	[EVENT_TOOL_RESULT] = { "tool.result", false, &event_tool },
+	[EVENT_MESSAGE_USER] = { TYPE("message.user"), false, &message_user_shape },
+	[EVENT_MESSAGE_ASSISTANT] = { TYPE("message.assistant"), true, &message_assistant_shape },
+	[EVENT_TOOL_CALL] = { TYPE("tool.call"), true, &event_tool },
+	[EVENT_TOOL_RESULT] = { TYPE("tool.result"), false, &event_tool },
 };
 
 static const struct event_member ref_members[] = {

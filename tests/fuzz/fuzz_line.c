@@ -27,11 +27,10 @@ look(const char *line, size_t len)
 	struct form_fault fault;
 	struct event_view view;
 	struct form form;
-	struct span type;
-	int64_t seq;
+	struct event_head head;
 	bool seen = event_view(line, len, &view) == 0;
 
-	event_peek(line, len, &seq, &type);
+	event_peek(line, len, &head);
 	if (form_check(line, len, &form, &fault) == 0)
 		assert(seen && view.seq == form.seq);
 }

@@ -62,18 +62,20 @@ static void
 look_at(const char *line, size_t len)
 {
 	struct event_view view;
-	struct span type;
-	int64_t head = 0, seq;
-	bool begins = event_seq(line, len, &head);
+	struct event_head head;
+	int64_t first = 0, seq;
+	bool begins = event_seq(line, len, &first);
 
-	if (event_peek(line, len, &seq, &type) == 0) {
-		assert(seq > 0 && (!begins || seq == head));
+	if (event_peek(line, len, &head) == 0) {
+		struct span type = head.type_name;
+
+		assert(head.seq > 0 && (!begins || head.seq == first));
 		assert(type.at > line && type.at + type.len < line + len);
 	}
 	if (event_view(line, len, &view) == 0)
 		assert(view.seq > 0 && view.type_name.at > line);
 	if (event_line_whole(line, len, &seq))
-		assert(begins && seq == head);
+		assert(begins && seq == first);
 }
 
 /* Returns how many lines there are. */

@@ -110,6 +110,24 @@ rest_of_lines(struct reader *r)
 	return count;
 }
 
+/* From the last line to the first; returns how many there are. */
+static int64_t
+read_back(struct reader *r, const char *text)
+{
+	const char *line;
+	int64_t count = 0, end;
+	size_t len;
+
+	assert(reader_seek_last(r, 0, &err) == 0);
+	for (end = r->position; reader_previous(r, &line, &len, &err) == 1; count++) {
+		assert(r->line_start == r->position && r->position + (int64_t)len + 1 == end);
+		assert(memcmp(line, text + r->position, len) == 0 && memchr(line, '\n', len) == NULL);
+		end = r->position;
+	}
+	assert(end == 0);
+	return count;
+}
+
 static void
 read_all(const char *text, size_t size)
 {
@@ -117,6 +135,9 @@ read_all(const char *text, size_t size)
 
 	assert(reader_open(&r, path, &err) == 0);
 	int64_t lines = read_lines(&r, text, size);
+	assert(read_back(&r, text) == lines);
+	assert(reader_seek_since(&r, "2026-11-21T08:15:30.123456Z", &err) == 0);
+	assert(r.position == 0 || text[r.position - 1] == '\n');
 	for (int64_t count = 0; count < 4; count++) {
 		assert(reader_seek_last(&r, count, &err) == 0);
 		assert(rest_of_lines(&r) == (count < lines ? count : lines));

@@ -144,7 +144,7 @@ turns_begin(struct step_call *call, struct turns *t)
 		.workflow_directory = getenv("AWF_WORKFLOW_DIR"),
 		.timeout_ms = s->operation != NULL ? s->timeout_ms : 0,
 		.deadline = s->timeout_ms > 0 ? clock_monotonic() + s->timeout_ms : 0,
-		.live = s->live,
+		.verbose = s->verbose,
 		.started = call->started,
 		.attempt = s->run->attempt,
 		.run_directory = s->run->directory,

@@ -84,7 +84,7 @@ struct loop {
 			struct buffer text;    /* of the last */
 			bool thinking;         /* it is a thought */
 		} partial;
-		bool line_open;            /* live text that did not end in LF */
+		bool line_open;            /* text on stderr that did not end in LF */
 		bool sent_back;            /* the result, to be given again */
 		const struct member *next; /* who goes on after it; NULL: the same */
 	} turn;

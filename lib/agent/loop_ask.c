@@ -75,9 +75,9 @@ loop_partial_clear(struct loop *l)
 	l->turn.partial.thinking = false;
 }
 
-/* Live text: each line made harmless, the ends of lines kept. */
+/* Text on stderr: each line made harmless, the ends of lines kept. */
 static void
-live_text(struct loop *l, const char *text, size_t len)
+show_text(struct loop *l, const char *text, size_t len)
 {
 	struct buffer out = BUFFER_INIT;
 	const char *lf;
@@ -106,8 +106,8 @@ loop_delta(void *context, const char *kind, const char *text, size_t len)
 		end_partial_block(p);
 	p->thinking = thinking;
 	buffer_append(&p->text, text, len);
-	if (l->turns->live && strcmp(kind, "text") == 0)
-		live_text(l, text, len);
+	if (l->turns->verbose && strcmp(kind, "text") == 0)
+		show_text(l, text, len);
 }
 
 static int
@@ -148,7 +148,7 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	status = provider_ask(asked.client, request, turns_time(t, t->timeout_ms), t->interrupts,
 	    &callbacks, &l->turn.answer, err);
 	if (l->turn.line_open)
-		live_text(l, "\n", 1);
+		show_text(l, "\n", 1);
 	return status;
 }
 
@@ -198,7 +198,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 			const struct retried retried = { agent->name, &why, tried, t->retry->retries + 1,
 				delay };
 
-			if (retried_record(t->call, t->started, &retried, t->live, err) == -1 ||
+			if (retried_record(t->call, t->started, &retried, t->verbose, err) == -1 ||
 			    interrupts_sleep(t->interrupts, delay, err) == -1)
 				return -1;
 		} else {

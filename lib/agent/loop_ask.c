@@ -127,7 +127,7 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 {
 	const struct turns *t = l->turns;
 	const char *name = t->member->agent.name;
-	const struct provider_callbacks callbacks = { loop_delta, loop_event, l };
+	const struct provider_callbacks callbacks = { loop_delta, loop_event, NULL, l };
 	const struct asked asked = loop_asked(l);
 	int status;
 

@@ -25,6 +25,7 @@
 #include "base/terminal.h"
 #include "proc/api_keys.h"
 #include "proc/subprocess.h"
+#include "run/live.h"
 #include "run/roster.h"
 #include "transcript/event_keys.h"
 
@@ -148,6 +149,7 @@ turns_begin(struct step_call *call, struct turns *t)
 		.started = call->started,
 		.attempt = s->run->attempt,
 		.run_directory = s->run->directory,
+		.live_place = live_place(s->run),
 		.sandbox = &s->sandbox,
 		.max_children = s->max_children,
 		.budget = s->budget,

@@ -31,6 +31,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/writer.h"
+#include "run/live.h"
 
 /* What a turn, or a part of it, leads to. */
 enum { CONTINUES, ENDED, FAILED = -1 };
@@ -59,6 +60,7 @@ struct loop {
 		struct control stopping;   /* the stop tool, if it has no executable */
 	} tools;
 	struct phases phases;          /* of an agent that has any */
+	struct live_writer live;       /* what its model is writing, for who looks on */
 
 	/* The state of the conversation. */
 	struct {

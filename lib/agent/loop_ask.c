@@ -108,6 +108,15 @@ loop_delta(void *context, const char *kind, const char *text, size_t len)
 	buffer_append(&p->text, text, len);
 	if (l->turns->verbose && strcmp(kind, "text") == 0)
 		show_text(l, text, len);
+	live_append(&l->live, thinking ? LIVE_THINKING : LIVE_TEXT, text, len);
+}
+
+static int64_t
+loop_due(void *context)
+{
+	struct loop *l = context;
+
+	return live_flush(&l->live);
 }
 
 static int
@@ -127,7 +136,7 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 {
 	const struct turns *t = l->turns;
 	const char *name = t->member->agent.name;
-	const struct provider_callbacks callbacks = { loop_delta, loop_event, NULL, l };
+	const struct provider_callbacks callbacks = { loop_delta, loop_event, loop_due, l };
 	const struct asked asked = loop_asked(l);
 	int status;
 
@@ -145,6 +154,7 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	}
 	answer_free(&l->turn.answer);
 	loop_partial_clear(l);
+	live_turn(&l->live, t->started, l->turn.number);
 	status = provider_ask(asked.client, request, turns_time(t, t->timeout_ms), t->interrupts,
 	    &callbacks, &l->turn.answer, err);
 	if (l->turn.line_open)

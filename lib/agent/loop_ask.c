@@ -102,6 +102,11 @@ loop_delta(void *context, const char *kind, const char *text, size_t len)
 	struct partial *p = &l->turn.partial;
 	bool thinking = strcmp(kind, "thinking") == 0;
 
+	/* Half a call of a tool is no block. */
+	if (strcmp(kind, "tool") == 0) {
+		live_append(&l->live, LIVE_TOOL, text, len);
+		return;
+	}
 	if (thinking != p->thinking)
 		end_partial_block(p);
 	p->thinking = thinking;
@@ -119,6 +124,22 @@ loop_due(void *context)
 	return live_flush(&l->live);
 }
 
+/* A call that an agent CLI made, where it stands in what it writes. */
+static void
+show_call(struct loop *l, struct span call)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span input = span_member(call, KEY_INPUT);
+
+	span_decode(span_member(call, KEY_NAME), &text);
+	buffer_byte(&text, ' ');
+	if (input.at != NULL)
+		scan_minify(input, &text);
+	buffer_byte(&text, '\n');
+	live_append(&l->live, LIVE_TOOL, text.data, text.len);
+	buffer_free(&text);
+}
+
 static int
 loop_event(void *context, struct span line, struct error *err)
 {
@@ -126,8 +147,10 @@ loop_event(void *context, struct span line, struct error *err)
 
 	if (emitted_record(&l->turn.emitted, l->turns->call, line, err) == -1)
 		return -1;
-	if (span_is(span_member(line, KEY_TYPE), "tool_call"))
+	if (span_is(span_member(line, KEY_TYPE), "tool_call")) {
 		l->turns->tool_calls++;
+		show_call(l, line);
+	}
 	return 0;
 }
 

@@ -85,7 +85,7 @@ int provider_start(struct provider *p, struct error *err);
 /* Whether it may be a worker. */
 bool provider_shared(const struct provider *p);
 /* Sends a request (JSON object without id and step, not empty) and waits for its message.
- * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");
+ * Text deltas go to delta() if it is not NULL (kind is "text", "thinking" or "tool");
  * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose
  * -1 ends the request. due() if it is not NULL is called before each wait; when it wants to be
  * called again, though nothing has come by then (monotonic ms; 0: never), it returns. timeout_ms 0: none. Errors carry the category as code; on a

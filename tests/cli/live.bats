@@ -67,21 +67,23 @@ look() {
 }
 
 @test "the text is there while it is written, and gone when it is recorded" {
-	script 1 'say "one "' 'say "two "' hold 'say three' 'answer "one two three"'
+	script 1 'say "one "' 'say "two "' 'say "look {" tool' hold 'say three' 'answer "one two three"'
 	ask s >out &
 	# The second piece came within the pause of the first, and nothing after it.
-	under_way '0 one two '
+	under_way '0 one two look {'
 	look told
 	same "$(stat -c %a "$(files)") $(stat -c %a "$(run_directory)/live")" '600 700'
 	same "$(basename "$(files)")" "$(jq -r 'select(.type == "step.started").event_id' "$(transcript)")"
 	same "$(cat "$(files)")" '{"turn":0,"kind":"text","append":"one "}
-{"turn":0,"kind":"text","append":"two "}'
+{"turn":0,"kind":"text","append":"two "}
+{"turn":0,"kind":"tool","append":"look {"}'
 	go_on
 	wait
 	same "$(cat out)" 'one two three'
 	[ ! -e "$(run_directory)" ]
 	same "$(sed 's/"call":"[^"]*",//' told | sed '/three/d')" '{"turn":0,"kind":"text","append":"one "}
 {"turn":0,"kind":"text","append":"two "}
+{"turn":0,"kind":"tool","append":"look {"}
 {"done":true}'
 	run ! grep -q append "$(transcript)"
 }
@@ -102,10 +104,12 @@ look() {
 		same "$name $(cat out)" "$name It is five."
 		# The end of a turn may come in no piece. All that came is of its answer.
 		jq -sc 'map(select(.append)) | group_by([.turn, .kind])[] | [.[0].turn, .[0].kind, (map(.append) | add)]' told >pieces
-		payloads message.assistant '.turn as $t | .blocks[] | select(.type == "text" or .type == "thinking") |
-			[$t, .type, (.thinking // .text)]' >blocks
+		payloads message.assistant '.turn as $t | .blocks[] | [$t, (.type | sub("_use"; "")),
+			(.thinking // .text // (.tool_name + " "))]' >blocks
 		same "$name $(jq -c --slurpfile blocks blocks '. as [$t, $k, $text] |
-			$blocks | any(.[0] == $t and .[1] == $k and (.[2] | startswith($text)))' pieces | sort -u)" "$name true"
+			$blocks | any(.[0] == $t and .[1] == $k and
+				(if $k == "tool" then .[2] as $name | $text | startswith($name)
+				else .[2] | startswith($text) end))' pieces | sort -u)" "$name true"
 		grep -q '^\[0,"thinking","Add' pieces
 		grep -q '^\[1,"text","It' pieces
 		same "$name $(jq -c .done told | sort | uniq -c | tr -s ' ' | tail -n 1)" "$name  1 true"
@@ -129,7 +133,9 @@ look() {
 		: >held
 		FAKE_CLI="$ROOT/tests/fixtures/cli/$name/tool" awf-step -q -m "$name/m" -p x s <<<x &
 		eventually test -e ready
-		eventually says 'I will look.' || { echo "$name" >&2; return 1; }
+		used=read
+		[ "$name" != codex ] || used=bash
+		eventually says "I will look.$used {" || { echo "$name" >&2; return 1; }
 		go_on
 		wait
 		same "$name $(files)" "$name "

@@ -133,7 +133,7 @@ look() {
 		: >held
 		FAKE_CLI="$ROOT/tests/fixtures/cli/$name/tool" awf-step -q -m "$name/m" -p x s <<<x &
 		eventually test -e ready
-		used=read
+		used="read"
 		[ "$name" != codex ] || used=bash
 		eventually says "I will look.$used {" || { echo "$name" >&2; return 1; }
 		go_on
@@ -212,7 +212,7 @@ tools: [note]'
 	eventually test -e ready
 	three() { [ "$(files | wc -l)" = 3 ]; }
 	eventually three
-	same "$(cat $(files) | jq -r .append | sort | paste -sd' ')" 'a b c'
+	same "$(files | xargs jq -r .append | sort | paste -sd' ')" 'a b c'
 	same "$(files | xargs -n 1 basename | sort)" \
 		"$(jq -r 'select(.type == "step.started").event_id' "$(transcript)" | sort)"
 	go_on
@@ -222,7 +222,7 @@ tools: [note]'
 	eventually test -e ready
 	two() { [ "$(files | wc -l)" = 2 ]; }
 	eventually two
-	same "$(cat $(files) | jq -r .append | sort | paste -sd' ')" 'one two'
+	same "$(files | xargs jq -r .append | sort | paste -sd' ')" 'one two'
 	go_on
 	wait
 }
@@ -253,14 +253,14 @@ tools: [note]'
 
 @test "what a killed step leaves goes with the run" {
 	script 1 'say half' hold 'answer whole'
-	awf-run -n --id-file id -c 'awf-step -q -n -m scripted/m -p x s; : >went-on; while [ -e wait ]; do sleep 0.02; done' 2>err &
-	: >wait
+	awf-run -n --id-file id -c 'awf-step -q -n -m scripted/m -p x s; : >went-on; while [ -e waiting ]; do sleep 0.02; done' 2>err &
+	: >waiting
 	under_way '0 half'
 	kill -9 "$(pgrep -f "^[^ ]*awf-step -q -n -m scripted/m -p x s" -n)"
 	go_on
 	eventually test -e went-on
 	same "$(text_now)" '0 half'
-	rm wait
+	rm waiting
 	wait
 	[ ! -e "$AWF_STORAGE/runs/$(cat id)" ]
 }

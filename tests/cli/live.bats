@@ -88,6 +88,18 @@ look() {
 	run ! grep -q append "$(transcript)"
 }
 
+@test "a call that has ended has no text under way, though its run goes on" {
+	script 1 'say one' 'sleep 0.1; say two' 'answer done'
+	script 2 'say three' 'fails invalid'
+	run -3 awf-run -c 'awf-step -q -i lines -m scripted/m -p x s; ls -A "$AWF_STORAGE/runs/$AWF_RUN_ID/live"; exit 3' <<-'END'
+		a
+		b
+	END
+	same "$(grep -v ^awf- <<<"$output")" ''
+	same "$(payloads step.completed .error.code | paste -sd' ')" 'null "invalid"'
+	same "$(payloads message.assistant '.blocks[0].text' | paste -sd' ')" '"done" "three"'
+}
+
 @test "the text of each model API" {
 	export -n AWF_PROVIDER_PATH
 	printf -- '---\nname: adder\nmodel: model-1\ntools: [add, fail]\n---\nBe brief.\n' >agents/adder.md

@@ -327,6 +327,7 @@ deltas_and_events_are_handed_on(void **state)
 /* What is wanted of due(), and how often it was called. */
 struct due {
 	int64_t again; /* ms from a call to the next; 0: never */
+	bool late;     /* after the first it is due already */
 	int called;
 };
 
@@ -335,7 +336,8 @@ count_due(void *context)
 {
 	struct due *d = context;
 
-	d->called++;
+	if (d->called++ == 0 && d->late)
+		return 1;
 	return d->again == 0 ? 0 : clock_monotonic() + d->again;
 }
 
@@ -354,14 +356,13 @@ what_is_due_is_done(void **state)
 	(void)state;
 	script("1.sh", "sleep 0.4\n");
 	script("1", MESSAGE);
-	script("2.sh", "sleep 0.4\n");
 	script("2", MESSAGE);
 	p = started("scripted");
 	buffer_text(&request, "{\"model\":\"m\"}");
 	assert_int_equal(provider_ask(&p, &request, 30000, NULL, &callbacks, &a, &err), 0);
 	assert_true(due.called > 3 && due.called < 50);
 	answer_free(&a);
-	due = (struct due){ .again = 0 };
+	due = (struct due){ .late = true };
 	assert_int_equal(provider_ask(&p, &request, 0, NULL, &callbacks, &a, &err), 0);
 	assert_true(due.called < 10);
 	answer_free(&a);

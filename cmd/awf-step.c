@@ -472,7 +472,7 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 			if (len > 0)
 				fprintf(stderr, PROGRAM ": %.*s\n", (int)len, line);
 	}
-	s->step.live = s->step.live || (team->count > 0 && isatty(STDERR_FILENO));
+	s->step.verbose = s->step.verbose || (team->count > 0 && isatty(STDERR_FILENO));
 	if (loaded == -1) {
 		if (!s->dry_run && run_in_environment())
 			record_refusal(s, r, argv, &err);

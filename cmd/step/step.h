@@ -83,7 +83,7 @@ struct step {
 	enum effects effects;
 	bool idempotent;
 	bool cleanup;                /* it works while its run is being ended */
-	bool live;                   /* an agent's text on stderr as it comes */
+	bool verbose;                /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
 	bool shown;                  /* --dry-run on a terminal */
 	struct sandbox sandbox;      /* of the command, or of all tools */

@@ -429,8 +429,7 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 static int
 exchange_line(struct exchange *x, struct span line, struct error *err)
 {
-	static const struct provider_callbacks none;
-	const struct provider_callbacks *callbacks = x->callbacks == NULL ? &none : x->callbacks;
+	const struct provider_callbacks *callbacks = x->callbacks;
 	struct buffer text = BUFFER_INIT;
 	enum error_code code = ERROR_NONE;
 	char kind[16], category[32];
@@ -490,13 +489,15 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
     const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
     struct answer *answer, struct error *err)
 {
-	struct exchange x = { .provider = p, .callbacks = callbacks, .answer = answer,
-	    .id = p->next_id++ };
+	static const struct provider_callbacks none;
+	struct exchange x = { .provider = p, .callbacks = callbacks == NULL ? &none : callbacks,
+	    .answer = answer, .id = p->next_id++ };
 	const int64_t deadline = timeout_ms == 0 ? 0 : clock_monotonic() + timeout_ms;
 	struct buffer *out = &p->peer.outgoing;
 	enum error_code code;
 	struct span line;
 	char text[64];
+	int64_t due;
 	int taken, wait_status;
 	bool ours;
 
@@ -523,7 +524,10 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 		}
 		if (taken == -1)
 			return exchange_broken(&x, err, "a line above 256 MiB");
-		switch (peer_wait(&p->peer, deadline, interrupts, err)) {
+		due = x.callbacks->due == NULL ? 0 : x.callbacks->due(x.callbacks->context);
+		if (due == 0 || (deadline != 0 && deadline < due))
+			due = deadline;
+		switch (peer_wait(&p->peer, due, interrupts, err)) {
 		case PEER_SERVED:
 			break;
 		case PEER_GONE:
@@ -539,6 +543,8 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 			return error_set(err, code, p->name, "the provider ended before it answered: %s",
 			    process_status_text(wait_status, text, sizeof text));
 		case PEER_LATE:
+			if (due != deadline)
+				break;
 			exchange_cancel(&x);
 			return error_set(err, ERROR_TIMEOUT, p->name, "no answer after %s",
 			    duration_text(timeout_ms, text, sizeof text));

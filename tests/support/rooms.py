@@ -34,6 +34,7 @@ ALONE = {
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
     "lib/run/follow": "awf-run shows what goes on too",
+    "lib/run/live": "others follow what awf-step writes there",
     "lib/run/listing": "awf-ctl lists runs too",
     "lib/run/progress": "awf-run shows what goes on too",
     "lib/run/view": "awf-run shows what goes on too",

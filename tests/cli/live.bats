@@ -265,10 +265,10 @@ tools: [note]'
 
 @test "what a killed step leaves goes with the run" {
 	script 1 'say half' hold 'answer whole'
-	awf-run -n --id-file id -c 'awf-step -q -n -m scripted/m -p x s; : >went-on; while [ -e waiting ]; do sleep 0.02; done' 2>err &
+	awf-run -n --id-file id -c 'sh -c "echo \$\$ >pid; exec awf-step -q -n -m scripted/m -p x s"; : >went-on; while [ -e waiting ]; do sleep 0.02; done' 2>err &
 	: >waiting
 	under_way '0 half'
-	kill -9 "$(pgrep -f "^[^ ]*awf-step -q -n -m scripted/m -p x s" -n)"
+	kill -9 "$(cat pid)"
 	go_on
 	eventually test -e went-on
 	same "$(text_now)" '0 half'
@@ -282,16 +282,15 @@ killed() {
 	: >held
 	rm -f ready
 	script 1 'say half' hold 'answer whole'
-	awf-run -n --id-file id -c 'awf-step -r -n -m scripted/m -p x s' 3>&- &
+	awf-run -n --id-file id -c 'echo $$ >pid; exec awf-step -r -n -m scripted/m -p x s' 3>&- &
 	under_way '0 half'
 	kill -9 $!
 	wait $! 2>/dev/null || true
 	# What ends a dead run's processes may take a moment.
-	eventually not_alive
+	eventually gone "$(cat pid)"
 	go_on
 	same "$(text_now)" '0 half'
 }
-not_alive() { ! pgrep -f "^[^ ]*awf-step -r -n -m scripted/m -p x s" >/dev/null; }
 
 @test "what a killed run leaves goes with a resume, or when it is pruned" {
 	killed

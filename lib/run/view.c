@@ -778,7 +778,7 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 
 	if (event_view(line, len, &event) != 0)
 		return -1;
-	shape = &shapes[event.type];
+	shape = &shapes[event.told];
 	buffer_clear(&v->text);
 	v->mark_count = 0;
 	v->detailed = false;

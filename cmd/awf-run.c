@@ -300,7 +300,7 @@ follow_up(struct job *j, const char *name)
 	const struct settings *s = &j->settings;
 	struct environment environment = { NULL, 0, 0 };
 	struct prune_spec spec = { .rule = RETENTION_ALL, .name = name, .spared = j->run.id,
-		.warn = job_warn };
+		.own = true, .warn = job_warn };
 	struct storage storage;
 	struct error warning;
 	/* What a child writes is its result, of which this is no part. */

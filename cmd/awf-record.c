@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/polling.h"
@@ -68,8 +69,7 @@ struct program {
 	struct destination to;
 	struct ingest ingest;
 	bool quiet;
-	struct buffer out;       /* a line of stdout */
-	struct error unwritten;  /* stdout cannot be */
+	struct buffer out;       /* of what was taken, for stdout */
 };
 
 static volatile int signal_number;
@@ -257,7 +257,6 @@ tell_taken(void *context, const struct ingest_taken *taken)
 
 	if (p->quiet)
 		return;
-	buffer_clear(&p->out);
 	writer_begin(&w, &p->out);
 	writer_object(&w);
 	writer_member_string(&w, KEY_RUN_ID, taken->run_id);
@@ -268,7 +267,6 @@ tell_taken(void *context, const struct ingest_taken *taken)
 		writer_member_bool(&w, "duplicate", true);
 	writer_object_end(&w);
 	buffer_byte(&p->out, '\n');
-	fwrite(p->out.data, 1, p->out.len, stdout);
 }
 
 /* "stdin:LINE: RUN: MESSAGE" */
@@ -302,17 +300,19 @@ status_of(enum ingest_fault fault)
 
 /* What came is on disk and told. -1 with *err: nobody can be told. */
 static int
-flush(struct ingest_input *in, struct error *err)
+flush(struct program *p, struct ingest_input *in, struct error *err)
 {
+	int failed;
+
 	ingest_flush(in);
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	failed = p->out.len > 0 ? file_write(STDOUT_FILENO, p->out.data, p->out.len) : 0;
+	buffer_clear(&p->out);
+	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
 /* Reads stdin to its end. -1 with *err; a signal is no failure. */
 static int
-read_input(struct ingest_input *in, struct error *err)
+read_input(struct program *p, struct ingest_input *in, struct error *err)
 {
 	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
 	char *piece = memory_array(NULL, PIECE, 1);
@@ -328,7 +328,7 @@ read_input(struct ingest_input *in, struct error *err)
 		/* Whoever waits for an answer gets it before more is waited for. */
 		if (unsynced > 0 && (unsynced >= UNSYNCED || clock_monotonic() - since >= UNSYNCED_MS ||
 		    poll_now(STDIN_FILENO, POLLIN) == 0)) {
-			failed = flush(in, err);
+			failed = flush(p, in, err);
 			unsynced = 0;
 			continue;
 		}
@@ -350,7 +350,7 @@ read_input(struct ingest_input *in, struct error *err)
 	}
 	if (ended)
 		ingest_input_end(in);
-	if (flush(in, failed == 0 ? err : NULL) != 0)
+	if (flush(p, in, failed == 0 ? err : NULL) != 0)
 		failed = -1;
 	free(piece);
 	return failed;
@@ -382,7 +382,7 @@ record(struct program *p, const struct ingest_spec *spec)
 	int status;
 
 	ingest_input_begin(&in, &p->ingest, spec);
-	status = read_input(&in, &err) == 0 ? status_of(in.refusal.fault) : program_fail(PROGRAM, &err);
+	status = read_input(p, &in, &err) == 0 ? status_of(in.refusal.fault) : program_fail(PROGRAM, &err);
 	if (err.code == ERROR_NONE)
 		err = in.refusal.error;
 	if (in.missing_blobs > 0 && !p->quiet)

@@ -119,7 +119,7 @@ static void
 ended(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
-	char *what = at->event->type == EVENT_TOOL_RESULT ?
+	char *what = at->event->told == EVENT_TOOL_RESULT ?
 	    text_member(at->event->payload, KEY_NAME, "tool") :
 	    memory_text(at->call ? at->call->name : "step");
 	char *why = span_text(span_path(at->event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
@@ -144,7 +144,7 @@ handoff(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span within = span_member(at->event->payload, KEY_HANDOFF);
-	bool is_within = at->event->type == EVENT_MESSAGE_USER;
+	bool is_within = at->event->told == EVENT_MESSAGE_USER;
 	char *from = is_within ? text_member(within, KEY_FROM, "") :
 	    memory_text(at->call->before[0]->agent);
 	char *to = is_within ? text_member(within, KEY_TO, "") : memory_text(call_actor(at->call));

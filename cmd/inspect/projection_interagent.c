@@ -22,7 +22,7 @@ sent_id(const struct placed *at, char out[ID_SIZE])
 {
 	char hex[33];
 
-	if (at->event->type == EVENT_MESSAGE_USER)
+	if (at->event->told == EVENT_MESSAGE_USER)
 		derive_hex_of("interagent", at->event->event_id, 32, hex);
 	else
 		derive_hex("interagent", at->call->event_id, 32, hex);
@@ -90,7 +90,7 @@ sent(struct writer *w, const struct projection_line *line)
 	char id[ID_SIZE], *from = NULL;
 	const char *sender;
 
-	if (at->event->type == EVENT_MESSAGE_USER) {
+	if (at->event->told == EVENT_MESSAGE_USER) {
 		from = span_text(span_path(at->event->payload, KEY_HANDOFF, KEY_FROM, NULL));
 		sender = from ? from : "";
 	} else {
@@ -135,9 +135,9 @@ changed(struct writer *w, const struct projection_line *line)
 
 	if (at->event->type == EVENT_RUN_COMPLETED)
 		state = placed_status(at);
-	else if (at->event->type == EVENT_MESSAGE_USER)
+	else if (at->event->told == EVENT_MESSAGE_USER)
 		state = "thinking";
-	else if (at->event->type == EVENT_MESSAGE_ASSISTANT)
+	else if (at->event->told == EVENT_MESSAGE_ASSISTANT)
 		state = span_is(span_member(at->event->payload, KEY_STOP_REASON), "tool_use") ?
 		    "using_tools" : "answered";
 	act(w, line);

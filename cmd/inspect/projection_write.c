@@ -129,7 +129,7 @@ row_applies(const struct projection_row *row, bool asked, const struct placed *a
 	const unsigned ends = WHEN_RUN_SUCCEEDED | WHEN_RUN_WAITS | WHEN_RUN_FAILED;
 	unsigned when = row->when;
 
-	if (row->event != at->event->type || ((when & WHEN_ASKED) && !asked) ||
+	if (row->event != at->event->told || ((when & WHEN_ASKED) && !asked) ||
 	    ((when & WHEN_WHOLE) && !placed_whole(at)) || ((when & WHEN_CALL) && !at->call) ||
 	    ((when & WHEN_AGENT) && !placed_by_agent(at)) ||
 	    ((when & WHEN_NO_AGENT) && placed_by_agent(at)) ||

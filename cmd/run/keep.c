@@ -58,7 +58,7 @@ mark_done(const char *directory, const char *mark, int64_t before)
 int
 keep_prune(const struct keep_spec *spec, struct error *err)
 {
-	struct prune_spec what = { .rule = RETENTION_ALL, .name = spec->name,
+	struct prune_spec what = { .rule = RETENTION_ALL, .name = spec->name, .own = true,
 		.spared = spec->run_id, .warn = spec->warn };
 	char digest[DIGEST_SIZE], *directory, *mark;
 	struct storage storage;

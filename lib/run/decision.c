@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/origin.h"
 #include "transcript/blob.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
@@ -100,6 +101,8 @@ int
 undecided_open(struct undecided *u, const char *path, const char *blobs, const char *run_id,
     struct error *err)
 {
+	if (origin_check_own_at(path, run_id, err) != 0)
+		return -1;
 	*u = (struct undecided){ .path = memory_text(path) };
 	model_begin(&u->model, MODEL_LIVE);
 	u->blobs = memory_text(blobs);

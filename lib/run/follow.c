@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "run/origin.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
@@ -365,7 +366,7 @@ is_top_level(const char *path)
  * after it. */
 #define LATE 10000000
 
-/* Takes in runs that started since the last look, the oldest first, but for the one that is
+/* Takes in runs of this storage's own that started since the last look, the oldest first, but for the one that is
  * the latest now: where that stands among them is not known before it has a line. */
 static int
 take_missed(struct follow *f, const struct storage *s, const char *latest, struct error *err)
@@ -382,7 +383,8 @@ take_missed(struct follow *f, const struct storage *s, const char *latest, struc
 		char *path = storage_transcript(s, entry->run_id);
 
 		if (entry->started > since && strcmp(entry->run_id, latest) != 0 &&
-		    !find_run(f, entry->run_id) && is_top_level(path)) {
+		    !find_run(f, entry->run_id) && is_top_level(path) &&
+		    origin_check_own(s, entry->run_id, NULL) == 0) {
 			failed = follow_add(f, path, entry->run_id, err) == NULL;
 			if (entry->started - LATE > f->since)
 				f->since = entry->started - LATE;

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "run/origin.h"
 #include "run/queue.h"
 #include "run/view.h"
 #include "transcript/event_keys.h"
@@ -114,6 +115,7 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
 		run.exit_code = -1;
 	}
 	if (wanted(&run, spec)) {
+		run.origin = origin_name(s, run_id);
 		if (l->costs) {
 			cost_restart(spec->cost);
 			run.cost = COST_UNKNOWN;
@@ -281,6 +283,7 @@ listing_json(const struct listing *l, struct buffer *out)
 		writer_member_integer(&w, "output_tokens", run->output_tokens);
 		if (l->costs)
 			cost_write(&w, run->cost);
+		writer_member_string(&w, "origin", run->origin);
 		writer_object_end(&w);
 		buffer_byte(out, '\n');
 	}

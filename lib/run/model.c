@@ -486,9 +486,9 @@ follow_cause(struct model *m, struct placed *p)
 				keep_text(m, said[1]) };
 		}
 	}
-	if (event->type == EVENT_TOOL_RESULT && cause != NULL)
+	if (event->told == EVENT_TOOL_RESULT && cause != NULL)
 		p->started = cause->wall;
-	if (event->type == EVENT_MESSAGE_ASSISTANT &&
+	if (event->told == EVENT_MESSAGE_ASSISTANT &&
 	    span_integer(span_member(event->payload, KEY_DURATION_MS), &duration) &&
 	    duration >= 0 && duration <= p->wall / 1000)
 		p->started = p->wall - duration * 1000;

@@ -12,6 +12,7 @@
  *     stand in the file, at the places that it keeps.
  *   - A call stays where it is in memory, with its number, until it is forgotten.
  *   - An event whose cause is not known belongs to no call.
+ *   - Nothing but that place and its times comes of a foreign event (transcript/event.h).
  *
  * How much it keeps is its level. MODEL_LIVE is for the calls that are open, what these are in,
  * and what waits; it takes no notice of messages and tools. MODEL_OPEN is for what still matters

@@ -696,13 +696,21 @@ show_tool_result(struct view *v, const struct event_view *event)
 		add_preview(v, span_member(event->payload, KEY_OUTPUT));
 }
 
-/* A type that this version does not know: its name and payload as they are. */
+/* A type that this version does not know: its name and payload as they are; of what another
+ * program tells, its words for people, if it has any. */
 static void
 show_unknown(struct view *v, const struct event_view *event)
 {
+	struct span told = event->payload, message;
+
+	if (event_is_foreign(event->told, event->payload)) {
+		told = span_member(event->payload, KEY_DATA);
+		message = span_member(told, KEY_MESSAGE);
+		told = span_type(message) == 's' ? message : told;
+	}
 	add_head(v, event, "", &(struct view_word){ "", "·", "" });
 	add_value(v, event->type_name, ARGUMENT_COLUMNS);
-	add_preview(v, event->payload);
+	add_preview(v, told);
 }
 
 static const struct shape {
@@ -778,7 +786,7 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 
 	if (event_view(line, len, &event) != 0)
 		return -1;
-	shape = &shapes[event.type];
+	shape = &shapes[event.told];
 	buffer_clear(&v->text);
 	v->mark_count = 0;
 	v->detailed = false;

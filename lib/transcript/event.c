@@ -19,6 +19,12 @@ event_type_name(enum event_type type)
 	return type < EVENT_TYPES ? event_table[type].name : "unknown";
 }
 
+const char *
+event_named(const struct event *e)
+{
+	return e->type == EVENT_TYPES ? e->type_name : event_type_name(e->type);
+}
+
 enum event_type
 event_type_from_name(const char *name, size_t len)
 {
@@ -147,7 +153,7 @@ event_view(const char *line, size_t len, struct event_view *view)
 	struct span *member;
 	size_t next = 0;
 
-	*view = (struct event_view){ .type = EVENT_TYPES };
+	*view = (struct event_view){ .type = EVENT_TYPES, .told = EVENT_TYPES };
 	if (span_type(span_of(line, len)) != 'o')
 		return -1;
 	for (struct span_walk walk = span_walk(span_of(line, len)); span_next(&walk);) {
@@ -161,8 +167,20 @@ event_view(const char *line, size_t len, struct event_view *view)
 	struct span name = unquoted(view->type_name);
 	if (view->seq < 1 || name.at == NULL)
 		return -1;
-	view->type = event_type_from_name(name.at, name.len);
+	view->told = event_type_from_name(name.at, name.len);
+	view->type = event_is_foreign(view->told, view->payload) ? EVENT_TYPES : view->told;
 	return 0;
+}
+
+/* Where it comes from is its first member, so that this costs nothing. An attempt, or a call, is
+ * never another program's to begin or end. */
+bool
+event_is_foreign(enum event_type told, struct span payload)
+{
+	static const char mark[] = "{\"" KEY_SOURCE "\":{";
+
+	return told >= EVENT_MESSAGE_USER && payload.len >= sizeof mark - 1 &&
+	    memcmp(payload.at, mark, sizeof mark - 1) == 0;
 }
 
 /* Whether text is next, which is passed over then. */

@@ -1,6 +1,11 @@
 /*
  * Events: the lines of a transcript, awf-transcript(5). The ten types stand in
- * one table; writers emit nothing else, readers meet others without failing.
+ * one table; AWF emits nothing else by itself, readers meet others without failing.
+ *
+ * An event that another program has made and handed over (lib/ingest) is a foreign one. It has
+ * a type of its own, or that of a message or tool event, and a payload that begins with where it
+ * comes from (`source`). Whoever reads a run takes it for an event of a type that he does not
+ * know, so that nobody goes by it who has not asked what it tells of.
  */
 #ifndef AWF_TRANSCRIPT_EVENT_H
 #define AWF_TRANSCRIPT_EVENT_H
@@ -42,6 +47,7 @@ struct seal_key;
 /* An event to be appended. Pointers stay the caller's. */
 struct event {
 	enum event_type type;
+	const char *type_name;       /* of EVENT_TYPES: a foreign event's own */
 	const char *event_id;        /* NULL: made by transcript_append() */
 	const char *parent_run_id;   /* NULL: that of the first line, if it has one, is put here
 	                                by transcript_append() */
@@ -62,6 +68,9 @@ struct event {
 	char timestamp[CLOCK_TEXT_SIZE];
 };
 
+/* The name of its type. */
+const char *event_named(const struct event *e);
+
 struct event_raw {
 	const char *at; /* JSON pointer from the line, "/payload/result" */
 	const void *bytes;
@@ -72,7 +81,8 @@ struct event_raw {
  * into the line. Absent keys have .at NULL. */
 struct event_view {
 	int64_t seq;
-	enum event_type type;      /* EVENT_TYPES if unknown */
+	enum event_type type;      /* EVENT_TYPES if unknown, and of foreign events */
+	enum event_type told;      /* the same, but what a foreign event tells of */
 	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
 	    parent_event_id, links, type_name, path, payload, refs, prev;
 	int64_t iteration;
@@ -95,6 +105,8 @@ struct event_head {
 /* seq and type alone, at their places if the head is as ours are, else by walking over the
  * members. -1, and a seq of 0, if the line does not begin like a transcript's. */
 int event_peek(const char *line, size_t len, struct event_head *head);
+/* Whether an event of this type, with this payload, is a foreign one. */
+bool event_is_foreign(enum event_type told, struct span payload);
 /* Whether it is no answer, but tells that a try failed, and that another follows. */
 bool event_tells_retry(const struct event_view *view);
 /* Copies an id out of a line; false, and "", for what is none. */

@@ -251,6 +251,12 @@ static const struct event_member step_completed_members[] = {
 static const struct event_shape step_completed_shape = SHAPE(step_completed_members,
     "step.completed", "its payload", "A call ends.", false);
 
+/* Of what other programs tell; a foreign event begins with its source. */
+#define EMITTED_MEMBERS \
+	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"), \
+	MEMBER(KEY_SOURCE, OBJECT, NULLABLE | DATA), \
+	MEMBER(KEY_DATA, ANY, DATA)
+
 static const struct event_member message_user_members[] = {
 	WORD(KEY_ROLE, REQUIRED | FIXED, "user"),
 	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
@@ -264,6 +270,7 @@ static const struct event_member message_user_members[] = {
 	MEMBER(KEY_BEFORE_TURN, OBJECT, NULLABLE),
 	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
 	MEMBER(KEY_MODEL, TEXT, NULLABLE),
+	EMITTED_MEMBERS,
 };
 static const struct event_shape message_user_shape = SHAPE(message_user_members,
     "message.user", "its payload", "What a model is given.", false);
@@ -285,6 +292,7 @@ static const struct event_member message_assistant_members[] = {
 	MEMBER(KEY_RETRY, OBJECT, NULLABLE),
 	MEMBER(KEY_DELAY_MS, COUNT, NULLABLE),
 	MEMBER(KEY_SESSION_ID, TEXT, NULLABLE),
+	EMITTED_MEMBERS,
 };
 static const struct event_shape message_assistant_shape = SHAPE(message_assistant_members,
     "message.assistant", "its payload", "What a model answers.", false);
@@ -306,7 +314,7 @@ static const struct event_member tool_members[] = {
 	MEMBER(KEY_CHANGED_MORE, COUNT, NULLABLE),
 	MEMBER(KEY_COMMIT, TEXT, NULLABLE),
 	MEMBER(KEY_STDERR, TEXT, NULLABLE),
-	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"),
+	EMITTED_MEMBERS,
 };
 const struct event_shape event_tool = SHAPE(tool_members, "tool", "its payload",
     "A tool is called, or has answered.", false);
@@ -358,7 +366,7 @@ static const struct event_member line_members[] = {
 	KEPT(KEY_TYPE, TYPE, REQUIRED, type_name),
 	KEPT(KEY_PATH, PATH, REQUIRED, path),
 	MEMBER(KEY_ITERATION, COUNT, REQUIRED),
-	MEMBER(KEY_PAYLOAD, PAYLOAD, REQUIRED),
+	KEPT(KEY_PAYLOAD, PAYLOAD, REQUIRED, payload),
 	SHAPED_KEPT(KEY_REFS, OBJECT, LIST | NOT_EMPTY, ref_shape, refs),
 	MEMBER(KEY_PREV, DIGEST, REQUIRED),
 };

@@ -292,9 +292,12 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 		c->form->type = event_type_from_name(value->at + 1, value->len - 2);
 		return true;
 	case KIND_PAYLOAD:
-		if (c->form->type != EVENT_TYPES)
-			return check_object(c, event_table[c->form->type].payload);
-		return is_a(c, member, "{n", "an object", value);
+		if (c->form->type == EVENT_TYPES)
+			return is_a(c, member, "{n", "an object", value);
+		if (!check_object(c, event_table[c->form->type].payload))
+			return false;
+		*value = span_of(start, (size_t)(c->at - start));
+		return true;
 	}
 	return is_any(c, value);
 }
@@ -450,6 +453,10 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 		fault(&c, FORM_JSON, c.at, "something follows the object");
 		return blame(&c);
 	}
+	/* Its payload is what an event of its type has, but nobody is to go by it. */
+	form->foreign = event_is_foreign(form->type, form->payload);
+	if (form->foreign)
+		form->type = EVENT_TYPES;
 	if (memcmp(line, first, sizeof first - 1) != 0) {
 		fault(&c, FORM_NOTATION, line, "\"seq\" is not the first key");
 		return -1;
@@ -495,7 +502,9 @@ int
 form_check_payload(enum event_type type, const char *payload, size_t len,
     struct form_fault *found)
 {
-	return check_alone(payload, len, event_table[type].payload, found);
+	static const struct event_shape any = { .name = "its payload" };
+
+	return check_alone(payload, len, type == EVENT_TYPES ? &any : event_table[type].payload, found);
 }
 
 void

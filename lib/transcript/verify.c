@@ -410,7 +410,7 @@ run_alive(const struct verify *v)
 		return false;
 	memcpy(run_id, name, ID_SIZE - 1);
 	run_id[ID_SIZE - 1] = '\0';
-	return layout_run_owner(v->root, run_id, NULL);
+	return layout_run_alive(v->root, run_id);
 }
 
 /* Checks all, and warns of what is no fault. */

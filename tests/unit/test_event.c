@@ -331,6 +331,36 @@ test_whole(void **state)
 	}
 }
 
+/* A message or tool event that begins with its source is none that anybody goes by. */
+static void
+test_foreign(void **state)
+{
+#define EVENT(type, payload) "{\"seq\":3," BEGIN ",\"parent_event_id\":null,\"type\":\"" type \
+	"\",\"path\":\"\",\"iteration\":0,\"payload\":" payload END
+	static const struct { const char *line; enum event_type type, told; } events[] = {
+		{ EVENT("tool.call", "{\"source\":{\"type\":\"x\"},\"name\":\"n\"}"), EVENT_TYPES,
+		  EVENT_TOOL_CALL },
+		{ EVENT("message.user", "{\"source\":{},\"role\":\"user\"}"), EVENT_TYPES, EVENT_MESSAGE_USER },
+		{ EVENT("deploy", "{\"source\":{\"type\":\"deploy\"}}"), EVENT_TYPES, EVENT_TYPES },
+		{ EVENT("tool.call", "{\"name\":\"n\",\"source\":{}}"), EVENT_TOOL_CALL, EVENT_TOOL_CALL },
+		{ EVENT("tool.call", "{\"source\":\"x\"}"), EVENT_TOOL_CALL, EVENT_TOOL_CALL },
+		{ EVENT("tool.call", "null"), EVENT_TOOL_CALL, EVENT_TOOL_CALL },
+		{ EVENT("run.started", "{\"source\":{},\"name\":\"n\"}"), EVENT_RUN_STARTED, EVENT_RUN_STARTED },
+		{ EVENT("run.completed", "{\"source\":{}}"), EVENT_RUN_COMPLETED, EVENT_RUN_COMPLETED },
+		{ EVENT("step.completed", "{\"source\":{}}"), EVENT_STEP_COMPLETED, EVENT_STEP_COMPLETED },
+	};
+#undef EVENT
+	struct event_view view;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+		assert_int_equal(event_view(events[i].line, strlen(events[i].line), &view), 0);
+		if (view.type != events[i].type || view.told != events[i].told ||
+		    event_is_foreign(view.told, view.payload) != (view.type == EVENT_TYPES))
+			fail_msg("%s: %d, told %d", events[i].line, view.type, view.told);
+	}
+}
+
 int
 main(void)
 {
@@ -343,6 +373,7 @@ main(void)
 		cmocka_unit_test(test_view),
 		cmocka_unit_test(test_view_of_other_writers),
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_foreign),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

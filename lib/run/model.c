@@ -368,6 +368,7 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 		char *text = memory_format("%016llx%016llx %s", (unsigned long long)c->work.high,
 		    (unsigned long long)c->work.low, digest != NULL ? digest : "");
 
+		leave_work(m, c); /* it began as a step's, in a record that is not what it should be */
 		c->work = bytes_key(text, strlen(text));
 		free(digest);
 		free(text);

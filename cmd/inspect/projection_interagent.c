@@ -20,12 +20,12 @@ extern const char interagent_schema[];
 static void
 sent_id(const struct placed *at, char out[ID_SIZE])
 {
-	char hex[33];
+	char hex[33], start[ID_SIZE];
 
 	if (at->event->told == EVENT_MESSAGE_USER)
 		derive_hex_of("interagent", at->event->event_id, 32, hex);
 	else
-		derive_hex("interagent", at->call->event_id, 32, hex);
+		derive_hex("interagent", model_call_event_id(at->call, start), 32, hex);
 	snprintf(out, ID_SIZE, "%.8s-%.4s-4%.3s-%c%.3s-%.12s", hex, hex + 8, hex + 13,
 	    "89ab"[hex[16] % 4], hex + 17, hex + 20);
 }

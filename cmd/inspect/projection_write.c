@@ -18,7 +18,9 @@
 bool
 placed_by_agent(const struct placed *at)
 {
-	return at->call && (at->call->agent || at->call->provider || at->call->model);
+	const struct model_step *step = at->call ? at->call->step : NULL;
+
+	return step && (step->agent || step->provider || step->model);
 }
 
 bool
@@ -30,7 +32,7 @@ placed_whole(const struct placed *at)
 const char *
 call_actor(const struct model_call *call)
 {
-	return call->agent ? call->agent : call->name;
+	return call->step->agent ? call->step->agent : call->step->name;
 }
 
 const char *
@@ -224,13 +226,13 @@ projection_row_write(struct writer *w, const struct projection_line *line)
 			text = call ? call->id : NULL;
 			break;
 		case PROJECT_CALL_KIND:
-			text = call ? call->kind : NULL;
+			text = call ? call->step->kind : NULL;
 			break;
 		case PROJECT_CALL_AGENT:
-			text = call ? call->agent : NULL;
+			text = call ? call->step->agent : NULL;
 			break;
 		case PROJECT_CALL_MODEL:
-			text = call ? call->model : NULL;
+			text = call ? call->step->model : NULL;
 			break;
 		case PROJECT_ACTOR:
 			text = placed_actor(at);

@@ -150,14 +150,14 @@ view_label(const struct event_view *event, struct buffer *out)
 void
 view_call_label(const struct model_call *c, struct buffer *out)
 {
-	unsigned depth = *c->path != '\0';
+	unsigned depth = *c->step->path != '\0';
 	long long item = 0;
 	bool within;
 
-	for (const char *at = c->path; *at != '\0'; at++)
+	for (const char *at = c->step->path; *at != '\0'; at++)
 		depth += *at == '.';
 	within = is_member(span_of(c->id, strlen(c->id)), depth, &item);
-	add_label(c->path, within, item, c->iteration, out);
+	add_label(c->step->path, within, item, c->iteration, out);
 }
 
 /* What is added from `from` on gets a colour. */

@@ -61,7 +61,8 @@ recorder_look(struct recorder *r, struct error *err)
 		return -1;
 	r->reading = true;
 	while ((got = reader_next(&r->reader, &line, &len, err)) == 1) {
-		event_index_put(&r->events, (struct indexed_event){ .id = id_of_line(line, len) });
+		event_index_put(&r->events, (struct indexed_event){ .id = id_of_line(line, len) },
+		    EVENT_TYPES);
 		if (find_parent && event_peek(line, len, &head) == 0 &&
 		    head.type == EVENT_RUN_STARTED && event_view(line, len, &view) == 0)
 			event_copy_id(view.event_id, r->parent);
@@ -137,7 +138,7 @@ recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t 
 
 		/* The next may name it as its cause. */
 		if (uuid_read(f.id, ID_SIZE - 1, &key))
-			event_index_put(&r->events, (struct indexed_event){ .id = key });
+			event_index_put(&r->events, (struct indexed_event){ .id = key }, EVENT_TYPES);
 		*seq = e.seq;
 		result = RECORDER_TAKEN;
 	} else {

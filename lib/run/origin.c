@@ -199,7 +199,7 @@ claim(struct origin *o, const struct storage *s, const char *run_id, const char 
 		unlink(o->path);
 		failed = error_set(err, ERROR_BLOCKED, run_id, "is a run of this storage's own");
 	} else if (exists(pruned)) {
-		failed = error_set(err, ERROR_SYSTEM, run_id, "is being removed: send it again later");
+		failed = error_set(err, ERROR_BLOCKED, run_id, "is being removed: send it again later");
 	} else if (!transcript_begun(transcript)) {
 		failed = same && takes != NULL && strcmp(takes, kinds[kind]) == 0 ? 0 :
 		    write_text(o, name, kind, err);

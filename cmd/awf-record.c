@@ -37,6 +37,7 @@
 #define PIECE ((size_t)256 << 10)     /* bytes read at once */
 #define UNSYNCED ((size_t)4 << 20)    /* bytes that come before they are synced */
 #define UNSYNCED_MS 200               /* or so long */
+#define LEASE_MOST_MS (INT64_C(3650) * 24 * 3600 * 1000)
 
 enum { OPT_NAME = 1, OPT_ORIGIN, OPT_LEASE, OPT_MAX_LINE, OPT_QUIET };
 
@@ -421,7 +422,8 @@ set_option(struct program *p, struct ingest_spec *spec, int id, const char *valu
 		if (options_duration("--lease", value, &lease, err) != 0)
 			return -1;
 		p->ingest.lease_ms = lease;
-		return 0;
+		return lease <= LEASE_MOST_MS ? 0 :
+		    error_set(err, ERROR_USAGE, "--lease", "is longer than ten years");
 	case OPT_MAX_LINE:
 		if (options_size("--max-line", value, &size, err) != 0)
 			return -1;

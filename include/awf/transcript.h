@@ -75,7 +75,8 @@ struct awf_event {
 
 /* Opens the transcript of a run. Sets *transcript, to NULL if that fails.
  * AWF_MISSING: no such file. AWF_FORMAT: it is no transcript, of a later format, or its run
- * has not come to its first line. AWF_MASKED. AWF_INVALID: $AWF_SYNC is none of its words.
+ * has not come to its first line. AWF_MASKED. AWF_INVALID: $AWF_SYNC is none of its words,
+ * or the run is recorded elsewhere and sent here (awf-record(1)).
  * AWF_SYSTEM: it cannot be read and written, or it is a symbolic link, or its directory is. */
 int awf_open(struct awf_transcript **transcript, const char *path, struct awf_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * The ids of a transcript's lines are found by their place, and of most lines nothing else is
- * looked at. The line of an event is made, and its blobs written, before the lock is taken; under
+ * The ids and types of a transcript's lines are found by their place, and of most lines nothing
+ * else is looked at. The line of an event is made, and its blobs written, before the lock is taken; under
  * it the lines that have come since are read, and the event left out if it is among them.
  */
 #include "ingest/recorder.h"
@@ -53,6 +53,7 @@ recorder_look(struct recorder *r, struct error *err)
 	bool find_parent = r->parent[0] == '\0';
 	struct event_view view;
 	struct event_head head;
+	enum event_type type;
 	const char *line;
 	size_t len;
 	int got;
@@ -61,10 +62,9 @@ recorder_look(struct recorder *r, struct error *err)
 		return -1;
 	r->reading = true;
 	while ((got = reader_next(&r->reader, &line, &len, err)) == 1) {
-		event_index_put(&r->events, (struct indexed_event){ .id = id_of_line(line, len) },
-		    EVENT_TYPES);
-		if (find_parent && event_peek(line, len, &head) == 0 &&
-		    head.type == EVENT_RUN_STARTED && event_view(line, len, &view) == 0)
+		type = event_peek(line, len, &head) == 0 ? head.type : EVENT_TYPES;
+		event_index_put(&r->events, (struct indexed_event){ .id = id_of_line(line, len) }, type);
+		if (find_parent && type == EVENT_RUN_STARTED && event_view(line, len, &view) == 0)
 			event_copy_id(view.event_id, r->parent);
 	}
 	return got;
@@ -76,6 +76,19 @@ is_known(const struct recorder *r, const char *id)
 	struct uuid key;
 
 	return uuid_read(id, ID_SIZE - 1, &key) && event_index_find(&r->events, key) != NULL;
+}
+
+/* Whether it can be the cause of what is recorded now: nothing follows from the end of an
+ * attempt. */
+static bool
+is_cause(const struct recorder *r, const char *id)
+{
+	const struct indexed_event *event = NULL;
+	struct uuid key;
+
+	if (uuid_read(id, ID_SIZE - 1, &key))
+		event = event_index_find(&r->events, key);
+	return event != NULL && event_index_type(&r->events, event) != EVENT_RUN_COMPLETED;
 }
 
 /* What is asked under the lock. */
@@ -132,13 +145,13 @@ recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t 
 	path = join_paths(r, f.path);
 	e = (struct event){ .type = f.type, .type_name = f.type_name, .event_id = f.id, .path = path,
 		.iteration = f.iteration, .payload = span_of(f.payload.data, f.payload.len),
-		.parent_event_id = is_known(r, f.parent) ? f.parent : r->parent };
+		.parent_event_id = is_cause(r, f.parent) ? f.parent : r->parent };
 	if (transcript_append_allowed(r->transcript, &e, allow, &asking, err) == 0) {
 		struct uuid key;
 
 		/* The next may name it as its cause. */
 		if (uuid_read(f.id, ID_SIZE - 1, &key))
-			event_index_put(&r->events, (struct indexed_event){ .id = key }, EVENT_TYPES);
+			event_index_put(&r->events, (struct indexed_event){ .id = key }, f.type);
 		*seq = e.seq;
 		result = RECORDER_TAKEN;
 	} else {

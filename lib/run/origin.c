@@ -195,11 +195,13 @@ claim(struct origin *o, const struct storage *s, const char *run_id, const char 
 	bool same = whose != NULL && strcmp(whose, name) == 0;
 	int failed = 0;
 
-	if (whose == NULL && (exists(transcript) || is_taken(s, run_id))) {
-		unlink(o->path);
+	if (exists(pruned))
+		failed = error_set(err, ERROR_BLOCKED, run_id, "is being removed: send it again later");
+	else if (whose == NULL && (exists(transcript) || is_taken(s, run_id)))
 		failed = error_set(err, ERROR_BLOCKED, run_id, "is a run of this storage's own");
-	} else if (exists(pruned)) {
-		failed = error_set(err, ERROR_SYSTEM, run_id, "is being removed: send it again later");
+	if (failed != 0) {
+		if (whose == NULL)
+			unlink(o->path);
 	} else if (!transcript_begun(transcript)) {
 		failed = same && takes != NULL && strcmp(takes, kinds[kind]) == 0 ? 0 :
 		    write_text(o, name, kind, err);

@@ -52,8 +52,8 @@ struct origin {
 /* Whether an origin can be called so: some text, without control characters. */
 bool origin_name_valid(const char *name);
 /* Makes the run that of this origin, if it is nobody's yet, and holds its lock alone, so that
- * its transcript can be made. -1: ERROR_BLOCKED: it is another's, this storage's own, or sent as
- * something else; ERROR_SYSTEM. */
+ * its transcript can be made. -1: ERROR_BLOCKED: it is another's, this storage's own, sent as
+ * something else, or being removed; ERROR_SYSTEM. */
 int origin_claim(struct origin *o, const struct storage *s, const char *run_id, const char *name,
     enum origin_kind kind, struct error *err);
 /* Shares the lock: 1; 0: the run was removed since it was claimed; -1: ERROR_SYSTEM. */

@@ -259,7 +259,6 @@ run_parts(const struct pruner *p, const char *run_id)
 	list_take(&parts, input);
 	list_take(&parts, storage_snapshot(p->storage, run_id));
 	list_take(&parts, path_join(incoming, run_id));
-	list_take(&parts, layout_origin(p->storage->root, run_id));
 	for (size_t i = 0; i < p->replay_count; i++)
 		if (strcmp(p->replays[i].run_id, run_id) == 0)
 			list_add(&parts, p->replays[i].place);
@@ -402,19 +401,25 @@ enum {
 	NOT_OURS = -2  /* to remove */
 };
 
-/* Gives a lock back that take() took, or would have. */
 static void
-let_go(const struct pruner *p, struct found *run, int lock)
+drop_lock(const struct pruner *p, const struct found *run, int lock)
 {
 	char *directory;
 
-	file_close(&run->origin);
 	if (lock < 0)
 		return;
 	directory = storage_run_directory(p->storage, run->run_id);
 	run_directory_drop(directory);
 	close(lock);
 	free(directory);
+}
+
+/* Gives a lock back that take() took, or would have. */
+static void
+let_go(const struct pruner *p, struct found *run, int lock)
+{
+	drop_lock(p, run, lock);
+	file_close(&run->origin);
 }
 
 /* The run's lock; NOT_OURS also if the run is not as it was found. A lock that another
@@ -462,6 +467,7 @@ clear(struct pruner *p, struct found *run, int lock)
 {
 	const struct audit_prune line = { run->run_id, run->summary.name, run->summary.status };
 	char *path = storage_pruned(p->storage, run->run_id);
+	char *origin = layout_origin(p->storage->root, run->run_id);
 	char **parts = run_parts(p, run->run_id);
 	bool ends = true; /* it is for this process to say that the run has gone */
 	struct error error;
@@ -482,7 +488,11 @@ clear(struct pruner *p, struct found *run, int lock)
 		    errno != EWOULDBLOCK;
 	if (ends && audit_pruned(p->storage, &line, &error) != 0)
 		p->spec->warn(&error);
-	let_go(p, run, lock);
+	drop_lock(p, run, lock);
+	/* Whoever waits to send of it finds all of it gone, and nothing of a run that is ours. */
+	if (ends && run->origin != -1)
+		unlink(origin);
+	file_close(&run->origin);
 	if (ends && unlink(path) == 0) {
 		tell(p, run);
 	} else if (ends && errno != ENOENT) {
@@ -490,6 +500,7 @@ clear(struct pruner *p, struct found *run, int lock)
 		fail(p, &error);
 	}
 	file_close(&claim);
+	free(origin);
 	free(path);
 }
 

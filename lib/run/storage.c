@@ -507,9 +507,8 @@ storage_run_named(const struct storage *s, const char *run_id, const char *name)
 	return named;
 }
 
-/* Whether the run is recorded elsewhere (run/origin.h). */
-static bool
-is_elsewhere(const struct storage *s, const char *run_id)
+bool
+storage_run_elsewhere(const struct storage *s, const char *run_id)
 {
 	char *path = layout_origin(s->root, run_id);
 	struct stat status;
@@ -537,7 +536,7 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 			return -1;
 		for (i = 0; i < count; i++)
 			if (storage_run_named(s, entries[i].run_id, argument + 1) &&
-			    !is_elsewhere(s, entries[i].run_id))
+			    !storage_run_elsewhere(s, entries[i].run_id))
 				break;
 		if (i < count)
 			ref_in_storage(ref, s, entries[i].run_id);

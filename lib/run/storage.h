@@ -91,6 +91,8 @@ int storage_count(const struct storage *s, size_t *count, struct error *err);
 bool storage_run_alive(const struct storage *s, const char *run_id);
 /* Whether another process holds the lock: *pid (may be NULL), 0 if that cannot be told. */
 bool storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid);
+/* Whether the run is recorded elsewhere (run/origin.h). */
+bool storage_run_elsewhere(const struct storage *s, const char *run_id);
 /* Whether the run is alive whose transcript lies at path in a storage. */
 bool transcript_alive(const char *path, const char *run_id);
 /* The directory of the run's blobs, from where its transcript lies; in memory of

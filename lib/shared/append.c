@@ -302,6 +302,19 @@ check_first_line(struct awf_transcript *t, const char *line, size_t len, struct 
 	return AWF_OK;
 }
 
+/* Whether the transcript is made of lines, or events, that somebody sends (awf-record(1)). */
+static bool
+is_elsewhere(const struct awf_transcript *t)
+{
+	char *directory = path_directory(t->path), *root = path_join(directory, "..");
+	const struct storage storage = { .root = root };
+	bool elsewhere = storage_run_elsewhere(&storage, t->run_id);
+
+	free(root);
+	free(directory);
+	return elsewhere;
+}
+
 static enum awf_code
 open_transcript(void *context, struct error *found)
 {
@@ -331,6 +344,9 @@ open_transcript(void *context, struct error *found)
 	reader_close(&r);
 	if (code != AWF_OK)
 		return code;
+	if (is_elsewhere(t))
+		return refuse(found, AWF_INVALID, t->path,
+		    "is of a run that is recorded elsewhere: nothing is appended here");
 	blobs = transcript_blobs(t->path, t->run_id);
 	if (transcript_open(&t->transcript, t->path, blobs, t->run_id, found) == -1)
 		code = code_of(found);

@@ -107,6 +107,14 @@ numbered() { for ((i = 0; i < $1; i++)); do printf 'tool.call %d\ntool.result %d
 	same "$(jq -r .event_id seen1 | sort | uniq -d)" ''
 }
 
+@test "nothing is appended to what is recorded elsewhere" {
+	AWF_STORAGE=$PWD/there awf-run -n true
+	AWF_STORAGE=$PWD/there awf-tail --json | sed '$d' | awf-record -q
+	run -1 --separate-stderr append-follow "$AWF_STORAGE"/transcripts/*.jsonl tool 1
+	[[ $stderr == *'is of a run that is recorded elsewhere: nothing is appended here' ]]
+	same "$(wc -l <"$(echo "$AWF_STORAGE"/transcripts/*.jsonl)")" 1
+}
+
 @test "a program that is killed leaves a torn line at most, which the next one moves away" {
 	open_ended
 	for ((round = 0; round < $(rounds 5 100); round++)); do

@@ -27,7 +27,7 @@ there_id() { there awf-tail --list --json -n 1 | jq -r .run_id; }
 	[[ $stderr == 'awf-record: --nothing: '* ]]
 	run -1 --separate-stderr awf-record a b
 	[[ $stderr == 'awf-record: b: is one word too many'* ]]
-	for option in --name=a/b --origin= --lease=x --max-line=0 --max-line=1G; do
+	for option in --name=a/b --origin= --lease=x --max-line=0 --max-line=1G --lease=5000d; do
 		run -1 --separate-stderr awf-record "$option"
 		[[ $stderr == "awf-record: ${option%%=*}: "* ]]
 	done
@@ -130,6 +130,18 @@ awf-record: stdin:6, event 2: it has no type, a text of 1 to 128 bytes'
 	cp "$(transcript)" elsewhere.jsonl
 	run -1 --separate-stderr awf-record ./elsewhere.jsonl < <(event x)
 	[[ $stderr == *'is not a transcript of the storage'* ]]
+}
+
+@test "its causes are events of the run; none follows from the end of an attempt" {
+	awf-record -q --name job < <(event a 1)
+	end=$(jq -r 'select(.type == "run.completed").event_id' "$(transcript)")
+	jq -nc --arg end "$end" '{type: "b", parent_event_id: $end}, {type: "c", parent_event_id: "1"}, {type: "d", parent_event_id: "nobody"}' |
+		awf-record -q @job
+	started=$(jq -r 'select(.type == "run.started").event_id' "$(transcript)" | tail -n 1)
+	first=$(jq -r 'select(.type == "a").event_id' "$(transcript)")
+	same "$(jq -r 'select(.type | test("^[bcd]$")).parent_event_id' "$(transcript)" | paste -sd' ')" "$started $first $started"
+	awf-verify
+	same "$(awf-replay --order causal | wc -l)" "$(wc -l <"$(transcript)")"
 }
 
 @test "a signal ends it with what it has" {

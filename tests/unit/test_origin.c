@@ -109,7 +109,7 @@ test_own(void **state)
 	assert_int_equal(rmdir(directory), 0);
 
 	record_put(pruned, "", 0);
-	assert_int_equal(claimed(OWN, "a", ORIGIN_LINES), ERROR_SYSTEM);
+	assert_int_equal(claimed(OWN, "a", ORIGIN_LINES), ERROR_BLOCKED);
 	assert_int_equal(unlink(pruned), 0);
 	assert_int_equal(claimed(OWN, "a", ORIGIN_LINES), ERROR_NONE);
 	free(directory);

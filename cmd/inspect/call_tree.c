@@ -34,9 +34,10 @@ struct reading {
 	int64_t until;         /* nor are those that begin later, µs since 1970 */
 	bool more;             /* there is one */
 	uint32_t *calls;       /* entries of the model's calls, by number */
-	struct map entries;    /* of events: turns and tool calls */
+	struct map entries;    /* of events, by event_key(): turns and tool calls */
 	int64_t lines;
 	char timestamp[64];    /* of the line before */
+	struct buffer whole, scratch; /* of excerpts */
 	void (*warn)(const struct error *warning);
 };
 
@@ -66,27 +67,41 @@ add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 	return e;
 }
 
-static char *
-text_or_null(const char *text)
+/* A text in the memory of the tree; NULL stays NULL. */
+static const char *
+keep(struct call_tree *tree, const char *text)
 {
-	return text ? memory_text(text) : NULL;
+	return text ? arena_copy(&tree->memory, text, strlen(text)) : NULL;
 }
 
-/* The first line of a text, or of the JSON of anything else; NULL if there is none. */
-static char *
-excerpt_value(struct span value)
+/* The same of one that other entries may have too. */
+static const char *
+keep_shared(struct call_tree *tree, const char *text)
 {
-	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
+	const size_t *at = text ? map_get(&tree->shared, text, strlen(text)) : NULL;
 
+	if (!text || at)
+		return text ? tree->list[*at] : NULL;
+	map_put(&tree->shared, text, strlen(text), tree->list_count);
+	tree->list = memory_array(tree->list, tree->list_count + 1, sizeof *tree->list);
+	return tree->list[tree->list_count++] = keep(tree, text);
+}
+
+/* The first line of a text, or of the JSON of anything else, in the scratch; NULL if there is
+ * none. */
+static const char *
+excerpt_value(struct reading *r, struct span value)
+{
 	if (!member_set(value))
 		return NULL;
+	buffer_clear(&r->whole);
+	buffer_clear(&r->scratch);
 	if (span_type(value) == 's')
-		span_decode(value, &text);
+		span_decode(value, &r->whole);
 	else
-		buffer_append(&text, value.at, value.len);
-	excerpt_text(&out, buffer_string(&text), text.len, EXCERPT_BYTES);
-	buffer_free(&text);
-	return buffer_take(&out);
+		buffer_append(&r->whole, value.at, value.len);
+	excerpt_text(&r->scratch, buffer_string(&r->whole), r->whole.len, EXCERPT_BYTES);
+	return buffer_string(&r->scratch);
 }
 
 static void
@@ -143,78 +158,85 @@ start_attempt(struct reading *r, const struct placed *p)
 	r->attempt = (uint32_t)(e - r->tree->entries);
 	e->began = p->wall;
 	e->attempt = r->model.attempt > 0 ? r->model.attempt : 1;
-	e->label = text_or_null(r->model.name);
+	e->label = keep_shared(r->tree, r->model.name);
 }
 
 static void
 start_call(struct reading *r, const struct placed *p)
 {
+	struct call_tree *tree = r->tree;
 	const struct model_call *call = p->call;
+	const struct model_step *step = call->step;
 	struct span payload = p->event->payload;
-	struct call_tree_entry *e = add_entry(r->tree, CALL_TREE_CALL, entry_of_call(r, call->around));
-	struct buffer label = BUFFER_INIT, branches = BUFFER_INIT;
+	struct call_tree_entry *e = add_entry(tree, CALL_TREE_CALL, entry_of_call(r, call->around));
+	struct buffer *text = &r->scratch;
 
-	r->calls[call->number] = (uint32_t)(e - r->tree->entries);
+	r->calls[call->number] = (uint32_t)(e - tree->entries);
 	e->began = p->wall;
-	view_label(p->event, &label);
-	if (label.len == 0)
-		buffer_text(&label, call->step->name);
-	e->label = buffer_take(&label);
-	e->kind = memory_text(call->step->kind);
-	e->call = memory_text(call->id);
-	if (call->step->provider && call->step->model)
-		e->model = memory_format("%s/%s", call->step->provider, call->step->model);
+	buffer_clear(text);
+	view_label(p->event, text);
+	e->label = text->len > 0 ? keep(tree, text->data) : keep_shared(tree, step->name);
+	e->kind = keep_shared(tree, step->kind);
+	e->call = keep(tree, call->id);
+	buffer_clear(text);
+	if (step->provider && step->model)
+		buffer_format(text, "%s/%s", step->provider, step->model);
+	e->model = keep_shared(tree, text->len > 0 ? text->data :
+	    step->provider ? step->provider : step->model);
+	buffer_clear(text);
+	if (step->tool)
+		e->does = keep_shared(tree, step->tool);
+	else if (view_branches(payload, text))
+		e->does = keep_shared(tree, text->data);
 	else
-		e->model = text_or_null(call->step->provider ? call->step->provider : call->step->model);
-	if (call->step->tool)
-		e->does = memory_text(call->step->tool);
-	else if (view_branches(payload, &branches))
-		e->does = buffer_take(&branches);
-	else
-		e->does = excerpt_value(
-		    span_member(span_element(span_member(payload, KEY_BLOCKS), 0), KEY_COMMAND));
+		e->does = keep_shared(tree, excerpt_value(r,
+		    span_member(span_element(span_member(payload, KEY_BLOCKS), 0), KEY_COMMAND)));
 	if (call->rare->child_run_id[0] != '\0')
-		e->child = memory_text(call->rare->child_run_id);
+		e->child = keep(tree, call->rare->child_run_id);
 }
 
 /* Why it ended so is "CODE: MESSAGE" of an error, or what is said of a skipped one. */
 static void
-end_entry(struct call_tree_entry *e, const struct placed *p)
+end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
 {
 	struct span error = span_member(p->event->payload, KEY_ERROR);
 	struct span skipped = span_member(p->event->payload, KEY_SKIPPED);
-	char *code, *message;
+	struct buffer why = BUFFER_INIT;
 
 	e->status = view_ended(p->event);
 	e->ended = p->wall;
 	if (!member_set(error)) {
-		e->why = span_type(skipped) == 's' ? excerpt_value(skipped) : NULL;
+		if (span_type(skipped) == 's')
+			e->why = keep_shared(r->tree, excerpt_value(r, skipped));
 		return;
 	}
-	code = excerpt_value(span_member(error, KEY_CODE));
-	message = excerpt_value(span_member(error, KEY_MESSAGE));
-	e->why = code && message ? memory_format("%s: %s", code, message) : excerpt_value(error);
-	free(code);
-	free(message);
+	if (member_set(span_member(error, KEY_CODE)) && member_set(span_member(error, KEY_MESSAGE))) {
+		buffer_text(&why, excerpt_value(r, span_member(error, KEY_CODE)));
+		buffer_format(&why, ": %s", excerpt_value(r, span_member(error, KEY_MESSAGE)));
+	} else {
+		buffer_text(&why, excerpt_value(r, error));
+	}
+	e->why = keep_shared(r->tree, buffer_string(&why));
+	buffer_free(&why);
 }
 
 /* Turns and tool calls are found again by the ids of their events. */
 static void
 remember(struct reading *r, const struct placed *p, const struct call_tree_entry *e)
 {
-	char id[ID_SIZE];
+	const struct uuid id = event_key(p->event->event_id);
 
-	if (span_copy(p->event->event_id, id, sizeof id))
-		map_put(&r->entries, id, strlen(id), (size_t)(e - r->tree->entries));
+	if (span_type(p->event->event_id) == 's')
+		map_put(&r->entries, (const char *)&id, sizeof id, (size_t)(e - r->tree->entries));
 }
 
 /* The turn or tool call that the event follows from; NULL: it is none of this kind. */
 static struct call_tree_entry *
 cause_of(const struct reading *r, const struct placed *p, enum call_tree_kind what)
 {
-	char id[ID_SIZE];
-	const size_t *at = span_copy(p->event->parent_event_id, id, sizeof id) ?
-	    map_get(&r->entries, id, strlen(id)) : NULL;
+	const struct uuid id = event_key(p->event->parent_event_id);
+	const size_t *at = span_type(p->event->parent_event_id) == 's' ?
+	    map_get(&r->entries, (const char *)&id, sizeof id) : NULL;
 
 	return at && r->tree->entries[*at].what == what ? &r->tree->entries[*at] : NULL;
 }
@@ -235,10 +257,10 @@ take_event(struct reading *r, const struct placed *p)
 		e = &r->tree->entries[r->attempt];
 		if (e->status != VIEW_RUNNING)
 			break;
-		end_entry(e, p);
+		end_entry(r, e, p);
 		take_usage(e, span_member(payload, KEY_USAGE));
 		if (e->status == VIEW_FAILED && !e->why)
-			e->why = excerpt_value(span_member(payload, KEY_STATUS));
+			e->why = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_STATUS)));
 		break;
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:
@@ -249,7 +271,7 @@ take_event(struct reading *r, const struct placed *p)
 		e = &r->tree->entries[entry_of_call(r, p->call)];
 		if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
 			break;
-		end_entry(e, p);
+		end_entry(r, e, p);
 		if (span_type(span_member(payload, KEY_RETRIES)) == 'a')
 			for (struct span_walk retry = span_walk(span_member(payload, KEY_RETRIES));
 			    span_next(&retry);)
@@ -264,7 +286,7 @@ take_event(struct reading *r, const struct placed *p)
 		e->ended = p->wall;
 		e->status = VIEW_DONE;
 		e->attempt = turn;
-		e->label = excerpt_value(span_member(payload, KEY_AGENT));
+		e->label = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_AGENT)));
 		take_usage(e, span_member(payload, KEY_USAGE));
 		remember(r, p, e);
 		break;
@@ -274,14 +296,14 @@ take_event(struct reading *r, const struct placed *p)
 		e = add_entry(r->tree, CALL_TREE_TOOL,
 		    e ? (uint32_t)(e - r->tree->entries) : entry_of_call(r, p->call));
 		e->began = p->wall;
-		e->label = excerpt_value(span_member(payload, KEY_NAME));
-		e->does = excerpt_value(span_member(payload, KEY_INPUT));
+		e->label = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_NAME)));
+		e->does = keep(r->tree, excerpt_value(r, span_member(payload, KEY_INPUT)));
 		remember(r, p, e);
 		break;
 	case EVENT_TOOL_RESULT:
 		e = cause_of(r, p, CALL_TREE_TOOL);
 		if (e && e->status == VIEW_RUNNING)
-			end_entry(e, p);
+			end_entry(r, e, p);
 		break;
 	default:
 		break;
@@ -384,6 +406,8 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 	model_free(&r->model);
 	map_free(&r->entries);
 	free(r->calls);
+	buffer_free(&r->whole);
+	buffer_free(&r->scratch);
 	reader_close(&r->reader);
 	return failed;
 }
@@ -440,8 +464,8 @@ call_tree_read(struct call_tree *tree, const struct run_ref *run, enum call_tree
 	} else {
 		const struct call_tree_entry *last = &tree->entries[all->last];
 
-		all->label = text_or_null(last->label);
-		all->why = text_or_null(last->why);
+		all->label = last->label;
+		all->why = last->why;
 		all->began = tree->entries[all->first].began;
 		all->ended = last->ended;
 		all->status = last->status;
@@ -478,13 +502,9 @@ call_tree_duration(const struct call_tree *tree, const struct call_tree_entry *e
 void
 call_tree_free(struct call_tree *tree)
 {
-	for (uint32_t i = 0; i < tree->count; i++) {
-		struct call_tree_entry *e = &tree->entries[i];
-		char *const texts[] = { e->label, e->kind, e->call, e->model, e->child, e->does, e->why };
-
-		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
-			free(texts[t]);
-	}
 	free(tree->entries);
 	map_free(&tree->taken);
+	arena_free(&tree->memory);
+	map_free(&tree->shared);
+	free(tree->list);
 }

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
@@ -31,24 +32,25 @@ enum call_tree_kind {
 	CALL_TREE_RUN, CALL_TREE_ATTEMPT, CALL_TREE_CALL, CALL_TREE_TURN, CALL_TREE_TOOL
 };
 
-/* Texts may be NULL. They are as recorded: to be made harmless where they are shown. */
+/* Texts are the tree's, and may be NULL. They are as recorded: to be made harmless where they are
+ * shown. */
 struct call_tree_entry {
-	enum call_tree_kind what;
-	enum view_saying status;      /* VIEW_DONE … VIEW_WAITING, VIEW_RUNNING, VIEW_UNFINISHED */
+	enum call_tree_kind what : 8;
+	enum view_saying status : 8;  /* VIEW_DONE … VIEW_WAITING, VIEW_RUNNING, VIEW_UNFINISHED */
+	unsigned depth : 16;
+	uint32_t retries;
 	uint32_t first, last, next;   /* entries below it and beside it, or CALL_TREE_NONE */
 	uint32_t above;
-	unsigned depth;
 	int64_t began, ended;         /* µs since 1970; ended 0: it did not */
 	int64_t known;                /* it did not: the last that is known of its attempt */
 	int64_t attempt;              /* of an attempt, a turn's number of a turn */
 	int64_t input_tokens, output_tokens; /* -1: not known */
-	int64_t retries;
-	char *label;                  /* of a call "lint[1]" (view_label()), of a tool its name, of a run its
+	const char *label;            /* of a call "lint[1]" (view_label()), of a tool its name, of a run its
 	                                 workflow's, of a turn the agent who took it over */
-	char *kind, *call, *model;    /* of a call */
-	char *child;                  /* run id */
-	char *does;                   /* the command, the arguments: an excerpt */
-	char *why;                    /* it failed, was skipped: an excerpt */
+	const char *kind, *call, *model; /* of a call */
+	const char *child;            /* run id */
+	const char *does;             /* the command, the arguments: an excerpt */
+	const char *why;              /* it failed, was skipped: an excerpt */
 };
 
 struct call_tree {
@@ -57,6 +59,11 @@ struct call_tree {
 	uint32_t count;
 	bool alive;
 	struct map taken;              /* attempts of each run that were taken in */
+	/* The texts: those that many entries have, once; and their places in the list. */
+	struct arena memory;
+	struct map shared;
+	const char **list;
+	size_t list_count;
 };
 
 /* Takes in what there is down to `least`: CALL_TREE_CALL leaves turns and tool calls out.

@@ -18,6 +18,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 
+#define OUT_SIZE ((size_t)64 << 10) /* of the index, written at a time */
+
 struct history_reading {
 	struct history_spec spec;
 	struct recording recording;
@@ -25,10 +27,18 @@ struct history_reading {
 
 /* ---- the index ---- */
 
-/* The parts of the file while they are made. */
+/* A record that is to be made, as it is sorted. */
+struct sorted_call {
+	unsigned char key[DIGEST_BYTES];
+	const struct recorded_call *call;
+	bool superseded;             /* index_record.superseded */
+};
+
+/* The file while it is made. Records go out one by one; the rest follows when all have. */
 struct index {
-	struct index_record *records;
-	size_t count;
+	const struct recording *rec;
+	int fd;
+	struct buffer out;           /* that was not written yet */
 	struct place *places;
 	size_t place_count, place_capacity;
 	struct buffer text;
@@ -57,149 +67,214 @@ compare_places(const void *a, const void *b)
 /* The events of a call and of those that it went on with, in the order in which they
  * were recorded. */
 static void
-add_events(struct index *x, const struct recording *rec, uint32_t call, struct index_record *r)
+add_events(struct index *x, const struct recorded_call *c, struct index_record *r)
 {
-	r->events = x->place_count;
-	for (uint32_t i = call; i != NO_CALL;) {
-		const struct recorded_call *c = &rec->calls[i];
+	const struct recording *rec = x->rec;
 
-		while (x->place_count + c->event_count > x->place_capacity) {
-			x->place_capacity = x->place_capacity == 0 ? 256 : x->place_capacity * 2;
-			x->places = memory_array(x->places, x->place_capacity, sizeof *x->places);
+	r->events = x->place_count;
+	for (;;) {
+		for (uint32_t i = c->last_event; i != NO_EVENT; i = rec->events[i].before) {
+			if (x->place_count == x->place_capacity) {
+				x->place_capacity = x->place_capacity == 0 ? 256 : x->place_capacity * 2;
+				x->places = memory_array(x->places, x->place_capacity, sizeof *x->places);
+			}
+			x->places[x->place_count++] = rec->events[i].place;
 		}
-		if (c->event_count > 0)
-			memcpy(x->places + x->place_count, c->events, c->event_count * sizeof *c->events);
-		x->place_count += c->event_count;
-		i = c->claims;
-		if (i != NO_CALL && !recorded_call_went_on(c, &rec->calls[i]))
+		if (c->claims == NO_CALL || !recorded_call_went_on(c, &rec->calls[c->claims]))
 			break;
+		c = &rec->calls[c->claims];
 	}
 	r->event_count = x->place_count - r->events;
 	if (r->event_count > 1)
 		qsort(x->places + r->events, (size_t)r->event_count, sizeof *x->places, compare_places);
 }
 
+/* An id ends in NAME:OCCURRENCE:ITEM. */
 static void
-add_record(struct index *x, const struct recording *rec, uint32_t call)
+read_position(const char *id, int64_t *occurrence, int64_t *item)
 {
-	const struct recorded_call *c = &rec->calls[call], *root = &rec->calls[c->root];
-	struct index_record *r = &x->records[x->count++];
+	const char *slash = strrchr(id, '/'), *number = strchr(slash != NULL ? slash : id, ':') + 1;
+
+	*occurrence = strtoll(number, NULL, 10);
+	*item = strtoll(strchr(number, ':') + 1, NULL, 10);
+}
+
+/* What the call is found by. The first of its chain is what a call is known by to those in it;
+ * where the call around one is not recorded, nothing finds it. */
+static struct sorted_call
+sort_by(const struct recording *rec, const struct recorded_call *c)
+{
+	struct sorted_call sorted = { .call = c };
 	bool replay = rec->spec->mode == RECALL_REPLAY;
-	const char *id = c->call->id, *slash = strrchr(id, '/');
-	const char *last = slash != NULL ? slash + 1 : id, *number = strchr(last, ':');
-	char *name = memory_copy(last, (size_t)(number - last)), around[ID_SIZE];
+	const char *id = c->call->id, *slash = strrchr(id, '/'), *root = slash != NULL ? id : "";
+	const char *last = slash != NULL ? slash + 1 : id;
+	char *name = memory_copy(last, strcspn(last, ":")), around[ID_SIZE];
+	int64_t occurrence, item;
 
-	/* What the record is found by. A call's id ends in NAME:OCCURRENCE:ITEM. The first of its
-	 * chain is what a call is known by to those in it; where the call around one is not recorded,
-	 * nothing finds it. */
-	r->order = call;
-	r->occurrence = strtoll(number + 1, NULL, 10);
-	r->item = strtoll(strchr(number + 1, ':') + 1, NULL, 10);
-	index_key(c->enclosing != NO_CALL ?
-	    model_call_event_id(rec->calls[rec->calls[c->enclosing].root].call, around) :
-	    slash != NULL ? id : "", name, c->member || replay ? r->item : ANY_ITEM, r->key);
-	memcpy(r->guard, c->guard, sizeof r->guard);
-	r->definition = c->definition;
-	free(name);
-
-	r->started = (struct place){ c->call->begin.offset, c->call->begin.length, c->source };
-	r->end = c->reopened ? RECALL_OPEN : c->state;
-	if (r->end != RECALL_OPEN)
-		r->completed = c->end;
-	if (replay && c->own_end.len > 0) {
-		r->end = RECALL_WAITING; /* a replay makes what the attempt did */
-		r->completed = c->own_end;
-	}
-	if (r->end != RECALL_OPEN && c->result_from != NO_CALL)
-		r->original = rec->calls[c->result_from].end;
-	if (c->input_from != NO_CALL)
-		r->input = rec->calls[c->input_from].end;
-	r->call = add_text(x, c->call->id);
-	r->superseded = !replay && c->enclosing != NO_CALL &&
+	if (c->enclosing != NO_CALL)
+		root = model_call_event_id(rec->calls[rec->calls[c->enclosing].root].call, around);
+	read_position(id, &occurrence, &item);
+	index_key(root, name, c->member || replay ? item : ANY_ITEM, sorted.key);
+	sorted.superseded = !replay && c->enclosing != NO_CALL &&
 	    c->call->rare->try_number < rec->calls[c->enclosing].last_try;
-	r->decided = recording_decision(rec, call);
-	r->doubtful = recording_doubtful(rec, call);
-	r->began = recording_began(rec, call);
-	r->stands = c->child ? recording_child_excused(rec, call) :
-	    recording_failure_stands(rec, call) && (c->call->tried || !root->doubt_inside);
-	r->maybe = recording_only_begun(rec, call);
-	r->encloses = c->encloses || rec->calls[c->failed_first].encloses ||
-	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
-	r->changed_inside = root->changed_inside != NO_CALL ?
-	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
-	model_call_event_id(root->call, r->root);
-	add_events(x, rec, call, r);
+	free(name);
+	return sorted;
 }
 
 static int
-compare_records(const void *a, const void *b)
+compare_calls(const void *a, const void *b)
 {
-	const struct index_record *left = a, *right = b;
+	const struct sorted_call *left = a, *right = b;
+	const struct recorded_call *x = left->call, *y = right->call;
+	int64_t x_occurrence, y_occurrence, x_item, y_item;
 	int order = memcmp(left->key, right->key, DIGEST_BYTES);
 
 	if (order == 0)
-		order = memcmp(left->guard, right->guard, DIGEST_BYTES);
+		order = memcmp(x->guard, y->guard, DIGEST_BYTES);
 	if (order != 0)
 		return order;
-	if (left->started.source != right->started.source) /* the run's own comes last there */
-		return left->started.source > right->started.source ? -1 : 1;
+	if (x->source != y->source) /* the run's own comes last there */
+		return x->source > y->source ? -1 : 1;
 	if (left->superseded != right->superseded)
 		return left->superseded ? 1 : -1;
-	if (left->item != right->item)
-		return left->item < right->item ? -1 : 1;
-	if (left->occurrence != right->occurrence)
-		return left->occurrence < right->occurrence ? -1 : 1;
-	return (left->order > right->order) - (left->order < right->order);
+	read_position(x->call->id, &x_occurrence, &x_item);
+	read_position(y->call->id, &y_occurrence, &y_item);
+	if (x_item != y_item)
+		return x_item < y_item ? -1 : 1;
+	if (x_occurrence != y_occurrence)
+		return x_occurrence < y_occurrence ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+static struct index_record
+make_record(struct index *x, const struct sorted_call *sorted)
+{
+	const struct recording *rec = x->rec;
+	const struct recorded_call *c = sorted->call, *root = &rec->calls[c->root];
+	const uint32_t call = (uint32_t)(c - rec->calls);
+	struct index_record r;
+
+	memset(&r, 0, sizeof r); /* its padding is written too */
+	memcpy(r.key, sorted->key, sizeof r.key);
+	memcpy(r.guard, c->guard, sizeof r.guard);
+	r.definition = c->definition;
+	r.superseded = sorted->superseded;
+	r.order = call;
+	read_position(c->call->id, &r.occurrence, &r.item);
+
+	r.started = (struct place){ c->call->begin.offset, c->call->begin.length, c->source };
+	r.end = c->reopened ? RECALL_OPEN : c->state;
+	if (r.end != RECALL_OPEN)
+		r.completed = c->end;
+	if (rec->spec->mode == RECALL_REPLAY && c->waited) {
+		r.end = RECALL_WAITING; /* a replay makes what the attempt did */
+		r.completed = (struct place){ c->call->end.offset, c->call->end.length, c->source };
+	}
+	if (r.end != RECALL_OPEN && c->result_from != NO_CALL)
+		r.original = rec->calls[c->result_from].end;
+	if (c->input_from != NO_CALL)
+		r.input = rec->calls[c->input_from].end;
+	r.call = add_text(x, c->call->id);
+	r.decided = recording_decision(rec, call);
+	r.doubtful = recording_doubtful(rec, call);
+	r.began = recording_began(rec, call);
+	r.stands = c->child ? recording_child_excused(rec, call) :
+	    recording_failure_stands(rec, call) && (c->call->tried || !root->doubt_inside);
+	r.maybe = recording_only_begun(rec, call);
+	r.encloses = c->encloses || rec->calls[c->failed_first].encloses ||
+	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
+	r.changed_inside = root->changed_inside != NO_CALL ?
+	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
+	model_call_event_id(root->call, r.root);
+	add_events(x, c, &r);
+	return r;
+}
+
+static int
+put_bytes(struct index *x, const void *bytes, size_t len)
+{
+	if (len > 0)
+		buffer_append(&x->out, bytes, len);
+	if (x->out.len < OUT_SIZE)
+		return 0;
+	if (file_write(x->fd, x->out.data, x->out.len) != 0)
+		return -1;
+	buffer_clear(&x->out);
+	return 0;
+}
+
+/* What the index has of all records, in their order. */
+static int
+put_records(struct index *x, const struct sorted_call *calls, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct index_record r = make_record(x, &calls[i]);
+
+		/* The first of a key tells of all. */
+		if (i == 0 || memcmp(calls[i - 1].key, r.key, DIGEST_BYTES) != 0)
+			for (size_t k = i; k < count && !r.key_began &&
+			     memcmp(calls[k].key, r.key, DIGEST_BYTES) == 0; k++)
+				r.key_began = recording_began(x->rec, (uint32_t)(calls[k].call - x->rec->calls));
+		if (put_bytes(x, &r, sizeof r) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The head comes last: before, the file is none. */
+static int
+put_index(struct index *x, struct index_source *sources, struct sorted_call *calls, size_t count)
+{
+	const struct recording *rec = x->rec;
+	struct index_head head = { .sources = history_source_count(rec->spec), .records = count,
+		.mode = rec->spec->mode };
+
+	head.prefix = add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
+	x->empty = add_text(x, "");
+	for (size_t i = 0; i < head.sources; i++) {
+		sources[i].path = add_text(x, history_source(rec->spec, i)->path);
+		sources[i].blobs = add_text(x, history_source(rec->spec, i)->blobs);
+	}
+	if (count > 1)
+		qsort(calls, count, sizeof *calls, compare_calls);
+	if (put_bytes(x, &head, sizeof head) != 0 ||
+	    put_bytes(x, sources, (size_t)head.sources * sizeof *sources) != 0 ||
+	    put_records(x, calls, count) != 0 ||
+	    put_bytes(x, x->places, x->place_count * sizeof *x->places) != 0 ||
+	    put_bytes(x, x->text.data, x->text.len) != 0 ||
+	    file_write(x->fd, x->out.data, x->out.len) != 0)
+		return -1;
+	memcpy(head.magic, HISTORY_MAGIC, sizeof head.magic);
+	head.places = x->place_count;
+	head.text = x->text.len;
+	/* A signal, a time limit, or a death does not come again in a replay. */
+	head.cut_off = rec->spec->mode == RECALL_REPLAY && (rec->status[0] == '\0' ||
+	    strcmp(rec->status, "cancelled") == 0 || strcmp(rec->status, "timeout") == 0);
+	return lseek(x->fd, 0, SEEK_SET) == 0 && file_write(x->fd, &head, sizeof head) == 0 ? 0 : -1;
 }
 
 static int
 index_write(const char *path, const struct recording *rec, struct error *err)
 {
-	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600), failed = 0;
-	struct index x = { .text = BUFFER_INIT };
-	struct index_record *first = NULL;
-	uint64_t prefix;
+	struct index x = { .rec = rec, .fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600) };
+	struct sorted_call *calls;
+	size_t count = 0;
+	int failed;
 
-	if (fd < 0)
+	if (x.fd < 0)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to make");
-	prefix = add_text(&x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
-	x.empty = add_text(&x, "");
-	for (size_t i = 0; i < history_source_count(rec->spec); i++) {
-		rec->sources[i].path = add_text(&x, history_source(rec->spec, i)->path);
-		rec->sources[i].blobs = add_text(&x, history_source(rec->spec, i)->blobs);
-	}
-	x.records = memory_zero(rec->call_count, sizeof *x.records);
+	calls = memory_array(NULL, (size_t)rec->call_count + 1, sizeof *calls);
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		if (recording_counts(rec, i))
-			add_record(&x, rec, i);
-	if (x.count > 1)
-		qsort(x.records, x.count, sizeof *x.records, compare_records);
-	for (size_t i = 0; i < x.count; i++) {
-		if (first == NULL || memcmp(first->key, x.records[i].key, DIGEST_BYTES) != 0)
-			first = &x.records[i];
-		first->key_began |= x.records[i].began;
-	}
-
-	/* A signal, a time limit, or a death does not come again in a replay. */
-	const bool cut_off = rec->spec->mode == RECALL_REPLAY && (rec->status[0] == '\0' ||
-	    strcmp(rec->status, "cancelled") == 0 || strcmp(rec->status, "timeout") == 0);
-	const struct index_head head = { HISTORY_MAGIC, rec->spec->mode,
-		history_source_count(rec->spec), x.count, x.place_count, x.text.len, prefix, cut_off };
-	const struct { const void *bytes; size_t len; } parts[] = {
-		{ &head, sizeof head },
-		{ rec->sources, (size_t)head.sources * sizeof *rec->sources },
-		{ x.records, x.count * sizeof *x.records },
-		{ x.places, x.place_count * sizeof *x.places },
-		{ x.text.data, x.text.len },
-	};
-
-	for (size_t i = 0; i < sizeof parts / sizeof *parts && failed == 0; i++)
-		if (parts[i].len > 0 && file_write(fd, parts[i].bytes, parts[i].len) != 0)
-			failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
-	close(fd);
-	free(x.records);
+			calls[count++] = sort_by(rec, &rec->calls[i]);
+	failed = put_index(&x, rec->sources, calls, count);
+	if (failed != 0)
+		error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	close(x.fd);
+	free(calls);
 	free(x.places);
 	buffer_free(&x.text);
+	buffer_free(&x.out);
 	return failed;
 }
 

@@ -107,17 +107,8 @@ keep_step(struct model *m, const struct model_step *step)
 
 /* ---- the memory of calls ---- */
 
-/* A model that forgets no call has them one behind the other, in pieces of memory that it frees
- * as a whole. */
-struct model_block {
-	struct model_block *before;
-	size_t used;
-	max_align_t bytes[];
-};
-#define BLOCK_SIZE ((size_t)64 << 10)
-
-/* One that does has each by itself, and in front of it, for it to be taken out, what stands
- * before it in the lists that it is in. */
+/* A model that forgets calls has in front of each, for it to be taken out, what stands before it
+ * in the lists that it is in. */
 struct back {
 	struct model_call *previous, *beside;
 };
@@ -126,22 +117,6 @@ static struct back *
 back_of(struct model_call *c)
 {
 	return (struct back *)(void *)c - 1;
-}
-
-/* Zeroed memory that stays as long as the model. */
-static void *
-take_memory(struct model *m, size_t size)
-{
-	struct model_block *block = m->blocks;
-
-	size = (size + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
-	if (block == NULL || block->used + size > BLOCK_SIZE) {
-		block = memory_zero(1, sizeof *block + (size > BLOCK_SIZE ? size : BLOCK_SIZE));
-		block->before = m->blocks;
-		m->blocks = block;
-	}
-	block->used += size;
-	return (char *)block->bytes + block->used - size;
 }
 
 /* id NULL: "". */
@@ -154,7 +129,7 @@ new_call(struct model *m, const char *id)
 	if (size < sizeof *c)
 		size = sizeof *c;
 	if (m->level == MODEL_EVENTS)
-		c = take_memory(m, size);
+		c = arena_zero(&m->memory, size);
 	else
 		c = (void *)((struct back *)memory_zero(1, sizeof(struct back) + size) + 1);
 	if (len > 0)
@@ -399,7 +374,7 @@ follow_results(struct model *m, struct model_call *c, const struct event_view *e
 	}
 	if (before.count > 0) {
 		c->before_count = (uint32_t)before.count;
-		c->before = take_memory(m, before.count * sizeof *c->before);
+		c->before = arena_zero(&m->memory, before.count * sizeof *c->before);
 		memcpy(c->before, before.list, before.count * sizeof *c->before);
 	}
 	free(before.list);
@@ -676,11 +651,7 @@ forget_all(struct model *m)
 		next = c->next;
 		free_call(m, c);
 	}
-	for (struct model_block *block = m->blocks, *before; block != NULL; block = before) {
-		before = block->before;
-		free(block);
-	}
-	m->blocks = NULL;
+	arena_free(&m->memory);
 	m->first = m->final = NULL;
 	event_index_free(&m->events);
 }

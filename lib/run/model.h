@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
@@ -129,7 +130,6 @@ extern const char *const model_usage_keys[MODEL_USAGE_KEYS]; /* "input_tokens" â
 enum run_decision { RUN_UNDECIDED, RUN_SUCCEEDS, RUN_FAILS };
 
 struct placed;
-struct model_block;
 
 struct model {
 	enum model_level level;
@@ -171,7 +171,7 @@ struct model {
 	struct map step_places;       /* steps: likewise */
 	struct model_step **steps;
 	size_t step_count;
-	struct model_block *blocks;   /* of MODEL_EVENTS: memory of its calls */
+	struct arena memory;          /* of MODEL_EVENTS: its calls */
 };
 
 /* An event in its place. */

@@ -30,6 +30,7 @@
 
 #define NO_CALL UINT32_MAX
 #define NO_TOOL UINT32_MAX
+#define NO_EVENT UINT32_MAX
 
 /* A line in one of the sources. len 0: there is none. */
 struct place {
@@ -39,9 +40,14 @@ struct place {
 };
 
 /* One call in one attempt. Where it took over an earlier one, both are calls here,
- * and form a chain; its last stands for it. Calls, and tools, are named by their numbers. */
+ * and form a chain; its last stands for it. Calls, tools and events are named by their numbers. */
 struct recorded_call {
 	const struct model_call *call; /* what it is */
+	struct place end;
+	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
+	uint64_t definition;         /* the beginning of its digest */
+	int64_t last_try;            /* of its own, in which others were made */
+	const char *cut;             /* why it counts as cut off; NULL */
 	uint32_t source, attempt;    /* that it is of; attempts are counted over all sources */
 	uint32_t enclosing;          /* NO_CALL at top level */
 	uint32_t claims, claimed_by; /* neighbours in the chain */
@@ -51,43 +57,43 @@ struct recorded_call {
 	uint32_t failed_first;       /* whose failure it took over, or itself */
 	uint32_t left_by, reopened_by; /* the last fork that left it out, or something in it: 1 for
 	                                that from the first source; 0: none did */
-	uint32_t event_count, event_capacity;
-	struct place *events;        /* messages and tool events in between */
-	struct place end;
-	struct place own_end;        /* len > 0: the attempt's, where a decision is `end` */
-	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
-	uint64_t definition;         /* the beginning of its digest */
-	int64_t last_try;            /* of its own, in which others were made */
-	const char *cut;             /* why it counts as cut off; NULL */
+	uint32_t last_event;         /* of the messages and tool events in between; NO_EVENT */
 
 	/* Kept at the root, of all the chain. */
 	uint32_t last_tool;
 	uint32_t winner;             /* the first branch that succeeded */
 	uint32_t changed_inside;     /* a call in it that changed something, or may have, and is not
 	                                to do so twice; NO_CALL */
-	bool began_inside;           /* one in it began to change something */
-	bool doubt_inside;           /* nobody knows whether an effect in it happened */
-	bool redone;                 /* it, or a call in it, is to be made again */
+	bool began_inside : 1;       /* one in it began to change something */
+	bool doubt_inside : 1;       /* nobody knows whether an effect in it happened */
+	bool redone : 1;             /* it, or a call in it, is to be made again */
 
 	/* Kept at failed_first. */
-	bool caught;                 /* the run went on because of the failure */
-	bool missed;                 /* of a branch: something behind it came to nothing for that */
+	bool caught : 1;             /* the run went on because of the failure */
+	bool missed : 1;             /* of a branch: something behind it came to nothing for that */
 
-	enum recall_end state;
-	bool child;                  /* it is a child run; else a step's */
-	bool effects, idempotent;    /* its own: it changes something */
-	bool operation;              /* its effects are those of its tool's calls */
-	bool members;                /* a loop or a parallel group: rounds or branches are in it */
-	bool member;                 /* a round or a branch: known by its position alone */
-	bool encloses;               /* others were made in it */
-	bool runs_command;           /* what is made in it, a command of it has made */
-	bool idle;                   /* it never began its work */
-	bool of_work;                /* its failure is what the work came to */
-	bool closed;                 /* it ended because nobody read its output */
-	bool lost_lines;             /* it failed, and lines that it printed are not in its end */
-	bool by_user;                /* it was skipped, as the user said */
-	bool reopened;               /* something in it is left out: its end does not count */
-	bool decided;                /* its end is a decision, or reuses one */
+	enum recall_end state : 4;
+	bool waited : 1;             /* its attempt's end (call->end) did: a decision is `end` */
+	bool child : 1;              /* it is a child run; else a step's */
+	bool effects : 1, idempotent : 1; /* its own: it changes something */
+	bool operation : 1;          /* its effects are those of its tool's calls */
+	bool members : 1;            /* a loop or a parallel group: rounds or branches are in it */
+	bool member : 1;             /* a round or a branch: known by its position alone */
+	bool encloses : 1;           /* others were made in it */
+	bool runs_command : 1;       /* what is made in it, a command of it has made */
+	bool idle : 1;               /* it never began its work */
+	bool of_work : 1;            /* its failure is what the work came to */
+	bool closed : 1;             /* it ended because nobody read its output */
+	bool lost_lines : 1;         /* it failed, and lines that it printed are not in its end */
+	bool by_user : 1;            /* it was skipped, as the user said */
+	bool reopened : 1;           /* something in it is left out: its end does not count */
+	bool decided : 1;            /* its end is a decision, or reuses one */
+};
+
+/* A message or tool event. */
+struct recorded_event {
+	struct place place;
+	uint32_t before;             /* the one of its call that was read before it, or NO_EVENT */
 };
 
 /* A call of a tool that changes something, or may. */
@@ -129,6 +135,8 @@ struct recording {
 	uint32_t *by_number;         /* of the model's calls: that of ours; of a phase, the call that
 	                                it is part of; NO_CALL */
 	size_t number_capacity;
+	struct recorded_event *events;
+	uint32_t event_count, event_capacity;
 	struct recorded_tool *tools;
 	uint32_t tool_count, tool_capacity;
 	struct map tool_by_event;    /* tool.call → tool */

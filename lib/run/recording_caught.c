@@ -119,7 +119,7 @@ static void
 settle_around(struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
-	bool waited = c->state == RECALL_WAITING || c->own_end.len > 0;
+	bool waited = c->state == RECALL_WAITING || c->waited;
 
 	if (c->enclosing == NO_CALL || c->claimed_by != NO_CALL || c->left_by > 0 ||
 	    (c->state != RECALL_FAILED && c->state != RECALL_OPEN && !waited))
@@ -175,7 +175,7 @@ was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 	if (c->child)
 		return false;
 	while (c->state == RECALL_OPEN && c->claims != NO_CALL && !c->encloses &&
-	    c->event_count == 0) {
+	    c->last_event == NO_EVENT) {
 		c = &rec->calls[c->claims];
 		if (memcmp(c->guard, claim->guard, sizeof c->guard) != 0)
 			return false;

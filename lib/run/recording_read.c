@@ -100,15 +100,14 @@ take_decision(struct recording *rec, const struct reading *at)
 	if (i == NO_CALL || rec->calls[i].state != RECALL_WAITING)
 		return;
 	c = &rec->calls[i];
-	if (c->own_end.len == 0)
-		c->own_end = c->end;
+	c->waited = true;
 	c->end = at->place;
 	if (!take_wait(c, at)) {
 		c->state = at->members[FAILURE].at != NULL ? RECALL_FAILED : RECALL_SUCCEEDED;
 		c->decided = true;
 	}
 	while ((i = rec->calls[i].claimed_by) != NO_CALL)
-		if (rec->calls[i].state == RECALL_WAITING && rec->calls[i].own_end.len == 0)
+		if (rec->calls[i].state == RECALL_WAITING && !rec->calls[i].waited)
 			inherit(rec, &rec->calls[i]);
 }
 
@@ -152,7 +151,7 @@ take_started(struct recording *rec, const struct reading *at)
 	c = &rec->calls[index];
 	*c = (struct recorded_call){ .call = call, .source = rec->source, .attempt = rec->attempt,
 		.root = index, .claims = NO_CALL, .claimed_by = NO_CALL, .input_from = NO_CALL,
-		.result_from = NO_CALL, .winner = NO_CALL, .last_tool = NO_TOOL,
+		.result_from = NO_CALL, .winner = NO_CALL, .last_tool = NO_TOOL, .last_event = NO_EVENT,
 		.changed_inside = NO_CALL, .failed_first = index, .enclosing = NO_CALL,
 		.child = call->rare->child_run_id[0] != '\0' };
 	/* What it is in, as its id says; not what the model makes of its cause if that is not
@@ -219,7 +218,7 @@ take_started(struct recording *rec, const struct reading *at)
 static void
 mark_idle(struct recording *rec, struct recorded_call *c)
 {
-	if (c->encloses || c->event_count > 0)
+	if (c->encloses || c->last_event != NO_EVENT)
 		return;
 	c->idle = true;
 	if (c->claims != NO_CALL && c->claimed_by == NO_CALL)
@@ -381,11 +380,12 @@ take_event(struct recording *rec, const struct reading *at)
 		return NO_CALL;
 	call = recording_latest(rec, call);
 	c = &rec->calls[call];
-	if (c->event_count == c->event_capacity) {
-		c->event_capacity = c->event_capacity == 0 ? 8 : c->event_capacity * 2;
-		c->events = memory_array(c->events, c->event_capacity, sizeof *c->events);
+	if (rec->event_count == rec->event_capacity) {
+		rec->event_capacity = rec->event_capacity == 0 ? 64 : rec->event_capacity * 2;
+		rec->events = memory_array(rec->events, rec->event_capacity, sizeof *rec->events);
 	}
-	c->events[c->event_count++] = at->place;
+	rec->events[rec->event_count] = (struct recorded_event){ at->place, c->last_event };
+	c->last_event = rec->event_count++;
 	return call;
 }
 
@@ -575,11 +575,10 @@ void
 recording_close(struct recording *rec)
 {
 	forget_names(rec);
-	for (uint32_t i = 0; i < rec->call_count; i++)
-		free(rec->calls[i].events);
 	for (uint32_t i = 0; i < rec->tool_count; i++)
 		free(rec->tools[i].call_id);
 	free(rec->calls);
+	free(rec->events);
 	free(rec->tools);
 	free(rec->sources);
 	model_free(&rec->model);

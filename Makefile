@@ -38,8 +38,8 @@ OBJCOPY ?= objcopy
 STRIP ?= strip
 
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
-	libseccomp-dev
-DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
+	libseccomp-dev libmicrohttpd-dev
+DEPS_TEST = libcmocka-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
 	git cron less curl mount openssl valgrind
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
@@ -78,7 +78,7 @@ NET_SRC := $(wildcard lib/net/*.c)
 SHARED_SRC := $(wildcard lib/shared/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 # Rooms of programs: their parts are an archive each, for tests too.
-ROOM := awf ctl inspect run step
+ROOM := awf ctl inspect run serve step
 PART_SRC := $(wildcard $(ROOM:%=cmd/%/*.c))
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
@@ -216,11 +216,13 @@ $(1)/bin/awf: $(BUILD)/libawf-awf.a
 $(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
 $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
+$(1)/bin/awf-serve: $(BUILD)/libawf-serve.a
+$(1)/bin/awf-serve: ROOM_LIBS = $$(HTTPD_LIBS)
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
 $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-%: ALL_LDFLAGS += $(3)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS) $$(ROOM_LIBS)
 $(1)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(2) $(PROVIDER_LIB) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
@@ -271,7 +273,7 @@ $(BUILD)/tests/bench/bench_floor: $(BUILD)/obj/tests/bench/bench_floor.o
 
 # Installs what is missing, once, before anything is compiled.
 packages:
-	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 libseccomp 2>/dev/null || $(MAKE) --no-print-directory deps
+	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 libseccomp libmicrohttpd 2>/dev/null || $(MAKE) --no-print-directory deps
 deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)

@@ -37,6 +37,7 @@ static const struct command {
 	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
 	{ "record", "awf-record", "record what other programs did, and runs from elsewhere" },
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
+	{ "serve", "awf-serve", "serve the runs over HTTP" },
 	{ "doctor", NULL, "say what is there of providers, keys, sandbox and so on, and what is missing" },
 	{ "help", NULL, "show the manual page of a command" },
 	{ NULL, NULL, NULL },

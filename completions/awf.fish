@@ -10,6 +10,7 @@ complete -c awf -n __fish_use_subcommand -a show -d 'run a recorded workflow aga
 complete -c awf -n __fish_use_subcommand -a verify -d 'check a transcript'
 complete -c awf -n __fish_use_subcommand -a record -d 'record what other programs did, and runs from elsewhere'
 complete -c awf -n __fish_use_subcommand -a ctl -d 'decide about calls that wait, cancel and remove runs'
+complete -c awf -n __fish_use_subcommand -a serve -d 'serve the runs over HTTP'
 complete -c awf -n __fish_use_subcommand -a help -d 'show the manual page of a command'
 complete -c awf -n '__fish_seen_subcommand_from init' -a '(__fish_complete_directories)'
 complete -c awf -n '__fish_seen_subcommand_from doctor' -l json -d 'a JSON object in each line'

@@ -95,6 +95,14 @@ patience_of(int ms)
 #define CHECK_LIMIT_MS 10000
 /* For a worker that was started to say that it listens. */
 #define WORKER_START_MS 5000
+/* For a client of awf-serve to send the head of a request, its body, and the next request; and
+ * to take a byte of what it is sent. */
+#define CLIENT_HEAD_MS patience_of(10000)
+#define CLIENT_BODY_MS patience_of(30000)
+#define CLIENT_IDLE_MS patience_of(60000)
+#define STREAM_STALL_MS patience_of(60000)
+/* Between signs that a stream lives. */
+#define STREAM_HEARTBEAT_MS patience_of(15000)
 /* Without a byte of an answer. */
 #define STALL_LIMIT_MS 300000
 

@@ -258,32 +258,38 @@ listing_table(const struct listing *l, bool head, bool colour, struct buffer *ou
 }
 
 void
+listing_members(const struct summary *run, struct writer *w)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	writer_member_string(w, KEY_RUN_ID, run->run_id);
+	writer_member_string(w, KEY_NAME, run->name);
+	writer_member_string(w, KEY_STATUS, run->status);
+	writer_member_bool(w, "child", run->child);
+	writer_member_string(w, "started", clock_text(run->started, text));
+	writer_member_integer(w, KEY_DURATION_MS, run->duration_ms);
+	writer_key(w, KEY_EXIT_CODE);
+	if (run->exit_code >= 0)
+		writer_integer(w, run->exit_code);
+	else
+		writer_null(w);
+	writer_member_integer(w, "calls", run->calls);
+	writer_member_integer(w, "input_tokens", run->input_tokens);
+	writer_member_integer(w, "output_tokens", run->output_tokens);
+}
+
+void
 listing_json(const struct listing *l, struct buffer *out)
 {
 	for (size_t i = 0; i < l->count; i++) {
-		const struct summary *run = &l->runs[i];
-		char text[CLOCK_TEXT_SIZE];
 		struct writer w;
 
 		writer_begin(&w, out);
 		writer_object(&w);
-		writer_member_string(&w, KEY_RUN_ID, run->run_id);
-		writer_member_string(&w, KEY_NAME, run->name);
-		writer_member_string(&w, KEY_STATUS, run->status);
-		writer_member_bool(&w, "child", run->child);
-		writer_member_string(&w, "started", clock_text(run->started, text));
-		writer_member_integer(&w, KEY_DURATION_MS, run->duration_ms);
-		writer_key(&w, KEY_EXIT_CODE);
-		if (run->exit_code >= 0)
-			writer_integer(&w, run->exit_code);
-		else
-			writer_null(&w);
-		writer_member_integer(&w, "calls", run->calls);
-		writer_member_integer(&w, "input_tokens", run->input_tokens);
-		writer_member_integer(&w, "output_tokens", run->output_tokens);
+		listing_members(&l->runs[i], &w);
 		if (l->costs)
-			cost_write(&w, run->cost);
-		writer_member_string(&w, "origin", run->origin);
+			cost_write(&w, l->runs[i].cost);
+		writer_member_string(&w, "origin", l->runs[i].origin);
 		writer_object_end(&w);
 		buffer_byte(out, '\n');
 	}

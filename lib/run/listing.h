@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "json/writer.h"
 #include "run/cost.h"
 #include "run/storage.h"
 #include "run/summary.h"
@@ -39,6 +40,8 @@ int listing_read(struct listing *l, const struct storage *s, const struct listin
 /* Appends the table; head: with a line of headings; colour: on a terminal. */
 void listing_table(const struct listing *l, bool head, bool colour, struct buffer *out);
 void listing_json(const struct listing *l, struct buffer *out);
+/* The members of the object of a run in such a list, all but its cost. */
+void listing_members(const struct summary *run, struct writer *w);
 void listing_free(struct listing *l);
 
 #endif

@@ -1,0 +1,104 @@
+/*
+ * Requests: from their head to their answer. What stands in a table (serve/routes.c) says who may
+ * ask for what; before that serve/head.h, serve/target.h and serve/access.h have refused what may
+ * not be asked at all. An answer is made at once, or later: its maker lets the request wait, and
+ * is called again.
+ */
+#ifndef AWF_SERVE_REQUEST_H
+#define AWF_SERVE_REQUEST_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "serve/client.h"
+#include "serve/head.h"
+#include "serve/refusal.h"
+#include "serve/target.h"
+#include "serve/tokens.h"
+
+struct MHD_Connection;
+struct MHD_Response;
+struct request;
+struct stream;
+
+struct route {
+	const char *method;      /* GET (HEAD too), POST … */
+	const char *pattern;     /* segments; an asterisk is any one */
+	unsigned may;            /* what its asker must be allowed to do; 0: nothing */
+	size_t body;             /* at most so many bytes of one */
+	const char *type;        /* that the body must have; NULL: any */
+	const char *parameters;  /* that it knows, each with a space behind it */
+	void (*answer)(struct request *r);
+};
+
+struct request {
+	struct server *server;
+	struct client *client;
+	struct MHD_Connection *connection;
+	char *raw;               /* what is asked for, as it stood there */
+	char method[8];
+	bool begun;              /* its head was looked at */
+	bool http11;
+	bool secure;             /* it came to a proxy by TLS */
+	struct target target;
+	const struct route *route;
+	const struct refusal *refusal; /* that it gets, once its body is here; NULL */
+	struct token *token;     /* held; NULL: nobody's */
+	char *last_event_id;     /* header; NULL */
+	char *match;             /* If-None-Match; NULL */
+	struct buffer body;
+	size_t drained;          /* bytes of it that have come */
+	bool too_large;          /* the body is, and was not kept */
+	bool answered, waiting;
+	struct stream *stream;   /* that it is answered with; NULL */
+	/* Of who answers, while it waits. */
+	void *state;
+	void (*free_state)(void *state);
+};
+
+/* All routes; the last has no method. */
+extern const struct route routes[];
+
+/* ---- the answer ---- */
+
+/* The segment that a * of the pattern stands for, counted from 0. */
+const char *request_segment(const struct request *r, size_t star);
+const char *request_parameter(const struct request *r, const char *name);
+/* False if it was refused: the parameter is no number up to most. Absent: *value is left. */
+bool request_number(struct request *r, const char *name, int64_t most, int64_t *value);
+
+void request_refuse(struct request *r, const struct refusal *refusal);
+/* {"error": {"code": …, "message": …}} */
+void request_error(struct request *r, unsigned status, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same of what the library of AWF says. */
+void request_fail(struct request *r, const struct error *err);
+/* JSON, whose memory is taken. */
+void request_json(struct request *r, unsigned status, struct buffer *json);
+/* Bytes of a type, whose memory is taken. more: further header fields, NAME, VALUE, …, NULL. */
+void request_bytes(struct request *r, unsigned status, const char *type, struct buffer *bytes,
+    const char *const *more);
+/* A part of a file, whose descriptor is taken. */
+void request_file(struct request *r, const char *type, int fd, int64_t offset, int64_t len,
+    const char *const *more);
+/* Nothing but a status. */
+void request_status(struct request *r, unsigned status, const char *const *more);
+/* What goes on. The stream is the request's from then on. */
+void request_stream(struct request *r, struct stream *stream);
+
+/* Until request_wake() nobody asks; then route->answer() is called again. */
+void request_wait(struct request *r);
+void request_wake(struct request *r);
+
+/* ---- for the library ---- */
+
+struct server;
+int request_daemon(struct server *s, struct error *err);
+/* No request waits any more: all are answered, with 503. */
+void requests_end(struct server *s);
+
+#endif

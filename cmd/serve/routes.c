@@ -1,0 +1,38 @@
+/*
+ * The routes, and the answers that are a line.
+ */
+#include "serve/request.h"
+#include "serve/runs.h"
+#include "serve/session.h"
+#include "serve/www.h"
+
+static void
+answer_health(struct request *r)
+{
+	struct buffer text = BUFFER_INIT;
+
+	buffer_text(&text, "ok\n");
+	request_bytes(r, 200, "text/plain", &text, NULL);
+}
+
+#define BODY ((size_t)1 << 20)
+#define JSON "application/json"
+
+const struct route routes[] = {
+	{ "GET", "", 0, 0, NULL, "", answer_www },
+	{ "GET", "runs/*", 0, 0, NULL, "", answer_www },
+	{ "GET", "www/*", 0, 0, NULL, "", answer_www },
+	{ "GET", "healthz", 0, 0, NULL, "", answer_health },
+	{ "GET", "api/runs", MAY_READ, 0, NULL, "name status since limit before children ",
+	    answer_runs },
+	{ "GET", "api/runs/*", MAY_READ, 0, NULL, "", answer_run },
+	{ "GET", "api/runs/*/events", MAY_READ, 0, NULL, "after limit type path follow ",
+	    answer_events },
+	{ "GET", "api/runs/*/events/stream", MAY_READ, 0, NULL, "afterSeq type path follow ",
+	    answer_event_stream },
+	{ "GET", "api/runs/*/events/*", MAY_READ, 0, NULL, "", answer_event },
+	{ "POST", "api/session", 0, 4096, JSON, "", answer_session },
+	{ "GET", "api/session", MAY_READ, 0, NULL, "", answer_session_shown },
+	{ "POST", "api/session/end", MAY_READ, 4096, NULL, "", answer_session_end },
+	{ NULL, NULL, 0, 0, NULL, NULL, NULL },
+};

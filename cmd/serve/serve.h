@@ -1,0 +1,85 @@
+/*
+ * The server: what all of awf-serve's parts share. It is a reader of the storage's files, like
+ * awf-tail; it holds nothing that would be lost with it.
+ *
+ * One thread and one loop (serve/loop.h). libmicrohttpd reads requests and writes what has an
+ * end; what follows a run is written by serve/stream.h, to the socket of a connection that the
+ * library has suspended meanwhile.
+ */
+#ifndef AWF_SERVE_SERVE_H
+#define AWF_SERVE_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run/storage.h"
+#include "serve/access.h"
+#include "serve/feed.h"
+#include "serve/loop.h"
+#include "serve/overview.h"
+#include "serve/www.h"
+
+struct MHD_Connection;
+struct MHD_Daemon;
+struct client;
+
+struct listener {
+	struct loop_source source;
+	struct server *server;
+	char *path;              /* of a Unix socket that was made; NULL */
+	char *url;               /* "http://127.0.0.1:8741", "unix:PATH" */
+	bool local;
+};
+
+struct settings {
+	char **listen;           /* "ADDR:PORT", "unix:PATH" */
+	char *workflows;         /* directory of what hooks may start; NULL: none */
+	int64_t clients;         /* at most */
+	int64_t clients_per_address;
+};
+
+/* What happened since the start. */
+struct counts {
+	int64_t requests, refused, events, bytes;
+};
+
+struct server {
+	struct settings settings;
+	struct storage storage;
+	struct access access;
+	struct loop loop;
+	struct listener *listeners;
+	size_t listener_count;
+
+	struct MHD_Daemon *daemon;
+	struct loop_source library; /* what it waits for */
+
+	struct client *clients;  /* all of them */
+	size_t client_count;
+	struct client *arriving; /* that the library is being given */
+
+	struct www www;
+	struct feeds feeds;
+	struct overviews overviews;
+	struct streams {
+		struct stream *first;
+		size_t count;
+		struct buffer piece; /* that is made just now */
+	} streams;
+	struct counts counts;
+	bool resumed;            /* a suspended connection is the library's again */
+	bool closing;
+};
+
+/* Opens everything but the listeners. server_close() is called either way. */
+int server_open(struct server *s, struct error *err);
+/* Until *stop is set by a handler of signals. */
+int server_run(struct server *s, const volatile int *stop, struct error *err);
+/* Gives a suspended connection back to the library. */
+void server_resume(struct server *s, struct MHD_Connection *connection);
+void server_close(struct server *s);
+/* A line on stderr. */
+void server_warn(const struct error *warning);
+
+#endif

@@ -1,0 +1,391 @@
+/*
+ * A stream is written to by its task, a piece at a time, until it has nothing more or the client
+ * takes nothing more. Streams that stand at the end of the backlog, which is where most are, are
+ * written to as soon as it grows, without a task: one send(2) each.
+ */
+#include "serve/stream.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "serve/feed.h"
+#include "serve/frame.h"
+#include "serve/serve.h"
+
+static void pump(struct loop_task *task);
+static void tick(struct loop_timer *timer);
+static void socket_ready(struct loop_source *source, uint32_t events);
+
+static struct stream *
+stream_of_task(struct loop_task *task)
+{
+	return (struct stream *)(void *)((char *)task - offsetof(struct stream, task));
+}
+
+/* ---- its life ---- */
+
+static void
+join_feed(struct stream *s, struct feed *feed)
+{
+	s->feed = feed;
+	s->next_of_feed = feed->streams;
+	if (feed->streams != NULL)
+		feed->streams->previous_of_feed = s;
+	feed->streams = s;
+}
+
+static void
+leave_feed(struct stream *s)
+{
+	if (s->feed == NULL)
+		return;
+	*(s->previous_of_feed != NULL ? &s->previous_of_feed->next_of_feed : &s->feed->streams) =
+	    s->next_of_feed;
+	if (s->next_of_feed != NULL)
+		s->next_of_feed->previous_of_feed = s->previous_of_feed;
+	feed_release(s->feed);
+	s->feed = NULL;
+}
+
+struct stream *
+stream_make(struct server *server, const struct stream_source *source, struct feed *feed,
+    struct token *token)
+{
+	struct stream *s = memory_zero(1, sizeof *s);
+
+	s->server = server;
+	s->source = source;
+	s->socket = (struct loop_source){ .fd = -1, .ready = socket_ready };
+	s->task.step = pump;
+	s->timer.due = tick;
+	s->token = token_hold(token);
+	s->next = server->streams.first;
+	if (s->next != NULL)
+		s->next->previous = s;
+	server->streams.first = s;
+	server->streams.count++;
+	if (feed != NULL)
+		join_feed(s, feed);
+	return s;
+}
+
+void
+stream_begin(struct stream *s, struct MHD_Connection *connection, int fd, bool chunked)
+{
+	struct error err;
+	int on = 1, off = 0;
+
+	MHD_suspend_connection(connection);
+	s->connection = connection;
+	s->chunked = chunked;
+	s->socket.fd = fd;
+	/* The library may have left the head corked, to be sent with what follows. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
+	if (loop_add(&s->server->loop, &s->socket, EPOLLOUT | EPOLLRDHUP | EPOLLET, &err) != 0)
+		s->ending = s->failed = true;
+	loop_enter(&s->server->loop, &s->task);
+}
+
+/* Gives the connection back: the library ends the answer, or breaks it off. */
+static void
+finish(struct stream *s, bool failed)
+{
+	if (s->socket.fd == -1)
+		return;
+	s->failed |= failed;
+	loop_leave(&s->server->loop, &s->task);
+	loop_unset(&s->server->loop, &s->timer);
+	loop_remove(&s->server->loop, &s->socket);
+	s->socket.fd = -1;
+	leave_feed(s);
+	server_resume(s->server, s->connection);
+}
+
+void
+stream_free(struct stream *s)
+{
+	if (s == NULL)
+		return;
+	if (s->socket.fd != -1)
+		loop_remove(&s->server->loop, &s->socket);
+	loop_leave(&s->server->loop, &s->task);
+	loop_unset(&s->server->loop, &s->timer);
+	leave_feed(s);
+	if (s->source->free != NULL)
+		s->source->free(s);
+	*(s->previous != NULL ? &s->previous->next : &s->server->streams.first) = s->next;
+	if (s->next != NULL)
+		s->next->previous = s->previous;
+	s->server->streams.count--;
+	token_release(s->token);
+	buffer_free(&s->out);
+	free(s);
+}
+
+/* ---- writing ---- */
+
+/* How many bytes the client has taken; fewer: it has to take them first. */
+static size_t
+send_bytes(struct stream *s, const char *bytes, size_t len)
+{
+	ssize_t sent = send(s->socket.fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+		s->ending = s->failed = s->blocked = true;
+		return 0;
+	}
+	s->blocked = sent < (ssize_t)len;
+	if (sent > 0) {
+		s->server->counts.bytes += sent;
+		loop_set(&s->server->loop, &s->timer, s->blocked ? STREAM_STALL_MS : STREAM_HEARTBEAT_MS);
+	} else if (s->timer.at == 0) {
+		loop_set(&s->server->loop, &s->timer, STREAM_STALL_MS);
+	}
+	return sent > 0 ? (size_t)sent : 0;
+}
+
+/* Takes it out of the backlog: what is left of the chunk that it is in is on its way. */
+static void
+fall_out(struct stream *s)
+{
+	const struct backlog *b = &s->feed->backlog;
+	const struct backlog_chunk *chunk;
+	const char *bytes;
+	size_t len;
+
+	s->standing = false;
+	if (s->at == backlog_end(b)) {
+		s->offset = s->feed->end;
+		return;
+	}
+	chunk = backlog_chunk(b, s->at);
+	if (s->at == chunk->at) {
+		s->offset = chunk->from;
+		return;
+	}
+	bytes = backlog_bytes(b, s->at, &len);
+	buffer_append(&s->out, bytes, (size_t)(backlog_chunk_end(b, chunk) - s->at));
+	s->offset = chunk->to;
+}
+
+/* Makes the next piece and sends it; what the client does not take is on its way. */
+static size_t
+send_piece(struct stream *s)
+{
+	struct buffer *piece = &s->server->streams.piece;
+	enum stream_state state;
+	size_t start = 0, sent = 0;
+
+	buffer_clear(piece);
+	if (s->chunked)
+		start = frame_chunk(piece);
+	state = s->source->fill(s, piece);
+	if (s->chunked)
+		frame_chunk_end(piece, start);
+	if (piece->len > 0) {
+		sent = send_bytes(s, piece->data, piece->len);
+		if (sent < piece->len)
+			buffer_append(&s->out, piece->data + sent, piece->len - sent);
+	}
+	if (piece->capacity > 4 * STREAM_PIECE)
+		buffer_free(piece);
+	s->ending |= state == STREAM_END || state == STREAM_FAILED;
+	s->failed |= state == STREAM_FAILED;
+	s->at_head = state == STREAM_HEAD;
+	/* From here on the backlog has what it needs, or will have. */
+	if (s->source->shared && s->chunked && !s->ending) {
+		if (s->at_head && s->offset == s->feed->end) {
+			s->at = backlog_end(&s->feed->backlog);
+			s->standing = true;
+		} else {
+			s->standing = backlog_find(&s->feed->backlog, s->offset, &s->at);
+		}
+	}
+	return sent;
+}
+
+static size_t
+send_on_way(struct stream *s)
+{
+	size_t sent = send_bytes(s, s->out.data + s->sent, s->out.len - s->sent);
+
+	s->sent += sent;
+	if (s->sent == s->out.len) {
+		buffer_free(&s->out);
+		s->sent = 0;
+	}
+	return sent;
+}
+
+static size_t
+send_backlog(struct stream *s)
+{
+	size_t len, sent;
+	const char *bytes = backlog_bytes(&s->feed->backlog, s->at, &len);
+
+	sent = send_bytes(s, bytes, len);
+	s->at += sent;
+	s->at_head = sent == len;
+	return sent;
+}
+
+static void
+pump(struct loop_task *task)
+{
+	struct stream *s = stream_of_task(task);
+	size_t sent = 0;
+
+	while (!s->blocked && sent < STREAM_TURN) {
+		if (s->out.len > 0) {
+			sent += send_on_way(s);
+		} else if (s->ending) {
+			break;
+		} else if (s->standing && s->at < backlog_end(&s->feed->backlog)) {
+			sent += send_backlog(s);
+		} else {
+			/* Also at the end of the backlog: the run may be over. */
+			if (s->standing)
+				fall_out(s);
+			sent += send_piece(s);
+			if (s->at_head && s->out.len == 0)
+				break;
+		}
+	}
+	if (s->failed || (s->ending && s->out.len == 0)) {
+		finish(s, false);
+		return;
+	}
+	if (s->blocked || s->at_head)
+		loop_leave(&s->server->loop, &s->task);
+	if (s->timer.at == 0)
+		loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
+}
+
+void
+stream_wake(struct stream *s)
+{
+	if (s->socket.fd != -1 && !s->blocked)
+		loop_enter(&s->server->loop, &s->task);
+}
+
+static void
+socket_ready(struct loop_source *source, uint32_t events)
+{
+	struct stream *s = (struct stream *)(void *)((char *)source - offsetof(struct stream, socket));
+
+	if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) {
+		finish(s, true);
+		return;
+	}
+	if (s->blocked) {
+		s->blocked = false;
+		loop_enter(&s->server->loop, &s->task);
+	}
+}
+
+/* Either the client has taken nothing for too long, or there was nothing for it. */
+static void
+tick(struct loop_timer *timer)
+{
+	struct stream *s = (struct stream *)(void *)((char *)timer - offsetof(struct stream, timer));
+	size_t start = 0;
+
+	if (s->blocked) {
+		finish(s, true);
+		return;
+	}
+	if (s->out.len == 0 && s->at_head) {
+		if (s->chunked)
+			start = frame_chunk(&s->out);
+		buffer_text(&s->out, s->source->heartbeat);
+		if (s->chunked)
+			frame_chunk_end(&s->out, start);
+		s->at_head = false;
+	}
+	loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
+	loop_enter(&s->server->loop, &s->task);
+}
+
+/* ---- all of them ---- */
+
+void
+streams_send(struct feed *feed)
+{
+	struct backlog *b = &feed->backlog;
+	uint64_t least = backlog_end(b), floor;
+	struct stream *next;
+
+	floor = least > BACKLOG_MOST ? least - BACKLOG_MOST : 0;
+	for (struct stream *s = feed->streams; s != NULL; s = next) {
+		next = s->next_of_feed;
+		if (!s->standing) {
+			stream_wake(s);
+			continue;
+		}
+		if (!s->blocked && s->out.len == 0 && s->at < backlog_end(b))
+			send_backlog(s);
+		if (s->failed)
+			loop_enter(&s->server->loop, &s->task);
+		if (s->at < floor)
+			fall_out(s);
+		else if (s->at < least)
+			least = s->at;
+	}
+	backlog_drop(b, least);
+}
+
+void
+streams_reset(struct feed *feed)
+{
+	for (struct stream *s = feed->streams; s != NULL; s = s->next_of_feed) {
+		size_t start = 0;
+
+		if (s->standing)
+			fall_out(s);
+		if (s->offset > feed->end && s->source->reset != NULL) {
+			if (s->chunked)
+				start = frame_chunk(&s->out);
+			s->source->reset(s, &s->out);
+			if (s->chunked)
+				frame_chunk_end(&s->out, start);
+			s->offset = 0;
+		} else if (s->offset > feed->end) {
+			s->ending = s->failed = true;
+		}
+		stream_wake(s);
+	}
+	backlog_free(&feed->backlog);
+}
+
+void
+streams_check(struct server *server)
+{
+	struct stream *next;
+	int64_t now = clock_wall();
+
+	for (struct stream *s = server->streams.first; s != NULL; s = next) {
+		next = s->next;
+		if (!token_good(s->token, now))
+			finish(s, true);
+	}
+}
+
+void
+streams_end(struct server *server)
+{
+	struct stream *next;
+
+	for (struct stream *s = server->streams.first; s != NULL; s = next) {
+		next = s->next;
+		finish(s, true);
+	}
+}

@@ -1,0 +1,96 @@
+/*
+ * Streams: answers that go on while a run does. libmicrohttpd sends the head; then its connection
+ * is suspended, and what follows is written to the socket here, each time something is there and
+ * the client takes it. At the end the connection goes back.
+ *
+ * What the code relies on:
+ *   - The library does not touch the socket of a suspended connection, and is suspended between
+ *     two chunks: so whole chunks may be written in its place.
+ *   - Nothing waits for a client. What it is sent next is a position, in the feed's backlog or in
+ *     the file; beside that it has at most one piece on its way, of STREAM_PIECE bytes or one
+ *     line.
+ */
+#ifndef AWF_SERVE_STREAM_H
+#define AWF_SERVE_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "serve/backlog.h"
+#include "serve/loop.h"
+#include "serve/tokens.h"
+
+#define STREAM_PIECE ((size_t)64 << 10)
+#define STREAM_TURN ((size_t)512 << 10)  /* written to one client before the next has its turn */
+
+struct MHD_Connection;
+struct feed;
+struct server;
+struct stream;
+
+/* What a piece of the source came to. */
+enum stream_state {
+	STREAM_MORE,             /* there is more, now */
+	STREAM_HEAD,             /* nothing more until something happens */
+	STREAM_END,              /* this was the last */
+	STREAM_FAILED            /* it cannot go on */
+};
+
+/* What a stream is made of. Shared by all streams of the kind. */
+struct stream_source {
+	const char *type;        /* Content-Type */
+	/* Appends what comes next, some STREAM_PIECE bytes. */
+	enum stream_state (*fill)(struct stream *s, struct buffer *out);
+	/* Appends what shows that the connection lives. */
+	const char *heartbeat;
+	/* Appends that the client is to forget what it has, and that all comes anew; NULL: such a
+	 * stream fails instead. */
+	void (*reset)(struct stream *s, struct buffer *out);
+	bool shared;             /* the backlog of the feed is of this kind */
+	void (*free)(struct stream *s);
+};
+
+struct stream {
+	struct server *server;
+	const struct stream_source *source;
+	struct MHD_Connection *connection;
+	struct loop_source socket;  /* fd -1: the connection is not ours (yet, or any more) */
+	bool chunked;               /* HTTP/1.1 */
+	bool standing;              /* in the backlog, at `at`; else at `offset` of the file */
+	bool blocked;               /* the client has to take something first */
+	bool at_head;               /* nothing was left when it was looked at last */
+	bool ending, failed;        /* what is on its way is the last */
+	bool always;                /* it goes on after the run's end */
+	uint64_t at;
+	int64_t offset;
+	struct buffer out;          /* what is on its way */
+	size_t sent;                /* of it */
+	struct feed *feed;          /* held; NULL */
+	struct stream *next_of_feed, *previous_of_feed;
+	struct stream *next, *previous; /* of all */
+	struct token *token;        /* held: whose it is */
+	struct loop_timer timer;
+	struct loop_task task;      /* entered while there is more to write */
+	void *state;                /* of the source */
+};
+
+/* Makes one that is not begun. The feed is held by it from then on. */
+struct stream *stream_make(struct server *s, const struct stream_source *source,
+    struct feed *feed, struct token *token);
+/* The head is sent: from now on the connection's socket is ours. */
+void stream_begin(struct stream *s, struct MHD_Connection *connection, int fd, bool chunked);
+/* There may be more for a stream that had nothing to send. */
+void stream_wake(struct stream *s);
+/* To all streams of a feed that stand in its backlog, which has grown. */
+void streams_send(struct feed *feed);
+/* The feed's file was cut to this length: those that were further begin anew. */
+void streams_reset(struct feed *feed);
+/* Ends the streams of tokens that are not good any more. */
+void streams_check(struct server *s);
+/* Ends all. */
+void streams_end(struct server *s);
+void stream_free(struct stream *s);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * What a request asks for: the path of its URL in segments, and its parameters, decoded once
+ * and strictly. A segment may hold any text that %-escapes can write but NUL and other
+ * controls, a slash too: it is compared with names, and never becomes part of a path.
+ */
+#ifndef AWF_SERVE_TARGET_H
+#define AWF_SERVE_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "serve/refusal.h"
+
+#define TARGET_SEGMENTS 8
+#define TARGET_PARAMETERS 16
+
+struct target {
+	char *text;              /* which all others point into */
+	const char *segments[TARGET_SEGMENTS];
+	size_t segment_count;    /* 0: the root */
+	struct { const char *name, *value; } parameters[TARGET_PARAMETERS];
+	size_t parameter_count;
+};
+
+/* Reads the target of a request line, in origin form. NULL, or what is wrong with it; either
+ * way target_free() is called. */
+const struct refusal *target_read(struct target *t, const char *raw);
+/* NULL if it is not given. */
+const char *target_parameter(const struct target *t, const char *name);
+/* A whole number from 0 on; absent: *value is left. */
+const struct refusal *target_number(const struct target *t, const char *name, int64_t most,
+    int64_t *value);
+/* Whether each of its parameters is one of a list of words with a space behind each. */
+bool target_only(const struct target *t, const char *words);
+void target_free(struct target *t);
+
+#endif

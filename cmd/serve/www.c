@@ -1,0 +1,120 @@
+/*
+ * All of them are small, and stay in memory: no name in a request ever becomes a path.
+ */
+#include "serve/www.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/file.h"
+#include "base/installation.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "serve/request.h"
+#include "serve/serve.h"
+
+#define FILE_MOST ((size_t)4 << 20)
+/* Scripts, styles and data are from here, images may stand in them; nothing is loaded from
+ * elsewhere, and nobody frames the page. */
+#define POLICY \
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " \
+	"connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; " \
+	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " \
+	"trusted-types awf"
+
+static const struct { const char *end, *type; } types[] = {
+	{ ".html", "text/html; charset=utf-8" }, { ".css", "text/css; charset=utf-8" },
+	{ ".js", "text/javascript; charset=utf-8" }, { ".mjs", "text/javascript; charset=utf-8" },
+	{ ".svg", "image/svg+xml" }, { ".png", "image/png" }, { ".ico", "image/x-icon" },
+	{ ".woff2", "font/woff2" }, { ".json", "application/json" },
+	{ ".webmanifest", "application/manifest+json" },
+};
+
+static const char *
+type_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (text_ends(name, types[i].end))
+			return types[i].type;
+	return NULL;
+}
+
+static void
+add_file(struct www *w, int directory, const char *name)
+{
+	struct www_file file = { .type = type_of(name) };
+	char digest[DIGEST_SIZE];
+	int fd;
+
+	if (file.type == NULL || (fd = beneath_open(directory, name)) == -1)
+		return;
+	if (file_read(fd, &file.bytes, FILE_MOST) == 0) {
+		file.name = memory_text(name);
+		snprintf(file.tag, sizeof file.tag, "\"%.32s\"",
+		    digest_sha256(buffer_string(&file.bytes), file.bytes.len, digest));
+		w->files = memory_array(w->files, w->count + 1, sizeof *w->files);
+		w->files[w->count++] = file;
+	} else {
+		buffer_free(&file.bytes);
+	}
+	file_close(&fd);
+}
+
+void
+www_open(struct www *w)
+{
+	char *path = path_join(installation_share(), "www");
+	DIR *directory = storage_opendir(path);
+	const struct dirent *entry;
+
+	*w = (struct www){ .files = NULL };
+	while (directory != NULL && (entry = readdir(directory)) != NULL)
+		if (entry->d_name[0] != '.')
+			add_file(w, dirfd(directory), entry->d_name);
+	if (directory != NULL)
+		closedir(directory);
+	free(path);
+}
+
+void
+www_close(struct www *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		free(w->files[i].name);
+		buffer_free(&w->files[i].bytes);
+	}
+	free(w->files);
+	*w = (struct www){ .files = NULL };
+}
+
+void
+answer_www(struct request *r)
+{
+	const struct target *t = &r->target;
+	const char *name = t->segment_count == 2 && strcmp(t->segments[0], "www") == 0 ?
+	    t->segments[1] : "index.html";
+	const struct www *w = &r->server->www;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct www_file *file = &w->files[i];
+		const char *const more[] = { "ETag", file->tag, "Content-Security-Policy", POLICY, NULL };
+		struct buffer copy = BUFFER_INIT;
+
+		if (strcmp(file->name, name) != 0)
+			continue;
+		if (r->match != NULL && strstr(r->match, file->tag) != NULL) {
+			request_status(r, 304, more);
+			return;
+		}
+		buffer_append(&copy, buffer_string(&file->bytes), file->bytes.len);
+		request_bytes(r, 200, file->type, &copy, more);
+		return;
+	}
+	request_error(r, 404, "not_found", "the page has no such file");
+}

@@ -1,0 +1,32 @@
+/*
+ * The page: files of share/awf/www, which are read when the server starts. Only names that were
+ * there then are served.
+ */
+#ifndef AWF_SERVE_WWW_H
+#define AWF_SERVE_WWW_H
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/error.h"
+
+struct request;
+
+struct www_file {
+	char *name;
+	const char *type;
+	struct buffer bytes;
+	char tag[DIGEST_SIZE + 2];   /* ETag */
+};
+
+struct www {
+	struct www_file *files;
+	size_t count;
+};
+
+/* Reads them; a missing directory is an installation without the page. */
+void www_open(struct www *w);
+void www_close(struct www *w);
+/* "/" and "/runs/RUN" are index.html; "/www/NAME" is that file. */
+void answer_www(struct request *r);
+
+#endif

@@ -1,0 +1,69 @@
+// Begins: who is it, and which view is it. /runs/RUN is a run, everything else the list of runs.
+import { logIn, logOut, rights } from "/www/api.js";
+import { byId, h } from "/www/dom.js";
+import { nextTheme, showKeys, showTheme } from "/www/keys.js";
+import { showRun } from "/www/run.js";
+import { showRuns } from "/www/runs.js";
+
+const main = byId("main");
+
+function showLogin(said) {
+	const field = h("input", { id: "token", type: "password", autocomplete: "off", required: true });
+	const error = h("p", { role: "alert" }, said);
+	document.title = "Log in – AWF";
+	main.replaceChildren(h("form", {
+		class: "login",
+		onsubmit: async (event) => {
+			event.preventDefault();
+			try {
+				await logIn({ token: field.value.trim() });
+				await begin();
+			} catch (refused) {
+				error.textContent = refused.message;
+			}
+		},
+	},
+	    h("h1", null, "Log in"),
+	    h("p", null, "Open the link that awf-serve has printed at its start, or give a token ",
+	        "(awf-serve --new-token decide)."),
+	    h("label", { htmlFor: "token" }, "Token"), field,
+	    h("button", { class: "main" }, "Log in"), error));
+	field.focus();
+}
+
+function showLogout() {
+	byId("top").append(h("button", {
+		type: "button",
+		onclick: async () => {
+			await logOut();
+			location.assign("/");
+		},
+	}, "Log out"));
+}
+
+async function begin() {
+	const may = await rights();
+	if (may === null) {
+		showLogin("");
+		return;
+	}
+	showLogout();
+	const run = location.pathname.match(/^\/runs\/([^/]+)$/);
+	if (run)
+		await showRun(main, decodeURIComponent(run[1]), may);
+	else
+		await showRuns(main);
+}
+
+showTheme();
+byId("theme").addEventListener("click", nextTheme);
+byId("help").addEventListener("click", showKeys);
+window.addEventListener("unhandledrejection", ({ reason }) => {
+	if (reason?.status === 401)
+		location.reload();
+});
+try {
+	await begin();
+} catch (error) {
+	main.replaceChildren(h("p", { role: "alert", class: "problem" }, error.message));
+}

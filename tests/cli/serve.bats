@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# awf-serve: what can be asked for, and what comes.
+# shellcheck shell=bash disable=SC2016,SC2154
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/serve
+
+record() { printf 'a\nb\n' | awf-run --name demo -c 'awf-step -i lines up -q -- tr a-z A-Z'; }
+
+# The data of the messages in a stream, one per line; names are put before, and ids behind.
+messages() {
+	awk '/^event: / { name = substr($0, 8) ": " } /^id: / { id = " " substr($0, 5) }
+		/^data: / { data = data substr($0, 7) } /^$/ { if (data != "") print name data id; name = id = data = "" }'
+}
+
+# Whether a step has begun.
+started() { grep -qs "\"path\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
+
+@test "lists runs, shows one, and sends its events" {
+	record
+	run_id=$(basename "$(transcript)" .jsonl)
+	serve
+	same "$(ask /healthz)" ok
+	same "$(ask /api/runs | jq -c '[.runs[] | [.run_id, .name, .status, .calls, .waiting, .alive, .cost]]')" \
+		"[[\"$run_id\",\"demo\",\"success\",2,0,false,\"0\"]]"
+	# As awf-tail lists it.
+	same "$(ask /api/runs | jq -c '.runs[0] | del(.waiting, .alive, .cost)')" \
+		"$(awf-tail --list --json | jq -c .)"
+	for name in "$run_id" "${run_id:0:6}" @ @demo; do
+		same "$(ask "/api/runs/$name" | jq -c '[.run_id, .attempt, .seq, .calls.succeeded]')" "[\"$run_id\",1,6,2]"
+	done
+	ask /api/runs/@/events >events
+	cmp events "$(transcript)"
+	same "$(ask '/api/runs/@/events?after=2&limit=3')" "$(sed -n 3,5p "$(transcript)")"
+	same "$(ask /api/runs/@/events/4)" "$(sed -n 4p "$(transcript)")"
+	for none in /api/runs/@none /api/runs/ffffffff /api/runs/@/events/7 /api/nothing /api/runs/@/nothing; do
+		same "$(ask "$none" -w ' %{http_code}' | jq -rc 'if type == "object" then .error.code else . end' | paste -sd' ')" 'not_found 404'
+	done
+	serve_end
+}
+
+@test "a stream has each event once, then the end; who has all is told 204" {
+	record
+	serve
+	ask /api/runs/@/events/stream | messages >messages
+	same "$(sed '$d' messages | sed 's/ [^ ]*$//')" "$(cat "$(transcript)")"
+	same "$(tail -n 1 messages)" 'end: {"status":"success","attempt":1,"seq":6,"alive":false}'
+	# The id is the number, and the beginning of the digest that the next line has.
+	id=$(sed -n '4s/.* //p' messages)
+	same "$id" "4-$(sed -n 5p "$(transcript)" | jq -r '.prev[:8]')"
+	same "$(ask /api/runs/@/events/stream -H "Last-Event-ID: $id" | messages)" "$(sed 1,4d messages)"
+	same "$(ask '/api/runs/@/events/stream?afterSeq=4' | messages)" "$(sed 1,4d messages)"
+	last=$(sed -n '6s/.* //p' messages)
+	same "$(ask /api/runs/@/events/stream -H "Last-Event-ID: $last" -w '%{http_code}')" 204
+	# Another line at its place, or none: all comes anew.
+	for id in 4-00000000 9-12345678; do
+		ask /api/runs/@/events/stream -H "Last-Event-ID: $id" | messages >reset
+		[[ $(head -n 1 reset) == 'reset: {'* ]]
+		same "$(sed 1d reset)" "$(cat messages)"
+	done
+}
+
+@test "a run is followed while it goes on" {
+	mkfifo go
+	awf-run -n --name slow -c 'awf-step -n a -q -- true; awf-step -n b -q -- cat go' 3>&- &
+	runner=$!
+	eventually started b
+	serve
+	ask /api/runs/@slow/events/stream >stream 3>&- &
+	stream=$!
+	ask '/api/runs/@slow/events?follow=1' >lines 3>&- &
+	lines=$!
+	eventually grep -q '"path":"b"' stream
+	eventually grep -q '"path":"b"' lines
+	# A comment, and an empty line, show that they live.
+	eventually grep -qx : stream
+	eventually grep -qx '' lines
+	same "$(ask /api/runs/@slow | jq -c '[.status, .alive, .calls.open, .open[0].path]')" '["running",true,1,"b"]'
+	echo x >go
+	wait "$runner" "$stream" "$lines"
+	same "$(grep -v '^$' lines)" "$(cat "$(transcript)")"
+	same "$(messages <stream | sed '$d; s/ [^ ]*$//')" "$(cat "$(transcript)")"
+	same "$(messages <stream | tail -n 1)" 'end: {"status":"success","attempt":1,"seq":6,"alive":false}'
+}
+
+@test "tokens: what each may, and that one that is revoked may nothing more" {
+	record
+	awf-run -n --name other -c true
+	serve
+	same "$(status_of "$URL/api/runs")" 401
+	TOKEN=$(awf-serve --new-token read --label 'a dashboard')
+	[[ $TOKEN =~ ^awf_[A-Za-z0-9_-]{43}$ ]]
+	run ! grep -q "$TOKEN" "$AWF_STORAGE/serve/tokens"
+	same "$(stat -c %a "$AWF_STORAGE/serve/tokens")" 600
+	same "$(ask_tcp /api/runs | jq -c '[.runs[].name]')" '["other","demo"]'
+	same "$(ask_tcp /api/session | jq -c '[.may, .label]')" '[["read"],"a dashboard"]'
+	limited=$(awf-serve --new-token read --name 'oth*,x')
+	same "$(TOKEN=$limited ask_tcp /api/runs | jq -c '[.runs[].name]')" '["other"]'
+	same "$(TOKEN=$limited ask_tcp /api/runs/@demo | jq -r .error.code)" not_found
+	ingest=$(awf-serve --new-token ingest)
+	same "$(TOKEN=$ingest ask_tcp /api/runs | jq -r .error.code)" forbidden
+	same "$(awf-serve --list-tokens | wc -l)" 3
+	ask_tcp '/api/runs/@/events/stream?follow=always' >stream 3>&- &
+	eventually grep -q run.completed stream
+	awf-serve --revoke-token "$TOKEN"
+	same "$(status_of -H "Authorization: Bearer $TOKEN" "$URL/api/runs")" 401
+	run ! wait "$!"
+	awf-serve --revoke-token "$(awf-serve --list-tokens | head -n 1 | cut -c 1-12)"
+	same "$(status_of -H "Authorization: Bearer $limited" "$URL/api/runs")" 401
+	run -1 awf-serve --revoke-token 123456
+	# In a URL none counts.
+	same "$(status_of "$URL/api/runs?token=$ingest")" 401
+	same "$(ask "/api/runs?token=$ingest" | jq -r .error.code)" invalid_input
+}
+
+@test "the printed link logs in once; its session is not for ever" {
+	record
+	serve
+	login() { curl -s -H 'Content-Type: application/json' -d "$1" -D headers "$URL/api/session"; }
+	TOKEN=$(login "{\"code\":\"$CODE\"}" | jq -r .token)
+	same "$(ask_tcp /api/session | jq -c .may)" '["read","decide"]'
+	same "$(login "{\"code\":\"$CODE\"}" | jq -r .error.code)" unauthorized
+	run ! grep -qi set-cookie headers
+	# A token begins one, too; with a cookie, for what changes nothing.
+	session=$(login "{\"token\":\"$(awf-serve --new-token read)\",\"cookie\":true}" | jq -r .token)
+	grep -qi "^set-cookie: awf-session-$PORT=$session; Path=/; Max-Age=604800; HttpOnly; SameSite=Strict" headers
+	same "$(status_of -b "awf-session-$PORT=$session" "$URL/api/runs")" 200
+	same "$(status_of -b "awf-session-$PORT=$session" -X POST "$URL/api/session/end")" 401
+	same "$(status_of -H "Authorization: Bearer $session" -X POST "$URL/api/session/end")" 204
+	same "$(status_of -b "awf-session-$PORT=$session" "$URL/api/runs")" 401
+}

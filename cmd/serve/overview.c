@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/count.h"
 #include "base/memory.h"
-#include "serve/serve.h"
+#include "serve/log.h"
 #include "transcript/event_keys.h"
 
 #define PIECE_MS 4
@@ -241,10 +241,21 @@ overview_hold(struct overviews *all, const char *run_id)
 void
 overview_release(struct overview *o)
 {
+	o->kept = true;
 	if (--o->holders > 0)
 		return;
 	loop_leave(o->all->loop, &o->task);
 	loop_set(o->all->loop, &o->unused, UNUSED_MS);
+}
+
+void
+overview_drop(struct overview *o)
+{
+	/* One that is kept for who has asked lately stays so. */
+	if (o->holders > 1 || o->kept)
+		overview_release(o);
+	else
+		overview_free(o);
 }
 
 void
@@ -255,7 +266,7 @@ overviews_open(struct overviews *all, struct loop *loop, const struct storage *s
 	*all = (struct overviews){ .loop = loop, .storage = storage };
 	all->priced = cost_begin(&all->prices, &err) == 0;
 	if (!all->priced)
-		server_warn(&err);
+		log_warn(&err);
 }
 
 void

@@ -22,6 +22,7 @@ BELOW = {
     "isolate": "base proc",
     "agent": "base json schema transcript proc run isolate",
     "net": "base json",
+    "projection": "base json transcript proc run agent",
     "shared": "base json transcript proc run",
 }
 # Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
@@ -34,9 +35,7 @@ ALONE = {
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
     "lib/run/follow": "awf-run shows what goes on too",
-    "lib/run/listing": "awf-ctl lists runs too",
     "lib/run/progress": "awf-run shows what goes on too",
-    "lib/run/view": "awf-run shows what goes on too",
 }
 
 # Circles of files that need each other by their nature: a file of each, and why.

@@ -13,7 +13,7 @@
 #   make fuzz       fuzz the parsers (clang), 30 s each
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make SANITIZE=address,undefined check
-#   make STATIC=1   what is started for each step and tool needs no shared library
+#   make STATIC=    install with shared libraries also what is started for each step and tool
 #
 # Single files: make tests && sh tests/run tests/cli/cost.bats build/tests/unit/test_span
 # Below build/ lie the programs as they are installed. Tests run those below build/test/,
@@ -58,9 +58,13 @@ ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 CORE_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson libsodium yaml-0.1)
 CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
 # Programs have the archives where there are any: more than half of the instructions that it takes
-# to start awf-step were the linking of shared ones. STATIC=1 links what is started so whole.
+# to start awf-step were the linking of shared ones. What is started for each step and tool is
+# installed with no shared library at all, where there are archives of all that it needs, but for
+# the sandbox, which has to find any user's home. Tests run such with shared ones, to have faults
+# put in between.
 PROGRAM_LIBS = $(eval PROGRAM_LIBS := $(foreach l,$(CORE_LIBS),$(if $(filter -l%,$(l)),$(call archive,$(l:-l%=%)),$(l))))$(PROGRAM_LIBS)
 archive = $(shell a=$$($(CC) -print-file-name=lib$(1).a); [ "$$a" = lib$(1).a ] && echo -l$(1) || echo $$a)
+STATIC = $(if $(or $(SANITIZE),$(filter -l%,$(PROGRAM_LIBS)),$(filter -l%,$(call archive,c))),,1)
 CURL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcurl)
 CURL_LIBS = $(shell $(PKG_CONFIG) --libs libcurl)
 SODIUM_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
@@ -114,6 +118,9 @@ TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
 SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(MASKS)
+# Started for each step and tool, and what of it is installed.
+STARTED := $(BUILD)/bin/awf-step $(TOOLS)
+installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
 TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS) $(SHARED)) $(BUILD)/test/tests
 # Linked before the library, whose own is then left out.
 HURRIED = $(BUILD)/obj/tests/patience.o
@@ -202,7 +209,8 @@ $(eval $(call shared,$(BUILD)/test,$(HURRIED)))
 
 # A program's own parts lie in cmd/run/ for awf-run, and so on; those of the programs that
 # look into records in cmd/inspect/.
-# programs DIRECTORY OBJECTS: the programs below it, with these objects.
+# programs DIRECTORY OBJECTS FLAGS: the programs below it, with these objects; what is started for
+# each step and tool is linked with these flags.
 define programs
 $(1)/bin/awf: $(BUILD)/libawf-awf.a
 $(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
@@ -211,8 +219,7 @@ $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-serve: $(BUILD)/libawf-serve.a
 $(1)/bin/awf-serve: ROOM_LIBS = $$(HTTPD_LIBS)
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
-$(1)/bin/awf-step $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(if $(STATIC),-static)
-$(1)/libexec/awf/awf-tool-%: ALL_LDFLAGS += $(if $(STATIC),-static)
+$(1)/bin/awf-step $(1)/libexec/awf/awf-tool-%: ALL_LDFLAGS += $(3)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS) $$(ROOM_LIBS)
@@ -235,6 +242,7 @@ $(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(
 endef
 $(eval $(call programs,$(BUILD),))
 $(eval $(call programs,$(BUILD)/test,$(HURRIED)))
+$(eval $(call programs,$(BUILD)/static,,-static))
 $(BUILD)/test/tests:
 	@mkdir -p $(@D)
 	ln -sfn ../tests $@
@@ -258,6 +266,10 @@ $(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+# No more than has to be started: no library, none of the archives.
+$(BUILD)/tests/bench/bench_floor: $(BUILD)/obj/tests/bench/bench_floor.o
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) $(if $(SANITIZE),,-static) -o $@ $<
 
 # Installs what is missing, once, before anything is compiled.
 packages:
@@ -289,19 +301,21 @@ demo:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) jq
 	@$(MAKE) --no-print-directory -s all
 	@BUILD=$(abspath $(BUILD)) sh examples/demo
-bench: all $(SUPPORT) $(BENCH)
+# Of the programs as they are installed.
+bench: $(SUPPORT) $(BENCH)
+	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/installed PREFIX=/usr
 	BUILD=$(abspath $(BUILD)) sh tests/bench/run
 fuzz:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) clang libclang-rt-dev
 	BUILD=$(abspath $(BUILD)) sh tests/fuzz/run $(FUZZ_SRC)
 
-install: all
+install: all $(if $(STATIC),$(call installed,$(STARTED)))
 	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBEXECDIR)" "$(DESTDIR)$(DATADIR)/schemas" \
 	  "$(DESTDIR)$(INCLUDEDIR)/awf" "$(DESTDIR)$(LIBDIR)/pkgconfig" \
 	  $(foreach section,1 3 5 7,"$(DESTDIR)$(MANDIR)/man$(section)") \
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
-	install -s --strip-program=$(STRIP) -m 755 $(BIN) "$(DESTDIR)$(BINDIR)"
-	install -s --strip-program=$(STRIP) -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) "$(DESTDIR)$(LIBEXECDIR)"
+	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(BIN)) "$(DESTDIR)$(BINDIR)"
+	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS)) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
 	install -m 644 $(LINE_SCHEMA) "$(DESTDIR)$(DATADIR)/schemas"

@@ -23,10 +23,10 @@
 #include "run/cost.h"
 #include "run/inputs.h"
 #include "run/job.h"
+#include "run/keep.h"
 #include "run/leftovers.h"
 #include "run/notice.h"
 #include "run/pool.h"
-#include "run/prune.h"
 #include "run/storage.h"
 #include "transcript/call.h"
 
@@ -299,28 +299,17 @@ follow_up(struct job *j, const char *name)
 {
 	const struct settings *s = &j->settings;
 	struct environment environment = { NULL, 0, 0 };
-	struct prune_spec spec = { .rule = RETENTION_ALL, .name = name, .spared = j->run.id,
-		.warn = job_warn };
-	struct storage storage;
+	const struct keep_spec keep = { s->keep, name, j->run.id, job_warn };
 	struct error warning;
 	/* What a child writes is its result, of which this is no part. */
-	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT, failed;
+	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT;
 
 	if (notice_wanted(s) &&
 	    (job_keyless(&environment, &warning) != 0 ||
 	    notice_send(s, &j->conclusion, &j->summary, out, environment.list, &warning) != 0))
 		job_warn(&warning);
 	environment_free(&environment);
-	if (s->keep == NULL)
-		return;
-	failed = options_time("--keep", s->keep, &spec.rule.before, &warning);
-	if (failed == 0)
-		failed = storage_locate(&storage, &warning);
-	if (failed == 0) {
-		failed = prune(&storage, &spec, &warning);
-		storage_close(&storage);
-	}
-	if (failed != 0)
+	if (s->keep != NULL && keep_prune(&keep, &warning) != 0)
 		job_warn(&warning);
 }
 

@@ -279,7 +279,8 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	prepare_stream(s, stream, &reader);
 	stream->roster = &r->roster;
 	stream->out = s->file != NULL ? output.fd : s->quiet ? -1 : STDOUT_FILENO;
-	result = s->jobs == 1 && s->step.recall == NULL ? step_start_provider(&s->step, err) : 0;
+	result = s->jobs == 1 && s->step.recall == NULL ?
+	    step_start_provider_early(&s->step, STDIN_FILENO, err) : 0;
 	if (result == 0)
 		result = stream_run(stream, err);
 
@@ -471,7 +472,7 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 			if (len > 0)
 				fprintf(stderr, PROGRAM ": %.*s\n", (int)len, line);
 	}
-	s->step.live = s->step.live || (team->count > 0 && isatty(STDERR_FILENO));
+	s->step.verbose = s->step.verbose || (team->count > 0 && isatty(STDERR_FILENO));
 	if (loaded == -1) {
 		if (!s->dry_run && run_in_environment())
 			record_refusal(s, r, argv, &err);

@@ -337,7 +337,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 		failed = projector_line(&t->projector, run->path, run->reader.line_start, line, len,
 		    &t->projected, err);
 	if (failed == 0)
-		failed = printer_line(&t->printer, &origin, line, len, &verdict, err);
+		failed = printer_line(&t->printer, &origin, &run->head, line, len, &verdict, err);
 	if (verdict == VERDICT_DAMAGED)
 		tell_damaged(t, run->path, follow_line_number(run));
 	free(blobs);
@@ -352,7 +352,9 @@ on_warning(void *context, const struct error *warning)
 	printer_warn(&t->printer, warning);
 }
 
-/* Leaves the reader of a run where --after and -n say. What lies before is taken in too. */
+/* Leaves the reader of a run where --after, --since and -n say. What lies before is taken in
+ * too. A child that began before the time has events since then, and so may what the status line
+ * tells of: then all lines are read. */
 static int
 start_reading(struct tail *t, struct followed *run, struct error *err)
 {
@@ -367,12 +369,16 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 			return -1;
 		after = r->position;
 	}
-	if (t->given[OPT_LINES]) {
-		if (filter_seek_last(&t->printer.filter, r, t->lines, err) != 0)
+	if (t->given[OPT_SINCE] && !t->given[OPT_CHILDREN] && !t->printer.status_line) {
+		if (reader_seek_since(r, t->printer.filter.since, err) != 0)
 			return -1;
 		if (r->position < after)
 			reader_seek(r, after);
+		after = r->position;
 	}
+	if (t->given[OPT_LINES] &&
+	    filter_seek_last(&t->printer.filter, r, t->lines, after, err) != 0)
+		return -1;
 	begin = r->position;
 	if (t->given[OPT_COST] && begin > 0) {
 		reader_seek(r, 0);
@@ -584,14 +590,16 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 {
 	static const char no_run[ID_SIZE];
 	struct event_view event;
+	struct event_head head;
 	char run_id[ID_SIZE], *blobs = NULL;
 	enum verdict verdict;
 	int failed;
 
+	event_peek(line, len, &head);
 	if (t->given[OPT_INLINE] && event_view(line, len, &event) == 0 &&
 	    span_copy(event.run_id, run_id, sizeof run_id) && id_valid(run_id, strlen(run_id)))
 		blobs = storage_blobs(&t->storage, run_id);
-	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, line, len,
+	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, &head, line, len,
 	    &verdict, err);
 	if (verdict == VERDICT_DAMAGED)
 		tell_damaged(t, "stdin", number);
@@ -604,6 +612,7 @@ static int
 read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
     struct error *err)
 {
+	struct event_head head;
 	const char *line;
 	size_t len;
 	int got;
@@ -618,7 +627,8 @@ read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
 				return -1;
 			continue;
 		}
-		switch (filter_event(&t->printer.filter, line, len)) {
+		event_peek(line, len, &head);
+		switch (filter_event(&t->printer.filter, &head, line, len)) {
 		case VERDICT_YES:
 			line_ring_put(kept, line, len + 1);
 			break;

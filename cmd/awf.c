@@ -35,6 +35,7 @@ static const struct command {
 	{ "list", "awf-ctl", "list runs" },
 	{ "show", "awf-replay", "run a recorded workflow again, show what it was made of (replay)" },
 	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
+	{ "record", "awf-record", "record what other programs did, and runs from elsewhere" },
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
 	{ "serve", "awf-serve", "serve the runs over HTTP" },
 	{ "doctor", NULL, "say what is there of providers, keys, sandbox and so on, and what is missing" },

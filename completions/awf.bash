@@ -4,7 +4,7 @@ _awf()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'init doctor run step log list show verify ctl serve tail replay help --help --version' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'init doctor run step log list show verify record ctl serve tail replay help --help --version' -- "$cur")
 		return
 	fi
 	# Behind a command stands what stands behind its program.
@@ -13,7 +13,7 @@ _awf()
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
 	help)
-		mapfile -t COMPREPLY < <(compgen -W 'init doctor run step log show verify ctl serve' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'init doctor run step log show verify record ctl serve' -- "$cur")
 		return ;;
 	doctor)
 		mapfile -t COMPREPLY < <(compgen -W '--json -q --quiet --help' -- "$cur")
@@ -25,7 +25,7 @@ _awf()
 		((COMP_CWORD++)) ;;
 	esac
 	local program=${COMP_WORDS[1]}
-	[[ $program =~ ^(run|step|tail|replay|verify|ctl|serve)$ ]] || return
+	[[ $program =~ ^(run|step|tail|replay|verify|record|ctl|serve)$ ]] || return
 	declare -F "_awf_$program" >/dev/null || _comp_load "awf-$program" 2>/dev/null ||
 		_completion_loader "awf-$program" 2>/dev/null
 	COMP_WORDS=("awf-$program" "${COMP_WORDS[@]:2}")

@@ -8,6 +8,7 @@ complete -c awf -n __fish_use_subcommand -a log -d 'show, filter and follow what
 complete -c awf -n __fish_use_subcommand -a list -d 'list runs'
 complete -c awf -n __fish_use_subcommand -a show -d 'run a recorded workflow again, show what it was made of'
 complete -c awf -n __fish_use_subcommand -a verify -d 'check a transcript'
+complete -c awf -n __fish_use_subcommand -a record -d 'record what other programs did, and runs from elsewhere'
 complete -c awf -n __fish_use_subcommand -a ctl -d 'decide about calls that wait, cancel and remove runs'
 complete -c awf -n __fish_use_subcommand -a serve -d 'serve the runs over HTTP'
 complete -c awf -n __fish_use_subcommand -a help -d 'show the manual page of a command'

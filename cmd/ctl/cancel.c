@@ -20,6 +20,7 @@
 #include "proc/wait.h"
 #include "run/cancelled.h"
 #include "run/decision.h"
+#include "run/origin.h"
 #include "run/queue.h"
 #include "run/storage.h"
 #include "run/summary.h"
@@ -87,6 +88,8 @@ find_run(const struct storage *s, const char *run, char run_id[ID_SIZE], struct 
 	else if (waiting > 0 && (waiting > 1 || strcmp(queued, ref.run_id) != 0))
 		failed = error_set(err, ERROR_USAGE, run,
 		    "a run that waits for its turn begins so too: give more of the id");
+	else
+		failed = origin_check_own(s, ref.run_id, err);
 	memcpy(run_id, ref.run_id, ID_SIZE);
 	run_ref_free(&ref);
 	return failed;

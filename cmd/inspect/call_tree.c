@@ -158,23 +158,23 @@ start_call(struct reading *r, const struct placed *p)
 	e->began = p->wall;
 	view_label(p->event, &label);
 	if (label.len == 0)
-		buffer_text(&label, call->name);
+		buffer_text(&label, call->step->name);
 	e->label = buffer_take(&label);
-	e->kind = memory_text(call->kind);
+	e->kind = memory_text(call->step->kind);
 	e->call = memory_text(call->id);
-	if (call->provider && call->model)
-		e->model = memory_format("%s/%s", call->provider, call->model);
+	if (call->step->provider && call->step->model)
+		e->model = memory_format("%s/%s", call->step->provider, call->step->model);
 	else
-		e->model = text_or_null(call->provider ? call->provider : call->model);
-	if (call->tool)
-		e->does = memory_text(call->tool);
+		e->model = text_or_null(call->step->provider ? call->step->provider : call->step->model);
+	if (call->step->tool)
+		e->does = memory_text(call->step->tool);
 	else if (view_branches(payload, &branches))
 		e->does = buffer_take(&branches);
 	else
 		e->does = excerpt_value(
 		    span_member(span_element(span_member(payload, KEY_BLOCKS), 0), KEY_COMMAND));
-	if (call->child_run_id[0] != '\0')
-		e->child = memory_text(call->child_run_id);
+	if (call->rare->child_run_id[0] != '\0')
+		e->child = memory_text(call->rare->child_run_id);
 }
 
 /* Why it ended so is "CODE: MESSAGE" of an error, or what is said of a skipped one. */

@@ -171,9 +171,11 @@ canonical_read(struct canonical *c, const struct graph_node *node, struct buffer
 int
 canonical_next(struct canonical *c, struct error *err)
 {
-	if (c->next == c->graph.count)
-		return 0;
-	c->node = &c->graph.nodes[c->order[c->next++]];
+	do {
+		if (c->next == c->graph.count)
+			return 0;
+		c->node = &c->graph.nodes[c->order[c->next++]];
+	} while (c->node->foreign);
 	buffer_clear(&c->bytes);
 	return canonical_read(c, c->node, &c->bytes, err) == 0 ? 1 : -1;
 }

@@ -11,6 +11,8 @@
  *   - payload.changed, changed_more and commit: what a call changed depends on what was
  *     there, of which a replay may have no snapshot, and has chance in it, as byte code
  *     and the dates in archives.
+ * Events that other programs handed over (awf-record) are no part of it: they are what these
+ * say, and not what the run did.
  * All else stays as it is, byte for byte and in its order; so do refs, which name the
  * digests of blobs. Two recordings of the same work that differ in nothing but how
  * concurrent calls were interleaved, and how long things took, have the same canonical

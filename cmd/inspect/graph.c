@@ -127,6 +127,7 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 	if (g->count + 1 >= GRAPH_NONE || g->cause_count >= GRAPH_NONE)
 		return error_set(err, ERROR_INVALID_INPUT, g->reader.path, "too many events");
 	node.type = (uint8_t)event.type;
+	node.foreign = event_is_foreign(event.told, event.payload);
 	node.unlike = event_type_starts_call(event.type) ? event.child_run_id.at != NULL :
 	    event_type_ends_call(event.type) &&
 	    span_is(span_path(event.payload, KEY_ERROR, KEY_CODE, NULL), error_name(ERROR_CANCELLED));

@@ -42,6 +42,7 @@ struct graph_node {
 	int32_t attempt;
 	uint8_t type;        /* enum event_type */
 	bool parented;
+	bool foreign;        /* another program made it */
 	bool unlike;         /* a replay gives no stderr of the call as it was: it starts one that
 	                        is a run of its own, or ends one that was cancelled */
 };

@@ -92,12 +92,12 @@ print(struct printer *p, const struct origin *origin, const char *line, size_t l
 }
 
 int
-printer_line(struct printer *p, const struct origin *origin, const char *line, size_t len,
-    enum verdict *verdict, struct error *err)
+printer_line(struct printer *p, const struct origin *origin, const struct event_head *head,
+    const char *line, size_t len, enum verdict *verdict, struct error *err)
 {
-	*verdict = filter_event(&p->filter, line, len);
+	*verdict = filter_event(&p->filter, head, line, len);
 	if (*verdict == VERDICT_NO && !p->json && !p->instead)
-		view_pass_over(&p->view, line, len);
+		view_pass_over(&p->view, head, line, len);
 	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
 	if (*verdict == VERDICT_YES && print(p, origin, line, len, verdict, err) != 0)
 		return -1;

@@ -51,8 +51,8 @@ struct origin {
 void printer_begin(struct printer *p, int fd, size_t limit);
 /* Prints a line if it passes; its LF must stand behind it. VERDICT_DAMAGED leaves
  * telling to the caller. -1 with *err if fd cannot be written. */
-int printer_line(struct printer *p, const struct origin *origin, const char *line,
-    size_t len, enum verdict *verdict, struct error *err);
+int printer_line(struct printer *p, const struct origin *origin, const struct event_head *head,
+    const char *line, size_t len, enum verdict *verdict, struct error *err);
 /* Nothing more to print for now: writes what is pending, draws the status line. */
 int printer_pause(struct printer *p, struct error *err);
 /* Warns, with the status line out of the way. */

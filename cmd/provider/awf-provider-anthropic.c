@@ -132,6 +132,8 @@ content_block_start(struct stream *s, struct span event)
 		b->api = API;
 	if (kind == KIND_TEXT)
 		provider_delta(s->provider, "text", buffer_string(&b->text), b->text.len);
+	if (kind == KIND_TOOL_USE)
+		stream_call(s, b->tool_name, "", 0);
 	free(type);
 }
 
@@ -152,7 +154,7 @@ content_block_delta(struct stream *s, struct span event)
 		{ "compaction_delta", "encrypted_content", KEPT }
 	};
 	struct span delta = span_member(event, "delta"), type = span_member(delta, "type");
-	size_t found = s->message.count;
+	size_t found = s->message.count, before;
 	long long index = -1;
 	struct block *b;
 
@@ -182,7 +184,9 @@ content_block_delta(struct stream *s, struct span event)
 				b->begun = true;
 				buffer_clear(&b->text);
 			}
+			before = b->text.len;
 			span_decode(value, &b->text);
+			stream_call(s, NULL, buffer_string(&b->text) + before, b->text.len - before);
 			break;
 		case CITATION:
 			if (b->citations.len > 0)

@@ -74,6 +74,7 @@ take_call(struct stream *s, struct span part, struct span call)
 	text_once(&b->tool_name, span_member(call, "name"));
 	if (says_something(args))
 		scan_minify(args, &b->text);
+	stream_call(s, b->tool_name, buffer_string(&b->text), b->text.len);
 	if (span_type(id) == 's' && !span_is(id, "")) {
 		text_once(&b->tool_id, id);
 		block_keep_as(b, "id", id);

@@ -264,6 +264,28 @@ draft(struct stream *s, struct span event, enum block_type type, struct span tex
 	stream_text(s, b, type == BLOCK_TEXT ? "text" : "thinking", text);
 }
 
+/* A call of a tool of ours, for looking at: the item that is done has all of it again. */
+static void
+call_begins(struct stream *s, struct span item)
+{
+	static const char *const types[] = { "function_call", CUSTOM, NULL };
+	char *name = span_text(span_member(item, "name"));
+
+	if (span_one_of(span_member(item, "type"), types) != NULL)
+		stream_call(s, name, "", 0);
+	free(name);
+}
+
+static void
+call_goes_on(struct stream *s, struct span piece)
+{
+	struct buffer text = BUFFER_INIT;
+
+	span_decode(piece, &text);
+	stream_call(s, NULL, buffer_string(&text), text.len);
+	buffer_free(&text);
+}
+
 static void
 take_response(struct stream *s, struct span event)
 {
@@ -394,6 +416,10 @@ take_event(struct stream *s, struct span event)
 		/* What it says comes in pieces, which count where the server does not say that the
 		 * item is done. */
 		m->open++;
+		call_begins(s, span_member(event, "item"));
+	} else if (span_is(type, "response.function_call_arguments.delta") ||
+	    span_is(type, "response.custom_tool_call_input.delta")) {
+		call_goes_on(s, delta);
 	} else if (span_is(type, "response.output_item.done")) {
 		take_item(m, span_member(event, "item"));
 		number_set(&index, span_member(event, "output_index"));

@@ -70,10 +70,12 @@ is_new_call(const struct block *b, struct span name, const char *id)
 }
 
 static void
-take_function(struct block *b, struct span function)
+take_function(struct stream *s, struct block *b, struct span function)
 {
 	struct span name = span_member(function, "name");
 	struct span arguments = span_member(function, "arguments");
+	const bool named = b->tool_name != NULL;
+	const size_t before = b->text.len;
 
 	if (!span_is(name, ""))
 		text_once(&b->tool_name, name);
@@ -81,6 +83,8 @@ take_function(struct block *b, struct span function)
 		scan_minify(arguments, &b->text);
 	else
 		span_decode(arguments, &b->text);
+	stream_call(s, named ? NULL : b->tool_name, buffer_string(&b->text) + before,
+	    b->text.len - before);
 }
 
 /* A piece of a call belongs to the block with its index, or, where there is none, to the last,
@@ -100,7 +104,7 @@ take_call(struct stream *s, struct span call)
 	if (b->tool_id == NULL && id != NULL && id[0] != '\0')
 		b->tool_id = memory_text(id);
 	free(id);
-	take_function(b, function);
+	take_function(s, b, function);
 }
 
 /* Chat Completions, "finish_reason": the first five of
@@ -214,7 +218,7 @@ take_event(struct stream *s, struct span data)
 	/* What calls were before there could be several. */
 	value = span_member(delta, "function_call");
 	if (span_type(value) == 'o')
-		take_function(message_last(&s->message, BLOCK_TOOL_USE), value);
+		take_function(s, message_last(&s->message, BLOCK_TOOL_USE), value);
 
 	/* "" ends an answer for some servers (watsonx, older TGI), if it comes by itself after the
 	 * text; for others it is what null is, and stands in every piece. */

@@ -252,8 +252,7 @@ load_lines(struct recording *r, const char *path, struct error *err)
 	struct error why = ERROR_INIT;
 	struct stat status;
 	const char *line;
-	struct span type;
-	int64_t seq;
+	struct event_head head;
 	size_t len;
 
 	if (fd == -1)
@@ -264,7 +263,7 @@ load_lines(struct recording *r, const char *path, struct error *err)
 	}
 	line_input_begin(&input, fd, path);
 	while ((more = line_input_next(&input, &line, &len, &why)) == 1) {
-		if (r->lines == 0 && event_peek(line, len, &seq, &type) == 0) {
+		if (r->lines == 0 && event_peek(line, len, &head) == 0) {
 			more = load_transcript(r, path, &why);
 			break;
 		}

@@ -63,7 +63,7 @@ struct provider_failure {
 /* The whole program; returns its exit status. */
 int provider_main(const struct provider_api *api, int argc, char **argv);
 
-/* A piece of text as it comes; kind is "text" or "thinking". Nothing is written
+/* A piece of text as it comes; kind is "text", "thinking" or "tool". Nothing is written
  * unless the request asked for a stream. */
 void provider_delta(struct provider *p, const char *kind, const char *text, size_t len);
 /* A `tool_call` or `tool_result`, by the block's type; code: the error of the result;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "failure.h"
@@ -21,6 +22,7 @@
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
 #define BLOCKS_LIMIT 100000
 #define PROGRAM_BEGIN "awf-provider-"
+#define CALLING_PAUSE_MS 50 /* between two deltas of calls of tools */
 #define DONE "[DONE]" /* the one event that is no JSON */
 
 const char *const stream_media_types[] = { "image/png", "image/jpeg", "image/gif", "image/webp",
@@ -71,6 +73,25 @@ stream_text(struct stream *s, struct block *b, const char *kind, struct span tex
 
 	span_decode(text, &b->text);
 	provider_delta(s->provider, kind, buffer_string(&b->text) + old, b->text.len - old);
+}
+
+/* An input may be a whole file, in pieces of a few bytes, which nobody needs one by one. */
+void
+stream_call(struct stream *s, const char *name, const char *input, size_t len)
+{
+	int64_t now;
+
+	if (!s->request->stream)
+		return;
+	if (name != NULL)
+		buffer_format(&s->calling, "%s%s ", s->calls++ > 0 ? "\n" : "", name);
+	buffer_append(&s->calling, input, len);
+	now = clock_monotonic();
+	if (s->called != 0 && now < s->called + CALLING_PAUSE_MS)
+		return;
+	provider_delta(s->provider, "tool", buffer_string(&s->calling), s->calling.len);
+	buffer_clear(&s->calling);
+	s->called = now;
 }
 
 bool
@@ -399,6 +420,7 @@ answer(void *context, struct provider *p, const struct provider_request *r)
 		provider_error(p, &s.failure);
 	message_free(&s.message);
 	message_free(&s.draft);
+	buffer_free(&s.calling);
 }
 
 static int

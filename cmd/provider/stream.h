@@ -13,6 +13,7 @@
 #define AWF_PROVIDER_STREAM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "message.h"
 #include "net/sse.h"
@@ -33,6 +34,9 @@ struct stream {
 	struct message draft;            /* pieces of what may come whole later */
 	bool draft_refused;              /* they decline */
 	struct sse sse;
+	struct buffer calling;           /* of calls of tools, for looking at, not yet sent */
+	int64_t called;                  /* when some was, monotonic ms; 0: never */
+	size_t calls;                    /* that have begun there */
 	size_t bytes;                    /* of the answer so far */
 	long events;
 	bool blank_reasons;              /* the server says "" where others say null */
@@ -75,6 +79,10 @@ void stream_refused(struct stream *s, struct span error);
 void stream_end(struct stream *s, const struct end *ends, struct span word, struct span said);
 /* Appends to a block and, if the request wants it, sends a delta. */
 void stream_text(struct stream *s, struct block *b, const char *kind, struct span text);
+/* Likewise of the call of a tool, for looking at alone: a piece of its input, which may be
+ * empty, with name where it begins with it (else NULL). Several pieces go by one delta, the last
+ * ones by none. */
+void stream_call(struct stream *s, const char *name, const char *input, size_t len);
 
 /* Whether the name of a model, without its vendor's or a collection's, matches one of
  * these patterns (fnmatch(3)), which end with NULL. */

@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "run/origin.h"
 #include "run/survivors.h"
 #include "json/scan.h"
 #include "transcript/blob.h"
@@ -131,6 +132,9 @@ read_record(struct resume *r, struct error *err)
 	struct reader reader;
 	int failed;
 
+	/* Nor is what such a run says believed of one that it is the child of, or was forked to. */
+	if (origin_check_own(&r->storage, r->run_id, err) != 0)
+		return -1;
 	if (reader_open(&reader, r->path, err) != 0)
 		return -1;
 	failed = read_line(r, &reader, &first, err);

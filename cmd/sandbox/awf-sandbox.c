@@ -12,7 +12,6 @@
 #include "json/writer.h"
 #include "program.h"
 #include "sandbox/run.h"
-#include "sandbox/places.h"
 #include "sandbox/settings.h"
 
 #define PROGRAM "awf-sandbox"
@@ -25,19 +24,15 @@ run(const struct settings *s)
 	char text[sizeof err.place + sizeof err.message + 4];
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
-	struct places places;
 	sigset_t set;
-	int found = places_find(&places, s, &err), status = found;
+	int status = sandbox_run(s, &parts, &err);
 
-	if (found == 0)
-		status = sandbox_run(s, &places, &parts, &err);
-	places_free(&places);
 	if (s->check) {
 		/* One line: whether there is a sandbox, and of what, as far as that was looked at. */
 		writer_begin(&w, &line);
 		writer_object(&w);
 		writer_member_bool(&w, "ready", status == 0);
-		if (found == 0) {
+		if (parts.known) {
 			writer_member_integer(&w, "landlock", parts.landlock);
 			writer_member_bool(&w, "namespaces", parts.namespaces);
 			writer_member_bool(&w, "seccomp", parts.seccomp);

@@ -4,10 +4,9 @@
  * asked for by name passes three questions: whether it holds a home, whether it touches a
  * secret, whether a link that sandboxed programs may have made leads there.
  */
-#define _GNU_SOURCE /* O_PATH; d_type */
+#define _GNU_SOURCE /* O_PATH */
 #include "sandbox/places.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,8 +30,8 @@ static const char *const system_places[] = {
 	"/etc/resolv.conf", NULL
 };
 
-/* Of root's files in there some are for nobody else. */
-static const char configuration[] = "/etc";
+/* Of root's files in there some are for nobody else (public.h). */
+const char places_configuration[] = "/etc";
 
 static const char *const devices[] = {
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", NULL
@@ -85,87 +84,6 @@ places_add(struct places *p, const char *path, enum place_access access)
 		add_found(p, real, -1, access);
 }
 
-/* What of the system's configuration is there for every user. Root in a sandbox owns most of the
- * rest (password hashes, private keys), and would read it without any capability. A directory is
- * one place if all below it is open to everybody, else its names are listed and each part is
- * looked at in the same way: so a few closed files cost a few places more, and the rest stays
- * whole. */
-
-/* A symbolic link is there for all: what it leads to is looked at where that lies. */
-enum sight { SIGHT_CLOSED, SIGHT_LINK, SIGHT_FILE, SIGHT_DIRECTORY };
-
-static enum sight
-sight_of(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) != 0)
-		return SIGHT_CLOSED;
-	if (S_ISLNK(st.st_mode))
-		return SIGHT_LINK;
-	if (S_ISDIR(st.st_mode))
-		return (~st.st_mode & (S_IROTH | S_IXOTH)) == 0 ? SIGHT_DIRECTORY : SIGHT_CLOSED;
-	return (st.st_mode & S_IROTH) != 0 ? SIGHT_FILE : SIGHT_CLOSED;
-}
-
-/* Calls a function with each entry, until one says false. Of links, which most are, nothing
- * is asked. */
-static bool
-each_entry(struct places *p, const char *directory, bool (*look)(struct places *, const char *))
-{
-	DIR *entries = opendir(directory);
-	const struct dirent *entry;
-	bool going = entries != NULL;
-
-	while (going && (entry = readdir(entries)) != NULL) {
-		char *path;
-
-		if (entry->d_type == DT_LNK || strcmp(entry->d_name, ".") == 0 ||
-		    strcmp(entry->d_name, "..") == 0)
-			continue;
-		path = path_join(directory, entry->d_name);
-		going = look(p, path);
-		free(path);
-	}
-	if (entries != NULL)
-		closedir(entries);
-	return going;
-}
-
-static bool
-all_public(struct places *p, const char *path)
-{
-	enum sight sight = sight_of(path);
-
-	return sight == SIGHT_DIRECTORY ? each_entry(p, path, all_public) : sight != SIGHT_CLOSED;
-}
-
-static bool
-add_parts(struct places *p, const char *path)
-{
-	enum sight sight = sight_of(path);
-
-	if (sight == SIGHT_CLOSED || sight == SIGHT_LINK)
-		return true;
-	if (sight == SIGHT_FILE || each_entry(p, path, all_public)) {
-		places_add(p, path, PLACE_READ);
-		return true;
-	}
-	places_add(p, path, PLACE_LIST);
-	return each_entry(p, path, add_parts);
-}
-
-/* Adds what every user may read of a directory. */
-static void
-add_public(struct places *p, const char *path)
-{
-	char *real = realpath(path, NULL);
-
-	if (real != NULL)
-		add_parts(p, real);
-	free(real);
-}
-
 /* Takes what was found over. */
 static void
 add_resolved(struct places *p, struct resolved *r)
@@ -188,15 +106,14 @@ holds_home(const struct places *p, const char *path)
 static bool
 touches_secret(const struct places *p, const char *path)
 {
-	bool touches = false;
+	bool touches = holds_home(p, path);
 
-	for (char **home = p->homes; home != NULL && *home != NULL; home++)
-		for (size_t i = 0; !touches && secrets[i] != NULL; i++) {
-			char *secret = path_join(*home, secrets[i]);
+	for (char **home = p->homes; !touches && home != NULL && *home != NULL; home++) {
+		const char *below = path + strlen(*home) + 1;
 
-			touches = path_within(path, secret) || path_within(secret, path);
-			free(secret);
-		}
+		for (size_t i = 0; path_within(path, *home) && !touches && secrets[i] != NULL; i++)
+			touches = path_within(below, secrets[i]) || path_within(secrets[i], below);
+	}
 	for (char **hidden = p->hidden; !touches && hidden != NULL && *hidden != NULL; hidden++)
 		touches = path_within(path, *hidden) && !path_within(p->workspace, *hidden) &&
 		    !list_has(p->homes, *hidden);
@@ -212,12 +129,9 @@ add_unasked(struct places *p, const char *path)
 
 	if (*path != '/' || resolve(&r, path, p->workspace_fd) == -1)
 		return;
-	if (r.strayed || holds_home(p, r.path) || touches_secret(p, r.path) ||
-	    path_within(configuration, r.path))
-		resolved_free(&r);
-	else if (geteuid() == 0 && path_within(r.path, configuration))
-		add_public(p, r.path);
-	else
+	/* What of the configuration may be read is a place already. */
+	if (!r.strayed && !touches_secret(p, r.path) &&
+	    !path_within(places_configuration, r.path) && !path_within(r.path, places_configuration))
 		add_resolved(p, &r);
 	resolved_free(&r);
 }
@@ -230,19 +144,27 @@ add_programs(struct places *p, const char *directory)
 	char *prefix = path_directory(directory), *parent = path_directory(prefix);
 	const bool in_home = list_has(p->homes, parent);
 	bool more = false;
+	int fd;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		more = more || strcmp(path_base(directory), names[i]) == 0;
 	more = more && !holds_home(p, prefix) && allowed_by(p, directory, PLACE_READ) == NULL;
 	add_unasked(p, directory);
-	for (size_t i = 0; more && beside_programs[i] != NULL; i++) {
-		char *path = path_join(prefix, beside_programs[i]);
+	fd = more ? open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	for (size_t i = 0; fd != -1 && beside_programs[i] != NULL; i++) {
+		char *path;
 
-		/* PREFIX/share of a prefix that lies in HOME is no program's: ~/.local/share. */
-		if (!in_home || strcmp(beside_programs[i], "share") != 0)
-			add_unasked(p, path);
+		/* PREFIX/share of a prefix that lies in HOME is no program's: ~/.local/share. Most of the
+		 * others are not there. */
+		if ((in_home && strcmp(beside_programs[i], "share") == 0) ||
+		    faccessat(fd, beside_programs[i], F_OK, 0) != 0)
+			continue;
+		path = path_join(prefix, beside_programs[i]);
+		add_unasked(p, path);
 		free(path);
 	}
+	if (fd != -1)
+		close(fd);
 	free(parent);
 	free(prefix);
 }
@@ -271,10 +193,7 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 
 	for (size_t i = 0; system_places[i] != NULL; i++)
 		places_add(p, system_places[i], PLACE_READ);
-	if (geteuid() == 0)
-		add_public(p, configuration);
-	else
-		places_add(p, configuration, PLACE_READ);
+	places_add(p, places_configuration, geteuid() == 0 ? PLACE_PUBLIC : PLACE_READ);
 	for (size_t i = 0; devices[i] != NULL; i++)
 		places_add(p, devices[i], PLACE_DEVICE);
 	add_each(p, getenv("PATH"), add_programs);
@@ -497,7 +416,7 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 
 	/* What no place shows need not be hidden. */
 	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
-		if (allowed_by(p, *path, PLACE_READ) != NULL && !hidden_within(p, *path))
+		if (allowed_by(p, *path, PLACE_PUBLIC) != NULL && !hidden_within(p, *path))
 			list_add(&seen, *path);
 	list_free(p->hidden);
 	p->hidden = seen;

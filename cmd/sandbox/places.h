@@ -34,6 +34,9 @@ struct places {
 	char *temporary;     /* directory that is private; set by the one who makes it */
 };
 
+/* Of it, for root, what every user may read is for others to find (public.h). */
+extern const char places_configuration[];
+
 /* ERROR_BLOCKED if the workspace can be none. */
 int places_find(struct places *p, const struct settings *s, struct error *err);
 /* One that no sandboxed program can have made. */

@@ -183,6 +183,8 @@ resolve(struct resolved *r, const char *path, int workspace)
 	r->fd = up ? -1 : resolve_exact(whole);
 	if (r->fd != -1) {
 		r->path = path_normal(whole);
+	} else if (!up && (errno == ENOENT || errno == EACCES || errno == ENOTDIR)) {
+		failed = -1; /* where it ends there was no link before */
 	} else {
 		struct walk w = { .path = BUFFER_INIT, .rest = memory_text(whole + strspn(whole, "/")) };
 

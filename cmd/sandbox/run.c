@@ -1,6 +1,7 @@
 /*
  * Three processes: this one, outside, which waits; the keeper, which makes the place, then
- * watches, and whose end ends all; and the command's.
+ * watches, and whose end ends all; and the command's. Beside them, for root, one that looks what
+ * is public while the place is made, and adds it to the rules that the command is closed in by.
  *
  * With namespaces the keeper is the first process of a PID namespace, and the kernel ends
  * what is in there with it. Without, orphans become children of the keeper, or of this
@@ -49,6 +50,7 @@
 #include "proc/process.h"
 #include "run/unreviewed.h"
 #include "sandbox/grounds.h"
+#include "sandbox/public.h"
 #include "sandbox/resolve.h"
 #include "sandbox/view.h"
 
@@ -62,6 +64,8 @@ struct command {
 	const struct settings *settings;
 	struct places *places;
 	int landlock;            /* version */
+	struct landlock rules;
+	struct public_look look; /* what is added to them meanwhile */
 	bool seccomp;
 	bool namespaces;
 	char why[256];           /* that there are none */
@@ -136,7 +140,7 @@ write_only(int fd, struct error *err)
 
 /* Closes this process in: after the last lines nothing can be taken back. */
 static int
-enter(const struct command *c, struct error *err)
+enter(struct command *c, struct error *err)
 {
 	static const struct capabilities none;
 	static const char *const homes[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
@@ -144,10 +148,9 @@ enter(const struct command *c, struct error *err)
 	const struct settings *s = c->settings;
 	const struct places *p = c->places;
 	struct environment e;
-	struct landlock rules;
 	struct stat st;
 	char *home;
-	int null, failed;
+	int null, failed = 0;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != c->keeper)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its keeper");
@@ -184,18 +187,18 @@ enter(const struct command *c, struct error *err)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to set no_new_privs");
 	if (c->landlock > LANDLOCK_NONE) {
-		failed = landlock_begin(&rules, c->landlock, s->network, err);
 		for (size_t i = 0; failed == 0 && i < p->count; i++) {
 			const struct place *place = &p->list[i];
 			int fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
 
 			if (fd == -1) /* a place that is gone by now is nobody's */
 				continue;
-			failed = landlock_allow(&rules, fd, place->access, place->path, err);
+			failed = landlock_allow(&c->rules, fd, place->access, place->path, err);
 			if (fd != place->fd)
 				close(fd);
 		}
-		if (failed != 0 || landlock_enforce(&rules, err) == -1)
+		if (failed != 0 || public_wait(&c->look, err) == -1 ||
+		    landlock_enforce(&c->rules, err) == -1)
 			return -1;
 	}
 	closefrom(STDERR_FILENO + 1); /* the places were open till here */
@@ -205,7 +208,7 @@ enter(const struct command *c, struct error *err)
 }
 
 static _Noreturn void
-be_command(const struct command *c)
+be_command(struct command *c)
 {
 	char *const *argv = c->settings->command;
 	struct error err = ERROR_INIT;
@@ -357,6 +360,7 @@ run_keeper(struct command *c, struct keeper_report *r)
 	close(ends[1]);
 	add_keepers(&set);
 	while (pid > 0 && waitpid(pid, NULL, WNOHANG) != pid) {
+		public_reap(&c->look);
 		number = sigwaitinfo(&set, NULL);
 		gone = gone || number == PARENT_GONE;
 		if (number > 0 && number != SIGCHLD)
@@ -457,6 +461,7 @@ run(struct command *c, struct keeper_report *r)
 	if (note_makeable(c, &r->error) == -1 || make_temporary(c->places, &r->error) == -1)
 		return note_made(c, r, -1);
 	failed = run_keeper(c, r);
+	public_end(&c->look); /* or it would be among the rest */
 	if (end_rest(c, &late) == -1 && failed == 0) {
 		r->error = late;
 		failed = -1;
@@ -464,37 +469,68 @@ run(struct command *c, struct keeper_report *r)
 	return note_made(c, r, failed);
 }
 
-int
-sandbox_run(const struct settings *s, struct places *p, struct sandbox_parts *parts,
-    struct error *err)
+/* What the rules of Landlock are to allow is looked for from here on, or at the end. */
+static int
+begin_rules(struct command *c, struct error *err)
 {
-	struct command c = { .settings = s, .places = p, .report = -1,
-		.view = { .temporary = s->temporary, .processes = s->limits.processes },
-		.watch = { .limits = &s->limits } };
+	if ((c->settings->without & PART_LANDLOCK) == 0)
+		c->landlock = landlock_version();
+	if (c->landlock == LANDLOCK_NONE)
+		return 0;
+	if (landlock_begin(&c->rules, c->landlock, c->settings->network, err) == -1)
+		return -1;
+	return geteuid() != 0 ? 0 : public_begin(&c->look, &c->rules, places_configuration, err);
+}
+
+/* With all signals blocked. */
+static int
+run_blocked(struct command *c, struct error *err)
+{
+	const struct settings *s = c->settings;
 	struct keeper_report r = { .what = KEEPER_KILLED, .error = ERROR_INIT };
 	sigset_t all;
 	int failed;
 
-	if ((s->without & PART_LANDLOCK) == 0)
-		c.landlock = landlock_version();
-	c.seccomp = (s->without & PART_SECCOMP) == 0 && seccomp_available();
-	c.namespaces = (s->without & PART_NAMESPACES) == 0 && view_temporary(p) != NULL;
-	snprintf(c.why, sizeof c.why, "not used");
+	c->seccomp = (s->without & PART_SECCOMP) == 0 && seccomp_available();
+	c->namespaces = (s->without & PART_NAMESPACES) == 0 && view_temporary(c->places) != NULL;
+	snprintf(c->why, sizeof c->why, "not used");
 	/* It ends with whoever asked for this. */
 	if (signal(PARENT_GONE, SIG_DFL) == SIG_ERR || prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its parent");
 	if (s->parent != 0 && getppid() != s->parent)
 		return error_set(err, ERROR_BLOCKED, NULL, "its parent is gone");
-	c.outside = getpid();
+	c->outside = getpid();
 	limits_volunteer();
 	descendants_adopt();
 	descendants_spare_none();
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &c.mask);
-	failed = run(&c, &r);
-	sigprocmask(SIG_SETMASK, &c.mask, NULL);
-	*parts = (struct sandbox_parts){ c.landlock, c.namespaces, c.seccomp };
+	sigprocmask(SIG_SETMASK, &all, &c->mask);
+	failed = run(c, &r);
+	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (failed != 0)
 		*err = r.error;
 	return failed != 0 ? -1 : r.wait_status;
+}
+
+int
+sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error *err)
+{
+	struct places places;
+	struct command c = { .settings = s, .places = &places, .report = -1,
+		.look = PUBLIC_LOOK_INIT,
+		.view = { .temporary = s->temporary, .processes = s->limits.processes },
+		.watch = { .limits = &s->limits } };
+	int status = begin_rules(&c, err);
+
+	*parts = (struct sandbox_parts){ .known = false };
+	if (status == -1)
+		return -1;
+	parts->known = places_find(&places, s, err) == 0;
+	status = parts->known ? run_blocked(&c, err) : -1;
+	parts->landlock = c.landlock;
+	parts->namespaces = c.namespaces;
+	parts->seccomp = c.seccomp;
+	public_end(&c.look);
+	places_free(&places);
+	return status;
 }

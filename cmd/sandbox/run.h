@@ -7,18 +7,17 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "sandbox/places.h"
 #include "sandbox/settings.h"
 
 /* What it was made of, or would have been. */
 struct sandbox_parts {
+	bool known;              /* false: it came to nothing before that was looked at */
 	int landlock;            /* its version; LANDLOCK_NONE */
 	bool namespaces, seccomp;
 };
 
 /* Returns the command's wait status, as waitpid() gives it; 0 if nothing was to be run.
  * -1: it was refused, or ended for what it used up: ERROR_BLOCKED. */
-int sandbox_run(const struct settings *s, struct places *p, struct sandbox_parts *parts,
-    struct error *err);
+int sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error *err);
 
 #endif

@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "run/event_index.h"
 #include "run/listing.h"
+#include "run/origin.h"
 #include "run/queue.h"
 #include "serve/log.h"
 
@@ -193,6 +194,7 @@ take_figures(struct catalog *c, struct catalog_run *run, const struct overview *
 		summary_free(&run->summary);
 	run->alive = storage_run_alive(c->storage, run->run_id);
 	overview_summary(o, run->alive, &run->summary);
+	run->summary.origin = origin_name(c->storage, run->run_id);
 	run->waiting = overview_waiting(o);
 	run->known = run->figured = true;
 }

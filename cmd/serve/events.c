@@ -107,6 +107,15 @@ append_beginning(struct stream *s, struct buffer *out)
 
 /* ---- lines of the transcript ---- */
 
+static bool
+is_wanted(struct selection *x, const char *line, size_t len)
+{
+	struct event_head head;
+
+	event_peek(line, len, &head);
+	return filter_event(&x->filter, &head, line, len) == VERDICT_YES;
+}
+
 /* Appends the lines that are wanted. False: there are no more of them. */
 static bool
 append_lines(struct selection *x, const char *bytes, size_t len, struct buffer *out)
@@ -119,7 +128,7 @@ append_lines(struct selection *x, const char *bytes, size_t len, struct buffer *
 	}
 	for (; bytes < end && x->left != 0; bytes = lf + 1) {
 		lf = memchr(bytes, '\n', (size_t)(end - bytes));
-		if (x->chosen && filter_event(&x->filter, bytes, (size_t)(lf - bytes)) != VERDICT_YES)
+		if (x->chosen && !is_wanted(x, bytes, (size_t)(lf - bytes)))
 			continue;
 		if (x->framed)
 			frame_line(out, bytes, (size_t)(lf - bytes));

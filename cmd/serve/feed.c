@@ -105,19 +105,19 @@ static void
 take_line(struct feed *feed, const char *line, size_t len)
 {
 	struct event_view event;
-	struct span type;
-	int64_t seq;
+	struct event_head head;
 
-	if (event_peek(line, len, &seq, &type) != 0)
+	/* A foreign event of such a type is another one once it is looked at as a whole. */
+	if (event_peek(line, len, &head) != 0 ||
+	    (head.type != EVENT_RUN_STARTED && head.type != EVENT_RUN_COMPLETED) ||
+	    event_view(line, len, &event) != 0)
 		return;
-	switch (event_type_from_name(type.at, type.len)) {
+	switch (event.type) {
 	case EVENT_RUN_STARTED:
 		feed->ended = feed->over = false;
 		feed->attempt = 0;
 		break;
 	case EVENT_RUN_COMPLETED:
-		if (event_view(line, len, &event) != 0)
-			break;
 		feed->ended = true;
 		feed->ended_at = feed->feeds->loop->now;
 		if (!span_copy(span_member(event.payload, KEY_STATUS), feed->status,
@@ -472,13 +472,12 @@ static int64_t
 attempt_of(const char *line, size_t len)
 {
 	struct event_view event;
-	struct span type;
+	struct event_head head;
 	long long attempt;
-	int64_t seq;
 
-	if (event_peek(line, len, &seq, &type) != 0)
+	if (event_peek(line, len, &head) != 0)
 		return 0;
-	switch (event_type_from_name(type.at, type.len)) {
+	switch (head.type) {
 	case EVENT_RUN_STARTED:
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:

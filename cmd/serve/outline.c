@@ -78,7 +78,7 @@ append_event_label(struct buffer *out, const struct event_view *event)
 		append_label(out, span_member(error, KEY_MESSAGE));
 		return;
 	}
-	switch (event->type) {
+	switch (event->told) {
 	case EVENT_MESSAGE_USER:
 	case EVENT_MESSAGE_ASSISTANT:
 		append_message(out, event->payload);

@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "json/writer.h"
 #include "run/listing.h"
-#include "run/outcome.h"
+#include "run/origin.h"
 #include "serve/feed.h"
 #include "serve/frame.h"
 #include "serve/serve.h"
@@ -238,6 +238,7 @@ write_run(struct writer *w, const struct overview *o, const struct server *s)
 	char id[FRAME_ID_SIZE];
 
 	overview_summary(o, alive, &run);
+	run.origin = origin_name(&s->storage, o->run_id);
 	writer_object(w);
 	listing_members(&run, w);
 	write_more(w, &run, overview_waiting(o), alive);

@@ -134,7 +134,7 @@ static const struct plain {
 	{ OPT_RESCUE, KIND_FLAG, AT(step.rescue), 0, 0 },
 	{ OPT_CLEANUP, KIND_FLAG, AT(step.cleanup), 0, 0 },
 	{ OPT_DRY_RUN, KIND_FLAG, AT(dry_run), 0, 0 },
-	{ OPT_VERBOSE, KIND_FLAG, AT(step.live), 0, 0 },
+	{ OPT_VERBOSE, KIND_FLAG, AT(step.verbose), 0, 0 },
 	{ OPT_AGENT, KIND_TEXT, AT(source.team.agent_file), 0, 0 },
 	{ OPT_MODEL, KIND_TEXT, AT(source.team.model), 0, 0 },
 	{ OPT_OUTPUT_SCHEMA, KIND_TEXT, AT(source.team.output_schema), 0, 0 },

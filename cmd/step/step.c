@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/polling.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "run/item_name.h"
@@ -104,6 +105,17 @@ step_start_provider(struct step *s, struct error *err)
 		return 0;
 	team_connect(s->team, s->keys, s->run, s->path);
 	return provider_start(s->team->members[0]->provider, err);
+}
+
+int
+step_start_provider_early(struct step *s, int in, struct error *err)
+{
+	if (s->team == NULL)
+		return 0;
+	team_connect(s->team, s->keys, s->run, s->path);
+	if (provider_shared(s->team->members[0]->provider) && poll_now(in, POLLIN) == 0)
+		return 0;
+	return step_start_provider(s, err);
 }
 
 bool

@@ -83,7 +83,7 @@ struct step {
 	enum effects effects;
 	bool idempotent;
 	bool cleanup;                /* it works while its run is being ended */
-	bool live;                   /* an agent's text on stderr as it comes */
+	bool verbose;                /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
 	bool shown;                  /* --dry-run on a terminal */
 	struct sandbox sandbox;      /* of the command, or of all tools */
@@ -145,6 +145,9 @@ void step_unload(struct step *step, struct step_loaded *loaded);
 void step_define(struct step *s);
 /* Starts the provider of the first agent, if it is not running. */
 int step_start_provider(struct step *s, struct error *err);
+/* The same while the first item is waited for: but as long as there is nothing to read from in, a
+ * worker of the run is left to the steps before this one. */
+int step_start_provider_early(struct step *s, int in, struct error *err);
 /* Whether a recording is made once more. */
 bool step_replays(const struct step *s);
 /* step.compared: its input broke off before it was known which recorded call it is. */

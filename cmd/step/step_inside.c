@@ -101,17 +101,17 @@ take(void *context, const struct placed *placed, struct error *err)
 		if (span_member(payload, KEY_TOOL).at == NULL)
 			begin(in, event, KEY_CALL);
 		if (event->type == EVENT_CALL_WORKFLOW_STARTED && in->depth < DEPTH &&
-		    id_valid(call->child_run_id, strlen(call->child_run_id))) {
+		    id_valid(call->rare->child_run_id, strlen(call->rare->child_run_id))) {
 			struct inside child = { .run = in->run, .call = "", .depth = in->depth + 1,
 				.what = in->what };
-			char *path = storage_transcript(&in->run->storage, call->child_run_id);
+			char *path = storage_transcript(&in->run->storage, call->rare->child_run_id);
 
 			if (transcript_begun(path) && read_run(&child, path, 0))
 				in->told = true;
 			free(path);
 		}
 	} else if (event_type_ends_call(event->type)) {
-		end(in, call->event_id, payload);
+		end(in, model_call_event_id(call, cause), payload);
 	} else if (event->type == EVENT_TOOL_CALL) {
 		if (span_is(span_member(payload, KEY_FIDELITY), "router"))
 			begin(in, event, KEY_NAME);

@@ -25,6 +25,7 @@
 #include "base/terminal.h"
 #include "proc/api_keys.h"
 #include "proc/subprocess.h"
+#include "run/live.h"
 #include "run/roster.h"
 #include "transcript/event_keys.h"
 
@@ -144,10 +145,11 @@ turns_begin(struct step_call *call, struct turns *t)
 		.workflow_directory = getenv("AWF_WORKFLOW_DIR"),
 		.timeout_ms = s->operation != NULL ? s->timeout_ms : 0,
 		.deadline = s->timeout_ms > 0 ? clock_monotonic() + s->timeout_ms : 0,
-		.live = s->live,
+		.verbose = s->verbose,
 		.started = call->started,
 		.attempt = s->run->attempt,
 		.run_directory = s->run->directory,
+		.live_place = live_place(s->run),
 		.sandbox = &s->sandbox,
 		.max_children = s->max_children,
 		.budget = s->budget,

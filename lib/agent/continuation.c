@@ -30,7 +30,7 @@ struct search {
 	const char *path, *blobs;
 	struct conversation *list;
 	size_t count;
-	struct map by_start;        /* event id of a call's start → its conversation */
+	struct map by_start;        /* event of a call's start → its conversation */
 	size_t latest;
 	char completed[ID_SIZE];    /* "": none yet */
 };
@@ -40,7 +40,8 @@ struct search {
 static size_t
 conversation_of(const struct search *s, const struct model_call *c)
 {
-	const size_t *found = c != NULL ? map_get(&s->by_start, c->event_id, strlen(c->event_id)) : NULL;
+	const size_t *found = c != NULL ?
+	    map_get(&s->by_start, (const char *)&c->start, sizeof c->start) : NULL;
 
 	return found == NULL ? NONE : *found;
 }
@@ -161,7 +162,7 @@ take_event(void *context, const struct placed *p, struct error *err)
 			s->list[at] = (struct conversation){
 				.provider = span_text(span_member(e.payload, KEY_PROVIDER)) };
 		}
-		map_put(&s->by_start, p->call->event_id, strlen(p->call->event_id), at);
+		map_put(&s->by_start, (const char *)&p->call->start, sizeof p->call->start, at);
 	} else if (e.type == EVENT_STEP_COMPLETED) {
 		/* One that took its result over names the event that has it. */
 		struct span reused = span_member(e.payload, KEY_REUSED_FROM);

@@ -31,6 +31,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/writer.h"
+#include "run/live.h"
 
 /* What a turn, or a part of it, leads to. */
 enum { CONTINUES, ENDED, FAILED = -1 };
@@ -59,6 +60,7 @@ struct loop {
 		struct control stopping;   /* the stop tool, if it has no executable */
 	} tools;
 	struct phases phases;          /* of an agent that has any */
+	struct live_writer live;       /* what its model is writing, for who looks on */
 
 	/* The state of the conversation. */
 	struct {
@@ -84,7 +86,7 @@ struct loop {
 			struct buffer text;    /* of the last */
 			bool thinking;         /* it is a thought */
 		} partial;
-		bool line_open;            /* live text that did not end in LF */
+		bool line_open;            /* text on stderr that did not end in LF */
 		bool sent_back;            /* the result, to be given again */
 		const struct member *next; /* who goes on after it; NULL: the same */
 	} turn;

@@ -75,9 +75,9 @@ loop_partial_clear(struct loop *l)
 	l->turn.partial.thinking = false;
 }
 
-/* Live text: each line made harmless, the ends of lines kept. */
+/* Text on stderr: each line made harmless, the ends of lines kept. */
 static void
-live_text(struct loop *l, const char *text, size_t len)
+show_text(struct loop *l, const char *text, size_t len)
 {
 	struct buffer out = BUFFER_INIT;
 	const char *lf;
@@ -102,12 +102,42 @@ loop_delta(void *context, const char *kind, const char *text, size_t len)
 	struct partial *p = &l->turn.partial;
 	bool thinking = strcmp(kind, "thinking") == 0;
 
+	/* Half a call of a tool is no block. */
+	if (strcmp(kind, "tool") == 0) {
+		live_append(&l->live, LIVE_TOOL, text, len);
+		return;
+	}
 	if (thinking != p->thinking)
 		end_partial_block(p);
 	p->thinking = thinking;
 	buffer_append(&p->text, text, len);
-	if (l->turns->live && strcmp(kind, "text") == 0)
-		live_text(l, text, len);
+	if (l->turns->verbose && strcmp(kind, "text") == 0)
+		show_text(l, text, len);
+	live_append(&l->live, thinking ? LIVE_THINKING : LIVE_TEXT, text, len);
+}
+
+static int64_t
+loop_due(void *context)
+{
+	struct loop *l = context;
+
+	return live_flush(&l->live);
+}
+
+/* A call that an agent CLI made, where it stands in what it writes. */
+static void
+show_call(struct loop *l, struct span call)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span input = span_member(call, KEY_INPUT);
+
+	span_decode(span_member(call, KEY_NAME), &text);
+	buffer_byte(&text, ' ');
+	if (input.at != NULL)
+		scan_minify(input, &text);
+	buffer_byte(&text, '\n');
+	live_append(&l->live, LIVE_TOOL, text.data, text.len);
+	buffer_free(&text);
 }
 
 static int
@@ -117,8 +147,10 @@ loop_event(void *context, struct span line, struct error *err)
 
 	if (emitted_record(&l->turn.emitted, l->turns->call, line, err) == -1)
 		return -1;
-	if (span_is(span_member(line, KEY_TYPE), "tool_call"))
+	if (span_is(span_member(line, KEY_TYPE), "tool_call")) {
 		l->turns->tool_calls++;
+		show_call(l, line);
+	}
 	return 0;
 }
 
@@ -127,7 +159,7 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 {
 	const struct turns *t = l->turns;
 	const char *name = t->member->agent.name;
-	const struct provider_callbacks callbacks = { loop_delta, loop_event, l };
+	const struct provider_callbacks callbacks = { loop_delta, loop_event, loop_due, l };
 	const struct asked asked = loop_asked(l);
 	int status;
 
@@ -145,10 +177,11 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	}
 	answer_free(&l->turn.answer);
 	loop_partial_clear(l);
+	live_turn(&l->live, t->started, l->turn.number);
 	status = provider_ask(asked.client, request, turns_time(t, t->timeout_ms), t->interrupts,
 	    &callbacks, &l->turn.answer, err);
 	if (l->turn.line_open)
-		live_text(l, "\n", 1);
+		show_text(l, "\n", 1);
 	return status;
 }
 
@@ -198,7 +231,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 			const struct retried retried = { agent->name, &why, tried, t->retry->retries + 1,
 				delay };
 
-			if (retried_record(t->call, t->started, &retried, t->live, err) == -1 ||
+			if (retried_record(t->call, t->started, &retried, t->verbose, err) == -1 ||
 			    interrupts_sleep(t->interrupts, delay, err) == -1)
 				return -1;
 		} else {

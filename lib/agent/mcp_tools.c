@@ -185,7 +185,7 @@ show_progress(void *context, struct span params)
 	const struct mcp_tool *t = context;
 	struct buffer line = BUFFER_INIT, message = BUFFER_INIT;
 
-	if (!t->turns->live)
+	if (!t->turns->verbose)
 		return;
 	buffer_format(&line, "%s: ", t->control.tool.name);
 	append_number(&line, span_member(params, "progress"));

@@ -4,7 +4,6 @@
  */
 #include "agent/pins.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +21,9 @@ pins_add(struct pins *p, const char *path)
 {
 	struct stat st;
 
+	for (size_t i = 0; i < p->count; i++)
+		if (strcmp(p->list[i].path, path) == 0)
+			return;
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
 		return;
 	p->list = memory_array(p->list, p->count + 1, sizeof *p->list);
@@ -55,22 +57,13 @@ pins_add_command(struct pins *p, char *const *argv)
 	}
 }
 
-static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 int
 pins_check(const struct pins *p, struct error *err)
 {
 	for (size_t i = 0; i < p->count; i++) {
-		const struct stat *was = &p->list[i].was;
 		struct stat is;
 
-		if (stat(p->list[i].path, &is) != 0 || is.st_dev != was->st_dev ||
-		    is.st_ino != was->st_ino || is.st_size != was->st_size ||
-		    !same_time(&is.st_mtim, &was->st_mtim) || !same_time(&is.st_ctim, &was->st_ctim))
+		if (stat(p->list[i].path, &is) != 0 || !file_unchanged(&p->list[i].was, &is))
 			return error_set(err, ERROR_BLOCKED, NULL, "%s was changed since the step began, and "
 			    "is not run any more: a sandboxed program may have written it", p->list[i].path);
 	}

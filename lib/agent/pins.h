@@ -20,7 +20,8 @@ struct pins {
 	size_t count;
 };
 
-/* A file as it is now; what is none, or is not there, is passed over. */
+/* A file as it is now, or as it was when it was added first; what is none, or is not there, is
+ * passed over. */
 void pins_add(struct pins *p, const char *path);
 /* The program of a command line (ends with NULL), if it is named by its path; and the script
  * that it is given, if it is a shell or the like. */

@@ -224,6 +224,12 @@ provider_begin(struct provider *p, const char *name, const struct keys *keys)
 	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true }, .worker = POOL_WORKER_NONE };
 }
 
+bool
+provider_shared(const struct provider *p)
+{
+	return p->run != NULL && p->run->lock_fd == -1 && provider_variables(p->name) != NULL;
+}
+
 /* Becomes a worker's client. False: it has to be a provider of its own, as it would be in a run
  * without awf-run, whose owner we are. */
 static bool
@@ -234,7 +240,7 @@ use_worker(struct provider *p, const char *program, const struct environment *en
 	char **read = NULL;
 	bool fits, path;
 
-	if (p->run == NULL || p->run->lock_fd != -1 || variables == NULL)
+	if (!provider_shared(p))
 		return false;
 	/* One of another make may know nothing of workers; and a path from here means another file,
 	 * or none, to a process in another directory. */
@@ -423,8 +429,7 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 static int
 exchange_line(struct exchange *x, struct span line, struct error *err)
 {
-	static const struct provider_callbacks none;
-	const struct provider_callbacks *callbacks = x->callbacks == NULL ? &none : x->callbacks;
+	const struct provider_callbacks *callbacks = x->callbacks;
 	struct buffer text = BUFFER_INIT;
 	enum error_code code = ERROR_NONE;
 	char kind[16], category[32];
@@ -484,13 +489,15 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
     const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
     struct answer *answer, struct error *err)
 {
-	struct exchange x = { .provider = p, .callbacks = callbacks, .answer = answer,
-	    .id = p->next_id++ };
+	static const struct provider_callbacks none;
+	struct exchange x = { .provider = p, .callbacks = callbacks == NULL ? &none : callbacks,
+	    .answer = answer, .id = p->next_id++ };
 	const int64_t deadline = timeout_ms == 0 ? 0 : clock_monotonic() + timeout_ms;
 	struct buffer *out = &p->peer.outgoing;
 	enum error_code code;
 	struct span line;
 	char text[64];
+	int64_t due;
 	int taken, wait_status;
 	bool ours;
 
@@ -517,7 +524,10 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 		}
 		if (taken == -1)
 			return exchange_broken(&x, err, "a line above 256 MiB");
-		switch (peer_wait(&p->peer, deadline, interrupts, err)) {
+		due = x.callbacks->due == NULL ? 0 : x.callbacks->due(x.callbacks->context);
+		if (due == 0 || (deadline != 0 && deadline < due))
+			due = deadline;
+		switch (peer_wait(&p->peer, due, interrupts, err)) {
 		case PEER_SERVED:
 			break;
 		case PEER_GONE:
@@ -533,6 +543,8 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 			return error_set(err, code, p->name, "the provider ended before it answered: %s",
 			    process_status_text(wait_status, text, sizeof text));
 		case PEER_LATE:
+			if (due != deadline)
+				break;
 			exchange_cancel(&x);
 			return error_set(err, ERROR_TIMEOUT, p->name, "no answer after %s",
 			    duration_text(timeout_ms, text, sizeof text));

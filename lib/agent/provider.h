@@ -82,16 +82,20 @@ void provider_begin(struct provider *p, const char *name, const struct keys *key
  * whatever is ended around it. Where the run has a worker that is the same (run/pool.h), or
  * can have one, it is that: of those that ask an API by HTTP and came with AWF. */
 int provider_start(struct provider *p, struct error *err);
+/* Whether it may be a worker. */
+bool provider_shared(const struct provider *p);
 /* Sends a request (JSON object without id and step, not empty) and waits for its message.
- * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");
+ * Text deltas go to delta() if it is not NULL (kind is "text", "thinking" or "tool");
  * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose
- * -1 ends the request. timeout_ms 0: none. Errors carry the category as code; on a
+ * -1 ends the request. due() if it is not NULL is called before each wait; when it wants to be
+ * called again, though nothing has come by then (monotonic ms; 0: never), it returns. timeout_ms 0: none. Errors carry the category as code; on a
  * timeout or an interrupt the request is cancelled, and what still comes of it is
  * ignored. A provider that dies, or breaks the protocol, is ERROR_PROVIDER; the
  * next request starts it anew. callbacks and interrupts may be NULL. */
 struct provider_callbacks {
 	void (*delta)(void *context, const char *kind, const char *text, size_t len);
 	int (*event)(void *context, struct span line, struct error *err);
+	int64_t (*due)(void *context);
 	void *context;
 };
 int provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,

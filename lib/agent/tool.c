@@ -12,17 +12,19 @@
 
 #include "agent/definition.h"
 #include "agent/sandboxing.h"
-#include "base/digest.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "proc/libexec.h"
+#include "run/kept_digest.h"
+#include "run/run.h"
 #include "run/unreviewed.h"
 
-#define EXECUTABLE_LIMIT ((size_t)1 << 30)
+#define OWN_PREFIX "awf-tool-" /* of the programs in AWF's own directory that are AWF's */
 
 static const char *const effects_names[] = {
 	[EFFECTS_UNDECLARED] = NULL,
@@ -218,30 +220,36 @@ check_executable(const struct tool *t, struct error *err)
 	return 0;
 }
 
-/* A digest of its file, text, and of the files of the command that belong to the tool: those
- * beside it. */
+/* A digest of its file, of which text is the text, and of the files of the command that belong to
+ * the tool: those beside it. AWF's own programs count by name and version, which are added to the
+ * text: to read them is most of what a step costs that has such a tool. */
 static int
-digest_files(struct tool *t, const char *directory, const struct buffer *text,
+digest_files(struct tool *t, const char *directory, bool own, struct buffer *text,
     struct error *err)
 {
-	struct digest digest;
+	char *run_directory, **files = memory_zero(list_count(t->argv) + 1, sizeof *files);
+	size_t count = 0;
+	const char *failed;
 	int result = 0;
 
-	digest_begin(&digest);
-	digest_add(&digest, text->data, text->len);
 	for (char **word = t->argv; result == 0 && *word != NULL; word++) {
-		struct buffer bytes = BUFFER_INIT;
+		const char *name = path_base(*word);
 
 		if (!path_within(*word, directory) || !definition_exists(*word))
 			continue;
 		pins_add(&t->pins, *word);
-		result = file_load(*word, EXECUTABLE_LIMIT, &bytes, err);
-		if (result == 0)
-			result = unreviewed_check(*word, err);
-		digest_add(&digest, buffer_string(&bytes), bytes.len);
-		buffer_free(&bytes);
+		if (own && strncmp(name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
+			buffer_format(text, "%s " AWF_VERSION "\n", name);
+		else
+			files[count++] = *word;
+		result = unreviewed_check(*word, err);
 	}
-	digest_end(&digest, t->sha256);
+	run_directory = run_environment_directory();
+	if (result == 0 && digest_of_files(run_directory, span_of(text->data, text->len),
+	    (const char *const *)files, t->sha256, &failed) == -1)
+		result = error_errno(err, ERROR_SYSTEM, failed, "unable to read");
+	free(run_directory);
+	free(files);
 	return result;
 }
 
@@ -249,6 +257,8 @@ static int
 read_file(struct tool *t, const char *directory, char *const *own_directories,
     struct definition *d, struct buffer *text, struct error *err)
 {
+	bool own;
+
 	clock_gettime(CLOCK_REALTIME, &t->loaded);
 	pins_add(&t->pins, t->path);
 	if (file_load(t->path, DEFINITION_LIMIT, text, err) != 0 || unreviewed_check(t->path, err) != 0)
@@ -275,9 +285,10 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 		if (t->input == NULL)
 			return -1;
 	}
+	own = list_has(own_directories, directory);
 	/* What AWF says of its own tools holds until somebody says something else. */
 	if (t->sandbox.mode != SANDBOX_UNSAID || t->sandbox.network != SANDBOX_NETWORK_UNSAID)
-		t->sandbox.preset = list_has(own_directories, directory);
+		t->sandbox.preset = own;
 	/* Without a command the executable is NAME, beside NAME.tool.json. */
 	if (t->argv == NULL) {
 		t->argv = memory_zero(2, sizeof *t->argv);
@@ -287,7 +298,7 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 	if (!t->missing && check_executable(t, err) != 0)
 		return -1;
 	pins_add_command(&t->pins, t->argv);
-	return digest_files(t, directory, text, err);
+	return digest_files(t, directory, own, text, err);
 }
 
 /* own: the directories of AWF's own tools. */

@@ -51,7 +51,8 @@ struct tool {
 	struct sandbox sandbox;       /* what its file says; preset: it is one of AWF's own */
 	char **environment;           /* names that it gets though they are keys; ends
 	                                 with NULL */
-	char sha256[65];              /* of the file and the files beside it that it runs */
+	char sha256[65];              /* of the file and of what lies beside it that it runs; AWF's
+	                                 own programs count by name and version */
 };
 
 /* Tells a tool that starts runs when the step loaded it: SECONDS.NANOSECONDS. */

@@ -1,8 +1,8 @@
 /*
  * Calls are prepared all before any runs (looked up, checked, recalled), then gone through in
- * batches: as many as may run at once, else one. All calls of a batch are recorded and synced
- * before it runs, and its results in their order after it. What is refused becomes a result
- * without having run.
+ * batches: as many as may run at once, else one. All calls of a batch are recorded before it
+ * runs, and synced by then if they may change something; its results are in their order after it.
+ * What is refused becomes a result without having run.
  *
  * A recorded call is found by id, name and arguments among those that follow the same answer.
  * A resume takes its result, or refuses where nobody knows whether it was done. A replay
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "agent/sandboxing.h"
+#include "agent/sync_beside.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -542,7 +543,8 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 	const struct control *control = batch->control;
 	struct error failure = ERROR_INIT; /* the first that ends the whole call */
 	bool runs = runnable(batch), answers = wanted(batch) && !runs;
-	bool works = runs || (answers && control->foreign), effects = false;
+	bool works = runs || (answers && control->foreign), effects = false, beside = false;
+	struct sync_beside sync;
 
 	if (works && interrupted(t->interrupts, err))
 		return -1;
@@ -552,20 +554,25 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 			return -1;
 	r->turns->tool_calls += (int64_t)count;
 
-	/* The answer that asked for it must be on disk before it begins, and the calls themselves
-	 * if they may change something. */
+	/* The answer that asked for it must be on disk before it begins, and the calls themselves, if
+	 * they may change something; else while it runs, and before its result is recorded. */
 	for (size_t i = 0; (runs || answers) && i < count; i++)
 		effects = effects || (batch[i].tool->effects != EFFECTS_NONE &&
 		    batch[i].tool->effects != EFFECTS_READ);
 	if (effects || (works && !r->synced)) {
 		r->synced = true;
-		if (call_sync(t->call, err) == -1)
+		beside = runs && !effects;
+		if (!beside && call_sync(t->call, err) == -1)
 			return -1;
 	}
+	if (beside)
+		sync_begin(&sync, t->call->transcript);
 	if (runs)
 		batch_start(r, batch, count, &failure);
 	else if (answers && control->answer(control->context, batch, &failure) == -1)
 		batch->error = failure;
+	if (beside && sync_end(&sync, err) == -1)
+		return -1;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct error *error = &batch[i].error;

@@ -34,6 +34,7 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	struct writer w;
 
 	*l = (struct loop){ .turns = t, .lead = t->member, .deadline = t->deadline };
+	live_begin(&l->live, t->live_place);
 	digest_begin(&l->conversation.asked);
 	usage_begin(&l->conversation.usage);
 	if (phases_given(l) && phases_begin(l, err) == -1)
@@ -54,6 +55,7 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 static void
 loop_free(struct loop *l)
 {
+	live_end(&l->live);
 	loop_withdraw(l);
 	mcp_tools_free(&l->tools.mcp);
 	phases_free(&l->phases);

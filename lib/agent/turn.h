@@ -42,12 +42,13 @@ struct turns {
 	bool shown;                       /* turns_request() is for people */
 	int64_t timeout_ms;               /* of each model request; 0: none */
 	int64_t deadline;                 /* of the whole call, monotonic ms; 0: none */
-	bool live;                        /* text as it comes, on stderr */
+	bool verbose;                     /* text as it comes, on stderr */
 	struct recalled *recalled;        /* the call that is gone on with, or replayed; NULL */
 	const char *step;                 /* path, for turns_request(); NULL */
 	const char *started;              /* event id of the call's step.started */
 	int attempt;                      /* of the run */
 	const char *run_directory;        /* runs/<id> */
+	const char *live_place;           /* the same, if others may see what the model is writing */
 	struct sandbox *sandbox;          /* what the step says of its tools' */
 	struct budget *budget;            /* of what it may cost; NULL: no limit */
 	int64_t max_children;             /* runs that its tools may start; 0: no limit */

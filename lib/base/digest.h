@@ -24,6 +24,8 @@ char *digest_hmac(const unsigned char key[DIGEST_BYTES], const void *bytes, size
 struct digest { crypto_hash_sha256_state state; };
 void digest_begin(struct digest *d);
 void digest_add(struct digest *d, const void *bytes, size_t len);
+/* Adds what is left of fd; -1 with errno. */
+int digest_add_fd(struct digest *d, int fd);
 char *digest_end(struct digest *d, char out[DIGEST_SIZE]);
 
 /* SHA-256 of what is left of fd; -1 with errno. */

@@ -134,6 +134,19 @@ file_load(const char *path, size_t limit, struct buffer *b, struct error *err)
 	return status;
 }
 
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool
+file_unchanged(const struct stat *was, const struct stat *is)
+{
+	return is->st_dev == was->st_dev && is->st_ino == was->st_ino && is->st_size == was->st_size &&
+	    same_time(&is->st_mtim, &was->st_mtim) && same_time(&is->st_ctim, &was->st_ctim);
+}
+
 int
 file_check_private(int fd, const char *path, struct error *err)
 {
@@ -188,12 +201,18 @@ make_one(const char *path, mode_t mode, bool sync, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
 }
 
+/* Most of the time what it lies in is there. */
 static int
 make_path(const char *path, mode_t mode, bool sync, struct error *err)
 {
-	char *part = memory_text(path);
+	char *part;
 	int status = 0;
 
+	if (mkdir(path, mode) == 0)
+		return sync ? file_sync_name(path, err) : 0;
+	if (errno == EEXIST)
+		return make_one(path, mode, sync, err);
+	part = memory_text(path);
 	for (char *slash = part; status == 0 && *slash; ) {
 		slash += strspn(slash, "/");
 		slash += strcspn(slash, "/");
@@ -248,10 +267,14 @@ file_sync_name(const char *path, struct error *err)
 char *
 path_join(const char *directory, const char *name)
 {
-	size_t len = strlen(directory);
-	bool slash = len > 0 && directory[len - 1] == '/';
+	size_t len = strlen(directory), name_len = strlen(name);
+	char *path = memory_alloc(len + name_len + 2);
 
-	return memory_format("%s%s%s", directory, slash ? "" : "/", name);
+	memcpy(path, directory, len + 1);
+	if (len == 0 || path[len - 1] != '/')
+		path[len++] = '/';
+	memcpy(path + len, name, name_len + 1);
+	return path;
 }
 
 const char *

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buffer.h"
@@ -24,6 +25,10 @@ int file_write_until(int fd, const void *bytes, size_t len, const volatile int *
 int file_read(int fd, struct buffer *b, size_t limit);
 /* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */
 int file_load(const char *path, size_t limit, struct buffer *b, struct error *err);
+
+/* Whether a file is what it was, as far as the kernel tells: the same one, its size and the times
+ * of its last changes. The last of these nobody can set. */
+bool file_unchanged(const struct stat *was, const struct stat *is);
 
 /* Whether an open file that holds keys is this user's and closed to others; -1 with
  * ERROR_SYSTEM at path. */

@@ -6,7 +6,6 @@
 #include "base/id.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #define RANDOM_CHUNK 256 /* the most that getentropy() gives at once */
 #define ID_BYTES 16
+#define LOW_DASH 18 /* behind it stand the lower 8 bytes */
 
 static _Thread_local unsigned char pool[RANDOM_CHUNK];
 static _Thread_local size_t pool_left;
@@ -84,28 +84,33 @@ id_derive(const char *text, char out[ID_SIZE])
 	return id_write(bytes, out);
 }
 
+static bool
+is_dash(size_t i)
+{
+	return i == 8 || i == 13 || i == LOW_DASH || i == 23;
+}
+
 bool
 uuid_read(const char *text, size_t len, struct uuid *id)
 {
-	uint64_t halves[2] = { 0, 0 };
-	unsigned digits = 0;
+	uint64_t high = 0, half = 0;
 
 	if (len != ID_SIZE - 1)
 		return false;
 	for (size_t i = 0; i < len; i++) {
 		char c = text[i];
 
-		if (i == 8 || i == 13 || i == 18 || i == 23) {
+		if (is_dash(i)) {
 			if (c != '-')
 				return false;
+			high = i == LOW_DASH ? half : high;
 			continue;
 		}
 		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
 			return false;
-		halves[digits / 16] = halves[digits / 16] << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-		digits++;
+		half = half << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 	}
-	*id = (struct uuid){ halves[0], halves[1] };
+	*id = (struct uuid){ high, half };
 	return true;
 }
 
@@ -120,9 +125,18 @@ id_valid(const char *text, size_t len)
 char *
 uuid_write(struct uuid id, char out[ID_SIZE])
 {
-	snprintf(out, ID_SIZE, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(id.high >> 32),
-	    (unsigned)(id.high >> 16 & 0xffff), (unsigned)(id.high & 0xffff),
-	    (unsigned)(id.low >> 48), (unsigned long long)(id.low & 0xffffffffffff));
+	uint64_t half = id.high;
+
+	for (size_t i = 0; i < ID_SIZE - 1; i++) {
+		if (is_dash(i)) {
+			out[i] = '-';
+			half = i == LOW_DASH ? id.low : half;
+			continue;
+		}
+		out[i] = "0123456789abcdef"[half >> 60];
+		half <<= 4;
+	}
+	out[ID_SIZE - 1] = '\0';
 	return out;
 }
 

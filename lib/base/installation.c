@@ -20,10 +20,15 @@
 char *
 installation_program(void)
 {
+	static char *program;
 	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+	ssize_t len;
 
-	return len <= 0 ? NULL : memory_copy(path, (size_t)len);
+	if (program == NULL) {
+		len = readlink("/proc/self/exe", path, sizeof path - 1);
+		program = len <= 0 ? NULL : memory_copy(path, (size_t)len);
+	}
+	return program == NULL ? NULL : memory_text(program);
 }
 
 static bool

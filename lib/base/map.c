@@ -1,7 +1,9 @@
 /*
- * A power of two of entries, at most half of them used, and linear probing by FNV-1a. Nothing
- * is taken out, so a free entry ends every search. Entries keep their hash: growing moves
- * them without a look at their keys.
+ * The entries stand in one array in the order in which they came, their keys in one buffer
+ * behind each other. What finds them is a table of their numbers: a power of two of these, at
+ * most half of them used, and linear probing by FNV-1a. Nothing is taken out, so a free place
+ * ends every search. Entries keep their hash: growing puts their numbers into a larger table
+ * without a look at their keys.
  */
 #include "base/map.h"
 
@@ -13,83 +15,88 @@
 #define CAPACITY_MIN 64
 
 struct map_entry {
-	char *key; /* NULL: free */
-	size_t len;
-	uint64_t hash;
+	size_t key; /* where it begins in the keys */
 	size_t value;
+	uint32_t len;
+	uint32_t hash;
 };
 
-/* FNV-1a. */
-static uint64_t
+/* FNV-1a, folded. */
+static uint32_t
 hash_of(const char *key, size_t len)
 {
 	uint64_t hash = 0xcbf29ce484222325u;
 
 	for (size_t i = 0; i < len; i++)
 		hash = (hash ^ (unsigned char)key[i]) * 0x100000001b3u;
-	return hash;
+	return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The entry of key, or the free one where it belongs. */
-static struct map_entry *
-find(const struct map *m, const char *key, size_t len, uint64_t hash)
+/* The place of a key in the table: its entry's number from 1 on, or 0 where that belongs. */
+static uint32_t *
+find(const struct map *m, const char *key, size_t len, uint32_t hash)
 {
-	size_t i = (size_t)hash & (m->capacity - 1);
+	size_t i = hash & (m->capacity - 1);
 
-	while (m->entries[i].key != NULL && (m->entries[i].hash != hash ||
-	    m->entries[i].len != len || memcmp(m->entries[i].key, key, len) != 0))
-		i = (i + 1) & (m->capacity - 1);
-	return &m->entries[i];
+	for (; m->table[i] != 0; i = (i + 1) & (m->capacity - 1)) {
+		const struct map_entry *e = &m->entries[m->table[i] - 1];
+
+		if (e->hash == hash && e->len == len &&
+		    (len == 0 || memcmp(m->keys.data + e->key, key, len) == 0))
+			break;
+	}
+	return &m->table[i];
 }
 
 static void
 grow(struct map *m)
 {
-	struct map old = *m;
+	m->capacity = m->capacity == 0 ? CAPACITY_MIN : m->capacity * 2;
+	m->entries = memory_array(m->entries, m->capacity / 2, sizeof *m->entries);
+	free(m->table);
+	m->table = memory_zero(m->capacity, sizeof *m->table);
+	for (size_t n = 0; n < m->count; n++) {
+		size_t i = m->entries[n].hash & (m->capacity - 1);
 
-	m->capacity = old.capacity == 0 ? CAPACITY_MIN : old.capacity * 2;
-	m->entries = memory_zero(m->capacity, sizeof *m->entries);
-	for (size_t i = 0; i < old.capacity; i++) {
-		const struct map_entry *e = &old.entries[i];
-
-		if (e->key != NULL)
-			*find(m, e->key, e->len, e->hash) = *e;
+		while (m->table[i] != 0)
+			i = (i + 1) & (m->capacity - 1);
+		m->table[i] = (uint32_t)n + 1;
 	}
-	free(old.entries);
 }
 
 void
 map_put(struct map *m, const char *key, size_t len, size_t value)
 {
-	uint64_t hash = hash_of(key, len);
-	struct map_entry *e;
+	uint32_t hash = hash_of(key, len), *place;
 
 	if (m->count >= m->capacity / 2)
 		grow(m);
-	e = find(m, key, len, hash);
-	if (e->key == NULL) {
-		*e = (struct map_entry){ memory_copy(key, len), len, hash, 0 };
-		m->count++;
+	place = find(m, key, len, hash);
+	if (*place == 0) {
+		m->entries[m->count++] = (struct map_entry){ .key = m->keys.len, .len = (uint32_t)len,
+			.hash = hash };
+		buffer_append(&m->keys, key, len);
+		*place = (uint32_t)m->count;
 	}
-	e->value = value;
+	m->entries[*place - 1].value = value;
 }
 
 const size_t *
 map_get(const struct map *m, const char *key, size_t len)
 {
-	const struct map_entry *e;
+	uint32_t at;
 
-	if (m->capacity == 0)
+	if (m->count == 0)
 		return NULL;
-	e = find(m, key, len, hash_of(key, len));
-	return e->key != NULL ? &e->value : NULL;
+	at = *find(m, key, len, hash_of(key, len));
+	return at != 0 ? &m->entries[at - 1].value : NULL;
 }
 
 void
 map_free(struct map *m)
 {
-	for (size_t i = 0; i < m->capacity; i++)
-		free(m->entries[i].key);
 	free(m->entries);
+	free(m->table);
+	buffer_free(&m->keys);
 	*m = (struct map)MAP_INIT;
 }

@@ -1,6 +1,7 @@
 /*
- * A map from bytes to numbers, for looking up calls and event ids: open
- * addressing, keys copied. Nothing is ever taken out.
+ * A map from bytes to numbers, for looking up calls and event ids: keys are copied, and nothing
+ * is ever taken out. An entry costs its key and 40 bytes at most, but for what the doubling of
+ * its arrays has ahead.
  */
 #ifndef AWF_BASE_MAP_H
 #define AWF_BASE_MAP_H
@@ -8,15 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
+
 struct map_entry;
 
 struct map {
 	struct map_entry *entries;
 	size_t count;
-	size_t capacity; /* a power of two, or 0 */
+	uint32_t *table;
+	size_t capacity; /* of the table: a power of two, or 0 */
+	struct buffer keys;
 };
 
-#define MAP_INIT { NULL, 0, 0 }
+#define MAP_INIT { .entries = NULL }
 
 /* Sets what key maps to. */
 void map_put(struct map *m, const char *key, size_t len, size_t value);

@@ -45,5 +45,5 @@ poll_now(int fd, short events)
 {
 	struct pollfd one = { fd, events, 0 };
 
-	return poll(&one, 1, 0) == 1 ? one.revents : 0;
+	return fd != -1 && poll(&one, 1, 0) == 1 ? one.revents : 0;
 }

@@ -19,8 +19,9 @@ enum {
 	LANDLOCK_DEVICES, LANDLOCK_SCOPE
 };
 
-/* What of a place is allowed. PLACE_LIST: which names there are. */
-enum place_access { PLACE_LIST, PLACE_READ, PLACE_DEVICE, PLACE_WRITE };
+/* What of a place is allowed, less before more. PLACE_LIST: which names there are; PLACE_PUBLIC:
+ * what is open to every user, of which each part is a place for who finds it. */
+enum place_access { PLACE_LIST, PLACE_PUBLIC, PLACE_READ, PLACE_DEVICE, PLACE_WRITE };
 
 struct landlock {
 	int fd;         /* the kernel's */

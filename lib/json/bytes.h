@@ -16,6 +16,7 @@ typedef __m128i bytes_block;
 #define BYTES_OR(a, b) _mm_or_si128(a, b)
 /* As signed numbers, so that 0x80 and above are below it too. */
 #define BYTES_BELOW(block, c) _mm_cmplt_epi8(block, _mm_set1_epi8(c))
+#define BYTES_ABOVE(block, c) _mm_cmpgt_epi8(block, _mm_set1_epi8(c))
 #endif
 
 /*
@@ -60,6 +61,14 @@ BYTES_FINDER(bytes_not_plain, IS_NOT_PLAIN, ARE_NOT_PLAIN)
 #define ARE_QUOTES(b) BYTES_OR(BYTES_ARE(b, '"'), BYTES_ARE(b, '\\'))
 BYTES_FINDER(bytes_quote, IS_QUOTE, ARE_QUOTES)
 
+/* In ids and digests: what is no hex digit in lower case. As signed numbers, so that 0x80 and above
+ * are below '0'. */
+#define IS_NOT_HEX(c) (((c) < '0' || (c) > '9') && ((c) < 'a' || (c) > 'f'))
+#define ARE_NOT_HEX(b) \
+	BYTES_OR(BYTES_BELOW(b, '0'), \
+	    BYTES_OR(_mm_and_si128(BYTES_ABOVE(b, '9'), BYTES_BELOW(b, 'a')), BYTES_ABOVE(b, 'f')))
+BYTES_FINDER(bytes_not_hex, IS_NOT_HEX, ARE_NOT_HEX)
+
 /* Outside strings: brackets, and where a string begins. With bit 5 set '[' is
  * '{' and ']' is '}'. */
 #define IS_STRUCTURE(c) ((c) == '"' || ((c) | 0x20) == '{' || ((c) | 0x20) == '}')
@@ -68,6 +77,25 @@ BYTES_FINDER(bytes_quote, IS_QUOTE, ARE_QUOTES)
 	    BYTES_OR(BYTES_ARE(BYTES_OR(b, _mm_set1_epi8(0x20)), '{'), \
 	        BYTES_ARE(BYTES_OR(b, _mm_set1_epi8(0x20)), '}')))
 BYTES_FINDER(bytes_structure, IS_STRUCTURE, ARE_STRUCTURE)
+
+/* The last byte that is wanted; NULL if there is none. */
+static inline const char *
+bytes_last(const char *at, const char *end, char wanted)
+{
+#ifdef __SSE2__
+	for (; end - at >= 16; end -= 16) {
+		bytes_block block = _mm_loadu_si128((const void *)(end - 16));
+		unsigned found = (unsigned)_mm_movemask_epi8(BYTES_ARE(block, wanted));
+
+		if (found)
+			return end - 16 + (31 - __builtin_clz(found));
+	}
+#endif
+	while (end > at)
+		if (*--end == wanted)
+			return end;
+	return NULL;
+}
 
 static inline bool
 bytes_space(char c)

@@ -13,7 +13,7 @@
 #include "base/polling.h"
 #include "json/scan.h"
 
-#define INPUT_CHUNK ((size_t)64 << 10)
+#define INPUT_CHUNK (((size_t)64 << 10) - 1) /* with the NUL behind it no more than a pipe holds */
 
 void
 line_input_begin(struct line_input *s, int fd, const char *name)

@@ -70,11 +70,16 @@ check_escape(struct check *c)
 	const char *escape = c->at;
 	unsigned unit, low = 0;
 
-	c->at++;
-	if (c->at >= c->end || *c->at == '\0' || !strchr("\"\\/bfnrtu", *c->at))
-		return fail(c, "invalid escape");
-	if (*c->at++ != 'u')
+	switch (++c->at < c->end ? *c->at : '\0') {
+	case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
+		c->at++;
 		return true;
+	case 'u':
+		c->at++;
+		break;
+	default:
+		return fail(c, "invalid escape");
+	}
 	if (!check_unit(c, &unit))
 		return false;
 	if (c->loose || unit < 0xd800 || unit > 0xdfff)
@@ -227,21 +232,24 @@ check_up(struct check *c)
 	return true;
 }
 
+/* One value, of which the bytes before known, up to the end of a member of the object that it
+ * is, need no check. */
 static const char *
-check_value(struct check *c, const char *at, size_t len, size_t *end, size_t *bad)
+check_value(struct check *c, const char *at, size_t len, size_t known, size_t *end, size_t *bad)
 {
-	c->at = at = at ? at : "";
+	bool sound;
+
+	at = at ? at : "";
+	c->at = at + known;
 	c->end = at + len;
 	c->wrong = NULL;
-	c->depth = 0;
-	do {
-		if (!check_down(c) || !check_up(c)) {
-			*bad = (size_t)(c->at - at);
-			return c->wrong;
-		}
-	} while (c->depth > 0);
-	*end = (size_t)(c->at - at);
-	return NULL;
+	c->depth = known > 0;
+	c->object[0] = true;
+	sound = known > 0 ? check_up(c) : check_down(c) && check_up(c);
+	while (sound && c->depth > 0)
+		sound = check_down(c) && check_up(c);
+	*(sound ? end : bad) = (size_t)(c->at - at);
+	return c->wrong;
 }
 
 const char *
@@ -251,11 +259,11 @@ scan_value(const char *at, size_t len, unsigned depth, size_t *end, size_t *bad)
 
 	c.limit = depth;
 	c.loose = false;
-	return check_value(&c, at, len, end, bad);
+	return check_value(&c, at, len, 0, end, bad);
 }
 
 static const char *
-check_all(const char *at, size_t len, unsigned depth, bool loose, size_t *bad)
+check_all(const char *at, size_t len, size_t known, unsigned depth, bool loose, size_t *bad)
 {
 	struct check c;
 	const char *wrong;
@@ -263,7 +271,7 @@ check_all(const char *at, size_t len, unsigned depth, bool loose, size_t *bad)
 
 	c.limit = depth;
 	c.loose = loose;
-	wrong = check_value(&c, at, len, &end, bad);
+	wrong = check_value(&c, at, len, known, &end, bad);
 	if (wrong)
 		return wrong;
 	while (end < len && bytes_space(at[end]))
@@ -275,13 +283,19 @@ check_all(const char *at, size_t len, unsigned depth, bool loose, size_t *bad)
 const char *
 scan_within(const char *at, size_t len, unsigned depth, size_t *bad)
 {
-	return check_all(at, len, depth, false, bad);
+	return check_all(at, len, 0, depth, false, bad);
+}
+
+const char *
+scan_object(const char *at, size_t len, size_t known, unsigned depth, size_t *bad)
+{
+	return check_all(at, len, known, depth, false, bad);
 }
 
 const char *
 scan_loosely(const char *at, size_t len, size_t *bad)
 {
-	return check_all(at, len, SCAN_DEPTH, true, bad);
+	return check_all(at, len, 0, SCAN_DEPTH, true, bad);
 }
 
 const char *

@@ -49,6 +49,9 @@ const char *scan_check(const char *at, size_t len, size_t *bad);
 /* As scan_check() for a line that holds values from outside: nested at most depth
  * deep, one of the above. */
 const char *scan_within(const char *at, size_t len, unsigned depth, size_t *bad);
+/* As scan_within() for an object of which the first bytes, up to the end of one of its members,
+ * are known to be right (0: none). */
+const char *scan_object(const char *at, size_t len, size_t known, unsigned depth, size_t *bad);
 /* As scan_check(), but halves of surrogate pairs pass. For what is decoded and goes
  * no further as it is: a stream may cut a character in two. */
 const char *scan_loosely(const char *at, size_t len, size_t *bad);
@@ -62,7 +65,11 @@ void scan_minify(struct span value, struct buffer *out);
 
 /* Without white space at both ends. */
 struct span span_trim(struct span value);
-struct span span_of(const char *at, size_t len);
+static inline struct span
+span_of(const char *at, size_t len)
+{
+	return (struct span){ at, len };
+}
 /* 'o' 'a' 's' 'n' (number) 't' 'f' (true, false) '0' (null), or 0. */
 char span_type(struct span value);
 

@@ -15,12 +15,6 @@
 static const struct span nothing = {NULL, 0};
 
 struct span
-span_of(const char *at, size_t len)
-{
-	return (struct span){at, len};
-}
-
-struct span
 span_trim(struct span value)
 {
 	while (value.len > 0 && bytes_space(*value.at)) {
@@ -215,7 +209,7 @@ span_members(struct span object, const char *const *names, size_t count, struct 
 		bool plain = raw.at != NULL && !has_escape(raw);
 
 		for (size_t i = 0; i < count; i++)
-			if (plain ? strncmp(names[i], raw.at, raw.len) == 0 && names[i][raw.len] == '\0' :
+			if (plain ? strlen(names[i]) == raw.len && memcmp(names[i], raw.at, raw.len) == 0 :
 			    span_is(member.key, names[i]))
 				values[i] = member.value;
 	}

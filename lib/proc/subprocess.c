@@ -27,7 +27,7 @@
 
 enum {
 	OUTPUT_LIMIT = 256 << 20,
-	READ_SIZE = 256 << 10,
+	READ_SIZE = 64 << 10, /* as much as a pipe holds */
 	LOOK_AGAIN = 10  /* ms between looks at what no descriptor tells */
 };
 
@@ -142,7 +142,8 @@ static void
 collect_output(const struct subprocesses *all, struct subprocess *s)
 {
 	size_t limit = s->output_limit == 0 ? (size_t)OUTPUT_LIMIT : s->output_limit;
-	ssize_t n = read(s->process.out, buffer_reserve(&s->output, READ_SIZE), READ_SIZE);
+	char piece[READ_SIZE];
+	ssize_t n = read(s->process.out, piece, sizeof piece);
 	struct error why;
 
 	if (n <= 0) {
@@ -150,7 +151,7 @@ collect_output(const struct subprocesses *all, struct subprocess *s)
 			file_close(&s->process.out);
 		return;
 	}
-	s->output.len += (size_t)n;
+	buffer_append(&s->output, piece, (size_t)n);
 	if (s->output.len > limit) {
 		s->output.len = limit;
 		error_set(&why, ERROR_EXIT_STATUS, name_of(s),
@@ -190,8 +191,8 @@ static void
 collect_errors(struct subprocess *s)
 {
 	static int shown = -1; /* whether our stderr is a terminal, which never changes */
-	char *at = buffer_reserve(&s->errors, READ_SIZE);
-	ssize_t n = read(s->process.err, at, READ_SIZE);
+	char piece[READ_SIZE];
+	ssize_t n = read(s->process.err, piece, sizeof piece);
 
 	if (n <= 0) {
 		if (n == 0 || (errno != EAGAIN && errno != EINTR))
@@ -201,11 +202,11 @@ collect_errors(struct subprocess *s)
 	if (!s->quiet && shown == -1)
 		shown = terminal_is(STDERR_FILENO);
 	if (!s->quiet && shown == 1)
-		terminal_piece(&s->passing, &s->cut, at, (size_t)n);
+		terminal_piece(&s->passing, &s->cut, piece, (size_t)n);
 	else if (!s->quiet)
-		buffer_append(&s->passing, at, (size_t)n);
+		buffer_append(&s->passing, piece, (size_t)n);
 	s->errors_bytes += n;
-	s->errors.len += (size_t)n;
+	buffer_append(&s->errors, piece, (size_t)n);
 	if (s->errors.len > SUBPROCESS_STDERR_TAIL + READ_SIZE)
 		buffer_drop(&s->errors, s->errors.len - SUBPROCESS_STDERR_TAIL);
 	pass_errors(s);

@@ -22,14 +22,14 @@ extern const char agent_event_schema[];
 static size_t
 is_commit(const struct placed *at)
 {
-	return at->call && strcmp(at->call->kind, "commit") == 0 &&
+	return at->call && strcmp(at->call->step->kind, "commit") == 0 &&
 	    strcmp(placed_outcome(at), "success") == 0;
 }
 
 static size_t
 is_deploy(const struct placed *at)
 {
-	return at->call && strcmp(at->call->kind, "deploy") == 0;
+	return at->call && strcmp(at->call->step->kind, "deploy") == 0;
 }
 
 /* A call that moved the branch of the workspace's repository on; a step that says that it
@@ -44,8 +44,8 @@ has_committed(const struct placed *at)
 static size_t
 handed_over(const struct placed *at)
 {
-	return placed_by_agent(at) && at->call->before_count > 0 && at->call->before[0]->agent &&
-	    strcmp(at->call->before[0]->agent, call_actor(at->call)) != 0;
+	return placed_by_agent(at) && at->call->before_count > 0 && at->call->before[0]->step->agent &&
+	    strcmp(at->call->before[0]->step->agent, call_actor(at->call)) != 0;
 }
 
 /* Several events may tell what a model is given for a turn; a turn after another is first told
@@ -111,7 +111,7 @@ text_member(struct span object, const char *key, const char *otherwise)
 static void
 started(struct writer *w, const struct projection_line *line)
 {
-	message(w, "%s started", line->at->call ? line->at->call->name : placed_actor(line->at));
+	message(w, "%s started", line->at->call ? line->at->call->step->name : placed_actor(line->at));
 }
 
 /* "WHAT done", "WHAT failed: why", … */
@@ -119,9 +119,9 @@ static void
 ended(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
-	char *what = at->event->type == EVENT_TOOL_RESULT ?
+	char *what = at->event->told == EVENT_TOOL_RESULT ?
 	    text_member(at->event->payload, KEY_NAME, "tool") :
-	    memory_text(at->call ? at->call->name : "step");
+	    memory_text(at->call ? at->call->step->name : "step");
 	char *why = span_text(span_path(at->event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
 	const char *how = placed_outcome(at);
 
@@ -144,9 +144,9 @@ handoff(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span within = span_member(at->event->payload, KEY_HANDOFF);
-	bool is_within = at->event->type == EVENT_MESSAGE_USER;
+	bool is_within = at->event->told == EVENT_MESSAGE_USER;
 	char *from = is_within ? text_member(within, KEY_FROM, "") :
-	    memory_text(at->call->before[0]->agent);
+	    memory_text(at->call->before[0]->step->agent);
 	char *to = is_within ? text_member(within, KEY_TO, "") : memory_text(call_actor(at->call));
 
 	message(w, "%s hands over to %s", from, to);

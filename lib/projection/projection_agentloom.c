@@ -81,8 +81,8 @@ take_prompt(struct recording *r, const struct placed *at, struct span payload)
 	struct asked asked = { .call = at->call };
 	char unused[DIGEST_SIZE];
 
-	json_quote(&model, at->call->model ? at->call->model : "",
-	    at->call->model ? strlen(at->call->model) : 0);
+	json_quote(&model, at->call->step->model ? at->call->step->model : "",
+	    at->call->step->model ? strlen(at->call->step->model) : 0);
 	buffer_text(&messages, "[{\"role\":\"user\",\"blocks\":");
 	buffer_append(&messages, blocks.at, blocks.len);
 	buffer_text(&messages, "}]");
@@ -156,7 +156,7 @@ write_answer(const struct placed *at, struct span payload, const char *hash, str
 	if (span_type(model) == 's')
 		writer_member_span(&w, "model", model);
 	else
-		writer_member_string(&w, "model", at->call->model ? at->call->model : "");
+		writer_member_string(&w, "model", at->call->step->model ? at->call->step->model : "");
 	writer_member_object(&w, "usage");
 	writer_member_integer(&w, "prompt_tokens", input);
 	writer_member_integer(&w, "completion_tokens", output > reasoning ? output - reasoning : 0);
@@ -175,10 +175,10 @@ write_answer(const struct placed *at, struct span payload, const char *hash, str
 static void
 take_answer(struct recording *r, const struct placed *at, struct span payload)
 {
-	const size_t *call = map_get(&r->by_start, at->call->event_id, strlen(at->call->event_id));
+	char *path = span_text(at->event->path), hash[DIGEST_SIZE], start[ID_SIZE];
+	const char *key = model_call_event_id(at->call, start);
+	const size_t *call = map_get(&r->by_start, key, strlen(key));
 	struct answered a = { .call = call ? *call : NO_CALL, .attempt = at->run->attempt };
-	char *path = span_text(at->event->path), hash[DIGEST_SIZE];
-	const char *key;
 	const size_t *found;
 	struct entry *e;
 	size_t kept = 0;
@@ -224,6 +224,7 @@ take_start(struct recording *r, const struct placed *at)
 	char *claims = span_text(span_member(at->event->payload, KEY_CLAIMS));
 	const char *key = claims ? claims : at->call->id;
 	const size_t *found = map_get(&r->by_start, key, strlen(key));
+	char start[ID_SIZE];
 	size_t call;
 
 	if (found && r->calls[*found].run == at->run && r->calls[*found].attempt < at->run->attempt) {
@@ -233,7 +234,8 @@ take_start(struct recording *r, const struct placed *at)
 		call = r->call_count++;
 	}
 	r->calls[call] = (struct call){ at->run, at->run->attempt };
-	map_put(&r->by_start, at->call->event_id, strlen(at->call->event_id), call);
+	key = model_call_event_id(at->call, start);
+	map_put(&r->by_start, key, strlen(key), call);
 	map_put(&r->by_start, at->call->id, strlen(at->call->id), call);
 	if (r->first_step == NULL)
 		r->first_step = memory_text(path ? path : "");

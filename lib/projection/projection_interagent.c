@@ -20,12 +20,12 @@ extern const char interagent_schema[];
 static void
 sent_id(const struct placed *at, char out[ID_SIZE])
 {
-	char hex[33];
+	char hex[33], start[ID_SIZE];
 
-	if (at->event->type == EVENT_MESSAGE_USER)
+	if (at->event->told == EVENT_MESSAGE_USER)
 		derive_hex_of("interagent", at->event->event_id, 32, hex);
 	else
-		derive_hex("interagent", at->call->event_id, 32, hex);
+		derive_hex("interagent", model_call_event_id(at->call, start), 32, hex);
 	snprintf(out, ID_SIZE, "%.8s-%.4s-4%.3s-%c%.3s-%.12s", hex, hex + 8, hex + 13,
 	    "89ab"[hex[16] % 4], hex + 17, hex + 20);
 }
@@ -90,7 +90,7 @@ sent(struct writer *w, const struct projection_line *line)
 	char id[ID_SIZE], *from = NULL;
 	const char *sender;
 
-	if (at->event->type == EVENT_MESSAGE_USER) {
+	if (at->event->told == EVENT_MESSAGE_USER) {
 		from = span_text(span_path(at->event->payload, KEY_HANDOFF, KEY_FROM, NULL));
 		sender = from ? from : "";
 	} else {
@@ -135,9 +135,9 @@ changed(struct writer *w, const struct projection_line *line)
 
 	if (at->event->type == EVENT_RUN_COMPLETED)
 		state = placed_status(at);
-	else if (at->event->type == EVENT_MESSAGE_USER)
+	else if (at->event->told == EVENT_MESSAGE_USER)
 		state = "thinking";
-	else if (at->event->type == EVENT_MESSAGE_ASSISTANT)
+	else if (at->event->told == EVENT_MESSAGE_ASSISTANT)
 		state = span_is(span_member(at->event->payload, KEY_STOP_REASON), "tool_use") ?
 		    "using_tools" : "answered";
 	act(w, line);

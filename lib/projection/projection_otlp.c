@@ -53,12 +53,20 @@ attempt_span(const char *run_id, int64_t attempt, char out[SPAN_SIZE])
 	return event_span(text, out);
 }
 
+static char *
+call_span(const struct model_call *call, char out[SPAN_SIZE])
+{
+	char id[ID_SIZE];
+
+	return event_span(model_call_event_id(call, id), out);
+}
+
 /* The span around a call: the group's, or the attempt's. */
 static const char *
 around(const struct placed *at, const struct model_call *call, char out[SPAN_SIZE])
 {
 	if (call && call->around)
-		return event_span(call->around->event_id, out);
+		return call_span(call->around, out);
 	return attempt_span(at->run->run_id, at->run->attempt, out);
 }
 
@@ -229,7 +237,7 @@ begin_span_inside(struct writer *w, const struct projection_line *line, struct s
 
 	derive_hex_of("span", event_id, SPAN_DIGITS, span);
 	if (at->call)
-		event_span(at->call->event_id, parent);
+		call_span(at->call, parent);
 	else
 		around(at, NULL, parent);
 	begin_span(w, line, span, parent, what, kind);
@@ -282,25 +290,25 @@ call(struct writer *w, const struct projection_line *line)
 	const struct model_call *c = at->call;
 	char span[SPAN_SIZE], parent[SPAN_SIZE];
 
-	begin_span(w, line, event_span(c->event_id, span), around(at, c, parent), call_actor(c),
+	begin_span(w, line, call_span(c, span), around(at, c, parent), call_actor(c),
 	    KIND_INTERNAL);
 	if (placed_by_agent(at)) {
 		attribute_text(w, "gen_ai.operation.name", line->row->type);
-		attribute_provider(w, c->provider);
+		attribute_provider(w, c->step->provider);
 		attribute_text(w, "gen_ai.agent.name", call_actor(c));
-		attribute_text(w, "gen_ai.request.model", c->model);
-	} else if (c->child_run_id[0] != '\0') {
+		attribute_text(w, "gen_ai.request.model", c->step->model);
+	} else if (c->rare->child_run_id[0] != '\0') {
 		attribute_text(w, "gen_ai.operation.name", line->row->type);
-		attribute_text(w, "gen_ai.workflow.name", c->name);
+		attribute_text(w, "gen_ai.workflow.name", c->step->name);
 	}
 	attribute_text(w, "awf.call", c->id);
-	attribute_text(w, "awf.kind", c->kind);
+	attribute_text(w, "awf.kind", c->step->kind);
 	attribute_text(w, "awf.outcome", placed_outcome(at));
 	end_attributes(w, at);
 	writer_member_array(w, "links");
 	for (size_t i = 0; i < c->before_count; i++)
-		link_to(w, at->run->run_id, event_span(c->before[i]->event_id, span));
-	link_to_run(w, c->child_run_id);
+		link_to(w, at->run->run_id, call_span(c->before[i], span));
+	link_to_run(w, c->rare->child_run_id);
 	writer_array_end(w);
 	status(w, at);
 }
@@ -326,16 +334,17 @@ turn(struct writer *w, const struct projection_line *line)
 	const struct placed *at = line->at;
 	struct span payload = at->event->payload, session = span_member(payload, KEY_SESSION_ID);
 	const struct model_call *c = at->call;
+	char id[ID_SIZE];
 
-	begin_span_inside(w, line, at->event->event_id, c ? c->model : NULL, KIND_CLIENT);
+	begin_span_inside(w, line, at->event->event_id, c ? c->step->model : NULL, KIND_CLIENT);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
-	attribute_provider(w, c ? c->provider : NULL);
-	attribute_text(w, "gen_ai.request.model", c ? c->model : NULL);
+	attribute_provider(w, c ? c->step->provider : NULL);
+	attribute_text(w, "gen_ai.request.model", c ? c->step->model : NULL);
 	/* An agent CLI has an id for it; else it is the call's, for each has its own. */
 	if (span_type(session) == 's')
 		attribute_string(w, "gen_ai.conversation.id", session);
-	else
-		attribute_text(w, "gen_ai.conversation.id", c ? c->event_id : NULL);
+	else if (c)
+		attribute_text(w, "gen_ai.conversation.id", model_call_event_id(c, id));
 	attribute_string(w, "gen_ai.response.model", span_member(payload, KEY_MODEL));
 	attribute_stop_reason(w, span_member(payload, KEY_STOP_REASON));
 	attribute_usage(w, span_member(payload, KEY_USAGE));

@@ -18,7 +18,9 @@
 bool
 placed_by_agent(const struct placed *at)
 {
-	return at->call && (at->call->agent || at->call->provider || at->call->model);
+	const struct model_step *step = at->call ? at->call->step : NULL;
+
+	return step && (step->agent || step->provider || step->model);
 }
 
 bool
@@ -30,7 +32,7 @@ placed_whole(const struct placed *at)
 const char *
 call_actor(const struct model_call *call)
 {
-	return call->agent ? call->agent : call->name;
+	return call->step->agent ? call->step->agent : call->step->name;
 }
 
 const char *
@@ -129,7 +131,7 @@ row_applies(const struct projection_row *row, bool asked, const struct placed *a
 	const unsigned ends = WHEN_RUN_SUCCEEDED | WHEN_RUN_WAITS | WHEN_RUN_FAILED;
 	unsigned when = row->when;
 
-	if (row->event != at->event->type || ((when & WHEN_ASKED) && !asked) ||
+	if (row->event != at->event->told || ((when & WHEN_ASKED) && !asked) ||
 	    ((when & WHEN_WHOLE) && !placed_whole(at)) || ((when & WHEN_CALL) && !at->call) ||
 	    ((when & WHEN_AGENT) && !placed_by_agent(at)) ||
 	    ((when & WHEN_NO_AGENT) && placed_by_agent(at)) ||
@@ -224,13 +226,13 @@ projection_row_write(struct writer *w, const struct projection_line *line)
 			text = call ? call->id : NULL;
 			break;
 		case PROJECT_CALL_KIND:
-			text = call ? call->kind : NULL;
+			text = call ? call->step->kind : NULL;
 			break;
 		case PROJECT_CALL_AGENT:
-			text = call ? call->agent : NULL;
+			text = call ? call->step->agent : NULL;
 			break;
 		case PROJECT_CALL_MODEL:
-			text = call ? call->model : NULL;
+			text = call ? call->step->model : NULL;
 			break;
 		case PROJECT_ACTOR:
 			text = placed_actor(at);

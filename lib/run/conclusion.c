@@ -1,6 +1,6 @@
 /*
  * What says most decides: how supervision ended, if not with the workflow; a terminal call; a
- * step that died of the machine; one that died; the first call that failed; one that waits;
+ * step that died of the machine; one that died; one that could not even begin; the first call that failed; one that waits;
  * last the workflow's own status, of which pipelines lose most.
  */
 #include "run/conclusion.h"
@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "run/roster.h"
+#include "run/run_lock.h"
 
 static void
 end_as_failed(struct conclusion *c, int exit_code, const struct error *error)
@@ -45,7 +46,8 @@ failed_status(int code, const struct error *error)
 
 /* The workflow ended by itself: its status, and what its calls came to. */
 static void
-judge(struct conclusion *c, const struct supervision *s, const struct outcome *o)
+judge(struct conclusion *c, const struct supervision *s, const struct run *run,
+    const struct outcome *o)
 {
 	int code = process_exit_code(s->wait_status);
 	struct roster_death death;
@@ -72,6 +74,8 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 			error_set(&error, ERROR_INTERRUPTED, NULL, "it died before its end");
 		end_as_failed(c, failed_status(code, &error), &error);
 		snprintf(c->step, sizeof c->step, "%s", death.process);
+	} else if (run_lock_failed(run->lock_fd, &error)) {
+		end_as_failed(c, failed_status(code, &error), &error);
 	} else if (o->failed > 0) {
 		end_as_failed(c, failed_status(code, &o->error), &o->error);
 		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
@@ -98,7 +102,7 @@ conclusion_draw(struct conclusion *c, const struct supervision *s, const struct 
 	switch (s->verdict) {
 	case VERDICT_ENDED:
 		if (readable == 0)
-			judge(c, s, outcome);
+			judge(c, s, run, outcome);
 		else
 			conclusion_fail(c, &err);
 		break;

@@ -35,12 +35,12 @@ cost_take(struct cost *c, const struct placed *placed)
 	span_members(event->payload, names, 3, partial_model_usage);
 	if (span_true(partial_model_usage[0]))
 		return COST_NONE;
-	if (call != NULL && call->fallback != NULL) {
-		provider = call->fallback->provider;
-		model = call->fallback->model;
+	if (call != NULL && call->step->fallback_provider != NULL) {
+		provider = call->step->fallback_provider;
+		model = call->step->fallback_model;
 	} else if (call != NULL) {
-		provider = call->provider;
-		model = call->model;
+		provider = call->step->provider;
+		model = call->step->model;
 	}
 	if (provider == NULL || model == NULL)
 		provider = model = NULL;

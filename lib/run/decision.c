@@ -5,7 +5,6 @@
  */
 #include "run/decision.h"
 
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/origin.h"
 #include "transcript/blob.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
@@ -44,19 +44,6 @@ enum waiting_for
 decision_about(enum decision_verdict verdict)
 {
 	return verdicts[verdict].about;
-}
-
-char *
-decision_maker(void)
-{
-	const char *name = getenv("LOGNAME");
-	uid_t user = getuid();
-	const struct passwd *entry = name != NULL ? getpwnam(name) : NULL;
-
-	if (entry == NULL || entry->pw_uid != user)
-		entry = getpwuid(user);
-	return entry != NULL ? memory_text(entry->pw_name) :
-	    memory_format("uid %lu", (unsigned long)user);
 }
 
 int
@@ -114,6 +101,8 @@ int
 undecided_open(struct undecided *u, const char *path, const char *blobs, const char *run_id,
     struct error *err)
 {
+	if (origin_check_own_at(path, run_id, err) != 0)
+		return -1;
 	*u = (struct undecided){ .path = memory_text(path) };
 	model_begin(&u->model, MODEL_LIVE);
 	u->blobs = memory_text(blobs);

@@ -84,7 +84,7 @@ struct undecided {
 	struct model model;       /* of MODEL_LIVE */
 };
 
-/* blobs: their directory. ERROR_USAGE for a masked run. */
+/* blobs: their directory. ERROR_USAGE for a masked run, and one that is recorded elsewhere. */
 int undecided_open(struct undecided *u, const char *path, const char *blobs, const char *run_id,
     struct error *err);
 /* The one call that waits for this and that PATH (a step's, or a call) or, with task, the

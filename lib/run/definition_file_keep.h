@@ -6,8 +6,7 @@
  * above DEFINITION_EXECUTABLE_LIMIT, and files that their owner says are not to be, of
  * which the digest is recorded.
  *
- * A digest is remembered in the run's directory, by the file's device, inode, size and
- * times: a step that starts again asks the kernel for these, and reads nothing.
+ * A file whose digest the run's directory has (run/kept_digest.h) is not read again.
  */
 #ifndef AWF_RUN_DEFINITION_FILE_KEEP_H
 #define AWF_RUN_DEFINITION_FILE_KEEP_H

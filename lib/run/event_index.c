@@ -1,7 +1,9 @@
 /*
- * Open addressing with linear probing. What is taken out leaves no mark: the entries behind
- * it that would not be found any more move up (Knuth, The Art of Computer Programming,
- * volume 3, section 6.4, algorithm R).
+ * The entries stand in an array without gaps: the last one takes the place of one that is taken
+ * out. What finds them is a table of their numbers, at most three quarters of it used, with open
+ * addressing and linear probing. What is taken out of that leaves no mark: those behind it that
+ * would not be found any more move up (Knuth, The Art of Computer Programming, volume 3, section
+ * 6.4, algorithm R).
  */
 #include "run/event_index.h"
 
@@ -61,71 +63,97 @@ home(const struct event_index *x, struct uuid id)
 	return (size_t)(mixed >> 32) & (x->capacity - 1);
 }
 
-/* The entry of an id, or the free one where it would be. */
-static struct indexed_event *
+/* The place of an id in the table, or the free one where it would be. */
+static size_t
 probe(const struct event_index *x, struct uuid id)
 {
-	size_t at = home(x, id);
+	size_t at = home(x, id), mask = x->capacity - 1;
 
-	while (!is_zero(x->entries[at].id) &&
-	    (x->entries[at].id.high != id.high || x->entries[at].id.low != id.low))
-		at = (at + 1) & (x->capacity - 1);
-	return &x->entries[at];
+	for (; x->table[at] != 0; at = (at + 1) & mask) {
+		const struct uuid *other = &x->entries[x->table[at] - 1].id;
+
+		if (other->high == id.high && other->low == id.low)
+			break;
+	}
+	return at;
+}
+
+static void
+grow(struct event_index *x)
+{
+	size_t capacity = x->capacity == 0 ? LEAST : 2 * x->capacity, entries = capacity / 4 * 3;
+
+	if (x->capacity == 0)
+		random_bytes(x->seed, sizeof x->seed);
+	x->entries = memory_array(x->entries, entries, sizeof *x->entries);
+	x->types = memory_array(x->types, entries, sizeof *x->types);
+	free(x->table);
+	x->table = memory_zero(capacity, sizeof *x->table);
+	x->capacity = capacity;
+	for (size_t i = 0; i < x->count; i++)
+		x->table[probe(x, x->entries[i].id)] = (uint32_t)i + 1;
 }
 
 void
-event_index_put(struct event_index *x, struct indexed_event event)
+event_index_put(struct event_index *x, struct indexed_event event, enum event_type type)
 {
-	struct indexed_event *entry;
+	size_t at;
 
 	if (is_zero(event.id))
 		return;
-	if (4 * (x->count + 1) > 3 * x->capacity) {
-		struct event_index larger = *x;
-
-		larger.capacity = x->capacity == 0 ? LEAST : 2 * x->capacity;
-		larger.entries = memory_zero(larger.capacity, sizeof *larger.entries);
-		if (x->capacity == 0)
-			random_bytes(larger.seed, sizeof larger.seed);
-		for (size_t i = 0; i < x->capacity; i++)
-			if (!is_zero(x->entries[i].id))
-				*probe(&larger, x->entries[i].id) = x->entries[i];
-		free(x->entries);
-		*x = larger;
-	}
-	entry = probe(x, event.id);
-	x->count += is_zero(entry->id);
-	*entry = event;
+	if (4 * (x->count + 1) > 3 * x->capacity)
+		grow(x);
+	at = probe(x, event.id);
+	if (x->table[at] == 0)
+		x->table[at] = (uint32_t)++x->count;
+	x->entries[x->table[at] - 1] = event;
+	x->types[x->table[at] - 1] = (uint8_t)type;
 }
 
 struct indexed_event *
 event_index_find(const struct event_index *x, struct uuid id)
 {
-	struct indexed_event *entry;
+	uint32_t number;
 
 	if (x->count == 0 || is_zero(id))
 		return NULL;
-	entry = probe(x, id);
-	return is_zero(entry->id) ? NULL : entry;
+	number = x->table[probe(x, id)];
+	return number == 0 ? NULL : &x->entries[number - 1];
+}
+
+enum event_type
+event_index_type(const struct event_index *x, const struct indexed_event *entry)
+{
+	return (enum event_type)x->types[entry - x->entries];
 }
 
 void
 event_index_remove(struct event_index *x, struct uuid id)
 {
-	struct indexed_event *entry = event_index_find(x, id);
-	size_t free_at, mask = x->capacity - 1;
+	size_t at, mask = x->capacity - 1;
+	uint32_t number;
 
-	if (entry == NULL)
+	if (x->count == 0 || is_zero(id))
 		return;
-	free_at = (size_t)(entry - x->entries);
-	for (size_t i = (free_at + 1) & mask; !is_zero(x->entries[i].id); i = (i + 1) & mask) {
+	at = probe(x, id);
+	number = x->table[at];
+	if (number == 0)
+		return;
+	for (size_t i = (at + 1) & mask; x->table[i] != 0; i = (i + 1) & mask) {
 		/* It may move up if its search passes the free place. */
-		if (((i - home(x, x->entries[i].id)) & mask) < ((i - free_at) & mask))
+		if (((i - home(x, x->entries[x->table[i] - 1].id)) & mask) < ((i - at) & mask))
 			continue;
-		x->entries[free_at] = x->entries[i];
-		free_at = i;
+		x->table[at] = x->table[i];
+		at = i;
 	}
-	x->entries[free_at].id = (struct uuid){ 0, 0 };
+	x->table[at] = 0;
+
+	/* The last entry takes its place. */
+	if (number != x->count) {
+		x->table[probe(x, x->entries[x->count - 1].id)] = number;
+		x->entries[number - 1] = x->entries[x->count - 1];
+		x->types[number - 1] = x->types[x->count - 1];
+	}
 	x->count--;
 }
 
@@ -133,5 +161,7 @@ void
 event_index_free(struct event_index *x)
 {
 	free(x->entries);
+	free(x->types);
+	free(x->table);
 	*x = (struct event_index)EVENT_INDEX_INIT;
 }

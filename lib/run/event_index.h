@@ -1,7 +1,7 @@
 /*
  * An index of the events of a run: which call each is of, when it was and what. Also of
  * calls by other ids, which are digests, keyed so that nobody can make two that are the same
- * (SipHash-2-4 of 128 bits). Entries can be taken out again.
+ * (SipHash-2-4 of 128 bits). Entries can be taken out again. One costs some 40 bytes.
  */
 #ifndef AWF_RUN_EVENT_INDEX_H
 #define AWF_RUN_EVENT_INDEX_H
@@ -15,16 +15,18 @@
 struct model_call;
 
 struct indexed_event {
-	struct uuid id;              /* not the one of zeros alone, which stands for no entry */
+	struct uuid id;              /* not the one of zeros alone: no entry has that */
 	struct model_call *call;     /* NULL: none */
 	int64_t wall;                /* µs since 1970 */
-	enum event_type type;
 };
 
 struct event_index {
-	struct indexed_event *entries;
-	size_t count, capacity;      /* a power of two, or 0 */
-	uint64_t seed[2];            /* where an entry stands: not for others to foresee */
+	struct indexed_event *entries; /* one behind the other, in no order */
+	uint8_t *types;              /* of each the enum event_type */
+	size_t count;
+	uint32_t *table;             /* numbers of entries, from 1 on; 0: none */
+	size_t capacity;             /* of the table: a power of two, or 0 */
+	uint64_t seed[2];            /* where an entry stands in it: not for others to foresee */
 };
 
 #define EVENT_INDEX_INIT { .entries = NULL }
@@ -36,9 +38,11 @@ struct uuid event_key(struct span value);
 struct uuid bytes_key(const char *bytes, size_t len);
 
 /* Sets, or overwrites, the entry of an id. An id of zeros has none. */
-void event_index_put(struct event_index *x, struct indexed_event event);
+void event_index_put(struct event_index *x, struct indexed_event event, enum event_type type);
 /* NULL if there is none; valid until the next event_index_put() or event_index_remove(). */
 struct indexed_event *event_index_find(const struct event_index *x, struct uuid id);
+/* What it was put as. */
+enum event_type event_index_type(const struct event_index *x, const struct indexed_event *entry);
 void event_index_remove(struct event_index *x, struct uuid id);
 void event_index_free(struct event_index *x);
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "run/origin.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
@@ -65,15 +66,13 @@ static void
 notice(struct followed *run, const char *line, size_t len, struct child *child)
 {
 	struct event_view event;
-	struct span name;
 	enum event_type type;
 	long long code;
-	int64_t seq;
 
 	child->run_id[0] = '\0';
-	if (event_peek(line, len, &seq, &name) != 0)
+	if (event_peek(line, len, &run->head) != 0)
 		return;
-	type = event_type_from_name(name.at, name.len);
+	type = run->head.type;
 	if (run->started && type != EVENT_RUN_STARTED && type != EVENT_RUN_COMPLETED &&
 	    type != EVENT_CALL_WORKFLOW_STARTED)
 		return;
@@ -367,7 +366,7 @@ is_top_level(const char *path)
  * after it. */
 #define LATE 10000000
 
-/* Takes in runs that started since the last look, the oldest first, but for the one that is
+/* Takes in runs of this storage's own that started since the last look, the oldest first, but for the one that is
  * the latest now: where that stands among them is not known before it has a line. */
 static int
 take_missed(struct follow *f, const struct storage *s, const char *latest, struct error *err)
@@ -384,7 +383,8 @@ take_missed(struct follow *f, const struct storage *s, const char *latest, struc
 		char *path = storage_transcript(s, entry->run_id);
 
 		if (entry->started > since && strcmp(entry->run_id, latest) != 0 &&
-		    !find_run(f, entry->run_id) && is_top_level(path)) {
+		    !find_run(f, entry->run_id) && is_top_level(path) &&
+		    origin_check_own(s, entry->run_id, NULL) == 0) {
 			failed = follow_add(f, path, entry->run_id, err) == NULL;
 			if (entry->started - LATE > f->since)
 				f->since = entry->started - LATE;

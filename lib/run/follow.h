@@ -23,6 +23,7 @@
 #include "run/model.h"
 #include "run/storage.h"
 #include "run/watch.h"
+#include "transcript/event.h"
 #include "transcript/reader.h"
 
 enum run_end { RUN_GOING, RUN_COMPLETED, RUN_DIED, RUN_MISSING };
@@ -40,6 +41,7 @@ struct followed {
 	bool parked;                /* closed after its end; read up to position */
 	int64_t position;
 	bool started;               /* a line was seen */
+	struct event_head head;     /* of the line that was handed on last */
 	int64_t counted, counted_to; /* lines before that position */
 	enum run_end end;
 	int exit_code;              /* of run.completed */

@@ -87,7 +87,7 @@ add_record(struct index *x, const struct recording *rec, uint32_t call)
 	bool replay = rec->spec->mode == RECALL_REPLAY;
 	const char *id = c->call->id, *slash = strrchr(id, '/');
 	const char *last = slash != NULL ? slash + 1 : id, *number = strchr(last, ':');
-	char *name = memory_copy(last, (size_t)(number - last));
+	char *name = memory_copy(last, (size_t)(number - last)), around[ID_SIZE];
 
 	/* What the record is found by. A call's id ends in NAME:OCCURRENCE:ITEM. The first of its
 	 * chain is what a call is known by to those in it; where the call around one is not recorded,
@@ -96,8 +96,8 @@ add_record(struct index *x, const struct recording *rec, uint32_t call)
 	r->occurrence = strtoll(number + 1, NULL, 10);
 	r->item = strtoll(strchr(number + 1, ':') + 1, NULL, 10);
 	index_key(c->enclosing != NO_CALL ?
-	    rec->calls[rec->calls[c->enclosing].root].call->event_id : slash != NULL ? id : "",
-	    name, c->member || replay ? r->item : ANY_ITEM, r->key);
+	    model_call_event_id(rec->calls[rec->calls[c->enclosing].root].call, around) :
+	    slash != NULL ? id : "", name, c->member || replay ? r->item : ANY_ITEM, r->key);
 	memcpy(r->guard, c->guard, sizeof r->guard);
 	r->definition = c->definition;
 	free(name);
@@ -116,7 +116,7 @@ add_record(struct index *x, const struct recording *rec, uint32_t call)
 		r->input = rec->calls[c->input_from].end;
 	r->call = add_text(x, c->call->id);
 	r->superseded = !replay && c->enclosing != NO_CALL &&
-	    c->call->try_number < rec->calls[c->enclosing].last_try;
+	    c->call->rare->try_number < rec->calls[c->enclosing].last_try;
 	r->decided = recording_decision(rec, call);
 	r->doubtful = recording_doubtful(rec, call);
 	r->began = recording_began(rec, call);
@@ -127,7 +127,7 @@ add_record(struct index *x, const struct recording *rec, uint32_t call)
 	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
 	r->changed_inside = root->changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
-	memcpy(r->root, root->call->event_id, ID_SIZE);
+	model_call_event_id(root->call, r->root);
 	add_events(x, rec, call, r);
 }
 
@@ -268,8 +268,8 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 		    sizeof *summary->children);
 		child = &summary->children[summary->child_count++];
 		child->call = memory_text(c->call->id);
-		child->path = memory_text(c->call->path);
-		snprintf(child->run_id, sizeof child->run_id, "%s", c->call->child_run_id);
+		child->path = memory_text(c->call->step->path);
+		snprintf(child->run_id, sizeof child->run_id, "%s", c->call->rare->child_run_id);
 		child->excused = recording_child_excused(rec, i);
 		child->forked = c->source < rec->spec->other_count;
 	}

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "run/origin.h"
 #include "run/queue.h"
 #include "run/view.h"
 #include "transcript/event_keys.h"
@@ -114,6 +115,7 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
 		run.exit_code = -1;
 	}
 	if (wanted(&run, spec)) {
+		run.origin = origin_name(s, run_id);
 		if (l->costs) {
 			cost_restart(spec->cost);
 			run.cost = COST_UNKNOWN;
@@ -274,6 +276,7 @@ listing_members(const struct summary *run, struct writer *w)
 	writer_member_integer(w, "calls", run->calls);
 	writer_member_integer(w, "input_tokens", run->input_tokens);
 	writer_member_integer(w, "output_tokens", run->output_tokens);
+	writer_member_string(w, "origin", run->origin);
 }
 
 void

@@ -8,6 +8,8 @@
  */
 #include "run/model.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,14 +88,135 @@ keep_text_or_empty(struct model *m, struct span value)
 	return text != NULL ? text : "";
 }
 
+/* The step that has these texts, which are kept: known by where they are. */
+static const struct model_step *
+keep_step(struct model *m, const struct model_step *step)
+{
+	const char *bytes = (const char *)step; /* pointers alone: nothing stands between them */
+	const size_t *at = map_get(&m->step_places, bytes, sizeof *step);
+	struct model_step *kept;
+
+	if (at != NULL)
+		return m->steps[*at];
+	map_put(&m->step_places, bytes, sizeof *step, m->step_count);
+	kept = memory_alloc(sizeof *kept);
+	*kept = *step;
+	m->steps = memory_array(m->steps, m->step_count + 1, sizeof *m->steps);
+	return m->steps[m->step_count++] = kept;
+}
+
+/* ---- the memory of calls ---- */
+
+/* A model that forgets no call has them one behind the other, in pieces of memory that it frees
+ * as a whole. */
+struct model_block {
+	struct model_block *before;
+	size_t used;
+	max_align_t bytes[];
+};
+#define BLOCK_SIZE ((size_t)64 << 10)
+
+/* One that does has each by itself, and in front of it, for it to be taken out, what stands
+ * before it in the lists that it is in. */
+struct back {
+	struct model_call *previous, *beside;
+};
+
+static struct back *
+back_of(struct model_call *c)
+{
+	return (struct back *)(void *)c - 1;
+}
+
+/* Zeroed memory that stays as long as the model. */
+static void *
+take_memory(struct model *m, size_t size)
+{
+	struct model_block *block = m->blocks;
+
+	size = (size + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
+	if (block == NULL || block->used + size > BLOCK_SIZE) {
+		block = memory_zero(1, sizeof *block + (size > BLOCK_SIZE ? size : BLOCK_SIZE));
+		block->before = m->blocks;
+		m->blocks = block;
+	}
+	block->used += size;
+	return (char *)block->bytes + block->used - size;
+}
+
+/* id NULL: "". */
+static struct model_call *
+new_call(struct model *m, const char *id)
+{
+	size_t len = id != NULL ? strlen(id) : 0, size = offsetof(struct model_call, id) + len + 1;
+	struct model_call *c;
+
+	if (size < sizeof *c)
+		size = sizeof *c;
+	if (m->level == MODEL_EVENTS)
+		c = take_memory(m, size);
+	else
+		c = (void *)((struct back *)memory_zero(1, sizeof(struct back) + size) + 1);
+	if (len > 0)
+		memcpy(c->id, id, len);
+	return c;
+}
+
+static const struct model_rare nothing_rare = { .child_run_id = "" };
+
+/* What few calls have, to be set for this one. */
+static struct model_rare *
+own_rare(struct model_call *c)
+{
+	struct model_rare *rare;
+
+	if (c->rare != &nothing_rare)
+		return (struct model_rare *)c->rare;
+	rare = memory_alloc(sizeof *rare);
+	*rare = nothing_rare;
+	c->rare = rare;
+	return rare;
+}
+
+static void
+free_work(struct model_call *c)
+{
+	if (c->work != NULL)
+		free(c->work->repeated_by);
+	free(c->work);
+	c->work = NULL;
+}
+
+static void
+free_call(const struct model *m, struct model_call *c)
+{
+	free_work(c);
+	if (c->rare != &nothing_rare) {
+		if (c->rare->child_run_id != nothing_rare.child_run_id)
+			free((char *)c->rare->child_run_id);
+		free(c->rare->given.list);
+		free(c->rare->given_to.list);
+		free((struct model_rare *)c->rare);
+	}
+	if (m->level < MODEL_EVENTS)
+		free(back_of(c));
+}
+
 /* ---- calls ---- */
 
 struct model_call *
 model_find(const struct model *m, const char *id, size_t len)
 {
-	const struct indexed_event *found = event_index_find(&m->calls, bytes_key(id, len));
+	return call_index_find(&m->calls, id, len);
+}
 
-	return found != NULL ? found->call : NULL;
+char *
+model_call_event_id(const struct model_call *call, char out[ID_SIZE])
+{
+	if (call->rare->event_id == NULL)
+		return uuid_write(call->start, out);
+	snprintf(out, ID_SIZE, "%s", call->rare->event_id);
+	return out;
 }
 
 struct model_call *
@@ -105,21 +228,21 @@ model_call_of(const struct model *m, struct span event_id)
 }
 
 static void
-add_to(struct model_call ***list, size_t *count, struct model_call *call)
+add_to(struct model_calls *calls, struct model_call *call)
 {
-	*list = memory_array(*list, *count + 1, sizeof **list);
-	(*list)[(*count)++] = call;
+	calls->list = memory_array(calls->list, calls->count + 1, sizeof(struct model_call *));
+	calls->list[calls->count++] = call;
 }
 
 static void
-take_from(struct model_call **list, size_t *count, const struct model_call *call)
+take_from(struct model_calls *calls, const struct model_call *call)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < *count; i++)
-		if (list[i] != call)
-			list[kept++] = list[i];
-	*count = kept;
+	for (size_t i = 0; i < calls->count; i++)
+		if (calls->list[i] != call)
+			calls->list[kept++] = calls->list[i];
+	calls->count = kept;
 }
 
 /* Puts a call behind all others, and into the one that it is in: its id, a chain, names that. If
@@ -128,9 +251,10 @@ static void
 enter_tree(struct model *m, struct model_call *c, struct span parent)
 {
 	const char *slash = strrchr(c->id, '/');
-	const struct indexed_event *cause = event_index_find(&m->events, event_key(parent));
+	struct model_call *beside = NULL;
 
-	c->previous = m->final;
+	if (m->level < MODEL_EVENTS)
+		back_of(c)->previous = m->final;
 	*(m->final != NULL ? &m->final->next : &m->first) = c;
 	m->final = c;
 	if (m->first_of_attempt == NULL)
@@ -138,12 +262,19 @@ enter_tree(struct model *m, struct model_call *c, struct span parent)
 
 	if (slash != NULL)
 		c->around = model_find(m, c->id, (size_t)(slash - c->id));
-	if (slash != NULL && c->around == NULL && cause != NULL && cause->call != NULL)
-		c->around = event_type_ends_call(cause->type) ? cause->call->around : cause->call;
+	if (slash != NULL && c->around == NULL) {
+		const struct indexed_event *cause = event_index_find(&m->events, event_key(parent));
+
+		if (cause != NULL && cause->call != NULL)
+			c->around = event_type_ends_call(event_index_type(&m->events, cause)) ?
+			    cause->call->around : cause->call;
+	}
 	if (c->around == NULL)
 		return;
-	c->beside_before = c->around->last_inside;
-	*(c->beside_before != NULL ? &c->beside_before->beside : &c->around->first_inside) = c;
+	beside = c->around->last_inside;
+	if (m->level < MODEL_EVENTS)
+		back_of(c)->beside = beside;
+	*(beside != NULL ? &beside->beside : &c->around->first_inside) = c;
 	c->around->last_inside = c;
 }
 
@@ -157,7 +288,7 @@ work_of(const struct model_call *c, const struct span members[], bool child)
 	struct uuid work;
 
 	text = memory_format("%.*s\n%s\n%s\n%s", slash != NULL ? (int)(slash - c->id) : 0, c->id,
-	    c->name, digest != NULL ? digest : "", child || item == NULL ? "" : item);
+	    c->step->name, digest != NULL ? digest : "", child || item == NULL ? "" : item);
 	work = bytes_key(text, strlen(text));
 	free(digest);
 	free(text);
@@ -168,48 +299,32 @@ work_of(const struct model_call *c, const struct span members[], bool child)
 static void
 enter_work(struct model *m, struct model_call *c)
 {
-	const struct indexed_event *last = event_index_find(&m->works, c->work);
+	const struct indexed_event *last = event_index_find(&m->works, c->work->key);
 
-	c->same_before = last != NULL ? last->call : NULL;
-	event_index_put(&m->works, (struct indexed_event){ .id = c->work, .call = c });
+	c->work->before = last != NULL ? last->call : NULL;
+	event_index_put(&m->works, (struct indexed_event){ .id = c->work->key, .call = c }, EVENT_TYPES);
 }
 
-/* Takes a call out of them that is neither any more. If it succeeded it looks as if that was
- * meant to make good those before it: they are marked, and are out of it too. */
+/* Takes a call out of them. If it succeeded it looks as if that was meant to make good those
+ * before it: they are marked, and are out of it too. */
 static void
 leave_work(struct model *m, const struct model_call *c)
 {
-	struct indexed_event *last = event_index_find(&m->works, c->work);
+	struct indexed_event *last = event_index_find(&m->works, c->work->key);
 	struct model_call **link = last != NULL ? &last->call : NULL;
 
 	while (link != NULL && *link != c)
-		link = *link != NULL ? &(*link)->same_before : NULL;
+		link = *link != NULL ? &(*link)->work->before : NULL;
 	if (link == NULL)
 		return;
-	*link = c->same_before;
+	*link = c->work->before;
 	if (c->state == CALL_SUCCEEDED) {
-		for (struct model_call *b = c->same_before; b != NULL; b = b->same_before)
-			b->repeated_by = memory_text(c->id);
+		for (struct model_call *b = c->work->before; b != NULL; b = b->work->before)
+			b->work->repeated_by = memory_text(c->id);
 		*link = NULL;
 	}
 	if (last->call == NULL)
-		event_index_remove(&m->works, c->work);
-}
-
-static void
-free_call(struct model_call *c)
-{
-	if (c->child_run_id[0] != '\0')
-		free((char *)c->child_run_id);
-	if (c->rescue != NULL) {
-		free(c->rescue->given);
-		free(c->rescue->given_to);
-	}
-	free(c->rescue);
-	free(c->fallback);
-	free(c->before);
-	free(c->repeated_by);
-	free(c);
+		event_index_remove(&m->works, c->work->key);
 }
 
 static bool
@@ -226,27 +341,26 @@ forget_done(struct model *m, struct model_call *c)
 {
 	while (c != NULL && is_done(m, c) && c->first_inside == NULL) {
 		struct model_call *around = c->around;
-		struct model_rescue *r = c->rescue;
+		const struct back *back = back_of(c);
+		const struct model_rare *r = c->rare;
 
 		/* Out of the tree. */
-		*(c->previous != NULL ? &c->previous->next : &m->first) = c->next;
-		*(c->next != NULL ? &c->next->previous : &m->final) = c->previous;
+		*(back->previous != NULL ? &back->previous->next : &m->first) = c->next;
+		*(c->next != NULL ? &back_of(c->next)->previous : &m->final) = back->previous;
 		if (m->first_of_attempt == c)
 			m->first_of_attempt = c->next;
 		if (around != NULL) {
-			*(c->beside_before != NULL ? &c->beside_before->beside :
-			    &around->first_inside) = c->beside;
-			*(c->beside != NULL ? &c->beside->beside_before :
-			    &around->last_inside) = c->beside_before;
+			*(back->beside != NULL ? &back->beside->beside : &around->first_inside) = c->beside;
+			*(c->beside != NULL ? &back_of(c->beside)->beside : &around->last_inside) =
+			    back->beside;
 		}
-		for (size_t i = 0; r != NULL && i < r->given_count; i++)
-			take_from(r->given[i]->rescue->given_to, &r->given[i]->rescue->given_to_count, c);
-		for (size_t i = 0; r != NULL && i < r->given_to_count; i++)
-			take_from(r->given_to[i]->rescue->given, &r->given_to[i]->rescue->given_count, c);
-		if (model_find(m, c->id, strlen(c->id)) == c)
-			event_index_remove(&m->calls, bytes_key(c->id, strlen(c->id)));
+		for (size_t i = 0; i < r->given.count; i++)
+			take_from(&own_rare(r->given.list[i])->given_to, c);
+		for (size_t i = 0; i < r->given_to.count; i++)
+			take_from(&own_rare(r->given_to.list[i])->given, c);
+		call_index_remove(&m->calls, c);
 		event_index_remove(&m->events, c->start);
-		free_call(c);
+		free_call(m, c);
 		c = around;
 	}
 }
@@ -256,55 +370,76 @@ forget_done(struct model *m, struct model_call *c)
 /* An event that the call follows: the result of a call before it, or, for a --rescue call, the
  * end of what it is to make good. */
 static void
-follow_result(struct model *m, struct model_call *c, struct span event_id, bool rescue)
+follow_result(const struct model *m, struct model_call *c, struct span event_id, bool rescue,
+    struct model_calls *before)
 {
 	const struct indexed_event *cause = event_index_find(&m->events, event_key(event_id));
 
-	if (cause == NULL || cause->call == NULL || !event_type_ends_call(cause->type))
+	if (cause == NULL || cause->call == NULL ||
+	    !event_type_ends_call(event_index_type(&m->events, cause)))
 		return;
 	if (m->level == MODEL_EVENTS)
-		add_to(&c->before, &c->before_count, cause->call);
+		add_to(before, cause->call);
 	if (!rescue)
 		return;
-	if (c->rescue == NULL)
-		c->rescue = memory_zero(1, sizeof *c->rescue);
-	if (cause->call->rescue == NULL)
-		cause->call->rescue = memory_zero(1, sizeof *c->rescue);
-	add_to(&c->rescue->given, &c->rescue->given_count, cause->call);
-	add_to(&cause->call->rescue->given_to, &cause->call->rescue->given_to_count, c);
+	add_to(&own_rare(c)->given, cause->call);
+	add_to(&own_rare(cause->call)->given_to, c);
+}
+
+/* What the call follows, by its event's causes. */
+static void
+follow_results(struct model *m, struct model_call *c, const struct event_view *event, bool rescue)
+{
+	struct model_calls before = { .list = NULL };
+
+	follow_result(m, c, event->parent_event_id, rescue, &before);
+	if (span_type(event->links) == 'a') {
+		for (struct span_walk link = span_walk(event->links); span_next(&link);)
+			follow_result(m, c, link.value, rescue, &before);
+	}
+	if (before.count > 0) {
+		c->before_count = (uint32_t)before.count;
+		c->before = take_memory(m, before.count * sizeof *c->before);
+		memcpy(c->before, before.list, before.count * sizeof *c->before);
+	}
+	free(before.list);
 }
 
 static struct model_call *
 start_call(struct model *m, const struct event_view *event, struct event_place place, int64_t wall)
 {
 	struct span members[MEMBERS];
+	struct model_step step = { .name = NULL };
 	struct model_call *c;
 	long long number;
-	bool rescue;
-	char *id;
+	char *id, *child, event_id[ID_SIZE];
 
 	span_members(event->payload, member_names, MEMBERS, members);
 	id = span_text(members[CALL]);
-	c = memory_zero(1, sizeof *c + (id != NULL ? strlen(id) : 0) + 1);
-	if (id != NULL)
-		memcpy(c->id, id, strlen(id) + 1);
+	c = new_call(m, id);
 	free(id);
-	c->number = m->count++;
-	c->start = event_key(event->event_id);
-	span_copy(event->event_id, c->event_id, sizeof c->event_id);
-	c->child_run_id = span_text(event->child_run_id);
-	if (c->child_run_id == NULL || c->child_run_id[0] == '\0') {
-		free((char *)c->child_run_id);
-		c->child_run_id = "";
+	c->rare = &nothing_rare;
+	c->number = (uint32_t)m->count++;
+	if (!span_copy(event->event_id, event_id, sizeof event_id))
+		event_id[0] = '\0';
+	if (!uuid_read(event_id, strlen(event_id), &c->start)) {
+		c->start = event_key(event->event_id);
+		own_rare(c)->event_id = event_id[0] != '\0' ? keep_text(m, event->event_id) : "";
 	}
-	c->name = keep_text_or_empty(m, members[NAME]);
-	c->kind = keep_text_or_empty(m, members[KIND]);
-	c->path = keep_text_or_empty(m, event->path);
+	child = span_text(event->child_run_id);
+	if (child != NULL && child[0] != '\0')
+		own_rare(c)->child_run_id = child;
+	else
+		free(child);
+	step.name = keep_text_or_empty(m, members[NAME]);
+	step.kind = keep_text_or_empty(m, members[KIND]);
+	step.path = keep_text_or_empty(m, event->path);
+	step.tool = keep_text(m, members[TOOL]);
+	step.agent = keep_text(m, members[AGENT]);
+	step.provider = keep_text(m, members[PROVIDER]);
+	step.model = keep_text(m, members[MODEL_NAME]);
+	c->step = keep_step(m, &step);
 	c->iteration = event->iteration;
-	c->tool = keep_text(m, members[TOOL]);
-	c->agent = keep_text(m, members[AGENT]);
-	c->provider = keep_text(m, members[PROVIDER]);
-	c->model = keep_text(m, members[MODEL_NAME]);
 	c->started = wall;
 	c->begin = place;
 	c->asks = WAITING_NOTHING;
@@ -313,21 +448,16 @@ start_call(struct model *m, const struct event_view *event, struct event_place p
 	c->race = span_is(members[STRATEGY], "any");
 	c->lenient = span_is(members[STRATEGY], "best-effort");
 	c->by_tool = event_index_find(&m->tools, event_key(event->parent_event_id)) != NULL;
-	if (span_integer(members[TRY], &number))
-		c->try_number = number;
+	if (span_integer(members[TRY], &number) && number != 0)
+		own_rare(c)->try_number = number;
 
-	rescue = span_is(members[MODE], "rescue");
-	follow_result(m, c, event->parent_event_id, rescue);
-	if (span_type(event->links) == 'a') {
-		for (struct span_walk link = span_walk(event->links); span_next(&link);)
-			follow_result(m, c, link.value, rescue);
-	}
+	follow_results(m, c, event, span_is(members[MODE], "rescue"));
 	enter_tree(m, c, event->parent_event_id);
 	if (c->id[0] != '\0') {
 		m->begun++;
-		event_index_put(&m->calls, (struct indexed_event){
-			.id = bytes_key(c->id, strlen(c->id)), .call = c });
-		c->work = work_of(c, members, event->type == EVENT_CALL_WORKFLOW_STARTED);
+		call_index_put(&m->calls, c);
+		c->work = memory_zero(1, sizeof *c->work);
+		c->work->key = work_of(c, members, event->type == EVENT_CALL_WORKFLOW_STARTED);
 		if (event->type == EVENT_STEP_STARTED)
 			enter_work(m, c);
 	}
@@ -339,8 +469,8 @@ start_call(struct model *m, const struct event_view *event, struct event_place p
 static void
 catch_failures(const struct model_call *rescue)
 {
-	for (size_t i = 0; rescue->rescue != NULL && i < rescue->rescue->given_count; i++)
-		rescue->rescue->given[i]->caught = true;
+	for (size_t i = 0; i < rescue->rare->given.count; i++)
+		rescue->rare->given.list[i]->caught = true;
 }
 
 /* Nobody reads what the call prints any more: what was ended in it was ended for that. */
@@ -358,17 +488,22 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
     const struct span members[], struct event_place place)
 {
 	/* The one that ended it, whoever began it, in another attempt perhaps. */
-	if (span_type(members[AGENT]) == 's')
-		c->agent = keep_text(m, members[AGENT]);
+	if (span_type(members[AGENT]) == 's') {
+		struct model_step step = *c->step;
+
+		step.agent = keep_text(m, members[AGENT]);
+		c->step = keep_step(m, &step);
+	}
 	if (c->state != CALL_OPEN)
 		return;
 	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED && c->id[0] != '\0') {
 		/* What a child run was given is known now. */
 		char *digest = span_text(span_member(members[STDIN], KEY_SHA256));
-		char *text = memory_format("%016llx%016llx %s", (unsigned long long)c->work.high,
-		    (unsigned long long)c->work.low, digest != NULL ? digest : "");
+		char *text = memory_format("%016llx%016llx %s", (unsigned long long)c->work->key.high,
+		    (unsigned long long)c->work->key.low, digest != NULL ? digest : "");
 
-		c->work = bytes_key(text, strlen(text));
+		leave_work(m, c); /* it began as a step's, in a record that is not what it should be */
+		c->work->key = bytes_key(text, strlen(text));
 		free(digest);
 		free(text);
 		enter_work(m, c);
@@ -377,7 +512,7 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 	c->asks = waiting_of(event);
 	if (span_type(members[RETRIES]) == 'a') {
 		for (struct span_walk retry = span_walk(members[RETRIES]); span_next(&retry);)
-			c->tries++;
+			own_rare(c)->tries++;
 	}
 	if (given(members[SKIPPED])) {
 		c->state = CALL_SKIPPED;
@@ -387,9 +522,9 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 	} else if (given(members[FAILURE])) {
 		char *code = span_text(span_member(members[FAILURE], KEY_CODE));
 
-		c->code = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
-		if (c->code == ERROR_NONE)
-			c->code = ERROR_EXIT_STATUS;
+		c->code = ERROR_EXIT_STATUS;
+		if (code != NULL && error_from_name(code, strlen(code)) != ERROR_NONE)
+			c->code = error_from_name(code, strlen(code));
 		c->state = c->code == ERROR_WAITING ? CALL_WAITING :
 		    c->code == ERROR_DOWNSTREAM_CLOSED ? CALL_CLOSED : CALL_FAILED;
 		if (c->state == CALL_CLOSED)
@@ -399,8 +534,10 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 		c->state = CALL_SUCCEEDED;
 		catch_failures(c);
 	}
-	if (c->state != CALL_FAILED || m->level == MODEL_LIVE)
+	if (c->work != NULL && (c->state != CALL_FAILED || m->level == MODEL_LIVE)) {
 		leave_work(m, c);
+		free_work(c);
+	}
 }
 
 static void
@@ -468,27 +605,30 @@ follow_cause(struct model *m, struct placed *p)
 
 	p->call = c;
 	if (cause != NULL)
-		p->cause = cause->type;
+		p->cause = event_index_type(&m->events, cause);
 	if (c != NULL && placed_handoff(p)) {
 		/* From here on another agent works on the call. */
-		c->agent = keep_text(m, span_path(event->payload, KEY_HANDOFF, KEY_TO, NULL));
-		c->provider = keep_text(m, span_member(event->payload, KEY_PROVIDER));
-		c->model = keep_text(m, span_member(event->payload, KEY_MODEL));
-		free(c->fallback);
-		c->fallback = NULL;
+		struct model_step step = *c->step;
+
+		step.agent = keep_text(m, span_path(event->payload, KEY_HANDOFF, KEY_TO, NULL));
+		step.provider = keep_text(m, span_member(event->payload, KEY_PROVIDER));
+		step.model = keep_text(m, span_member(event->payload, KEY_MODEL));
+		step.fallback_provider = step.fallback_model = NULL;
+		c->step = keep_step(m, &step);
 	} else if (c != NULL && event->type == EVENT_MESSAGE_ASSISTANT) {
 		/* An answer names its provider only where another than the call's was asked. */
 		span_members(event->payload, names, 2, said);
 		if (span_type(said[0]) == 's' && span_type(said[1]) == 's') {
-			if (c->fallback == NULL)
-				c->fallback = memory_zero(1, sizeof *c->fallback);
-			*c->fallback = (struct model_fallback){ keep_text(m, said[0]),
-				keep_text(m, said[1]) };
+			struct model_step step = *c->step;
+
+			step.fallback_provider = keep_text(m, said[0]);
+			step.fallback_model = keep_text(m, said[1]);
+			c->step = keep_step(m, &step);
 		}
 	}
-	if (event->type == EVENT_TOOL_RESULT && cause != NULL)
+	if (event->told == EVENT_TOOL_RESULT && cause != NULL)
 		p->started = cause->wall;
-	if (event->type == EVENT_MESSAGE_ASSISTANT &&
+	if (event->told == EVENT_MESSAGE_ASSISTANT &&
 	    span_integer(span_member(event->payload, KEY_DURATION_MS), &duration) &&
 	    duration >= 0 && duration <= p->wall / 1000)
 		p->started = p->wall - duration * 1000;
@@ -515,7 +655,8 @@ take_inner(struct model *m, struct placed *p)
 			m->used[i] = true;
 		}
 	} else if (event->type == EVENT_TOOL_CALL) {
-		event_index_put(&m->tools, (struct indexed_event){ .id = event_key(event->event_id) });
+		event_index_put(&m->tools, (struct indexed_event){ .id = event_key(event->event_id) },
+		    event->type);
 		m->open_tools++;
 	} else if (event->type == EVENT_TOOL_RESULT && m->open_tools > 0 && --m->open_tools == 0) {
 		event_index_free(&m->tools);
@@ -533,8 +674,13 @@ forget_all(struct model *m)
 
 	for (struct model_call *c = m->first; c != NULL; c = next) {
 		next = c->next;
-		free_call(c);
+		free_call(m, c);
 	}
+	for (struct model_block *block = m->blocks, *before; block != NULL; block = before) {
+		before = block->before;
+		free(block);
+	}
+	m->blocks = NULL;
 	m->first = m->final = NULL;
 	event_index_free(&m->events);
 }
@@ -548,7 +694,7 @@ start_attempt(struct model *m, const struct placed *p)
 
 	if (m->level < MODEL_EVENTS)
 		forget_all(m);
-	event_index_free(&m->calls);
+	call_index_free(&m->calls);
 	event_index_free(&m->works);
 	event_index_free(&m->tools);
 	m->open_tools = 0;
@@ -583,7 +729,7 @@ index_event(struct model *m, const struct placed *p, bool verdict)
 	if (matters)
 		event_index_put(&m->events, (struct indexed_event){
 			.id = event_key(p->event->event_id), .call = outlives ? NULL : p->call,
-			.wall = p->wall, .type = p->event->type });
+			.wall = p->wall }, p->event->type);
 }
 
 void
@@ -634,17 +780,13 @@ bool
 model_line(struct model *m, const char *line, size_t len, struct event_place place,
     struct event_view *event, struct placed *placed)
 {
-	struct span name;
-	int64_t seq;
+	struct event_head head;
 
 	/* Found out as fast as can be: most lines are of messages and tools. */
-	if (m->level == MODEL_LIVE && event_peek(line, len, &seq, &name) == 0) {
-		enum event_type type = event_type_from_name(name.at, name.len);
-
-		if (type == EVENT_MESSAGE_USER || type == EVENT_MESSAGE_ASSISTANT ||
-		    type == EVENT_TOOL_CALL || type == EVENT_TOOL_RESULT)
-			return false;
-	}
+	if (m->level == MODEL_LIVE && event_peek(line, len, &head) == 0 &&
+	    (head.type == EVENT_MESSAGE_USER || head.type == EVENT_MESSAGE_ASSISTANT ||
+	    head.type == EVENT_TOOL_CALL || head.type == EVENT_TOOL_RESULT))
+		return false;
 	if (event_view(line, len, event) != 0) {
 		m->damaged++;
 		return false;
@@ -709,7 +851,7 @@ void
 model_settle(struct model *m)
 {
 	event_index_free(&m->events);
-	event_index_free(&m->calls);
+	call_index_free(&m->calls);
 	event_index_free(&m->works);
 	event_index_free(&m->tools);
 }
@@ -724,6 +866,10 @@ model_free(struct model *m)
 		free(m->texts[i]);
 	free(m->texts);
 	map_free(&m->text_places);
+	for (size_t i = 0; i < m->step_count; i++)
+		free(m->steps[i]);
+	free(m->steps);
+	map_free(&m->step_places);
 	free(m->name);
 	free(m->reason);
 	*m = (struct model){ .level = m->level };

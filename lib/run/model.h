@@ -12,12 +12,13 @@
  *     stand in the file, at the places that it keeps.
  *   - A call stays where it is in memory, with its number, until it is forgotten.
  *   - An event whose cause is not known belongs to no call.
+ *   - Nothing but that place and its times comes of a foreign event (transcript/event.h).
  *
  * How much it keeps is its level. MODEL_LIVE is for the calls that are open, what these are in,
  * and what waits; it takes no notice of messages and tools. MODEL_OPEN is for what still matters
  * of the attempt that is the last so far: calls that are open, failed or wait, and what these
  * are in; and for what has waited in any. Its memory is that of these alone. MODEL_EVENTS has
- * every call, in some 350 bytes each, and knows of every event which call it is of, in some 50.
+ * every call, in some 180 bytes each, and knows of every event which call it is of, in some 40.
  * It may be fed what several runs have recorded, one after another: who asks what came of a run
  * that was forked from another (run/recording.h) feeds it that one first.
  */
@@ -31,6 +32,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
+#include "run/call_index.h"
 #include "run/event_index.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
@@ -48,64 +50,73 @@ enum call_state {
 	CALL_WAITING
 };
 
-/* A call of a step, of a workflow or of a phase of an agent, in one attempt. Texts that are
- * not there are NULL, unless it is said otherwise; those that are const are the model's. */
-struct model_call {
-	size_t number;                /* among the calls of the run, from 0 */
-	const char *child_run_id;     /* "" if it has none */
+/* What calls are of, and who works on them: many have the same, which is kept once. Texts that
+ * are not there are NULL, unless it is said otherwise. */
+struct model_step {
 	const char *name, *kind, *path; /* "" */
-	int64_t iteration;
 	const char *tool;
 	const char *agent, *provider, *model; /* that work on it, or ended it */
-	struct model_fallback *fallback; /* that answered in place of these last; NULL: none */
-	int64_t started;              /* µs since 1970 */
-	struct event_place begin, end; /* its two lines */
+	const char *fallback_provider, *fallback_model; /* that answered in place of these last */
+};
 
+struct model_calls {
+	struct model_call **list;
+	size_t count;
+};
+
+/* What few calls have. */
+struct model_rare {
+	const char *child_run_id;     /* "" if it has none */
+	const char *event_id;         /* of its start, if that is no UUID; else NULL */
+	int64_t try_number;           /* of the call around it, in which it was made; 0: the first */
+	int64_t tries;                /* of its own that had failed before, as its end says */
+	struct model_calls given;     /* of a --rescue call: those whose failure it was given */
+	struct model_calls given_to;  /* the reverse */
+};
+
+/* Other tries of the same work, as it looks: same call around it, name, input and item. */
+struct model_work {
+	struct uuid key;              /* a digest of these */
+	struct model_call *before;    /* the one before, of those that are open or failed */
+	char *repeated_by;            /* the first that succeeded after it: its id; NULL */
+};
+
+/* A call of a step, of a workflow or of a phase of an agent, in one attempt. There is one for each
+ * call of a run, of which there may be millions: what few of them have stands in `rare`. */
+struct model_call {
 	/* The tree. What a call is in began before it. */
 	struct model_call *around;    /* NULL: the run, or one that is not known (any more) */
 	struct model_call *first_inside, *last_inside; /* calls in it, in their order */
-	struct model_call *beside, *beside_before;
-	struct model_call *next, *previous; /* in the order of all calls */
-	struct model_call **before;   /* calls that it was given the results of: MODEL_EVENTS */
-	size_t before_count;
+	struct model_call *beside;
+	struct model_call *next;      /* in the order of all calls */
+	struct model_call **before;   /* before_count, that it was given the results of: MODEL_EVENTS */
 
-	/* Other tries of the same work, as it looks: same call around it, name, input and item. */
-	struct uuid work;             /* a digest of these */
-	struct model_call *same_before; /* of those that are open or failed */
-	char *repeated_by;            /* the first that succeeded after it: its id */
-
-	struct model_rescue *rescue;  /* NULL: it has to do with none */
-	int64_t try_number;           /* of the call around it, in which it was made; 0: the first */
-	int64_t tries;                /* of its own that had failed before, as its end says */
+	const struct model_step *step;
+	const struct model_rare *rare; /* never NULL */
+	struct model_work *work;      /* NULL: it is done */
+	int64_t iteration;
+	int64_t started;              /* µs since 1970 */
+	struct event_place begin, end; /* its two lines */
+	struct uuid start;            /* event of its start: event_key() */
+	uint32_t number;              /* among the calls of the run, from 0 */
+	uint32_t before_count;
 
 	/* What it came to. */
-	enum call_state state;
-	enum error_code code;         /* of CALL_FAILED, CALL_CLOSED and CALL_WAITING */
-	enum waiting_for asks;        /* of CALL_WAITING */
+	enum call_state state : 4;
+	enum waiting_for asks : 4;    /* of CALL_WAITING */
+	enum error_code code : 8;     /* of CALL_FAILED, CALL_CLOSED and CALL_WAITING */
 
 	/* How its failure is to be taken. */
-	bool tried;                   /* --try: neither its failure nor its death is the run's */
-	bool allowed;                 /* --allow-failure */
-	bool race, lenient;           /* a group of which one branch is to succeed (--strategy any), or
+	bool tried : 1;               /* --try: neither its failure nor its death is the run's */
+	bool allowed : 1;             /* --allow-failure */
+	bool race : 1, lenient : 1;   /* a group of which one branch is to succeed (--strategy any), or
 	                                 whose branches may fail (--strategy best-effort) */
-	bool by_tool;                 /* a tool made it: what became of it is the tool's result */
-	bool caught;                  /* a --rescue call that was given its failure succeeded */
-	bool decided;                 /* it waited, and somebody has decided since */
-	bool left;                    /* it was ended because nobody read what it was in any more */
+	bool by_tool : 1;             /* a tool made it: what became of it is the tool's result */
+	bool caught : 1;              /* a --rescue call that was given its failure succeeded */
+	bool decided : 1;             /* it waited, and somebody has decided since */
+	bool left : 1;                /* it was ended because nobody read what it was in any more */
 
-	struct uuid start;            /* event of its start */
-	char event_id[ID_SIZE];       /* the same as text */
 	char id[];                    /* the chain NAME:OCCURRENCE:ITEM; "": none, nothing ends it */
-};
-
-struct model_fallback {
-	const char *provider, *model;
-};
-
-struct model_rescue {
-	struct model_call **given;    /* of a --rescue call: those whose failure it was given */
-	struct model_call **given_to; /* the reverse */
-	size_t given_count, given_to_count;
 };
 
 enum model_usage {
@@ -118,6 +129,7 @@ extern const char *const model_usage_keys[MODEL_USAGE_KEYS]; /* "input_tokens" �
 enum run_decision { RUN_UNDECIDED, RUN_SUCCEEDS, RUN_FAILS };
 
 struct placed;
+struct model_block;
 
 struct model {
 	enum model_level level;
@@ -149,12 +161,17 @@ struct model {
 
 	/* Inside. */
 	struct event_index events;    /* of MODEL_OPEN: starts of calls, ends that may matter */
-	struct event_index calls, works; /* of the last attempt: by id; by work, the last one */
+	struct call_index calls;      /* of the last attempt */
+	struct event_index works;     /* likewise, the last of each work */
 	struct event_index tools;     /* tool.calls, until none of them is open */
 	int64_t open_tools;
 	struct map text_places;       /* names, kinds …: each once */
 	char **texts;
 	size_t text_count;
+	struct map step_places;       /* steps: likewise */
+	struct model_step **steps;
+	size_t step_count;
+	struct model_block *blocks;   /* of MODEL_EVENTS: memory of its calls */
 };
 
 /* An event in its place. */
@@ -195,6 +212,8 @@ struct model_call *model_find(const struct model *m, const char *id, size_t len)
 /* The call that an event is of, as far as it is known. The event is named by its id, or, if it
  * is another run's, by an object that has that too: that run may have been read before. */
 struct model_call *model_call_of(const struct model *m, struct span event_id);
+/* The id of the event that began it; "" if that had none. Returns out. */
+char *model_call_event_id(const struct model_call *call, char out[ID_SIZE]);
 /* When all is read: no event or call is found by its id any more; the calls stay. */
 void model_settle(struct model *m);
 /* Whether it lets another agent go on with the call. */

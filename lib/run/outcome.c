@@ -38,11 +38,11 @@ excused_itself(const struct model_call *c)
 	if (around != NULL && (around->race || around->lenient) && (around->state == CALL_SUCCEEDED ||
 	    (around->state == CALL_WAITING && c->state == CALL_FAILED)))
 		return true;
-	if (around != NULL && around->state == CALL_SUCCEEDED && c->try_number < around->tries)
+	if (around != NULL && around->state == CALL_SUCCEEDED && c->rare->try_number < around->rare->tries)
 		return true;
 	/* A rescue that failed, but was rescued itself, is as good as one that succeeded. */
-	for (size_t i = 0; c->rescue != NULL && i < c->rescue->given_to_count; i++)
-		if (failed(c->rescue->given_to[i]) && excused_itself(c->rescue->given_to[i]))
+	for (size_t i = 0; i < c->rare->given_to.count; i++)
+		if (failed(c->rare->given_to.list[i]) && excused_itself(c->rare->given_to.list[i]))
 			return true;
 	return false;
 }
@@ -71,7 +71,7 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 		return;
 	snprintf(o->first_failed, sizeof o->first_failed, "%s", c->id);
 	snprintf(o->repeated_by, sizeof o->repeated_by, "%s",
-	    c->repeated_by != NULL ? c->repeated_by : "");
+	    c->work != NULL && c->work->repeated_by != NULL ? c->work->repeated_by : "");
 	if (c->state == CALL_OPEN) {
 		error_set(&o->error, ERROR_INTERRUPTED, NULL, "it never ended");
 	} else {

@@ -30,9 +30,11 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "run/audit.h"
+#include "run/origin.h"
 #include "run/run_lock.h"
 #include "run/summary.h"
 #include "run/unreviewed.h"
+#include "transcript/layout.h"
 #include "transcript/sync_mode.h"
 #include "transcript/torn.h"
 #include "transcript/transcript.h"
@@ -52,10 +54,12 @@ struct found {
 	int64_t bytes;     /* of all of it; 0 unless asked for */
 	bool pruned;       /* is being removed already */
 	bool protected;
+	bool elsewhere;    /* it is recorded there: has an origin */
 	size_t root;       /* the outermost run around it; itself */
 	size_t next;       /* another one that has the same root */
 	bool held;         /* its lock is taken already, */
 	int lock;          /* as this */
+	int origin;        /* origin_hold(), while its lock is held */
 };
 
 /* A replay that was left, or is being made. */
@@ -137,8 +141,12 @@ take_transcript(struct pruner *p, const char *directory, const char *name)
 				.ended = clock_of(&status.st_mtim) };
 			run->protected = error.code == ERROR_SYSTEM;
 		}
+		run->elsewhere = origin_check_own(p->storage, run->run_id, NULL) != 0;
+		/* What it says of its times is for others to say. */
+		if (run->elsewhere)
+			run->summary.started = run->summary.ended = clock_of(&status.st_mtim);
 		run->protected |= storage_run_alive(p->storage, run->run_id) ||
-		    strcmp(run->summary.status, "waiting") == 0 ||
+		    (strcmp(run->summary.status, "waiting") == 0 && !run->elsewhere) ||
 		    (p->spec->spared != NULL && strcmp(p->spec->spared, run->run_id) == 0);
 	}
 	free(path);
@@ -218,7 +226,8 @@ load(struct pruner *p, struct error *err)
 		size_t at = i, parent;
 
 		for (int depth = 0; depth < NESTING_LIMIT &&
-		    (parent = find_run(p, p->runs[at].summary.parent)) != NO_RUN; depth++)
+		    (parent = find_run(p, p->runs[at].summary.parent)) != NO_RUN &&
+		    p->runs[parent].elsewhere == p->runs[i].elsewhere; depth++)
 			at = parent;
 		p->runs[i].root = at;
 		p->runs[i].next = NO_RUN;
@@ -242,15 +251,19 @@ run_parts(const struct pruner *p, const char *run_id)
 {
 	char *transcript = storage_transcript(p->storage, run_id);
 	char *input = storage_input(p->storage, run_id), **parts = NULL;
+	char *incoming = path_join(p->storage->root, "incoming");
 
 	list_take(&parts, torn_path(transcript));
 	list_take(&parts, storage_blobs(p->storage, run_id));
 	list_take(&parts, memory_format("%s.part", input));
 	list_take(&parts, input);
 	list_take(&parts, storage_snapshot(p->storage, run_id));
+	list_take(&parts, path_join(incoming, run_id));
+	list_take(&parts, layout_origin(p->storage->root, run_id));
 	for (size_t i = 0; i < p->replay_count; i++)
 		if (strcmp(p->replays[i].run_id, run_id) == 0)
 			list_add(&parts, p->replays[i].place);
+	free(incoming);
 	free(transcript);
 	return parts;
 }
@@ -284,8 +297,10 @@ plan(struct pruner *p)
 		item->ended = run->summary.ended > item->ended ? run->summary.ended : item->ended;
 		item->protected |= run->protected;
 		item->selected = !root->pruned &&
-		    (spec->name == NULL || strcmp(root->summary.name, spec->name) == 0);
-		if (origin != NO_RUN && p->runs[origin].root != run->root) {
+		    (spec->name == NULL || strcmp(root->summary.name, spec->name) == 0) &&
+		    !(spec->own && root->elsewhere);
+		if (origin != NO_RUN && p->runs[origin].root != run->root &&
+		    p->runs[origin].elsewhere == run->elsewhere) {
 			*origins = memory_array(*origins, item->origin_count + 1, sizeof **origins);
 			(*origins)[item->origin_count++] = p->runs[origin].root;
 			item->origins = *origins;
@@ -333,7 +348,8 @@ find_newest(const struct storage *s, char run_id[ID_SIZE], struct error *err)
 		struct summary summary;
 
 		if (summary_read_ends(&summary, path, &none) == 0) {
-			found = !summary.child && !summary.step;
+			found = !summary.child && !summary.step &&
+			    origin_check_own(s, entries[i].run_id, NULL) == 0;
 			summary_free(&summary);
 		}
 		if (found)
@@ -388,10 +404,11 @@ enum {
 
 /* Gives a lock back that take() took, or would have. */
 static void
-let_go(const struct pruner *p, const struct found *run, int lock)
+let_go(const struct pruner *p, struct found *run, int lock)
 {
 	char *directory;
 
+	file_close(&run->origin);
 	if (lock < 0)
 		return;
 	directory = storage_run_directory(p->storage, run->run_id);
@@ -401,15 +418,18 @@ let_go(const struct pruner *p, const struct found *run, int lock)
 }
 
 /* The run's lock; NOT_OURS also if the run is not as it was found. A lock that another
- * process just let go of may be had now. */
+ * process just let go of may be had now. Nobody sends more of a run meanwhile. */
 static int
-take(struct pruner *p, const struct found *run)
+take(struct pruner *p, struct found *run)
 {
 	char *directory = storage_run_directory(p->storage, run->run_id), *path;
 	struct stat status;
 	struct error error;
 	int lock = -1, reason = EAGAIN;
 
+	if (origin_hold(p->storage, run->run_id, &run->origin) != 0 ||
+	    (run->origin != -1 && storage_run_alive(p->storage, run->run_id)))
+		reason = EBUSY;
 	for (int i = 0; i < LOCK_TRIES && lock < 0 && reason == EAGAIN; i++) {
 		lock = run_lock_take_over(directory, &error);
 		reason = errno;
@@ -419,14 +439,14 @@ take(struct pruner *p, const struct found *run)
 	free(directory);
 	if (lock < 0) {
 		lock = reason == ENOSPC || reason == EDQUOT ? NO_ROOM : NOT_OURS;
-		if (lock == NOT_OURS && reason != EAGAIN)
+		if (lock == NOT_OURS && reason != EAGAIN && reason != EBUSY)
 			fail(p, &error);
 	}
 
 	path = run->pruned ? storage_pruned(p->storage, run->run_id) :
 	    storage_transcript(p->storage, run->run_id);
-	if (lock != NOT_OURS && run->size >= 0 &&
-	    (lstat(path, &status) != 0 || status.st_size != run->size)) {
+	if (lock == NOT_OURS || (run->size >= 0 &&
+	    (lstat(path, &status) != 0 || status.st_size != run->size))) {
 		let_go(p, run, lock);
 		lock = NOT_OURS;
 	}
@@ -438,7 +458,7 @@ take(struct pruner *p, const struct found *run)
  * that name goes last, after the run's directory, and with it the run's lock; another
  * that takes the lock then finds the name claimed. */
 static void
-clear(struct pruner *p, const struct found *run, int lock)
+clear(struct pruner *p, struct found *run, int lock)
 {
 	const struct audit_prune line = { run->run_id, run->summary.name, run->summary.status };
 	char *path = storage_pruned(p->storage, run->run_id);
@@ -555,7 +575,7 @@ static void
 take_left_over(struct pruner *p, const char *directory, const char *name)
 {
 	char nobody[] = "", *path;
-	struct found run = { .size = -1, .summary = { .name = nobody, .status = "died" } };
+	struct found run = { .size = -1, .origin = -1, .summary = { .name = nobody, .status = "died" } };
 	int64_t before = p->now - LEFT_OVER_AGE;
 	struct stat status;
 	int lock;
@@ -605,7 +625,8 @@ prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 	} sweeps[] = {
 		{ "runs", take_left_over, true }, { "blobs", take_left_over, true },
 		{ "inputs", take_left_over, true }, { "snapshots", take_left_over, true },
-		{ "transcripts", take_left_over, true },
+		{ "transcripts", take_left_over, true }, { "origins", take_left_over, true },
+		{ "incoming", take_left_over, true },
 		{ STORAGE_SANDBOXED, take_workspace, false },
 		{ STORAGE_MADE, take_workspace, false },
 	};

@@ -13,6 +13,9 @@
  *     anything else of it is removed, and is removed last, behind a line in the audit
  *     trail. Whoever prunes next, by whatever rule, finishes what is called so, with the
  *     runs that were started inside of it.
+ *   - Nobody sends more of a run that is recorded elsewhere while it is removed. What such a
+ *     run says of itself keeps and removes no other: its age is that of its file, and it is
+ *     inside of, or was forked from, none of this storage's own.
  *   - `latest` is moved to the newest run that is left, when the one that it names is
  *     gone.
  *   - What belongs to no transcript (a run that was killed and keeps none, or before it
@@ -40,6 +43,7 @@ struct prune_spec {
 	struct retention_rule rule;
 	const char *name;     /* of the workflow; NULL: all, and what belongs to none */
 	const char *spared;   /* a run that stays; NULL: none */
+	bool own;             /* none that is recorded elsewhere (run/origin.h) */
 	bool dry;             /* tells what would go */
 	void (*told)(const struct pruned *run);   /* NULL: nobody */
 	void (*warn)(const struct error *warning);

@@ -78,7 +78,8 @@ recording_find_call(const struct recording *rec, struct uuid id, bool *start)
 	    rec->by_number[event->call->number] : NO_CALL;
 
 	if (start != NULL)
-		*start = call != NO_CALL && event_type_starts_call(event->type) &&
+		*start = call != NO_CALL &&
+		    event_type_starts_call(event_index_type(&rec->model.events, event)) &&
 		    event->call == rec->calls[call].call;
 	return call;
 }
@@ -114,7 +115,7 @@ recording_counts(const struct recording *rec, uint32_t call)
 bool
 path_names(const char *path, const struct model_call *call)
 {
-	return strcmp(path, strchr(path, ':') != NULL ? call->id : call->path) == 0;
+	return strcmp(path, strchr(path, ':') != NULL ? call->id : call->step->path) == 0;
 }
 
 const char *
@@ -155,7 +156,7 @@ check_path(const struct recording *rec, const char *option, const char *path,
 		const struct model_call *call = rec->calls[i].call;
 		bool child = rec->calls[i].child;
 
-		if (child && path_inside(path, call->id, call->path) != NULL)
+		if (child && path_inside(path, call->id, call->step->path) != NULL)
 			return !at ? 0 : error_set(err, ERROR_USAGE, option,
 			    "'%s' is in a child run: name the call of that, %s", path, call->id);
 		if (path_names(path, call))

@@ -76,7 +76,7 @@ recording_take_child_missed(struct recording *rec, uint32_t call)
 	if (!rec->branch_failed || rec->spec->mode != RECALL_RESUME)
 		return;
 	recording_read_child(rec, call);
-	reads = recording_reads(rec, rec->calls[call].call->child_run_id);
+	reads = recording_reads(rec, rec->calls[call].call->rare->child_run_id);
 	for (size_t i = 0; reads != NULL && i < reads->count; i++)
 		note_missed(rec, reads->events[i]);
 }
@@ -109,7 +109,7 @@ is_excused(const struct recording *rec, const struct recorded_call *c)
 		return false;
 	around = &rec->calls[c->enclosing];
 	return !around->runs_command || /* a tool made it: its result tells */
-	    (around->state == RECALL_SUCCEEDED && (c->call->try_number < around->last_try ||
+	    (around->state == RECALL_SUCCEEDED && (c->call->rare->try_number < around->last_try ||
 	    (around->call->race && c->member)));
 }
 
@@ -197,13 +197,12 @@ recording_settle_caught(struct recording *rec)
 
 	/* From the last: a rescue that failed may have been caught itself. */
 	for (uint32_t i = rec->call_count; i-- > 0;) {
-		const struct model_rescue *rescue = rec->calls[i].call->rescue;
+		const struct model_calls *failed = &rec->calls[i].call->rare->given;
 
-		if (rescue == NULL || rescue->given_count == 0 || rec->calls[i].idle ||
-		    !catches(rec, recording_latest(rec, i)))
+		if (failed->count == 0 || rec->calls[i].idle || !catches(rec, recording_latest(rec, i)))
 			continue;
-		for (size_t n = 0; n < rescue->given_count; n++) {
-			uint32_t given = rec->by_number[rescue->given[n]->number];
+		for (size_t n = 0; n < failed->count; n++) {
+			uint32_t given = rec->by_number[failed->list[n]->number];
 
 			if (given != NO_CALL && rec->calls[given].state == RECALL_FAILED)
 				rec->calls[rec->calls[given].failed_first].caught = true;

@@ -85,7 +85,7 @@ read_run(struct child_reading *c, const char *run_id)
 void
 recording_read_child(struct recording *rec, uint32_t call)
 {
-	const char *run_id = rec->calls[call].call->child_run_id;
+	const char *run_id = rec->calls[call].call->rare->child_run_id;
 	const size_t *known = map_get(&rec->reads_by_run, run_id, strlen(run_id));
 	char *directory;
 
@@ -216,7 +216,7 @@ recording_leave_out_child(struct recording *rec, uint32_t call)
 	const struct recorded_reads *reads = NULL;
 
 	if (c->child && rec->source < rec->spec->other_count)
-		reads = recording_reads(rec, c->call->child_run_id);
+		reads = recording_reads(rec, c->call->rare->child_run_id);
 	if (reads != NULL)
 		leave_out_by(rec, c, child_left_by(rec, reads));
 }

@@ -154,7 +154,7 @@ take_started(struct recording *rec, const struct reading *at)
 		.root = index, .claims = NO_CALL, .claimed_by = NO_CALL, .input_from = NO_CALL,
 		.result_from = NO_CALL, .winner = NO_CALL, .last_tool = NO_TOOL,
 		.changed_inside = NO_CALL, .failed_first = index, .enclosing = NO_CALL,
-		.child = call->child_run_id[0] != '\0' };
+		.child = call->rare->child_run_id[0] != '\0' };
 	/* What it is in, as its id says; not what the model makes of its cause if that is not
 	 * known. */
 	if (outer != NULL && strncmp(call->id, outer->id, outer_len) == 0 &&
@@ -205,8 +205,8 @@ take_started(struct recording *rec, const struct reading *at)
 		struct recorded_call *around = &rec->calls[c->enclosing];
 
 		around->encloses = true;
-		if (call->try_number > around->last_try)
-			around->last_try = call->try_number;
+		if (call->rare->try_number > around->last_try)
+			around->last_try = call->rare->try_number;
 	}
 	recording_leave_out(rec, index, &at->view);
 	if (!span_is(at->members[MODE], "rescue"))

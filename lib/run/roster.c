@@ -1,11 +1,17 @@
 /*
- * Records of one length, so that an occurrence is a place in the file, and locks on just
- * those bytes (fcntl(2)). A lock far behind them makes begins come one after another. State,
- * mark and reason are overwritten in place by one small pwrite(). A record is read again
- * after its lock was found free: its process may have ended between the two looks.
+ * Records of one length, so that each is a place in a file, and locks on just those bytes
+ * (fcntl(2)). A lock far behind them makes begins come one after another. State, mark and
+ * reason are overwritten in place by one small pwrite(). A record is read again after its
+ * lock was found free: its process may have ended between the two looks.
+ *
+ * At top level a file has the processes of one name, and an occurrence is a place in it. The
+ * processes in enclosing calls are entered in one file for many calls, whose records are
+ * searched: the file of a call is called as it is, but for its numbers, of which sixteen go
+ * together. So what a process asks about calls in its own is never in the file that it is in.
  */
 #include "run/roster.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +28,12 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/run_lock.h"
 #include "run/storage.h"
 
-#define RECORD 128         /* bytes of one process: state, mark, pid, its stdout, a reason, LF */
+/* Of one process: state, mark, pid, its stdout, a reason, what the call that it is in is known
+ * by, its occurrence, its name, LF. */
+#define RECORD 320
 #define RECORD_BEGUN 'B'
 #define RECORD_ENDED 'E'
 #define RECORD_ENDED_EMPTY 'N' /* well, having printed nothing */
@@ -32,47 +41,54 @@
 #define RECORD_STDOUT 14       /* where a record names it */
 #define STDOUT_SIZE 49
 #define RECORD_REASON (RECORD_STDOUT + STDOUT_SIZE) /* why the machine failed it; blank */
-#define REASON_SIZE (RECORD - RECORD_REASON - 1)
+#define REASON_SIZE 64
+#define RECORD_CALL (RECORD_REASON + REASON_SIZE + 1)
+#define CALL_SIZE (ROSTER_CALL - 1)
+#define RECORD_OCCURRENCE (RECORD_CALL + CALL_SIZE + 1)
+#define OCCURRENCE_SIZE 20
+#define RECORD_NAME (RECORD_OCCURRENCE + OCCURRENCE_SIZE + 1)
+#define NAME_SIZE (RECORD - RECORD_NAME - 1)
 #define BEGIN_LOCK ((off_t)1 << 40) /* begins come one after another */
 /* More processes have no place before that, or, with 32 bits, no number. */
 #define OCCURRENCE_LIMIT (BEGIN_LOCK / RECORD < LONG_MAX ? BEGIN_LOCK / RECORD : LONG_MAX)
 #define FILE_NAME_LIMIT 200
-#define ENCLOSED '+'           /* begins a directory's name; no step's name has it */
+#define ENCLOSED '+'           /* begins the name of a file of calls; no step's name has it */
+#define TOGETHER 16            /* numbers of calls that have one file */
 
-/* The directory of the processes in an enclosing call: slashes of the chain become "+";
- * a chain too long for a file name stands as its digest. */
-static char *
-enclosed_path(const char *directory, const char *enclosing)
+/* Where the processes directly in a call ("": at top level) are entered. */
+struct place {
+	char call[ROSTER_CALL]; /* what their records know it by */
+	char *file;             /* its name; NULL: at top level, that of a process */
+};
+
+/* The name is that of the call, its slashes "+", its numbers those of what they are together
+ * with; one that is too long stands as its digest. */
+static void
+place_find(struct place *p, const char *enclosing)
 {
-	char digest[DIGEST_SIZE], *name, *path;
+	char digest[DIGEST_SIZE];
+	struct buffer name = BUFFER_INIT;
 
+	memcpy(p->call, digest_sha256(enclosing, strlen(enclosing), digest), CALL_SIZE);
+	p->call[CALL_SIZE] = '\0';
+	p->file = NULL;
 	if (*enclosing == '\0')
-		return memory_text(directory);
-	if (strlen(enclosing) > FILE_NAME_LIMIT)
-		enclosing = digest_sha256(enclosing, strlen(enclosing), digest);
-	name = memory_format("%c%s", ENCLOSED, enclosing);
-	for (char *at = name; *at != '\0'; at++)
-		if (*at == '/')
-			*at = ENCLOSED;
-	path = path_join(directory, name);
-	free(name);
-	return path;
-}
+		return;
+	for (const char *at = enclosing; *at != '\0';) {
+		char *end = NULL;
+		long number = *at == ':' ? strtol(at + 1, &end, 10) : 0;
 
-/* The file of a key, ENCLOSING/NAME. */
-static char *
-key_path(const char *directory, const char *key)
-{
-	const char *slash = strrchr(key, '/'), *name = slash != NULL ? slash + 1 : key;
-	char *enclosing = memory_copy(key, slash != NULL ? (size_t)(slash - key) : 0);
-	char *enclosed = enclosed_path(directory, enclosing), digest[DIGEST_SIZE], *path;
-
-	if (strlen(name) > FILE_NAME_LIMIT)
-		name = digest_sha256(name, strlen(name), digest);
-	path = path_join(enclosed, name);
-	free(enclosed);
-	free(enclosing);
-	return path;
+		if (end != NULL && end > at + 1) {
+			buffer_format(&name, ":%ld", number / TOGETHER);
+			at = end;
+		} else {
+			buffer_byte(&name, *at == '/' ? ENCLOSED : *at);
+			at++;
+		}
+	}
+	p->file = memory_format("%c%s", ENCLOSED, name.len > FILE_NAME_LIMIT ?
+	    digest_sha256(name.data, name.len, digest) : name.data);
+	buffer_free(&name);
 }
 
 /* By which the process of a record is known to live. */
@@ -94,36 +110,137 @@ name_pipe(int fd, char text[STDOUT_SIZE])
 		    (unsigned long long)st.st_ino);
 }
 
+/* Looks through the records in a file that are of a call and a name (NULL: of any). */
+struct scan {
+	int fd;
+	const char *call, *name;
+	off_t at;              /* of the record that was found last */
+	off_t next;            /* of the one to be looked at next */
+	size_t count, looked;  /* of those that are held */
+	char records[RECORD * 32];
+};
+
+static void
+scan_begin(struct scan *s, int fd, const char *call, const char *name)
+{
+	s->fd = fd;
+	s->call = call;
+	s->name = name;
+	s->next = 0;
+	s->count = s->looked = 0;
+}
+
+/* Whose a record is that was not written whole, is not known. */
+static bool
+record_is(const char *record, const char *call, const char *name)
+{
+	size_t len = name != NULL ? strlen(name) : 0;
+
+	return record[RECORD - 1] != '\n' ||
+	    ((call == NULL || memcmp(record + RECORD_CALL, call, CALL_SIZE) == 0) &&
+	    (name == NULL || (memcmp(record + RECORD_NAME, name, len) == 0 &&
+	    record[RECORD_NAME + len] == ' ')));
+}
+
+/* NULL: there are no more. */
+static const char *
+scan_next(struct scan *s)
+{
+	for (;;) {
+		const char *record = s->records + RECORD * s->looked;
+
+		if (s->looked == s->count) {
+			ssize_t got = pread(s->fd, s->records, sizeof s->records, s->next);
+
+			if (got <= 0)
+				return NULL;
+			memset(s->records + got, 0, sizeof s->records - (size_t)got);
+			s->count = ((size_t)got + RECORD - 1) / RECORD;
+			s->looked = 0;
+			record = s->records;
+		}
+		s->at = s->next;
+		s->next += RECORD;
+		s->looked++;
+		if (record_is(record, s->call, s->name))
+			return record;
+	}
+}
+
+/* What stands in a record, up to the blanks behind it. */
+static void
+read_field(const char *record, size_t at, size_t size, char *text)
+{
+	memcpy(text, record + at, size);
+	while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '\0'))
+		size--;
+	text[size] = '\0';
+}
+
+static long
+read_occurrence(const char *record)
+{
+	char text[OCCURRENCE_SIZE + 1];
+
+	read_field(record, RECORD_OCCURRENCE, OCCURRENCE_SIZE, text);
+	return strtol(text, NULL, 10);
+}
+
+/* How many of this name have begun in the call. */
+static long
+count_records(int fd, const char *call, const char *name)
+{
+	struct scan scan;
+	long count = 0;
+
+	scan_begin(&scan, fd, call, name);
+	while (scan_next(&scan) != NULL)
+		count++;
+	return count;
+}
+
+/* Where one of them is entered; -1: nowhere. */
+static off_t
+find_record(int fd, const char *call, const char *name, long occurrence)
+{
+	const char *record;
+	struct scan scan;
+
+	scan_begin(&scan, fd, call, name);
+	while ((record = scan_next(&scan)) != NULL)
+		if (record[RECORD - 1] == '\n' && read_occurrence(record) == occurrence)
+			return scan.at;
+	return -1;
+}
+
 int
 roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
     struct error *err)
 {
 	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
 	const struct lock_range begin = { BEGIN_LOCK, 1 };
-	char record[RECORD * 2], out[STDOUT_SIZE], *path, *enclosed;
+	char record[RECORD * 2], out[STDOUT_SIZE], *path;
+	struct place place;
 	struct stat st;
 	off_t at = 0;
 	int result;
 
-	r->directory = path_join(run_directory, "roster");
-	r->key = *e->enclosing != '\0' ? memory_format("%s/%s", e->enclosing, e->name) :
-	    memory_text(e->name);
-	path = key_path(r->directory, r->key);
+	assert(strlen(e->name) < NAME_SIZE);
+	place_find(&place, e->enclosing);
+	*r = (struct roster){ .directory = path_join(run_directory, "roster"),
+		.enclosing = memory_text(e->enclosing), .name = memory_text(e->name),
+		.file = place.file != NULL ? place.file : memory_text(e->name), .record = -1 };
+	memcpy(r->call, place.call, sizeof r->call);
+	path = path_join(r->directory, r->file);
 
-	/* The first process of a run, or of a call, makes the directory. */
+	/* The first process of a run makes the directory. */
 	r->fd = open(path, flags, 0600);
-	if (r->fd == -1 && errno == ENOENT) {
-		enclosed = path_directory(path);
-		if (mkdir(enclosed, 0700) == -1 && errno == ENOENT &&
-		    mkdir(r->directory, 0700) == 0)
-			mkdir(enclosed, 0700);
-		else if (errno == EEXIST)
-			mkdir(enclosed, 0700); /* another made it meanwhile */
-		free(enclosed);
+	if (r->fd == -1 && errno == ENOENT && (mkdir(r->directory, 0700) == 0 || errno == EEXIST))
 		r->fd = open(path, flags, 0600);
-	}
 	if (r->fd == -1) {
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to open the roster");
+		if (!e->tried)
+			run_lock_fail(run_directory, err);
 		free(path);
 		return result;
 	}
@@ -135,14 +252,16 @@ roster_begin(struct roster *r, const char *run_directory, const struct roster_en
 		result = lock_take(r->fd, record_range(at));
 	}
 	if (result == 0) {
+		r->occurrence = place.file == NULL ? (long)(at / RECORD) :
+		    count_records(r->fd, r->call, r->name);
 		name_pipe(e->out, out);
-		snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s\n", RECORD_BEGUN,
+		snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s %s %-*ld %-*s\n", RECORD_BEGUN,
 		    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out, REASON_SIZE,
-		    "");
+		    "", r->call, OCCURRENCE_SIZE, r->occurrence, NAME_SIZE, r->name);
 		result = pwrite(r->fd, record, RECORD, at) == RECORD ? 0 : -1;
 	}
 	if (result == 0)
-		r->occurrence = (long)(at / RECORD);
+		r->record = at;
 	else
 		error_errno(err, ERROR_SYSTEM, path, "unable to enter the roster");
 	lock_release(r->fd, begin);
@@ -154,17 +273,18 @@ void
 roster_look(struct roster *r, const char *run_directory)
 {
 	*r = (struct roster){ .directory = path_join(run_directory, "roster"),
-		.key = memory_text(""), .fd = -1, .occurrence = -1 };
+		.enclosing = memory_text(""), .name = memory_text(""), .file = memory_text(""),
+		.fd = -1, .record = -1, .occurrence = -1 };
 }
 
 static void
 enter_end(struct roster *r, char state)
 {
-	if (r->fd == -1 || r->occurrence < 0)
+	if (r->fd == -1 || r->record == -1)
 		return;
 	/* A failure here leaves the process dead in the roster: the safe side. */
-	if (pwrite(r->fd, &state, 1, (off_t)r->occurrence * RECORD) == 1)
-		r->occurrence = -1;
+	if (pwrite(r->fd, &state, 1, (off_t)r->record) == 1)
+		r->record = -1;
 }
 
 void
@@ -185,7 +305,7 @@ roster_fail(struct roster *r, const struct error *why)
 	char whole[sizeof why->place + sizeof why->message + 4], reason[REASON_SIZE + 1];
 	const char *text = error_text(why, whole, sizeof whole), *last;
 
-	if (r->fd == -1 || r->occurrence < 0)
+	if (r->fd == -1 || r->record == -1)
 		return;
 	/* The place with the message, or the message alone, or what stands last in it, as is
 	 * errno's text: what fits. */
@@ -197,20 +317,18 @@ roster_fail(struct roster *r, const struct error *why)
 	    *text != '\0' ? text : error_name(why->code));
 	reason[utf8_whole(reason, strlen(reason))] = '\0';
 	/* A failure here leaves a process that died for reasons unknown. */
-	if (pwrite(r->fd, reason, strlen(reason),
-	    (off_t)r->occurrence * RECORD + RECORD_REASON) > 0)
-		r->occurrence = -1;
+	if (pwrite(r->fd, reason, strlen(reason), (off_t)r->record + RECORD_REASON) > 0)
+		r->record = -1;
 }
 
-/* Whether a record has begun, not ended, and nobody holds its lock. own is the
- * occurrence of this process in this file, -1 if it has none. */
+/* Whether a record has begun, not ended, and nobody holds its lock. own is that of this process
+ * in this file, -1 if it has none. */
 static bool
-record_dead(int fd, long occurrence, long own)
+record_dead(int fd, off_t at, off_t own)
 {
-	const off_t at = (off_t)occurrence * RECORD;
 	char state;
 
-	if (occurrence == own || pread(fd, &state, 1, at) != 1 || state != RECORD_BEGUN)
+	if (at == own || pread(fd, &state, 1, at) != 1 || state != RECORD_BEGUN)
 		return false;
 	if (lock_look(fd, record_range(at), NULL) != 0)
 		return false;
@@ -219,23 +337,25 @@ record_dead(int fd, long occurrence, long own)
 }
 
 static bool
-record_ended(int fd, long occurrence, long own)
+record_ended(int fd, off_t at, off_t own)
 {
 	char state;
 
-	return occurrence != own && pread(fd, &state, 1, (off_t)occurrence * RECORD) == 1 &&
+	return at != own && pread(fd, &state, 1, at) == 1 &&
 	    (state == RECORD_ENDED || state == RECORD_ENDED_EMPTY);
 }
 
-/* What is so of the record of the process of a call, "ENCLOSING/NAME:OCC:ITEM": the occurrence in
- * the file of its key. False for a text that is no call. */
+/* What is so of the record of the process of a call, "ENCLOSING/NAME:OCC:ITEM". False for a text
+ * that is no call. */
 static bool
-ask_record(struct roster *r, const char *call, bool (*is)(int fd, long occurrence, long own))
+ask_record(struct roster *r, const char *call, bool (*is)(int fd, off_t at, off_t own))
 {
-	const char *item = strrchr(call, ':'), *at = item;
-	char *key, *path, *end;
+	const char *item = strrchr(call, ':'), *at = item, *slash;
+	char *key, *enclosing, *name, *path, *end;
+	struct place place;
 	long occurrence;
-	bool so = false;
+	bool own, so = false;
+	off_t record;
 	int fd;
 
 	if (item == NULL || item == call)
@@ -250,17 +370,24 @@ ask_record(struct roster *r, const char *call, bool (*is)(int fd, long occurrenc
 		return false;
 
 	key = memory_copy(call, (size_t)(at - call));
-	if (strcmp(key, r->key) == 0) {
-		so = is(r->fd, occurrence, r->occurrence);
-	} else {
-		path = key_path(r->directory, key);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-		if (fd != -1) {
-			so = is(fd, occurrence, -1);
-			close(fd);
-		}
-		free(path);
+	slash = strrchr(key, '/');
+	enclosing = memory_copy(key, slash != NULL ? (size_t)(slash - key) : 0);
+	name = memory_text(slash != NULL ? slash + 1 : key);
+	place_find(&place, enclosing);
+	path = path_join(r->directory, place.file != NULL ? place.file : name);
+	own = strcmp(path_base(path), r->file) == 0;
+	fd = own ? r->fd : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd != -1) {
+		record = place.file == NULL ? (off_t)occurrence * RECORD :
+		    find_record(fd, place.call, name, occurrence);
+		so = record != -1 && is(fd, record, own ? (off_t)r->record : -1);
 	}
+	if (fd != -1 && !own)
+		close(fd);
+	free(path);
+	free(place.file);
+	free(name);
+	free(enclosing);
 	free(key);
 	return so;
 }
@@ -277,89 +404,129 @@ roster_ended(struct roster *r, const char *call)
 	return ask_record(r, call, record_ended);
 }
 
-/* The next process of a file, from this one on, that died and was not only tried; -1:
- * there is none. */
-static long
-file_died(int fd, long occurrence)
-{
-	char record[RECORD];
+/* The files in which processes are entered, one after another. */
+struct files {
+	int own;             /* that of this process, which comes first and stays open; -1: none */
+	char *path;          /* then one alone, of calls; NULL: none */
+	DIR *dir;            /* then those in here; NULL: none */
+	bool all;            /* of calls, too */
+	const char *besides; /* but for this one; NULL */
+	int flags, fd;
+};
 
-	for (; pread(fd, record, RECORD, (off_t)occurrence * RECORD) > 1; occurrence++)
-		if (record[1] != RECORD_TRIED && record_dead(fd, occurrence, -1))
-			return occurrence;
-	return -1;
-}
-
-/* Opens the next file of a directory, which may be none, but for that of the name besides
- * (NULL: there is none); -1 at the end. */
-static int
-next_file(DIR *dir, const char *besides, int flags, const char **name)
-{
-	struct dirent *entry;
-	int fd = -1;
-
-	while (fd == -1 && dir != NULL && (entry = readdir(dir)) != NULL) {
-		if (entry->d_name[0] == '.' || entry->d_name[0] == ENCLOSED ||
-		    (besides != NULL && strcmp(entry->d_name, besides) == 0))
-			continue;
-		fd = openat(dirfd(dir), entry->d_name, flags | O_CLOEXEC | O_NOFOLLOW);
-		*name = entry->d_name;
-	}
-	return fd;
-}
-
-static DIR *
-open_enclosed(const char *run_directory, const char *enclosing)
+/* Of the processes directly in a call of a run; *call gets what their records know that by. */
+static void
+files_of_call(struct files *f, const char *run_directory, const char *enclosing, int flags,
+    char call[ROSTER_CALL])
 {
 	char *directory = path_join(run_directory, "roster");
-	char *path = enclosed_path(directory, enclosing);
-	DIR *dir = storage_opendir(path);
+	struct place place;
 
-	free(path);
+	place_find(&place, enclosing);
+	memcpy(call, place.call, ROSTER_CALL);
+	*f = (struct files){ .own = -1, .fd = -1, .flags = flags };
+	if (place.file != NULL)
+		f->path = path_join(directory, place.file);
+	else
+		f->dir = storage_opendir(directory);
+	free(place.file);
 	free(directory);
-	return dir;
 }
 
-/* Why the machine failed the process of a record; "" if that is not known. */
+/* Of those in the call that this process is in. */
 static void
-read_reason(int fd, long occurrence, char reason[ROSTER_REASON])
+files_beside(struct files *f, const struct roster *r)
 {
-	ssize_t got = pread(fd, reason, REASON_SIZE, (off_t)occurrence * RECORD + RECORD_REASON);
+	*f = (struct files){ .own = r->fd, .fd = -1, .flags = O_RDONLY, .besides = r->file };
+	if (*r->enclosing == '\0')
+		f->dir = storage_opendir(r->directory);
+}
+
+/* Opens the next; -1: there are no more. */
+static int
+files_next(struct files *f)
+{
+	const int flags = f->flags | O_CLOEXEC | O_NOFOLLOW;
+	struct dirent *entry;
+
+	if (f->fd == -1 && f->own != -1)
+		return f->fd = f->own;
+	if (f->fd != f->own)
+		file_close(&f->fd);
+	f->fd = -1;
+	f->own = -1;
+	if (f->path != NULL) {
+		f->fd = open(f->path, flags);
+		free(f->path);
+		f->path = NULL;
+	}
+	while (f->fd == -1 && f->dir != NULL && (entry = readdir(f->dir)) != NULL)
+		if (*entry->d_name != '.' && (f->all || *entry->d_name != ENCLOSED) &&
+		    (f->besides == NULL || strcmp(entry->d_name, f->besides) != 0))
+			f->fd = openat(dirfd(f->dir), entry->d_name, flags);
+	return f->fd;
+}
+
+static void
+files_close(struct files *f)
+{
+	if (f->fd != f->own)
+		file_close(&f->fd);
+	free(f->path);
+	if (f->dir != NULL)
+		closedir(f->dir);
+}
+
+/* Why the machine failed the process of a record; "" if that is not known. It is read anew, as it
+ * comes just before the lock is let go. */
+static void
+read_reason(int fd, off_t at, char reason[ROSTER_REASON])
+{
+	ssize_t got = pread(fd, reason, REASON_SIZE, at + RECORD_REASON);
 
 	while (got > 0 && reason[got - 1] == ' ')
 		got--;
 	reason[got > 0 ? got : 0] = '\0';
 }
 
-static void
-name_death(struct roster_death *death, const char *enclosing, const char *name, long occurrence)
+/* The next process, from where the scan is, that died and was not only tried: its record; NULL:
+ * there is none. */
+static const char *
+next_died(struct scan *s, off_t own)
 {
-	snprintf(death->process, sizeof death->process, "%s%s%s:%ld", enclosing,
-	    *enclosing != '\0' ? "/" : "", name, occurrence);
+	const char *record;
+
+	while ((record = scan_next(s)) != NULL)
+		if (record[1] != RECORD_TRIED && record_dead(s->fd, s->at, own))
+			break;
+	return record;
 }
 
-/* Of the processes in a directory, but for those of the name besides: one whose reason is
- * known, else the first. */
+/* Of the processes in a call: one that died whose reason is known, else the first. own: the record
+ * of this process, which is none of them. */
 static bool
-directory_died(DIR *dir, const char *besides, const char *enclosing, struct roster_death *death)
+find_died(struct files *f, const char *call, off_t own, const char *enclosing,
+    struct roster_death *death)
 {
-	char reason[ROSTER_REASON];
-	const char *name;
+	char reason[ROSTER_REASON], name[NAME_SIZE + 1];
+	const char *record;
+	struct scan scan;
 	bool any = false;
-	int fd;
 
 	*death->reason = '\0';
-	while (*death->reason == '\0' && (fd = next_file(dir, besides, O_RDONLY, &name)) != -1) {
-		for (long died = file_died(fd, 0); died != -1 && *death->reason == '\0';
-		    died = file_died(fd, died + 1)) {
-			read_reason(fd, died, reason);
+	while (*death->reason == '\0' && files_next(f) != -1) {
+		scan_begin(&scan, f->fd, call, NULL);
+		while (*death->reason == '\0' &&
+		    (record = next_died(&scan, f->fd == f->own ? own : -1)) != NULL) {
+			read_reason(f->fd, scan.at, reason);
 			if (any && *reason == '\0')
 				continue;
 			any = true;
-			name_death(death, enclosing, name, died);
+			read_field(record, RECORD_NAME, NAME_SIZE, name);
+			snprintf(death->process, sizeof death->process, "%s%s%s:%ld", enclosing,
+			    *enclosing != '\0' ? "/" : "", name, read_occurrence(record));
 			memcpy(death->reason, reason, sizeof reason);
 		}
-		close(fd);
 	}
 	return any;
 }
@@ -367,11 +534,25 @@ directory_died(DIR *dir, const char *besides, const char *enclosing, struct rost
 bool
 roster_died(const char *run_directory, const char *enclosing, struct roster_death *death)
 {
-	DIR *dir = open_enclosed(run_directory, enclosing);
-	bool died = dir != NULL && directory_died(dir, NULL, enclosing, death);
+	char call[ROSTER_CALL];
+	struct files files;
+	bool died;
 
-	if (dir != NULL)
-		closedir(dir);
+	files_of_call(&files, run_directory, enclosing, O_RDONLY, call);
+	died = find_died(&files, call, -1, enclosing, death);
+	files_close(&files);
+	return died;
+}
+
+bool
+roster_died_beside(const struct roster *r, struct roster_death *death)
+{
+	struct files files;
+	bool died;
+
+	files_beside(&files, r);
+	died = find_died(&files, r->call, (off_t)r->record, r->enclosing, death);
+	files_close(&files);
 	return died;
 }
 
@@ -379,147 +560,89 @@ void
 roster_forgive(const char *run_directory, const char *enclosing)
 {
 	const char tried = RECORD_TRIED;
-	DIR *dir = open_enclosed(run_directory, enclosing);
-	const char *name;
-	long died;
-	int fd;
+	char call[ROSTER_CALL];
+	struct files files;
+	struct scan scan;
 
-	while ((fd = next_file(dir, NULL, O_RDWR, &name)) != -1) {
-		for (died = file_died(fd, 0); died != -1; died = file_died(fd, died + 1))
-			if (pwrite(fd, &tried, 1, (off_t)died * RECORD + 1) != 1)
+	files_of_call(&files, run_directory, enclosing, O_RDWR, call);
+	while (files_next(&files) != -1) {
+		scan_begin(&scan, files.fd, call, NULL);
+		while (next_died(&scan, -1) != NULL)
+			if (pwrite(files.fd, &tried, 1, scan.at + 1) != 1)
 				break; /* it counts then: the safe side */
-		close(fd);
 	}
-	if (dir != NULL)
-		closedir(dir);
+	files_close(&files);
 }
 
-/* What became of those in a file that write to a pipe; own: the occurrence of this
- * process in it, -1 if it has none. */
+/* What became of those in a file that write to a pipe. */
 static void
-look_upstream(int fd, long own, const char *pipe, const char *name, struct upstream *u)
+look_upstream(struct scan *s, off_t own, const char *pipe, struct upstream *u)
 {
+	char name[NAME_SIZE + 1], reason[ROSTER_REASON] = "";
 	const size_t len = strlen(pipe);
-	char records[RECORD * 128], reason[ROSTER_REASON] = "";
-	long occurrence = 0;
-	ssize_t got;
+	const char *record;
 
-	while ((got = pread(fd, records, sizeof records, (off_t)occurrence * RECORD)) >= RECORD)
-		for (const char *at = records; at + RECORD <= records + got;
-		    at += RECORD, occurrence++) {
-			if (occurrence == own || memcmp(at + RECORD_STDOUT, pipe, len) != 0 ||
-			    at[RECORD_STDOUT + len] != ' ')
-				continue;
-			u->known = true;
-			u->all_empty = u->all_empty && at[0] == RECORD_ENDED_EMPTY;
-			if (u->died || at[0] != RECORD_BEGUN || !record_dead(fd, occurrence, own))
-				continue;
-			u->died = true;
-			u->relayed = strcmp(name, ROSTER_INPUT) == 0;
-			if (u->relayed)
-				read_reason(fd, occurrence, reason);
-			if (*reason != '\0')
-				snprintf(u->process, sizeof u->process, "%s", reason);
-			else
-				snprintf(u->process, sizeof u->process, "%s:%ld", name, occurrence);
-		}
-}
-
-/* Where this process is: the call around it, the directory of that, its name, and that of
- * its own file, which is not to be opened a second time. */
-struct own_place {
-	char *enclosing, *path;
-	const char *name, *file;
-	DIR *dir;
-};
-
-static void
-own_place_open(struct own_place *p, const struct roster *r)
-{
-	const char *slash = strrchr(r->key, '/');
-	char *directory;
-
-	p->enclosing = memory_copy(r->key, slash != NULL ? (size_t)(slash - r->key) : 0);
-	p->name = slash != NULL ? slash + 1 : r->key;
-	p->path = key_path(r->directory, r->key);
-	p->file = path_base(p->path);
-	directory = path_directory(p->path);
-	p->dir = storage_opendir(directory);
-	free(directory);
-}
-
-static void
-own_place_close(struct own_place *p)
-{
-	if (p->dir != NULL)
-		closedir(p->dir);
-	free(p->path);
-	free(p->enclosing);
-}
-
-bool
-roster_died_beside(const struct roster *r, struct roster_death *death)
-{
-	long died = file_died(r->fd, 0);
-	struct own_place own;
-	bool so;
-
-	own_place_open(&own, r);
-	while (died != -1 && died == r->occurrence)
-		died = file_died(r->fd, died + 1);
-	so = died != -1;
-	if (so) {
-		name_death(death, own.enclosing, own.name, died);
-		read_reason(r->fd, died, death->reason);
-	} else if (own.dir != NULL) {
-		so = directory_died(own.dir, own.file, own.enclosing, death);
+	while ((record = scan_next(s)) != NULL) {
+		if (s->at == own || memcmp(record + RECORD_STDOUT, pipe, len) != 0 ||
+		    record[RECORD_STDOUT + len] != ' ')
+			continue;
+		u->known = true;
+		u->all_empty = u->all_empty && record[0] == RECORD_ENDED_EMPTY;
+		if (u->died || record[0] != RECORD_BEGUN || !record_dead(s->fd, s->at, own))
+			continue;
+		u->died = true;
+		read_field(record, RECORD_NAME, NAME_SIZE, name);
+		u->relayed = strcmp(name, ROSTER_INPUT) == 0;
+		if (u->relayed)
+			read_reason(s->fd, s->at, reason);
+		if (*reason != '\0')
+			snprintf(u->process, sizeof u->process, "%s", reason);
+		else
+			snprintf(u->process, sizeof u->process, "%s:%ld", name, read_occurrence(record));
 	}
-	own_place_close(&own);
-	return so;
-}
-
-bool
-roster_all_ended(const struct roster *r, const char *name)
-{
-	struct own_place own;
-	bool ended = false, all = true;
-	char state;
-	int fd;
-
-	own_place_open(&own, r);
-	/* Its own name has a process that lives. */
-	fd = own.dir == NULL || strcmp(own.file, name) == 0 ? -1 :
-	    openat(dirfd(own.dir), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	for (off_t at = 0; fd != -1 && pread(fd, &state, 1, at) == 1; at += RECORD) {
-		ended = true;
-		all = all && state != RECORD_BEGUN;
-	}
-	if (fd != -1)
-		close(fd);
-	own_place_close(&own);
-	return ended && all;
 }
 
 void
 roster_upstream(const struct roster *r, int in, struct upstream *u)
 {
 	char pipe[STDOUT_SIZE];
-	struct own_place own;
-	const char *name;
-	int fd;
+	struct files files;
+	struct scan scan;
 
 	*u = (struct upstream){ .all_empty = true };
 	name_pipe(in, pipe);
 	if (*pipe != '\0') {
-		own_place_open(&own, r);
-		look_upstream(r->fd, r->occurrence, pipe, own.file, u);
-		while ((fd = next_file(own.dir, own.file, O_RDONLY, &name)) != -1) {
-			look_upstream(fd, -1, pipe, name, u);
-			close(fd);
+		files_beside(&files, r);
+		while (files_next(&files) != -1) {
+			scan_begin(&scan, files.fd, r->call, NULL);
+			look_upstream(&scan, files.fd == files.own ? (off_t)r->record : -1, pipe, u);
 		}
-		own_place_close(&own);
+		files_close(&files);
 	}
 	u->all_empty = u->all_empty && u->known;
+}
+
+bool
+roster_all_ended(const struct roster *r, const char *name)
+{
+	bool beside = *r->enclosing != '\0', ended = false, all = true;
+	char *path = path_join(r->directory, name);
+	const char *record;
+	struct scan scan;
+	int fd = -1;
+
+	/* Its own name has a process that lives. */
+	if (strcmp(name, r->name) != 0)
+		fd = beside ? r->fd : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	scan_begin(&scan, fd, r->call, name);
+	while (fd != -1 && (record = scan_next(&scan)) != NULL) {
+		ended = true;
+		all = all && record[0] != RECORD_BEGUN;
+	}
+	if (fd != -1 && !beside)
+		close(fd);
+	free(path);
+	return ended && all;
 }
 
 bool
@@ -545,54 +668,32 @@ roster_relayed(const struct roster *r, int in, bool any_byte, struct roster *wri
 	return why.code == ERROR_NONE;
 }
 
-/* Whether a file in the directory has a process that lives and has not ended; of all, if they are
- * to be named. */
-static void
-directory_busy(DIR *dir, struct buffer *names, bool *any)
-{
-	char record[RECORD];
-	const char *name;
-	int fd;
-
-	while ((fd = next_file(dir, NULL, O_RDONLY, &name)) != -1) {
-		bool busy = false;
-
-		for (off_t at = 0; !busy && pread(fd, record, RECORD, at) > 0; at += RECORD)
-			busy = record[0] == RECORD_BEGUN &&
-			    lock_look(fd, record_range(at), NULL) == 1;
-		if (busy && names != NULL)
-			buffer_format(names, "%s%s", *any ? ", " : "", name);
-		*any |= busy;
-		close(fd);
-	}
-}
-
+/* A name is told once for each file: there may be many processes of it. */
 bool
 roster_busy(const char *run_directory, struct buffer *names)
 {
-	char *directory = path_join(run_directory, "roster"), *path;
-	DIR *dir = storage_opendir(directory), *enclosed;
-	struct dirent *entry;
-	bool busy = false;
+	char *directory = path_join(run_directory, "roster"), name[NAME_SIZE + 1];
+	struct files files = { .own = -1, .fd = -1, .all = true, .flags = O_RDONLY };
+	const char *record;
+	struct scan scan;
+	bool any = false;
 
-	if (dir != NULL) {
-		directory_busy(dir, names, &busy);
-		rewinddir(dir);
-		while ((!busy || names != NULL) && (entry = readdir(dir)) != NULL) {
-			if (entry->d_name[0] != ENCLOSED)
-				continue;
-			path = path_join(directory, entry->d_name);
-			enclosed = storage_opendir(path);
-			free(path);
-			if (enclosed == NULL)
-				continue;
-			directory_busy(enclosed, names, &busy);
-			closedir(enclosed);
-		}
-		closedir(dir);
+	files.dir = storage_opendir(directory);
+	while ((!any || names != NULL) && files_next(&files) != -1) {
+		scan_begin(&scan, files.fd, NULL, NULL);
+		while ((record = scan_next(&scan)) != NULL && (record[0] != RECORD_BEGUN ||
+		    lock_look(files.fd, record_range(scan.at), NULL) != 1))
+			continue;
+		if (record == NULL)
+			continue;
+		read_field(record, RECORD_NAME, NAME_SIZE, name);
+		if (names != NULL)
+			buffer_format(names, "%s%s", any ? ", " : "", name);
+		any = true;
 	}
+	files_close(&files);
 	free(directory);
-	return busy;
+	return any;
 }
 
 void
@@ -602,6 +703,8 @@ roster_close(struct roster *r)
 		close(r->fd);
 	r->fd = -1;
 	free(r->directory);
-	free(r->key);
-	r->directory = r->key = NULL;
+	free(r->enclosing);
+	free(r->name);
+	free(r->file);
+	r->directory = r->enclosing = r->name = r->file = NULL;
 }

@@ -1,8 +1,9 @@
 /*
  * The roster: which awf-step processes of a run have begun and ended, and so
- * which of them died. It lies in runs/<id>/roster/, one file per step name, in a
- * directory for each enclosing call, with one record of 128 bytes per process; the
- * record's number is the OCCURRENCE. It is coordination, not record: it goes with the run
+ * which of them died. It lies in runs/<id>/roster/, with one record of 320 bytes per process:
+ * at top level in one file per step name, within enclosing calls in one for some sixteen calls,
+ * as a file of its own for each would cost more than all else. The OCCURRENCE of a process is its
+ * number among those of its name in its call. It is coordination, not record: it goes with the run
  * directory.
  *
  * What the code relies on:
@@ -28,14 +29,20 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
 
+#define ROSTER_CALL 33
+
 struct roster {
 	char *directory;
-	char *key;       /* ENCLOSING/NAME of this process */
-	int fd;
+	char *enclosing, *name; /* of this process, */
+	char call[ROSTER_CALL]; /* and what records know the call by */
+	char *file;             /* that it is entered in, */
+	int fd;                 /* which is open, */
+	int64_t record;         /* at this byte; -1: it has ended */
 	long occurrence;
 };
 

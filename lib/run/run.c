@@ -542,21 +542,30 @@ run_redact(struct run *r, struct redaction *redaction, struct error *err)
 	return 0;
 }
 
-/* Whether the directory of the run that the environment names has this mark. */
-static bool
-environment_marked(const char *mark)
+char *
+run_environment_directory(void)
 {
 	const char *id = getenv("AWF_RUN_ID");
 	struct storage storage;
 	char *path;
-	bool marked;
 
 	if (id == NULL || !id_valid(id, strlen(id)) || storage_locate(&storage, NULL) != 0)
-		return false;
-	path = memory_format("%s/runs/%s/%s", storage.root, id, mark);
-	marked = access(path, F_OK) == 0;
-	free(path);
+		return NULL;
+	path = storage_run_directory(&storage, id);
 	storage_close(&storage);
+	return path;
+}
+
+/* Whether the directory of the run that the environment names has this mark. */
+static bool
+environment_marked(const char *mark)
+{
+	char *directory = run_environment_directory();
+	char *path = directory == NULL ? NULL : path_join(directory, mark);
+	bool marked = path != NULL && access(path, F_OK) == 0;
+
+	free(path);
+	free(directory);
 	return marked;
 }
 

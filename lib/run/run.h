@@ -12,6 +12,7 @@
  *                      environment alone, and checked against this
  *     runs/<id>/lineage the runs around it (run/lineage.h)
  *     runs/<id>/roster/
+ *     runs/<id>/live/ what models are writing (run/live.h)
  */
 #ifndef AWF_RUN_RUN_H
 #define AWF_RUN_RUN_H
@@ -121,6 +122,8 @@ int run_enter(struct run *r, struct error *err);
 /* Gives a run that was entered its filter, if it is masked; until then nothing can be
  * appended to it. ERROR_SYSTEM if it is another run's filter; NULL: none is known. */
 int run_redact(struct run *r, struct redaction *redaction, struct error *err);
+/* Its directory, in memory of its own; NULL if it names none. It need not be there. */
+char *run_environment_directory(void);
 /* Whether the run that the environment names is masked; is one that run_recreate() made. */
 bool run_environment_masked(void);
 bool run_environment_recreated(void);

@@ -19,9 +19,11 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "run/storage.h"
 
 #define LOCK_TEXT_SIZE 64
+#define REASON_SIZE 256 /* why the machine failed a step: spaces, if it has not */
 #define TAKE_TRIES 100 /* each fails only because an owner left in between */
 
 /* Removes what lies below a directory, whatever it is, without following links; but
@@ -154,10 +156,44 @@ run_lock_take_over(const char *directory, struct error *err)
 int
 run_lock_sign(int fd, const char *directory, int attempt, struct error *err)
 {
-	char text[LOCK_TEXT_SIZE];
+	char text[LOCK_TEXT_SIZE + REASON_SIZE + 1];
 	int len = snprintf(text, sizeof text, "%ld %d\n", (long)getpid(), attempt);
 
-	if (ftruncate(fd, 0) == 0 && file_write(fd, text, (size_t)len) == 0)
+	memset(text + len, ' ', sizeof text - (size_t)len);
+	text[sizeof text - 1] = '\n';
+	if (ftruncate(fd, 0) == 0 && file_write(fd, text, sizeof text) == 0)
 		return 0;
 	return unable_to_lock(directory, err);
+}
+
+void
+run_lock_fail(const char *directory, const struct error *why)
+{
+	char whole[sizeof why->place + sizeof why->message + 4], reason[REASON_SIZE + 1];
+	char *path = path_join(directory, "lock");
+	int fd = file_open_plain(path, O_WRONLY, 0);
+
+	snprintf(reason, sizeof reason, "%-*.*s", REASON_SIZE, REASON_SIZE,
+	    error_text(why, whole, sizeof whole));
+	/* A failure here leaves the step untold of but by its own message. */
+	if (fd >= 0)
+		(void)!pwrite(fd, reason, REASON_SIZE, LOCK_TEXT_SIZE);
+	file_close(&fd);
+	free(path);
+}
+
+bool
+run_lock_failed(int fd, struct error *why)
+{
+	char reason[REASON_SIZE + 1];
+	ssize_t len = pread(fd, reason, REASON_SIZE, LOCK_TEXT_SIZE);
+
+	while (len > 0 && reason[len - 1] == ' ')
+		len--;
+	if (len <= 0)
+		return false;
+	reason[len] = '\0';
+	reason[utf8_whole(reason, (size_t)len)] = '\0';
+	error_set(why, ERROR_SYSTEM, NULL, "%s", reason);
+	return true;
 }

@@ -1,6 +1,8 @@
 /*
  * The lock of a run: runs/<id>/lock, on which the owner of the run holds F_WRLCK while
- * it lives. It says "PID ATTEMPT\n".
+ * it lives. It says "PID ATTEMPT\n"; behind that is room for why the machine failed a step that
+ * could not even enter the roster: it overwrites bytes that are there, for which a full disk
+ * has room.
  *
  * What the code relies on:
  *   - The kernel frees the lock with its process. Closing any descriptor of the file
@@ -12,6 +14,8 @@
 #ifndef AWF_RUN_RUN_LOCK_H
 #define AWF_RUN_RUN_LOCK_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /* Makes the directory, which must be new, and the lock. The descriptor, or -1. */
@@ -22,6 +26,11 @@ int run_lock_make(const char *directory, struct error *err);
 int run_lock_take_over(const char *directory, struct error *err);
 /* Says whose it is. */
 int run_lock_sign(int fd, const char *directory, int attempt, struct error *err);
+/* The machine failed a step of the run so early that nothing else tells of it. Not for the owner
+ * of the lock, who would lose it. The last one is kept. */
+void run_lock_fail(const char *directory, const struct error *why);
+/* Whether that happened in this attempt; *why is ERROR_SYSTEM then. */
+bool run_lock_failed(int fd, struct error *why);
 
 /* What is added to the name of a directory that is being removed. */
 #define RUN_DIRECTORY_GONE ".gone"

@@ -505,6 +505,18 @@ storage_run_named(const struct storage *s, const char *run_id, const char *name)
 	return named;
 }
 
+/* Whether the run is recorded elsewhere (run/origin.h). */
+static bool
+is_elsewhere(const struct storage *s, const char *run_id)
+{
+	char *path = layout_origin(s->root, run_id);
+	struct stat status;
+	bool there = lstat(path, &status) == 0;
+
+	free(path);
+	return there;
+}
+
 int
 storage_resolve(const struct storage *s, const char *argument, struct run_ref *ref,
     struct error *err)
@@ -522,7 +534,8 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 		if (storage_list(s, &entries, &count, err) != 0)
 			return -1;
 		for (i = 0; i < count; i++)
-			if (storage_run_named(s, entries[i].run_id, argument + 1))
+			if (storage_run_named(s, entries[i].run_id, argument + 1) &&
+			    !is_elsewhere(s, entries[i].run_id))
 				break;
 		if (i < count)
 			ref_in_storage(ref, s, entries[i].run_id);
@@ -604,7 +617,7 @@ storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid)
 bool
 storage_run_alive(const struct storage *s, const char *run_id)
 {
-	return storage_run_owner(s, run_id, NULL);
+	return layout_run_alive(s->root, run_id);
 }
 
 bool

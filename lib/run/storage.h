@@ -5,8 +5,11 @@
  *
  *     transcripts/<run-id>.jsonl  blobs/<run-id>/<sha256>  inputs/<run-id>
  *     runs/<run-id>/  snapshots/<run-id>/  latest  audit.jsonl
+ *     origins/<run-id>: of a run that is recorded elsewhere (run/origin.h)
+ *     incoming/<run-id>/<sha256>: blobs of such a run that came before it (ingest/blobs.h)
  *     transcripts/<run-id>.pruned: of a run that is being removed (run/prune.h)
  *     sandboxed/<sha256>: a directory that was the workspace of a sandbox (cmd/sandbox)
+ *     kept/<sha256>: until when runs of a name have been removed (cmd/run/keep.h)
  *     sandboxed/made/: what was made in one that AWF takes up (run/unreviewed.h)
  */
 #ifndef AWF_RUN_STORAGE_H
@@ -21,6 +24,7 @@
 #include "base/id.h"
 
 #define STORAGE_SANDBOXED "sandboxed"
+#define STORAGE_KEPT "kept"
 
 struct storage {
 	char *root;       /* absolute */
@@ -59,8 +63,8 @@ int storage_names(const struct storage *s, const char *name, DIR **directory, st
 int storage_set_latest(const struct storage *s, const char *run_id, struct error *err);
 
 /* What a RUN argument names: a run id, a unique prefix (4 or more characters), a
- * path to a file, "@" (latest) or "@NAME" (latest run of that name). NULL means
- * "@". Errors are ERROR_USAGE and say what was looked for and where. */
+ * path to a file, "@" (latest) or "@NAME" (latest run of that name); neither of the last two is
+ * a run that is recorded elsewhere. NULL means "@". Errors are ERROR_USAGE and say what was looked for and where. */
 struct run_ref {
 	char *path;           /* of the transcript */
 	char run_id[ID_SIZE]; /* "" for a file that is not in the storage */
@@ -84,13 +88,13 @@ int64_t storage_run_started(const struct storage *s, const char *run_id);
 /* How many there are; no transcript is opened. */
 int storage_count(const struct storage *s, size_t *count, struct error *err);
 
-/* Whether the run is alive: another process holds runs/<id>/lock (F_GETLK). The
- * owner itself must not ask: closing the file would free its lock. */
+/* Whether the run is alive: another process holds runs/<id>/lock (F_GETLK), or it is recorded
+ * elsewhere, and its lease lasts (run/origin.h). The owner itself must not ask: closing the file
+ * would free its lock. */
 bool storage_run_alive(const struct storage *s, const char *run_id);
-/* The same, and by whom: *pid (may be NULL), 0 if that cannot be told. */
+/* Whether another process holds the lock: *pid (may be NULL), 0 if that cannot be told. */
 bool storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid);
-/* Whether somebody holds the lock of the run whose transcript lies at path in a
- * storage. */
+/* Whether the run is alive whose transcript lies at path in a storage. */
 bool transcript_alive(const char *path, const char *run_id);
 /* The directory of the run's blobs, from where its transcript lies; in memory of
  * its own. */

@@ -175,5 +175,6 @@ void
 summary_free(struct summary *s)
 {
 	free(s->name);
-	s->name = NULL;
+	free(s->origin);
+	s->name = s->origin = NULL;
 }

@@ -27,6 +27,7 @@ struct summary {
 	int64_t calls;            /* of the last attempt; those it reused do not count */
 	int64_t input_tokens, output_tokens;
 	int64_t cost;             /* for listing_read(), see there */
+	char *origin;             /* likewise: who sends it, NULL: nobody */
 };
 
 /* -1 with *err if the transcript cannot be read or has no whole line. */

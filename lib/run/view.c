@@ -150,14 +150,14 @@ view_label(const struct event_view *event, struct buffer *out)
 void
 view_call_label(const struct model_call *c, struct buffer *out)
 {
-	unsigned depth = *c->path != '\0';
+	unsigned depth = *c->step->path != '\0';
 	long long item = 0;
 	bool within;
 
-	for (const char *at = c->path; *at != '\0'; at++)
+	for (const char *at = c->step->path; *at != '\0'; at++)
 		depth += *at == '.';
 	within = is_member(span_of(c->id, strlen(c->id)), depth, &item);
-	add_label(c->path, within, item, c->iteration, out);
+	add_label(c->step->path, within, item, c->iteration, out);
 }
 
 /* What is added from `from` on gets a colour. */
@@ -696,13 +696,21 @@ show_tool_result(struct view *v, const struct event_view *event)
 		add_preview(v, span_member(event->payload, KEY_OUTPUT));
 }
 
-/* A type that this version does not know: its name and payload as they are. */
+/* A type that this version does not know: its name and payload as they are; of what another
+ * program tells, its words for people, if it has any. */
 static void
 show_unknown(struct view *v, const struct event_view *event)
 {
+	struct span told = event->payload, message;
+
+	if (event_is_foreign(event->told, event->payload)) {
+		told = span_member(event->payload, KEY_DATA);
+		message = span_member(told, KEY_MESSAGE);
+		told = span_type(message) == 's' ? message : told;
+	}
 	add_head(v, event, "", &(struct view_word){ "", "·", "" });
 	add_value(v, event->type_name, ARGUMENT_COLUMNS);
-	add_preview(v, event->payload);
+	add_preview(v, told);
 }
 
 static const struct shape {
@@ -778,7 +786,7 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 
 	if (event_view(line, len, &event) != 0)
 		return -1;
-	shape = &shapes[event.type];
+	shape = &shapes[event.told];
 	buffer_clear(&v->text);
 	v->mark_count = 0;
 	v->detailed = false;
@@ -809,15 +817,11 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 }
 
 void
-view_pass_over(struct view *v, const char *line, size_t len)
+view_pass_over(struct view *v, const struct event_head *head, const char *line, size_t len)
 {
 	struct event_view event;
-	struct span type;
-	int64_t seq;
 
-	if (event_peek(line, len, &seq, &type) == 0 &&
-	    item_names_concern(event_type_from_name(type.at, type.len)) &&
-	    event_view(line, len, &event) == 0)
+	if (item_names_concern(head->type) && event_view(line, len, &event) == 0)
 		item_names_note(&v->items, &event);
 }
 

@@ -57,7 +57,7 @@ struct view {
 int view_event(struct view *v, const char *line, size_t len, unsigned depth,
     struct buffer *out);
 /* Takes note of an event that is not shown: one that is may be named by what it holds. */
-void view_pass_over(struct view *v, const char *line, size_t len);
+void view_pass_over(struct view *v, const struct event_head *head, const char *line, size_t len);
 void view_free(struct view *v);
 
 /* The last name of a call's path, with the iteration if it is not the first: "draft",

@@ -66,6 +66,25 @@ waiting_seek_end(struct reader *r, struct error *err)
 	return 0;
 }
 
+int
+waiting_run_ended(const struct transcript *t, struct error *err)
+{
+	struct event_view event;
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got = -1;
+
+	if (!t->decided)
+		return t->last == EVENT_RUN_COMPLETED;
+	if (reader_open(&r, t->path, err) == -1)
+		return -1;
+	if (waiting_seek_end(&r, err) == 0 && (got = reader_next(&r, &line, &len, err)) == 1)
+		got = event_view(line, len, &event) == 0 && event.type == EVENT_RUN_COMPLETED;
+	reader_close(&r);
+	return got;
+}
+
 static struct waiting *
 find(const struct waitings *w, const struct map *map, const char *key)
 {

@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "transcript/event.h"
 #include "transcript/reader.h"
+#include "transcript/transcript.h"
 
 enum waiting_for {
 	WAITING_APPROVAL,    /* a yes or no to its input (awf-step --approve) */
@@ -36,6 +37,10 @@ enum waiting_for waiting_of(const struct event_view *event);
 /* Positions at the last line that is no decision: where an attempt that has ended says
  * so. Any number of them may follow it. */
 int waiting_seek_end(struct reader *r, struct error *err);
+
+/* Whether the run whose transcript has just been caught up with has ended, and nothing but a
+ * decision or a further attempt may follow: 1, 0, or -1 with *err. */
+int waiting_run_ended(const struct transcript *t, struct error *err);
 
 struct waiting {
 	enum waiting_for what;

@@ -5,6 +5,7 @@
 #include "run/watch.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 
 #define CHANGES_OF_NAMES (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
 #define CHANGES_OF_FILE (IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
+#define CHANGES_IN_FILES (CHANGES_OF_NAMES | IN_MODIFY)
 
 /* -1 where there is none, or none left. */
 static int
@@ -28,12 +30,15 @@ changes_open(void)
 }
 
 static int
-changes_add(int fd, const char *path, const struct stat *status)
+changes_add(int fd, const char *path, uint32_t changes)
 {
-	return inotify_add_watch(fd, path,
-	    S_ISDIR(status->st_mode) ? CHANGES_OF_NAMES : CHANGES_OF_FILE);
+	return inotify_add_watch(fd, path, changes);
 }
 #else
+#define CHANGES_OF_NAMES 0
+#define CHANGES_OF_FILE 0
+#define CHANGES_IN_FILES 0
+
 static int
 changes_open(void)
 {
@@ -41,9 +46,9 @@ changes_open(void)
 }
 
 static int
-changes_add(int fd, const char *path, const struct stat *status)
+changes_add(int fd, const char *path, uint32_t changes)
 {
-	(void)fd, (void)path, (void)status;
+	(void)fd, (void)path, (void)changes;
 	errno = ENOSYS;
 	return -1;
 }
@@ -55,6 +60,18 @@ watch_open(struct watch *w)
 	w->fd = changes_open();
 }
 
+static int
+add(struct watch *w, const char *path, uint32_t changes, struct error *err)
+{
+	if (w->fd == -1 || changes_add(w->fd, path, changes) != -1)
+		return 0;
+	if (errno != ENOSPC && errno != ENOMEM)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to watch");
+	/* The user has no watches left: look often instead. */
+	watch_close(w);
+	return 0;
+}
+
 int
 watch_add(struct watch *w, const char *path, struct error *err)
 {
@@ -62,13 +79,13 @@ watch_add(struct watch *w, const char *path, struct error *err)
 
 	if (stat(path, &status) == -1)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to watch");
-	if (w->fd == -1 || changes_add(w->fd, path, &status) != -1)
-		return 0;
-	if (errno != ENOSPC && errno != ENOMEM)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to watch");
-	/* The user has no watches left: look often instead. */
-	watch_close(w);
-	return 0;
+	return add(w, path, S_ISDIR(status.st_mode) ? CHANGES_OF_NAMES : CHANGES_OF_FILE, err);
+}
+
+int
+watch_add_files(struct watch *w, const char *path, struct error *err)
+{
+	return add(w, path, CHANGES_IN_FILES, err);
 }
 
 void

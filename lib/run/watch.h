@@ -14,6 +14,8 @@ struct watch {
 void watch_open(struct watch *w);
 /* Adds a file (writes) or a directory (names that come, go or move). */
 int watch_add(struct watch *w, const char *path, struct error *err);
+/* Adds a directory for writes to the files in it, too. */
+int watch_add_files(struct watch *w, const char *path, struct error *err);
 /* Drops what has been reported, so that fd is quiet until the next change. */
 void watch_drain(struct watch *w);
 /* Waits for a change, input hang-up on also_fd (-1: none), or at most

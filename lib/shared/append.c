@@ -209,25 +209,6 @@ make_event(struct appending *a, struct error *found)
 
 /* ---- appending ---- */
 
-/* Whether the line before those that are decisions is a run.completed; -1 with *found. */
-static int
-ends_before_decisions(const struct awf_transcript *t, struct error *found)
-{
-	struct event_view view;
-	struct reader r;
-	const char *line;
-	size_t len;
-	int got = -1;
-
-	if (reader_open(&r, t->path, found) == -1)
-		return -1;
-	if (waiting_seek_end(&r, found) == 0 &&
-	    (got = reader_next(&r, &line, &len, found)) == 1)
-		got = event_view(line, len, &view) == 0 && view.type == EVENT_RUN_COMPLETED;
-	reader_close(&r);
-	return got;
-}
-
 /* Under the lock. */
 static int
 allow(void *context, struct event *e, struct error *found)
@@ -242,7 +223,7 @@ allow(void *context, struct event *e, struct error *found)
 	}
 	if (e->type == EVENT_RUN_STARTED)
 		return 0;
-	ended = t->decided ? ends_before_decisions(a->t, found) : t->last == EVENT_RUN_COMPLETED;
+	ended = waiting_run_ended(t, found);
 	if (ended == 1)
 		a->code = refuse(found, AWF_ENDED, a->t->run_id, "the run has ended");
 	return ended == 0 ? 0 : -1;

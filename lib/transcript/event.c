@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "json/bytes.h"
 #include "transcript/event_keys.h"
 #include "transcript/event_table.h"
 
@@ -18,12 +19,18 @@ event_type_name(enum event_type type)
 	return type < EVENT_TYPES ? event_table[type].name : "unknown";
 }
 
+const char *
+event_named(const struct event *e)
+{
+	return e->type == EVENT_TYPES ? e->type_name : event_type_name(e->type);
+}
+
 enum event_type
 event_type_from_name(const char *name, size_t len)
 {
 	enum event_type type = 0;
 
-	while (type < EVENT_TYPES && (strlen(event_table[type].name) != len ||
+	while (type < EVENT_TYPES && (event_table[type].len != len ||
 	    memcmp(event_table[type].name, name, len) != 0))
 		type++;
 	return type;
@@ -146,7 +153,7 @@ event_view(const char *line, size_t len, struct event_view *view)
 	struct span *member;
 	size_t next = 0;
 
-	*view = (struct event_view){ .type = EVENT_TYPES };
+	*view = (struct event_view){ .type = EVENT_TYPES, .told = EVENT_TYPES };
 	if (span_type(span_of(line, len)) != 'o')
 		return -1;
 	for (struct span_walk walk = span_walk(span_of(line, len)); span_next(&walk);) {
@@ -160,61 +167,120 @@ event_view(const char *line, size_t len, struct event_view *view)
 	struct span name = unquoted(view->type_name);
 	if (view->seq < 1 || name.at == NULL)
 		return -1;
-	view->type = event_type_from_name(name.at, name.len);
+	view->told = event_type_from_name(name.at, name.len);
+	view->type = event_is_foreign(view->told, view->payload) ? EVENT_TYPES : view->told;
 	return 0;
 }
 
-/* Passes over a string or null that needs no decoding; NULL if it is something
- * else, or has an escape before its end. *value is what the quotes hold. */
-static const char *
-plain_value(const char *at, const char *end, struct span *value)
+/* Where it comes from is its first member, so that this costs nothing. An attempt, or a call, is
+ * never another program's to begin or end. */
+bool
+event_is_foreign(enum event_type told, struct span payload)
 {
-	*value = span_of(NULL, 0);
-	if (end - at >= 4 && memcmp(at, "null", 4) == 0)
-		return at + 4;
-	if (at == end || *at != '"')
-		return NULL;
-	const char *quote = memchr(at + 1, '"', (size_t)(end - at - 1));
-	if (quote == NULL || quote[-1] == '\\')
-		return NULL;
-	*value = span_of(at + 1, (size_t)(quote - at - 1));
-	return quote + 1;
+	static const char mark[] = "{\"" KEY_SOURCE "\":{";
+
+	return told >= EVENT_MESSAGE_USER && payload.len >= sizeof mark - 1 &&
+	    memcmp(payload.at, mark, sizeof mark - 1) == 0;
+}
+
+/* Whether text is next, which is passed over then. */
+static inline bool
+take(const char **at, const char *end, const char *text, size_t len)
+{
+	if ((size_t)(end - *at) < len || memcmp(*at, text, len) != 0)
+		return false;
+	*at += len;
+	return true;
+}
+
+/* The same of a string of len bytes that stand for themselves, behind its first quote. */
+static inline bool
+take_plain(const char **at, const char *end, size_t len)
+{
+	const char *stop = bytes_not_plain(*at, end);
+
+	if ((size_t)(stop - *at) != len || stop == end || *stop != '"')
+		return false;
+	*at = stop + 1;
+	return true;
+}
+
+#define TAKE(at, end, text) take(at, end, text, sizeof text - 1)
+#define FIRST(key) "\"" key "\":\""
+#define NEXT(key) "," FIRST(key)
+
+struct span
+event_time(const char *line, size_t len)
+{
+	int64_t seq;
+	const char *at = seq_head(line, len, &seq), *end = line + len, *time;
+
+	if (at == NULL || !TAKE(&at, end, FIRST(KEY_TIMESTAMP)))
+		return SPAN_NONE;
+	time = at;
+	return take_plain(&at, end, CLOCK_TEXT_SIZE - 1) ? span_of(time, CLOCK_TEXT_SIZE - 1) :
+	    SPAN_NONE;
+}
+
+/* A head as writers of ours make it, byte for byte, with causes that are events of the same
+ * file. */
+static bool
+usual_head(const char *line, size_t len, struct event_head *head)
+{
+	const char *at = seq_head(line, len, &head->seq), *end = line + len, *stop;
+
+	if (at == NULL || !TAKE(&at, end, FIRST(KEY_TIMESTAMP)))
+		return false;
+	head->timestamp = span_of(at, CLOCK_TEXT_SIZE - 1);
+	if (!take_plain(&at, end, CLOCK_TEXT_SIZE - 1) ||
+	    !TAKE(&at, end, NEXT(KEY_EVENT_ID)) || !take_plain(&at, end, ID_SIZE - 1) ||
+	    !TAKE(&at, end, NEXT(KEY_RUN_ID)) || !take_plain(&at, end, ID_SIZE - 1) ||
+	    (TAKE(&at, end, NEXT(KEY_PARENT_RUN_ID)) && !take_plain(&at, end, ID_SIZE - 1)) ||
+	    (TAKE(&at, end, NEXT(KEY_CHILD_RUN_ID)) && !take_plain(&at, end, ID_SIZE - 1)))
+		return false;
+	if (TAKE(&at, end, NEXT(KEY_PARENT_EVENT_ID)) ? !take_plain(&at, end, ID_SIZE - 1) :
+	    !TAKE(&at, end, ",\"" KEY_PARENT_EVENT_ID "\":null"))
+		return false;
+	if (TAKE(&at, end, ",\"" KEY_LINKS "\":[")) {
+		do {
+			if (!TAKE(&at, end, "\"") || !take_plain(&at, end, ID_SIZE - 1))
+				return false;
+		} while (TAKE(&at, end, ","));
+		if (!TAKE(&at, end, "]"))
+			return false;
+	}
+	if (!TAKE(&at, end, NEXT(KEY_TYPE)))
+		return false;
+	stop = bytes_not_plain(at, end);
+	if (stop == end || *stop != '"')
+		return false;
+	head->type_name = span_of(at, (size_t)(stop - at));
+	head->type = event_type_from_name(at, head->type_name.len);
+	head->len = (size_t)(stop + 1 - line);
+	return true;
 }
 
 int
-event_peek(const char *line, size_t len, int64_t *seq, struct span *type)
+event_peek(const char *line, size_t len, struct event_head *head)
 {
-	const char *at = seq_head(line, len, seq), *end = line + len;
-	struct span key;
-
-	/* As long as plain values stand before the type; at is a key's first quote. */
-	while (at != NULL && at < end) {
-		at = plain_value(at, end, &key);
-		if (at == NULL || key.at == NULL || at == end || *at != ':')
-			break;
-		at = plain_value(at + 1, end, type);
-		if (key.len == 4 && memcmp(key.at, KEY_TYPE, 4) == 0) {
-			if (at != NULL && type->at != NULL)
-				return 0;
-			break;
-		}
-		if (at == NULL || at == end || *at != ',')
-			break;
-		at++;
-	}
-
-	*seq = 0;
-	*type = span_of(NULL, 0);
+	if (usual_head(line, len, head))
+		return 0;
+	*head = (struct event_head){ .type = EVENT_TYPES };
 	if (span_type(span_of(line, len)) != 'o')
 		return -1;
 	for (struct span_walk member = span_walk(span_of(line, len));
-	    (*seq == 0 || type->at == NULL) && span_next(&member);) {
+	    (head->seq == 0 || head->type_name.at == NULL) && span_next(&member);) {
 		if (key_is(member.key, KEY_SEQ, 3))
-			*seq = view_integer(member.value);
+			head->seq = view_integer(member.value);
 		else if (key_is(member.key, KEY_TYPE, 4))
-			*type = unquoted(member.value);
+			head->type_name = unquoted(member.value);
 	}
-	return *seq > 0 && type->at != NULL ? 0 : -1;
+	if (head->seq < 1 || head->type_name.at == NULL) {
+		head->seq = 0;
+		return -1;
+	}
+	head->type = event_type_from_name(head->type_name.at, head->type_name.len);
+	return 0;
 }
 
 bool
@@ -244,22 +310,26 @@ event_link(const char *run_id, const char *event_id)
 #define PREV_LEN (PREV_HEAD_LEN + DIGEST_SIZE - 1 + 2) /* with the closing "} */
 
 bool
-event_line_whole(const char *line, size_t len, int64_t *seq)
+event_line_chained(const char *line, size_t len)
 {
 	const char *tail, *digest;
-	int64_t number;
+	int64_t seq;
 
-	if (len < PREV_LEN || !event_seq(line, len, &number))
+	if (len < PREV_LEN || !event_seq(line, len, &seq))
 		return false;
 	tail = line + len - PREV_LEN;
 	digest = tail + PREV_HEAD_LEN;
-	if (memcmp(tail, PREV_HEAD, PREV_HEAD_LEN) != 0 ||
-	    memcmp(digest + DIGEST_SIZE - 1, "\"}", 2) != 0 ||
-	    strspn(digest, "0123456789abcdef") != DIGEST_SIZE - 1 || memchr(line, '\0', len) != NULL)
+	return memcmp(tail, PREV_HEAD, PREV_HEAD_LEN) == 0 &&
+	    memcmp(digest + DIGEST_SIZE - 1, "\"}", 2) == 0 &&
+	    bytes_not_hex(digest, line + len) == digest + DIGEST_SIZE - 1;
+}
+
+bool
+event_line_whole(const char *line, size_t len, int64_t *seq)
+{
+	if (!event_line_chained(line, len) || memchr(line, '\0', len) != NULL)
 		return false;
-	if (seq != NULL)
-		*seq = number;
-	return true;
+	return seq == NULL || event_seq(line, len, seq);
 }
 
 bool

@@ -1,6 +1,11 @@
 /*
  * Events: the lines of a transcript, awf-transcript(5). The ten types stand in
- * one table; writers emit nothing else, readers meet others without failing.
+ * one table; AWF emits nothing else by itself, readers meet others without failing.
+ *
+ * An event that another program has made and handed over (lib/ingest) is a foreign one. It has
+ * a type of its own, or that of a message or tool event, and a payload that begins with where it
+ * comes from (`source`). Whoever reads a run takes it for an event of a type that he does not
+ * know, so that nobody goes by it who has not asked what it tells of.
  */
 #ifndef AWF_TRANSCRIPT_EVENT_H
 #define AWF_TRANSCRIPT_EVENT_H
@@ -42,6 +47,7 @@ struct seal_key;
 /* An event to be appended. Pointers stay the caller's. */
 struct event {
 	enum event_type type;
+	const char *type_name;       /* of EVENT_TYPES: a foreign event's own */
 	const char *event_id;        /* NULL: made by transcript_append() */
 	const char *parent_run_id;   /* NULL: that of the first line, if it has one, is put here
 	                                by transcript_append() */
@@ -62,6 +68,9 @@ struct event {
 	char timestamp[CLOCK_TEXT_SIZE];
 };
 
+/* The name of its type. */
+const char *event_named(const struct event *e);
+
 struct event_raw {
 	const char *at; /* JSON pointer from the line, "/payload/result" */
 	const void *bytes;
@@ -72,7 +81,8 @@ struct event_raw {
  * into the line. Absent keys have .at NULL. */
 struct event_view {
 	int64_t seq;
-	enum event_type type;      /* EVENT_TYPES if unknown */
+	enum event_type type;      /* EVENT_TYPES if unknown, and of foreign events */
+	enum event_type told;      /* the same, but what a foreign event tells of */
 	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
 	    parent_event_id, links, type_name, path, payload, refs, prev;
 	int64_t iteration;
@@ -82,9 +92,21 @@ int event_view(const char *line, size_t len, struct event_view *view);
 /* The same of a line from anywhere: false if it is not whole (event_line_whole()), is no JSON or
  * too deep, or no event. */
 bool event_view_whole(const char *line, size_t len, struct event_view *view);
-/* seq and type alone, as fast as the fixed key order allows; *type spans the text
- * between the quotes. -1 if the line does not begin like a transcript's. */
-int event_peek(const char *line, size_t len, int64_t *seq, struct span *type);
+/* What stands in front of the path of a line. Spans are of the text between the quotes. */
+struct event_head {
+	int64_t seq;
+	enum event_type type; /* EVENT_TYPES if unknown */
+	struct span type_name;
+	/* Where the head is byte for byte as ours are, each key at its place and no escapes in
+	 * what it holds: its time, and its length, as far as the type. SPAN_NONE and 0 elsewhere. */
+	struct span timestamp;
+	size_t len;
+};
+/* seq and type alone, at their places if the head is as ours are, else by walking over the
+ * members. -1, and a seq of 0, if the line does not begin like a transcript's. */
+int event_peek(const char *line, size_t len, struct event_head *head);
+/* Whether an event of this type, with this payload, is a foreign one. */
+bool event_is_foreign(enum event_type told, struct span payload);
 /* Whether it is no answer, but tells that a try failed, and that another follows. */
 bool event_tells_retry(const struct event_view *view);
 /* Copies an id out of a line; false, and "", for what is none. */
@@ -95,9 +117,15 @@ char *event_link(const char *run_id, const char *event_id);
 /* seq of a line that begins {"seq":N, (its first bytes are enough); false if it
  * does not. */
 bool event_seq(const char *line, size_t len, int64_t *seq);
+/* The time of a line that begins {"seq":N,"timestamp":"TIME", (its first EVENT_TIME_WITHIN bytes
+ * are enough), without its quotes; .at NULL if it does not. */
+struct span event_time(const char *line, size_t len);
+#define EVENT_TIME_WITHIN 80
 /* Whole in the sense of awf-transcript(5): begins {"seq":N, ends "prev":"64 hex"}
  * and holds no NUL. line without its LF; *seq is set (may be NULL). */
 bool event_line_whole(const char *line, size_t len, int64_t *seq);
+/* Likewise of a line that is known to be JSON, which holds no NUL. */
+bool event_line_chained(const char *line, size_t len);
 /* Whether the event is a decision: one further end of a call that waits. */
 bool event_decides(const struct event_view *event);
 /* How many names the path of an event has. */

@@ -142,6 +142,9 @@
 #define KEY_WARNING "warning"
 #define KEY_FIDELITY "fidelity"
 
+/* Where a foreign event comes from. */
+#define KEY_SOURCE "source"
+
 /* Blocks of messages. */
 #define KEY_TEXT "text"
 #define KEY_THINKING "thinking"

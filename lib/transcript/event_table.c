@@ -251,6 +251,12 @@ static const struct event_member step_completed_members[] = {
 static const struct event_shape step_completed_shape = SHAPE(step_completed_members,
     "step.completed", "its payload", "A call ends.", false);
 
+/* Of what other programs tell; a foreign event begins with its source. */
+#define EMITTED_MEMBERS \
+	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"), \
+	MEMBER(KEY_SOURCE, OBJECT, NULLABLE | DATA), \
+	MEMBER(KEY_DATA, ANY, DATA)
+
 static const struct event_member message_user_members[] = {
 	WORD(KEY_ROLE, REQUIRED | FIXED, "user"),
 	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
@@ -264,6 +270,7 @@ static const struct event_member message_user_members[] = {
 	MEMBER(KEY_BEFORE_TURN, OBJECT, NULLABLE),
 	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
 	MEMBER(KEY_MODEL, TEXT, NULLABLE),
+	EMITTED_MEMBERS,
 };
 static const struct event_shape message_user_shape = SHAPE(message_user_members,
     "message.user", "its payload", "What a model is given.", false);
@@ -285,6 +292,7 @@ static const struct event_member message_assistant_members[] = {
 	MEMBER(KEY_RETRY, OBJECT, NULLABLE),
 	MEMBER(KEY_DELAY_MS, COUNT, NULLABLE),
 	MEMBER(KEY_SESSION_ID, TEXT, NULLABLE),
+	EMITTED_MEMBERS,
 };
 static const struct event_shape message_assistant_shape = SHAPE(message_assistant_members,
     "message.assistant", "its payload", "What a model answers.", false);
@@ -306,7 +314,7 @@ static const struct event_member tool_members[] = {
 	MEMBER(KEY_CHANGED_MORE, COUNT, NULLABLE),
 	MEMBER(KEY_COMMIT, TEXT, NULLABLE),
 	MEMBER(KEY_STDERR, TEXT, NULLABLE),
-	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"),
+	EMITTED_MEMBERS,
 };
 const struct event_shape event_tool = SHAPE(tool_members, "tool", "its payload",
     "A tool is called, or has answered.", false);
@@ -321,19 +329,20 @@ static const struct event_member answer_members[] = {
 };
 const struct event_shape event_answer = SHAPE(answer_members, NULL, "the answer", NULL, false);
 
+#define TYPE(name) name, sizeof name - 1
 const struct event_description event_table[EVENT_TYPES] = {
-	[EVENT_RUN_STARTED] = { "run.started", false, &run_started_shape },
-	[EVENT_RUN_COMPLETED] = { "run.completed", true, &run_completed_shape },
-	[EVENT_STEP_STARTED] = { "step.started", true, &step_started_shape },
-	[EVENT_STEP_COMPLETED] = { "step.completed", true, &step_completed_shape },
-	[EVENT_CALL_WORKFLOW_STARTED] = { "step.call_workflow.started", true,
+	[EVENT_RUN_STARTED] = { TYPE("run.started"), false, &run_started_shape },
+	[EVENT_RUN_COMPLETED] = { TYPE("run.completed"), true, &run_completed_shape },
+	[EVENT_STEP_STARTED] = { TYPE("step.started"), true, &step_started_shape },
+	[EVENT_STEP_COMPLETED] = { TYPE("step.completed"), true, &step_completed_shape },
+	[EVENT_CALL_WORKFLOW_STARTED] = { TYPE("step.call_workflow.started"), true,
 	    &step_started_shape },
-	[EVENT_CALL_WORKFLOW_COMPLETED] = { "step.call_workflow.completed", true,
+	[EVENT_CALL_WORKFLOW_COMPLETED] = { TYPE("step.call_workflow.completed"), true,
 	    &step_completed_shape },
-	[EVENT_MESSAGE_USER] = { "message.user", false, &message_user_shape },
-	[EVENT_MESSAGE_ASSISTANT] = { "message.assistant", true, &message_assistant_shape },
-	[EVENT_TOOL_CALL] = { "tool.call", true, &event_tool },
-	[EVENT_TOOL_RESULT] = { "tool.result", false, &event_tool },
+	[EVENT_MESSAGE_USER] = { TYPE("message.user"), false, &message_user_shape },
+	[EVENT_MESSAGE_ASSISTANT] = { TYPE("message.assistant"), true, &message_assistant_shape },
+	[EVENT_TOOL_CALL] = { TYPE("tool.call"), true, &event_tool },
+	[EVENT_TOOL_RESULT] = { TYPE("tool.result"), false, &event_tool },
 };
 
 static const struct event_member ref_members[] = {
@@ -357,7 +366,7 @@ static const struct event_member line_members[] = {
 	KEPT(KEY_TYPE, TYPE, REQUIRED, type_name),
 	KEPT(KEY_PATH, PATH, REQUIRED, path),
 	MEMBER(KEY_ITERATION, COUNT, REQUIRED),
-	MEMBER(KEY_PAYLOAD, PAYLOAD, REQUIRED),
+	KEPT(KEY_PAYLOAD, PAYLOAD, REQUIRED, payload),
 	SHAPED_KEPT(KEY_REFS, OBJECT, LIST | NOT_EMPTY, ref_shape, refs),
 	MEMBER(KEY_PREV, DIGEST, REQUIRED),
 };

@@ -75,6 +75,7 @@ extern const struct event_shape event_tool;
 
 struct event_description {
 	const char *name;
+	size_t len;
 	bool synced;                /* see event_type_synced() */
 	const struct event_shape *payload;
 };

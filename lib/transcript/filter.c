@@ -1,8 +1,7 @@
 /*
  * Questions in the order of their cost: seq and type at the head of the line, the check that
  * it is JSON, the expression over its bytes, then the members. Types are matched with the
- * patterns once, not for each line. The last lines that pass are found by a ring of their
- * places; where all pass, the file is read from its end, twice as much each time.
+ * patterns once, not for each line.
  */
 #include "transcript/filter.h"
 
@@ -109,13 +108,13 @@ event_failed(const struct event_view *event)
 }
 
 static bool
-type_wanted(const struct filter *f, struct span name)
+type_wanted(const struct filter *f, const struct event_head *head)
 {
-	enum event_type type = event_type_from_name(name.at, name.len);
+	struct span name = head->type_name;
 	char text[128];
 
-	if (type != EVENT_TYPES)
-		return f->known[type];
+	if (head->type != EVENT_TYPES)
+		return f->known[head->type];
 	if (f->types.count == 0)
 		return true;
 	if (name.len >= sizeof text)
@@ -126,21 +125,19 @@ type_wanted(const struct filter *f, struct span name)
 }
 
 enum verdict
-filter_event(struct filter *f, const char *line, size_t len)
+filter_event(struct filter *f, const struct event_head *head, const char *line, size_t len)
 {
 	char timestamp[CLOCK_TEXT_SIZE];
 	struct event_view event;
-	struct span type;
-	int64_t seq;
 	size_t bad;
 
-	if (event_peek(line, len, &seq, &type) != 0)
+	if (head->seq == 0)
 		return VERDICT_DAMAGED;
-	if (seq <= f->after || !type_wanted(f, type))
+	if (head->seq <= f->after || !type_wanted(f, head))
 		return VERDICT_NO;
-	f->unchained = !event_line_whole(line, len, NULL);
-	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad))
+	if (scan_object(line, len, head->len, SCAN_LINE_DEPTH, &bad) != NULL)
 		return VERDICT_DAMAGED;
+	f->unchained = !event_line_chained(line, len);
 	if (f->grep) {
 		buffer_clear(&f->scratch);
 		buffer_append(&f->scratch, line, len);
@@ -165,57 +162,31 @@ filter_event(struct filter *f, const char *line, size_t len)
 	return f->errors && !event_failed(&event) ? VERDICT_NO : VERDICT_YES;
 }
 
-/* Of the lines from where the reader is: as filter_seek_last(), or at the end if none passes.
- * How many of the last count there are; -1 with *err. */
-static int64_t
-seek_last_from_here(struct filter *f, struct reader *r, int64_t count, struct error *err)
+int
+filter_seek_last(struct filter *f, struct reader *r, int64_t count, int64_t floor,
+    struct error *err)
 {
-	int64_t *starts = NULL;
-	size_t room = 0, next = 0;
+	int64_t found = 0, first;
+	struct event_head head;
 	const char *line;
 	size_t len;
-	int got;
+	int got = 1;
 
-	/* A ring of the places of the last lines that passed. */
-	while ((got = reader_next(r, &line, &len, err)) == 1) {
-		if (filter_event(f, line, len) != VERDICT_YES)
+	if (reader_seek_last(r, 0, err) != 0)
+		return -1;
+	first = r->position;
+	while (found < count && r->position > floor &&
+	    (got = reader_previous(r, &line, &len, err)) == 1) {
+		event_peek(line, len, &head);
+		if (filter_event(f, &head, line, len) != VERDICT_YES)
 			continue;
-		if (room < (size_t)count) {
-			starts = memory_array(starts, ++room, sizeof *starts);
-			starts[room - 1] = r->line_start;
-			continue;
-		}
-		starts[next] = r->line_start;
-		next = (next + 1) % room;
+		found++;
+		first = r->position;
 	}
-	if (room > 0)
-		reader_seek(r, starts[next]);
-	free(starts);
-	return got == 0 ? (int64_t)room : -1;
-}
-
-int
-filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err)
-{
-	int64_t from = 1, found = 0;
-
-	if (count == 0)
-		return reader_seek_last(r, 0, err);
-	if (!filter_open(f))
-		return seek_last_from_here(f, r, count, err) == -1 ? -1 : 0;
-
-	/* Everything passes but lines that are damaged: no more is read than that takes. */
-	for (int64_t lines = count; found < count && from > 0; lines *= 2) {
-		if (reader_seek_last(r, lines, err) != 0)
-			return -1;
-		from = r->position;
-		found = seek_last_from_here(f, r, count, err);
-		if (found == -1)
-			return -1;
-	}
-	if (found < count)
-		reader_seek(r, 0);
-	return 0;
+	/* Where everything passes, what is damaged before the first of them is among the last
+	 * lines, too. */
+	reader_seek(r, found < count && filter_open(f) ? floor : first);
+	return got == -1 ? -1 : 0;
 }
 
 void

@@ -48,10 +48,15 @@ void filter_types(struct filter *f, const char *list);
 int filter_grep(struct filter *f, const char *pattern, struct error *err);
 /* Whether everything passes. */
 bool filter_open(const struct filter *f);
-/* line without its LF. */
-enum verdict filter_event(struct filter *f, const char *line, size_t len);
-/* Where the last count lines that pass begin; the reader is left there. */
-int filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err);
+/* line without its LF; head as event_peek() found it, which says by a seq of 0 that it found
+ * none. */
+enum verdict filter_event(struct filter *f, const struct event_head *head, const char *line,
+    size_t len);
+/* Leaves the reader where the last count lines that pass begin, of those from the byte floor on:
+ * at the first of them if there are fewer, at the end if there are none. They are looked for from
+ * the end. */
+int filter_seek_last(struct filter *f, struct reader *r, int64_t count, int64_t floor,
+    struct error *err);
 void filter_free(struct filter *f);
 
 /* Whether the event tells of a failure that happened here: a call, a tool or a

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json/bytes.h"
 #include "transcript/event_keys.h"
 #include "transcript/event_table.h"
 #include "transcript/seal.h"
@@ -130,20 +131,6 @@ take_token(struct cursor *c, size_t len, struct span *value)
 	return true;
 }
 
-/* Without a branch in the loop, as each line has some two hundred of these. */
-static inline bool
-all_hex(const char *at, size_t len)
-{
-	unsigned wrong = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		unsigned char byte = (unsigned char)at[i];
-
-		wrong |= ((unsigned char)(byte - '0') > 9) & ((unsigned char)(byte - 'a') > 5);
-	}
-	return wrong == 0;
-}
-
 static inline bool
 all_digits(const char *at, size_t len)
 {
@@ -154,13 +141,20 @@ all_digits(const char *at, size_t len)
 	return wrong == 0;
 }
 
+/* Hex digits from from on, as far as stop; both within a line that ends at end. */
+static inline bool
+is_hex(const char *from, const char *stop, const char *end)
+{
+	return bytes_not_hex(from, end) == stop;
+}
+
 static bool
-is_uuid(const char *at)
+is_uuid(const char *at, const char *end)
 {
 	return at[8] == '-' && at[13] == '-' && at[18] == '-' && at[23] == '-' && at[14] == '4' &&
 	    (at[19] == '8' || at[19] == '9' || at[19] == 'a' || at[19] == 'b') &&
-	    all_hex(at, 8) && all_hex(at + 9, 4) && all_hex(at + 14, 4) && all_hex(at + 19, 4) &&
-	    all_hex(at + 24, 12);
+	    is_hex(at, at + 8, end) && is_hex(at + 9, at + 13, end) && is_hex(at + 14, at + 18, end) &&
+	    is_hex(at + 19, at + 23, end) && is_hex(at + 24, at + ID_SIZE - 1, end);
 }
 
 static int
@@ -260,17 +254,17 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 		return true;
 	case KIND_UUID:
 		text = token_of(c, ID_SIZE - 1);
-		if (!text || !is_uuid(text))
+		if (!text || !is_uuid(text, c->end))
 			return refuse(c, member, "a UUID, version 4, in lower case");
 		return take_token(c, ID_SIZE - 1, value);
 	case KIND_DIGEST:
 		text = token_of(c, DIGEST_SIZE - 1);
-		if (!text || !all_hex(text, DIGEST_SIZE - 1))
+		if (!text || !is_hex(text, text + DIGEST_SIZE - 1, c->end))
 			return refuse(c, member, "a digest of 64 lower-case hex digits");
 		return take_token(c, DIGEST_SIZE - 1, value);
 	case KIND_SIGNATURE:
 		text = token_of(c, SEAL_SIGNATURE);
-		if (!text || !all_hex(text, SEAL_SIGNATURE))
+		if (!text || !is_hex(text, text + SEAL_SIGNATURE, c->end))
 			return refuse(c, member, "a signature of 128 lower-case hex digits");
 		return take_token(c, SEAL_SIGNATURE, value);
 	case KIND_TIME:
@@ -298,9 +292,12 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 		c->form->type = event_type_from_name(value->at + 1, value->len - 2);
 		return true;
 	case KIND_PAYLOAD:
-		if (c->form->type != EVENT_TYPES)
-			return check_object(c, event_table[c->form->type].payload);
-		return is_a(c, member, "{n", "an object", value);
+		if (c->form->type == EVENT_TYPES)
+			return is_a(c, member, "{n", "an object", value);
+		if (!check_object(c, event_table[c->form->type].payload))
+			return false;
+		*value = span_of(start, (size_t)(c->at - start));
+		return true;
 	}
 	return is_any(c, value);
 }
@@ -333,42 +330,57 @@ check_list(struct cursor *c, const struct event_member *member, struct span *val
 	return true;
 }
 
+static inline bool
+key_is_next(const struct cursor *c, const struct event_member *member)
+{
+	size_t len = member->len;
+
+	return (size_t)(c->end - c->at) > len + 1 && c->at[0] == '"' && c->at[1] == member->key[0] &&
+	    c->at[len + 1] == '"' && memcmp(c->at + 1, member->key, len) == 0;
+}
+
+/* The member whose key is next; NULL: none of the shape's, whose keys need no escapes. As writers
+ * keep the order, it is looked for from first on. */
+static const struct event_member *
+find_member(const struct cursor *c, const struct event_shape *shape, size_t first)
+{
+	const struct event_member *members = shape->members;
+
+	for (size_t i = first; i < shape->count; i++)
+		if (key_is_next(c, &members[i]))
+			return &members[i];
+	for (size_t i = 0; i < first; i++)
+		if (key_is_next(c, &members[i]))
+			return &members[i];
+	return NULL;
+}
+
 /* One member; *members_seen has a bit for each member that was met, and *next is where the
  * table is looked into first, as writers keep the order. */
 static bool
 check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
     uint64_t *members_seen)
 {
-	const struct event_member *member = NULL;
-	struct span key = span_of(c->at, 0), value;
-	const char *at;
-	size_t index = 0;
+	const struct event_member *member = find_member(c, shape, *next);
+	struct span key = SPAN_NONE, other, *value;
+	size_t index;
 
-	/* A key as ours are has no escapes, and needs no check. */
-	if (!begins(c, '"'))
+	if (member != NULL) {
+		key = span_of(c->at, member->len + 2);
+		c->at += key.len;
+	} else if (!begins(c, '"')) {
 		return fault(c, FORM_JSON, c->at, "expected a key");
-	at = c->at + 1;
-	while (at < c->end && (name_byte(*at) || *at == '.'))
-		at++;
-	if (at < c->end && *at == '"') {
-		key = span_of(c->at, (size_t)(at + 1 - c->at));
-		c->at = at + 1;
-	} else if (!is_any(c, &key))
+	} else if (!is_any(c, &key)) {
 		return false;
+	}
 	if (!take(c, ':'))
 		return fault(c, FORM_JSON, c->at, "expected ':'");
-
-	for (size_t i = 0; i < shape->count && member == NULL; i++) {
-		index = *next + i < shape->count ? *next + i : *next + i - shape->count;
-		if (shape->members[index].len == key.len - 2 &&
-		    memcmp(shape->members[index].key, key.at + 1, key.len - 2) == 0)
-			member = &shape->members[index];
-	}
 	if (member == NULL) {
 		if (c->form->unknown_key.at == NULL)
 			c->form->unknown_key = key;
-		return is_any(c, &value);
+		return is_any(c, &other);
 	}
+	index = (size_t)(member - shape->members);
 	*next = index + 1;
 	if (*members_seen >> index & 1)
 		return fault(c, FORM_NOTATION, key.at, "\"%s\" stands twice in %s", member->key,
@@ -377,18 +389,11 @@ check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
 		return fault(c, FORM_NOTATION, key.at, "\"%s\" is out of order", member->key);
 	*members_seen |= UINT64_C(1) << index;
 
-	value = span_of(c->at, 0);
-	if ((member->flags & MEMBER_NULLABLE) && begins(c, 'n')) {
-		if (!is_any(c, &value))
-			return false;
-	} else if (member->flags & MEMBER_LIST) {
-		if (!check_list(c, member, &value))
-			return false;
-	} else if (!check_one(c, member, &value)) {
-		return false;
-	}
-	*(struct span *)(void *)((char *)c->form + member->into) = value;
-	return true;
+	value = (struct span *)(void *)((char *)c->form + member->into);
+	if ((member->flags & MEMBER_NULLABLE) && begins(c, 'n'))
+		return is_any(c, value);
+	return member->flags & MEMBER_LIST ? check_list(c, member, value) :
+	    check_one(c, member, value);
 }
 
 static bool
@@ -448,6 +453,10 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 		fault(&c, FORM_JSON, c.at, "something follows the object");
 		return blame(&c);
 	}
+	/* Its payload is what an event of its type has, but nobody is to go by it. */
+	form->foreign = event_is_foreign(form->type, form->payload);
+	if (form->foreign)
+		form->type = EVENT_TYPES;
 	if (memcmp(line, first, sizeof first - 1) != 0) {
 		fault(&c, FORM_NOTATION, line, "\"seq\" is not the first key");
 		return -1;
@@ -493,7 +502,9 @@ int
 form_check_payload(enum event_type type, const char *payload, size_t len,
     struct form_fault *found)
 {
-	return check_alone(payload, len, event_table[type].payload, found);
+	static const struct event_shape any = { .name = "its payload" };
+
+	return check_alone(payload, len, type == EVENT_TYPES ? &any : event_table[type].payload, found);
 }
 
 void

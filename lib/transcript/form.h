@@ -35,8 +35,10 @@ struct form_fault {
  * NULL where there is none. */
 struct form {
 	struct span other;  /* what nobody asks for ends here */
+	struct span payload;
 	int64_t seq;
-	enum event_type type;
+	enum event_type type;               /* EVENT_TYPES of a foreign event, too */
+	bool foreign;
 	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
 	    parent_event_id, links, type_name, path, refs;
 	struct span attempt, call, call_id; /* of the payload */
@@ -54,7 +56,8 @@ int form_check(const char *line, size_t len, struct form *form, struct form_faul
  * payload of a tool.call or tool.result. Other keys are not looked at. */
 int form_check_answer(const char *line, size_t len, struct form_fault *fault);
 int form_check_tool(const char *payload, size_t len, struct form_fault *fault);
-/* The payload of an event, as form_check() looks at it within its line. */
+/* The payload of an event, as form_check() looks at it within its line; of a type that is none of
+ * the ten it need only be an object. */
 int form_check_payload(enum event_type type, const char *payload, size_t len,
     struct form_fault *fault);
 

@@ -1,13 +1,17 @@
 /*
  * The paths are made here alone. Who owns a run is asked of the lock that its process holds
- * while it lives, never of a file that would be left behind.
+ * while it lives, never of a file that would be left behind. Of a run that is recorded elsewhere
+ * nobody here can hold one: it is taken to live until the time that its origin's file has for that
+ * of its last change.
  */
 #include "transcript/layout.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
@@ -22,6 +26,12 @@ char *
 layout_blobs(const char *root, const char *run_id)
 {
 	return memory_format("%s/blobs/%s", root, run_id);
+}
+
+char *
+layout_origin(const char *root, const char *run_id)
+{
+	return memory_format("%s/origins/%s", root, run_id);
 }
 
 char *
@@ -46,4 +56,16 @@ layout_run_owner(const char *root, const char *run_id, pid_t *pid)
 		close(fd);
 	free(path);
 	return alive;
+}
+
+bool
+layout_run_alive(const char *root, const char *run_id)
+{
+	char *path = layout_origin(root, run_id);
+	struct stat status;
+	bool leased = lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+	    clock_of(&status.st_mtim) > clock_wall();
+
+	free(path);
+	return leased || layout_run_owner(root, run_id, NULL);
 }

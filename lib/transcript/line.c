@@ -54,7 +54,7 @@ line_members(struct line *l, const struct line_place *place, const struct event 
 	writer_string(&w, e->parent_event_id);
 	if (e->links.len > sizeof "[]" - 1)
 		writer_member_span(&w, KEY_LINKS, e->links);
-	writer_member_string(&w, KEY_TYPE, event_type_name(e->type));
+	writer_member_string(&w, KEY_TYPE, event_named(e));
 	writer_member_string(&w, KEY_PATH, e->path);
 	writer_member_integer(&w, KEY_ITERATION, e->iteration);
 

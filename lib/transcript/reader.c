@@ -1,8 +1,9 @@
 /*
  * The last LF is looked for from the end of the file, and lines are then taken from before it
  * in chunks, twice as large each time for a long one. An end of file on the way says that the
- * file was cut meanwhile: nothing is an error then, the LF is looked for anew. A seq is found
- * by bisection over bytes: from the middle back to the begin of a line, whose seq decides.
+ * file was cut meanwhile: nothing is an error then, the LF is looked for anew. A seq, or a
+ * time, is found by bisection over bytes: from the middle back to the begin of a line, which
+ * decides.
  */
 #include "transcript/reader.h"
 
@@ -14,12 +15,14 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "json/bytes.h"
 #include "json/scan.h"
 #include "transcript/event.h"
 
-#define READER_CHUNK ((int64_t)1 << 20)
+#define READER_CHUNK ((int64_t)1 << 18)
 #define READER_LINE_MOST ((int64_t)SCAN_LINE_LIMIT + 1) /* with its LF */
-#define READER_HEAD 32 /* bytes of a line that hold its seq */
+/* So many lines with a wrong time, in a row, would have to be met for any to be missed. */
+#define SINCE_LINES 8
 
 int
 reader_open(struct reader *r, const char *path, struct error *err)
@@ -68,6 +71,14 @@ reader_failed(struct reader *r, struct error *err)
 		return reader_unsettled(r);
 	window_forget(&r->chunk);
 	return error_errno(err, ERROR_SYSTEM, r->path, "unable to read");
+}
+
+static int
+reader_line_too_long(const struct reader *r, int64_t start, struct error *err)
+{
+	return error_set(err, ERROR_INVALID_INPUT, r->path,
+	    "the line at byte %lld is above the limit of %zu bytes", (long long)start,
+	    SCAN_LINE_LIMIT);
 }
 
 /* Finds the last LF of the file as it is now; what was read before is forgotten.
@@ -131,9 +142,7 @@ reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
 	}
 	if (most < READER_LINE_MOST)
 		return reader_unsettled(r);
-	return error_set(err, ERROR_INVALID_INPUT, r->path,
-	    "the line at byte %lld is above the limit of %zu bytes", (long long)r->position,
-	    SCAN_LINE_LIMIT);
+	return reader_line_too_long(r, r->position, err);
 }
 
 int64_t
@@ -152,48 +161,106 @@ reader_seek(struct reader *r, int64_t position)
 	r->position = position;
 }
 
-/* The seq of the first line in [*start, limit) that has one; *start is moved to
- * it. 1, or 0 if there is none; -1 with errno. */
-static int
-reader_seq(struct reader *r, int64_t *start, int64_t limit, int64_t *seq)
+/* Where a line is, as its first bytes tell, if they do. */
+enum place { PLACE_UNKNOWN, PLACE_BEFORE, PLACE_BEHIND };
+
+/* What is bisected for: the first line that is not before a seq, or a time. */
+struct sought {
+	enum place (*place)(const struct sought *s, const char *head, size_t len);
+	int64_t seq;
+	const char *time;
+	int lines; /* that have to be before it, in a row, for the rest to be looked at alone */
+};
+static enum place
+place_by_seq(const struct sought *s, const char *head, size_t len)
 {
-	while (*start < limit) {
-		int64_t to = limit - *start > READER_HEAD ? *start + READER_HEAD : limit;
-		const char *head = window_bytes(&r->chunk, *start, to);
+	int64_t seq;
+
+	if (!event_seq(head, len, &seq))
+		return PLACE_UNKNOWN;
+	return seq <= s->seq ? PLACE_BEFORE : PLACE_BEHIND;
+}
+
+static enum place
+place_by_time(const struct sought *s, const char *head, size_t len)
+{
+	struct span time = event_time(head, len);
+
+	if (time.at == NULL)
+		return PLACE_UNKNOWN;
+	return memcmp(time.at, s->time, time.len) < 0 ? PLACE_BEFORE : PLACE_BEHIND;
+}
+
+/* Looks at lines that begin within [start, limit), as many as it takes. 1 if one of them is
+ * behind, 0 if none; *end: behind the last one that is before, or start. -1 with errno. */
+static int
+reader_probe(struct reader *r, const struct sought *s, int64_t start, int64_t limit, int64_t *end)
+{
+	int64_t at = start;
+
+	*end = start;
+	for (int before = 0; at < limit && before < s->lines;) {
+		int64_t to = limit - at > EVENT_TIME_WITHIN ? at + EVENT_TIME_WITHIN : limit;
+		const char *head = window_bytes(&r->chunk, at, to);
+		enum place place;
+
 		if (head == NULL)
 			return -1;
-		if (event_seq(head, (size_t)(to - *start), seq))
+		place = s->place(s, head, (size_t)(to - at));
+		if (place == PLACE_BEHIND)
 			return 1;
-		if ((*start = window_line_end(&r->chunk, *start, limit)) == -1)
+		if ((at = window_line_end(&r->chunk, at, limit)) == -1)
 			return -1;
+		if (place == PLACE_BEFORE) {
+			before++;
+			*end = at;
+		}
 	}
+	return 0;
+}
+
+static int
+reader_bisect(struct reader *r, const struct sought *s, struct error *err)
+{
+	int64_t low = 0, high, end;
+	int behind;
+
+	if (reader_settle(r) == -1)
+		return reader_failed(r, err);
+	high = r->settled;
+	/* [low, high), both where lines begin: lines before low are before what is sought, one of
+	 * those next to high is not, or high is the end. */
+	while (low < high) {
+		int64_t start = window_line_start(&r->chunk, low, low + (high - low) / 2);
+
+		behind = start == -1 ? -1 : reader_probe(r, s, start, high, &end);
+		if (behind == -1)
+			return reader_failed(r, err);
+		if (behind == 1 || end == start)
+			high = start;
+		else
+			low = end;
+	}
+	if (reader_probe(r, s, low, r->settled, &end) == -1)
+		return reader_failed(r, err);
+	r->position = end;
 	return 0;
 }
 
 int
 reader_seek_after(struct reader *r, int64_t seq, struct error *err)
 {
-	int64_t low = 0, high, found = 0;
+	const struct sought after = { .place = place_by_seq, .seq = seq, .lines = 1 };
 
-	if (reader_settle(r) == -1)
-		return reader_failed(r, err);
-	high = r->settled;
-	/* [low, high), both where lines begin: lines before low have a seq of at most seq, the one
-	 * at high a greater one, or high is the end. */
-	while (low < high) {
-		int64_t middle = low + (high - low) / 2;
-		int64_t start = window_line_start(&r->chunk, low, middle), line = start;
-		int any = start == -1 ? -1 : reader_seq(r, &line, high, &found);
+	return reader_bisect(r, &after, err);
+}
 
-		if (any == 0 || (any == 1 && found > seq))
-			high = start;
-		else if (any == 1)
-			low = window_line_end(&r->chunk, line > middle ? line : middle, high);
-		if (any == -1 || low == -1)
-			return reader_failed(r, err);
-	}
-	r->position = low;
-	return 0;
+int
+reader_seek_since(struct reader *r, const char since[CLOCK_TEXT_SIZE], struct error *err)
+{
+	const struct sought time = { .place = place_by_time, .time = since, .lines = SINCE_LINES };
+
+	return reader_bisect(r, &time, err);
 }
 
 int
@@ -209,6 +276,42 @@ reader_seek_last(struct reader *r, int64_t count, struct error *err)
 	}
 	r->position = start;
 	return 0;
+}
+
+int
+reader_previous(struct reader *r, const char **line, size_t *len, struct error *err)
+{
+	int64_t end = r->position, most = end, size, start;
+
+	if (end == 0)
+		return 0;
+	if (most > READER_LINE_MOST)
+		most = READER_LINE_MOST;
+
+	/* Its begin is looked for in the bytes held, then in a chunk, then in twice as much each
+	 * time. */
+	size = end - r->chunk.at;
+	if (size < 0 || size > (int64_t)r->chunk.bytes.len)
+		size = 0;
+	for (;; size = size < READER_CHUNK ? READER_CHUNK : size * 2) {
+		if (size > most)
+			size = most;
+		const char *at = window_bytes(&r->chunk, end - size, end);
+		if (at == NULL)
+			return reader_failed(r, err);
+		const char *lf = size > 0 ? bytes_last(at, at + size - 1, '\n') : NULL;
+		if (lf != NULL || size == end) {
+			*line = lf != NULL ? lf + 1 : at;
+			*len = (size_t)(at + size - 1 - *line);
+			r->position = r->line_start = end - (int64_t)*len - 1;
+			return 1;
+		}
+		if (size == most)
+			break;
+	}
+	if ((start = window_line_start(&r->chunk, 0, end - 1)) == -1)
+		return reader_failed(r, err);
+	return reader_line_too_long(r, start, err);
 }
 
 int

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transcript/window.h"
 
@@ -38,9 +39,17 @@ int64_t reader_unfinished(struct reader *r);
 /* Positions after the line whose seq is seq (or the last below it), by bisection:
  * O(log size) reads. Lines without a seq are passed over. */
 int reader_seek_after(struct reader *r, int64_t seq, struct error *err);
+/* Likewise after the last line whose time is before that of clock_text(), in a file whose times
+ * do not go back. Where they do, lines of that time or later may stand before the position, and
+ * those that are not may behind it anywhere. Lines that do not tell their time at its place are
+ * passed over. */
+int reader_seek_since(struct reader *r, const char since[CLOCK_TEXT_SIZE], struct error *err);
 /* Positions at the last count lines (fewer if there are fewer), reading from the
  * end. */
 int reader_seek_last(struct reader *r, int64_t count, struct error *err);
+/* The line before the position, which is then where it begins: as reader_next(), but backwards,
+ * in what was there when the position was found. */
+int reader_previous(struct reader *r, const char **line, size_t *len, struct error *err);
 /* Positions at a byte (just after a LF, or 0). */
 void reader_seek(struct reader *r, int64_t position);
 void reader_close(struct reader *r);

@@ -158,7 +158,7 @@ put_line(const struct redaction *r, const char *run_id, const struct event *e, s
 	writer_key(&w, KEY_PARENT_EVENT_ID);
 	writer_string(&w, e->parent_event_id);
 	writer_member_span(&w, KEY_LINKS, e->links);
-	writer_member_string(&w, KEY_TYPE, event_type_name(e->type));
+	writer_member_string(&w, KEY_TYPE, event_named(e));
 	writer_member_string(&w, KEY_PATH, e->path);
 	writer_member_integer(&w, KEY_ITERATION, e->iteration);
 	put_payload(r, e, &w);
@@ -236,6 +236,8 @@ check_answer(enum event_type type, struct span sent, struct span answer, struct 
 	if (!same(span_path(before, KEY_ERROR, KEY_CODE, NULL),
 	    span_path(after, KEY_ERROR, KEY_CODE, NULL)))
 		return changed(QUOTED(KEY_ERROR), err);
+	if (event_is_foreign(type, before) != event_is_foreign(type, after))
+		return changed(QUOTED(KEY_SOURCE), err);
 	if (form_check_payload(type, after.at, after.len, &fault) == -1)
 		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "the filter's answer has not the form of an event: %s", fault.what.message);

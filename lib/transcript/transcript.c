@@ -327,8 +327,55 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
 }
 
+/* Appends lines that were made elsewhere; the file has been caught up with. Those that came to
+ * stand whole before a write failed stay. */
+static int
+append_lines(struct transcript *t, struct span lines, struct error *err)
+{
+	int64_t start = t->size;
+	size_t done = 0, whole;
+	ssize_t n = 1;
+	int result = 1;
+
+	while (n > 0 && done < lines.len) {
+		n = write(t->fd, lines.at + done, lines.len - done);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	whole = done;
+	if (done < lines.len) {
+		int cause = n == 0 ? EIO : errno;
+		bool cut;
+
+		while (whole > 0 && lines.at[whole - 1] != '\n')
+			whole--;
+		cut = done == whole || ftruncate(t->fd, start + (int64_t)whole) == 0;
+		errno = cause;
+		result = error_errno(err, ERROR_SYSTEM, t->path, "unable to append%s",
+		    cut ? "" : ", and a torn line is left for the next writer to move");
+	}
+	if (whole > 0 && tail_learn(t, start + (int64_t)whole, err) == -1)
+		result = -1;
+	return result;
+}
+
 /* Asked under the lock. */
 typedef int decide_function(void *context, struct event *e, struct error *err);
+
+/* Told once the lock is free: whoever reads the text may be slow. */
+static void
+tell_repaired(const struct transcript *t, int64_t moved)
+{
+	char *torn, *text;
+
+	if (moved == 0 || t->repaired == NULL)
+		return;
+	torn = torn_path(t->path);
+	text = memory_format("%s: moved %lld bytes of a torn line to %s", t->path, (long long)moved,
+	    torn);
+	t->repaired(text);
+	free(text);
+	free(torn);
+}
 
 /* ahead: the line is made before the lock is taken. */
 static int
@@ -351,16 +398,7 @@ append(struct transcript *t, struct event *e, bool ahead, decide_function *decid
 		result = append_line(t, e, err);
 	transcript_unlock(t, &before);
 
-	/* Told once the lock is free: whoever reads the text may be slow. */
-	if (moved != 0 && t->repaired != NULL) {
-		char *torn = torn_path(t->path);
-		char *text = memory_format("%s: moved %lld bytes of a torn line to %s", t->path,
-		    (long long)moved, torn);
-
-		t->repaired(text);
-		free(text);
-		free(torn);
-	}
+	tell_repaired(t, moved);
 	if (result == -1)
 		return -1;
 	/* Outside the lock, for it takes a while. */
@@ -389,6 +427,25 @@ transcript_append_allowed(struct transcript *t, struct event *e,
     struct error *err)
 {
 	return append(t, e, true, allow, context, err);
+}
+
+int
+transcript_extend(struct transcript *t, struct span lines, int64_t seq, const char *prev,
+    int64_t wall, struct error *err)
+{
+	sigset_t before;
+	int64_t moved = 0;
+	int result;
+
+	if (transcript_own(t, err) == -1 || transcript_lock(t, &before, err) == -1)
+		return -1;
+	result = transcript_catch_up(t, &moved, err);
+	if (result == 0 && seq == t->seq + 1 && wall >= t->wall &&
+	    memcmp(prev, t->prev, DIGEST_SIZE - 1) == 0)
+		result = append_lines(t, lines, err);
+	transcript_unlock(t, &before);
+	tell_repaired(t, moved);
+	return result;
 }
 
 int

@@ -12,7 +12,8 @@
  *     timestamp never earlier than the last line's.
  *   - In the transcript of a child run each line names the parent, as the first does.
  *   - A line is written by one write(); if that is short or fails, it is cut
- *     back before the lock is released, and the append failed.
+ *     back before the lock is released, and the append failed. Lines that are the same in
+ *     another storage may come several at once.
  *   - Strings above 256 KiB, and bytes that are no UTF-8, lie in synced blobs
  *     before the line that names them is written.
  *   - A failed sync is final: every later call fails too.
@@ -90,6 +91,14 @@ int transcript_append_deciding(struct transcript *t, struct event *e,
 int transcript_append_allowed(struct transcript *t, struct event *e,
     int (*allow)(void *context, struct event *e, struct error *err), void *context,
     struct error *err);
+
+/* Appends lines that another storage's transcript of this run has, as they are: each with its LF,
+ * and each checked to be an event that follows from the one before it. seq, prev and wall (its
+ * timestamp, µs) are those of the first. 1: all stand in the file; 0: none does, as the first is
+ * not the next there: t->seq, t->prev and t->wall say what the file ends in. -1: as for
+ * transcript_append(), but where a write fell short the lines that it has written whole stand. */
+int transcript_extend(struct transcript *t, struct span lines, int64_t seq, const char *prev,
+    int64_t wall, struct error *err);
 
 /* fdatasync(), outside the lock, unless SYNC_NONE. */
 int transcript_sync(struct transcript *t, struct error *err);

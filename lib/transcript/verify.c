@@ -410,7 +410,7 @@ run_alive(const struct verify *v)
 		return false;
 	memcpy(run_id, name, ID_SIZE - 1);
 	run_id[ID_SIZE - 1] = '\0';
-	return layout_run_owner(v->root, run_id, NULL);
+	return layout_run_alive(v->root, run_id);
 }
 
 /* Checks all, and warns of what is no fault. */
@@ -509,8 +509,7 @@ find_synced(const char *path, int64_t from, struct error *err)
 	reader_seek(&reader, from);
 	while (!found && (got = reader_next(&reader, &line, &len, err)) == 1) {
 		size_t begin = len;
-		struct span type;
-		int64_t seq;
+		struct event_head head;
 
 		/* What is lost may be zeros, a line feed among them: the line behind them begins
 		 * then after the last one. */
@@ -518,13 +517,13 @@ find_synced(const char *path, int64_t from, struct error *err)
 			begin--;
 		line += begin;
 		len -= begin;
-		if (!event_line_whole(line, len, NULL) || event_peek(line, len, &seq, &type) != 0 ||
-		    !was_synced(line, len, event_type_from_name(type.at, type.len)))
+		if (!event_line_whole(line, len, NULL) || event_peek(line, len, &head) != 0 ||
+		    !was_synced(line, len, head.type))
 			continue;
 		found = 1;
 		error_set(err, ERROR_SCHEMA, path, "not repaired, nothing was touched: a %.*s (seq %lld) "
-		    "that was safe on disk stands at the fault or behind it", (int)type.len, type.at,
-		    (long long)seq);
+		    "that was safe on disk stands at the fault or behind it", (int)head.type_name.len,
+		    head.type_name.at, (long long)head.seq);
 	}
 	reader_close(&reader);
 	return found ? 1 : got;

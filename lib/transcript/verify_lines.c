@@ -406,7 +406,7 @@ check_line(struct verify_lines *v)
 	note_run(v, LINKAGE_CHILD, form->child_run_id);
 	if (form->type == EVENT_RUN_STARTED)
 		note_run(v, LINKAGE_PARENT, form->parent_run_id);
-	if (form->type == EVENT_TYPES)
+	if (form->type == EVENT_TYPES && !form->foreign)
 		note_unknown(&v->types, v->report->lines, form->type_name);
 	if (form->unknown_key.at)
 		note_unknown(&v->keys, v->report->lines, form->unknown_key);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json/bytes.h"
+
 #define WINDOW_BLOCK ((int64_t)16 << 10) /* read at once when searching */
 
 void
@@ -81,10 +83,9 @@ window_line_start(struct window *w, int64_t floor, int64_t end)
 		const char *bytes = window_bytes(w, from, end);
 		if (bytes == NULL)
 			return -1;
-		for (int64_t i = end - from; i > 0; i--) {
-			if (bytes[i - 1] == '\n')
-				return from + i;
-		}
+		const char *lf = bytes_last(bytes, bytes + (end - from), '\n');
+		if (lf != NULL)
+			return from + (lf - bytes) + 1;
 		end = from;
 	}
 	return floor;

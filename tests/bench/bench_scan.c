@@ -15,8 +15,8 @@ main(int argc, char **argv)
 	struct error err;
 	const char *line;
 	size_t len;
-	int64_t lines = 0, calls = 0, seq;
-	struct span type;
+	int64_t lines = 0, calls = 0;
+	struct event_head head;
 	int got;
 
 	if (argc != 2) {
@@ -28,8 +28,7 @@ main(int argc, char **argv)
 		return error_status(err.code);
 	while ((got = reader_next(&r, &line, &len, &err)) == 1) {
 		lines++;
-		if (event_peek(line, len, &seq, &type) == 0 &&
-		    event_type_from_name(type.at, type.len) == EVENT_TOOL_CALL)
+		if (event_peek(line, len, &head) == 0 && head.type == EVENT_TOOL_CALL)
 			calls++;
 	}
 	double seconds = (double)(clock_wall() - begun) / 1e6;

@@ -148,6 +148,37 @@ events() { # COUNT PAYLOAD: as input of append
 	same "$(seqs -R --path count)" '2 3'
 }
 
+@test "--since is found by bisection" {
+	brief
+	seqs() { awf-tail --json "$@" | jq -r .seq | paste -sd' '; }
+	since=2026-11-21T08:15:33.010Z
+	same "$(seqs --since "$since" -n 2)" '21 22'
+	same "$(seqs --since "$since" -n 99)" '15 16 17 18 19 20 21 22'
+	same "$(seqs --since "$since" -n 1 --type tool.call)" ''
+	same "$(seqs --since "$since" --after 18)" '19 20 21 22'
+	same "$(seqs --since "$since" --after 3)" '15 16 17 18 19 20 21 22'
+	same "$(seqs --since "$since" --path 'review*' --type step.completed)" '18 19 20'
+
+	# Times that one of a few lines has wrong, or not in its place; damage on both sides.
+	sed -i '3s/^{/{x/; 18s/^{/{x/; 16s/2026/1926/; 9s/2026/2926/; 20s/"timestamp":"[^"]*",//' "$RECORD"
+	run -0 --separate-stderr seqs --since "$since"
+	same "$output" '9 15 17 19 20 21 22'
+	same "$(grep -c damaged <<<"$stderr")" 1
+	[[ $stderr == *'line 18 is damaged'* ]]
+	# Of a pipe each line is looked at.
+	run -0 --separate-stderr awf-tail --since "$since" - <"$RECORD"
+	same "$(grep -c damaged <<<"$stderr")" 2
+}
+
+@test "--since with -R takes in a child run that began before" {
+	brief
+	started=$(jq -r 'select(.child_run_id) | .timestamp' "$RECORD" | head -n 1)
+	since=$(jq -r --arg at "$started" 'select(.timestamp > $at) | .timestamp' \
+		"$AWF_STORAGE/transcripts/$NESTED.jsonl" | head -n 1)
+	[[ $since > $started ]]
+	awf-tail --json -R --since "$since" | jq -r .run_id | grep -qx "$NESTED"
+}
+
 @test "damaged lines are none of the last events" {
 	brief
 	printf '\n{}\nx\n' >>"$RECORD"

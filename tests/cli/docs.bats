@@ -322,6 +322,28 @@ mcp__files__number	read'
 	same "$(jq -r 'select(.type == "step.completed").payload.result' ~/.local/share/awf/latest)" '[masked]'
 }
 
+@test "awf-record(1)" {
+	export JQ=jq
+	awf-run -n -c "$(example awf-record.1 'awf-step -n train')"
+	same "$(try awf-record.1 '--type epoch' | paste -sd,)" '0.5,0.25'
+	[[ $(try awf-record.1 fetch) == *' call fetch: url='*' result fetch '* ]]
+	# The other machine is this one, with another storage.
+	awf-run -n --name theirs true
+	mv "$HOME/.local/share/awf" theirs
+	stub ssh 'shift; echo $$ >"'"$PWD"'/follower"; export AWF_STORAGE="'"$PWD"'/theirs" HOME="'"$PWD"'/home"; [ $# -gt 1 ] || exec sh -c "$1"; exec "$@"'
+	mkdir -p home/.local/share && ln -s "$PWD/theirs" home/.local/share/awf
+	try awf-record.1 'ssh host awf-tail -F' 3>&- &
+	eventually [ -s follower ]
+	AWF_STORAGE=$PWD/theirs awf-run -n --name later true
+	eventually sh -c 'awf-tail --list --json | grep -q "\"later\",\"status\":\"success\".*\"origin\":\"host\""'
+	kill "$(cat follower)"
+	wait || true
+	try awf-record.1 'tar c blobs'
+	same "$(awf-tail --list --json | jq -r .origin | sort | uniq -c | tr -s ' ')" ' 4 host'
+	for file in theirs/transcripts/*; do cmp "$file" "$HOME/.local/share/awf/transcripts/$(basename "$file")"; done
+	awf-verify "$HOME/.local/share/awf"
+}
+
 @test "awf-transcript(5)" {
 	export JQ=jq
 	brief

@@ -4,7 +4,7 @@ bats_require_minimum_version 1.5.0
 load ../support/helpers
 
 in_place() {
-	make -s -C "$ROOT" -o all BUILD="$BUILD" DESTDIR="$BATS_TEST_TMPDIR/root" PREFIX=/usr "$@"
+	make -s -C "$ROOT" -o all STATIC= BUILD="$BUILD" DESTDIR="$BATS_TEST_TMPDIR/root" PREFIX=/usr "$@"
 }
 
 @test "installed programs find their providers, and pages and schemas are there" {

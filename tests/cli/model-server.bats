@@ -37,6 +37,26 @@ number() { sed -n 's/.*"n":\([0-9]\).*/\1/p; s/.*no answer is left.*/none/p'; }
 	! grep sk-secret "$MODEL_SERVER_LOG"
 }
 
+@test "a chat completion is an answer without a stream" {
+	echo '{"object":"chat.completion","n":1}' >whole.jsonl
+	model_server --answer whole.jsonl --fault 2:429
+	same "$(post)" '{"object":"chat.completion","n":1}'
+	same "$(curl -sS -d '{}' -o error -w '%{content_type} %{http_code}' "$MODEL_SERVER/v1/chat/completions")" 'application/json 429'
+	model_server --answer whole.jsonl --answer 1.jsonl
+	same "$(for _ in 1 2; do curl -sS -d '{}' -o answer -w '%{content_type}\n' "$MODEL_SERVER/v1/chat/completions"; done)" \
+		$'application/json\ntext/event-stream'
+}
+
+@test "serves HTTPS" {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test \
+		-addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out certificate.pem 2>openssl.log
+	model_server --answer 1.jsonl --tls certificate.pem key.pem
+	same "${MODEL_SERVER%%:*}" https
+	export CURL_CA_BUNDLE=$PWD/certificate.pem
+	same "$(post | number)" 1
+	same "$(curl -s "$MODEL_SERVER/count" | jq .requests)" 1
+}
+
 @test "requests do not wait for each other" {
 	model_server --answer 1.jsonl --answer 2.jsonl --fault 1:slow:60000
 	post >/dev/null &
@@ -73,6 +93,10 @@ number() { sed -n 's/.*"n":\([0-9]\).*/\1/p; s/.*no answer is left.*/none/p'; }
 		--fault: '1:error:500': expected error:STATUS:FILE (1)
 		--answer-for x
 		--answer-for: expected PATTERN and FILE (1)
+		--tls x
+		--tls: expected CERT and KEY (1)
+		--tls none.pem none.pem
+		none.pem: unable to open: No such file or directory (4)
 		--answer none.jsonl
 		none.jsonl: unable to open: No such file or directory (4)
 		more

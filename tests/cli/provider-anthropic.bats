@@ -58,8 +58,9 @@ sent_blocks() {
 	same "${lines[0]}" '{"id":5,"type":"delta","kind":"thinking","text":"Which files "}'
 	same "${lines[1]}" '{"id":5,"type":"delta","kind":"thinking","text":"are there?"}'
 	same "${lines[2]}" '{"id":5,"type":"delta","kind":"text","text":"I look."}'
-	same "$(echo "${lines[3]}" | jq -r .type)" message
-	[ "${#lines[@]}" -eq 4 ]
+	# What follows the first of a call comes together, or not at all.
+	same "${lines[3]}" '{"id":5,"type":"delta","kind":"tool","text":"grep "}'
+	same "$(echo "${lines[-1]}" | jq -r .type)" message
 }
 
 @test "the request: where to, headers, what the API needs" {

@@ -45,6 +45,25 @@ story() {
 	same "$(sed -n 2p anthropic.story | jq -c '.[2][-1] | map(.type)')" '["thinking","text","tool_use","tool_use"]'
 }
 
+@test "a call of a tool can be seen while it is written" {
+	local asking=()
+	for name in $NAMES; do
+		# The pieces come further apart than deltas.
+		model_server --answer "$ROOT/tests/fixtures/same/$name.1.jsonl" --fault '*:slow:55'
+		printf '%s\n' '{"id":1,"model":"m","stream":true,"messages":[{"role":"user","blocks":[{"type":"text","text":"go"}]}]}' |
+			"$BUILD/libexec/awf/awf-provider-$name" >"$name.deltas" &
+		asking+=($!)
+	done
+	wait "${asking[@]}"
+	for name in $NAMES; do
+		jq -sr 'map(select(.kind == "tool").text) | add' "$name.deltas" >calls
+		same "$name $(head -n 1 calls)" "$name add {\"a\":2,\"b\":3.0}"
+		# From Google calls come whole, and here at once.
+		[ "$name" = google ] || [[ $(sed 1d calls) == 'fail '* ]]
+	done
+	[ "$(grep -c '"kind":"tool"' anthropic.deltas)" -gt 2 ]
+}
+
 @test "each API gets back what it said, and the results, in its own form" {
 	while read -r name said result failed; do
 		run_with "$name"

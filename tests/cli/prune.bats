@@ -313,6 +313,71 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	wait
 }
 
+# More than a hundred runs of another name; FILE-FOR-ITS-ID of one of them.
+many() {
+	made "$1" b 1
+	id=$(cat "$1")
+	for i in $(seq -f %03g 100); do
+		sed "s/$id/${id%???}$i/g" "$AWF_STORAGE/transcripts/$id.jsonl" >"$AWF_STORAGE/transcripts/${id%???}$i.jsonl"
+	done
+}
+# Ends a run of a name that keeps others for so long.
+keeping() { awf-run -n --name "$1" --keep "$2" true; }
+
+@test "--keep: where many runs are stored they are looked at once in a hundredth of the age" {
+	many 1
+	made 2 a 40
+	keeping a 30d
+	same "$(left 1 2)" 1
+	# Now it is known that there is none, for 7 hours.
+	made 3 a 40
+	made 4 a 20
+	keeping a 30d
+	same "$(left 3 4)" '3 4'
+	# Not for another name, or another time.
+	made 5 c 40
+	keeping c 30d
+	same "$(left 3 4 5)" '3 4'
+	keeping a 29d
+	same "$(left 3 4)" 4
+	made 6 a 40
+	keeping a 30d
+	keeping a 29d
+	same "$(left 4 6)" '4 6'
+	keeping a "$(date -d '-10 days' +%Y-%m-%d)"
+	same "$(left 4 6)" ''
+	made 7 a 40
+	keeping a 30d
+	there 7
+	# 8 hours later.
+	touch -d "$(date -d '-30 days -8 hours')" "$AWF_STORAGE/kept/"*
+	keeping a 30d
+	same "$(left 7)" ''
+	keeping a 0s
+	made 8 a 0
+	keeping a 0s
+	same "$(left 8)" ''
+}
+
+@test "--keep: what could not be removed is tried again after the next run" {
+	many 1
+	made 2 a 40
+	: >"$AWF_STORAGE/runs/$(cat 2)"
+	run -0 --separate-stderr keeping a 30d
+	same "$stderr" "awf-run: $AWF_STORAGE/runs/$(cat 2): unable to lock the run: Not a directory"
+	rm "$AWF_STORAGE/runs/$(cat 2)"
+	run -0 --separate-stderr keeping a 30d
+	same "$stderr$(left 2)" ''
+	# Without a place for marks it looks each time.
+	rm -r "$AWF_STORAGE/kept"
+	: >"$AWF_STORAGE/kept"
+	for i in 3 4; do
+		made "$i" a 40
+		run -0 --separate-stderr keeping a 30d
+		same "$stderr$(left "$i")" ''
+	done
+}
+
 @test "what is kept of a workspace goes with it" {
 	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "this system lacks what a sandbox takes"
 	made 1 a 40

@@ -76,6 +76,34 @@ $1"
 	"$sandbox" --readable /etc/shadow -- cat /etc/shadow >/dev/null
 }
 
+@test "root sees of a directory of the configuration what is open in it at the time, and nothing that is hidden" {
+	[ "$(id -u)" = 0 ] || skip 'not root'
+	unshare -m true || skip 'no mount namespaces'
+	cat >configuration <<-'END'
+		mount --make-rprivate / && mount -t tmpfs -o mode=755 none /etc && cd /etc || exit 9
+		mkdir -p whole/sub part/sub/deep part/left closed/open
+		for file in whole/a whole/sub/b part/a part/closed part/sub/b part/sub/deep/closed part/left/c closed/open/d top shut; do
+			echo "$file" >$file
+		done
+		chmod 600 part/closed shut && chmod 640 part/sub/deep/closed && chmod 711 closed
+		ln -s part/closed link && ln -s top second
+		cd "$OLDPWD" || exit 9
+		see() {
+			"$@" -- sh -c 'for f in $(find /etc -type f -o -type l 2>/dev/null | sort); do cat $f; done; ls /etc/part' 2>/dev/null | xargs
+		}
+		see "$1"
+		chmod 600 /etc/whole/sub/b && chmod 644 /etc/shut
+		see "$1"
+		see "$1" --hide /etc/part --hide /etc/whole/a
+		see "$1" --without landlock --prefer -q
+	END
+	same "$(unshare -m sh configuration "$sandbox")" \
+'part/a part/left/c part/sub/b top top whole/a whole/sub/b a closed left sub
+part/a part/left/c part/sub/b top shut top whole/a a closed left sub
+top shut top
+closed/open/d part/closed part/a part/closed part/left/c part/sub/b part/sub/deep/closed top shut top whole/a whole/sub/b a closed left sub'
+}
+
 @test "the step's input and output, status and arguments pass" {
 	same "$(printf 'a  b' | awf-step -r --sandbox workspace x -- cat)" 'a  b'
 	same "$(printf '%s' "$("$sandbox" -- printf '[%s]' 'a b' '' '*')")" '[a b][][*]'

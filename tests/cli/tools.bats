@@ -158,3 +158,69 @@ sandbox: read-only'
 	mkdir ../flow && mv tools ../flow
 	same "$(AWF_WORKFLOW_DIR=$(realpath ../flow) step read '{}')" mine
 }
+
+# What steps were made of, in a line each.
+definitions() { payloads step.started .definition_sha256 "$@"; }
+
+@test "AWF's own tools are known by version, and what lies beside them by what it is" {
+	mkdir -p ../awf/bin ../awf/libexec/awf
+	cp "$BUILD/bin/awf-step" ../awf/bin
+	cp "$BUILD"/libexec/awf/{awf-tool-glob,glob.tool.json,awf-sandbox} ../awf/libexec/awf
+	own=$(realpath ../awf/libexec/awf)
+	printf '#!/bin/sh\necho {}\n' >"$own/local"
+	chmod +x "$own/local"
+	echo '{"effects":"none"}' >"$own/local.tool.json"
+	made_of() { PATH="$(realpath ../awf/bin):$PATH" step "$1" '{"pattern":"*"}' >/dev/null && definitions; }
+	glob=$(made_of glob)
+	local=$(made_of local)
+	echo >>"$own/awf-tool-glob"
+	echo '# changed' >>"$own/local"
+	same "$(made_of glob)" "$glob"
+	[ "$(made_of local)" != "$local" ]
+	sed -i 's/Lists the/Lists all/' "$own/glob.tool.json"
+	[ "$(made_of glob)" != "$glob" ]
+}
+
+@test "a tool that is exchanged while a run goes on is another one" {
+	tool own '"effects":"none"' 'echo 1'
+	cat >flow.awf <<-'END'
+		#!/bin/sh
+		step() { echo '{}' | awf-step -i json -t own "$1"; }
+		step a && step b
+		# As large, and with the times that can be set.
+		sed 's/echo 1/echo 2/' tools/own >other && chmod +x other && touch -r tools/own other && mv other tools/own
+		step c
+	END
+	awf-run -n ./flow.awf >out
+	same "$(jq -c .data out)" '"1"
+"1"
+"2"'
+	definitions >made
+	same "$(sed -n 2p made)" "$(sed -n 1p made)"
+	[ "$(sed -n 3p made)" != "$(sed -n 1p made)" ]
+	same "$(payloads step.started '.files[1].sha256' | uniq -c | awk '{ print $1 }' | xargs)" '2 1'
+}
+
+@test "the digest of a tool that has long been the same is kept for the steps of a run" {
+	# A program that changed just now is none of these.
+	cp "$ROOT"/examples/tools/word_count* tools
+	cat >flow.awf <<-'END'
+		#!/bin/sh
+		step() { echo '{"text":"one two"}' | awf-step -i json -t word_count "$1"; }
+		step a && step b
+		for link in "$AWF_STORAGE/runs/$AWF_RUN_ID"/files.*; do
+			[ -L "$link" ] || continue
+			echo "kept $(readlink "$link")" >&2
+			ln -sfn "$(printf '%064d' 0)" "$link"
+		done
+		step c
+	END
+	run -0 --separate-stderr awf-run -n ./flow.awf
+	same "$stderr" ''
+	same "$(definitions | sort -u | wc -l)" 1
+	AWF_TOOL_PATH="$ROOT/examples/tools" run -0 --separate-stderr awf-run -n ./flow.awf
+	same "$stderr" "kept $(cat "$ROOT"/examples/tools/word_count{.tool.json,} | sha256sum | cut -d' ' -f1)"
+	definitions >made
+	same "$(sed -n 2p made)" "$(sed -n 1p made)"
+	[ "$(sed -n 3p made)" != "$(sed -n 1p made)" ]
+}

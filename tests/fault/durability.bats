@@ -44,14 +44,35 @@ calls() {
 		'sync directory,line run.started,sync line,rename ,line step.started,sync line,run true,line step.completed,sync line,sync line,stdout ,line run.completed,sync line,sync line,'"$dropped"
 }
 
-@test "an answer is on disk before its tools run, the call of an effect before the tool" {
-	{ calls none none external; echo '{"type":"message","stop_reason":"end_turn","blocks":[{"type":"text","text":"fine"}]}'; } >answers
+@test "an answer is on disk before its tools run, or while those run that change nothing; the call of an effect before the tool" {
+	answer() { { calls "$@"; echo '{"type":"message","stop_reason":"end_turn","blocks":[{"type":"text","text":"fine"}]}'; } >answers; }
+	export TRACE_SLOW=1
+	end='line message.assistant,line step.completed,sync line,stdout ,line run.completed,sync line,'"$dropped"
+	answer none none external
 	trace=$(order awf-step -n -p hi -m replay/answers --allow-tools none,external a)
 	same "${trace#*line message.user,}" \
-		'line message.assistant,line tool.call,sync line,run none,line tool.result,line tool.call,run none,line tool.result,line tool.call,sync line,run external,line tool.result,line message.assistant,line step.completed,sync line,stdout ,line run.completed,sync line,'"$dropped"
+		"line message.assistant,line tool.call,run none,sync line,line tool.result,line tool.call,run none,line tool.result,line tool.call,sync line,run external,line tool.result,$end"
+	answer external none
+	trace=$(order awf-step -n -p hi -m replay/answers --allow-tools none,external a)
+	same "${trace#*line message.user,}" \
+		"line message.assistant,line tool.call,sync line,run external,line tool.result,line tool.call,run none,line tool.result,$end"
 	trace=$(order awf-step -i json -t none a <<<'{}')
 	same "${trace#*line step.started,}" \
-		'line tool.call,sync line,run none,line tool.result,line step.completed,sync line,stdout ,line run.completed,sync line,'"$dropped"
+		'line tool.call,run none,sync line,line tool.result,line step.completed,sync line,stdout ,line run.completed,sync line,'"$dropped"
+	# How long the tool ran is told, not how long the disk took.
+	[ "$(payloads tool.result .duration_ms)" -lt 150 ]
+}
+
+@test "a sync beside a tool that fails is final, and the tool has ended" {
+	calls none >answers
+	printf '#!/bin/sh\nsleep 0.5; echo over >over; echo done\n' >tools/none
+	run -4 --separate-stderr env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 \
+		LD_PRELOAD="$BUILD/tests/fault/preload.so" FAULT="fdatasync 1 1 EIO" \
+		awf-step -n -p hi -m replay/answers --allow-tools none a
+	same "$output" ''
+	[[ $stderr == *": unable to sync: Input/output error"* ]]
+	same "$(cat over)" over
+	same "$(jq -r .type "$(transcript)" | tail -n 1)" tool.call
 }
 
 @test "the directories of a new storage are on disk before anything is in them" {

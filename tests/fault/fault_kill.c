@@ -103,11 +103,9 @@ write_for_ever(unsigned seed)
 static bool
 is_end(const char *line, size_t len)
 {
-	struct span type;
-	int64_t seq;
+	struct event_head head;
 
-	return event_peek(line, len, &seq, &type) == 0 &&
-	    event_type_from_name(type.at, type.len) == EVENT_RUN_COMPLETED;
+	return event_peek(line, len, &head) == 0 && head.type == EVENT_RUN_COMPLETED;
 }
 
 /* Prints lines as they come, until the end of the run. */

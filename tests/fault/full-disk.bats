@@ -152,3 +152,26 @@ fails_of_the_machine() {
 	grep -q 125 statuses
 	grep -q kept statuses
 }
+
+@test "no room for a step to be entered: the run fails of the machine, whatever a shell makes of it" {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	mkdir small
+	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=4m,nr_inodes=24 none small || exit
+		export AWF_STORAGE="$PWD/small/storage"
+		for taken in 0 5 6 7 8 9 10; do
+			rm -rf small/*
+			for i in $(seq $taken); do touch "small/$i"; done
+			awf-run -n -c "awf-step -n a -- true & awf-step -n b -- true || :; wait" >out 2>out
+			printf "%s %s %s\n" "$?" "$(awf-tail --json --type step.completed | wc -l)" \
+				"$(awf-tail --json --type run.completed | jq -r .payload.error.code)"
+		done'
+	same "${lines[0]}" "0 2 null"
+	[ "$(grep -c '^4 [01] system$' <<<"$output")" -ge 2 ]
+	run ! grep '^0 [01] ' <<<"$output"
+	# A step that is only tried may be left out.
+	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=4m,nr_inodes=24 none small || exit
+		export AWF_STORAGE="$PWD/small/storage"
+		for i in $(seq 8); do touch "small/$i"; done
+		awf-run -n -c "awf-step -n --try a -- true || :" 2>&1'
+	[[ $output == *"unable to open the roster"* ]]
+}

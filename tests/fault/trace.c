@@ -2,7 +2,7 @@
  * Preloaded, appends a line to the file $TRACE for what the program $TRACED does that
  * matters to the order of things: "line TYPE" (a line of a transcript is written),
  * "stdout", "sync line", "sync file", "sync directory", "rename", "rename directory",
- * "run NAME".
+ * "run NAME". With TRACE_SLOW a sync of a line takes 0.2 s, and is told when it is done.
  */
 #define _GNU_SOURCE /* RTLD_NEXT, memmem(), program_invocation_short_name */
 #include <dlfcn.h>
@@ -58,6 +58,8 @@ fdatasync(int fd)
 	int (*function)(int);
 
 	REAL("fdatasync", function);
+	if (getenv("TRACE_SLOW") != NULL)
+		usleep(200000);
 	note("sync", "line", 4);
 	return function(fd);
 }

@@ -27,11 +27,14 @@ look(const char *line, size_t len)
 	struct form_fault fault;
 	struct event_view view;
 	struct form form;
-	struct span type;
-	int64_t seq;
+	struct event_head head;
+	size_t from_head, from_begin;
 	bool seen = event_view(line, len, &view) == 0;
 
-	event_peek(line, len, &seq, &type);
+	/* What a head of ours leaves to be checked is all that is wrong with the line. */
+	if (event_peek(line, len, &head) == 0)
+		assert((scan_object(line, len, head.len, SCAN_LINE_DEPTH, &from_head) == NULL) ==
+		    (scan_within(line, len, SCAN_LINE_DEPTH, &from_begin) == NULL));
 	if (form_check(line, len, &form, &fault) == 0)
 		assert(seen && view.seq == form.seq);
 }

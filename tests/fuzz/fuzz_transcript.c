@@ -62,18 +62,20 @@ static void
 look_at(const char *line, size_t len)
 {
 	struct event_view view;
-	struct span type;
-	int64_t head = 0, seq;
-	bool begins = event_seq(line, len, &head);
+	struct event_head head;
+	int64_t first = 0, seq;
+	bool begins = event_seq(line, len, &first);
 
-	if (event_peek(line, len, &seq, &type) == 0) {
-		assert(seq > 0 && (!begins || seq == head));
+	if (event_peek(line, len, &head) == 0) {
+		struct span type = head.type_name;
+
+		assert(head.seq > 0 && (!begins || head.seq == first));
 		assert(type.at > line && type.at + type.len < line + len);
 	}
 	if (event_view(line, len, &view) == 0)
 		assert(view.seq > 0 && view.type_name.at > line);
 	if (event_line_whole(line, len, &seq))
-		assert(begins && seq == head);
+		assert(begins && seq == first);
 }
 
 /* Returns how many lines there are. */
@@ -108,6 +110,24 @@ rest_of_lines(struct reader *r)
 	return count;
 }
 
+/* From the last line to the first; returns how many there are. */
+static int64_t
+read_back(struct reader *r, const char *text)
+{
+	const char *line;
+	int64_t count = 0, end;
+	size_t len;
+
+	assert(reader_seek_last(r, 0, &err) == 0);
+	for (end = r->position; reader_previous(r, &line, &len, &err) == 1; count++) {
+		assert(r->line_start == r->position && r->position + (int64_t)len + 1 == end);
+		assert(memcmp(line, text + r->position, len) == 0 && memchr(line, '\n', len) == NULL);
+		end = r->position;
+	}
+	assert(end == 0);
+	return count;
+}
+
 static void
 read_all(const char *text, size_t size)
 {
@@ -115,6 +135,9 @@ read_all(const char *text, size_t size)
 
 	assert(reader_open(&r, path, &err) == 0);
 	int64_t lines = read_lines(&r, text, size);
+	assert(read_back(&r, text) == lines);
+	assert(reader_seek_since(&r, "2026-11-21T08:15:30.123456Z", &err) == 0);
+	assert(r.position == 0 || text[r.position - 1] == '\n');
 	for (int64_t count = 0; count < 4; count++) {
 		assert(reader_seek_last(&r, count, &err) == 0);
 		assert(rest_of_lines(&r) == (count < lines ? count : lines));

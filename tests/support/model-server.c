@@ -41,7 +41,8 @@ static const char usage[] =
 "\n"
 "Each answer file is one stream: a line is the data of one server-sent event,\n"
 "whose name is the line's \"type\" if it has one; Chat Completions streams end\n"
-"with [DONE]. Errors are in the form of the API that the path is of. A request\n"
+"with [DONE]. A file of one line that is a chat.completion is served as that, without\n"
+"a stream. Errors are in the form of the API that the path is of. A request\n"
 "gets the next unused answer of the first matching --answer-for, else the next\n"
 "--answer, else status 400. An answer spoilt by a fault other than split and slow\n"
 "stays unused, for the request that tries again.\n"
@@ -61,7 +62,7 @@ static const char usage[] =
 "  oversized      a line of 80 MiB after half of the events\n"
 "  badutf8        bytes that are not UTF-8 in a string in mid-stream";
 
-enum { OPT_ANSWER = 1, OPT_ANSWER_FOR, OPT_LOOP, OPT_LOG, OPT_FAULT };
+enum { OPT_ANSWER = 1, OPT_ANSWER_FOR, OPT_LOOP, OPT_LOG, OPT_FAULT, OPT_TLS };
 
 static const struct option_spec options[] = {
 	{ OPT_ANSWER, 'a', "answer", "FILE", "serve FILE, in the order given" },
@@ -69,6 +70,7 @@ static const struct option_spec options[] = {
 	{ OPT_LOOP, 'l', "loop", NULL, "start over when all answers are used" },
 	{ OPT_LOG, 0, "log", "FILE", "append each request as a line of JSON" },
 	{ OPT_FAULT, 'f', "fault", "FAULT", "misbehave" },
+	{ OPT_TLS, 0, "tls", "CERT KEY", "serve HTTPS, with these files in PEM" },
 	{ 0, 0, NULL, NULL, NULL }
 };
 
@@ -77,6 +79,7 @@ struct answer {
 	struct buffer stream;
 	size_t half;         /* where the second half of its events begins */
 	bool done, used;
+	bool whole;          /* one JSON value, no stream */
 };
 
 /* An answer on its way to one client. */
@@ -88,6 +91,7 @@ struct delivery {
 	const char *retry_after;
 	long number;         /* of its request */
 	bool ends;           /* at cut_at, as if it was whole */
+	bool events;         /* a stream of them */
 	const struct form *form;
 };
 
@@ -113,6 +117,7 @@ struct server {
 	size_t fault_count;
 	bool loop;
 	int log;
+	struct buffer certificate, key; /* empty: HTTP */
 	pthread_mutex_t lock; /* of everything below, and answers[].used */
 	long requests, connections;
 };
@@ -227,6 +232,7 @@ static void
 delivery_status(struct delivery *d, unsigned status, const char *message)
 {
 	d->status = status;
+	d->events = false;
 	buffer_clear(&d->bytes);
 	error_body(&d->bytes, d->form, status_find(status, NULL), NULL, message);
 }
@@ -252,6 +258,7 @@ static void
 fault_error(struct delivery *d, const struct fault *f)
 {
 	d->status = f->status;
+	d->events = false;
 	buffer_clear(&d->bytes);
 	buffer_append(&d->bytes, f->body.data, f->body.len);
 }
@@ -475,6 +482,11 @@ answer_load(struct answer *a, const char *pattern, const char *path, struct erro
 	if (file_load(path, ANSWER_LIMIT, &file, err) != 0)
 		return -1;
 	lines = count_lines(&file);
+	if (lines == 1 && span_is(span_member(span_of(file.data, file.len), "object"), "chat.completion")) {
+		a->whole = true;
+		a->stream = file;
+		return 0;
+	}
 	for (at = 0, line = 0; line < lines; line++, at += len + 1) {
 		const char *end = memchr(file.data + at, '\n', file.len - at);
 
@@ -639,6 +651,7 @@ delivery_new(struct server *s, const char *url, struct answer *a, long number)
 	} else {
 		buffer_append(&d->bytes, a->stream.data, a->stream.len);
 		d->half = a->half;
+		d->events = !a->whole;
 	}
 	for (i = 0; i < s->fault_count; i++) {
 		const struct fault *f = &s->faults[i];
@@ -739,7 +752,7 @@ serve_post(struct server *s, struct MHD_Connection *c, const char *url, const st
 	snprintf(id, sizeof id, "req_%ld", number);
 	MHD_add_response_header(r, "request-id", id);
 	MHD_add_response_header(r, "Content-Type",
-	    d->status == MHD_HTTP_OK ? "text/event-stream" : "application/json");
+	    d->events ? "text/event-stream" : "application/json");
 	if (d->retry_after != NULL)
 		add_retry_after(r, d->retry_after);
 	return queue(c, d->status, r);
@@ -847,6 +860,20 @@ open_log(struct server *s, const char *path, struct error *err)
 	return s->log < 0 ? error_errno(err, ERROR_SYSTEM, path, "unable to open") : 0;
 }
 
+static int
+add_tls(struct server *s, struct options *o, struct error *err)
+{
+	if (o->next >= o->argc)
+		return error_set(err, ERROR_USAGE, "--tls", "expected CERT and KEY");
+	if (file_load(o->value, ANSWER_LIMIT, &s->certificate, err) != 0 ||
+	    file_load(o->argv[o->next++], ANSWER_LIMIT, &s->key, err) != 0)
+		return -1;
+	/* The library reads them as strings. */
+	buffer_string(&s->certificate);
+	buffer_string(&s->key);
+	return 0;
+}
+
 /* 0, -1 with *err, or the id of --help or --version. */
 static int
 read_options(struct server *s, int argc, char **argv, struct error *err)
@@ -872,6 +899,9 @@ read_options(struct server *s, int argc, char **argv, struct error *err)
 		case OPT_FAULT:
 			result = add_fault(s, o.value, err);
 			break;
+		case OPT_TLS:
+			result = add_tls(s, &o, err);
+			break;
 		case OPTION_WORD:
 			result = error_set(err, ERROR_USAGE, o.value, "unexpected argument");
 			break;
@@ -886,13 +916,21 @@ static struct MHD_Daemon *
 start(struct server *s)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
+	bool tls = s->certificate.len > 0;
+	struct MHD_OptionItem files[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, s->certificate.data },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, s->key.data },
+		{ MHD_OPTION_END, 0, NULL }
+	};
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD,
+	return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+	    (tls ? MHD_USE_TLS : 0),
 	    0, NULL, NULL, on_request, s,
 	    MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
 	    MHD_OPTION_NOTIFY_COMPLETED, on_end, s,
 	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+	    MHD_OPTION_ARRAY, tls ? files : files + 2,
 	    MHD_OPTION_END);
 }
 
@@ -925,7 +963,7 @@ main(int argc, char **argv)
 		error_errno(&err, ERROR_SYSTEM, NULL, "unable to serve on 127.0.0.1");
 		return program_fail(PROGRAM, &err);
 	}
-	printf("http://127.0.0.1:%u\n",
+	printf("%s://127.0.0.1:%u\n", s.certificate.len > 0 ? "https" : "http",
 	    (unsigned)MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
 	if (program_end(PROGRAM, STATUS_OK) != STATUS_OK)
 		return STATUS_SYSTEM;

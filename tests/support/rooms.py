@@ -19,6 +19,7 @@ BELOW = {
     "transcript": "base json",
     "proc": "base json",
     "run": "base json transcript proc",
+    "ingest": "base json transcript proc run",
     "isolate": "base proc",
     "agent": "base json schema transcript proc run isolate",
     "net": "base json",
@@ -31,9 +32,11 @@ ROOM = {"awf": "awf", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verif
 # What stays in lib/ though one room alone links it, and why.
 ALONE = {
     "lib/agent/": "the engine of awf-step",
+    "lib/ingest/": "what awf-record takes in through a pipe comes in requests too",
     "lib/isolate/": "one kit, of which awf-sandbox alone needs some parts",
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
+    "lib/run/live": "others follow what awf-step writes there",
     "lib/run/follow": "awf-run shows what goes on too",
     "lib/run/progress": "awf-run shows what goes on too",
 }

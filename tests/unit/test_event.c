@@ -85,23 +85,165 @@ test_peek(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof peeked / sizeof peeked[0]; i++) {
 		const struct peeked *p = &peeked[i];
-		int64_t seq;
-		struct span type;
+		struct event_head head;
 		/* memory of its exact size, so that a sanitizer sees reads beyond it */
 		size_t len = strlen(p->line);
 		char *line = memory_alloc(len);
 		memcpy(line, p->line, len);
-		int result = event_peek(line, len, &seq, &type);
+		int result = event_peek(line, len, &head);
 		if (result != (p->type == NULL ? -1 : 0))
 			fail_msg("%s gives %d", p->line, result);
 		if (result == 0) {
-			assert_int_equal(seq, p->seq);
-			assert_int_equal(type.len, strlen(p->type));
-			assert_memory_equal(type.at, p->type, type.len);
+			assert_int_equal(head.seq, p->seq);
+			assert_int_equal(head.type_name.len, strlen(p->type));
+			assert_memory_equal(head.type_name.at, p->type, head.type_name.len);
+		} else {
+			assert_int_equal(head.seq, 0);
 		}
 		struct event_view view;
 		assert_int_equal(event_view(line, len, &view), result);
 		free(line);
+	}
+}
+
+#define CHILD ",\"parent_run_id\":\"" OTHER_ID "\",\"child_run_id\":\"" RUN_ID "\""
+#define PARENT ",\"parent_event_id\":\"" OTHER_ID "\""
+#define TYPE ",\"type\":\"tool.call\""
+#define REST ",\"path\":\"a\",\"payload\":{\"type\":\"x\"}" END
+
+/* Heads as ours are. */
+static const char *const usual[] = {
+	"{\"seq\":7," BEGIN ",\"parent_event_id\":null" TYPE REST,
+	"{\"seq\":9000000000000000," BEGIN PARENT TYPE REST,
+	"{\"seq\":12," BEGIN CHILD PARENT ",\"links\":[\"" OTHER_ID "\"]" TYPE REST,
+	"{\"seq\":1," BEGIN PARENT ",\"links\":[\"" OTHER_ID "\",\"" RUN_ID "\"],\"type\":\"new.type\"" REST,
+	"{\"seq\":7," BEGIN ",\"parent_event_id\":null,\"type\":\"\",\"type\":\"no\"" REST,
+};
+
+/* Others, of the same lengths in part, so that what holds them is nearly taken for one. */
+static const char *const unusual[] = {
+	"{\"seq\":7,\"timestamp\":\"2026-11-21\",\"type\":\"x\",\"e\":\"Z\",\"event_id\":\"" OTHER_ID
+	    "\",\"run_id\":\"" RUN_ID "\",\"parent_event_id\":null" TYPE REST,
+	"{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.123456\\\",\"event_id\":\"" OTHER_ID "\",\"run_id\":\""
+	    RUN_ID "\",\"parent_event_id\":null" TYPE REST,
+	"{\"seq\":7," BEGIN ",\"parent_event_id\":null,\"type\":\"tool.\\u0063all\"" REST,
+	"{\"seq\":7," BEGIN ",\"parent_event_id\":null,\"typ\\u0065\":\"no\"" TYPE REST,
+	"{\"seq\":7," BEGIN ",\"links\":[]" PARENT TYPE REST,
+	"{\"seq\":7," BEGIN PARENT ",\"links\":[\"" OTHER_ID "\",]" TYPE REST,
+	"{\"seq\":7," BEGIN PARENT ",\"links\":[{\"run_id\":\"" RUN_ID "\",\"event_id\":\"" OTHER_ID "\"}]" TYPE REST,
+	"{\"seq\":7, " BEGIN PARENT TYPE REST, "{ \"seq\":7," BEGIN PARENT TYPE REST,
+	"{\"seq\":7," BEGIN PARENT ",\"type\": \"tool.call\"" REST,
+	"{\"seq\":7" TYPE "," BEGIN PARENT REST,
+};
+
+/* What walking over the members finds. */
+static bool
+walk(struct span line, int64_t *seq, struct span *type)
+{
+	*seq = 0;
+	*type = SPAN_NONE;
+	for (struct span_walk member = span_walk(line); member.object &&
+	    (*seq == 0 || type->at == NULL) && span_next(&member);) {
+		long long number = 0;
+
+		if (member.key.len == 5 && memcmp(member.key.at, "\"seq\"", 5) == 0)
+			*seq = span_integer(member.value, &number) ? number : 0;
+		else if (member.key.len == 6 && memcmp(member.key.at, "\"type\"", 6) == 0)
+			*type = member.value.len >= 2 && member.value.at[0] == '"' &&
+			    member.value.at[member.value.len - 1] == '"' ?
+			    span_of(member.value.at + 1, member.value.len - 2) : SPAN_NONE;
+	}
+	return *seq > 0 && type->at != NULL;
+}
+
+/* Places tell what a walk tells, and no head that is not sound is taken for one of ours. */
+static void
+peek_as_walk(const char *line, size_t len)
+{
+	char *copy = memory_copy(line, len), *exact = memory_alloc(len);
+	struct event_head head;
+	struct span type;
+	int64_t seq;
+	size_t end, bad;
+	bool found;
+
+	memcpy(exact, line, len);
+	found = walk(span_of(exact, len), &seq, &type);
+	if ((event_peek(exact, len, &head) == 0) != found || (found && (head.seq != seq ||
+	    head.type_name.at != type.at || head.type_name.len != type.len)))
+		fail_msg("%s", copy);
+	if (head.len > 0) {
+		copy[head.len] = '}';
+		if (scan_value(copy, head.len + 1, SCAN_LINE_DEPTH, &end, &bad) != NULL || !found)
+			fail_msg("%s", copy);
+	}
+	free(exact);
+	free(copy);
+}
+
+static void
+test_peek_by_place(void **state)
+{
+	static const char bytes[] = "\"\\,:{}[]0 x\n\x7f\x80";
+	struct event_head head;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+		assert_int_equal(event_peek(usual[i], strlen(usual[i]), &head), 0);
+		assert_true(head.len > 0 && usual[i][head.len] == ',');
+		assert_int_equal(head.timestamp.len, CLOCK_TEXT_SIZE - 1);
+		assert_memory_equal(head.timestamp.at, "2026-11-21T08:15:30.123456Z", head.timestamp.len);
+	}
+	for (size_t i = 0; i < sizeof unusual / sizeof *unusual; i++) {
+		event_peek(unusual[i], strlen(unusual[i]), &head);
+		assert_int_equal(head.len, 0);
+		peek_as_walk(unusual[i], strlen(unusual[i]));
+	}
+	/* Cut anywhere, and with another byte, or none, anywhere. */
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+		size_t len = strlen(usual[i]);
+		char *line = memory_copy(usual[i], len);
+
+		for (size_t at = 0; at < len; at++) {
+			peek_as_walk(line, at);
+			for (size_t b = 0; b < sizeof bytes; b++) {
+				line[at] = bytes[b];
+				peek_as_walk(line, len);
+			}
+			memmove(line + at, usual[i] + at + 1, len - at - 1);
+			peek_as_walk(line, len - 1);
+			memcpy(line, usual[i], len);
+		}
+		free(line);
+	}
+}
+
+static void
+test_time(void **state)
+{
+	static const struct { const char *line; bool told; } lines[] = {
+		{ "{\"seq\":7," BEGIN PARENT TYPE, true },
+		{ "{\"seq\":9000000000000000000," BEGIN, true },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.123456Z\"", true },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.123456Z", false },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.12345\"Z\"", false },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21T08:15:30.12345\\\"\"", false },
+		{ "{\"seq\":7,\"timestamp\":\"2026-11-21\"", false },
+		{ "{\"seq\":7,\"timestamp\":null," BEGIN, false },
+		{ "{\"seq\":7,\"type\":\"x\"," BEGIN, false },
+		{ "{\"seq\":0," BEGIN, false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		size_t len = strlen(lines[i].line), head = len < EVENT_TIME_WITHIN ? len : EVENT_TIME_WITHIN;
+		struct span time = event_time(lines[i].line, head);
+
+		if ((time.at != NULL) != lines[i].told)
+			fail_msg("%s", lines[i].line);
+		if (time.at != NULL)
+			assert_memory_equal(time.at, "2026-11-21T08:15:30.123456Z", time.len);
 	}
 }
 
@@ -183,7 +325,39 @@ test_whole(void **state)
 			fail_msg("line %zu", i);
 		assert_int_equal(seq, lines[i].whole ? 1 : 0);
 		assert_int_equal(event_line_whole(line, lines[i].len, NULL), lines[i].whole);
+		if (memchr(line, '\0', lines[i].len) == NULL)
+			assert_int_equal(event_line_chained(line, lines[i].len), lines[i].whole);
 		free(line);
+	}
+}
+
+/* A message or tool event that begins with its source is none that anybody goes by. */
+static void
+test_foreign(void **state)
+{
+#define EVENT(type, payload) "{\"seq\":3," BEGIN ",\"parent_event_id\":null,\"type\":\"" type \
+	"\",\"path\":\"\",\"iteration\":0,\"payload\":" payload END
+	static const struct { const char *line; enum event_type type, told; } events[] = {
+		{ EVENT("tool.call", "{\"source\":{\"type\":\"x\"},\"name\":\"n\"}"), EVENT_TYPES,
+		  EVENT_TOOL_CALL },
+		{ EVENT("message.user", "{\"source\":{},\"role\":\"user\"}"), EVENT_TYPES, EVENT_MESSAGE_USER },
+		{ EVENT("deploy", "{\"source\":{\"type\":\"deploy\"}}"), EVENT_TYPES, EVENT_TYPES },
+		{ EVENT("tool.call", "{\"name\":\"n\",\"source\":{}}"), EVENT_TOOL_CALL, EVENT_TOOL_CALL },
+		{ EVENT("tool.call", "{\"source\":\"x\"}"), EVENT_TOOL_CALL, EVENT_TOOL_CALL },
+		{ EVENT("tool.call", "null"), EVENT_TOOL_CALL, EVENT_TOOL_CALL },
+		{ EVENT("run.started", "{\"source\":{},\"name\":\"n\"}"), EVENT_RUN_STARTED, EVENT_RUN_STARTED },
+		{ EVENT("run.completed", "{\"source\":{}}"), EVENT_RUN_COMPLETED, EVENT_RUN_COMPLETED },
+		{ EVENT("step.completed", "{\"source\":{}}"), EVENT_STEP_COMPLETED, EVENT_STEP_COMPLETED },
+	};
+#undef EVENT
+	struct event_view view;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+		assert_int_equal(event_view(events[i].line, strlen(events[i].line), &view), 0);
+		if (view.type != events[i].type || view.told != events[i].told ||
+		    event_is_foreign(view.told, view.payload) != (view.type == EVENT_TYPES))
+			fail_msg("%s: %d, told %d", events[i].line, view.type, view.told);
 	}
 }
 
@@ -194,9 +368,12 @@ main(void)
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_seq),
 		cmocka_unit_test(test_peek),
+		cmocka_unit_test(test_peek_by_place),
+		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_view),
 		cmocka_unit_test(test_view_of_other_writers),
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_foreign),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,15 @@ static const char *const events[] = {
 	AT("35.000000") ",\"type\":\"run.completed\",\"path\":\"\",\"payload\":{\"error\":false}",
 };
 
+static enum verdict
+verdict_of(struct filter *f, const char *line, size_t len)
+{
+	struct event_head head;
+
+	event_peek(line, len, &head);
+	return filter_event(f, &head, line, len);
+}
+
 /* The numbers of the lines that pass, as "1 2 3". */
 static char *
 passing(struct filter *f)
@@ -32,7 +41,7 @@ passing(struct filter *f)
 		enum verdict verdict;
 
 		record_line(&line, (long)i + 1, events[i]);
-		verdict = filter_event(f, line.data, line.len - 1);
+		verdict = verdict_of(f, line.data, line.len - 1);
 		assert_int_not_equal(verdict, VERDICT_DAMAGED);
 		if (verdict == VERDICT_YES)
 			buffer_format(&numbers, "%s%zu", numbers.len ? " " : "", i + 1);
@@ -107,6 +116,14 @@ static void
 test_damage(void **state)
 {
 	static const char *const lines[] = {
+		/* a head that is like ours, and something wrong behind it */
+		"{\"seq\":1," AT("30.000001") ",\"type\":\"tool.call\"",
+		"{\"seq\":1," AT("30.000001") ",\"type\":\"tool.call\"]",
+		"{\"seq\":1," AT("30.000001") ",\"type\":\"tool.call\"}}",
+		"{\"seq\":1," AT("30.000001") ",\"type\":\"tool.call\"\"path\":1}",
+		"{\"seq\":1," AT("30.000001") ",\"type\":\"tool.call\",\"path\":\"\\x\",\"prev\":\"" ZEROS "\"}",
+		"{\"seq\":1," AT("30.000001") ",\"type\":\"tool.call\",}",
+		"{\"seq\":1," AT("30.000001") ",\"type\":\"tool.call\",\"path\":\"\x01\"}",
 		"", "x", "{}", "{\"seq\":1}", "{\"seq\":1,\"type\":\"tool.call\"",
 		"{\"seq\":1,\"type\":\"tool.call\",\"payload\":{,\"prev\":\"" ZEROS "\"}",
 	};
@@ -116,7 +133,7 @@ test_damage(void **state)
 	filter_begin(&f);
 	filter_types(&f, "tool.*");
 	for (size_t i = 0; i < COUNT(lines); i++)
-		assert_int_equal(filter_event(&f, lines[i], strlen(lines[i])), VERDICT_DAMAGED);
+		assert_int_equal(verdict_of(&f, lines[i], strlen(lines[i])), VERDICT_DAMAGED);
 	filter_free(&f);
 }
 
@@ -135,7 +152,7 @@ test_unchained(void **state)
 	filter_begin(&f);
 	filter_types(&f, "tool.*");
 	for (size_t i = 0; i < COUNT(table); i++) {
-		assert_int_equal(filter_event(&f, table[i].line, strlen(table[i].line)), VERDICT_YES);
+		assert_int_equal(verdict_of(&f, table[i].line, strlen(table[i].line)), VERDICT_YES);
 		assert_int_equal(f.unchained, table[i].unchained);
 	}
 	filter_free(&f);
@@ -158,16 +175,28 @@ test_bad_pattern(void **state)
 static void
 test_seek_last(void **state)
 {
-	static const struct { const char *types; int64_t count; long long first; } table[] = {
-		{ NULL, 3, 7 }, { NULL, 0, 0 }, { NULL, 99, 1 }, { "step.*", 2, 6 }, { "step.*", 4, 2 },
-		{ "step.*", 99, 2 }, { "tool.call", 1, 3 }, { "none", 5, 0 }, { "step.*", 0, 0 },
+	/* floor: how many lines stand before it */
+	static const struct {
+		const char *types;
+		int64_t count;
+		size_t floor;
+		long long first;
+	} table[] = {
+		{ NULL, 3, 0, 7 }, { NULL, 0, 0, 0 }, { NULL, 99, 0, 1 }, { "step.*", 2, 0, 6 },
+		{ "step.*", 4, 0, 2 }, { "step.*", 99, 0, 2 }, { "tool.call", 1, 0, 3 }, { "none", 5, 0, 0 },
+		{ "step.*", 0, 0, 0 }, { NULL, 3, 6, 7 }, { NULL, 3, 7, 8 }, { NULL, 3, 9, 0 },
+		{ "step.*", 4, 2, 5 }, { "step.*", 1, 6, 7 }, { "step.*", 1, 7, 0 }, { "tool.*", 1, 1, 4 },
 	};
+	size_t starts[COUNT(events) + 1];
 	const char *path = record_path("transcript.jsonl");
 	struct buffer lines = BUFFER_INIT;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(events); i++)
+	for (size_t i = 0; i < COUNT(events); i++) {
+		starts[i] = lines.len;
 		record_line(&lines, (long)i + 1, events[i]);
+	}
+	starts[COUNT(events)] = lines.len;
 	record_put(path, lines.data, lines.len);
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct filter f;
@@ -180,7 +209,8 @@ test_seek_last(void **state)
 		if (table[i].types)
 			filter_types(&f, table[i].types);
 		assert_int_equal(reader_open(&r, path, &err), 0);
-		assert_int_equal(filter_seek_last(&f, &r, table[i].count, &err), 0);
+		assert_int_equal(filter_seek_last(&f, &r, table[i].count,
+		    (int64_t)starts[table[i].floor], &err), 0);
 		if (table[i].first == 0) {
 			assert_int_equal(reader_next(&r, &line, &len, &err), 0);
 		} else {

@@ -292,7 +292,7 @@ static void
 deltas_and_events_are_handed_on(void **state)
 {
 	struct buffer request = BUFFER_INIT, noted = BUFFER_INIT;
-	const struct provider_callbacks callbacks = { note_delta, note_event, &noted };
+	const struct provider_callbacks callbacks = { note_delta, note_event, NULL, &noted };
 	struct error err = ERROR_INIT;
 	struct provider p;
 	struct answer a;
@@ -324,6 +324,62 @@ deltas_and_events_are_handed_on(void **state)
 	buffer_free(&noted);
 }
 
+/* What is wanted of due(), and how often it was called. */
+struct due {
+	int64_t again; /* ms from a call to the next; 0: never */
+	bool late;     /* after the first it is due already */
+	int called;
+};
+
+static int64_t
+count_due(void *context)
+{
+	struct due *d = context;
+
+	if (d->called++ == 0 && d->late)
+		return 1;
+	return d->again == 0 ? 0 : clock_monotonic() + d->again;
+}
+
+/* It is called in silence, when it wants that, and changes no deadline. */
+static void
+what_is_due_is_done(void **state)
+{
+	struct due due = { .again = 20 };
+	const struct provider_callbacks callbacks = { NULL, NULL, count_due, &due };
+	struct buffer request = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	struct provider p;
+	struct answer a;
+	int64_t begun;
+
+	(void)state;
+	script("1.sh", "sleep 0.4\n");
+	script("1", MESSAGE);
+	script("2", MESSAGE);
+	p = started("scripted");
+	buffer_text(&request, "{\"model\":\"m\"}");
+	assert_int_equal(provider_ask(&p, &request, 30000, NULL, &callbacks, &a, &err), 0);
+	assert_true(due.called > 3 && due.called < 50);
+	answer_free(&a);
+	due = (struct due){ .late = true };
+	assert_int_equal(provider_ask(&p, &request, 0, NULL, &callbacks, &a, &err), 0);
+	assert_true(due.called < 10);
+	answer_free(&a);
+	due = (struct due){ .again = 20 };
+	begun = clock_monotonic();
+	assert_int_equal(provider_ask(&p, &request, 300, NULL, &callbacks, &a, &err), -1);
+	assert_int_equal(err.code, ERROR_TIMEOUT);
+	assert_true(clock_monotonic() - begun >= 299);
+	assert_true(due.called > 3);
+	due.again = 600000;
+	assert_int_equal(provider_ask(&p, &request, 100, NULL, &callbacks, &a, &err), -1);
+	assert_int_equal(err.code, ERROR_TIMEOUT);
+	answer_free(&a);
+	buffer_free(&request);
+	provider_stop(&p);
+}
+
 static void
 count_delta(void *context, const char *kind, const char *text, size_t len)
 {
@@ -337,7 +393,7 @@ static void
 big_requests_do_not_deadlock(void **state)
 {
 	size_t said = 0;
-	const struct provider_callbacks callbacks = { count_delta, NULL, &said };
+	const struct provider_callbacks callbacks = { count_delta, NULL, NULL, &said };
 	struct buffer request = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	struct provider p = started("chatty");
@@ -525,6 +581,7 @@ main(void)
 		cmocka_unit_test_teardown(silence_times_out_and_is_cancelled, clean),
 		cmocka_unit_test_teardown(interrupts_cancel, clean),
 		cmocka_unit_test_teardown(deltas_and_events_are_handed_on, clean),
+		cmocka_unit_test_teardown(what_is_due_is_done, clean),
 		cmocka_unit_test_teardown(big_requests_do_not_deadlock, clean),
 		cmocka_unit_test_teardown(providers_are_looked_for, clean),
 		cmocka_unit_test_teardown(a_provider_that_cannot_run_says_so, clean),

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "json/scan.h"
+#include "transcript/event.h"
 #include "transcript/reader.h"
 
 static struct error err;
@@ -144,6 +145,14 @@ test_cut_while_reading(void **state)
 	record_put(path, file.data, file.len);
 	assert_int_equal(reader_next(&r, &line, &len, &err), 0);
 	assert_int_equal(reader_next(&r, &line, &len, &err), 0);
+	/* Backwards it finds nothing then, and is at the end of what is there. */
+	reader_seek(&r, 0);
+	record_put(path, "one\ntwo\n", 8);
+	assert_int_equal(reader_seek_last(&r, 0, &err), 0);
+	assert_int_equal(truncate(path, 5), 0);
+	assert_int_equal(reader_previous(&r, &line, &len, &err), 0);
+	assert_int_equal(reader_next(&r, &line, &len, &err), 0);
+	assert_int_equal(r.position, 4);
 	buffer_free(&file);
 	reader_close(&r);
 }
@@ -175,6 +184,14 @@ test_lengths(void **state)
 	}
 	assert_int_equal(reader_next(&r, &line, &len, &err), 0);
 	for (size_t i = count; i > 0; i--) {
+		assert_int_equal(reader_previous(&r, &line, &len, &err), 1);
+		assert_int_equal(len, lengths[i - 1]);
+		assert_memory_equal(line, file.data + r.line_start, len + 1);
+		assert_int_equal(r.position, r.line_start);
+	}
+	assert_int_equal(reader_previous(&r, &line, &len, &err), 0);
+	assert_int_equal(r.position, 0);
+	for (size_t i = count; i > 0; i--) {
 		assert_int_equal(reader_seek_last(&r, (int64_t)(count - i) + 1, &err), 0);
 		assert_int_equal(reader_next(&r, &line, &len, &err), 1);
 		assert_int_equal(len, lengths[i - 1]);
@@ -198,6 +215,13 @@ test_line_above_limit(void **state)
 	open_reader(&r, path);
 	expect(&r, "one");
 	assert_int_equal(reader_next(&r, &line, &len, &err), -1);
+	assert_int_equal(err.code, ERROR_INVALID_INPUT);
+	assert_non_null(strstr(err.message, "byte 4 "));
+	append(path, "two\n", 4);
+	assert_int_equal(reader_seek_last(&r, 0, &err), 0);
+	assert_int_equal(reader_previous(&r, &line, &len, &err), 1);
+	err = (struct error)ERROR_INIT;
+	assert_int_equal(reader_previous(&r, &line, &len, &err), -1);
 	assert_int_equal(err.code, ERROR_INVALID_INPUT);
 	assert_non_null(strstr(err.message, "byte 4 "));
 	reader_close(&r);
@@ -249,6 +273,91 @@ test_seek_after(void **state)
 	reader_close(&r);
 }
 
+/* The n-th second of a time. */
+static const char *
+second(long n, char text[CLOCK_TEXT_SIZE])
+{
+	return clock_text(INT64_C(1795248000000000) + n * INT64_C(1000000), text);
+}
+
+/* Three lines for each second, of many lengths. Of each 7 one does not tell its time, or is one
+ * as big as many; one in the middle of each 100 tells a wrong one, if any do. */
+static void
+make_timed(const char *path, long wrong_by)
+{
+	struct buffer file = BUFFER_INIT;
+	char time[CLOCK_TEXT_SIZE];
+
+	for (long seq = 1; seq <= 3 * LINES; seq++) {
+		if (seq % 7 == 0)
+			buffer_format(&file, "{\"seq\":%ld,\"x\":\"%0*d\",\"timestamp\":\"%s\"}\n", seq,
+			    seq % 70 == 0 ? 100000 : 1, 0, second(0, time));
+		buffer_format(&file, "{\"seq\":%ld,\"timestamp\":\"%s\",\"x\":\"%0*d\"}\n", seq,
+		    second(seq % 100 == 50 ? seq / 3 + wrong_by : seq / 3, time),
+		    (int)(seq * 7919 % 3000 + 1), 0);
+	}
+	record_put(path, file.data, file.len);
+	buffer_free(&file);
+}
+
+/* The seq of the first line from where the reader is that has the time, 0: none has. */
+static int64_t
+first_since(struct reader *r, const char *time)
+{
+	const char *line;
+	size_t len;
+	int64_t seq = 0;
+
+	while (reader_next(r, &line, &len, &err) == 1) {
+		struct span told = event_time(line, len);
+
+		if (told.at != NULL && memcmp(told.at, time, told.len) >= 0 && event_seq(line, len, &seq))
+			return seq;
+	}
+	return 0;
+}
+
+static void
+test_seek_since(void **state)
+{
+	static const long wrong_by[] = { 0, 1000, -1000 };
+	const char *path = record_path("timed"), *line;
+	char time[CLOCK_TEXT_SIZE];
+	struct reader r;
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong_by / sizeof *wrong_by; i++) {
+		make_timed(path, wrong_by[i]);
+		open_reader(&r, path);
+		for (long n = 0; n <= LINES + 1; n++) {
+			int64_t found, all;
+
+			assert_int_equal(reader_seek_since(&r, second(n + 2000, time), &err), 0);
+			assert_true(wrong_by[i] > 0 || reader_next(&r, &line, &len, &err) == 0);
+			assert_int_equal(reader_seek_since(&r, second(n, time), &err), 0);
+			/* Exactly there where all is right: no line before is of that time or later, and
+			 * the first that tells is. */
+			if (wrong_by[i] == 0 && n > 0 && n <= LINES) {
+				assert_int_equal(reader_next(&r, &line, &len, &err), 1);
+				if (event_time(line, len).at == NULL)
+					assert_int_equal(reader_next(&r, &line, &len, &err), 1);
+				assert_memory_equal(event_time(line, len).at, time, CLOCK_TEXT_SIZE - 1);
+				assert_int_equal(reader_seek_since(&r, time, &err), 0);
+			}
+			/* A line that tells a wrong time hides none that follow, or go before. */
+			found = first_since(&r, time);
+			reader_seek(&r, 0);
+			all = first_since(&r, time);
+			if (wrong_by[i] <= 0 ? found != all :
+			    n <= LINES && (found == 0 || found > 3 * n + 1))
+				fail_msg("wrong by %ld, since %s: %lld, not %lld", wrong_by[i], time,
+				    (long long)found, (long long)all);
+		}
+		reader_close(&r);
+	}
+}
+
 static void
 test_seek_without_lines(void **state)
 {
@@ -261,6 +370,8 @@ test_seek_without_lines(void **state)
 		record_put(path, files[i], strlen(files[i]));
 		open_reader(&r, path);
 		assert_int_equal(reader_seek_after(&r, 5, &err), 0);
+		assert_int_equal(r.position, 0);
+		assert_int_equal(reader_seek_since(&r, "2026-11-21T00:00:00.000000Z", &err), 0);
 		assert_int_equal(r.position, 0);
 		assert_int_equal(reader_seek_last(&r, 100, &err), 0);
 		assert_int_equal(r.position, 0);
@@ -325,7 +436,10 @@ test_failing_reads(void **state)
 	assert_int_equal(err.code, ERROR_SYSTEM);
 	assert_string_equal(err.place, path);
 	assert_int_equal(reader_seek_after(&r, 1, &err), -1);
+	assert_int_equal(reader_seek_since(&r, "2026-11-21T00:00:00.000000Z", &err), -1);
 	assert_int_equal(reader_seek_last(&r, 1, &err), -1);
+	reader_seek(&r, 4);
+	assert_int_equal(reader_previous(&r, &line, &len, &err), -1);
 	assert_int_equal(reader_unfinished(&r), 0);
 	reader_close(&r);
 }
@@ -341,6 +455,7 @@ main(void)
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_line_above_limit),
 		cmocka_unit_test(test_seek_after),
+		cmocka_unit_test(test_seek_since),
 		cmocka_unit_test(test_seek_without_lines),
 		cmocka_unit_test(test_seek_last),
 		cmocka_unit_test(test_what_cannot_be_opened),

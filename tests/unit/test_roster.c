@@ -174,6 +174,147 @@ looking_at_a_neighbour_keeps_the_own_lock(void **state)
 	close(tell);
 }
 
+/* How many files the roster has. */
+static long
+count_files(void)
+{
+	char path[256], command[300];
+	long count = 0;
+	FILE *out;
+
+	snprintf(path, sizeof path, "%s/roster", directory);
+	snprintf(command, sizeof command, "find %s -type f | wc -l", path);
+	out = popen(command, "r");
+	assert_non_null(out);
+	assert_int_equal(fscanf(out, "%ld", &count), 1);
+	assert_int_equal(pclose(out), 0);
+	return count;
+}
+
+/* They share files, and are told apart all the same. */
+static void
+many_calls_have_one_file(void **state)
+{
+	static const char *const outer[] = { "many:0:%d", "outer:0:0/many:0:%d", "many:%d:0/x:0:0" };
+	const struct error why = { .code = ERROR_SYSTEM, .message = "no room" };
+	struct roster_death death;
+	struct roster r, watcher;
+	struct error err;
+	char enclosing[64], call[80];
+	long files, ended = 0;
+
+	(void)state;
+	assert_int_equal(begin(&watcher, directory, "watch:0:0", "a", &err), 0);
+	for (size_t i = 0; i < sizeof outer / sizeof *outer; i++) {
+		files = count_files();
+		for (int item = 0; item < 64; item++) {
+			snprintf(enclosing, sizeof enclosing, outer[i], item);
+			for (long twice = 0; twice < 2; twice++) {
+				assert_int_equal(begin(&r, directory, enclosing, twice ? "b" : "a", &err), 0);
+				assert_int_equal(r.occurrence, 0);
+				if (item == 20 && twice)
+					roster_fail(&r, &why);
+				else
+					roster_end(&r);
+				roster_close(&r);
+			}
+		}
+		assert_int_equal(count_files() - files, 4);
+		for (int item = 0; item < 64; item++) {
+			snprintf(enclosing, sizeof enclosing, outer[i], item);
+			assert_int_equal(roster_died(directory, enclosing, &death), item == 20);
+			snprintf(call, sizeof call, "%s/b:0:0", enclosing);
+			assert_int_equal(roster_dead(&watcher, call), item == 20);
+			ended += roster_ended(&watcher, call);
+			snprintf(call, sizeof call, "%s/b:1:0", enclosing);
+			assert_false(roster_ended(&watcher, call));
+		}
+		/* That one was tried only, and another as it. */
+		snprintf(enclosing, sizeof enclosing, outer[i], 21);
+		roster_forgive(directory, enclosing);
+		snprintf(enclosing, sizeof enclosing, outer[i], 20);
+		assert_true(roster_died(directory, enclosing, &death));
+		assert_string_equal(death.reason, "no room");
+		roster_forgive(directory, enclosing);
+		assert_false(roster_died(directory, enclosing, &death));
+	}
+	assert_int_equal(ended, 3 * 63);
+	roster_end(&watcher);
+	roster_close(&watcher);
+}
+
+/* Who is in a call that shares its file with others sees them, and is not let go. */
+static void
+neighbours_are_of_the_same_call(void **state)
+{
+	struct roster_death death;
+	struct roster r, other;
+	struct error err;
+	int tell[2];
+	pid_t same, beside;
+
+	(void)state;
+	same = begin_elsewhere("n:0:1", "a", &tell[0]);
+	beside = begin_elsewhere("n:0:2", "b", &tell[1]);
+	assert_int_equal(begin(&r, directory, "n:0:1", "r", &err), 0);
+	assert_false(roster_died_beside(&r, &death));
+	end_process(beside);
+	assert_false(roster_died_beside(&r, &death));
+	assert_true(roster_dead(&r, "n:0:2/b:0:0"));
+	assert_false(roster_all_ended(&r, "a"));
+	assert_false(roster_all_ended(&r, "b"));
+	assert_false(roster_died(directory, "n:0:1/r:0:0", &death));
+	end_process(same);
+	assert_true(roster_died_beside(&r, &death));
+	assert_string_equal(death.process, "n:0:1/a:0");
+
+	same = fork();
+	if (same == 0) {
+		if (begin(&other, directory, "n:0:3", "other", &err) == -1)
+			_exit(2);
+		_exit(roster_dead(&other, "n:0:1/r:0:0") ? 1 : 0);
+	}
+	int status;
+	assert_int_equal(waitpid(same, &status, 0), same);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	roster_end(&r);
+	roster_close(&r);
+	close(tell[0]);
+	close(tell[1]);
+}
+
+/* What was not written whole died, whoever it was. */
+static void
+a_torn_record_is_of_anybody(void **state)
+{
+	struct roster_death death;
+	struct roster r;
+	struct error err;
+	char path[256];
+	FILE *file;
+
+	(void)state;
+	for (int top = 0; top < 2; top++) {
+		const char *enclosing = top ? "" : "torn:0:1";
+
+		snprintf(path, sizeof path, "%s/roster/%s", directory, top ? "torn" : "+torn:0:0");
+		assert_int_equal(begin(&r, directory, enclosing, "torn", &err), 0);
+		roster_end(&r);
+		roster_close(&r);
+		file = fopen(path, "a");
+		assert_non_null(file);
+		assert_true(fputs("B- 12", file) >= 0);
+		assert_int_equal(fclose(file), 0);
+		assert_true(roster_died(directory, enclosing, &death));
+		assert_int_equal(begin(&r, directory, enclosing, "torn", &err), 0);
+		assert_true(r.occurrence > 0);
+		assert_true(roster_died_beside(&r, &death));
+		roster_end(&r);
+		roster_close(&r);
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
 /* Why the machine failed a process, as far as there is place for it; it is dead all the same. */
 static void
 the_machine_is_named(void **state)
@@ -220,6 +361,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(occurrences_count_per_enclosing_call_and_name),
 		cmocka_unit_test(the_dead_are_known),
+		cmocka_unit_test(many_calls_have_one_file),
+		cmocka_unit_test(neighbours_are_of_the_same_call),
+		cmocka_unit_test(a_torn_record_is_of_anybody),
 		cmocka_unit_test(the_machine_is_named),
 		cmocka_unit_test(looking_at_a_neighbour_keeps_the_own_lock),
 	};

@@ -65,7 +65,7 @@ test_make(void **state)
 	snprintf(expected, sizeof expected, "%ld 1\n", (long)getpid());
 	close(fd);
 	record_load(path_join(directory, "lock"), &text);
-	assert_string_equal(buffer_string(&text), expected);
+	assert_memory_equal(buffer_string(&text), expected, strlen(expected));
 	assert_int_equal(run_lock_make(directory, &err), -1); /* it must be new */
 	assert_int_equal(err.code, ERROR_SYSTEM);
 	run_directory_drop(directory);
@@ -101,9 +101,60 @@ test_take_over(void **state)
 	assert_int_equal(run_lock_sign(fd, directory, 8, &err), 0);
 	record_load(record_path("dead/lock"), &text); /* which frees the lock, and is the last look */
 	snprintf(expected, sizeof expected, "%ld 8\n", (long)getpid());
-	assert_string_equal(buffer_string(&text), expected);
+	assert_memory_equal(buffer_string(&text), expected, strlen(expected));
 	close(fd);
 	buffer_free(&text);
+}
+
+/* In a process of its own, as the owner of the lock would lose it. */
+static void
+start_failing(const char *directory, const struct error *why)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		run_lock_fail(directory, why);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* In an attempt, the last that a step has told, in no more bytes than the file had. */
+static void
+test_fail(void **state)
+{
+	const char *directory = record_path("fail");
+	struct error err = ERROR_INIT, why;
+	int fd = run_lock_make(directory, &err);
+	struct stat before, after;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_false(run_lock_failed(fd, &why)); /* it is not signed yet */
+	assert_int_equal(run_lock_sign(fd, directory, 1, &err), 0);
+	assert_int_equal(fstat(fd, &before), 0);
+	assert_false(run_lock_failed(fd, &why));
+	error_set(&err, ERROR_SYSTEM, "somewhere", "%0500d", 1);
+	start_failing(directory, &err);
+	assert_true(run_lock_failed(fd, &why));
+	assert_int_equal(strncmp(why.message, "somewhere: 000", 14), 0);
+	error_set(&err, ERROR_SYSTEM, "roster/a", "no room");
+	start_failing(directory, &err);
+	assert_true(run_lock_failed(fd, &why));
+	assert_int_equal(why.code, ERROR_SYSTEM);
+	assert_string_equal(why.message, "roster/a: no room");
+	assert_int_equal(fstat(fd, &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	start_failing("/nonexistent", &err);
+	close(fd);
+	/* The next attempt has not failed yet. */
+	fd = run_lock_take_over(directory, &err);
+	assert_int_equal(run_lock_sign(fd, directory, 2, &err), 0);
+	assert_false(run_lock_failed(fd, &why));
+	close(fd);
+	run_directory_drop(directory);
 }
 
 static void
@@ -143,6 +194,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_make),
 		cmocka_unit_test(test_take_over),
+		cmocka_unit_test(test_fail),
 		cmocka_unit_test(test_take_over_nothing),
 		cmocka_unit_test(test_drop_twice),
 	};

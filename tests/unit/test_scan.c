@@ -155,6 +155,34 @@ refuses_what_is_cut(void **state)
 	}
 }
 
+/* Behind each member that is known to be right it finds what it finds from the start on. */
+static void
+checks_the_rest_of_an_object(void **state)
+{
+	static const char *const rests[] = {
+		"}", " } ", ",\"c\":3}", ",\"c\":[{\"d\":\"\\n\"}]}", "", ",", ",}", "]", "}}", "},", "x}",
+		"\"c\":3}", ",\"c\"}", ",\"c\":}", ",\"c\":[}", ",\"c\":[[]]}", ",\"c\":[[[]]]}", ",c:1}",
+	};
+	static const char begin[] = "{\"a\":\"x\",\"b\":[1]";
+	const size_t known[] = { sizeof "{\"a\":\"x\"" - 1, sizeof begin - 1 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rests); i++) {
+		char *text = memory_format("%s%s", begin, rests[i]);
+		size_t len = strlen(text), bad = 0, found;
+		const char *wrong = scan_within(text, len, 3, &bad);
+
+		for (size_t k = 0; k < COUNT(known); k++) {
+			const char *why = scan_object(text, len, known[k], 3, &found);
+
+			if ((why == NULL) != (wrong == NULL) ||
+			    (why != NULL && (strcmp(why, wrong) != 0 || found != bad)))
+				fail_msg("%s: %s", text, why != NULL ? why : "valid");
+		}
+		free(text);
+	}
+}
+
 static void
 value_ends(void **state)
 {
@@ -313,6 +341,7 @@ main(void)
 		cmocka_unit_test(accepts),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(refuses_what_is_cut),
+		cmocka_unit_test(checks_the_rest_of_an_object),
 		cmocka_unit_test(value_ends),
 		cmocka_unit_test(depth_has_a_limit),
 		cmocka_unit_test(frames_as_it_scans),

@@ -69,6 +69,29 @@ members(void **state)
 	assert_span(span_member(span_of(NULL, 0), "a"), NULL);
 }
 
+/* In one walk it finds what it finds one by one; bytes that are no JSON, a NUL in a key, too. */
+static void
+members_at_once(void **state)
+{
+	static const char nul[] = "{\"a\0bcdefghijklmnopqrstuvwxyz\":1,\"a\":2}";
+	static const char *const names[] = { "a", "key", "twice", "q\"k", "no", "" };
+	struct span objects[] = { text(document), span_of(nul, sizeof nul - 1), text("[1]"), text("{\"a") };
+	struct span values[COUNT(names)];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(objects); i++) {
+		span_members(objects[i], names, COUNT(names), values);
+		for (size_t n = 0; n < COUNT(names); n++) {
+			struct span alone = span_member(objects[i], names[n]);
+
+			assert_ptr_equal(values[n].at, alone.at);
+			assert_int_equal(values[n].len, alone.len);
+		}
+	}
+	span_members(objects[1], names, 1, values);
+	assert_span(values[0], "2");
+}
+
 static void
 elements(void **state)
 {
@@ -281,6 +304,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types),
 		cmocka_unit_test(members),
+		cmocka_unit_test(members_at_once),
 		cmocka_unit_test(elements),
 		cmocka_unit_test(walks),
 		cmocka_unit_test(strings),

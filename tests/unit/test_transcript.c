@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -695,6 +696,118 @@ test_synced(void **state)
 	setenv("AWF_SYNC", "none", 1);
 }
 
+/* Extends a copy by the lines of the original from number `from` on, `count` of them. */
+static int
+extend(struct transcript *t, const struct buffer *original, int64_t from, long count)
+{
+	const char *at = original->data, *end;
+	char prev[DIGEST_SIZE] = ZEROS, timestamp[CLOCK_TEXT_SIZE];
+	struct event_view view;
+	int64_t wall;
+
+	for (int64_t seq = 1; seq < from; seq++)
+		at = strchr(at, '\n') + 1;
+	for (end = at; count > 0; count--)
+		end = strchr(end, '\n') + 1;
+	assert_int_equal(event_view(at, strcspn(at, "\n"), &view), 0);
+	assert_true(span_copy(view.prev, prev, sizeof prev));
+	assert_true(span_copy(view.timestamp, timestamp, sizeof timestamp));
+	assert_int_equal(clock_parse(timestamp, 0, &wall), 0);
+	return transcript_extend(t, span_of(at, (size_t)(end - at)), from, prev, wall, &err);
+}
+
+static void
+assert_same_files(const char *path, const struct buffer *original, size_t len)
+{
+	struct buffer copy = BUFFER_INIT;
+
+	record_load(path, &copy);
+	assert_int_equal(copy.len, len);
+	assert_memory_equal(copy.data, original->data, len);
+	buffer_free(&copy);
+}
+
+/* Lines of another storage's transcript come to stand as they are, in their order alone. */
+static void
+test_extended(void **state)
+{
+	const char *from = record_path("original.jsonl"), *to = record_path("copy.jsonl");
+	struct buffer original = BUFFER_INIT;
+	struct transcript t, other;
+	struct stat status;
+
+	(void)state;
+	open_transcript(&t, from);
+	for (int i = 0; i < 9; i++)
+		append(&t, "{\"x\":1}");
+	transcript_close(&t);
+	record_load(from, &original);
+
+	open_transcript(&t, to);
+	open_transcript(&other, to);
+	assert_int_equal(extend(&t, &original, 2, 1), 0);
+	assert_int_equal(t.seq, 0);
+	assert_int_equal(extend(&t, &original, 1, 3), 1);
+	assert_int_equal(t.seq, 3);
+	assert_int_equal(extend(&other, &original, 1, 3), 0);
+	assert_int_equal(other.seq, 3);
+	assert_int_equal(extend(&other, &original, 4, 2), 1);
+	assert_int_equal(extend(&t, &original, 7, 1), 0);
+	assert_int_equal(t.seq, 5);
+	assert_string_equal(t.prev, other.prev);
+	/* Another line before it, or one that is later. */
+	assert_int_equal(transcript_extend(&t, span_of("x\n", 2), 6, ZEROS, INT64_MAX, &err), 0);
+	assert_int_equal(transcript_extend(&t, span_of("x\n", 2), 6, t.prev, t.wall - 1, &err), 0);
+	assert_int_equal(extend(&t, &original, 6, 4), 1);
+	assert_same_files(to, &original, original.len);
+
+	/* What a killed writer has left is moved away, and one that is ours goes on behind. */
+	assert_int_equal(stat(to, &status), 0);
+	assert_int_equal(truncate(to, status.st_size - 10), 0);
+	assert_int_equal(extend(&other, &original, 9, 1), 1);
+	assert_non_null(strstr(repaired, "torn line"));
+	assert_same_files(to, &original, original.len);
+	append(&t, "{}");
+	assert_chain(to, 10);
+	transcript_close(&t);
+	transcript_close(&other);
+	buffer_free(&original);
+}
+
+/* Where there is no room for all, the whole lines that were written stand. */
+static void
+test_extended_as_far_as_there_is_room(void **state)
+{
+	const char *from = record_path("original.jsonl"), *to = record_path("full.jsonl");
+	struct rlimit limit, before;
+	struct buffer original = BUFFER_INIT;
+	struct transcript t;
+	size_t third;
+
+	(void)state;
+	record_load(from, &original);
+	third = (size_t)(strchr(strchr(strchr(original.data, '\n') + 1, '\n') + 1, '\n') + 1 - original.data);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	open_transcript(&t, to);
+	limit = before;
+	limit.rlim_cur = third + 20;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(extend(&t, &original, 1, 9), -1);
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	assert_int_equal(t.seq, 3);
+	assert_same_files(to, &original, third);
+	assert_int_equal(extend(&t, &original, 4, 1), -1);
+	assert_int_equal(t.seq, 3);
+	assert_same_files(to, &original, third);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(extend(&t, &original, 4, 6), 1);
+	assert_same_files(to, &original, original.len);
+	transcript_close(&t);
+	buffer_free(&original);
+	signal(SIGXFSZ, SIG_DFL);
+}
+
 int
 main(void)
 {
@@ -720,6 +833,8 @@ main(void)
 		cmocka_unit_test(test_deciding),
 		cmocka_unit_test(test_signals_wait),
 		cmocka_unit_test(test_synced),
+		cmocka_unit_test(test_extended),
+		cmocka_unit_test(test_extended_as_far_as_there_is_room),
 	};
 
 	setenv("AWF_SYNC", "none", 1);

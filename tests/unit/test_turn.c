@@ -431,7 +431,7 @@ what_cannot_be_recorded_ends_the_call(void **state)
 }
 
 static void
-live_text_is_harmless(void **state)
+shown_text_is_harmless(void **state)
 {
 	char *path = path_join(directory, "stderr");
 	struct buffer shown = BUFFER_INIT;
@@ -443,7 +443,7 @@ live_text_is_harmless(void **state)
 	    "{\"id\":@ID@,\"type\":\"delta\",\"kind\":\"text\",\"text\":\"two\\nlines\"}\n"
 	    "{\"id\":@ID@,\"type\":\"delta\",\"kind\":\"text\",\"text\":\" \\u001b[31m\"}\n" DONE, 0600);
 	bench_open(&b, NULL);
-	b.turns.live = true;
+	b.turns.verbose = true;
 	assert_non_null(freopen(path, "w", stderr));
 	assert_int_equal(turns_run(&b.turns, &b.err), 0);
 	dup2(before, STDERR_FILENO);
@@ -503,7 +503,7 @@ main(void)
 		cmocka_unit_test_teardown(nobody_listening_means_no_request, clean),
 		cmocka_unit_test_teardown(a_signal_cancels_a_tool, clean),
 		cmocka_unit_test_teardown(what_cannot_be_recorded_ends_the_call, clean),
-		cmocka_unit_test_teardown(live_text_is_harmless, clean),
+		cmocka_unit_test_teardown(shown_text_is_harmless, clean),
 		cmocka_unit_test_teardown(operations, clean),
 	};
 

@@ -382,6 +382,41 @@ test_faults(void **state)
 	}
 }
 
+/* Of what another program has said neither pairs nor parents are asked, but its form is. */
+static void
+test_foreign(void **state)
+{
+#define TOLD "\"payload\":{\"source\":{\"type\":\"t\"},"
+	static const struct { struct change change; const char *message; } cases[] = {
+		{ { 7, "\"payload\":{\"name\":\"read\",\"call_id\":\"t1\"",
+		    TOLD "\"name\":\"read\",\"call_id\":\"t9\"" }, NULL },
+		{ { 3, "\"parent_event_id\":\"" ID("02") "\",\"type\":\"message.user\",\"path\":\"a\","
+		    "\"iteration\":0,\"payload\":{", "\"parent_event_id\":null,\"type\":\"message.user\","
+		    "\"path\":\"a\",\"iteration\":0," TOLD }, NULL },
+		{ { 13, "\"payload\":null", TOLD "\"data\":{}}" }, NULL },
+		{ { 7, "\"payload\":{\"name\":\"read\"", TOLD "\"name\":7" }, "\"name\" is not a string" },
+		{ { 7, "\"payload\":{\"name\":\"read\",\"call_id\":\"t1\"",
+		    "\"payload\":{\"name\":\"read\",\"source\":{},\"call_id\":\"t9\"" }, "is no tool.call t9" },
+		{ { 12, "\"payload\":{\"name\":\"c\",\"kind\":\"call_workflow\",\"call\":\"b:0:0/c:0:0",
+		    TOLD "\"name\":\"c\",\"kind\":\"call_workflow\",\"call\":\"b:0:0/d:0:0" },
+		  "call b:0:0/d:0:0 was not started" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct buffer text = BUFFER_INIT;
+		struct verify_report report;
+
+		make_transcript(&text, LINES, &cases[i].change);
+		report = verify_bytes(text.data, text.len);
+		if (report.faulty != (cases[i].message != NULL) ||
+		    (report.faulty && !strstr(report.fault.message, cases[i].message)))
+			fail_msg("case %zu: %s", i, report.faulty ? report.fault.message : "no fault");
+		buffer_free(&text);
+	}
+#undef TOLD
+}
+
 /* What follows a line's own members, or comes before them. */
 static void
 test_edges_of_lines(void **state)
@@ -953,6 +988,7 @@ main(void)
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_lines_taken),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_edges_of_lines),
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_every_byte),

@@ -66,6 +66,29 @@ test_directory(void **state)
 }
 
 static void
+test_files_of_a_directory(void **state)
+{
+	const char *path = record_path("files"), *name = record_path("files/new");
+	struct watch w;
+
+	(void)state;
+	assert_int_equal(mkdir(path, 0700), 0);
+	watch_open(&w);
+	assert_int_equal(watch_add_files(&w, path, &err), 0);
+	record_put(name, "", 0);
+	assert_true(reported(&w));
+	watch_drain(&w);
+	record_put(name, "x", 1);
+	assert_true(reported(&w));
+	watch_drain(&w);
+	assert_int_equal(unlink(name), 0);
+	assert_true(reported(&w));
+	assert_int_equal(watch_add_files(&w, record_path("none"), &err), -1);
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	watch_close(&w);
+}
+
+static void
 test_writer_wakes(void **state)
 {
 	const char *path = record_path("waking");
@@ -148,6 +171,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_files_of_a_directory),
 		cmocka_unit_test(test_writer_wakes),
 		cmocka_unit_test(test_hang_up_and_time),
 		cmocka_unit_test(test_without_notification),

@@ -1,0 +1,482 @@
+/*
+ * awf-record: takes in on stdin what other programs did, and what runs elsewhere recorded, and
+ * says on stdout what of it is on disk.
+ *
+ * What the code relies on:
+ *   - Everything that is known of events, lines and runs is known by lib/ingest. Here is decided
+ *     where events go: to the run that is named, the one around this process, or one of its own.
+ *   - A run of its own is made when its first event comes, and ends with stdin.
+ *   - Nothing is acknowledged before it is on disk. So whatever a sender saw no answer to it may
+ *     send again: it is recorded once.
+ *   - What has come is synced when nothing more is there to be read, or when it is much.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/polling.h"
+#include "base/text.h"
+#include "ingest/ingest.h"
+#include "json/writer.h"
+#include "proc/interrupts.h"
+#include "program.h"
+#include "run/model.h"
+#include "run/origin.h"
+#include "run/redactor.h"
+#include "run/run.h"
+#include "transcript/call.h"
+#include "transcript/event_keys.h"
+
+#define PROGRAM "awf-record"
+#define PIECE ((size_t)256 << 10)     /* bytes read at once */
+#define UNSYNCED ((size_t)4 << 20)    /* bytes that come before they are synced */
+#define UNSYNCED_MS 200               /* or so long */
+
+enum { OPT_NAME = 1, OPT_ORIGIN, OPT_LEASE, OPT_MAX_LINE, OPT_QUIET };
+
+static const struct option_spec options_table[] = {
+	{ OPT_NAME, 0, "name", "NAME", "of the run that is made where there is none (record)" },
+	{ OPT_ORIGIN, 0, "origin", "NAME", "who sends runs that are recorded elsewhere (local)" },
+	{ OPT_LEASE, 0, "lease", "DURATION", "how long these count as alive after a line (10m)" },
+	{ OPT_MAX_LINE, 0, "max-line", "SIZE", "refuse longer lines (256M)" },
+	{ OPT_QUIET, 'q', "quiet", NULL, "acknowledge nothing" },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+/* Where events go. */
+struct destination {
+	const char *argument;    /* RUN; NULL: none was given */
+	struct run_ref ref;      /* of it */
+	const char *name;        /* of a run of its own */
+	char *const *argv;
+	struct run run;          /* entered, or of its own */
+	bool entered, own;
+	struct transcript guest; /* of another process's run */
+	bool is_guest;
+	struct redactor redactor;
+	struct recorder recorder;
+	bool opened;
+};
+
+struct program {
+	struct storage storage;
+	struct destination to;
+	struct ingest ingest;
+	bool quiet;
+	struct buffer out;       /* of what was taken, for stdout */
+};
+
+static volatile int signal_number;
+
+static void
+note_signal(int number)
+{
+	signal_number = number;
+}
+
+static void
+report(const char *text)
+{
+	fprintf(stderr, PROGRAM ": %s\n", text);
+}
+
+static void
+warn(const struct error *warning)
+{
+	program_fail(PROGRAM, warning);
+}
+
+/* ---- where events go ---- */
+
+/* What the first line of a transcript says of its run. */
+static int
+read_first(const char *path, char **name, char **kind, bool *masked, struct error *err)
+{
+	struct event_view view;
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (reader_open(&r, path, err) != 0)
+		return -1;
+	got = reader_next(&r, &line, &len, err);
+	if (got == 0 || (got == 1 && (event_view(line, len, &view) != 0 ||
+	    view.type != EVENT_RUN_STARTED)))
+		got = error_set(err, ERROR_SCHEMA, path, "does not begin with a run.started");
+	if (got == 1) {
+		*name = span_text(span_member(view.payload, KEY_NAME));
+		*kind = span_text(span_member(view.payload, KEY_KIND));
+		*masked = span_true(span_member(view.payload, KEY_MASKED));
+	}
+	reader_close(&r);
+	return got == 1 ? 0 : -1;
+}
+
+/* A run of awf-record's that has ended, or died, goes on in a further attempt. */
+static int
+reopen(struct destination *to, const char *name, struct error *err)
+{
+	const struct run_spec spec = { .name = name, .kind = INGEST_KIND, .argv = to->argv,
+		.keep_transcript = true, .latest = true, .repaired = report, .warn = warn };
+	struct model model;
+	int failed;
+
+	if (run_reopen(&to->run, to->ref.run_id, err) != 0)
+		return -1;
+	model_begin(&model, MODEL_OPEN);
+	failed = model_read_file(&model, to->ref.path, err);
+	if (failed == 0)
+		failed = run_restart(&to->run, (int)model.attempt + 1, &spec, err);
+	model_free(&model);
+	if (failed != 0)
+		run_let_go(&to->run);
+	to->own = failed == 0;
+	return failed;
+}
+
+/* The run that was named: what lives is joined. */
+static int
+open_named(struct destination *to, const struct storage *s, struct error *err)
+{
+	char *name = NULL, *kind = NULL, *blobs;
+	bool masked = false;
+	int failed = read_first(to->ref.path, &name, &kind, &masked, err);
+
+	if (failed == 0 && masked)
+		failed = error_set(err, ERROR_BLOCKED, to->ref.run_id,
+		    "is masked (--mask): its filter is known inside of it alone");
+	else if (failed == 0 && storage_run_alive(s, to->ref.run_id)) {
+		blobs = storage_blobs(s, to->ref.run_id);
+		failed = transcript_open(&to->guest, to->ref.path, blobs, to->ref.run_id, err);
+		to->is_guest = failed == 0;
+		to->guest.repaired = report;
+		free(blobs);
+	} else if (failed == 0 && kind != NULL && strcmp(kind, INGEST_KIND) == 0) {
+		failed = reopen(to, name != NULL ? name : to->name, err);
+	} else if (failed == 0) {
+		failed = error_set(err, ERROR_BLOCKED, to->ref.run_id,
+		    "does not live, and is no run of awf-record's, which could go on");
+	}
+	free(kind);
+	free(name);
+	return failed;
+}
+
+static int
+make_own(struct destination *to, struct error *err)
+{
+	struct run_spec spec = { .name = to->name, .kind = INGEST_KIND, .argv = to->argv,
+		.keep_transcript = true, .latest = true, .repaired = report, .warn = warn };
+
+	if (redactor_open(&to->redactor, NULL, err) != 0)
+		return -1;
+	spec.redaction = redactor_redaction(&to->redactor);
+	if (run_create(&to->run, &spec, err) != 0)
+		return -1;
+	to->own = true;
+	return 0;
+}
+
+/* Opens the run that events go to, when the first comes. */
+static int
+open_destination(void *context, struct recorder **recorder, struct error *err)
+{
+	struct program *p = context;
+	struct destination *to = &p->to;
+	const char *call, *path = "", *parent = NULL;
+	struct transcript *t;
+	int failed;
+
+	if (to->argument != NULL) {
+		failed = open_named(to, &p->storage, err);
+	} else if (run_in_environment()) {
+		failed = run_enter(&to->run, err);
+		to->entered = failed == 0;
+		if (failed == 0)
+			failed = redactor_join(&to->redactor, &to->run, err);
+		if (failed == 0)
+			failed = call_around(&call, &path, err);
+		parent = to->run.started;
+		to->run.transcript.repaired = report;
+	} else {
+		failed = make_own(to, err);
+	}
+	if (failed != 0)
+		return -1;
+	t = to->is_guest ? &to->guest : &to->run.transcript;
+	recorder_begin(&to->recorder, t, to->entered || to->own ? to->run.started : parent, path,
+	    t->masked ? to->run.key : NULL);
+	to->opened = true;
+	*recorder = &to->recorder;
+	return 0;
+}
+
+/* Ends a run of its own, with what it came to. */
+static int
+close_destination(struct destination *to, const struct error *failure, int status, struct error *err)
+{
+	const struct interrupts signals = { .signal_number = &signal_number, .downstream = -1 };
+	struct run_end end = { .status = "success", .exit_code = status, .error = failure };
+	struct error cancelled;
+	int failed = 0;
+
+	if (to->opened)
+		recorder_end(&to->recorder);
+	if (to->own && interrupted(&signals, &cancelled)) {
+		end.status = "cancelled";
+		end.exit_code = 128 + signal_number;
+		end.error = &cancelled;
+	} else if (failure->code != ERROR_NONE) {
+		end.status = "failed";
+	}
+	if (to->own)
+		failed = run_finish(&to->run, &end, err);
+	if (to->own || to->entered)
+		run_close(&to->run);
+	if (to->is_guest)
+		transcript_close(&to->guest);
+	redactor_free(&to->redactor);
+	run_ref_free(&to->ref);
+	return failed;
+}
+
+/* ---- what is told ---- */
+
+static void
+tell_taken(void *context, const struct ingest_taken *taken)
+{
+	struct program *p = context;
+	struct writer w;
+
+	if (p->quiet)
+		return;
+	writer_begin(&w, &p->out);
+	writer_object(&w);
+	writer_member_string(&w, KEY_RUN_ID, taken->run_id);
+	writer_member_span(&w, KEY_EVENT_ID, taken->event_id);
+	if (taken->seq > 0)
+		writer_member_integer(&w, KEY_SEQ, taken->seq);
+	else
+		writer_member_bool(&w, "duplicate", true);
+	writer_object_end(&w);
+	buffer_byte(&p->out, '\n');
+}
+
+/* "stdin:LINE: RUN: MESSAGE" */
+static bool
+tell_refused(void *context, const struct ingest_refusal *refusal)
+{
+	char text[sizeof refusal->error.place + sizeof refusal->error.message + 4], place[64];
+	struct error told;
+
+	(void)context;
+	snprintf(place, sizeof place, refusal->event > 0 ? "stdin:%lld, event %lld" : "stdin:%lld",
+	    (long long)refusal->line, (long long)refusal->event);
+	error_text(&refusal->error, text, sizeof text);
+	error_set(&told, refusal->error.code, place, "%s", text);
+	program_fail(PROGRAM, &told);
+	return true;
+}
+
+static int
+status_of(enum ingest_fault fault)
+{
+	static const int statuses[] = { [INGEST_NONE] = STATUS_OK, [INGEST_INVALID] = STATUS_USAGE,
+		[INGEST_TOO_LARGE] = STATUS_USAGE, [INGEST_FORBIDDEN] = STATUS_WORK,
+		[INGEST_GAP] = STATUS_WORK, [INGEST_CONFLICT] = STATUS_WORK,
+		[INGEST_FAILED] = STATUS_SYSTEM };
+
+	return statuses[fault];
+}
+
+/* ---- the input ---- */
+
+/* What came is on disk and told. -1 with *err: nobody can be told. */
+static int
+flush(struct program *p, struct ingest_input *in, struct error *err)
+{
+	int failed;
+
+	ingest_flush(in);
+	failed = p->out.len > 0 ? file_write(STDOUT_FILENO, p->out.data, p->out.len) : 0;
+	buffer_clear(&p->out);
+	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+/* Reads stdin to its end. -1 with *err; a signal is no failure. */
+static int
+read_input(struct program *p, struct ingest_input *in, struct error *err)
+{
+	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
+	char *piece = memory_array(NULL, PIECE, 1);
+	size_t unsynced = 0;
+	int64_t since = 0;
+	int failed = 0;
+	bool ended = false;
+
+	while (failed == 0 && !ended && !in->over) {
+		struct pollfd fds[2] = { [1] = { .fd = STDIN_FILENO, .events = POLLIN } };
+		ssize_t got;
+
+		/* Whoever waits for an answer gets it before more is waited for. */
+		if (unsynced > 0 && (unsynced >= UNSYNCED || clock_monotonic() - since >= UNSYNCED_MS ||
+		    poll_now(STDIN_FILENO, POLLIN) == 0)) {
+			failed = flush(p, in, err);
+			unsynced = 0;
+			continue;
+		}
+		if (interrupts_wait(&interrupts, fds, 2, 0, err) != 0) {
+			failed = signal_number != 0 ? 0 : -1;
+			break;
+		}
+		got = read(STDIN_FILENO, piece, PIECE);
+		if (got == -1 && errno != EINTR && errno != EAGAIN) {
+			failed = error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+		} else if (got == 0) {
+			ended = true;
+		} else if (got > 0) {
+			if (unsynced == 0)
+				since = clock_monotonic();
+			unsynced += (size_t)got;
+			ingest_feed(in, piece, (size_t)got);
+		}
+	}
+	if (ended)
+		ingest_input_end(in);
+	if (flush(p, in, failed == 0 ? err : NULL) != 0)
+		failed = -1;
+	free(piece);
+	return failed;
+}
+
+static void
+handle_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action, before;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = note_signal;
+	sigemptyset(&action.sa_mask);
+	/* What was ignored when we came (nohup) stays ignored. */
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* The exit status. */
+static int
+record(struct program *p, const struct ingest_spec *spec)
+{
+	struct error err = ERROR_INIT, late = ERROR_INIT;
+	struct ingest_input in;
+	int status;
+
+	ingest_input_begin(&in, &p->ingest, spec);
+	status = read_input(p, &in, &err) == 0 ? status_of(in.refusal.fault) : program_fail(PROGRAM, &err);
+	if (err.code == ERROR_NONE)
+		err = in.refusal.error;
+	if (in.missing_blobs > 0 && !p->quiet)
+		fprintf(stderr, PROGRAM ": %lld blobs that lines name have not come\n",
+		    (long long)in.missing_blobs);
+	ingest_input_free(&in);
+	ingest_end(&p->ingest);
+	if (close_destination(&p->to, &err, status, &late) != 0)
+		status = program_fail(PROGRAM, &late);
+	buffer_free(&p->out);
+	storage_close(&p->storage);
+	if (signal_number == 0)
+		return program_end(PROGRAM, status);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+	return 128 + signal_number;
+}
+
+static int
+set_option(struct program *p, struct ingest_spec *spec, int id, const char *value,
+    struct error *err)
+{
+	long long lease;
+	int64_t size;
+
+	switch (id) {
+	case OPT_NAME:
+		p->to.name = value;
+		return name_valid(value) ? 0 : error_set(err, ERROR_USAGE, "--name",
+		    "'%s' is no name: 1 to 128 letters, digits, _ and -", value);
+	case OPT_ORIGIN:
+		spec->sender = value;
+		return origin_name_valid(value) ? 0 : error_set(err, ERROR_USAGE, "--origin",
+		    "is no name: 1 to %d bytes of text", ORIGIN_NAME_LIMIT);
+	case OPT_LEASE:
+		if (options_duration("--lease", value, &lease, err) != 0)
+			return -1;
+		p->ingest.lease_ms = lease;
+		return 0;
+	case OPT_MAX_LINE:
+		if (options_size("--max-line", value, &size, err) != 0)
+			return -1;
+		if (size < 1 || (uint64_t)size > SCAN_LINE_LIMIT)
+			return error_set(err, ERROR_USAGE, "--max-line", "is not between 1 and 256M");
+		p->ingest.line_limit = (size_t)size;
+		return 0;
+	case OPT_QUIET:
+		p->quiet = true;
+	}
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct program p = { .to = { .name = "record", .argv = argv } };
+	struct ingest_spec spec = { .sender = "local", .recorder = open_destination,
+		.taken = tell_taken, .refused = tell_refused, .context = &p };
+	struct error err = ERROR_INIT;
+	struct options o;
+	int id;
+
+	program_begin();
+	ingest_begin(&p.ingest, &p.storage);
+	p.ingest.repaired = report;
+	options_begin(&o, options_table, argc, argv);
+	while ((id = options_next(&o, &err)) > 0 || id == OPTION_WORD) {
+		if (id != OPTION_WORD) {
+			if (set_option(&p, &spec, id, o.value, &err) != 0)
+				return program_fail(PROGRAM, &err);
+		} else if (p.to.argument != NULL) {
+			error_set(&err, ERROR_USAGE, o.value, "is one word too many (see --help)");
+			return program_fail(PROGRAM, &err);
+		} else {
+			p.to.argument = o.value;
+		}
+	}
+	if (id == OPTION_HELP) {
+		options_help(stdout, "awf-record [options] [RUN]", options_table);
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	if (id == OPTION_VERSION)
+		return program_end(PROGRAM, program_version(PROGRAM));
+	if (id != OPTION_END || storage_prepare(&p.storage, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	if (p.to.argument != NULL && storage_resolve(&p.storage, p.to.argument, &p.to.ref, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	if (p.to.argument != NULL && !p.to.ref.in_storage) {
+		error_set(&err, ERROR_USAGE, p.to.ref.path, "is not a transcript of the storage %s",
+		    p.storage.root);
+		return program_fail(PROGRAM, &err);
+	}
+	if (p.to.argument != NULL && origin_check_own(&p.storage, p.to.ref.run_id, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	handle_signals();
+	return record(&p, &spec);
+}

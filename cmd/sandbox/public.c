@@ -1,0 +1,219 @@
+/*
+ * One pass over the tree, with one look at each entry. A directory is one rule if all below it
+ * is open to everybody, else its names may be listed and each part that is open is a rule: so a
+ * few closed files cost a few rules more. That is known at its end, so the names of what is open
+ * in it are kept till then.
+ *
+ * A symbolic link is there for all: what it leads to is looked at where that lies.
+ */
+#define _GNU_SOURCE /* getdents64(), O_PATH, d_type */
+#include "sandbox/public.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "isolate/keeper.h"
+
+enum {
+	DEPTH = 64,           /* what lies deeper counts as closed */
+	ENTRIES_SIZE = 16384, /* bytes of a directory that are read at once */
+	LEFT_OPEN = 256
+};
+
+struct walk {
+	struct landlock *rules;
+	const char *top;      /* for errors */
+	struct buffer names;  /* of what is open in the directories around, a NUL after each */
+	int depth;
+	int left_open;        /* descriptors below this are closed by the end of the process, when
+	                         nobody waits for it any more */
+	struct error *err;
+};
+
+/* Of a directory that is open in parts these are allowed already. */
+enum sight { SIGHT_FAILED = -1, SIGHT_CLOSED, SIGHT_PARTS, SIGHT_OPEN };
+
+static bool
+is_open(mode_t mode)
+{
+	const mode_t wanted = S_ISDIR(mode) ? S_IROTH | S_IXOTH : S_IROTH;
+
+	return (~mode & wanted) == 0;
+}
+
+/* What is open in a directory, of the names from this one on. */
+static int
+allow_parts(struct walk *w, int directory, size_t at)
+{
+	int failed = landlock_allow(w->rules, directory, PLACE_LIST, w->top, w->err);
+
+	for (; failed == 0 && at < w->names.len; at += strlen(w->names.data + at) + 1) {
+		int fd = openat(directory, w->names.data + at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd == -1) /* what is gone by now is nobody's */
+			continue;
+		failed = landlock_allow(w->rules, fd, PLACE_READ, w->top, w->err);
+		close(fd);
+	}
+	return failed;
+}
+
+static enum sight look_below(struct walk *w, int directory);
+
+static enum sight
+look_at(struct walk *w, int directory, const struct dirent64 *entry)
+{
+	enum sight sight = SIGHT_CLOSED;
+	struct stat st;
+	int fd;
+
+	/* Not every file system tells what an entry is. */
+	if (entry->d_type != DT_DIR) {
+		if (fstatat(directory, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			return SIGHT_CLOSED;
+		if (!S_ISDIR(st.st_mode))
+			return S_ISLNK(st.st_mode) || is_open(st.st_mode) ? SIGHT_OPEN : SIGHT_CLOSED;
+	}
+	fd = w->depth == DEPTH ? -1 :
+	    openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return SIGHT_CLOSED;
+	if (fstat(fd, &st) == 0 && is_open(st.st_mode)) {
+		w->depth++;
+		sight = look_below(w, fd);
+		w->depth--;
+	}
+	if (fd >= w->left_open)
+		close(fd);
+	return sight;
+}
+
+/* Looks at all that is in an open directory. */
+static enum sight
+look_below(struct walk *w, int directory)
+{
+	alignas(struct dirent64) char entries[ENTRIES_SIZE];
+	const size_t before = w->names.len;
+	enum sight whole = SIGHT_OPEN;
+	ssize_t got;
+
+	while ((got = getdents64(directory, entries, sizeof entries)) > 0)
+		for (const char *at = entries; at < entries + got;) {
+			const struct dirent64 *entry = (const void *)at;
+			const char *name = entry->d_name;
+			enum sight sight;
+
+			at += entry->d_reclen;
+			/* Nothing is asked of links, which most are. */
+			if (entry->d_type == DT_LNK || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+				continue;
+			sight = look_at(w, directory, entry);
+			if (sight == SIGHT_FAILED)
+				return SIGHT_FAILED;
+			if (sight == SIGHT_OPEN)
+				buffer_append(&w->names, name, strlen(name) + 1);
+			else
+				whole = SIGHT_PARTS;
+		}
+	if (got < 0) /* there may be more */
+		whole = SIGHT_PARTS;
+	if (whole == SIGHT_PARTS && allow_parts(w, directory, before) == -1)
+		whole = SIGHT_FAILED;
+	w->names.len = before;
+	return whole;
+}
+
+/* ERROR_BLOCKED. */
+static int
+allow(struct landlock *rules, const char *directory, struct error *err)
+{
+	struct walk w = { .rules = rules, .top = directory, .names = BUFFER_INIT, .err = err };
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = 0;
+	enum sight sight = SIGHT_CLOSED;
+	struct rlimit files;
+	struct stat st;
+
+	if (fd == -1)
+		return 0;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 > LEFT_OPEN)
+		w.left_open = LEFT_OPEN;
+	if (fstat(fd, &st) == 0 && is_open(st.st_mode))
+		sight = look_below(&w, fd);
+	if (sight == SIGHT_FAILED ||
+	    (sight == SIGHT_OPEN && landlock_allow(rules, fd, PLACE_READ, directory, err) == -1))
+		failed = -1;
+	close(fd);
+	buffer_free(&w.names);
+	return failed;
+}
+
+int
+public_begin(struct public_look *l, struct landlock *rules, const char *directory,
+    struct error *err)
+{
+	struct keeper_report end = { .what = KEEPER_ENDED, .error = ERROR_INIT };
+	const pid_t parent = getpid();
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to make a pipe");
+	l->pid = fork();
+	if (l->pid == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+			_exit(EXIT_FAILURE);
+		if (allow(rules, directory, &end.error) == -1)
+			end.what = KEEPER_REFUSED;
+		keeper_tell(ends[1], &end);
+	}
+	close(ends[1]);
+	if (l->pid < 0) {
+		l->pid = 0;
+		close(ends[0]);
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to make a process");
+	}
+	l->report = ends[0];
+	return 0;
+}
+
+int
+public_wait(const struct public_look *l, struct error *err)
+{
+	struct keeper_report end;
+
+	if (l->report == -1)
+		return 0;
+	if (!keeper_hear(l->report, &end))
+		return error_set(err, ERROR_BLOCKED, NULL, "who looked for what is public was killed");
+	if (end.what == KEEPER_REFUSED)
+		*err = end.error;
+	return end.what == KEEPER_REFUSED ? -1 : 0;
+}
+
+void
+public_reap(struct public_look *l)
+{
+	if (l->pid != 0 && waitpid(l->pid, NULL, WNOHANG) == l->pid)
+		l->pid = 0;
+}
+
+void
+public_end(struct public_look *l)
+{
+	if (l->pid != 0) {
+		kill(l->pid, SIGKILL); /* if nobody needed it */
+		waitpid(l->pid, NULL, 0);
+	}
+	if (l->report != -1)
+		close(l->report);
+	*l = (struct public_look)PUBLIC_LOOK_INIT;
+}

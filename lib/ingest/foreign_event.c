@@ -1,0 +1,479 @@
+/*
+ * Tables say which types have a counterpart, and under which names the members of its payload are
+ * found. A member that is not of the kind that the place takes, or is the second of its names, is
+ * left in `data`. Own types are taken at their word: what is
+ * wrong with them is said, and nothing of the event is taken.
+ *
+ * The mark of a foreign event (transcript/event.h) is that its payload begins with its source.
+ */
+#include "ingest/foreign_event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+#include "transcript/call.h"
+#include "transcript/event_keys.h"
+#include "transcript/form.h"
+
+#define TYPE_LIMIT 128 /* bytes of a type */
+
+/* ---- types ---- */
+
+static const struct counterpart {
+	const char *name;
+	enum event_type type;
+	bool own; /* the type, and the members of its payload, are AWF's */
+} counterparts[] = {
+	{ "message.user", EVENT_MESSAGE_USER, true },
+	{ "message.assistant", EVENT_MESSAGE_ASSISTANT, true },
+	{ "tool.call", EVENT_TOOL_CALL, true },
+	{ "tool.result", EVENT_TOOL_RESULT, true },
+	{ "llm.turn.start", EVENT_MESSAGE_USER, false },
+	{ "llm.turn.end", EVENT_MESSAGE_ASSISTANT, false },
+	{ "tool.start", EVENT_TOOL_CALL, false },
+	{ "tool.end", EVENT_TOOL_RESULT, false },
+	{ "tool_call", EVENT_TOOL_CALL, false },
+	{ "tool_return", EVENT_TOOL_RESULT, false },
+};
+
+/* Types that begin so are AWF's to give. */
+static const char *const reserved[] = { "run.", "step." };
+#define FOREIGN "foreign."
+
+static bool
+begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static const struct counterpart *
+find_counterpart(const char *name)
+{
+	for (size_t i = 0; i < sizeof counterparts / sizeof *counterparts; i++)
+		if (strcmp(counterparts[i].name, name) == 0)
+			return &counterparts[i];
+	return NULL;
+}
+
+/* The type as a text of its own; NULL with *err. */
+static char *
+read_type(struct span object, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span value = span_member(object, KEY_TYPE);
+	bool valid = span_type(value) == 's';
+
+	span_decode(value, &text);
+	for (size_t i = 0; i < text.len; i++)
+		valid &= (unsigned char)text.data[i] >= ' ' && text.data[i] != 0x7f;
+	if (valid && text.len > 0 && text.len <= TYPE_LIMIT)
+		return buffer_take(&text);
+	buffer_free(&text);
+	error_set(err, ERROR_INVALID_INPUT, NULL, "it has no type, a text of 1 to %d bytes", TYPE_LIMIT);
+	return NULL;
+}
+
+/* ---- ids ---- */
+
+struct span
+foreign_event_id(struct span object)
+{
+	struct span id = span_member(object, KEY_EVENT_ID);
+
+	return span_type(id) == 's' || span_type(id) == 'n' ? id : SPAN_NONE;
+}
+
+struct span
+foreign_event_run(struct span object)
+{
+	static const char *const names[] = { KEY_RUN_ID, "runId" };
+	struct span values[2];
+
+	span_members(object, names, 2, values);
+	for (int i = 0; i < 2; i++)
+		if (span_type(values[i]) == 's' && values[i].len > 2)
+			return values[i];
+	return SPAN_NONE;
+}
+
+/* A UUID as those of transcripts are. */
+static bool
+is_event_id(struct span value)
+{
+	return span_type(value) == 's' && id_valid(value.at + 1, value.len - 2) && value.at[15] == '4' &&
+	    strchr("89ab", value.at[20]) != NULL;
+}
+
+/* The id of an event here that is called so there; whose run it is of tells it from that of
+ * another run, as many count from 1. Texts are known however they are spelled. */
+static void
+make_id(struct span given, struct span run, const struct foreign_scope *scope, char id[ID_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+	char digest[DIGEST_SIZE];
+
+	if (is_event_id(given)) {
+		memcpy(id, given.at + 1, ID_SIZE - 1);
+		id[ID_SIZE - 1] = '\0';
+		return;
+	}
+	buffer_format(&text, "event\n%s\n", scope->run_id);
+	span_decode(run, &text);
+	buffer_byte(&text, '\0');
+	buffer_byte(&text, span_type(given));
+	span_plain(given, &text);
+	if (scope->key != NULL)
+		digest_hmac(scope->key, text.data, text.len, digest);
+	else
+		digest_sha256(text.data, text.len, digest);
+	id_derive(digest, id);
+	buffer_free(&text);
+}
+
+/* ---- members ---- */
+
+/* What of an event stands beside its payload; if that is no member of its own, these alone. */
+static const char *const envelope[] = { KEY_TYPE, KEY_EVENT_ID, KEY_PARENT_EVENT_ID, KEY_RUN_ID,
+	"runId", "runKind", KEY_PHASE, "agent_id", KEY_TIMESTAMP, "timestamp_ns", "ts", KEY_SEQ, KEY_PATH,
+	KEY_ITERATION, NULL };
+
+/* What kinds of value a place takes, as span_type() names them. */
+#define TEXT "s"
+#define COUNT "n" /* without sign, fraction or exponent */
+#define ANY "soan0tf"
+#define NAMES 5
+
+/* Where members of other vocabularies come to stand, and how they may be called there. */
+static const struct place {
+	const char *key, *kinds;
+	const char *names[NAMES + 1];
+} tool_places[] = {
+	{ KEY_NAME, TEXT, { KEY_NAME, "tool", "tool_name", "toolName" } },
+	{ KEY_CALL_ID, TEXT, { KEY_CALL_ID, "callId", "tool_call_id", "toolCallId" } },
+	{ KEY_INPUT, ANY, { KEY_INPUT, "args", "arguments" } },
+	{ KEY_OUTPUT, ANY, { KEY_OUTPUT, "result" } },
+	{ KEY_ERROR, "so", { KEY_ERROR } },
+	{ KEY_DURATION_MS, COUNT, { KEY_DURATION_MS, "durationMs" } },
+}, message_places[] = {
+	{ KEY_BLOCKS, "as", { KEY_BLOCKS, KEY_TEXT, "content", "prompt", KEY_MESSAGE } },
+	{ KEY_AGENT, TEXT, { KEY_AGENT } },
+	{ KEY_MODEL, TEXT, { KEY_MODEL } },
+	{ KEY_STOP_REASON, TEXT, { KEY_STOP_REASON, "stopReason" } },
+	{ KEY_USAGE, "o", { KEY_USAGE } },
+	{ KEY_DURATION_MS, COUNT, { KEY_DURATION_MS, "durationMs" } },
+	{ KEY_TURN, COUNT, { KEY_TURN } },
+};
+enum { TOOL_PLACES = sizeof tool_places / sizeof *tool_places,
+	MESSAGE_PLACES = sizeof message_places / sizeof *message_places,
+	PLACES = TOOL_PLACES > MESSAGE_PLACES ? TOOL_PLACES : MESSAGE_PLACES };
+
+/* An event while it is made. */
+struct making {
+	struct foreign_event *event;
+	const struct counterpart *counterpart; /* NULL: it keeps its own type */
+	struct span object;
+	struct span payload;                   /* the object itself, if it has none */
+	const struct place *places;
+	size_t place_count;
+	struct span values[PLACES];            /* what stands there */
+	struct writer w;
+};
+
+static bool
+is_message(enum event_type type)
+{
+	return type == EVENT_MESSAGE_USER || type == EVENT_MESSAGE_ASSISTANT;
+}
+
+static bool
+is_kind(struct span value, const char *kinds)
+{
+	long long number;
+	char type = span_type(value);
+
+	if (type == 0 || strchr(kinds, type) == NULL)
+		return false;
+	return type != 'n' || strcmp(kinds, COUNT) != 0 ||
+	    (span_integer(value, &number) && number >= 0 && value.at[0] != '-');
+}
+
+static void
+find_places(struct making *m)
+{
+	bool message = is_message(m->counterpart->type);
+
+	m->places = message ? message_places : tool_places;
+	m->place_count = message ? MESSAGE_PLACES : TOOL_PLACES;
+	for (size_t i = 0; i < m->place_count; i++)
+		for (const char *const *name = m->places[i].names;
+		     m->values[i].at == NULL && *name != NULL; name++) {
+			struct span value = span_member(m->payload, *name);
+
+			if (is_kind(value, m->places[i].kinds))
+				m->values[i] = value;
+		}
+}
+
+static struct span
+value_of(const struct making *m, const char *key)
+{
+	for (size_t i = 0; i < m->place_count; i++)
+		if (strcmp(m->places[i].key, key) == 0)
+			return m->values[i];
+	return SPAN_NONE;
+}
+
+/* Whether the value of a member of the payload has a place. */
+static bool
+is_placed(const struct making *m, struct span value)
+{
+	for (size_t i = 0; i < m->place_count; i++)
+		if (m->values[i].at == value.at)
+			return true;
+	return false;
+}
+
+/* ---- what is written ---- */
+
+static void
+write_source(struct making *m)
+{
+	bool beside = m->payload.at != m->object.at;
+
+	writer_member_object(&m->w, KEY_SOURCE);
+	for (struct span_walk member = span_walk(m->object); span_next(&member);)
+		if (beside ? !span_is(member.key, KEY_PAYLOAD) : span_one_of(member.key, envelope) != NULL)
+			writer_raw_member(&m->w, member.key, member.value);
+	writer_object_end(&m->w);
+	writer_member_string(&m->w, KEY_FIDELITY, "agent_emitted");
+}
+
+/* The members of the payload that are not written elsewhere. */
+static void
+write_data(struct making *m)
+{
+	bool beside = m->payload.at != m->object.at, any = false;
+
+	if (span_type(m->payload) != 'o') {
+		writer_member_span(&m->w, KEY_DATA, m->payload);
+		return;
+	}
+	for (struct span_walk member = span_walk(m->payload); span_next(&member);) {
+		if (is_placed(m, member.value) ||
+		    (!beside && span_one_of(member.key, envelope) != NULL))
+			continue;
+		if (!any)
+			writer_member_object(&m->w, KEY_DATA);
+		any = true;
+		writer_raw_member(&m->w, member.key, member.value);
+	}
+	if (any)
+		writer_object_end(&m->w);
+}
+
+/* Blocks, each the sender's word; or a text, which is one block. What are none is left for the
+ * check of the form to tell. */
+static void
+write_blocks(struct making *m, struct span blocks)
+{
+	writer_member_array(&m->w, KEY_BLOCKS);
+	if (span_type(blocks) == 's') {
+		writer_object(&m->w);
+		writer_member_string(&m->w, KEY_TYPE, KEY_TEXT);
+		writer_member_span(&m->w, KEY_TEXT, blocks);
+		writer_member_string(&m->w, KEY_FIDELITY, "agent_emitted");
+		writer_object_end(&m->w);
+	}
+	for (struct span_walk block = span_walk(blocks); blocks.at != NULL && span_next(&block);) {
+		if (span_type(block.value) != 'o') {
+			writer_span(&m->w, block.value);
+			continue;
+		}
+		writer_object(&m->w);
+		for (struct span_walk member = span_walk(block.value); span_next(&member);)
+			if (!span_is(member.key, KEY_FIDELITY))
+				writer_raw_member(&m->w, member.key, member.value);
+		writer_member_string(&m->w, KEY_FIDELITY, "agent_emitted");
+		writer_object_end(&m->w);
+	}
+	writer_array_end(&m->w);
+}
+
+/* An error is a text there, or an object with a message, or but an outcome. */
+static void
+write_error(struct making *m)
+{
+	struct span error = value_of(m, KEY_ERROR), message = error, code = SPAN_NONE;
+
+	if (error.at == NULL && m->counterpart->type == EVENT_TOOL_RESULT &&
+	    span_is(span_member(m->payload, KEY_OUTCOME), "failed"))
+		error = message = span_member(m->payload, KEY_MESSAGE);
+	else if (error.at == NULL)
+		return;
+	if (span_type(error) == 'o') {
+		message = span_member(error, KEY_MESSAGE);
+		code = span_member(error, KEY_CODE);
+	}
+	writer_member_object(&m->w, KEY_ERROR);
+	if (span_type(code) == 's')
+		writer_member_span(&m->w, KEY_CODE, code);
+	else
+		writer_member_string(&m->w, KEY_CODE, error_name(ERROR_TOOL));
+	writer_key(&m->w, KEY_MESSAGE);
+	writer_span(&m->w, span_type(message) == 's' ? message : SPAN_NONE);
+	writer_object_end(&m->w);
+}
+
+/* A call is known by what its sender calls it: a result by what it names as its cause, too. */
+static void
+write_call_id(struct making *m, struct span given)
+{
+	struct span parent = span_member(m->object, KEY_PARENT_EVENT_ID), id = foreign_event_id(m->object);
+	struct buffer text = BUFFER_INIT;
+
+	if (span_type(given) == 's') {
+		writer_member_span(&m->w, KEY_CALL_ID, given);
+		return;
+	}
+	span_plain(m->counterpart->type == EVENT_TOOL_RESULT && span_type(parent) == 's' ? parent : id,
+	    &text);
+	writer_member_string(&m->w, KEY_CALL_ID, text.len > 0 ? buffer_string(&text) : m->event->id);
+	buffer_free(&text);
+}
+
+/* The members of one of AWF's own types stand as they are. */
+static void
+write_own(struct making *m)
+{
+	bool message = is_message(m->counterpart->type);
+	struct span blocks = span_member(m->payload, KEY_BLOCKS);
+
+	if (message)
+		writer_member_string(&m->w, KEY_ROLE,
+		    m->counterpart->type == EVENT_MESSAGE_USER ? "user" : "assistant");
+	else
+		write_call_id(m, span_member(m->payload, KEY_CALL_ID));
+	for (struct span_walk member = span_walk(m->payload); span_next(&member);) {
+		if (span_is(member.key, KEY_SOURCE) || span_is(member.key, KEY_FIDELITY) ||
+		    span_is(member.key, message ? KEY_ROLE : KEY_CALL_ID) ||
+		    (m->payload.at == m->object.at && span_one_of(member.key, envelope) != NULL))
+			continue;
+		if (message && member.value.at == blocks.at && span_type(blocks) == 'a')
+			write_blocks(m, blocks);
+		else
+			writer_raw_member(&m->w, member.key, member.value);
+	}
+	/* A text alone is a message too. */
+	if (message && blocks.at == NULL && span_type(span_member(m->payload, KEY_TEXT)) == 's')
+		write_blocks(m, span_member(m->payload, KEY_TEXT));
+}
+
+static void
+write_counterpart(struct making *m)
+{
+	if (is_message(m->counterpart->type)) {
+		writer_member_string(&m->w, KEY_ROLE,
+		    m->counterpart->type == EVENT_MESSAGE_USER ? "user" : "assistant");
+		write_blocks(m, value_of(m, KEY_BLOCKS));
+	} else {
+		writer_member_span(&m->w, KEY_NAME, value_of(m, KEY_NAME));
+		write_call_id(m, value_of(m, KEY_CALL_ID));
+		write_error(m);
+	}
+	for (size_t i = 0; i < m->place_count; i++) {
+		static const char *const written[] = { KEY_BLOCKS, KEY_NAME, KEY_CALL_ID, KEY_ERROR, NULL };
+
+		if (text_index(m->places[i].key, written) == -1)
+			writer_member_span(&m->w, m->places[i].key, m->values[i]);
+	}
+	write_data(m);
+}
+
+/* ---- the event ---- */
+
+static int
+make(struct making *m, char *name, struct error *err)
+{
+	struct foreign_event *f = m->event;
+	struct form_fault fault;
+
+	m->counterpart = find_counterpart(name);
+	if (m->counterpart != NULL && !m->counterpart->own) {
+		find_places(m);
+		/* Of a tool without a name nothing can be told but that there was one. */
+		if (!is_message(m->counterpart->type) && value_of(m, KEY_NAME).at == NULL) {
+			m->counterpart = NULL;
+			m->place_count = 0;
+		}
+	}
+	if (m->counterpart != NULL && span_type(m->payload) != 'o')
+		return error_set(err, ERROR_INVALID_INPUT, NULL, "the payload of a %s is no object", name);
+	f->type = m->counterpart != NULL ? m->counterpart->type : EVENT_TYPES;
+	for (size_t i = 0; i < sizeof reserved / sizeof *reserved && f->type_name == NULL; i++)
+		if (begins(name, reserved[i]))
+			f->type_name = memory_format(FOREIGN "%s", name);
+	if (f->type_name == NULL)
+		f->type_name = memory_text(name);
+
+	writer_begin(&m->w, &f->payload);
+	writer_object(&m->w);
+	write_source(m);
+	if (m->counterpart == NULL)
+		write_data(m);
+	else if (m->counterpart->own)
+		write_own(m);
+	else
+		write_counterpart(m);
+	writer_object_end(&m->w);
+	if (form_check_payload(f->type, f->payload.data, f->payload.len, &fault) == 0)
+		return 0;
+	return error_set(err, ERROR_INVALID_INPUT, NULL, "%s: %s", name, fault.what.message);
+}
+
+int
+foreign_event_read(struct foreign_event *f, struct span object, const struct foreign_scope *scope,
+    struct error *err)
+{
+	struct span payload = span_member(object, KEY_PAYLOAD), run = foreign_event_run(object);
+	struct span id = foreign_event_id(object), parent = span_member(object, KEY_PARENT_EVENT_ID);
+	struct making m = { .event = f, .object = object,
+		.payload = payload.at != NULL ? payload : object };
+	long long iteration;
+	char *name = read_type(object, err);
+	int failed;
+
+	*f = (struct foreign_event){ .type = EVENT_TYPES };
+	if (name == NULL)
+		return -1;
+	f->identified = id.at != NULL;
+	if (f->identified)
+		make_id(id, run, scope, f->id);
+	else
+		id_new(f->id);
+	if (span_type(parent) == 's' || span_type(parent) == 'n')
+		make_id(parent, run, scope, f->parent);
+	f->path = span_text(span_member(object, KEY_PATH));
+	if (f->path == NULL || !call_path_valid(f->path)) {
+		free(f->path);
+		f->path = memory_text("");
+	}
+	if (span_integer(span_member(object, KEY_ITERATION), &iteration) && iteration > 0)
+		f->iteration = iteration;
+	failed = make(&m, name, err);
+	free(name);
+	if (failed != 0)
+		foreign_event_free(f);
+	return failed;
+}
+
+void
+foreign_event_free(struct foreign_event *f)
+{
+	free(f->type_name);
+	free(f->path);
+	f->type_name = f->path = NULL;
+	buffer_free(&f->payload);
+}

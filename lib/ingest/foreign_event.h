@@ -1,0 +1,59 @@
+/*
+ * Foreign events: what another program says that it did, one JSON object an event, made an event
+ * of a transcript, awf-transcript(5). It is known by its type:
+ *
+ *   - message.user, message.assistant, tool.call, tool.result: AWF's own, as that page has them;
+ *   - tool.start, tool.end, llm.turn.start, llm.turn.end of agent-event, and tool_call,
+ *     tool_return of interagent (awf-projections(7)) become these;
+ *   - all others keep their type, but for "foreign." before what begins with "run." or "step.":
+ *     no attempt and no call begins, or ends, because another program says so.
+ *
+ * Nothing that was said is lost: what stands beside the payload is the event's `source`, what of
+ * the payload has no place of its own its `data`.
+ *
+ * Ids are the sender's, so that what comes twice is known. One that is a UUID (version 4, lower
+ * case) is the event's; from any other text or number one is derived, always the same in a run.
+ */
+#ifndef AWF_INGEST_FOREIGN_EVENT_H
+#define AWF_INGEST_FOREIGN_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "json/scan.h"
+#include "transcript/event.h"
+
+struct foreign_event {
+	enum event_type type;     /* of a message or tool; EVENT_TYPES: type_name says it */
+	char *type_name;
+	char id[ID_SIZE];
+	bool identified;          /* the sender gave it; else it is a new one */
+	char parent[ID_SIZE];     /* that the sender named; "": none */
+	char *path;               /* "" */
+	int64_t iteration;
+	struct buffer payload;    /* minified */
+};
+
+/* What ids are derived in: the run that the event is recorded in; key: of a masked run, where who
+ * guesses an id must not find it confirmed, else NULL. */
+struct foreign_scope {
+	const char *run_id;
+	const unsigned char *key;
+};
+
+/* Reads an object that is valid, and holds no white space. ERROR_INVALID_INPUT, saying what is
+ * wrong with it: f holds nothing then. */
+int foreign_event_read(struct foreign_event *f, struct span object,
+    const struct foreign_scope *scope, struct error *err);
+void foreign_event_free(struct foreign_event *f);
+
+/* The run that the sender says it is of, a text; .at NULL: it does not. */
+struct span foreign_event_run(struct span object);
+/* Its id as the sender gave it, a text or number; .at NULL: none. */
+struct span foreign_event_id(struct span object);
+
+#endif

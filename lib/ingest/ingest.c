@@ -1,0 +1,720 @@
+/*
+ * Whole lines are looked at where they lie. Those of a transcript that follow one another are
+ * collected and given to their mirror at once, before anything else is done and before the bytes
+ * move; events go one by one. Every place that refuses something ends in refuse().
+ *
+ * A run in the table is a mirror, or a transcript that events are recorded in. It belongs to its
+ * sender; another who names it opens it anew, and is refused by its origin.
+ */
+#include "ingest/ingest.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "ingest/foreign_event.h"
+#include "json/writer.h"
+#include "run/waiting.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+
+#define FORMAT 1
+#define NAME_LIMIT 128 /* bytes of the name of a run */
+
+struct ingest_run {
+	char run_id[ID_SIZE];
+	char *sender;
+	bool events;             /* else it is a mirror */
+	struct mirror mirror;
+	struct origin origin;    /* of events */
+	struct transcript transcript;
+	struct recorder recorder;
+};
+
+/* What is to be told when it is on disk. */
+struct ingest_pending {
+	char run_id[ID_SIZE];
+	char *event_id;          /* JSON; NULL: lines */
+	int64_t seq;
+};
+
+/* ---- runs ---- */
+
+void
+ingest_begin(struct ingest *ingest, const struct storage *s)
+{
+	*ingest = (struct ingest){ .storage = s, .lease_ms = INGEST_LEASE_MS,
+		.line_limit = SCAN_LINE_LIMIT };
+}
+
+/* What was recorded is on disk, and the run lives on. */
+static int
+sync_events(struct ingest_run *run, int64_t lease_ms, struct error *err)
+{
+	int ended, failed;
+
+	if (!run->recorder.unsynced)
+		return 0;
+	ended = recorder_sync(&run->recorder, err) == 0 ? waiting_run_ended(&run->transcript, err) : -1;
+	failed = ended == -1 ? -1 : origin_lease(&run->origin,
+	    clock_wall() + (ended == 1 ? 0 : lease_ms * 1000), err);
+	return failed;
+}
+
+static int
+sync_run(struct ingest *ingest, struct ingest_run *run, struct error *err)
+{
+	return run->events ? sync_events(run, ingest->lease_ms, err) :
+	    mirror_sync(&run->mirror, ingest->lease_ms, err);
+}
+
+/* Closes a run; whoever has sent of it may yet be told that it is on disk. */
+static void
+drop_run(struct ingest *ingest, size_t at)
+{
+	struct ingest_run *run = ingest->runs[at];
+
+	if (ingest->lost.code == ERROR_NONE)
+		sync_run(ingest, run, &ingest->lost);
+	if (run->events) {
+		recorder_end(&run->recorder);
+		transcript_close(&run->transcript);
+		origin_close(&run->origin);
+	} else {
+		mirror_end(&run->mirror);
+	}
+	free(run->sender);
+	free(run);
+	ingest->run_count--;
+	memmove(&ingest->runs[at], &ingest->runs[at + 1],
+	    (ingest->run_count - at) * sizeof ingest->runs[0]);
+}
+
+/* The run if it is open, as what this sender means; it becomes the last used. */
+static struct ingest_run *
+find_run(struct ingest *ingest, const char *run_id, const char *sender, bool events)
+{
+	for (size_t i = 0; i < ingest->run_count; i++) {
+		struct ingest_run *run = ingest->runs[i];
+
+		if (strcmp(run->run_id, run_id) != 0)
+			continue;
+		if (strcmp(run->sender, sender) != 0 || run->events != events) {
+			drop_run(ingest, i);
+			return NULL;
+		}
+		memmove(&ingest->runs[1], &ingest->runs[0], i * sizeof ingest->runs[0]);
+		return ingest->runs[0] = run;
+	}
+	return NULL;
+}
+
+/* A further run, as the last used. */
+static struct ingest_run *
+add_run(struct ingest *ingest, const char *run_id, const char *sender, bool events)
+{
+	struct ingest_run *run = memory_zero(1, sizeof *run);
+
+	if (ingest->run_count == sizeof ingest->runs / sizeof ingest->runs[0])
+		drop_run(ingest, ingest->run_count - 1);
+	memcpy(run->run_id, run_id, ID_SIZE);
+	run->sender = memory_text(sender);
+	run->events = events;
+	run->origin.fd = run->transcript.fd = -1;
+	if (!events) {
+		mirror_begin(&run->mirror, ingest->storage, run_id, sender);
+		run->mirror.repaired = ingest->repaired;
+	}
+	memmove(&ingest->runs[1], &ingest->runs[0], ingest->run_count * sizeof ingest->runs[0]);
+	ingest->run_count++;
+	return ingest->runs[0] = run;
+}
+
+void
+ingest_end(struct ingest *ingest)
+{
+	while (ingest->run_count > 0)
+		drop_run(ingest, ingest->run_count - 1);
+}
+
+/* ---- runs that are made of events ---- */
+
+/* The run's id here: its own if it is one, else one that is the same for all that is sent of it. */
+static void
+run_id_of(struct span name, const char *sender, char run_id[ID_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+	char digest[DIGEST_SIZE];
+
+	if (event_copy_id(name, run_id) && run_id[14] == '4' && strchr("89ab", run_id[19]) != NULL)
+		return;
+	buffer_format(&text, "run\n%s\n", sender);
+	span_decode(name, &text);
+	id_derive(digest_sha256(text.data, text.len, digest), run_id);
+	buffer_free(&text);
+}
+
+/* The first event of such a run. name: what its sender calls it. */
+static int
+record_started(struct ingest_run *run, struct span name, struct error *err)
+{
+	struct event e = { .type = EVENT_RUN_STARTED, .path = "" };
+	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	span_decode(name, &text);
+	if (text.len > NAME_LIMIT)
+		text.len = utf8_whole(text.data, NAME_LIMIT);
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_key(&w, KEY_NAME);
+	writer_bytes(&w, buffer_string(&text), text.len);
+	writer_member_string(&w, KEY_KIND, INGEST_KIND);
+	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
+	writer_member_integer(&w, KEY_FORMAT, FORMAT);
+	writer_member_integer(&w, KEY_ATTEMPT, 1);
+	writer_object_end(&w);
+	e.payload = span_of(payload.data, payload.len);
+	failed = transcript_append(&run->transcript, &e, err);
+	buffer_free(&payload);
+	buffer_free(&text);
+	return failed;
+}
+
+/* Makes the run the sender's, and its transcript. The lock of the origin is held. */
+static int
+open_events(struct ingest *ingest, struct ingest_run *run, struct span name, struct error *err)
+{
+	char *path = storage_transcript(ingest->storage, run->run_id);
+	char *blobs = storage_blobs(ingest->storage, run->run_id);
+	int failed = origin_claim(&run->origin, ingest->storage, run->run_id, run->sender, ORIGIN_EVENTS,
+	    err);
+
+	if (failed == 0)
+		failed = (access(path, F_OK) == 0 ? transcript_open : transcript_create)(&run->transcript,
+		    path, blobs, run->run_id, err);
+	if (failed == 0) {
+		run->transcript.repaired = ingest->repaired;
+		recorder_begin(&run->recorder, &run->transcript, NULL, NULL, NULL);
+		if (!transcript_begun(path))
+			failed = record_started(run, name, err);
+	}
+	free(blobs);
+	free(path);
+	return failed;
+}
+
+/* The run of events with the lock of its origin, made if need be; NULL with *err. */
+static struct ingest_run *
+enter_events(struct ingest *ingest, const char *run_id, const char *sender, struct span name,
+    struct error *err)
+{
+	struct ingest_run *run = find_run(ingest, run_id, sender, true);
+	int shared;
+
+	if (run != NULL) {
+		shared = origin_share(&run->origin, err);
+		if (shared == 1 && lock_named(run->transcript.fd, run->transcript.path))
+			return run;
+		if (shared == -1)
+			return NULL;
+		/* It was removed. */
+		run->recorder.unsynced = false;
+		drop_run(ingest, 0);
+	}
+	run = add_run(ingest, run_id, sender, true);
+	if (open_events(ingest, run, name, err) == 0)
+		return run;
+	drop_run(ingest, 0);
+	return NULL;
+}
+
+/* Under the transcript's lock. */
+static int
+allow_end(void *context, struct event *e, struct error *err)
+{
+	struct ingest_run *run = context;
+	int ended = waiting_run_ended(&run->transcript, err);
+
+	(void)e;
+	if (ended == 1)
+		error_set(err, ERROR_BLOCKED, run->run_id, "the run has ended");
+	return ended == 0 ? 0 : -1;
+}
+
+int
+ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, const char *status,
+    struct error *err)
+{
+	static const char *const statuses[] = { "success", "failed", "cancelled", NULL };
+	struct event e = { .type = EVENT_RUN_COMPLETED, .path = "" };
+	char *path = storage_transcript(ingest->storage, run_id);
+	bool begun = transcript_begun(path);
+	struct buffer payload = BUFFER_INIT;
+	struct ingest_run *run;
+	struct writer w;
+	int failed;
+
+	free(path);
+	if (text_index(status, statuses) == -1)
+		return error_set(err, ERROR_INVALID_INPUT, status, "is no end of a run");
+	if (!begun)
+		return error_set(err, ERROR_BLOCKED, run_id, "there is no such run");
+	run = enter_events(ingest, run_id, sender, SPAN_NONE, err);
+	if (run == NULL)
+		return -1;
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_STATUS, status);
+	writer_member_integer(&w, KEY_EXIT_CODE, strcmp(status, "success") == 0 ? 0 : 1);
+	writer_object_end(&w);
+	e.payload = span_of(payload.data, payload.len);
+	e.parent_event_id = run->recorder.parent;
+	failed = recorder_look(&run->recorder, err) == 0 && transcript_append_allowed(&run->transcript,
+	    &e, allow_end, run, err) == 0 ? 0 : -1;
+	run->recorder.unsynced |= failed == 0;
+	origin_release(&run->origin);
+	buffer_free(&payload);
+	return failed == 0 ? sync_events(run, ingest->lease_ms, err) : -1;
+}
+
+/* ---- what is refused, and what is told ---- */
+
+void
+ingest_input_begin(struct ingest_input *in, struct ingest *ingest, const struct ingest_spec *spec)
+{
+	*in = (struct ingest_input){ .ingest = ingest, .spec = *spec };
+}
+
+/* 0 if what follows is looked at, else -1. */
+static int
+refuse(struct ingest_input *in, const struct ingest_refusal *refusal)
+{
+	bool goes_on = in->spec.refused != NULL && in->spec.refused(in->spec.context, refusal);
+
+	if (in->refusal.fault == INGEST_NONE)
+		in->refusal = *refusal;
+	in->over |= !goes_on || refusal->fault == INGEST_FAILED;
+	return in->over ? -1 : 0;
+}
+
+static int
+refuse_line(struct ingest_input *in, enum ingest_fault fault, const struct error *error)
+{
+	const struct ingest_refusal refusal = { .fault = fault, .line = in->line, .error = *error };
+
+	return refuse(in, &refusal);
+}
+
+/* No more lines of the run are looked at. */
+static void
+pass_over(struct ingest_input *in, const char *run_id)
+{
+	in->refused_runs = memory_array(in->refused_runs, in->refused_count + 1,
+	    sizeof *in->refused_runs);
+	memcpy(in->refused_runs[in->refused_count++], run_id, ID_SIZE);
+}
+
+static bool
+is_passed_over(const struct ingest_input *in, const char *run_id)
+{
+	for (size_t i = 0; i < in->refused_count; i++)
+		if (strcmp(in->refused_runs[i], run_id) == 0)
+			return true;
+	return false;
+}
+
+static struct ingest_pending *
+add_pending(struct ingest_input *in, const char *run_id, int64_t seq)
+{
+	struct ingest_pending *pending;
+
+	if (in->pending_count == in->pending_capacity) {
+		in->pending_capacity = in->pending_capacity == 0 ? 64 : 2 * in->pending_capacity;
+		in->pending = memory_array(in->pending, in->pending_capacity, sizeof *in->pending);
+	}
+	pending = &in->pending[in->pending_count++];
+	*pending = (struct ingest_pending){ .seq = seq };
+	memcpy(pending->run_id, run_id, ID_SIZE);
+	return pending;
+}
+
+/* Lines are told of by the last. */
+static void
+pend_lines(struct ingest_input *in, const char *run_id, int64_t seq)
+{
+	for (size_t i = 0; i < in->pending_count; i++) {
+		struct ingest_pending *pending = &in->pending[i];
+
+		if (pending->event_id == NULL && strcmp(pending->run_id, run_id) == 0) {
+			pending->seq = seq > pending->seq ? seq : pending->seq;
+			return;
+		}
+	}
+	add_pending(in, run_id, seq);
+}
+
+static void
+forget_pending(struct ingest_input *in)
+{
+	for (size_t i = 0; i < in->pending_count; i++)
+		free(in->pending[i].event_id);
+	in->pending_count = 0;
+}
+
+/* ---- lines of transcripts ---- */
+
+static enum ingest_fault
+fault_of(enum mirror_fault fault)
+{
+	static const enum ingest_fault faults[] = { [MIRROR_NONE] = INGEST_NONE,
+		[MIRROR_FORBIDDEN] = INGEST_FORBIDDEN, [MIRROR_GAP] = INGEST_GAP,
+		[MIRROR_CONFLICT] = INGEST_CONFLICT, [MIRROR_FAILED] = INGEST_FAILED };
+
+	return faults[fault];
+}
+
+/* Gives the lines that were collected to their mirror. */
+static int
+commit_lines(struct ingest_input *in)
+{
+	struct ingest_refusal refusal = { .fault = INGEST_NONE };
+	struct mirror_lines lines = in->lines;
+	struct mirror_result result;
+	struct ingest_run *run;
+	int64_t done;
+
+	in->lines.count = 0;
+	if (lines.count == 0 || in->over)
+		return in->over ? -1 : 0;
+	run = find_run(in->ingest, in->lines_run, in->spec.sender, false);
+	if (run == NULL)
+		run = add_run(in->ingest, in->lines_run, in->spec.sender, false);
+	if (mirror_take(&run->mirror, &lines, &result, &refusal.error) != 0)
+		refusal.fault = fault_of(result.fault);
+	done = result.taken + result.known;
+	in->accepted += result.taken;
+	in->duplicates += result.known;
+	in->missing_blobs += result.missing;
+	if (done > 0 && in->spec.taken != NULL)
+		pend_lines(in, in->lines_run, lines.seq + done - 1);
+	if (refusal.fault == INGEST_NONE)
+		return 0;
+	refusal.line = in->lines_from + done;
+	refusal.wanted = result.wanted;
+	memcpy(refusal.run_id, in->lines_run, ID_SIZE);
+	pass_over(in, in->lines_run);
+	return refuse(in, &refusal);
+}
+
+/* A whole line. */
+static int
+take_line_of_run(struct ingest_input *in, const char *line, size_t len)
+{
+	struct ingest_refusal refusal = { .fault = INGEST_INVALID, .line = in->line };
+	char run_id[ID_SIZE];
+	int added;
+
+	if (!mirror_line_run(line, len, run_id)) {
+		error_set(&refusal.error, ERROR_INVALID_INPUT, NULL, "the line names no run");
+		return commit_lines(in) == 0 ? refuse(in, &refusal) : -1;
+	}
+	if (in->lines.count > 0 && strcmp(run_id, in->lines_run) != 0 && commit_lines(in) != 0)
+		return -1;
+	if (is_passed_over(in, run_id))
+		return 0;
+	added = mirror_lines_add(&in->lines, line, len, &refusal.error);
+	if (added == 0) {
+		if (commit_lines(in) != 0)
+			return -1;
+		if (is_passed_over(in, run_id))
+			return 0;
+		added = mirror_lines_add(&in->lines, line, len, &refusal.error);
+	}
+	if (added == 1) {
+		if (in->lines.count == 1)
+			in->lines_from = in->line;
+		memcpy(in->lines_run, run_id, ID_SIZE);
+		return 0;
+	}
+	if (commit_lines(in) != 0)
+		return -1;
+	memcpy(refusal.run_id, run_id, ID_SIZE);
+	pass_over(in, run_id);
+	return refuse(in, &refusal);
+}
+
+/* ---- events ---- */
+
+/* Where an event of the run that its sender names is recorded, with the lock of its origin. */
+static struct recorder *
+find_recorder(struct ingest_input *in, struct span object, struct ingest_run **run,
+    char run_id[ID_SIZE], struct error *err)
+{
+	struct span name = foreign_event_run(object);
+
+	*run = NULL;
+	if (in->spec.recorder != NULL) {
+		if (in->recorder == NULL &&
+		    in->spec.recorder(in->spec.context, &in->recorder, err) != 0)
+			in->recorder = NULL;
+		if (in->recorder != NULL)
+			memcpy(run_id, in->recorder->transcript->run_id, ID_SIZE);
+		return in->recorder;
+	}
+	if (name.at == NULL) {
+		error_set(err, ERROR_INVALID_INPUT, NULL, "the event names no run (runId)");
+		return NULL;
+	}
+	run_id_of(name, in->spec.sender, run_id);
+	/* What is none makes no run. */
+	if (find_run(in->ingest, run_id, in->spec.sender, true) == NULL) {
+		const struct foreign_scope scope = { run_id, NULL };
+		struct foreign_event f;
+
+		if (foreign_event_read(&f, object, &scope, err) != 0)
+			return NULL;
+		foreign_event_free(&f);
+	}
+	*run = enter_events(in->ingest, run_id, in->spec.sender, name, err);
+	return *run != NULL ? &(*run)->recorder : NULL;
+}
+
+/* An event, which is valid and minified; number: which of those of its line. */
+static int
+take_event(struct ingest_input *in, struct span object, int64_t number)
+{
+	struct ingest_refusal refusal = { .line = in->line, .event = number };
+	enum recorder_result result = RECORDER_REFUSED;
+	struct span given = foreign_event_id(object);
+	struct ingest_pending *pending;
+	struct recorder *recorder;
+	struct ingest_run *run;
+	char id[ID_SIZE];
+	int64_t seq = 0;
+
+	recorder = find_recorder(in, object, &run, refusal.run_id, &refusal.error);
+	if (recorder != NULL)
+		result = recorder_take(recorder, object, id, &seq, &refusal.error);
+	if (run != NULL)
+		origin_release(&run->origin);
+	if (result == RECORDER_REFUSED) {
+		refusal.fault = refusal.error.code == ERROR_INVALID_INPUT ? INGEST_INVALID :
+		    refusal.error.code != ERROR_BLOCKED ? INGEST_FAILED :
+		    recorder == NULL ? INGEST_FORBIDDEN : INGEST_CONFLICT; /* it has ended */
+		return refuse(in, &refusal);
+	}
+	in->accepted += result == RECORDER_TAKEN;
+	in->duplicates += result == RECORDER_KNOWN;
+	if (in->spec.taken == NULL)
+		return 0;
+	pending = add_pending(in, refusal.run_id, seq);
+	pending->event_id = given.at != NULL ? memory_copy(given.at, given.len) :
+	    memory_format("\"%s\"", id);
+	return 0;
+}
+
+/* Whether it is a line of a transcript that has lost its form. */
+static bool
+was_line(struct span object)
+{
+	return span_member(object, KEY_PREV).at != NULL && span_member(object, KEY_SEQ).at != NULL &&
+	    span_member(object, KEY_PAYLOAD).at != NULL;
+}
+
+/* An event, or several. */
+static int
+take_json(struct ingest_input *in, const char *text, size_t len)
+{
+	struct span object, events;
+	struct error error;
+	int64_t number = 0;
+	size_t bad;
+	const char *why = scan_check(text, len, &bad);
+
+	if (why != NULL) {
+		error_set(&error, ERROR_INVALID_INPUT, NULL, "no JSON: byte %zu: %s", bad, why);
+		return refuse_line(in, INGEST_INVALID, &error);
+	}
+	buffer_clear(&in->event);
+	scan_minify(span_trim(span_of(text, len)), &in->event);
+	object = span_of(buffer_string(&in->event), in->event.len);
+	if (span_type(object) != 'o') {
+		error_set(&error, ERROR_INVALID_INPUT, NULL, "no JSON object");
+		return refuse_line(in, INGEST_INVALID, &error);
+	}
+	events = span_member(object, "events");
+	if (span_type(events) != 'a' || span_member(object, KEY_TYPE).at != NULL) {
+		if (!was_line(object))
+			return take_event(in, object, 0);
+		error_set(&error, ERROR_INVALID_INPUT, NULL,
+		    "a line of a transcript that has been changed: it is taken as it is there alone");
+		return refuse_line(in, INGEST_INVALID, &error);
+	}
+	for (struct span_walk event = span_walk(events); span_next(&event);) {
+		struct ingest_refusal refusal = { .fault = INGEST_INVALID, .line = in->line,
+			.event = ++number };
+
+		if (span_type(event.value) != 'o')
+			error_set(&refusal.error, ERROR_INVALID_INPUT, NULL, "no JSON object");
+		else if (was_line(event.value))
+			error_set(&refusal.error, ERROR_INVALID_INPUT, NULL,
+			    "a line of a transcript is taken as a line alone");
+		else if (take_event(in, event.value, number) != 0)
+			return -1;
+		else
+			continue;
+		if (refuse(in, &refusal) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the input ---- */
+
+static int
+take_line(struct ingest_input *in, const char *line, size_t len)
+{
+	size_t blank = 0;
+
+	in->line++;
+	while (blank < len && strchr(" \t\r", line[blank]) != NULL && line[blank] != '\0')
+		blank++;
+	if (blank == len)
+		return 0;
+	if (event_line_whole(line, len, NULL))
+		return take_line_of_run(in, line, len);
+	return commit_lines(in) == 0 ? take_json(in, line, len) : -1;
+}
+
+static int
+refuse_length(struct ingest_input *in)
+{
+	struct error error;
+
+	if (commit_lines(in) != 0)
+		return -1;
+	error_set(&error, ERROR_INVALID_INPUT, NULL, "longer than %zu bytes", in->ingest->line_limit);
+	return refuse_line(in, INGEST_TOO_LARGE, &error);
+}
+
+/* Takes the lines that are whole; the rest stays. */
+static void
+take_lines(struct ingest_input *in)
+{
+	size_t limit = in->ingest->line_limit, next = 0;
+	const char *lf;
+
+	while (!in->over && (lf = memchr(in->bytes.data + in->searched, '\n',
+	    in->bytes.len - in->searched)) != NULL) {
+		const char *line = in->bytes.data + next;
+		size_t len = (size_t)(lf - line);
+
+		next += len + 1;
+		in->searched = next;
+		if (in->skipping) {
+			in->skipping = false;
+		} else if (len > limit) {
+			in->line++;
+			refuse_length(in);
+		} else {
+			take_line(in, line, len);
+		}
+	}
+	commit_lines(in); /* before they move */
+	buffer_drop(&in->bytes, next);
+	in->searched = in->bytes.len;
+	if (in->skipping || in->over) {
+		buffer_clear(&in->bytes);
+		in->searched = 0;
+	} else if (in->bytes.len > limit) {
+		in->line++;
+		in->skipping = true;
+		buffer_free(&in->bytes);
+		in->searched = 0;
+		refuse_length(in);
+	}
+}
+
+int
+ingest_feed(struct ingest_input *in, const char *bytes, size_t len)
+{
+	if (in->over || len == 0)
+		return in->over ? -1 : 0;
+	buffer_append(&in->bytes, bytes, len);
+	if (!in->spec.document) {
+		take_lines(in);
+	} else if (in->bytes.len > in->ingest->line_limit) {
+		buffer_free(&in->bytes);
+		in->line = 1;
+		refuse_length(in);
+		in->over = true;
+	}
+	return in->over ? -1 : 0;
+}
+
+int
+ingest_flush(struct ingest_input *in)
+{
+	struct ingest *ingest = in->ingest;
+	struct error error = ingest->lost;
+	int failed = error.code != ERROR_NONE ? -1 : 0;
+
+	for (size_t i = 0; i < ingest->run_count && failed == 0; i++)
+		failed = sync_run(ingest, ingest->runs[i], &error);
+	if (failed == 0 && in->recorder != NULL)
+		failed = recorder_sync(in->recorder, &error);
+	if (failed != 0) {
+		/* What a failed sync has left in memory may pass for being on disk. */
+		ingest->lost = error;
+		forget_pending(in);
+		refuse_line(in, INGEST_FAILED, &error);
+		return -1;
+	}
+	for (size_t i = 0; i < in->pending_count && in->spec.taken != NULL; i++) {
+		const struct ingest_pending *pending = &in->pending[i];
+		const struct ingest_taken taken = { pending->run_id, pending->event_id != NULL ?
+			span_of(pending->event_id, strlen(pending->event_id)) : SPAN_NONE, pending->seq };
+
+		in->spec.taken(in->spec.context, &taken);
+	}
+	forget_pending(in);
+	return in->over ? -1 : 0;
+}
+
+int
+ingest_input_end(struct ingest_input *in)
+{
+	struct buffer rest = in->bytes;
+
+	in->bytes = (struct buffer)BUFFER_INIT;
+	in->searched = 0;
+	if (!in->over && in->spec.document) {
+		in->line = 1;
+		take_json(in, buffer_string(&rest), rest.len);
+	} else if (!in->over && rest.len > 0 && !in->skipping) {
+		buffer_byte(&rest, '\n');
+		take_line(in, rest.data, rest.len - 1);
+		commit_lines(in);
+	}
+	buffer_free(&rest);
+	return ingest_flush(in);
+}
+
+void
+ingest_input_free(struct ingest_input *in)
+{
+	forget_pending(in);
+	free(in->pending);
+	free(in->refused_runs);
+	buffer_free(&in->bytes);
+	buffer_free(&in->event);
+	in->pending = NULL;
+	in->refused_runs = NULL;
+}

@@ -1,0 +1,88 @@
+/*
+ * Mirrors: transcripts of runs that are recorded elsewhere, made of the lines that somebody sends
+ * (awf-tail --json, -F), byte for byte.
+ *
+ * What the code relies on, and keeps:
+ *   - A line is taken that is an event as the format says, is of this run, and follows from the
+ *     last one: by its seq, by the digest of that, and no earlier. So the file is a beginning of
+ *     the original at any time, whoever sends which of its lines how often and in which order.
+ *   - One that is there is known if it is the same, and a conflict if not: nothing that is there
+ *     is ever changed. One that would leave a gap is refused, with the seq that is wanted.
+ *   - The run belongs to who has sent its first line (run/origin.h), and nothing of it is made
+ *     before that line is there.
+ *   - Lines that follow one another are written at once, under the transcript's lock; they stand
+ *     as far as they are whole, whatever fails. They are on disk after mirror_sync().
+ */
+#ifndef AWF_INGEST_MIRROR_H
+#define AWF_INGEST_MIRROR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "json/scan.h"
+#include "run/origin.h"
+#include "run/storage.h"
+#include "transcript/reader.h"
+#include "transcript/transcript.h"
+
+/* Lines that follow one another, in memory and by what they are. */
+struct mirror_lines {
+	struct span text;             /* with their LFs; the caller's */
+	int64_t seq;                  /* of the first */
+	size_t count;
+	int64_t wall;                 /* timestamp of the last, µs */
+	char digest[DIGEST_SIZE];     /* of the last */
+};
+
+struct mirror {
+	const struct storage *storage;
+	char run_id[ID_SIZE];
+	char *sender;                 /* the origin's name */
+	struct origin origin;
+	struct transcript transcript;
+	bool open;
+	void (*repaired)(const char *text); /* as the transcript's; may be set */
+	struct reader reader;         /* for what is there already */
+	bool reading;
+	int64_t read_seq;             /* of the line that it is at; 0: not known */
+	bool unsynced;
+};
+
+enum mirror_fault {
+	MIRROR_NONE,
+	MIRROR_INVALID,    /* it is no event of this run */
+	MIRROR_FORBIDDEN,  /* the run is another's, or this storage's own */
+	MIRROR_GAP,        /* lines are missing before it */
+	MIRROR_CONFLICT,   /* another line is there */
+	MIRROR_FAILED      /* the system refused: ERROR_SYSTEM */
+};
+
+struct mirror_result {
+	int64_t taken, known;         /* lines from the first on */
+	int64_t missing;              /* blobs that those that were taken name, and that are not there */
+	enum mirror_fault fault;      /* of the line behind them */
+	int64_t wanted;               /* seq, of MIRROR_GAP and MIRROR_CONFLICT */
+};
+
+/* The run that a whole line is of (event_line_whole()); false if it names none. */
+bool mirror_line_run(const char *line, size_t len, char run_id[ID_SIZE]);
+/* Adds a whole line, len without its LF, to lines that stand just before it in memory; or begins
+ * with it, if there are none. 1: it was added; 0: it does not follow them, as it may be of no use,
+ * or begin others; -1: MIRROR_INVALID with *err. */
+int mirror_lines_add(struct mirror_lines *lines, const char *line, size_t len, struct error *err);
+
+/* sender: origin_name_valid(). Nothing is opened yet. */
+void mirror_begin(struct mirror *m, const struct storage *s, const char *run_id,
+    const char *sender);
+/* Takes lines. -1 with *err, and in *result why and how far it came. */
+int mirror_take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *result,
+    struct error *err);
+/* All that was taken, or known, is on disk (unless AWF_SYNC is none), and the run lives for so
+ * many ms more, unless it has ended. */
+int mirror_sync(struct mirror *m, int64_t lease_ms, struct error *err);
+void mirror_end(struct mirror *m);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * The ids of a transcript's lines are found by their place, and of most lines nothing else is
+ * looked at. The line of an event is made, and its blobs written, before the lock is taken; under
+ * it the lines that have come since are read, and the event left out if it is among them.
+ */
+#include "ingest/recorder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ingest/foreign_event.h"
+#include "run/waiting.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+
+void
+recorder_begin(struct recorder *r, struct transcript *t, const char *parent, const char *path,
+    const unsigned char *key)
+{
+	*r = (struct recorder){ .transcript = t, .path = memory_text(path != NULL ? path : ""),
+		.key = key };
+	if (parent != NULL)
+		memcpy(r->parent, parent, ID_SIZE);
+}
+
+/* The id of the event of a line, that of zeros if it has none. */
+static struct uuid
+id_of_line(const char *line, size_t len)
+{
+	static const char before[] = "\"" KEY_TIMESTAMP "\":\"", between[] = "\",\"" KEY_EVENT_ID "\":\"";
+	const size_t fixed = sizeof before - 1 + CLOCK_TEXT_SIZE - 1 + sizeof between - 1 + ID_SIZE;
+	const char *at = memchr(line, ',', len);
+	struct uuid id = { 0, 0 };
+	struct event_view view;
+
+	if (at != NULL && len - (size_t)(++at - line) >= fixed &&
+	    memcmp(at, before, sizeof before - 1) == 0) {
+		at += sizeof before - 1 + CLOCK_TEXT_SIZE - 1;
+		if (memcmp(at, between, sizeof between - 1) == 0 &&
+		    uuid_read(at + sizeof between - 1, ID_SIZE - 1, &id))
+			return id;
+	}
+	/* Others may write lines too. */
+	if (event_view(line, len, &view) == 0)
+		id = event_key(view.event_id);
+	return id;
+}
+
+int
+recorder_look(struct recorder *r, struct error *err)
+{
+	bool find_parent = r->parent[0] == '\0';
+	struct event_view view;
+	struct event_head head;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (!r->reading && reader_open(&r->reader, r->transcript->path, err) != 0)
+		return -1;
+	r->reading = true;
+	while ((got = reader_next(&r->reader, &line, &len, err)) == 1) {
+		event_index_put(&r->events, (struct indexed_event){ .id = id_of_line(line, len) },
+		    EVENT_TYPES);
+		if (find_parent && event_peek(line, len, &head) == 0 &&
+		    head.type == EVENT_RUN_STARTED && event_view(line, len, &view) == 0)
+			event_copy_id(view.event_id, r->parent);
+	}
+	return got;
+}
+
+static bool
+is_known(const struct recorder *r, const char *id)
+{
+	struct uuid key;
+
+	return uuid_read(id, ID_SIZE - 1, &key) && event_index_find(&r->events, key) != NULL;
+}
+
+/* What is asked under the lock. */
+struct asking {
+	struct recorder *recorder;
+	bool known;
+};
+
+static int
+allow(void *context, struct event *e, struct error *err)
+{
+	struct asking *a = context;
+	int ended;
+
+	if (recorder_look(a->recorder, err) != 0)
+		return -1;
+	a->known = is_known(a->recorder, e->id);
+	if (a->known)
+		return -1;
+	ended = waiting_run_ended(a->recorder->transcript, err);
+	if (ended == 1)
+		error_set(err, ERROR_BLOCKED, a->recorder->transcript->run_id, "the run has ended");
+	return ended == 0 ? 0 : -1;
+}
+
+/* The path of what is recorded, and in it that of the event. */
+static char *
+join_paths(const struct recorder *r, const char *path)
+{
+	return memory_format("%s%s%s", r->path, r->path[0] != '\0' && path[0] != '\0' ? "." : "", path);
+}
+
+enum recorder_result
+recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t *seq,
+    struct error *err)
+{
+	const struct foreign_scope scope = { r->transcript->run_id, r->key };
+	struct asking asking = { r, false };
+	enum recorder_result result;
+	struct foreign_event f;
+	struct event e;
+	char *path;
+
+	*seq = 0;
+	/* All of a long transcript is not for the lock. */
+	if ((!r->reading && recorder_look(r, err) != 0) || foreign_event_read(&f, object, &scope, err) != 0)
+		return RECORDER_REFUSED;
+	memcpy(id, f.id, ID_SIZE);
+	r->unsynced = true;
+	if (is_known(r, f.id)) {
+		foreign_event_free(&f);
+		return RECORDER_KNOWN;
+	}
+	path = join_paths(r, f.path);
+	e = (struct event){ .type = f.type, .type_name = f.type_name, .event_id = f.id, .path = path,
+		.iteration = f.iteration, .payload = span_of(f.payload.data, f.payload.len),
+		.parent_event_id = is_known(r, f.parent) ? f.parent : r->parent };
+	if (transcript_append_allowed(r->transcript, &e, allow, &asking, err) == 0) {
+		struct uuid key;
+
+		/* The next may name it as its cause. */
+		if (uuid_read(f.id, ID_SIZE - 1, &key))
+			event_index_put(&r->events, (struct indexed_event){ .id = key }, EVENT_TYPES);
+		*seq = e.seq;
+		result = RECORDER_TAKEN;
+	} else {
+		result = asking.known ? RECORDER_KNOWN : RECORDER_REFUSED;
+	}
+	free(path);
+	foreign_event_free(&f);
+	return result;
+}
+
+int
+recorder_sync(struct recorder *r, struct error *err)
+{
+	if (r->unsynced && transcript_sync(r->transcript, err) != 0)
+		return -1;
+	r->unsynced = false;
+	return 0;
+}
+
+void
+recorder_end(struct recorder *r)
+{
+	if (r->reading)
+		reader_close(&r->reader);
+	event_index_free(&r->events);
+	free(r->path);
+	*r = (struct recorder){ .transcript = NULL };
+}

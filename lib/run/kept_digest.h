@@ -1,0 +1,44 @@
+/*
+ * Digests of files, kept in the directory of the run, so that who needs one again asks the
+ * kernel for the state of the file (device, inode, size and times) and reads nothing. One is a
+ * symbolic link, whose name says of what and in which state, and whose text is the digest: it
+ * is there whole or not at all.
+ *
+ * A state tells what is in a file if no change can have left it as it is: the same before and
+ * after the file was read, and so old by then that the file's clock has ticked since.
+ */
+#ifndef AWF_RUN_KEPT_DIGEST_H
+#define AWF_RUN_KEPT_DIGEST_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "json/scan.h"
+
+/* Appends the state of a file, as it stands in names. */
+void kept_digest_state(const struct stat *st, struct buffer *name);
+/* Whether the digest of that name is kept. directory: of the run. */
+bool kept_digest_find(const char *directory, const char *name, char sha256[DIGEST_SIZE]);
+/* Keeps it. That it cannot be costs time alone, and is no error. */
+void kept_digest_keep(const char *directory, const char *name, const char *sha256);
+
+/* A file that is read for its digest. */
+struct digest_reading {
+	int fd;
+	struct stat st;  /* as it was when reading began */
+	bool old;        /* a change since then would show */
+};
+
+/* Opens a regular file. -1 with errno. */
+int digest_reading_begin(struct digest_reading *r, const char *path);
+/* Closes it. Whether what was read is what a file of that state holds. */
+bool digest_reading_end(struct digest_reading *r);
+
+/* The digest of a text and of what the files (ends with NULL) hold behind it, kept or computed.
+ * directory NULL: none is kept. -1 with errno, and *failed is the file. */
+int digest_of_files(const char *directory, struct span text, const char *const *paths,
+    char sha256[DIGEST_SIZE], const char **failed);
+
+#endif

@@ -94,7 +94,7 @@ FAULT_SRC := $(wildcard tests/fault/fault_*.c)
 PRELOAD := $(patsubst %,$(BUILD)/tests/fault/%.so,preload trace powercut)
 BENCH_SRC := $(wildcard tests/bench/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
-SCHEMAS := $(wildcard lib/schema/*.schema.json cmd/inspect/*.schema.json)
+SCHEMAS := $(wildcard lib/schema/*.schema.json lib/projection/*.schema.json)
 MAN := $(wildcard man/*.[1357])
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))

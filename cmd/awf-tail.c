@@ -16,7 +16,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "inspect/printer.h"
-#include "inspect/projection.h"
+#include "projection/projection.h"
 #include "json/line_input.h"
 #include "run/cost.h"
 #include "run/follow.h"

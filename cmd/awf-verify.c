@@ -19,7 +19,7 @@
 #include "inspect/determinism.h"
 #include "inspect/event_schema.h"
 #include "inspect/from.h"
-#include "inspect/projection.h"
+#include "projection/projection.h"
 #include "json/line_input.h"
 #include "json/value.h"
 #include "run/storage.h"

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "inspect/excerpt.h"
+#include "projection/excerpt.h"
 #include "run/follow.h"
 #include "run/model.h"
 #include "transcript/event_keys.h"

@@ -83,12 +83,12 @@ feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, siz
 {
 	const struct buffer *input = &feed->feeds->input;
 	const char *lf = NULL;
+	int64_t to = from;
 
 	*len = 0;
 	/* As many as most has room for; if not even one fits, more. */
-	for (size_t want = most; lf == NULL && from < feed->end; want *= 4) {
-		int64_t to = feed->end - from > (int64_t)want ? from + (int64_t)want : feed->end;
-
+	for (int64_t want = (int64_t)most; lf == NULL && to < feed->end; want *= 4) {
+		to = feed->end - from > want ? from + want : feed->end;
 		if (read_range(feed, from, to) != 0)
 			return -1;
 		lf = memrchr(input->data, '\n', input->len);
@@ -105,19 +105,19 @@ static void
 take_line(struct feed *feed, const char *line, size_t len)
 {
 	struct event_view event;
-	struct span type;
-	int64_t seq;
+	struct event_head head;
 
-	if (event_peek(line, len, &seq, &type) != 0)
+	/* A foreign event of such a type is another one once it is looked at as a whole. */
+	if (event_peek(line, len, &head) != 0 ||
+	    (head.type != EVENT_RUN_STARTED && head.type != EVENT_RUN_COMPLETED) ||
+	    event_view(line, len, &event) != 0)
 		return;
-	switch (event_type_from_name(type.at, type.len)) {
+	switch (event.type) {
 	case EVENT_RUN_STARTED:
 		feed->ended = feed->over = false;
 		feed->attempt = 0;
 		break;
 	case EVENT_RUN_COMPLETED:
-		if (event_view(line, len, &event) != 0)
-			break;
 		feed->ended = true;
 		feed->ended_at = feed->feeds->loop->now;
 		if (!span_copy(span_member(event.payload, KEY_STATUS), feed->status,
@@ -171,7 +171,7 @@ take_lines(struct feed *feed, int64_t size)
 			frame_chunk_end(&b->bytes, start);
 			backlog_add(b, at, before, feed->end);
 		}
-		streams_send(feed);
+		feed->feeds->grown(feed);
 	}
 }
 
@@ -193,8 +193,7 @@ check_alive(struct feed *feed)
 		    feed->feeds->loop->now - feed->ended_at >= ENDING_MOST_MS;
 	}
 	if (feed->over && !was_over)
-		for (struct stream *s = feed->streams; s != NULL; s = s->next_of_feed)
-			stream_wake(s);
+		feed->feeds->changed(feed);
 }
 
 /* Looks at the file, and at the run. */
@@ -208,15 +207,14 @@ look(struct feed *feed)
 	if (fstat(feed->fd, &status) != 0 || status.st_nlink == 0 ||
 	    (stat(feed->path, &named) == 0 && named.st_ino != feed->inode)) {
 		feed->gone = feed->over = true;
-		for (struct stream *s = feed->streams; s != NULL; s = s->next_of_feed)
-			stream_wake(s);
+		feed->feeds->changed(feed);
 		return;
 	}
 	if (status.st_size < feed->end) {
 		/* A repair has cut it, back to the end of a line. */
 		feed->end = status.st_size;
 		feed->ended = feed->over = false;
-		streams_reset(feed);
+		feed->feeds->cut(feed);
 	} else if (status.st_size > feed->end) {
 		take_lines(feed, status.st_size);
 	}
@@ -283,7 +281,8 @@ feeds_open(struct feeds *f, struct loop *loop, const struct storage *storage)
 {
 	struct error err;
 
-	*f = (struct feeds){ .loop = loop, .storage = storage };
+	f->loop = loop;
+	f->storage = storage;
 	f->changes = (struct loop_source){ .fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
 		.ready = changes_ready };
 	if (f->changes.fd != -1 && loop_add(loop, &f->changes, EPOLLIN, &err) != 0)
@@ -473,13 +472,12 @@ static int64_t
 attempt_of(const char *line, size_t len)
 {
 	struct event_view event;
-	struct span type;
+	struct event_head head;
 	long long attempt;
-	int64_t seq;
 
-	if (event_peek(line, len, &seq, &type) != 0)
+	if (event_peek(line, len, &head) != 0)
 		return 0;
-	switch (event_type_from_name(type.at, type.len)) {
+	switch (head.type) {
 	case EVENT_RUN_STARTED:
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:

@@ -53,6 +53,10 @@ struct feed {
 struct feeds {
 	struct loop *loop;
 	const struct storage *storage;
+	/* What its streams are told: lines have come; the file was cut; something else. */
+	void (*grown)(struct feed *feed);
+	void (*cut)(struct feed *feed);
+	void (*changed)(struct feed *feed);
 	struct loop_source changes; /* inotify; fd -1: there is none */
 	struct feed *first;
 	size_t count;

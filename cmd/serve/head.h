@@ -18,7 +18,7 @@
 #include "serve/refusal.h"
 
 #define HEAD_FIELDS 64           /* more are refused */
-#define HEAD_BYTES 8192          /* of all fields together */
+#define HEAD_BYTES 6144          /* of all fields together; the library has room for no more */
 
 struct head_field { struct span name, value; };
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/count.h"
 #include "base/memory.h"
-#include "serve/serve.h"
+#include "serve/log.h"
 #include "transcript/event_keys.h"
 
 #define PIECE_MS 4
@@ -241,10 +241,21 @@ overview_hold(struct overviews *all, const char *run_id)
 void
 overview_release(struct overview *o)
 {
+	o->kept = true;
 	if (--o->holders > 0)
 		return;
 	loop_leave(o->all->loop, &o->task);
 	loop_set(o->all->loop, &o->unused, UNUSED_MS);
+}
+
+void
+overview_drop(struct overview *o)
+{
+	/* One that is kept for who has asked lately stays so. */
+	if (o->holders > 1 || o->kept)
+		overview_release(o);
+	else
+		overview_free(o);
 }
 
 void
@@ -255,7 +266,7 @@ overviews_open(struct overviews *all, struct loop *loop, const struct storage *s
 	*all = (struct overviews){ .loop = loop, .storage = storage };
 	all->priced = cost_begin(&all->prices, &err) == 0;
 	if (!all->priced)
-		server_warn(&err);
+		log_warn(&err);
 }
 
 void
@@ -325,15 +336,15 @@ overview_write_call(const struct overview *o, const struct model_call *c, struct
 	};
 	static const struct overview_call nothing = { .cost = COST_NONE };
 	const struct overview_call *more = c->number < o->room ? &o->calls[c->number] : &nothing;
-	char text[CLOCK_TEXT_SIZE];
+	char text[CLOCK_TEXT_SIZE], id[ID_SIZE];
 
 	writer_object(w);
 	writer_member_integer(w, "n", (int64_t)c->number);
 	writer_member_string(w, "id", c->id);
-	writer_member_string(w, "event_id", c->event_id);
-	writer_member_string(w, "name", c->name);
-	writer_member_string(w, "kind", c->kind);
-	writer_member_string(w, "path", c->path);
+	writer_member_string(w, "event_id", model_call_event_id(c, id));
+	writer_member_string(w, "name", c->step->name);
+	writer_member_string(w, "kind", c->step->kind);
+	writer_member_string(w, "path", c->step->path);
 	writer_member_integer(w, "iteration", c->iteration);
 	if (c->around != NULL)
 		writer_member_integer(w, "around", (int64_t)c->around->number);
@@ -343,12 +354,12 @@ overview_write_call(const struct overview *o, const struct model_call *c, struct
 	writer_member_string(w, "started", clock_text(c->started, text));
 	if (more->ended != 0)
 		writer_member_string(w, "ended", clock_text(more->ended, text));
-	writer_member_string(w, "tool", c->tool);
-	writer_member_string(w, "agent", c->agent);
-	writer_member_string(w, "provider", c->provider);
-	writer_member_string(w, "model", c->model);
-	if (c->child_run_id[0] != '\0')
-		writer_member_string(w, "child_run_id", c->child_run_id);
+	writer_member_string(w, "tool", c->step->tool);
+	writer_member_string(w, "agent", c->step->agent);
+	writer_member_string(w, "provider", c->step->provider);
+	writer_member_string(w, "model", c->step->model);
+	if (c->rare->child_run_id[0] != '\0')
+		writer_member_string(w, "child_run_id", c->rare->child_run_id);
 	if (more->input_tokens > 0 || more->output_tokens > 0) {
 		writer_member_integer(w, "tokens_in", more->input_tokens);
 		writer_member_integer(w, "tokens_out", more->output_tokens);

@@ -40,6 +40,7 @@ struct overview {
 	struct overviews *all;
 	struct overview *next;
 	unsigned holders;
+	bool kept;                   /* somebody has released it, who may ask again */
 	char run_id[ID_SIZE];
 	char *path;
 	ino_t inode;
@@ -78,6 +79,8 @@ void overviews_close(struct overviews *all);
 /* Never NULL; that a run cannot be read is told when it is. */
 struct overview *overview_hold(struct overviews *all, const char *run_id);
 void overview_release(struct overview *o);
+/* The same, and it is not kept, unless somebody else has it. */
+void overview_drop(struct overview *o);
 /* Has it read up to where its file ends now; the waiter is called then, once, before the function
  * returns if there is nothing to read. */
 void overview_read(struct overview *o, struct overview_waiter *waiter);

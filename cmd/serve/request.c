@@ -20,12 +20,13 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "json/writer.h"
+#include "serve/log.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
 
 /* Of the library, for each connection: the head of a request, what it makes of it, and the head
  * of the answer. */
-#define CONNECTION_MEMORY 16384
+#define CONNECTION_MEMORY 8192
 #define BODY_DRAINED ((size_t)1 << 20)  /* of a body that is too large, before it is broken off */
 #define SPARE_CONNECTIONS 32            /* for those that are told that there are too many */
 
@@ -155,7 +156,7 @@ request_fail(struct request *r, const struct error *err)
 		break;
 	default:
 		/* What the system says names places of the storage: that is for whose it is. */
-		server_warn(err);
+		log_warn(err);
 		request_error(r, 500, "internal", "the server failed to do it: its log says why");
 		break;
 	}
@@ -218,7 +219,8 @@ request_wake(struct request *r)
 	if (!r->waiting)
 		return;
 	r->waiting = false;
-	server_resume(r->server, r->connection);
+	MHD_resume_connection(r->connection);
+	r->server->resumed = true;
 }
 
 /* ---- what is asked for ---- */
@@ -280,7 +282,7 @@ add_allowed(struct MHD_Response *response, const struct request *r)
 {
 	struct buffer list = BUFFER_INIT;
 
-	for (const struct route *route = routes; route->method != NULL; route++)
+	for (const struct route *route = r->server->routes; route->method != NULL; route++)
 		if (matches(route->pattern, &r->target))
 			buffer_format(&list, "%s%s%s", list.len > 0 ? ", " : "", route->method,
 			    strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
@@ -293,7 +295,7 @@ find_route(struct request *r)
 {
 	bool there = false;
 
-	for (const struct route *route = routes; route->method != NULL; route++) {
+	for (const struct route *route = r->server->routes; route->method != NULL; route++) {
 		if (!matches(route->pattern, &r->target))
 			continue;
 		there = true;
@@ -387,14 +389,14 @@ judge(struct request *r, const struct head *h, bool *at_once)
 	if (refusal == NULL && !target_only(&r->target, r->route->parameters))
 		refusal = &unknown_parameter;
 	*at_once = refusal != NULL && (h->chunked || h->length > 0);
-	if (refusal == NULL && r->route->type != NULL &&
-	    !is_type(head_value(h, "Content-Type"), r->route->type))
-		refusal = &bad_type;
-	if (refusal == NULL && h->length > (int64_t)r->route->body) {
-		*at_once = true;
-		refusal = &too_large;
-	}
-	return refusal;
+	if (refusal != NULL)
+		return refusal;
+	if (r->route->type != NULL && !is_type(head_value(h, "Content-Type"), r->route->type))
+		return &bad_type;
+	if (h->length <= (int64_t)r->route->body)
+		return NULL;
+	*at_once = true;
+	return &too_large;
 }
 
 /* Looks at the head: a refusal that cannot wait for the body is answered here. */
@@ -419,7 +421,7 @@ begin(struct request *r, const char *method, const char *version)
 	refusal = head_check(&g.head);
 	if (refusal == NULL) {
 		if (tokens_refresh(&r->server->access.tokens, &revoked, &err) != 0)
-			server_warn(&err);
+			log_warn(&err);
 		if (revoked)
 			streams_check(r->server);
 		r->last_event_id = copy_span(head_value(&g.head, "Last-Event-ID"));

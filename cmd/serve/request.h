@@ -60,9 +60,6 @@ struct request {
 	void (*free_state)(void *state);
 };
 
-/* All routes; the last has no method. */
-extern const struct route routes[];
-
 /* ---- the answer ---- */
 
 /* The segment that a * of the pattern stands for, counted from 0. */

@@ -1,6 +1,8 @@
 /*
  * The routes, and the answers that are a line.
  */
+#include "serve/routes.h"
+
 #include "serve/request.h"
 #include "serve/runs.h"
 #include "serve/session.h"
@@ -25,12 +27,16 @@ const struct route routes[] = {
 	{ "GET", "healthz", 0, 0, NULL, "", answer_health },
 	{ "GET", "api/runs", MAY_READ, 0, NULL, "name status since limit before children ",
 	    answer_runs },
+	{ "GET", "api/runs/stream", MAY_READ, 0, NULL, "children ", answer_runs_stream },
 	{ "GET", "api/runs/*", MAY_READ, 0, NULL, "", answer_run },
-	{ "GET", "api/runs/*/events", MAY_READ, 0, NULL, "after limit type path follow ",
+	{ "GET", "api/runs/*/outline", MAY_READ, 0, NULL, "after limit ", answer_outline },
+	{ "GET", "api/runs/*/events", MAY_READ, 0, NULL, "after limit type path as follow ",
 	    answer_events },
-	{ "GET", "api/runs/*/events/stream", MAY_READ, 0, NULL, "afterSeq type path follow ",
+	{ "GET", "api/runs/*/events/stream", MAY_READ, 0, NULL, "afterSeq type path as follow ",
 	    answer_event_stream },
 	{ "GET", "api/runs/*/events/*", MAY_READ, 0, NULL, "", answer_event },
+	{ "GET", "api/runs/*/blobs/*", MAY_READ, 0, NULL, "", answer_blob },
+	{ "GET", "workflows/*/events", MAY_READ, 0, NULL, "offset ", answer_workflow_events },
 	{ "POST", "api/session", 0, 4096, JSON, "", answer_session },
 	{ "GET", "api/session", MAY_READ, 0, NULL, "", answer_session_shown },
 	{ "POST", "api/session/end", MAY_READ, 4096, NULL, "", answer_session_end },

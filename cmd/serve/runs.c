@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "json/writer.h"
 #include "run/listing.h"
-#include "run/outcome.h"
+#include "run/origin.h"
 #include "serve/feed.h"
 #include "serve/frame.h"
 #include "serve/serve.h"
@@ -211,9 +211,10 @@ write_more(struct writer *w, const struct summary *run, size_t waiting, bool ali
 		writer_member_string(w, "cost", money_number(run->cost, dollars));
 }
 
-/* "SEQ-DIGEST8" of the last line. */
+/* "SEQ-DIGEST8" of the last event that the overview knows: what comes after it is told by a
+ * stream from there on. */
 static bool
-read_head(const char *path, char id[FRAME_ID_SIZE])
+read_head(const struct overview *o, char id[FRAME_ID_SIZE])
 {
 	struct reader reader;
 	struct error err;
@@ -221,9 +222,9 @@ read_head(const char *path, char id[FRAME_ID_SIZE])
 	size_t len;
 	bool read = false;
 
-	if (reader_open(&reader, path, &err) != 0)
+	if (reader_open(&reader, o->path, &err) != 0)
 		return false;
-	if (reader_seek_last(&reader, 1, &err) == 0 && reader_next(&reader, &line, &len, &err) == 1)
+	if (reader_seek_after(&reader, o->seq - 1, &err) == 0 && reader_next(&reader, &line, &len, &err) == 1)
 		read = frame_id(line, len, id);
 	reader_close(&reader);
 	return read;
@@ -237,11 +238,12 @@ write_run(struct writer *w, const struct overview *o, const struct server *s)
 	char id[FRAME_ID_SIZE];
 
 	overview_summary(o, alive, &run);
+	run.origin = origin_name(&s->storage, o->run_id);
 	writer_object(w);
 	listing_members(&run, w);
 	write_more(w, &run, overview_waiting(o), alive);
 	writer_member_integer(w, "attempt", o->model.attempt);
-	if (read_head(o->path, id)) {
+	if (read_head(o, id)) {
 		char digest[FRAME_DIGITS + 1];
 		int64_t seq;
 
@@ -291,9 +293,7 @@ question_free(void *state)
 	free(q);
 }
 
-/* The overview of the run that is asked for, once it is read; NULL: the request waits for it, or
- * was refused. */
-static const struct overview *
+const struct overview *
 request_overview(struct request *r)
 {
 	struct question *q = r->state;
@@ -334,325 +334,3 @@ answer_run(struct request *r)
 	request_json(r, 200, &json);
 }
 
-/* ---- lists ---- */
-
-void
-answer_runs(struct request *r)
-{
-	struct listing_spec spec = { .children = false, .warn = server_warn };
-	const char *text;
-	int64_t limit = LIMIT_DEFAULT;
-	struct globs names = { NULL, 0 };
-	struct buffer json = BUFFER_INIT;
-	struct listing list;
-	struct error err;
-	struct writer w;
-
-	if (!request_number(r, "limit", LIMIT_MOST, &limit))
-		return;
-	if ((text = request_parameter(r, "since")) != NULL &&
-	    clock_parse(text, clock_wall(), &spec.since) != 0) {
-		request_error(r, 400, "invalid_input", "since is no time");
-		return;
-	}
-	if ((text = request_parameter(r, "name")) != NULL)
-		globs_add(&names, text);
-	spec.names = &names;
-	spec.status = request_parameter(r, "status");
-	spec.count = (size_t)limit;
-	spec.children = request_parameter(r, "children") != NULL;
-	spec.cost = r->server->overviews.priced ? &r->server->overviews.prices : NULL;
-	if (listing_read(&list, &r->server->storage, &spec, &err) != 0) {
-		request_fail(r, &err);
-		globs_free(&names);
-		return;
-	}
-	writer_begin(&w, &json);
-	writer_object(&w);
-	writer_member_array(&w, "runs");
-	for (size_t i = 0; i < list.count; i++) {
-		if (!token_names(r->token, list.runs[i].name))
-			continue;
-		writer_object(&w);
-		listing_members(&list.runs[i], &w);
-		write_more(&w, &list.runs[i], 0,
-		    storage_run_alive(&r->server->storage, list.runs[i].run_id));
-		writer_object_end(&w);
-	}
-	writer_array_end(&w);
-	writer_key(&w, "next");
-	writer_null(&w);
-	writer_object_end(&w);
-	buffer_byte(&json, '\n');
-	listing_free(&list);
-	globs_free(&names);
-	request_json(r, 200, &json);
-}
-
-/* ---- events ---- */
-
-/* Opens the transcript of a run by its place; -1: it was refused. */
-static int
-open_reader(struct request *r, const char *run_id, struct reader *reader)
-{
-	char *path = storage_transcript(&r->server->storage, run_id);
-	struct error err;
-	int failed = reader_open(reader, path, &err);
-
-	free(path);
-	if (failed != 0)
-		request_refuse(r, &no_run);
-	return failed;
-}
-
-void
-answer_event(struct request *r)
-{
-	char run_id[ID_SIZE];
-	const char *text = request_segment(r, 1), *line;
-	struct reader reader;
-	struct error err;
-	int64_t seq, own;
-	char digest[FRAME_DIGITS + 1];
-	size_t len;
-
-	if (!frame_id_read(text, &seq, digest) || *digest != '\0') {
-		request_error(r, 400, "invalid_input", "the number of an event is needed");
-		return;
-	}
-	if (!request_run(r, request_segment(r, 0), run_id) || open_reader(r, run_id, &reader) != 0)
-		return;
-	if (reader_seek_after(&reader, seq - 1, &err) == 0 &&
-	    reader_next(&reader, &line, &len, &err) == 1 && event_seq(line, len, &own) && own == seq) {
-		request_file(r, "application/json", reader.fd, reader.line_start, (int64_t)len + 1, NULL);
-		reader.fd = -1;
-	} else {
-		request_error(r, 404, "not_found", "the run has no such event");
-	}
-	reader_close(&reader);
-}
-
-/* Where what is asked for begins, and ends: after=SEQ, limit=N. -1: it was refused. */
-static int
-find_range(struct request *r, struct reader *reader, int64_t *from, int64_t *to)
-{
-	int64_t after = 0, limit = -1;
-	struct error err;
-	int failed = 0;
-
-	if (!request_number(r, "after", INT64_MAX / 4, &after) ||
-	    !request_number(r, "limit", INT64_MAX / 4, &limit))
-		return -1;
-	if (after > 0)
-		failed = reader_seek_after(reader, after, &err);
-	*from = reader->position;
-	if (failed == 0 && limit >= 0)
-		failed = reader_seek_after(reader, after + limit, &err);
-	else if (failed == 0)
-		failed = reader_seek_last(reader, 0, &err);
-	*to = reader->position;
-	if (failed != 0)
-		request_fail(r, &err);
-	return failed;
-}
-
-static enum stream_state
-fill_lines(struct stream *s, struct buffer *out)
-{
-	const char *bytes;
-	size_t len;
-
-	if (feed_lines(s->feed, s->offset, STREAM_PIECE, &bytes, &len) != 0)
-		return errno == ENODATA ? STREAM_HEAD : STREAM_FAILED;
-	if (len > 0) {
-		buffer_append(out, bytes, len);
-		s->offset += (int64_t)len;
-		return STREAM_MORE;
-	}
-	return s->feed->gone || (s->feed->over && !s->always) ? STREAM_END : STREAM_HEAD;
-}
-
-static const struct stream_source lines_source = {
-	.type = NDJSON, .fill = fill_lines, .heartbeat = "\n",
-};
-
-/* follow: "1", until the run ends, or "always". False: it was refused. */
-static bool
-request_follow(struct request *r, bool *follow, bool *always)
-{
-	const char *text = request_parameter(r, "follow");
-
-	*always = text != NULL && strcmp(text, "always") == 0;
-	*follow = *always || (text != NULL && strcmp(text, "1") == 0);
-	if (text != NULL && !*follow && strcmp(text, "0") != 0) {
-		request_error(r, 400, "invalid_input", "follow is 1 or always");
-		return false;
-	}
-	return true;
-}
-
-/* A stream of a run's feed; NULL: it was refused. */
-static struct stream *
-make_stream(struct request *r, const char *run_id, const struct stream_source *source)
-{
-	struct error err;
-	struct feed *feed = feed_hold(&r->server->feeds, run_id, &err);
-
-	if (feed == NULL) {
-		request_refuse(r, &no_run);
-		return NULL;
-	}
-	return stream_make(r->server, source, feed, r->token);
-}
-
-void
-answer_events(struct request *r)
-{
-	char run_id[ID_SIZE];
-	struct reader reader;
-	bool follow, always;
-	int64_t from, to;
-	struct stream *s;
-
-	if (!request_follow(r, &follow, &always) || !request_run(r, request_segment(r, 0), run_id) ||
-	    open_reader(r, run_id, &reader) != 0)
-		return;
-	if (find_range(r, &reader, &from, &to) == 0) {
-		if (!follow) {
-			request_file(r, NDJSON, reader.fd, from, to - from, NULL);
-			reader.fd = -1;
-		} else if ((s = make_stream(r, run_id, &lines_source)) != NULL) {
-			s->offset = from;
-			s->always = always;
-			request_stream(r, s);
-		}
-	}
-	reader_close(&reader);
-}
-
-/* ---- server-sent events ---- */
-
-/* What ends a stream: how the attempt came out, and where. */
-static void
-append_end(struct stream *s, struct buffer *out)
-{
-	struct buffer json = BUFFER_INIT;
-	struct feed *feed = s->feed;
-	char id[FRAME_ID_SIZE], digest[FRAME_DIGITS + 1];
-	int64_t attempt = feed_attempt(feed), seq = 0;
-	struct writer w;
-
-	feed_head(feed, id);
-	frame_id_read(id, &seq, digest);
-	writer_begin(&w, &json);
-	writer_object(&w);
-	writer_member_string(&w, "status", feed->gone ? "removed" : feed->ended ? feed->status : "died");
-	if (attempt > 0)
-		writer_member_integer(&w, "attempt", attempt);
-	writer_member_integer(&w, KEY_SEQ, seq);
-	writer_member_bool(&w, "alive", feed->alive);
-	writer_object_end(&w);
-	frame_event(out, "end", NULL, json.data, json.len);
-	buffer_free(&json);
-}
-
-static void
-append_reset(struct stream *s, struct buffer *out)
-{
-	static const char why[] = "{\"reason\":\"the record has other lines there\"}";
-
-	(void)s;
-	frame_event(out, "reset", NULL, why, sizeof why - 1);
-}
-
-/* Where a stream stands before its first line. */
-struct beginning {
-	bool reset;              /* it is told to forget what it has */
-};
-
-static enum stream_state
-fill_frames(struct stream *s, struct buffer *out)
-{
-	const char *bytes, *end, *lf;
-	struct beginning *b = s->state;
-	size_t len;
-
-	if (b != NULL) {
-		buffer_text(out, "retry: 1000\n\n");
-		if (b->reset)
-			append_reset(s, out);
-		free(b);
-		s->state = NULL;
-	}
-	if (feed_lines(s->feed, s->offset, STREAM_PIECE, &bytes, &len) != 0)
-		return errno == ENODATA ? STREAM_HEAD : STREAM_FAILED;
-	for (end = bytes + len; len > 0 && bytes < end; bytes = lf + 1) {
-		lf = memchr(bytes, '\n', (size_t)(end - bytes));
-		frame_line(out, bytes, (size_t)(lf - bytes));
-	}
-	if (len > 0) {
-		s->offset += (int64_t)len;
-		return STREAM_MORE;
-	}
-	if (!s->feed->gone && (!s->feed->over || s->always))
-		return STREAM_HEAD;
-	append_end(s, out);
-	return STREAM_END;
-}
-
-static void
-free_beginning(struct stream *s)
-{
-	free(s->state);
-}
-
-static const struct stream_source frames_source = {
-	.type = "text/event-stream", .fill = fill_frames, .heartbeat = ":\n\n",
-	.reset = append_reset, .shared = true, .free = free_beginning,
-};
-
-void
-answer_event_stream(struct request *r)
-{
-	const char *given = r->last_event_id != NULL && *r->last_event_id != '\0' ?
-	    r->last_event_id : request_parameter(r, "afterSeq");
-	char run_id[ID_SIZE], digest[FRAME_DIGITS + 1] = "";
-	bool follow, always, reset = false;
-	int64_t seq = 0, offset = 0;
-	struct beginning *b;
-	struct stream *s;
-	struct error err;
-
-	if (given != NULL && !frame_id_read(given, &seq, digest)) {
-		request_error(r, 400, "invalid_input", "the id is not one of an event of this stream");
-		return;
-	}
-	if (!request_follow(r, &follow, &always) || !request_run(r, request_segment(r, 0), run_id) ||
-	    (s = make_stream(r, run_id, &frames_source)) == NULL)
-		return;
-	if (seq > 0) {
-		int found = feed_find(s->feed, seq, digest, &offset, &err);
-
-		if (found == -1) {
-			stream_free(s);
-			request_fail(r, &err);
-			return;
-		}
-		/* The record has another line there, or none: what the client has is not so. */
-		reset = found == 0;
-		if (reset)
-			offset = 0;
-	}
-	s->offset = offset;
-	s->always = always;
-	/* It has all that there will be. */
-	if (given != NULL && !reset && offset == s->feed->end && s->feed->over && !always) {
-		stream_free(s);
-		request_status(r, 204, NULL);
-		return;
-	}
-	b = memory_zero(1, sizeof *b);
-	b->reset = reset;
-	s->state = b;
-	request_stream(r, s);
-}

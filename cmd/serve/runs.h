@@ -5,16 +5,35 @@
 #define AWF_SERVE_RUNS_H
 
 #include "base/id.h"
+#include "serve/overview.h"
 #include "serve/request.h"
 
+/* lists.c */
 void answer_runs(struct request *r);
-void answer_run(struct request *r);
-void answer_events(struct request *r);
-void answer_event(struct request *r);
-void answer_event_stream(struct request *r);
+void answer_runs_stream(struct request *r);
+/* Of a struct server: tells those who follow the list. */
+void lists_changed(void *context);
 
+/* runs.c */
+void answer_run(struct request *r);
 /* The run that a segment names: its id, a prefix of it, @, @NAME. False if it was refused: there
  * is none, several, or its workflow is not for the token. */
 bool request_run(struct request *r, const char *name, char run_id[ID_SIZE]);
+/* The overview of the run in the first segment, once it is read; NULL: the request waits for it,
+ * or was refused. It is the request's state. */
+const struct overview *request_overview(struct request *r);
+
+/* outline.c */
+void answer_outline(struct request *r);
+
+/* events.c */
+void answer_events(struct request *r);
+void answer_event(struct request *r);
+void answer_event_stream(struct request *r);
+/* In the vocabulary of a workflow runtime, by offset. */
+void answer_workflow_events(struct request *r);
+
+/* blobs.c */
+void answer_blob(struct request *r);
 
 #endif

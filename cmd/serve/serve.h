@@ -15,13 +15,15 @@
 
 #include "run/storage.h"
 #include "serve/access.h"
+#include "serve/catalog.h"
 #include "serve/feed.h"
 #include "serve/loop.h"
 #include "serve/overview.h"
+#include "serve/spool.h"
 #include "serve/www.h"
 
-struct MHD_Connection;
 struct MHD_Daemon;
+struct route;
 struct client;
 
 struct listener {
@@ -52,6 +54,7 @@ struct server {
 	struct listener *listeners;
 	size_t listener_count;
 
+	const struct route *routes;
 	struct MHD_Daemon *daemon;
 	struct loop_source library; /* what it waits for */
 
@@ -62,13 +65,16 @@ struct server {
 	struct www www;
 	struct feeds feeds;
 	struct overviews overviews;
+	struct catalog catalog;
+	struct spools spools;
 	struct streams {
 		struct stream *first;
 		size_t count;
 		struct buffer piece; /* that is made just now */
+		struct buffer lines; /* that it is made of */
 	} streams;
 	struct counts counts;
-	bool resumed;            /* a suspended connection is the library's again */
+	bool resumed;            /* a suspended connection was given back to the library */
 	bool closing;
 };
 
@@ -76,10 +82,6 @@ struct server {
 int server_open(struct server *s, struct error *err);
 /* Until *stop is set by a handler of signals. */
 int server_run(struct server *s, const volatile int *stop, struct error *err);
-/* Gives a suspended connection back to the library. */
-void server_resume(struct server *s, struct MHD_Connection *connection);
 void server_close(struct server *s);
-/* A line on stderr. */
-void server_warn(const struct error *warning);
 
 #endif

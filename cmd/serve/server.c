@@ -4,30 +4,20 @@
 #include "serve/serve.h"
 
 #include <microhttpd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "proc/api_keys.h"
 #include "serve/client.h"
 #include "serve/listen.h"
 #include "serve/request.h"
+#include "serve/routes.h"
+#include "serve/runs.h"
 #include "serve/stream.h"
 
 #define DESCRIPTORS_BESIDE 256   /* of files, beside those of clients */
-
-void
-server_warn(const struct error *warning)
-{
-	char text[sizeof warning->place + sizeof warning->message + 4];
-
-	error_text(warning, text, sizeof text);
-	api_keys_hide(text);
-	fprintf(stderr, "awf-serve: %s\n", text);
-}
 
 /* As many descriptors as clients need; fewer clients if there cannot be as many. */
 static void
@@ -58,15 +48,16 @@ server_open(struct server *s, struct error *err)
 	*a->own = (struct token){ .may = MAY_ALL, .label = memory_text(""), .holders = 1 };
 	www_open(&s->www);
 	feeds_open(&s->feeds, &s->loop, &s->storage);
+	s->feeds.grown = streams_send;
+	s->feeds.cut = streams_reset;
+	s->feeds.changed = streams_wake;
 	overviews_open(&s->overviews, &s->loop, &s->storage);
+	catalog_open(&s->catalog, &s->loop, &s->storage, &s->overviews);
+	s->catalog.told = lists_changed;
+	s->catalog.context = s;
+	spools_open(&s->spools, &s->loop, &s->feeds, &s->storage);
+	s->routes = routes;
 	return request_daemon(s, err);
-}
-
-void
-server_resume(struct server *s, struct MHD_Connection *connection)
-{
-	MHD_resume_connection(connection);
-	s->resumed = true;
 }
 
 int
@@ -105,6 +96,8 @@ server_close(struct server *s)
 		loop_remove(&s->loop, &s->library);
 		MHD_stop_daemon(s->daemon);
 	}
+	spools_close(&s->spools);
+	catalog_close(&s->catalog);
 	overviews_close(&s->overviews);
 	feeds_close(&s->feeds);
 	www_close(&s->www);
@@ -113,6 +106,7 @@ server_close(struct server *s)
 		tokens_free(&s->access.tokens);
 	}
 	buffer_free(&s->streams.piece);
+	buffer_free(&s->streams.lines);
 	loop_close(&s->loop);
 	list_free(s->settings.listen);
 	list_free(s->access.hosts);

@@ -107,7 +107,8 @@ finish(struct stream *s, bool failed)
 	loop_remove(&s->server->loop, &s->socket);
 	s->socket.fd = -1;
 	leave_feed(s);
-	server_resume(s->server, s->connection);
+	MHD_resume_connection(s->connection);
+	s->server->resumed = true;
 }
 
 void
@@ -341,6 +342,13 @@ streams_send(struct feed *feed)
 			least = s->at;
 	}
 	backlog_drop(b, least);
+}
+
+void
+streams_wake(struct feed *feed)
+{
+	for (struct stream *s = feed->streams; s != NULL; s = s->next_of_feed)
+		stream_wake(s);
 }
 
 void

@@ -85,6 +85,8 @@ void stream_begin(struct stream *s, struct MHD_Connection *connection, int fd, b
 void stream_wake(struct stream *s);
 /* To all streams of a feed that stand in its backlog, which has grown. */
 void streams_send(struct feed *feed);
+/* Something of the feed is not as it was: each of its streams looks. */
+void streams_wake(struct feed *feed);
 /* The feed's file was cut to this length: those that were further begin anew. */
 void streams_reset(struct feed *feed);
 /* Ends the streams of tokens that are not good any more. */

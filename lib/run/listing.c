@@ -276,6 +276,7 @@ listing_members(const struct summary *run, struct writer *w)
 	writer_member_integer(w, "calls", run->calls);
 	writer_member_integer(w, "input_tokens", run->input_tokens);
 	writer_member_integer(w, "output_tokens", run->output_tokens);
+	writer_member_string(w, "origin", run->origin);
 }
 
 void
@@ -289,7 +290,6 @@ listing_json(const struct listing *l, struct buffer *out)
 		listing_members(&l->runs[i], &w);
 		if (l->costs)
 			cost_write(&w, l->runs[i].cost);
-		writer_member_string(&w, "origin", l->runs[i].origin);
 		writer_object_end(&w);
 		buffer_byte(out, '\n');
 	}

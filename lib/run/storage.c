@@ -356,10 +356,8 @@ read_first_line(const char *path, size_t limit, struct buffer *line)
 	return got < 0 ? -1 : 0;
 }
 
-/* The timestamp of the first line, which comes early in it; else when the file
- * was last changed. */
-static int64_t
-run_started(const struct storage *s, const char *run_id)
+int64_t
+storage_run_started(const struct storage *s, const char *run_id)
 {
 	static const char head[] = "{\"" KEY_SEQ "\":1,\"" KEY_TIMESTAMP "\":\"";
 	char *path = storage_transcript(s, run_id);
@@ -423,7 +421,7 @@ storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
 			capacity = capacity == 0 ? 64 : capacity * 2;
 			list = memory_array(list, capacity, sizeof *list);
 		}
-		entry.started = run_started(s, entry.run_id);
+		entry.started = storage_run_started(s, entry.run_id);
 		list[(*count)++] = entry;
 	}
 	if (*count > 0)

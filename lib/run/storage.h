@@ -82,6 +82,9 @@ const char *storage_short_id(const struct storage *s, const char *run_id, char o
 struct run_entry { char run_id[ID_SIZE]; int64_t started; /* µs since 1970 */ };
 int storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
     struct error *err);
+/* When a run started, µs since 1970: the timestamp of its first line, which comes early in it;
+ * else when the file was last changed; 0: there is no file. */
+int64_t storage_run_started(const struct storage *s, const char *run_id);
 /* How many there are; no transcript is opened. */
 int storage_count(const struct storage *s, size_t *count, struct error *err);
 

@@ -211,7 +211,7 @@ agents() {
 	same "$(awf-verify --schema transcript)" "$(awf-verify --schema)"
 	for name in $NAMES; do
 		run -0 awf-verify --schema "$name"
-		same "$output" "$(cat "$ROOT/cmd/inspect/$name.schema.json")"
+		same "$output" "$(cat "$ROOT/lib/projection/$name.schema.json")"
 	done
 }
 

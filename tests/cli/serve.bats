@@ -7,12 +7,6 @@ load ../support/serve
 
 record() { printf 'a\nb\n' | awf-run --name demo -c 'awf-step -i lines up -q -- tr a-z A-Z'; }
 
-# The data of the messages in a stream, one per line; names are put before, and ids behind.
-messages() {
-	awk '/^event: / { name = substr($0, 8) ": " } /^id: / { id = " " substr($0, 5) }
-		/^data: / { data = data substr($0, 7) } /^$/ { if (data != "") print name data id; name = id = data = "" }'
-}
-
 # Whether a step has begun.
 started() { grep -qs "\"path\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
 

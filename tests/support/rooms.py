@@ -23,6 +23,7 @@ BELOW = {
     "isolate": "base proc",
     "agent": "base json schema transcript proc run isolate",
     "net": "base json",
+    "projection": "base json transcript proc run agent",
     "shared": "base json transcript proc run",
 }
 # Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
@@ -35,11 +36,9 @@ ALONE = {
     "lib/isolate/": "one kit, of which awf-sandbox alone needs some parts",
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
-    "lib/run/follow": "awf-run shows what goes on too",
     "lib/run/live": "others follow what awf-step writes there",
-    "lib/run/listing": "awf-ctl lists runs too",
+    "lib/run/follow": "awf-run shows what goes on too",
     "lib/run/progress": "awf-run shows what goes on too",
-    "lib/run/view": "awf-run shows what goes on too",
 }
 
 # Circles of files that need each other by their nature: a file of each, and why.

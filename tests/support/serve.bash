@@ -36,6 +36,12 @@ ask() { curl -sSN --max-time 20 --unix-socket "$BATS_TEST_TMPDIR/socket" "${@:2}
 # The same over TCP with the token in $TOKEN.
 ask_tcp() { curl -sSN --max-time 20 -H "Authorization: Bearer $TOKEN" "${@:2}" "$URL$1"; }
 
+# The data of the messages in a stream, one per line; a name is put before it, an id behind.
+messages() {
+	awk '/^event: / { name = substr($0, 8) ": " } /^id: / { id = " " substr($0, 5) }
+		/^data: / { data = data substr($0, 7) } /^$/ { if (data != "") print name data id; name = id = data = "" }'
+}
+
 # What status a request gets: [CURL OPTION...] URL.
 status_of() { curl -s --max-time 20 -o "$BATS_TEST_TMPDIR/body" -w '%{http_code}' "$@"; }
 

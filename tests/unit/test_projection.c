@@ -1,8 +1,8 @@
-/* cmd/inspect/projection: other vocabularies, and their schemas. */
+/* lib/projection/projection: other vocabularies, and their schemas. */
 #include "record.h"
 
-#include "inspect/excerpt.h"
-#include "inspect/projection.h"
+#include "projection/excerpt.h"
+#include "projection/projection.h"
 #include "json/value.h"
 #include "schema/schema.h"
 #include "unit.h"

@@ -11,7 +11,7 @@
 #include "base/count.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "inspect/projection_write.h"
+#include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 
 extern const char agentloom_schema[];

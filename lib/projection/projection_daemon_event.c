@@ -2,7 +2,7 @@
  * daemon-event: the steps of a session as they begin and end, few enough for a
  * status display; its tools on request.
  */
-#include "inspect/projection_write.h"
+#include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 
 extern const char daemon_event_schema[];

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "inspect/projection_write.h"
+#include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 
 #define ID_DIGITS 16

@@ -2,8 +2,8 @@
  * How a projection is written: its table of rows, the lines that they make of an event, and
  * what the tables share. It calls none of them, and knows nothing of where events come from.
  */
-#ifndef AWF_INSPECT_PROJECTION_WRITE_H
-#define AWF_INSPECT_PROJECTION_WRITE_H
+#ifndef AWF_PROJECTION_PROJECTION_WRITE_H
+#define AWF_PROJECTION_PROJECTION_WRITE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,12 +2,12 @@
  * The rows of an event's type are gone through in the order of the table, and each makes its
  * lines: what all lines of the projection have, with what the row adds.
  */
-#include "inspect/projection_write.h"
+#include "projection/projection_write.h"
 
 #include <string.h>
 
 #include "base/digest.h"
-#include "inspect/excerpt.h"
+#include "projection/excerpt.h"
 #include "run/results.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

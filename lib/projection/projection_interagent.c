@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "inspect/projection_write.h"
+#include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 
 #define HASH_DIGITS 16

@@ -2,7 +2,7 @@
  * Projections: the record of a run in the vocabulary of another system, one JSON
  * object per line, awf-projections(7). A projection is a table of rows, each saying
  * which events become which line, and one function that writes what all its lines
- * have (cmd/inspect/projection_write.h). To add one: such a file, its schema beside it, and a
+ * have (lib/projection/projection_write.h). To add one: such a file, its schema beside it, and a
  * place in the table of projection.c.
  *
  * One that is a file rather than a stream is a document: it takes in the events, with
@@ -13,10 +13,10 @@
  *     later, whatever part of it is shown.
  *   - The lines of a run are counted from its first event on, without a gap; each
  *     names the event that it was made of (source_seq).
- *   - Long texts are cut (cmd/inspect/excerpt.h); nothing is read but the transcript.
+ *   - Long texts are cut (lib/projection/excerpt.h); nothing is read but the transcript.
  */
-#ifndef AWF_INSPECT_PROJECTION_H
-#define AWF_INSPECT_PROJECTION_H
+#ifndef AWF_PROJECTION_PROJECTION_H
+#define AWF_PROJECTION_PROJECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "inspect/projection_write.h"
+#include "projection/projection_write.h"
 #include "run/model.h"
 
 /* NULL with ERROR_USAGE, and the option for place, if there is none of that name. */

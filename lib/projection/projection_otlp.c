@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/version.h"
-#include "inspect/projection_write.h"
+#include "projection/projection_write.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "inspect/excerpt.h"
-#include "inspect/projection_write.h"
+#include "projection/excerpt.h"
+#include "projection/projection_write.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

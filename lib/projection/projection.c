@@ -3,7 +3,7 @@
  * shown or not: the numbers of lines, and what they tell of earlier ones, are the same
  * whatever is shown. So what stands before a line is read first if nobody has shown it.
  */
-#include "inspect/projection.h"
+#include "projection/projection.h"
 
 #include <stdlib.h>
 #include <string.h>

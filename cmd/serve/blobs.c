@@ -1,0 +1,68 @@
+/*
+ * Blobs: what is large or no text lies in files of its own, beside the transcript. A browser is
+ * shown pictures alone; everything else it may save, and nothing of it runs here.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "serve/runs.h"
+#include "serve/serve.h"
+#include "transcript/blob.h"
+
+#define HEAD 16
+
+/* By how they begin. */
+static const struct { const char *type, *begin; size_t len, skip; const char *more; } pictures[] = {
+	{ "image/png", "\x89PNG\r\n\x1a\n", 8, 0, NULL },
+	{ "image/jpeg", "\xff\xd8\xff", 3, 0, NULL },
+	{ "image/gif", "GIF87a", 6, 0, NULL },
+	{ "image/gif", "GIF89a", 6, 0, NULL },
+	{ "image/webp", "RIFF", 4, 8, "WEBP" },
+};
+
+static const char *
+picture_type(const char head[HEAD], size_t len)
+{
+	for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++)
+		if (len == HEAD && memcmp(head, pictures[i].begin, pictures[i].len) == 0 &&
+		    (pictures[i].more == NULL ||
+		    memcmp(head + pictures[i].skip, pictures[i].more, strlen(pictures[i].more)) == 0))
+			return pictures[i].type;
+	return NULL;
+}
+
+void
+answer_blob(struct request *r)
+{
+	static const char *const saved[] = { "Content-Disposition", "attachment", NULL };
+	const char *name = request_segment(r, 1), *type;
+	char run_id[ID_SIZE], head[HEAD], *directory, *path;
+	struct stat status;
+	ssize_t got;
+	int fd;
+
+	if (!request_run(r, request_segment(r, 0), run_id))
+		return;
+	if (!blob_name_valid(name)) {
+		request_error(r, 404, "not_found", "a blob's name is 64 hex digits");
+		return;
+	}
+	directory = storage_blobs(&r->server->storage, run_id);
+	path = path_join(directory, name);
+	fd = file_open_plain(path, O_RDONLY, 0);
+	free(path);
+	free(directory);
+	if (fd == -1 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+		file_close(&fd);
+		request_error(r, 404, "not_found", "the run has no such blob");
+		return;
+	}
+	got = pread(fd, head, sizeof head, 0);
+	type = picture_type(head, got > 0 ? (size_t)got : 0);
+	request_file(r, type != NULL ? type : "application/octet-stream", fd, 0, status.st_size,
+	    type != NULL ? NULL : saved);
+}

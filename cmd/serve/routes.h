@@ -1,0 +1,12 @@
+/*
+ * What can be asked for.
+ */
+#ifndef AWF_SERVE_ROUTES_H
+#define AWF_SERVE_ROUTES_H
+
+#include "serve/request.h"
+
+/* The last has no method. */
+extern const struct route routes[];
+
+#endif

@@ -16,7 +16,7 @@
 #define AGAIN "install AWF anew"
 
 static const char *const programs[] = { "awf", "awf-ctl", "awf-record", "awf-replay", "awf-run",
-	"awf-step", "awf-tail", "awf-verify", NULL };
+	"awf-serve", "awf-step", "awf-tail", "awf-verify", NULL };
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
 static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", NULL };

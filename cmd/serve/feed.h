@@ -29,21 +29,21 @@ struct feed {
 	struct feeds *feeds;
 	struct feed *next;
 	unsigned holders;
-	char run_id[ID_SIZE];
-	char *path;
 	int fd;
+	char *path;
 	ino_t inode;
-	int watch;               /* of inotify; -1: none was to be had, it is looked at often */
 	int64_t end;             /* behind the last whole line */
+	int watch;               /* of inotify; -1: none was to be had, it is looked at often */
 	bool gone;               /* the file was removed, or cannot be read */
 
 	/* What its lines tell of the last attempt. */
-	int64_t attempt;         /* 0: see feed_attempt() */
 	bool ended;              /* run.completed has come */
-	char status[16];         /* its own */
-	int64_t ended_at;        /* clock_monotonic(), when that was seen; 0: before we came */
 	bool over;               /* nothing more is to come of this attempt */
 	bool alive;
+	int64_t attempt;         /* 0: see feed_attempt() */
+	int64_t ended_at;        /* clock_monotonic(), when that was seen; 0: before we came */
+	char status[16];         /* its own */
+	char run_id[ID_SIZE];
 
 	struct backlog backlog;
 	struct stream *streams;  /* that follow it */

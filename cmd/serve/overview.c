@@ -272,8 +272,10 @@ overviews_open(struct overviews *all, struct loop *loop, const struct storage *s
 void
 overviews_close(struct overviews *all)
 {
-	while (all->first != NULL)
-		overview_free(all->first);
+	for (struct overview *o = all->first, *next; o != NULL; o = next) {
+		next = o->next;
+		overview_free(o);
+	}
 	cost_free(&all->prices);
 }
 

@@ -47,7 +47,7 @@ bool
 request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 {
 	struct run_ref ref;
-	struct error err;
+	struct error err = ERROR_INIT;
 	char *workflow = NULL;
 	bool found = false;
 

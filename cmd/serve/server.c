@@ -31,7 +31,7 @@ raise_limit(struct server *s)
 	limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > wanted ?
 	    wanted : limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < wanted && limit.rlim_cur > 2 * DESCRIPTORS_BESIDE)
+	if (limit.rlim_cur < wanted && limit.rlim_cur > (rlim_t)2 * DESCRIPTORS_BESIDE)
 		s->settings.clients = (int64_t)limit.rlim_cur - DESCRIPTORS_BESIDE;
 }
 

@@ -263,6 +263,8 @@ spools_open(struct spools *all, struct loop *loop, struct feeds *feeds,
 void
 spools_close(struct spools *all)
 {
-	while (all->first != NULL)
-		spool_free(all->first);
+	for (struct spool *s = all->first, *next; s != NULL; s = next) {
+		next = s->next;
+		spool_free(s);
+	}
 }

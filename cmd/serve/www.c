@@ -22,11 +22,11 @@
 #define FILE_MOST ((size_t)4 << 20)
 /* Scripts, styles and data are from here, images may stand in them; nothing is loaded from
  * elsewhere, and nobody frames the page. */
-#define POLICY \
-	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " \
-	"connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; " \
-	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " \
-	"trusted-types awf"
+static const char policy[] =
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+	"connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
+	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+	"trusted-types awf";
 
 static const struct { const char *end, *type; } types[] = {
 	{ ".html", "text/html; charset=utf-8" }, { ".css", "text/css; charset=utf-8" },
@@ -103,7 +103,7 @@ answer_www(struct request *r)
 
 	for (size_t i = 0; i < w->count; i++) {
 		const struct www_file *file = &w->files[i];
-		const char *const more[] = { "ETag", file->tag, "Content-Security-Policy", POLICY, NULL };
+		const char *const more[] = { "ETag", file->tag, "Content-Security-Policy", policy, NULL };
 		struct buffer copy = BUFFER_INIT;
 
 		if (strcmp(file->name, name) != 0)

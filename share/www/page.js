@@ -1,34 +1,69 @@
-// The runs, as a list. The link that awf-serve prints has a code behind the #, which is exchanged
-// for a token that this tab keeps.
-const said = document.getElementById("said");
+// Begins: who is it, and which view is it. /runs/RUN is a run, everything else the list of runs.
+import { logIn, logOut, rights } from "/www/api.js";
+import { byId, h } from "/www/dom.js";
+import { nextTheme, showKeys, showTheme } from "/www/keys.js";
+import { showRun } from "/www/run.js";
+import { showRuns } from "/www/runs.js";
 
-async function logIn() {
-	const code = new URLSearchParams(location.hash.slice(1)).get("code");
-	if (!code)
-		return;
-	history.replaceState(null, "", location.pathname);
-	const answer = await fetch("/api/session", {
-		method: "POST", headers: { "Content-Type": "application/json" },
-		body: JSON.stringify({ code }),
-	});
-	if (answer.ok)
-		sessionStorage.setItem("token", (await answer.json()).token);
+const main = byId("main");
+
+function showLogin(said) {
+	const field = h("input", { id: "token", type: "password", autocomplete: "off", required: true });
+	const error = h("p", { role: "alert" }, said);
+	document.title = "Log in – AWF";
+	main.replaceChildren(h("form", {
+		class: "login",
+		onsubmit: async (event) => {
+			event.preventDefault();
+			try {
+				await logIn({ token: field.value.trim() });
+				await begin();
+			} catch (refused) {
+				error.textContent = refused.message;
+			}
+		},
+	},
+	    h("h1", null, "Log in"),
+	    h("p", null, "Open the link that awf-serve has printed at its start, or give a token ",
+	        "(awf-serve --new-token decide)."),
+	    h("label", { htmlFor: "token" }, "Token"), field,
+	    h("button", { class: "main" }, "Log in"), error));
+	field.focus();
 }
 
-async function list() {
-	const answer = await fetch("/api/runs", {
-		headers: { Authorization: "Bearer " + sessionStorage.getItem("token") },
-	});
-	if (!answer.ok) {
-		said.textContent = (await answer.json()).error.message;
-		return;
-	}
-	for (const run of (await answer.json()).runs) {
-		const row = document.getElementById("runs").insertRow();
-		for (const text of [run.run_id.slice(0, 8), run.name, run.status, run.started])
-			row.insertCell().textContent = text;
-	}
+function showLogout() {
+	byId("top").append(h("button", {
+		type: "button",
+		onclick: async () => {
+			await logOut();
+			location.assign("/");
+		},
+	}, "Log out"));
 }
 
-await logIn();
-await list();
+async function begin() {
+	const may = await rights();
+	if (may === null) {
+		showLogin("");
+		return;
+	}
+	showLogout();
+	const run = location.pathname.match(/^\/runs\/([^/]+)$/);
+	if (run)
+		await showRun(main, decodeURIComponent(run[1]), may);
+	else
+		await showRuns(main);
+}
+
+showTheme();
+byId("theme").addEventListener("click", nextTheme);
+byId("help").addEventListener("click", showKeys);
+window.addEventListener("unhandledrejection", ({ reason }) => {
+	if (reason?.status === 401)
+		location.reload();
+});
+try {
+	await begin();
+} catch (error) {
+	main.replaceChildren(h("p", { role: "alert", class: "problem" }, error.message));
+}

@@ -1,0 +1,209 @@
+// The conversation: the events of a run, or of a call and what is in it, in a list of which only
+// what is seen is made. Text that is being written stands behind the last event.
+import { text } from "/www/blocks.js";
+import { h, throttle } from "/www/dom.js";
+import { eventRow, guess, largeRow } from "/www/event.js";
+import { duration } from "/www/format.js";
+import { List } from "/www/list.js";
+
+const SETTLED_MS = 60;                // nothing is fetched for what only flies by
+
+export class Conversation {
+	constructor(record, payloads, scroller, said) {
+		this.record = record;
+		this.payloads = payloads;
+		this.call = null;
+		this.seqs = null;                 // those shown; null: all
+		this.live = new Map();            // call id → { call, agent, turn, kind, text }
+		this.said = said;
+		this.current = null;              // the event that was chosen
+		const space = h("div", { class: "space", role: "feed", "aria-label": "Events" });
+		scroller.replaceChildren(space);
+		this.list = new List(scroller, space, {
+			height: (i) => i < this.#count ? guess(this.record.entries[this.seqAt(i) - 1]) : 80,
+			key: (i) => i < this.#count ? this.seqAt(i) : "live" + (i - this.#count),
+			make: (i) => this.#make(i),
+		});
+		this.list.onDraw = () => this.#fetchSoon();
+	}
+
+	#fetchTimer = 0;
+
+	get #count() { return this.seqs ? this.seqs.length : this.record.seq; }
+	get #liveShown() { return [...this.live.values()].filter((each) => this.#shows(each.call)); }
+
+	seqAt(index) { return this.seqs ? this.seqs[index] : index + 1; }
+
+	// Where an event stands; -1 if it is not shown.
+	indexOf(seq) {
+		if (!this.seqs)
+			return seq >= 1 && seq <= this.record.seq ? seq - 1 : -1;
+		let low = 0, high = this.seqs.length - 1;
+		while (low <= high) {
+			const mid = (low + high) >> 1;
+			if (this.seqs[mid] === seq)
+				return mid;
+			if (this.seqs[mid] < seq)
+				low = mid + 1;
+			else
+				high = mid - 1;
+		}
+		return -1;
+	}
+
+	#shows(callId) {
+		return this.call === null || this.record.calls[this.call]?.id === callId;
+	}
+
+	// The events of a call; null: of the run.
+	select(call) {
+		this.call = call;
+		this.seqs = this.record.within(call);
+		this.list.scroller.scrollTop = 0;
+		this.list.reset(this.#count + this.#liveShown.length);
+	}
+
+	// More may have come.
+	grow() {
+		const follow = this.list.following;
+		const before = this.#count;
+		if (this.call !== null)
+			this.seqs = this.record.within(this.call);
+		this.#rows(before);
+		if (follow)
+			this.list.follow(true);
+	}
+
+	// Rows of text under way stand behind the events: when there are more of these, they move.
+	#rows(before) {
+		for (const index of [...this.list.shown.keys()])
+			if (index >= before)
+				this.list.renew(index);
+		this.list.measured.forEach((_, key) => typeof key === "string" && this.list.measured.delete(key));
+		const count = this.#count + this.#liveShown.length;
+		if (count < this.list.count)
+			this.list.reset(count);
+		else
+			this.list.grow(count);
+	}
+
+	#make(index) {
+		if (index >= this.#count)
+			return this.#makeLive(index - this.#count);
+		const seq = this.seqAt(index), entry = this.record.entries[seq - 1];
+		const call = entry.call === null ? null : this.record.calls[entry.call];
+		const row = eventRow(seq, entry, this.payloads.have(seq), call && call.n !== this.call ? call.id ?? call.name : "",
+		    (each) => (each.took >= 1 ? duration(each.took) + " · " : "") + "+" + duration(each.at));
+		if (this.payloads.large(seq) && !this.payloads.have(seq))
+			largeRow(row, entry, async () => {
+				await this.payloads.fetchOne(seq);
+				this.list.renew(this.indexOf(seq));
+			});
+		row.setAttribute("aria-posinset", index + 1);
+		row.setAttribute("aria-setsize", this.#count);
+		if (seq === this.current)
+			row.classList.add("current");
+		return row;
+	}
+
+	#makeLive(at) {
+		const live = this.#liveShown[at];
+		if (!live)
+			return h("article");
+		return h("article", { class: "event model live", "aria-busy": "true", "aria-label": "Text under way" },
+		    h("header", null, h("span", { class: "sign", "aria-hidden": "true" }, "✎"),
+		        h("span", { class: "word" }, live.kind === "thinking" ? "thinking" : live.kind === "tool" ? "calls a tool" : "writing"),
+		        h("span", { class: "where" }, live.name)),
+		    text("live", live.text, live.kind === "text" ? "said" : live.kind));
+	}
+
+	// What is seen and not here is fetched, once nothing moves any more.
+	#fetchSoon() {
+		clearTimeout(this.#fetchTimer);
+		this.#fetchTimer = setTimeout(async () => {
+			const seqs = [...this.list.shown.keys()].filter((i) => i < this.#count).map((i) => this.seqAt(i));
+			try {
+				if (!await this.payloads.want(seqs))
+					return;
+				this.said("");
+			} catch (error) {
+				this.said(error.message);
+				return;
+			}
+			for (const [index, element] of [...this.list.shown])
+				if (element.classList.contains("empty") && this.payloads.have(this.seqAt(index)))
+					this.list.renew(index);
+		}, SETTLED_MS);
+	}
+
+	// Text under way: {call, turn, kind, append} or {call, done}. The event id of a call's start may
+	// stand for its id.
+	write(message) {
+		const call = this.record.calls.findLast((each) => each.id === message.call || each.event_id === message.call);
+		const key = call?.id ?? message.call;
+		if (message.done) {
+			this.forgetLive(key);
+			return;
+		}
+		let live = this.live.get(key);
+		if (!live || live.turn !== message.turn || live.kind !== message.kind) {
+			live = { call: key, name: call?.name ?? key, turn: message.turn, kind: message.kind, text: "" };
+			this.live.set(key, live);
+		}
+		live.text += message.append ?? "";
+		this.#drawLive();
+	}
+
+	forgetLive(key) {
+		if (this.live.delete(key))
+			this.#drawLive();
+	}
+
+	clearLive() {
+		this.live.clear();
+		this.#drawLive();
+	}
+
+	#drawLive = throttle(50, () => this.grow());
+
+	// Goes to an event, and marks it. False if it is not among those shown.
+	show(seq, focus) {
+		const index = this.indexOf(seq);
+		if (index === -1)
+			return false;
+		this.#mark(seq);
+		this.list.show(index, false);
+		if (focus)
+			requestAnimationFrame(() => requestAnimationFrame(
+			    () => this.list.shown.get(index)?.focus({ preventScroll: true })));
+		return true;
+	}
+
+	#mark(seq) {
+		const old = this.current;
+		this.current = seq;
+		for (const each of [old, seq]) {
+			const element = each === null ? null : this.list.shown.get(this.indexOf(each));
+			element?.classList.toggle("current", each === seq);
+		}
+	}
+
+	// The event by so many from the one that was chosen, or from the one at the top.
+	step(by) {
+		const at = this.current === null ? -1 : this.indexOf(this.current);
+		const from = at === -1 || !this.list.shown.has(at) ? this.list.top() - Math.sign(by) : at;
+		const index = Math.max(0, Math.min(this.#count - 1, from + by));
+		return this.#count > 0 ? this.seqAt(index) : null;
+	}
+
+	// The next event with an error.
+	nextError(by) {
+		const from = this.current === null ? -1 : this.indexOf(this.current);
+		for (let i = from + by; i >= 0 && i < this.#count; i += by) {
+			const seq = this.seqAt(i);
+			if (this.record.entries[seq - 1].code)
+				return seq;
+		}
+		return null;
+	}
+}

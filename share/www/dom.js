@@ -1,0 +1,58 @@
+// Elements. What comes from a record becomes text and nothing else: there is no way in here from
+// a string to markup.
+
+// An element with properties, and children: elements or texts; null and false are left out.
+export function h(name, properties, ...children) {
+	const element = document.createElement(name);
+	for (const [key, value] of Object.entries(properties ?? {})) {
+		if (value === undefined || value === null)
+			continue;
+		if (key === "class")
+			element.className = value;
+		else if (key === "data")
+			Object.assign(element.dataset, value);
+		else if (key.startsWith("on"))
+			element.addEventListener(key.slice(2), value);
+		else if (key in element && !key.startsWith("aria") && key !== "role" && key !== "list")
+			element[key] = value;
+		else
+			element.setAttribute(key, value);
+	}
+	element.append(...children.flat().filter((child) => child !== null && child !== undefined &&
+	    child !== false && child !== ""));
+	return element;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+// Sets a text only if it is another: what is read aloud is then what has changed.
+export function say(element, text) {
+	if (element.textContent !== text)
+		element.textContent = text;
+}
+
+// Calls what at most once in so many ms, the last time included.
+export function throttle(ms, what) {
+	let timer = 0, last = 0;
+	return () => {
+		timer ||= setTimeout(() => {
+			timer = 0;
+			last = performance.now();
+			what();
+		}, Math.max(0, last + ms - performance.now()));
+	};
+}
+
+// A small question before something that cannot be taken back; true if the answer is yes.
+export function ask(title, text, yes) {
+	const dialog = byId("ask");
+	dialog.replaceChildren(h("form", { method: "dialog" },
+	    h("h2", { id: "ask-title" }, title), h("p", null, text),
+	    h("div", { class: "buttons" },
+	        h("button", { value: "no" }, "Leave it"),
+	        h("button", { value: "yes", class: "danger" }, yes))));
+	dialog.returnValue = "no";
+	dialog.showModal();
+	return new Promise((resolve) => dialog.addEventListener("close",
+	    () => resolve(dialog.returnValue === "yes"), { once: true }));
+}

@@ -1,0 +1,256 @@
+// A long list of which only what is seen is in the document. The heights of rows are guessed until
+// they have been there once; then they are kept, and what is at the top of the view stays there
+// whatever the rows above it turn out to be.
+const BEYOND_PX = 400;                // rows are made this far beyond what is seen
+const ROWS_MOST = 200;
+
+// Sums of heights by position, so that a place in 100,000 rows is found in 17 steps.
+class Heights {
+	constructor(heights) {
+		this.size = heights.length;
+		this.heights = Float64Array.from(heights);
+		this.tree = new Float64Array(this.size + 1);
+		for (let i = 1; i <= this.size; i++) {
+			this.tree[i] += this.heights[i - 1];
+			const up = i + (i & -i);
+			if (up <= this.size)
+				this.tree[up] += this.tree[i];
+		}
+	}
+
+	set(index, height) {
+		const more = height - this.heights[index];
+		this.heights[index] = height;
+		for (let i = index + 1; i <= this.size; i += i & -i)
+			this.tree[i] += more;
+	}
+
+	// Where a row begins.
+	before(index) {
+		let sum = 0;
+		for (let i = index; i > 0; i -= i & -i)
+			sum += this.tree[i];
+		return sum;
+	}
+
+	// The row at a place.
+	at(place) {
+		let index = 0, step = 1;
+		while (step * 2 <= this.size)
+			step *= 2;
+		for (; step > 0; step >>= 1)
+			if (index + step <= this.size && this.tree[index + step] <= place) {
+				index += step;
+				place -= this.tree[index];
+			}
+		return Math.min(index, this.size - 1);
+	}
+}
+
+export class List {
+	// rows: { height(index): a guess, key(index), make(index): element }.
+	constructor(scroller, space, rows) {
+		this.scroller = scroller;
+		this.space = space;
+		this.rows = rows;
+		this.count = 0;
+		this.heights = new Heights([]);
+		this.measured = new Map();        // key → height
+		this.shown = new Map();           // index → element
+		this.following = false;
+		this.onDraw = () => {};
+		this.#sizes = new ResizeObserver((entries) => this.#resized(entries));
+		scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+		new ResizeObserver(() => this.#widthChanged()).observe(scroller);
+	}
+
+	#sizes;
+	#frame = 0;
+	#anchor = null;                     // the row at the top, and how far it is above it
+	#wrote = -1;                        // a scroll position of ours, of which an event will come
+	#width = 0;
+
+	// Other rows than before: all is made anew. Those with a height that is known keep it.
+	reset(count) {
+		this.count = count;
+		this.#measure();
+		this.#forget();
+		this.draw();
+	}
+
+	// More rows behind the last.
+	grow(count) {
+		if (count === this.count)
+			return;
+		this.count = count;
+		this.#measure();
+		this.draw();
+	}
+
+	// A row's content has changed.
+	renew(index) {
+		const element = this.shown.get(index);
+		if (element) {
+			this.#remove(index, element);
+			this.draw();
+		}
+	}
+
+	#measure() {
+		const heights = new Array(this.count);
+		for (let i = 0; i < this.count; i++)
+			heights[i] = this.measured.get(this.rows.key(i)) ?? this.rows.height(i);
+		this.heights = new Heights(heights);
+	}
+
+	#forget() {
+		for (const [index, element] of this.shown)
+			this.#remove(index, element);
+	}
+
+	#remove(index, element) {
+		this.#sizes.unobserve(element);
+		element.remove();
+		this.shown.delete(index);
+	}
+
+	#widthChanged() {
+		const width = this.scroller.clientWidth;
+		if (width !== this.#width && this.#width !== 0)
+			this.measured.clear();
+		this.#width = width;
+		this.draw();
+	}
+
+	#scrolled() {
+		if (Math.abs(this.scroller.scrollTop - this.#wrote) > 1) {
+			this.#anchor = null;
+			this.following = false;
+		}
+		this.draw();
+	}
+
+	#resized(entries) {
+		for (const { target } of entries)
+			if (target.isConnected && this.#keepHeight(target))
+				this.draw();
+	}
+
+	#keepHeight(element) {
+		const index = element.listIndex, height = element.offsetHeight;
+		if (height === 0 || this.shown.get(index) !== element || Math.abs(this.heights.heights[index] - height) < 0.5)
+			return false;
+		this.#holdTop();
+		this.heights.set(index, height);
+		this.measured.set(this.rows.key(index), height);
+		return true;
+	}
+
+	#holdTop() {
+		if (this.#anchor || this.count === 0)
+			return;
+		const top = this.scroller.scrollTop, index = this.heights.at(top);
+		this.#anchor = { index, above: top - this.heights.before(index) };
+	}
+
+	draw() {
+		this.#frame ||= requestAnimationFrame(() => {
+			this.#frame = 0;
+			this.#drawNow();
+		});
+	}
+
+	#drawNow() {
+		const view = this.scroller.clientHeight;
+		if (view === 0)
+			return;
+		// What is made may turn out higher or lower than guessed: again, then, at most a few times.
+		for (let tries = 0; tries < 4; tries++) {
+			const total = this.heights.before(this.count);
+			this.space.style.height = total + "px";
+			if (this.following)
+				this.#scrollTo(total - view);
+			else if (this.#anchor && this.#anchor.index < this.count)
+				this.#scrollTo(this.heights.before(this.#anchor.index) + this.#anchor.above);
+			if (!this.#place(view))
+				break;
+		}
+		this.#anchor = null;
+		this.onDraw();
+	}
+
+	#scrollTo(top) {
+		top = Math.max(0, Math.min(top, this.heights.before(this.count) - this.scroller.clientHeight));
+		if (Math.abs(this.scroller.scrollTop - top) > 0.5) {
+			this.scroller.scrollTop = top;
+			this.#wrote = this.scroller.scrollTop;
+		}
+	}
+
+	// Puts the rows that are seen in their places. True if a height was other than thought.
+	#place(view) {
+		if (this.count === 0) {
+			this.#forget();
+			return false;
+		}
+		const top = this.scroller.scrollTop;
+		const first = this.heights.at(Math.max(0, top - BEYOND_PX));
+		const last = Math.min(this.heights.at(top + view + BEYOND_PX), first + ROWS_MOST, this.count - 1);
+		const active = document.activeElement;
+		for (const [index, element] of this.shown)
+			if ((index < first || index > last) && !(index < this.count && element.contains(active)))
+				this.#remove(index, element);
+		const made = [];
+		let next = null;
+		for (let index = last; index >= first; index--) {
+			let element = this.shown.get(index);
+			if (!element) {
+				element = this.rows.make(index);
+				element.listIndex = index;
+				element.classList.add("row");
+				this.shown.set(index, element);
+				// In the order of the rows, for who reads or tabs through them.
+				this.space.insertBefore(element, next);
+				made.push(element);
+			}
+			next = element;
+		}
+		let other = false;
+		for (const element of made) {
+			this.#sizes.observe(element);
+			other = this.#keepHeight(element) || other;
+		}
+		for (let index = first, y = this.heights.before(first); index <= last; index++) {
+			this.shown.get(index).style.transform = `translateY(${y}px)`;
+			y += this.heights.heights[index];
+		}
+		return other;
+	}
+
+	// Whether the last row is seen.
+	atEnd() {
+		return this.scroller.scrollTop + this.scroller.clientHeight >= this.space.offsetHeight - 40;
+	}
+
+	// Keeps the end in view while rows come, until somebody scrolls.
+	follow(on) {
+		this.following = on;
+		this.draw();
+	}
+
+	// Brings a row into view: at the top, or with nearest only as far as needed.
+	show(index, nearest = false) {
+		this.following = false;
+		const before = this.heights.before(index), view = this.scroller.clientHeight;
+		const height = this.heights.heights[index], top = this.scroller.scrollTop;
+		if (nearest && before >= top && before + height <= top + view)
+			return;
+		this.#anchor = { index, above: nearest && before > top ? Math.min(0, height - view) : 0 };
+		this.draw();
+	}
+
+	// The row at the top of the view.
+	top() {
+		return this.count === 0 ? 0 : this.heights.at(this.scroller.scrollTop + 1);
+	}
+}

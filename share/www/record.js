@@ -1,0 +1,257 @@
+// What is known of a run without its payloads: its calls, and of each event where it belongs, when
+// it was, how long it took and a label. It begins as the outline that the server makes, and each
+// event that comes later is added by the same rules. Events are numbered 1, 2, 3 …, without a gap:
+// one that has come before is passed over, one that is missing is noticed.
+import { get, request, runPath } from "/www/api.js";
+import { line } from "/www/format.js";
+
+const OUTLINE_LIMIT = 20_000;
+
+export class Record {
+	constructor(runId) {
+		this.runId = runId;
+		this.clear();
+	}
+
+	clear() {
+		this.entries = [];            // by seq - 1: { type, call, at, took, size, label, code }
+		this.calls = [];              // by n
+		this.attempts = [];           // { from, to: ms since the first event, or null }
+		this.zero = 0;                // ms since 1970 of the first event
+		this.usage = { input: 0, output: 0 };
+		this.changed = 0;             // counts changes of calls
+		this.#events = new Map();     // event id → [call number, whether it is the call's end]
+	}
+
+	#events;
+
+	get seq() { return this.entries.length; }
+	get end() { return this.entries.length > 0 ? this.entries[this.entries.length - 1].at : 0; }
+
+	// Reads all that there is now. progress is told how many events have come.
+	async load(progress, signal) {
+		for (let after = this.seq; after !== null;) {
+			let answer;
+			try {
+				answer = await get(`${runPath(this.runId)}/outline?after=${after}&limit=${OUTLINE_LIMIT}`,
+				    { signal });
+			} catch (error) {
+				if (error.status !== 404 || after > 0)
+					throw error;
+				return this.#loadEvents(progress, signal);
+			}
+			this.#take(answer);
+			progress(this.seq);
+			after = answer.next;
+		}
+	}
+
+	// From a server that makes no outlines.
+	async #loadEvents(progress, signal) {
+		const answer = await request(runPath(this.runId) + "/events?after=" + this.seq, { signal });
+		const reader = answer.body.getReader(), text = new TextDecoder();
+		for (let rest = "";;) {
+			const { done, value } = await reader.read();
+			if (done)
+				return;
+			const lines = (rest + text.decode(value, { stream: true })).split("\n");
+			rest = lines.pop();
+			for (const each of lines)
+				if (each !== "")
+					this.add(JSON.parse(each), each.length);
+			progress(this.seq);
+		}
+	}
+
+	#take({ calls, events }) {
+		for (const call of calls) {
+			const began = Date.parse(call.started);
+			const known = this.calls[call.n] ??= { children: [], events: [] };
+			const fresh = known.n === undefined;
+			Object.assign(known, call, {
+				around: call.around ?? null, state: call.state,
+				at: began, until: call.ended ? Date.parse(call.ended) : null,
+				tokensIn: call.tokens_in ?? 0, tokensOut: call.tokens_out ?? 0,
+			});
+			if (fresh && known.around !== null)
+				this.calls[known.around].children.push(known.n);
+			if (call.event_id)
+				this.#events.set(call.event_id, [call.n, false]);
+		}
+		for (const [seq, type, call, at, took, size, label, code] of events) {
+			if (seq !== this.seq + 1)
+				continue;
+			this.#push({ type, call: call ?? null, at: at / 1000, took: took / 1000, size, label, code });
+		}
+		if (this.zero === 0 && this.calls.length > 0 && this.entries.length > 0)
+			this.#setZero();
+		for (const call of this.calls)
+			if (call && call.offset === undefined)
+				this.#place(call);
+		this.changed++;
+	}
+
+	// The outline tells times from the start of the run on: that of the first call tells the start.
+	#setZero() {
+		const first = this.entries.findIndex((entry) => entry.call === 0);
+		this.zero = first === -1 ? 0 : this.calls[0].at - this.entries[first].at;
+	}
+
+	#place(call) {
+		call.offset = true;
+		call.at -= this.zero;
+		if (call.until !== null)
+			call.until -= this.zero;
+	}
+
+	#push(entry) {
+		this.entries.push(entry);
+		if (entry.type === "run.started") {
+			const last = this.attempts.at(-1);
+			if (last && last.to === null)
+				last.to = this.entries.at(-2)?.at ?? entry.at;
+			this.attempts.push({ from: entry.at, to: null });
+		} else if (entry.type === "run.completed" && this.attempts.length > 0) {
+			this.attempts.at(-1).to = entry.at;
+		}
+		if (entry.call !== null && this.calls[entry.call])
+			this.calls[entry.call].events.push(this.seq);
+	}
+
+	// Takes the event of a line. False: it is not the one that comes next, but a later one.
+	add(event, size) {
+		if (event.seq <= this.seq)
+			return true;
+		if (event.seq !== this.seq + 1)
+			return false;
+		const wall = Date.parse(event.timestamp), payload = event.payload ?? {};
+		if (this.zero === 0)
+			this.zero = wall;
+		const at = wall - this.zero;
+		let call = this.#callOf(event);
+		if (event.type.endsWith(".started") && event.type.startsWith("step"))
+			call = this.#begin(event, payload, at, call);
+		else if (event.type.endsWith(".completed") && event.type.startsWith("step"))
+			this.#endCall(call, payload, at);
+		this.#events.set(event.event_id, [call, event.type.endsWith(".completed")]);
+		const usage = event.type === "message.assistant" ? payload.usage : null;
+		if (usage) {
+			this.usage.input += usage.input_tokens ?? 0;
+			this.usage.output += usage.output_tokens ?? 0;
+			if (call !== null) {
+				this.calls[call].tokensIn += usage.input_tokens ?? 0;
+				this.calls[call].tokensOut += usage.output_tokens ?? 0;
+				this.calls[call].model = payload.model ?? this.calls[call].model;
+			}
+		}
+		this.#push({ type: event.type, call, at, took: payload.duration_ms ?? 0, size,
+			label: label(event.type, payload), code: payload.error?.code });
+		return true;
+	}
+
+	// The number of the call that an event is of. Of what the outline told, the ids are not known:
+	// then it is the call under way at that place.
+	#callOf(event) {
+		if (event.type.startsWith("run."))
+			return null;
+		if (event.type.endsWith(".completed") && event.payload?.call) {
+			for (let n = this.calls.length - 1; n >= 0; n--)
+				if (this.calls[n].id === event.payload.call)
+					return n;
+		}
+		const parent = this.#events.get(event.parent_event_id);
+		if (parent)
+			return parent[1] && event.type.endsWith(".started") ?
+			    this.calls[parent[0]]?.around ?? null : parent[0];
+		if (event.type.endsWith(".started"))
+			return this.#enclosing(event);
+		for (let n = this.calls.length - 1; n >= 0; n--) {
+			const call = this.calls[n];
+			if (call.state === "open" && call.path === event.path && call.iteration === event.iteration)
+				return n;
+		}
+		return null;
+	}
+
+	// The call around one that begins: that whose id is the beginning of its own.
+	#enclosing(event) {
+		const id = event.payload?.call ?? "", slash = id.lastIndexOf("/");
+		if (slash === -1)
+			return null;
+		for (let n = this.calls.length - 1; n >= 0; n--)
+			if (this.calls[n].state === "open" && this.calls[n].id === id.slice(0, slash))
+				return n;
+		return null;
+	}
+
+	#begin(event, payload, at, around) {
+		const n = this.calls.length;
+		this.calls.push({
+			n, id: payload.call, event_id: event.event_id, name: payload.name, kind: payload.kind,
+			path: event.path, iteration: event.iteration, around, state: "open", at, until: null,
+			agent: payload.agent, model: payload.model, tool: payload.tool,
+			child_run_id: event.child_run_id, tokensIn: 0, tokensOut: 0, first_seq: event.seq,
+			children: [], events: [], offset: true,
+		});
+		if (around !== null)
+			this.calls[around].children.push(n);
+		this.changed++;
+		return n;
+	}
+
+	#endCall(n, payload, at) {
+		const call = n === null ? null : this.calls[n];
+		if (!call)
+			return;
+		call.until ??= at;
+		call.code = payload.error?.code;
+		call.state = payload.skipped ? "skipped" : call.code === "waiting" ? "waiting" :
+			call.code === "downstream_closed" ? "closed" : call.code ? "failed" : "succeeded";
+		this.changed++;
+	}
+
+	// An attempt that ended without an end leaves its calls open.
+	running(call) {
+		return call.state === "open" && this.attempts.length > 0 &&
+		    this.attempts.at(-1).to === null && call.at >= this.attempts.at(-1).from;
+	}
+
+	// The numbers of the events of a call and what is in it, in order; null: all.
+	within(n) {
+		if (n === null)
+			return null;
+		const inside = new Set();
+		const enter = (each) => {
+			inside.add(each);
+			this.calls[each].children.forEach(enter);
+		};
+		enter(n);
+		const seqs = [];
+		for (const each of inside)
+			seqs.push(...this.calls[each].events);
+		return seqs.sort((a, b) => a - b);
+	}
+}
+
+// An event on one line.
+export function label(type, payload) {
+	switch (type) {
+	case "run.started":
+		return line(payload.argv?.join(" ") ?? payload.name);
+	case "run.completed":
+		return line([payload.status, payload.error?.message].filter(Boolean).join(": "));
+	case "step.started": case "step.call_workflow.started":
+		return line(payload.call);
+	case "step.completed": case "step.call_workflow.completed":
+		return line(payload.skipped ?? payload.error?.message ?? payload.result);
+	case "message.user": case "message.assistant":
+		if (payload.retry)
+			return line(payload.retry.message);
+		return line(payload.blocks?.map((block) => block.text ?? block.tool_name ?? "").join(" "));
+	case "tool.call":
+		return line([payload.name, line(payload.input)].join(" "));
+	case "tool.result":
+		return line([payload.name, line(payload.error?.message ?? payload.output)].join(" "));
+	}
+	return line(payload.message ?? payload);
+}

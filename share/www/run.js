@@ -1,0 +1,322 @@
+// A run: what it came to, what waits, its tree and times beside its conversation. What there is is
+// read first; then each event comes by the stream, once, in order. When an attempt has ended the
+// stream does, too; a further attempt, or a decision, is seen by asking now and then.
+import { get, post, runPath } from "/www/api.js";
+import { forgetOpened } from "/www/blocks.js";
+import { Conversation } from "/www/conversation.js";
+import { ask, byId, h, say, throttle } from "/www/dom.js";
+import { count, dollars, duration, signs, when } from "/www/format.js";
+import { setKeys } from "/www/keys.js";
+import { Payloads } from "/www/payloads.js";
+import { Record } from "/www/record.js";
+import { Stream } from "/www/stream.js";
+import { Tree } from "/www/tree.js";
+import { Waits } from "/www/waits.js";
+
+const ASK_MS = 5000, TICK_MS = 1000, DRAW_MS = 120;
+
+let runId, record, payloads, tree, conversation, waits, stream, info, parts, skew = 0;
+let withLive = true;
+
+const said = (text) => say(parts.problem, text);
+const now = () => Date.now() + skew - record.zero;
+const isOver = () => !info.alive && info.seq <= record.seq;
+
+/* ---- what is shown ---- */
+
+function showInfo() {
+	const state = info.waits?.length > 0 ? "waiting" : info.status;
+	parts.state.className = "state " + state;
+	say(parts.state, `${signs[state] ?? "·"} ${state}`);
+	showFigures();
+	parts.stop.hidden = !(info.alive && parts.may.includes("decide"));
+	say(parts.error, info.status !== "running" && info.error ? `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
+	parts.resume.hidden = info.alive || info.status === "success";
+	waits.show(info.waits);
+	document.title = `${signs[state] ?? ""} ${info.name ?? "run"} ${info.run_id.slice(0, 8)} – AWF`;
+}
+
+function showFigures() {
+	const running = info.status === "running";
+	const took = running ? now() - (record.attempts.at(-1)?.from ?? 0) : info.duration_ms;
+	const { usage = {}, calls = {} } = info;
+	const figures = [
+		["Time", duration(took ?? 0)],
+		["Calls", ["total", "open", "failed", "waiting"].filter((name) => calls[name] > 0)
+			.map((name) => name === "total" ? calls[name] : `${calls[name]} ${name}`).join(", ") || "0"],
+		["Tokens", usage.input_tokens || usage.output_tokens ?
+			`${count(usage.input_tokens ?? 0)} in, ${count(usage.output_tokens ?? 0)} out` : ""],
+		["Cost", dollars(info.cost)],
+		["Attempt", info.attempt > 1 ? String(info.attempt) : ""],
+		["Events", count(record.seq)],
+	].filter(([, text]) => text !== "");
+	if (parts.figures.children.length !== figures.length)
+		parts.figures.replaceChildren(...figures.map(() => h("div", null, h("dt"), h("dd"))));
+	figures.forEach(([name, text], i) => {
+		say(parts.figures.children[i].firstChild, name);
+		say(parts.figures.children[i].lastChild, text);
+	});
+}
+
+const drawSoon = throttle(DRAW_MS, () => {
+	tree.draw(now());
+	conversation.grow();
+	showFigures();
+});
+
+async function refresh() {
+	try {
+		info = await get(runPath(runId));
+	} catch (error) {
+		said(error.message);
+		if (error.status === 401)
+			throw error;
+		return;
+	}
+	showInfo();
+	if (!stream && !isOver())
+		open();
+}
+
+const refreshSoon = throttle(1000, refresh);
+
+/* ---- the stream ---- */
+
+function open() {
+	const path = runPath(runId) + "/events/stream";
+	const at = lastId ?? (record.seq > 0 ? String(record.seq) : null);
+	stream = new Stream(withLive ? path + "?live=1" : path, {
+		message: take,
+		event: named,
+		state: (state, error) => {
+			say(byId("link"), state === "cut" ? "connection lost, trying again" : "");
+			if (state === "live")
+				conversation.clearLive();
+			if (state !== "over")
+				return;
+			stream = null;
+			if (error?.status === 400 && withLive) {
+				withLive = false;
+				open();
+			} else if (error?.status === 401) {
+				location.reload();
+			} else {
+				if (error)
+					said(error.message);
+				refreshSoon();
+			}
+		},
+	}, at);
+}
+
+// The id of the last event that came by the stream.
+let lastId = null;
+
+function take(data, id) {
+	const event = JSON.parse(data);
+	if (!record.add(event, event.bytes ?? data.length)) {
+		// One is missing: from the last one on, again.
+		stream.again(lastId ?? String(record.seq));
+		return;
+	}
+	lastId = id ?? lastId;
+	payloads.put(event);
+	if (event.type === "message.assistant" || event.type.endsWith(".completed")) {
+		const call = record.entries[event.seq - 1]?.call;
+		if (call !== null && call !== undefined)
+			conversation.forgetLive(record.calls[call].id);
+	}
+	if (event.type.endsWith(".completed") || event.type.startsWith("run.") || event.type === "message.assistant")
+		refreshSoon();
+	drawSoon();
+}
+
+function named(name, data) {
+	if (name === "live") {
+		conversation.write(JSON.parse(data));
+	} else if (name === "reset") {
+		lastId = null;
+		record.clear();
+		payloads.clear();
+		forgetOpened();
+		conversation.select(null);
+		tree.mark(null);
+		drawSoon();
+	}
+}
+
+/* ---- what is done ---- */
+
+function choose(call) {
+	conversation.select(call);
+	const name = call === null ? "" : record.calls[call].id ?? record.calls[call].name;
+	say(parts.where, call === null ? "All events" : name);
+	parts.all.hidden = call === null;
+}
+
+function goTo(seq, focus) {
+	if (!(seq >= 1 && seq <= record.seq))
+		return;
+	if (conversation.indexOf(seq) === -1) {
+		choose(null);
+		tree.mark(null);
+	}
+	follow(false);
+	showPane("conversation");
+	conversation.show(seq, focus);
+	if (location.hash !== "#" + seq)
+		history.replaceState(null, "", "#" + seq);
+}
+
+function follow(on) {
+	parts.follow.setAttribute("aria-pressed", String(on));
+	conversation.list.follow(on);
+}
+
+function showPane(name) {
+	parts.panes.dataset.pane = name;
+	for (const each of ["tree", "conversation"])
+		parts[each + "Tab"].setAttribute("aria-pressed", String(each === name));
+	tree?.list.draw();
+	conversation?.list.draw();
+}
+
+async function stop() {
+	if (parts.stop.hidden || !await ask("Stop this run?", "What is under way is ended; a resume can go on with it later.", "Stop it"))
+		return;
+	try {
+		await post(runPath(runId) + "/decisions", { decision: "cancel" });
+		refreshSoon();
+	} catch (error) {
+		said(error.message);
+	}
+}
+
+function step(by) {
+	const seq = conversation.step(by);
+	if (seq !== null)
+		goTo(seq, true);
+}
+
+function stepError(by) {
+	const seq = conversation.nextError(by);
+	if (seq !== null)
+		goTo(seq, true);
+}
+
+const keys = [
+	{ keys: ["j", "ArrowDown"], text: "Next event (in the tree: row)", run: () => step(1) },
+	{ keys: ["k", "ArrowUp"], text: "Event before", run: () => step(-1) },
+	{ keys: ["e"], text: "Next error", run: () => stepError(1) },
+	{ keys: ["E"], text: "Error before", run: () => stepError(-1) },
+	{ keys: ["g"], text: "First event", run: () => goTo(conversation.seqAt(0), true) },
+	{ keys: ["G"], text: "Last event", run: () => goTo(conversation.seqAt(conversation.list.count - 1) ?? record.seq, true) },
+	{ keys: ["f"], text: "Follow what comes", run: () => follow(!conversation.list.following) },
+	{ keys: ["s"], text: "To the steps; there ← → close and open, ⏎ chooses", run: () => {
+		showPane("tree");
+		tree.space.focus();
+	} },
+	{ keys: ["c"], text: "To the conversation", run: () => {
+		showPane("conversation");
+		step(0);
+	} },
+	{ keys: ["a"], text: "To what waits", run: () => waits.focus() },
+	{ keys: ["+", "="], text: "Zoom the times in", run: () => tree.zoom(0.5) },
+	{ keys: ["-"], text: "Zoom out", run: () => tree.zoom(2) },
+	{ keys: ["0"], text: "All of the time", run: () => tree.zoom(0) },
+	{ keys: ["[", "]"], text: "Earlier, later", run: ({ key }) => tree.pan(key === "]" ? 0.5 : -0.5) },
+	{ keys: ["x"], text: "Stop the run", run: stop },
+	{ keys: ["u", "Escape"], text: "All events; then the list of runs", run: () => {
+		if (conversation.call === null)
+			location.assign("/");
+		choose(null);
+		tree.mark(null);
+	} },
+];
+
+/* ---- the view ---- */
+
+function build(main, may) {
+	const button = (text, run, properties = {}) => h("button", { type: "button", onclick: run, ...properties }, text);
+	parts = {
+		may,
+		name: h("h1", null, info.name ?? "run"),
+		state: h("span", { role: "status" }),
+		figures: h("dl", { class: "figures" }),
+		error: h("p", { class: "error-line" }),
+		problem: h("p", { role: "alert", class: "problem" }),
+		waits: h("section", { class: "waits-list", "aria-label": "What waits", hidden: true }),
+		stop: button("Stop", stop, { class: "danger", "aria-keyshortcuts": "x", hidden: true }),
+		resume: h("p", { class: "note resume", hidden: true }, "It goes on with ",
+		    h("code", null, "awf-run --resume " + info.run_id.slice(0, 8))),
+		where: h("h2", null, "All events"),
+		all: button("All events", () => {
+			choose(null);
+			tree.mark(null);
+		}, { hidden: true }),
+		follow: button("Follow", () => follow(!conversation.list.following), { "aria-pressed": "false", "aria-keyshortcuts": "f" }),
+		axis: h("div", { class: "axis", "aria-hidden": "true" }),
+		tree: h("div", { class: "scroll" }),
+		conversation: h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Conversation" }),
+		treeTab: button("Steps", () => showPane("tree"), { "aria-pressed": "true" }),
+		conversationTab: button("Conversation", () => showPane("conversation"), { "aria-pressed": "false" }),
+	};
+	parts.panes = h("div", { class: "panes", data: { pane: "tree" } },
+	    h("section", { class: "pane tree", "aria-label": "Steps and times" },
+	        h("div", { class: "pane-head" }, h("h2", null, "Steps"), h("span", { class: "zoom" },
+	            button("−", () => tree.zoom(2), { "aria-label": "Zoom out" }),
+	            button("+", () => tree.zoom(0.5), { "aria-label": "Zoom in" })), parts.axis),
+	        parts.tree),
+	    h("section", { class: "pane conversation", "aria-label": "Conversation" },
+	        h("div", { class: "pane-head" }, parts.where, parts.all, parts.follow), parts.conversation));
+	const started = info.started ? h("span", { class: "note" }, when(info.started)) : null;
+	main.className = "run";
+	main.replaceChildren(
+	    h("div", { class: "head" }, h("div", { class: "title" }, parts.name, h("code", { class: "note" }, info.run_id.slice(0, 8)),
+	        parts.state, started,
+	        info.parent ? h("a", { href: "/runs/" + info.parent }, "Parent run") : null,
+	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, parts.stop),
+	    parts.figures, parts.error, parts.resume, parts.problem),
+	    parts.waits,
+	    h("div", { class: "tabs", role: "group", "aria-label": "View" }, parts.treeTab, parts.conversationTab),
+	    parts.panes);
+}
+
+export async function showRun(main, name, may) {
+	main.replaceChildren(h("p", { role: "status" }, "Reading…"));
+	info = await get(runPath(name));
+	runId = info.run_id;
+	record = new Record(runId);
+	payloads = new Payloads(record);
+	build(main, may);
+	waits = new Waits(runId, parts.waits, may.includes("decide"), refreshSoon);
+	conversation = new Conversation(record, payloads, parts.conversation, said);
+	tree = new Tree(record, parts.tree, parts.axis, { choose, event: (seq) => goTo(seq, false) });
+	tree.draw(0);
+	await record.load((seq) => say(parts.problem, `Reading… ${count(seq)} events`));
+	said("");
+	skew = info.alive ? Math.max(0, record.zero + record.end - Date.now()) : 0;
+	showInfo();
+	tree.draw(now());
+	choose(null);
+	setKeys(keys);
+	const at = Number(location.hash.slice(1));
+	if (at > 0)
+		goTo(at, false);
+	else if (info.alive)
+		follow(true);
+	window.addEventListener("hashchange", () => goTo(Number(location.hash.slice(1)), true));
+	parts.conversation.addEventListener("scroll", () => {
+		if (!conversation.list.following)
+			parts.follow.setAttribute("aria-pressed", "false");
+	}, { passive: true });
+	if (!isOver())
+		open();
+	setInterval(() => {
+		if (!document.hidden && info.status === "running") {
+			tree.draw(now());
+			showFigures();
+		}
+	}, TICK_MS);
+	setInterval(() => document.hidden || refresh(), ASK_MS);
+}

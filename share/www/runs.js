@@ -1,0 +1,220 @@
+// The list of runs, with filters, kept up to date. The filters stand behind the # of the address,
+// so that a list can be kept as a bookmark, and reload shows the same.
+import { get, runPath } from "/www/api.js";
+import { byId, h, say, throttle } from "/www/dom.js";
+import { ago, count, dollars, duration, signs, when } from "/www/format.js";
+import { setKeys } from "/www/keys.js";
+import { Stream } from "/www/stream.js";
+
+const SHOWN = 100;
+const ASK_AGAIN_MS = 3000;            // of a server that does not stream its list
+const statuses = ["running", "waiting", "failed", "success", "cancelled", "timeout", "died"];
+const since = { "": "any time", "1h": "last hour", "1d": "last day", "7d": "last week" };
+
+let runs = [], before = [], next = null, body, problem, filters, rows = new Map();
+
+const filter = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+
+// Words are looked for in names; what could be the beginning of an id is that, too.
+function query() {
+	const { q, status, since: from, children } = filter();
+	const parameters = new URLSearchParams({ limit: SHOWN });
+	if (q)
+		parameters.set("name", /[*?[]/.test(q) ? q : `*${q}*`);
+	if (status)
+		parameters.set("status", status);
+	if (from)
+		parameters.set("since", from);
+	if (children)
+		parameters.set("children", "1");
+	return parameters;
+}
+
+async function load() {
+	const parameters = query(), { q } = filter();
+	if (before.length > 0)
+		parameters.set("before", before.at(-1));
+	try {
+		const answer = await get("/api/runs?" + parameters);
+		runs = answer.runs;
+		next = answer.next;
+		if (q && /^[0-9a-f-]{4,36}$/.test(q) && before.length === 0) {
+			const run = await get(runPath(q)).catch(() => null);
+			if (run && !runs.some((each) => each.run_id === run.run_id))
+				runs.unshift({ ...run, calls: run.calls.total ?? run.calls });
+		}
+		say(problem, "");
+	} catch (error) {
+		say(problem, error.message);
+		if (error.status === 401)
+			throw error;
+	}
+	draw();
+}
+
+function cells(run) {
+	const tokens = (run.input_tokens ?? 0) + (run.output_tokens ?? 0);
+	const shown = run.waiting > 0 ? "waiting" : run.status;
+	const took = run.status === "running" ? Date.now() - Date.parse(run.started) : run.duration_ms;
+	return [
+		[`state ${shown}`, `${signs[shown] ?? "·"} ${shown}${run.waiting > 1 ? " " + run.waiting : ""}`],
+		["name", run.name ?? "?"],
+		["id", run.run_id.slice(0, 8)],
+		["ago", ago(run.started)],
+		["number", duration(took ?? 0)],
+		["number calls", count(run.calls)],
+		["number", tokens > 0 ? count(tokens) : ""],
+		["number", dollars(run.cost)],
+	];
+}
+
+function makeRow(run) {
+	const link = h("a", { href: "/runs/" + run.run_id });
+	const row = h("tr", null, cells(run).map((_, i) => i === 1 ? h("th", { scope: "row" }, link) : h("td")));
+	row.addEventListener("click", (event) => {
+		if (!event.target.closest("a") && getSelection().isCollapsed)
+			location.assign(link.href);
+	});
+	return row;
+}
+
+// Rows that stay are kept, with the focus in them.
+function draw() {
+	const old = rows;
+	rows = new Map();
+	runs.forEach((run, index) => {
+		const row = old.get(run.run_id) ?? makeRow(run);
+		cells(run).forEach(([name, text], i) => {
+			const cell = row.cells[i];
+			cell.className = name;
+			say(i === 1 ? cell.firstChild : cell, text);
+		});
+		row.cells[3].title = when(run.started);
+		rows.set(run.run_id, row);
+		if (body.rows[index] !== row)
+			body.insertBefore(row, body.rows[index] ?? null);
+	});
+	for (const row of [...body.rows].slice(runs.length))
+		row.remove();
+	byId("none").hidden = runs.length > 0;
+	byId("older").hidden = !next;
+	byId("newer").hidden = before.length === 0;
+}
+
+// A run that has come or changed. What is not in the list may belong there: the server knows.
+const loadSoon = throttle(1000, load);
+
+function changed(run) {
+	const at = runs.findIndex((each) => each.run_id === run.run_id);
+	if (at === -1 || filter().status) {
+		loadSoon();
+		return;
+	}
+	runs[at] = { ...runs[at], ...run };
+	draw();
+}
+
+function follow() {
+	const link = byId("link");
+	new Stream("/api/runs/stream", {
+		message: (data) => changed(JSON.parse(data)),
+		event: (name) => name === "gone" && loadSoon(),
+		state: (state, error) => {
+			say(link, state === "cut" ? "connection lost, trying again" : "");
+			if (state === "live")
+				loadSoon();
+			if (state === "over" && error?.status === 404)
+				setInterval(() => document.hidden || load(), ASK_AGAIN_MS);
+			else if (state === "over" && error?.status === 401)
+				location.reload();
+		},
+	});
+	setInterval(() => document.hidden || draw(), 10_000);
+}
+
+function choose(name, label, options) {
+	const select = h("select", { id: name, onchange: () => setFilter(name, select.value) },
+	    Object.entries(options).map(([value, text]) => h("option", { value }, text)));
+	return h("label", null, h("span", null, label), select);
+}
+
+function setFilter(name, value) {
+	const parameters = new URLSearchParams(location.hash.slice(1));
+	if (value)
+		parameters.set(name, value);
+	else
+		parameters.delete(name);
+	history.replaceState(null, "", parameters.size > 0 ? "#" + parameters : location.pathname);
+	before = [];
+	load();
+}
+
+function showFilters() {
+	const { q, status, since: from, children } = filter();
+	byId("q").value = q ?? "";
+	byId("status").value = status ?? "";
+	byId("since").value = from ?? "";
+	byId("children").checked = Boolean(children);
+}
+
+function move(by) {
+	const links = [...body.querySelectorAll("th a")];
+	const at = links.indexOf(document.activeElement);
+	links[Math.max(0, Math.min(links.length - 1, at === -1 ? 0 : at + by))]?.focus();
+}
+
+function page(back) {
+	if (back)
+		before.pop();
+	else if (next)
+		before.push(next);
+	load();
+	byId("main").focus();
+}
+
+export async function showRuns(main) {
+	const search = h("input", {
+		id: "q", type: "search", placeholder: "name or id", autocomplete: "off",
+		oninput: throttle(250, () => setFilter("q", search.value.trim())),
+	});
+	filters = h("form", { role: "search", class: "filters", onsubmit: (event) => event.preventDefault() },
+	    h("label", null, h("span", null, "Search"), search),
+	    choose("status", "Status", { "": "any", ...Object.fromEntries(statuses.map((s) => [s, s])) }),
+	    choose("since", "Started", since),
+	    h("label", { class: "check" }, h("input", {
+	        id: "children", type: "checkbox",
+	        onchange: (event) => setFilter("children", event.target.checked ? "1" : ""),
+	    }), h("span", null, "child runs")));
+	body = h("tbody");
+	problem = h("p", { role: "alert", class: "problem" });
+	main.className = "runs";
+	main.replaceChildren(
+	    h("h1", null, "Runs"), filters, problem,
+	    h("table", null,
+	        h("thead", null, h("tr", null,
+	            [["Status"], ["Workflow"], ["Id"], ["Started"], ["Time", "number"], ["Calls", "number calls"],
+	                ["Tokens", "number"], ["Cost", "number"]]
+	                .map(([text, name]) => h("th", { scope: "col", class: name }, text)))), body),
+	    h("p", { id: "none", hidden: true }, "No runs are like this."),
+	    h("nav", { class: "pages", "aria-label": "Pages" },
+	        h("button", { id: "newer", hidden: true, onclick: () => page(true) }, "← Newer runs"),
+	        h("button", { id: "older", hidden: true, onclick: () => page(false) }, "Older runs →")));
+	document.title = "Runs – AWF";
+	showFilters();
+	window.addEventListener("hashchange", () => {
+		showFilters();
+		load();
+	});
+	setKeys([
+		{ keys: ["j", "ArrowDown"], text: "Next run", run: () => move(1) },
+		{ keys: ["k", "ArrowUp"], text: "Run before", run: () => move(-1) },
+		{ keys: ["Enter", "o"], text: "Open the run", run: () => document.activeElement.click() },
+		{ keys: ["/"], text: "Search", run: () => search.focus() },
+		{ keys: ["w"], text: "Those that wait, or all", run: () => {
+			setFilter("status", filter().status ? "" : "waiting");
+			showFilters();
+		} },
+	]);
+	await load();
+	follow();
+}

@@ -1,0 +1,264 @@
+// The calls of a run as a tree, each beside its bar in time; below a call without calls of its own
+// its turns and tools. Many calls of one step are one row that counts them; those that run, wait or
+// have failed are shown all the same.
+import { h } from "/www/dom.js";
+import { count, dollars, duration, signs } from "/www/format.js";
+import { List } from "/www/list.js";
+import { axis, bar, Scale } from "/www/timeline.js";
+
+const ROW_PX = 28;
+const GROUP_FROM = 12;                // so many calls of a step beside each other are one row
+const SHOWN_OF_GROUP = 10;
+const BARS_MOST = 300;                // of turns and tools in the row of their call
+
+export class Tree {
+	// on: choose(call number or null), event(seq).
+	constructor(record, scroller, axisElement, on) {
+		this.record = record;
+		this.on = on;
+		this.axis = axisElement;
+		this.toggled = new Set();         // keys that are not as they begin
+		this.rows = [];
+		this.active = "run";              // the key of the row with the focus
+		this.chosen = null;
+		this.view = { from: 0, until: 1 };
+		this.space = h("div", { class: "space", role: "tree", tabIndex: 0, "aria-label": "Steps" });
+		scroller.replaceChildren(this.space);
+		this.list = new List(scroller, this.space, {
+			height: () => ROW_PX, key: (i) => this.rows[i].key, make: (i) => this.#make(i),
+		});
+		this.space.addEventListener("keydown", (event) => this.#key(event));
+	}
+
+	// All rows anew; live bars grow while the run does.
+	draw(now) {
+		const live = this.record.attempts.at(-1)?.to === null;
+		this.scale = new Scale(this.record, live ? now : 0);
+		this.scale.zoom(this.view);
+		this.now = now;
+		this.rows = [{ key: "run", level: 1, kind: "run" }];
+		this.#enter(this.record.calls.filter((call) => call.around === null), 2);
+		this.axis.replaceChildren(...axis(this.scale));
+		this.list.reset(this.rows.length);
+		this.#mark();
+	}
+
+	#open(key, usual) { return usual !== this.toggled.has(key); }
+
+	#enter(calls, level) {
+		for (let i = 0; i < calls.length;) {
+			let end = i + 1;
+			while (end < calls.length && calls[end].path === calls[i].path && calls[end].name === calls[i].name)
+				end++;
+			if (end - i >= GROUP_FROM)
+				this.#enterGroup(calls.slice(i, end), level);
+			else
+				for (const call of calls.slice(i, end))
+					this.#enterCall(call, level);
+			i = end;
+		}
+	}
+
+	#enterGroup(calls, level) {
+		const key = "group" + calls[0].n, open = this.#open(key, false);
+		this.rows.push({ key, level, kind: "group", calls, open });
+		const told = open ? calls : calls.filter((call) => call.state === "failed" || call.state === "waiting" ||
+		    this.record.running(call)).slice(0, SHOWN_OF_GROUP);
+		for (const call of told)
+			this.#enterCall(call, level + 1);
+	}
+
+	#enterCall(call, level) {
+		const inside = call.children.length > 0, key = "call" + call.n;
+		const events = inside ? [] : call.events.filter((seq) => !this.record.entries[seq - 1].type.startsWith("step."));
+		const open = this.#open(key, inside);
+		this.rows.push({ key, level, kind: "call", call, open: inside || events.length > 0 ? open : undefined });
+		if (!open)
+			return;
+		this.#enter(call.children.map((n) => this.record.calls[n]), level + 1);
+		for (const seq of events)
+			this.rows.push({ key: "event" + seq, level: level + 1, kind: "event", seq });
+	}
+
+	#make(index) {
+		const row = this.rows[index];
+		const { sign, state, name, about, bars } = this[`_${row.kind}`](row);
+		const element = h("div", {
+			id: "row-" + row.key, role: "treeitem", class: `item ${row.kind} is-${state}`,
+			"aria-level": row.level, "aria-expanded": row.open === undefined ? null : String(row.open),
+			"aria-selected": String(row.key === this.#chosenKey()),
+			onclick: (event) => {
+				this.active = row.key;
+				if (event.target.closest(".twist"))
+					this.#toggle(row);
+				else
+					this.#choose(row);
+			},
+		},
+		    h("span", { class: "names" },
+		        h("span", { class: "twist", "aria-hidden": "true" }, row.open === undefined ? "" : row.open ? "▾" : "▸"),
+		        h("span", { class: "sign", "aria-hidden": "true" }, sign),
+		        h("span", { class: "unseen" }, state + " "),
+		        h("span", { class: "name" }, name), " ",
+		        h("span", { class: "about" }, about)),
+		    h("span", { class: "bars", "aria-hidden": "true" }, bars));
+		element.style.setProperty("--level", Math.min(row.level, 12));
+		if (row.key === this.active)
+			element.classList.add("active");
+		return element;
+	}
+
+	_run() {
+		const { record } = this;
+		return {
+			sign: "●", state: "run", name: "run", about: `${count(record.seq)} events`,
+			bars: record.attempts.map(({ from, to }) => bar(this.scale, from, to ?? Math.max(this.now, record.end), "whole", "attempt")),
+		};
+	}
+
+	_group({ calls }) {
+		const states = {};
+		for (const call of calls)
+			states[this.#state(call)] = (states[this.#state(call)] ?? 0) + 1;
+		const worst = ["failed", "waiting", "running", "open"].find((state) => states[state]) ?? "succeeded";
+		const until = Math.max(...calls.map((call) => call.until ?? (this.record.running(call) ? this.now : call.at)));
+		return {
+			sign: signs[worst], state: worst, name: `${calls[0].name} ×${count(calls.length)}`,
+			about: Object.entries(states).map(([state, n]) => `${count(n)} ${state}`).join(", "),
+			bars: [bar(this.scale, calls[0].at, until, "call is-" + worst, "")],
+		};
+	}
+
+	#state(call) {
+		return call.state !== "open" ? call.state : this.record.running(call) ? "running" : "open";
+	}
+
+	_call({ call, open }) {
+		const state = this.#state(call);
+		const until = call.until ?? (state === "running" ? this.now : Math.max(call.at, ...call.events.slice(-1).map((seq) => this.record.entries[seq - 1].at)));
+		const many = call.iteration > 0 ? `[${call.iteration}]` : "";
+		const bars = [bar(this.scale, call.at, until, `call is-${state}`, `${call.name} ${duration(until - call.at)}`)];
+		if (call.children.length === 0 && !open)
+			for (const seq of call.events.slice(0, BARS_MOST))
+				bars.push(this.#eventBar(seq));
+		return {
+			sign: signs[state], state, name: call.name + many, bars,
+			about: [
+				state === "succeeded" || state === "running" ? null : call.code ?? state, duration(until - call.at),
+				call.tokensIn + call.tokensOut > 0 ? count(call.tokensIn + call.tokensOut) + " tok" : null,
+				dollars(call.cost), call.kind,
+			].filter(Boolean).join(" · "),
+		};
+	}
+
+	#eventBar(seq) {
+		const entry = this.record.entries[seq - 1];
+		return entry.took > 0 && /^(message|tool)/.test(entry.type) ?
+			bar(this.scale, entry.at - entry.took, entry.at, entry.type.startsWith("tool") ? "tool" : "turn", entry.label) : null;
+	}
+
+	_event({ seq }) {
+		const entry = this.record.entries[seq - 1];
+		const tool = entry.type.startsWith("tool");
+		return {
+			sign: { "message.user": "◆", "message.assistant": "◇", "tool.call": "⚙", "tool.result": "↩" }[entry.type] ?? "·",
+			state: entry.code ? "failed" : tool ? "tool" : "turn", name: entry.label || entry.type,
+			about: entry.took >= 1 ? duration(entry.took) : "", bars: [this.#eventBar(seq) ??
+				bar(this.scale, entry.at, entry.at, tool ? "tool" : "turn", "")],
+		};
+	}
+
+	#chosenKey() { return this.chosen === null ? "run" : "call" + this.chosen; }
+
+	#toggle(row) {
+		if (row.open === undefined)
+			return;
+		if (!this.toggled.delete(row.key))
+			this.toggled.add(row.key);
+		this.draw(this.now);
+	}
+
+	#choose(row) {
+		if (row.kind === "event") {
+			this.on.event(row.seq);
+		} else if (row.kind === "group") {
+			this.#toggle(row);
+		} else {
+			this.chosen = row.kind === "run" ? null : row.call.n;
+			this.on.choose(this.chosen);
+		}
+		this.#mark();
+	}
+
+	// Marks what was chosen elsewhere.
+	mark(call) {
+		this.chosen = call;
+		this.active = this.#chosenKey();
+		this.#mark();
+	}
+
+	#mark() {
+		for (const [index, element] of this.list.shown) {
+			const { key } = this.rows[index];
+			element.classList.toggle("active", key === this.active);
+			element.setAttribute("aria-selected", String(key === this.#chosenKey()));
+		}
+		const id = "row-" + this.active;
+		if (document.getElementById(id))
+			this.space.setAttribute("aria-activedescendant", id);
+		else
+			this.space.removeAttribute("aria-activedescendant");
+	}
+
+	#key(event) {
+		if (event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		const at = Math.max(0, this.rows.findIndex(({ key }) => key === this.active)), row = this.rows[at];
+		let to = at;
+		switch (event.key) {
+		case "ArrowDown": case "j": to = at + 1; break;
+		case "ArrowUp": case "k": to = at - 1; break;
+		case "Home": to = 0; break;
+		case "End": to = this.rows.length - 1; break;
+		case "PageDown": to = at + 15; break;
+		case "PageUp": to = at - 15; break;
+		case "ArrowRight":
+			if (row.open === false)
+				this.#toggle(row);
+			else if (row.open)
+				to = at + 1;
+			break;
+		case "ArrowLeft":
+			if (row.open && row.kind !== "run")
+				this.#toggle(row);
+			else
+				for (to = at; to > 0 && this.rows[to].level >= row.level; to--)
+					;
+			break;
+		case "Enter": case " ": this.#choose(row); break;
+		default: return;
+		}
+		event.preventDefault();
+		to = Math.max(0, Math.min(this.rows.length - 1, to));
+		this.active = this.rows[to].key;
+		this.list.show(to, true);
+		this.#mark();
+		requestAnimationFrame(() => requestAnimationFrame(() => this.#mark()));
+	}
+
+	// Shows half of the time around the middle, or twice of it; 0: all.
+	zoom(by) {
+		const { from, until } = this.view, middle = (from + until) / 2;
+		const length = by === 0 ? 1 : Math.min(1, (until - from) * by);
+		const begin = by === 0 ? 0 : Math.max(0, Math.min(1 - length, middle - length / 2));
+		this.view = { from: begin, until: begin + length };
+		this.draw(this.now);
+	}
+
+	pan(by) {
+		const { from, until } = this.view, length = until - from;
+		const begin = Math.max(0, Math.min(1 - length, from + by * length));
+		this.view = { from: begin, until: begin + length };
+		this.draw(this.now);
+	}
+}

@@ -1,0 +1,99 @@
+// What waits for a person, with the form to decide about it: approve what stands there or what was
+// made of it, deny with a reason; or give the result of work that was handed on.
+import { post, runPath } from "/www/api.js";
+import { h } from "/www/dom.js";
+import { ago, bytes, when } from "/www/format.js";
+
+const key = (wait) => `${wait.call}\n${wait.since ?? ""}`;
+
+export class Waits {
+	#forms = new Map();                 // key → form; one that somebody writes in stays
+
+	constructor(runId, element, mayDecide, decided) {
+		this.runId = runId;
+		this.element = element;
+		this.mayDecide = mayDecide;
+		this.decided = decided;
+	}
+
+	show(waits) {
+		const old = this.#forms;
+		this.#forms = new Map();
+		for (const wait of waits ?? [])
+			this.#forms.set(key(wait), old.get(key(wait)) ?? this.#form(wait));
+		for (const [each, form] of old)
+			if (!this.#forms.has(each))
+				form.remove();
+		for (const form of this.#forms.values())
+			if (!form.isConnected)
+				this.element.append(form);
+		this.element.hidden = this.#forms.size === 0;
+	}
+
+	focus() {
+		this.element.querySelector("textarea, button")?.focus();
+	}
+
+	#form(wait) {
+		const input = wait.input ?? {}, isText = typeof input.text === "string";
+		const complete = wait.for === "completion";
+		const given = complete ? "" : isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : "";
+		const edited = h("textarea", {
+			value: given, rows: Math.min(12, Math.max(2, given.split("\n").length)), spellcheck: false,
+			readOnly: !this.mayDecide || input.bytes !== undefined,
+		});
+		const reason = h("input", { type: "text", maxLength: 1000, autocomplete: "off" });
+		const said = h("p", { role: "status" });
+		const buttons = [];
+		const decide = async (decision) => {
+			const body = { decision, call: wait.call };
+			if (reason.value)
+				body.reason = reason.value;
+			try {
+				if (decision === "complete" || (decision === "approve" && edited.value !== given))
+					Object.assign(body, this.#data(edited.value, complete ? wait.form !== "json" : isText));
+			} catch (error) {
+				said.textContent = "This is no JSON: " + error.message;
+				return;
+			}
+			buttons.forEach((button) => { button.disabled = true; });
+			try {
+				await post(runPath(this.runId) + "/decisions", body);
+				said.textContent = "Decided.";
+				this.decided();
+			} catch (error) {
+				said.textContent = error.message;
+				buttons.forEach((button) => { button.disabled = false; });
+			}
+		};
+		const button = (decision, text, name) => {
+			const element = h("button", { type: "button", class: name, onclick: () => decide(decision) }, text);
+			buttons.push(element);
+			return element;
+		};
+		const form = h("form", { class: "wait", onsubmit: (event) => event.preventDefault() },
+		    h("h2", null, `⏸ ${wait.call} waits for ${complete ? "its result" : "approval"}`,
+		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" },
+		            wait.since ? " since " + ago(wait.since).replace("now", "just now") : "",
+		            wait.deadline ? ", until " + when(wait.deadline) : "")),
+		    complete && (isText || "json" in input) ? h("pre", { tabIndex: 0 }, isText ? input.text : JSON.stringify(input.json, null, 2)) : null,
+		    input.bytes !== undefined ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can be approved as it is.`) :
+		        h("label", null, h("span", null, complete ? `Result${wait.form ? ` (${wait.form})` : ""}` : isText ? "Input (text)" : "Input (JSON)"), edited));
+		if (this.mayDecide)
+			form.append(h("label", null, h("span", null, "Reason"), reason),
+			    h("div", { class: "buttons" }, complete ?
+			        [button("complete", "Complete", "main"), button("fail", "It failed", "danger")] :
+			        [button("approve", "Approve", "main"), button("deny", "Deny", "danger")]));
+		edited.addEventListener("input", () => {
+			if (!complete)
+				buttons[0].textContent = edited.value === given ? "Approve" : "Approve as edited";
+		});
+		form.append(said);
+		return form;
+	}
+
+	#data(value, isText) {
+		return isText ? { text: value } : { json: JSON.parse(value) };
+	}
+}
+

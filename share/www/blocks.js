@@ -73,7 +73,7 @@ export function errorOf(key, error) {
 	if (!error)
 		return null;
 	const held = ["blocked", "denied", "refused"].includes(error.code);
-	return h("div", { class: held ? "held" : "error" }, h("strong", null, `${held ? "⛔" : "✗"} ${error.code}`), " ",
+	return h("div", { class: held ? "held" : "error" }, h("strong", null, `${held ? "⊘" : "✗"} ${error.code}`), " ",
 	    text(key, String(error.message ?? "")));
 }
 

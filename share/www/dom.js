@@ -18,7 +18,7 @@ export function h(name, properties, ...children) {
 		else
 			element.setAttribute(key, value);
 	}
-	element.append(...children.flat().filter((child) => child !== null && child !== undefined &&
+	element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined &&
 	    child !== false && child !== ""));
 	return element;
 }

@@ -6,7 +6,7 @@ import { bytes, duration, line } from "/www/format.js";
 
 const kinds = {
 	"run.started": ["run", "▶", "attempt"], "run.completed": ["run", "■", "end of attempt"],
-	"step.started": ["step", "▸", "begins"], "step.completed": ["step", "▪", "ends"],
+	"step.started": ["step", "▸", "step begins"], "step.completed": ["step", "▪", "step ends"],
 	"step.call_workflow.started": ["step", "▸", "child run begins"],
 	"step.call_workflow.completed": ["step", "▪", "child run ends"],
 	"message.user": ["user", "◆", "to the model"], "message.assistant": ["model", "◇", "model"],
@@ -134,7 +134,7 @@ function stepCompleted(key, event, payload) {
 		payload.skipped ? h("div", { class: "note" }, "skipped: " + payload.skipped) : null,
 		approval?.decision ? h("div", { class: approval.decision === "denied" ? "held" : "decision" },
 		    `${approval.decision} by ${approval.by ?? "?"}${approval.reason ? ": " + approval.reason : ""}`) : null,
-		payload.error?.code === "waiting" ? h("div", { class: "waits" }, "⏸ waits for " + (approval?.asks ?? "somebody")) :
+		payload.error?.code === "waiting" ? h("div", { class: "waits" }, "‖ waits for " + (approval?.asks ?? "somebody")) :
 			errorOf(key + "e", payload.error),
 		folded(key + "r", "result", payload.result), stderr(key + "s", payload), changedFiles(payload),
 		payload.retries?.length > 0 ? h("div", { class: "note" }, `${payload.retries.length} tries failed before`) : null,

@@ -59,5 +59,5 @@ export const line = (value, most) => value === undefined || value === null ? "" 
 // Runs and calls alike: the sign, and the word, for who does not see it.
 export const signs = {
 	running: "▶", open: "▶", success: "✓", succeeded: "✓", failed: "✗", timeout: "✗", died: "✗",
-	cancelled: "■", waiting: "⏸", skipped: "–", closed: "–",
+	cancelled: "■", waiting: "‖", skipped: "–", closed: "–",
 };

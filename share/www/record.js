@@ -187,7 +187,8 @@ export class Record {
 	#begin(event, payload, at, around) {
 		const n = this.calls.length;
 		this.calls.push({
-			n, id: payload.call, event_id: event.event_id, name: payload.name, kind: payload.kind,
+			n, id: payload.call ?? event.path, event_id: event.event_id,
+			name: payload.name ?? event.path.split(".").at(-1), kind: payload.kind,
 			path: event.path, iteration: event.iteration, around, state: "open", at, until: null,
 			agent: payload.agent, model: payload.model, tool: payload.tool,
 			child_run_id: event.child_run_id, tokensIn: 0, tokensOut: 0, first_seq: event.seq,

@@ -30,7 +30,7 @@ function showInfo() {
 	say(parts.state, `${signs[state] ?? "·"} ${state}`);
 	showFigures();
 	parts.stop.hidden = !(info.alive && parts.may.includes("decide"));
-	say(parts.error, info.status !== "running" && info.error ? `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
+	say(parts.error, !["running", "waiting"].includes(info.status) && info.error ? `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
 	parts.resume.hidden = info.alive || info.status === "success";
 	waits.show(info.waits);
 	document.title = `${signs[state] ?? ""} ${info.name ?? "run"} ${info.run_id.slice(0, 8)} – AWF`;
@@ -139,6 +139,7 @@ function named(name, data) {
 		record.clear();
 		payloads.clear();
 		forgetOpened();
+		conversation.list.measured.clear();
 		conversation.select(null);
 		tree.mark(null);
 		drawSoon();
@@ -257,7 +258,7 @@ function build(main, may) {
 		follow: button("Follow", () => follow(!conversation.list.following), { "aria-pressed": "false", "aria-keyshortcuts": "f" }),
 		axis: h("div", { class: "axis", "aria-hidden": "true" }),
 		tree: h("div", { class: "scroll" }),
-		conversation: h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Conversation" }),
+		conversation: h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Scrolled by keys" }),
 		treeTab: button("Steps", () => showPane("tree"), { "aria-pressed": "true" }),
 		conversationTab: button("Conversation", () => showPane("conversation"), { "aria-pressed": "false" }),
 	};

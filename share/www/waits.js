@@ -39,7 +39,7 @@ export class Waits {
 		const complete = wait.for === "completion";
 		const given = complete ? "" : isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : "";
 		const edited = h("textarea", {
-			value: given, rows: Math.min(12, Math.max(2, given.split("\n").length)), spellcheck: false,
+			value: given, rows: Math.min(8, Math.max(2, given.split("\n").length)), spellcheck: false,
 			readOnly: !this.mayDecide || input.bytes !== undefined,
 		});
 		const reason = h("input", { type: "text", maxLength: 1000, autocomplete: "off" });
@@ -72,7 +72,7 @@ export class Waits {
 			return element;
 		};
 		const form = h("form", { class: "wait", onsubmit: (event) => event.preventDefault() },
-		    h("h2", null, `⏸ ${wait.call} waits for ${complete ? "its result" : "approval"}`,
+		    h("h2", null, `‖ ${wait.call} waits for ${complete ? "its result" : "approval"}`,
 		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" },
 		            wait.since ? " since " + ago(wait.since).replace("now", "just now") : "",
 		            wait.deadline ? ", until " + when(wait.deadline) : "")),

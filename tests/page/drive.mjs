@@ -1,0 +1,313 @@
+// Drives the page of awf-serve in Chromium: drive.mjs SCENARIO URL CODE [ARGUMENT...]. Whoever
+// starts it has playwright-core, and axe-core, in NODE_PATH. It prints what was measured; a
+// scenario that fails ends it with 1.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const require = createRequire(import.meta.url);
+const { chromium } = require("playwright-core");
+const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+	"--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+const [scenario, url, code, ...given] = process.argv.slice(2);
+const profile = mkdtempSync(join(tmpdir(), "awf-page-"));
+const problems = [];
+
+const context = await chromium.launchPersistentContext(profile, {
+	executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS, viewport: { width: 1280, height: 800 },
+});
+const page = context.pages()[0] ?? await context.newPage();
+page.setDefaultTimeout(20_000);
+page.on("pageerror", (error) => problems.push(error.stack));
+// What the policy of the page refuses is said there.
+page.on("console", (message) => {
+	if (/Content Security Policy|TrustedHTML/.test(message.text()))
+		problems.push(message.text());
+});
+
+const logIn = async (at = url) => {
+	await page.goto(`${at}/#code=${code}`);
+	await page.waitForSelector("main.runs tbody");
+	assert.equal(new URL(page.url()).hash, "", "the code stays in the address");
+};
+const openRun = async (run, at = url) => {
+	await page.goto(`${at}/runs/${run}`);
+	await page.waitForSelector("article.event");
+};
+const events = async () => Number(await page.evaluate(() => [...document.querySelectorAll(".figures > div")]
+	.find((each) => each.textContent.startsWith("Events"))?.lastChild.textContent));
+const until = async (what, check, ms = 20_000) => {
+	for (const end = Date.now() + ms; ; await page.waitForTimeout(50)) {
+		if (await check())
+			return;
+		assert.ok(Date.now() < end, "never came true: " + what);
+	}
+};
+
+// The numbers of all events that the conversation has, from its beginning to its end.
+const allEvents = () => page.evaluate(async () => {
+	const scroller = document.querySelector(".conversation .scroll"), seen = [];
+	const frame = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 30)));
+	scroller.scrollTop = 0;
+	for (let before = -1; scroller.scrollTop !== before;) {
+		await frame();
+		for (const row of scroller.querySelectorAll("article[data-seq]"))
+			seen.push(Number(row.dataset.seq));
+		before = scroller.scrollTop;
+		scroller.scrollTop += scroller.clientHeight / 2;
+		await frame();
+		const seqs = [...scroller.querySelectorAll("article[data-seq]")].map((row) => row.dataset.seq);
+		if (new Set(seqs).size !== seqs.length)
+			throw new Error("an event is there twice");
+	}
+	return [...new Set(seen)].sort((a, b) => a - b);
+});
+const upTo = (n) => Array.from({ length: n }, (_, i) => i + 1);
+
+const scenarios = {
+	// The list, its filters and search; a run is opened and left again.
+	async list() {
+		await logIn();
+		const names = () => page.$$eval("tbody th", (cells) => cells.map((cell) => cell.textContent));
+		await until("both runs", async () => (await names()).length === 2);
+		await page.selectOption("#status", "failed");
+		await until("the failed one", async () => (await names()).join() === "broken");
+		await page.reload();
+		await until("the same list", async () => (await names()).join() === "broken");
+		await page.selectOption("#status", "");
+		await page.fill("#q", "dem");
+		await until("the one of that name", async () => (await names()).join() === "demo");
+		const id = await page.$eval("tbody .id", (cell) => cell.textContent);
+		await page.fill("#q", id);
+		await until("the one of that id", async () => (await names()).join() === "demo");
+		await page.click("tbody th a");
+		await page.waitForSelector("article.event");
+		assert.deepEqual(await allEvents(), upTo(await events()));
+		assert.match(await page.textContent("h1"), /demo/);
+		// A link to one event, in another tab, which is given the token by this one.
+		const other = await context.newPage();
+		await other.goto(page.url().split("#")[0] + "#4");
+		await other.waitForSelector("article.current[data-seq='4']");
+		await other.close();
+	},
+
+	// Everything from an event is text.
+	async text(name) {
+		await logIn();
+		await openRun("@" + name);
+		await page.waitForTimeout(500);
+		assert.equal(await page.$$eval("main img, main script, main iframe, main b", (all) => all.length), 0);
+		assert.equal(await page.evaluate(() => window.bad), undefined);
+		assert.match(await page.textContent(".conversation .scroll"), /<img src=x onerror=/);
+	},
+
+	// Keys alone: from the list into a run, through its tree and events, and back.
+	async keys() {
+		await logIn();
+		await page.waitForSelector("tbody tr");
+		const press = (...keys) => keys.reduce((last, key) => last.then(() => page.keyboard.press(key)), Promise.resolve());
+		await press("?");
+		await page.waitForSelector("dialog[open] kbd");
+		await press("Escape");
+		await page.waitForSelector("dialog[open]", { state: "detached" });
+		await press("/");
+		await page.keyboard.type("demo");
+		await until("one run", async () => await page.$$eval("tbody tr", (rows) => rows.length) === 1);
+		await press("Escape", "j", "Enter");
+		await page.waitForSelector("article.event");
+		await press("j", "j");
+		await page.waitForSelector("article.current[data-seq='2']");
+		assert.equal(new URL(page.url()).hash, "#2");
+		await press("k");
+		await page.waitForSelector("article.current[data-seq='1']");
+		await press("G");
+		await page.waitForSelector(`article.current[data-seq='${await events()}']`);
+		await press("s", "ArrowDown", "Enter");
+		await page.waitForSelector("[role=treeitem][aria-selected=true]:not(#row-run)");
+		const path = await page.textContent(".pane.conversation h2");
+		assert.match(path, /^a:0:0$/);
+		await until("its own events", async () => await page.$$eval("article[data-seq]", (all) => all.length) === 2);
+		await press("u");
+		await until("all events", async () => await page.textContent(".pane.conversation h2") === "All events");
+		await press("t");
+		assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
+		await press("u");
+		await page.waitForSelector("main.runs");
+	},
+
+	// A run that goes on is followed, over a reload and 5 s without a network.
+	async follow(run, transcript) {
+		const relay = await startRelay(new URL(url).port);
+		const at = `http://localhost:${relay.port}`;
+		await logIn(at);
+		await openRun(run, at);
+		await until("some events", async () => await events() > 8);
+		await page.reload();
+		await page.waitForSelector("article.event");
+		await until("more events", async () => await events() > 16);
+		relay.cut();
+		await until("the page says so", async () => /lost/.test(await page.textContent("#link")));
+		await page.waitForTimeout(5000);
+		relay.mend();
+		await until("the end", async () => (await page.textContent(".state")).includes("success"), 60_000);
+		assert.equal(await page.textContent("#link"), "");
+		const written = readFileSync(transcript, "utf8").trim().split("\n").length;
+		assert.deepEqual(await allEvents(), upTo(written));
+		const shown = await page.textContent(".figures");
+		await page.reload();
+		await page.waitForSelector("article.event");
+		await until("the same figures", async () => await page.textContent(".figures") === shown);
+		relay.close();
+	},
+
+	// 100,000 events, from the first to the last: how long the page works for each frame.
+	async long(run, most) {
+		await logIn();
+		const begin = Date.now();
+		await openRun(run);
+		await until("all events", async () => await page.textContent(".problem") === "" &&
+			/100k/.test(await page.textContent(".figures")), 60_000);
+		const opened = Date.now() - begin;
+		// Beside it, how much of a processor the page takes: other programs do not change that.
+		const devtools = await context.newCDPSession(page);
+		await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+		const threadTime = async () => (await devtools.send("Performance.getMetrics")).metrics
+			.find(({ name }) => name === "TaskDuration").value * 1000;
+		const before = await threadTime();
+		const { frames, rows, last } = await page.evaluate(async () => {
+			const scroller = document.querySelector(".conversation .scroll"), frames = [];
+			const after = new MessageChannel();
+			let rows = 0;
+			// From the begin of a frame until its work is done, painting included.
+			const frame = (by) => new Promise((resolve) => requestAnimationFrame((begin) => {
+				scroller.scrollTop += by;
+				after.port1.onmessage = () => resolve(performance.now() - begin);
+				requestAnimationFrame(() => {});
+				after.port2.postMessage(null);
+			}));
+			const count = () => { rows = Math.max(rows, document.querySelectorAll(".row").length); };
+			const by = Math.max(scroller.clientHeight * 0.7, scroller.scrollHeight / 1500);
+			while (scroller.scrollTop + scroller.clientHeight < scroller.scrollHeight - 2 && frames.length < 5000) {
+				frames.push(await frame(by));
+				count();
+			}
+			// At the pace of a wheel, over what is fetched meanwhile.
+			scroller.scrollTop = scroller.scrollHeight / 2;
+			for (let i = 0; i < 200; i++) {
+				frames.push(await frame(120));
+				count();
+			}
+			scroller.scrollTop = scroller.scrollHeight;
+			await new Promise((resolve) => setTimeout(resolve, 1000));
+			scroller.scrollTop = scroller.scrollHeight;
+			await new Promise((resolve) => setTimeout(resolve, 500));
+			return { frames, rows, last: Math.max(...[...document.querySelectorAll("article[data-seq]")].map((row) => Number(row.dataset.seq))) };
+		});
+		const work = ((await threadTime() - before) / frames.length).toFixed(1);
+		frames.sort((a, b) => a - b);
+		const part = (share) => frames[Math.floor((frames.length - 1) * share)].toFixed(1);
+		console.log(`opened ${opened} ms, frames ${frames.length}: median ${part(0.5)} ms, 95 % ${part(0.95)} ms, longest ${part(1)} ms; processor ${work} ms a frame; rows ${rows}`);
+		assert.equal(last, 100_000);
+		assert.ok(rows < 400, "too many rows");
+		assert.ok(Number(work) < Number(most), "slow");
+	},
+
+	// What axe finds, in light and dark, wide and narrow.
+	async axe(...runs) {
+		const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+		await logIn();
+		const found = [];
+		for (const colorScheme of ["light", "dark"])
+			for (const width of [420, 1280]) {
+				await page.emulateMedia({ colorScheme });
+				await page.setViewportSize({ width, height: 800 });
+				for (const path of ["/", ...runs.map((run) => "/runs/" + run)]) {
+					await page.goto("about:blank");
+					await page.goto(url + path);
+					await page.waitForSelector("tbody tr, .item");
+					await page.waitForTimeout(400);
+					for (const pane of width === 420 && path !== "/" ? ["Steps", "Conversation"] : [""]) {
+						if (pane)
+							await page.click(`.tabs button:text-is("${pane}")`);
+						await page.waitForTimeout(200);
+						await page.evaluate(axe);
+						const { violations } = await page.evaluate(() => window.axe.run());
+						for (const { id, nodes } of violations)
+							found.push(`${path} ${width} ${colorScheme}: ${id}: ${nodes[0].html.slice(0, 200)} ${nodes[0].failureSummary}`);
+					}
+				}
+			}
+		assert.deepEqual(found, []);
+	},
+
+	// Approve with an edit, deny with a reason.
+	async decide(approved, denied) {
+		await logIn();
+		await openRun(approved);
+		await page.fill(".wait textarea", "tea");
+		await page.click(".wait button:text-is('Approve as edited')");
+		await page.waitForSelector(".wait", { state: "detached" });
+		await openRun(denied);
+		await page.fill(".wait input", "not today");
+		await page.click(".wait button:text-is('Deny')");
+		await page.waitForSelector(".wait", { state: "detached" });
+		await until("the reason", async () => /not today/.test(await page.textContent(".conversation .scroll")));
+	},
+
+	// A run is stopped, after a question.
+	async stop(run) {
+		await logIn();
+		await openRun(run);
+		await page.keyboard.press("x");
+		await page.click("dialog button.danger");
+		await until("its end", async () => (await page.textContent(".state")).includes("cancelled"));
+	},
+};
+
+// A network that can be cut: connections end, and no other is taken.
+function startRelay(port) {
+	const sockets = new Set();
+	let cut = false;
+	const server = net.createServer((client) => {
+		if (cut) {
+			client.destroy();
+			return;
+		}
+		const other = net.connect(port, "127.0.0.1");
+		for (const socket of [client, other]) {
+			sockets.add(socket);
+			socket.on("error", () => {});
+			socket.on("close", () => {
+				sockets.delete(socket);
+				client.destroy();
+				other.destroy();
+			});
+		}
+		client.pipe(other).pipe(client);
+	});
+	const end = () => sockets.forEach((socket) => socket.destroy());
+	return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve({
+		port: server.address().port,
+		cut() { cut = true; end(); },
+		mend() { cut = false; },
+		close() { end(); server.close(); },
+	})));
+}
+
+let status = 0;
+try {
+	await scenarios[scenario](...given);
+	assert.deepEqual(problems, []);
+} catch (error) {
+	console.error(error.stack, problems);
+	if (process.env.AWF_TEST_SHOT)
+		await page.screenshot({ path: process.env.AWF_TEST_SHOT });
+	status = 1;
+}
+await context.close();
+rmSync(profile, { recursive: true, force: true });
+process.exit(status);

@@ -179,9 +179,13 @@ export class Conversation {
 			return false;
 		this.#mark(seq);
 		this.list.show(index, false);
+		// Once it is there; who has gone elsewhere meanwhile stays there.
+		const had = document.activeElement;
 		if (focus)
-			requestAnimationFrame(() => requestAnimationFrame(
-			    () => this.list.shown.get(index)?.focus({ preventScroll: true })));
+			requestAnimationFrame(() => requestAnimationFrame(() => {
+				if ([had, document.body].includes(document.activeElement))
+					this.list.shown.get(index)?.focus({ preventScroll: true });
+			}));
 		return true;
 	}
 

@@ -25,12 +25,12 @@
 
 /* ---- one event ---- */
 
-/* The first line of a text, cut. */
+/* The first line of a text, cut so that the label has no more than its characters. */
 static void
 append_label(struct buffer *out, struct span text)
 {
 	struct buffer plain = BUFFER_INIT;
-	size_t len, columns = 0;
+	size_t len, columns = out->len;
 
 	span_plain(text, &plain);
 	for (len = 0; len < plain.len && columns < LABEL; len++) {
@@ -86,6 +86,11 @@ append_event_label(struct buffer *out, const struct event_view *event)
 	case EVENT_RUN_COMPLETED:
 		append_label(out, span_member(event->payload, KEY_STATUS));
 		break;
+	case EVENT_TOOL_CALL:
+		append_label(out, span_member(event->payload, KEY_NAME));
+		buffer_byte(out, ' ');
+		append_label(out, span_member(event->payload, KEY_INPUT));
+		break;
 	default:
 		append_label(out, span_member(event->payload, KEY_NAME));
 		break;
@@ -112,13 +117,14 @@ begun(const struct overview *o, const struct event_view *event, const struct mod
 	return 0;
 }
 
-/* [seq, type, call, µs since the run began, µs that it took, bytes, label] */
+/* [seq, type, call, µs since the run began, µs that it took, bytes, label, error code] */
 static void
 write_event(const struct overview *o, const char *line, size_t len, struct writer *w,
     struct model_call **call)
 {
 	struct buffer label = BUFFER_INIT;
 	struct event_view event;
+	struct span code;
 	int64_t wall, since;
 
 	*call = NULL;
@@ -136,6 +142,11 @@ write_event(const struct overview *o, const char *line, size_t len, struct write
 	writer_integer(w, since != 0 && since < wall ? wall - since : 0);
 	writer_integer(w, (int64_t)len);
 	writer_bytes(w, buffer_string(&label), label.len);
+	code = span_member(span_member(event.payload, KEY_ERROR), KEY_CODE);
+	if (span_type(code) == 's')
+		writer_span(w, code);
+	else
+		writer_null(w);
 	writer_array_end(w);
 	buffer_free(&label);
 }

@@ -62,6 +62,8 @@ export function data(key, value, name = "") {
 export function folded(key, what, value, most = 400) {
 	if (value === undefined || value === null)
 		return null;
+	if (value === "")
+		return h("div", { class: "part" }, h("span", { class: "what" }, what), h("span", { class: "note" }, "empty"));
 	const size = typeof value === "string" ? value.length : JSON.stringify(value).length;
 	if (size <= most)
 		return h("div", { class: "part" }, h("span", { class: "what" }, what), data(key, value));

@@ -28,6 +28,7 @@ export class Conversation {
 	}
 
 	#fetchTimer = 0;
+	#fetchTop = 0;
 
 	get #count() { return this.seqs ? this.seqs.length : this.record.seq; }
 	get #liveShown() { return [...this.live.values()].filter((each) => this.#shows(each.call)); }
@@ -119,8 +120,13 @@ export class Conversation {
 
 	// What is seen and not here is fetched, once nothing moves any more.
 	#fetchSoon() {
+		const { scrollTop } = this.list.scroller;
+		if (this.#fetchTimer && scrollTop === this.#fetchTop)
+			return;
+		this.#fetchTop = scrollTop;
 		clearTimeout(this.#fetchTimer);
 		this.#fetchTimer = setTimeout(async () => {
+			this.#fetchTimer = 0;
 			const seqs = [...this.list.shown.keys()].filter((i) => i < this.#count).map((i) => this.seqAt(i));
 			try {
 				if (!await this.payloads.want(seqs))
@@ -173,9 +179,13 @@ export class Conversation {
 			return false;
 		this.#mark(seq);
 		this.list.show(index, false);
+		// Once it is there; who has gone elsewhere meanwhile stays there.
+		const had = document.activeElement;
 		if (focus)
-			requestAnimationFrame(() => requestAnimationFrame(
-			    () => this.list.shown.get(index)?.focus({ preventScroll: true })));
+			requestAnimationFrame(() => requestAnimationFrame(() => {
+				if ([had, document.body].includes(document.activeElement))
+					this.list.shown.get(index)?.focus({ preventScroll: true });
+			}));
 		return true;
 	}
 

@@ -139,7 +139,8 @@ function stepCompleted(key, event, payload) {
 		folded(key + "r", "result", payload.result), stderr(key + "s", payload), changedFiles(payload),
 		payload.retries?.length > 0 ? h("div", { class: "note" }, `${payload.retries.length} tries failed before`) : null,
 		rest(key, payload, ["name", "kind", "call", "skipped", "approval", "error", "result", "stderr",
-			"stderr_bytes", "changed", "duration_ms", "retries"].concat(payload.exit_code ? [] : ["exit_code"])),
+			"stderr_bytes", "changed", "duration_ms", "retries", "no_newline",
+			payload.exit_code ? "" : "exit_code"]),
 	];
 }
 

@@ -227,11 +227,6 @@ export class List {
 		return other;
 	}
 
-	// Whether the last row is seen.
-	atEnd() {
-		return this.scroller.scrollTop + this.scroller.clientHeight >= this.space.offsetHeight - 40;
-	}
-
 	// Keeps the end in view while rows come, until somebody scrolls.
 	follow(on) {
 		this.following = on;

@@ -2,15 +2,17 @@
 // it was, how long it took and a label. It begins as the outline that the server makes, and each
 // event that comes later is added by the same rules. Events are numbered 1, 2, 3 …, without a gap:
 // one that has come before is passed over, one that is missing is noticed.
-import { get, request, runPath } from "/www/api.js";
+import { get, runPath } from "/www/api.js";
 import { line } from "/www/format.js";
 
 const OUTLINE_LIMIT = 20_000;
 
 export class Record {
-	constructor(runId) {
+	// started: when its first event was.
+	constructor(runId, started) {
 		this.runId = runId;
 		this.clear();
+		this.zero = Date.parse(started);
 	}
 
 	clear() {
@@ -18,8 +20,6 @@ export class Record {
 		this.calls = [];              // by n
 		this.attempts = [];           // { from, to: ms since the first event, or null }
 		this.zero = 0;                // ms since 1970 of the first event
-		this.usage = { input: 0, output: 0 };
-		this.changed = 0;             // counts changes of calls
 		this.#events = new Map();     // event id → [call number, whether it is the call's end]
 	}
 
@@ -29,79 +29,31 @@ export class Record {
 	get end() { return this.entries.length > 0 ? this.entries[this.entries.length - 1].at : 0; }
 
 	// Reads all that there is now. progress is told how many events have come.
-	async load(progress, signal) {
+	async load(progress) {
 		for (let after = this.seq; after !== null;) {
-			let answer;
-			try {
-				answer = await get(`${runPath(this.runId)}/outline?after=${after}&limit=${OUTLINE_LIMIT}`,
-				    { signal });
-			} catch (error) {
-				if (error.status !== 404 || after > 0)
-					throw error;
-				return this.#loadEvents(progress, signal);
-			}
+			const answer = await get(`${runPath(this.runId)}/outline?after=${after}&limit=${OUTLINE_LIMIT}`);
 			this.#take(answer);
 			progress(this.seq);
 			after = answer.next;
 		}
 	}
 
-	// From a server that makes no outlines.
-	async #loadEvents(progress, signal) {
-		const answer = await request(runPath(this.runId) + "/events?after=" + this.seq, { signal });
-		const reader = answer.body.getReader(), text = new TextDecoder();
-		for (let rest = "";;) {
-			const { done, value } = await reader.read();
-			if (done)
-				return;
-			const lines = (rest + text.decode(value, { stream: true })).split("\n");
-			rest = lines.pop();
-			for (const each of lines)
-				if (each !== "")
-					this.add(JSON.parse(each), each.length);
-			progress(this.seq);
-		}
-	}
-
 	#take({ calls, events }) {
 		for (const call of calls) {
-			const began = Date.parse(call.started);
-			const known = this.calls[call.n] ??= { children: [], events: [] };
-			const fresh = known.n === undefined;
+			const fresh = this.calls[call.n] === undefined;
+			const known = this.calls[call.n] ??= { children: [], events: [], around: null };
 			Object.assign(known, call, {
-				around: call.around ?? null, state: call.state,
-				at: began, until: call.ended ? Date.parse(call.ended) : null,
+				at: Date.parse(call.started) - this.zero,
+				until: call.ended ? Date.parse(call.ended) - this.zero : null,
 				tokensIn: call.tokens_in ?? 0, tokensOut: call.tokens_out ?? 0,
 			});
 			if (fresh && known.around !== null)
 				this.calls[known.around].children.push(known.n);
-			if (call.event_id)
-				this.#events.set(call.event_id, [call.n, false]);
+			this.#events.set(call.event_id, [call.n, false]);
 		}
-		for (const [seq, type, call, at, took, size, label, code] of events) {
-			if (seq !== this.seq + 1)
-				continue;
-			this.#push({ type, call: call ?? null, at: at / 1000, took: took / 1000, size, label, code });
-		}
-		if (this.zero === 0 && this.calls.length > 0 && this.entries.length > 0)
-			this.#setZero();
-		for (const call of this.calls)
-			if (call && call.offset === undefined)
-				this.#place(call);
-		this.changed++;
-	}
-
-	// The outline tells times from the start of the run on: that of the first call tells the start.
-	#setZero() {
-		const first = this.entries.findIndex((entry) => entry.call === 0);
-		this.zero = first === -1 ? 0 : this.calls[0].at - this.entries[first].at;
-	}
-
-	#place(call) {
-		call.offset = true;
-		call.at -= this.zero;
-		if (call.until !== null)
-			call.until -= this.zero;
+		for (const [seq, type, call, at, took, size, label, code] of events)
+			if (seq === this.seq + 1)
+				this.#push({ type, call: call === -1 ? null : call, at: at / 1000, took: took / 1000, size, label, code });
 	}
 
 	#push(entry) {
@@ -135,14 +87,9 @@ export class Record {
 			this.#endCall(call, payload, at);
 		this.#events.set(event.event_id, [call, event.type.endsWith(".completed")]);
 		const usage = event.type === "message.assistant" ? payload.usage : null;
-		if (usage) {
-			this.usage.input += usage.input_tokens ?? 0;
-			this.usage.output += usage.output_tokens ?? 0;
-			if (call !== null) {
-				this.calls[call].tokensIn += usage.input_tokens ?? 0;
-				this.calls[call].tokensOut += usage.output_tokens ?? 0;
-				this.calls[call].model = payload.model ?? this.calls[call].model;
-			}
+		if (usage && call !== null) {
+			this.calls[call].tokensIn += usage.input_tokens ?? 0;
+			this.calls[call].tokensOut += usage.output_tokens ?? 0;
 		}
 		this.#push({ type: event.type, call, at, took: payload.duration_ms ?? 0, size,
 			label: label(event.type, payload), code: payload.error?.code });
@@ -192,11 +139,10 @@ export class Record {
 			path: event.path, iteration: event.iteration, around, state: "open", at, until: null,
 			agent: payload.agent, model: payload.model, tool: payload.tool,
 			child_run_id: event.child_run_id, tokensIn: 0, tokensOut: 0, first_seq: event.seq,
-			children: [], events: [], offset: true,
+			children: [], events: [],
 		});
 		if (around !== null)
 			this.calls[around].children.push(n);
-		this.changed++;
 		return n;
 	}
 
@@ -208,7 +154,6 @@ export class Record {
 		call.code = payload.error?.code;
 		call.state = payload.skipped ? "skipped" : call.code === "waiting" ? "waiting" :
 			call.code === "downstream_closed" ? "closed" : call.code ? "failed" : "succeeded";
-		this.changed++;
 	}
 
 	// An attempt that ended without an end leaves its calls open.
@@ -234,25 +179,16 @@ export class Record {
 	}
 }
 
-// An event on one line.
+// An event on one line, as the outline has it.
 export function label(type, payload) {
-	switch (type) {
-	case "run.started":
-		return line(payload.argv?.join(" ") ?? payload.name);
-	case "run.completed":
-		return line([payload.status, payload.error?.message].filter(Boolean).join(": "));
-	case "step.started": case "step.call_workflow.started":
-		return line(payload.call);
-	case "step.completed": case "step.call_workflow.completed":
-		return line(payload.skipped ?? payload.error?.message ?? payload.result);
-	case "message.user": case "message.assistant":
-		if (payload.retry)
-			return line(payload.retry.message);
-		return line(payload.blocks?.map((block) => block.text ?? block.tool_name ?? "").join(" "));
-	case "tool.call":
-		return line([payload.name, line(payload.input)].join(" "));
-	case "tool.result":
-		return line([payload.name, line(payload.error?.message ?? payload.output)].join(" "));
+	if (payload.error?.message)
+		return line(payload.error.message);
+	if (type.startsWith("message.")) {
+		const blocks = payload.blocks ?? [];
+		return line(blocks.find((each) => each.text)?.text ?? blocks.find((each) => each.thinking)?.thinking ??
+		    blocks.find((each) => each.tool_name)?.tool_name);
 	}
-	return line(payload.message ?? payload);
+	if (type === "run.completed")
+		return line(payload.status);
+	return line(type === "tool.call" ? `${payload.name} ${line(payload.input)}` : payload.name);
 }

@@ -287,7 +287,7 @@ export async function showRun(main, name, may) {
 	main.replaceChildren(h("p", { role: "status" }, "Reading…"));
 	info = await get(runPath(name));
 	runId = info.run_id;
-	record = new Record(runId);
+	record = new Record(runId, info.started);
 	payloads = new Payloads(record);
 	build(main, may);
 	waits = new Waits(runId, parts.waits, may.includes("decide"), refreshSoon);

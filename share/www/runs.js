@@ -7,7 +7,6 @@ import { setKeys } from "/www/keys.js";
 import { Stream } from "/www/stream.js";
 
 const SHOWN = 100;
-const ASK_AGAIN_MS = 3000;            // of a server that does not stream its list
 const statuses = ["running", "waiting", "failed", "success", "cancelled", "timeout", "died"];
 const since = { "": "any time", "1h": "last hour", "1d": "last day", "7d": "last week" };
 
@@ -116,16 +115,14 @@ function changed(run) {
 
 function follow() {
 	const link = byId("link");
-	new Stream("/api/runs/stream", {
+	new Stream("/api/runs/stream" + (filter().children ? "?children=1" : ""), {
 		message: (data) => changed(JSON.parse(data)),
 		event: (name) => name === "gone" && loadSoon(),
 		state: (state, error) => {
 			say(link, state === "cut" ? "connection lost, trying again" : "");
 			if (state === "live")
 				loadSoon();
-			if (state === "over" && error?.status === 404)
-				setInterval(() => document.hidden || load(), ASK_AGAIN_MS);
-			else if (state === "over" && error?.status === 401)
+			if (state === "over" && error?.status === 401)
 				location.reload();
 		},
 	});

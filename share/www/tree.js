@@ -77,7 +77,7 @@ export class Tree {
 			return;
 		this.#enter(call.children.map((n) => this.record.calls[n]), level + 1);
 		for (const seq of events)
-			this.rows.push({ key: "event" + seq, level: level + 1, kind: "event", seq });
+			this.rows.push({ key: "event" + seq, level: level + 1, kind: "moment", seq });
 	}
 
 	#make(index) {
@@ -125,7 +125,9 @@ export class Tree {
 		return {
 			sign: signs[worst], state: worst, name: `${calls[0].name} ×${count(calls.length)}`,
 			about: Object.entries(states).map(([state, n]) => `${count(n)} ${state}`).join(", "),
-			bars: [bar(this.scale, calls[0].at, until, "call is-" + worst, "")],
+			bars: [bar(this.scale, calls[0].at, until, `call is-${worst === "failed" ? "succeeded" : worst}`, ""),
+				...calls.filter((call) => call.state === "failed" || call.state === "waiting").slice(0, BARS_MOST)
+					.map((call) => bar(this.scale, call.at, call.until ?? call.at, "call is-" + call.state, ""))],
 		};
 	}
 
@@ -136,7 +138,9 @@ export class Tree {
 	_call({ call, open }) {
 		const state = this.#state(call);
 		const until = call.until ?? (state === "running" ? this.now : Math.max(call.at, ...call.events.slice(-1).map((seq) => this.record.entries[seq - 1].at)));
-		const many = call.iteration > 0 ? `[${call.iteration}]` : "";
+		// Of a step that is made several times: which time, and which item.
+		const [item, occurrence] = (call.id ?? "").split(":").reverse();
+		const many = (occurrence > 0 ? ":" + occurrence : "") + (item > 0 ? `[${item}]` : "");
 		const bars = [bar(this.scale, call.at, until, `call is-${state}`, `${call.name} ${duration(until - call.at)}`)];
 		if (call.children.length === 0 && !open)
 			for (const seq of call.events.slice(0, BARS_MOST))
@@ -157,7 +161,7 @@ export class Tree {
 			bar(this.scale, entry.at - entry.took, entry.at, entry.type.startsWith("tool") ? "tool" : "turn", entry.label) : null;
 	}
 
-	_event({ seq }) {
+	_moment({ seq }) {
 		const entry = this.record.entries[seq - 1];
 		const tool = entry.type.startsWith("tool");
 		return {
@@ -179,7 +183,7 @@ export class Tree {
 	}
 
 	#choose(row) {
-		if (row.kind === "event") {
+		if (row.kind === "moment") {
 			this.on.event(row.seq);
 		} else if (row.kind === "group") {
 			this.#toggle(row);

@@ -309,7 +309,9 @@ fuzz:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) clang libclang-rt-dev
 	BUILD=$(abspath $(BUILD)) sh tests/fuzz/run $(FUZZ_SRC)
 
-install: all $(if $(STATIC),$(call installed,$(STARTED)))
+# What is static is asked once `all` has installed what is missing.
+install: all
+	$(if $(STATIC),@$(MAKE) --no-print-directory $(call installed,$(STARTED)))
 	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBEXECDIR)" "$(DESTDIR)$(DATADIR)/schemas" \
 	  "$(DESTDIR)$(INCLUDEDIR)/awf" "$(DESTDIR)$(LIBDIR)/pkgconfig" \
 	  $(foreach section,1 3 5 7,"$(DESTDIR)$(MANDIR)/man$(section)") \

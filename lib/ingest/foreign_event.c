@@ -19,6 +19,7 @@
 #include "transcript/form.h"
 
 #define TYPE_LIMIT 128 /* bytes of a type */
+#define EMITTED "agent_emitted"
 
 /* ---- types ---- */
 
@@ -226,7 +227,7 @@ value_of(const struct making *m, const char *key)
 	return SPAN_NONE;
 }
 
-/* Whether the value of a member of the payload has a place. */
+/* Whether the value of a member of the payload is one of those that have a place. */
 static bool
 is_placed(const struct making *m, struct span value)
 {
@@ -245,33 +246,39 @@ write_source(struct making *m)
 
 	writer_member_object(&m->w, KEY_SOURCE);
 	for (struct span_walk member = span_walk(m->object); span_next(&member);)
-		if (beside ? !span_is(member.key, KEY_PAYLOAD) : span_one_of(member.key, envelope) != NULL)
+		if (beside ? member.value.at != m->payload.at : span_one_of(member.key, envelope) != NULL)
 			writer_raw_member(&m->w, member.key, member.value);
 	writer_object_end(&m->w);
-	writer_member_string(&m->w, KEY_FIDELITY, "agent_emitted");
+	writer_member_string(&m->w, KEY_FIDELITY, EMITTED);
 }
 
-/* The members of the payload that are not written elsewhere. */
-static void
-write_data(struct making *m)
-{
-	bool beside = m->payload.at != m->object.at, any = false;
+/* The object `data`, begun when its first member comes. */
+struct data {
+	struct writer *writer;
+	bool any;
+};
 
-	if (span_type(m->payload) != 'o') {
-		writer_member_span(&m->w, KEY_DATA, m->payload);
-		return;
-	}
-	for (struct span_walk member = span_walk(m->payload); span_next(&member);) {
-		if (is_placed(m, member.value) ||
-		    (!beside && span_one_of(member.key, envelope) != NULL))
-			continue;
-		if (!any)
-			writer_member_object(&m->w, KEY_DATA);
-		any = true;
-		writer_raw_member(&m->w, member.key, member.value);
-	}
-	if (any)
-		writer_object_end(&m->w);
+static struct writer *
+data_writer(struct data *data)
+{
+	if (!data->any)
+		writer_member_object(data->writer, KEY_DATA);
+	data->any = true;
+	return data->writer;
+}
+
+static void
+data_end(struct data *data)
+{
+	if (data->any)
+		writer_object_end(data->writer);
+}
+
+/* Whether a value says, as one of ours, more than that the sender is the one who says it. */
+static bool
+is_other_fidelity(struct span value)
+{
+	return value.at != NULL && span_type(value) != '0' && !span_is(value, EMITTED);
 }
 
 /* Blocks, each the sender's word; or a text, which is one block. What are none is left for the
@@ -284,7 +291,7 @@ write_blocks(struct making *m, struct span blocks)
 		writer_object(&m->w);
 		writer_member_string(&m->w, KEY_TYPE, KEY_TEXT);
 		writer_member_span(&m->w, KEY_TEXT, blocks);
-		writer_member_string(&m->w, KEY_FIDELITY, "agent_emitted");
+		writer_member_string(&m->w, KEY_FIDELITY, EMITTED);
 		writer_object_end(&m->w);
 	}
 	for (struct span_walk block = span_walk(blocks); blocks.at != NULL && span_next(&block);) {
@@ -296,10 +303,34 @@ write_blocks(struct making *m, struct span blocks)
 		for (struct span_walk member = span_walk(block.value); span_next(&member);)
 			if (!span_is(member.key, KEY_FIDELITY))
 				writer_raw_member(&m->w, member.key, member.value);
-		writer_member_string(&m->w, KEY_FIDELITY, "agent_emitted");
+		writer_member_string(&m->w, KEY_FIDELITY, EMITTED);
 		writer_object_end(&m->w);
 	}
 	writer_array_end(&m->w);
+}
+
+/* What of blocks has no place in them: their own fidelity, an object for each block. */
+static void
+write_data_of_blocks(struct data *data, struct span blocks)
+{
+	bool any = false;
+
+	if (span_type(blocks) != 'a')
+		return;
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		any |= is_other_fidelity(span_member(block.value, KEY_FIDELITY));
+	if (!any)
+		return;
+	writer_member_array(data_writer(data), KEY_BLOCKS);
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		struct span fidelity = span_member(block.value, KEY_FIDELITY);
+
+		writer_object(data->writer);
+		if (is_other_fidelity(fidelity))
+			writer_member_span(data->writer, KEY_FIDELITY, fidelity);
+		writer_object_end(data->writer);
+	}
+	writer_array_end(data->writer);
 }
 
 /* An error is a text there, or an object with a message, or but an outcome. */
@@ -327,6 +358,21 @@ write_error(struct making *m)
 	writer_object_end(&m->w);
 }
 
+/* Whether an error says more than the code and the message that write_error() takes from it. */
+static bool
+error_says_more(struct span error)
+{
+	struct span code = span_member(error, KEY_CODE), message = span_member(error, KEY_MESSAGE);
+
+	if (span_type(error) != 'o')
+		return false;
+	for (struct span_walk member = span_walk(error); span_next(&member);)
+		if (span_type(member.value) != 's' ||
+		    (member.value.at != code.at && member.value.at != message.at))
+			return true;
+	return false;
+}
+
 /* A call is known by what its sender calls it: a result by what it names as its cause, too. */
 static void
 write_call_id(struct making *m, struct span given)
@@ -344,22 +390,48 @@ write_call_id(struct making *m, struct span given)
 	buffer_free(&text);
 }
 
-/* The members of one of AWF's own types stand as they are. */
+static const char *
+role_of(enum event_type type)
+{
+	return type == EVENT_MESSAGE_USER ? "user" : "assistant";
+}
+
+/* What is ours to say in the payload of one of AWF's own types, whatever its sender says. */
+enum displaced { STANDS, SAID_AGAIN, DISPLACED };
+
+/* call_id: the last of them, as the payload has it. */
+static enum displaced
+displaced(const struct making *m, const struct span_walk *member, struct span call_id)
+{
+	bool message = is_message(m->counterpart->type), again = span_type(member->value) == '0';
+
+	if (span_is(member->key, KEY_FIDELITY))
+		again |= !is_other_fidelity(member->value);
+	else if (message && span_is(member->key, KEY_ROLE))
+		again |= span_is(member->value, role_of(m->counterpart->type));
+	else if (!message && span_is(member->key, KEY_CALL_ID))
+		again |= span_type(member->value) == 's' && member->value.at == call_id.at;
+	else if (!span_is(member->key, KEY_SOURCE) && !span_is(member->key, KEY_DATA))
+		return STANDS;
+	return again ? SAID_AGAIN : DISPLACED;
+}
+
+/* The members of one of AWF's own types stand as they are, but for those. */
 static void
 write_own(struct making *m)
 {
-	bool message = is_message(m->counterpart->type);
+	bool message = is_message(m->counterpart->type), beside = m->payload.at != m->object.at;
 	struct span blocks = span_member(m->payload, KEY_BLOCKS);
+	struct span call_id = span_member(m->payload, KEY_CALL_ID);
+	struct data data = { &m->w, false };
 
 	if (message)
-		writer_member_string(&m->w, KEY_ROLE,
-		    m->counterpart->type == EVENT_MESSAGE_USER ? "user" : "assistant");
+		writer_member_string(&m->w, KEY_ROLE, role_of(m->counterpart->type));
 	else
-		write_call_id(m, span_member(m->payload, KEY_CALL_ID));
+		write_call_id(m, call_id);
 	for (struct span_walk member = span_walk(m->payload); span_next(&member);) {
-		if (span_is(member.key, KEY_SOURCE) || span_is(member.key, KEY_FIDELITY) ||
-		    span_is(member.key, message ? KEY_ROLE : KEY_CALL_ID) ||
-		    (m->payload.at == m->object.at && span_one_of(member.key, envelope) != NULL))
+		if (displaced(m, &member, call_id) != STANDS ||
+		    (!beside && span_one_of(member.key, envelope) != NULL))
 			continue;
 		if (message && member.value.at == blocks.at && span_type(blocks) == 'a')
 			write_blocks(m, blocks);
@@ -369,14 +441,40 @@ write_own(struct making *m)
 	/* A text alone is a message too. */
 	if (message && blocks.at == NULL && span_type(span_member(m->payload, KEY_TEXT)) == 's')
 		write_blocks(m, span_member(m->payload, KEY_TEXT));
+	for (struct span_walk member = span_walk(m->payload); span_next(&member);)
+		if (displaced(m, &member, call_id) == DISPLACED)
+			writer_raw_member(data_writer(&data), member.key, member.value);
+	if (message)
+		write_data_of_blocks(&data, blocks);
+	data_end(&data);
+}
+
+/* What of the payload is not written elsewhere. */
+static void
+write_data(struct making *m)
+{
+	bool beside = m->payload.at != m->object.at;
+	struct data data = { &m->w, false };
+
+	if (span_type(m->payload) != 'o') {
+		writer_member_span(&m->w, KEY_DATA, m->payload);
+		return;
+	}
+	for (struct span_walk member = span_walk(m->payload); span_next(&member);) {
+		if (is_placed(m, member.value) ?
+		    span_is(member.key, KEY_ERROR) && error_says_more(member.value) :
+		    beside || span_one_of(member.key, envelope) == NULL)
+			writer_raw_member(data_writer(&data), member.key, member.value);
+	}
+	write_data_of_blocks(&data, value_of(m, KEY_BLOCKS));
+	data_end(&data);
 }
 
 static void
 write_counterpart(struct making *m)
 {
 	if (is_message(m->counterpart->type)) {
-		writer_member_string(&m->w, KEY_ROLE,
-		    m->counterpart->type == EVENT_MESSAGE_USER ? "user" : "assistant");
+		writer_member_string(&m->w, KEY_ROLE, role_of(m->counterpart->type));
 		write_blocks(m, value_of(m, KEY_BLOCKS));
 	} else {
 		writer_member_span(&m->w, KEY_NAME, value_of(m, KEY_NAME));

@@ -26,13 +26,28 @@ test_what_becomes_of_them(void **state)
 		{ "{\"type\":\"message.user\",\"payload\":{\"role\":\"user\",\"blocks\":[{\"type\":\"text\",\"text\":\"a\","
 		  "\"fidelity\":\"router\"},{\"fidelity\":null,\"type\":\"x\"}],\"more\":[1]}}", "message.user",
 		  "{\"source\":{\"type\":\"message.user\"}," FOREIGN ",\"role\":\"user\",\"blocks\":[{\"type\":\"text\","
-		  "\"text\":\"a\"," FOREIGN "},{\"type\":\"x\"," FOREIGN "}],\"more\":[1]}" },
+		  "\"text\":\"a\"," FOREIGN "},{\"type\":\"x\"," FOREIGN "}],\"more\":[1],\"data\":{\"blocks\":[{\"fidelity\":"
+		  "\"router\"},{}]}}" },
 		{ "{\"type\":\"message.assistant\",\"text\":\"hi\",\"agent_id\":\"a\"}", "message.assistant",
 		  "{\"source\":{\"type\":\"message.assistant\",\"agent_id\":\"a\"}," FOREIGN
 		  ",\"role\":\"assistant\",\"text\":\"hi\",\"blocks\":[{\"type\":\"text\",\"text\":\"hi\"," FOREIGN "}]}" },
 		{ "{\"type\":\"tool.call\",\"event_id\":7,\"payload\":{\"name\":\"n\",\"source\":1,\"fidelity\":\"router\","
 		  "\"effects\":\"external\"}}", "tool.call", "{\"source\":{\"type\":\"tool.call\",\"event_id\":7},"
-		  FOREIGN ",\"call_id\":\"7\",\"name\":\"n\",\"effects\":\"external\"}" },
+		  FOREIGN ",\"call_id\":\"7\",\"name\":\"n\",\"effects\":\"external\",\"data\":{\"source\":1,"
+		  "\"fidelity\":\"router\"}}" },
+		/* What is ours to say there is theirs in `data`, if it is another, and so is their `data`. */
+		{ "{\"type\":\"message.user\",\"payload\":{\"role\":\"system\",\"text\":\"a\",\"data\":{\"role\":2}}}",
+		  "message.user", "{\"source\":{\"type\":\"message.user\"}," FOREIGN ",\"role\":\"user\","
+		  "\"text\":\"a\",\"blocks\":[{\"type\":\"text\",\"text\":\"a\"," FOREIGN "}],"
+		  "\"data\":{\"role\":\"system\",\"data\":{\"role\":2}}}" },
+		{ "{\"type\":\"tool.result\",\"name\":\"n\",\"call_id\":7,\"event_id\":\"e\",\"source\":\"s\","
+		  "\"fidelity\":null,\"error\":{\"code\":\"c\",\"message\":\"m\",\"stack\":[]}}", "tool.result",
+		  "{\"source\":{\"type\":\"tool.result\",\"event_id\":\"e\"}," FOREIGN ",\"call_id\":\"e\","
+		  "\"name\":\"n\",\"error\":{\"code\":\"c\",\"message\":\"m\",\"stack\":[]},"
+		  "\"data\":{\"call_id\":7,\"source\":\"s\"}}" },
+		{ "{\"type\":\"tool.call\",\"payload\":1,\"payload\":{\"name\":\"n\",\"call_id\":\"a\",\"call_id\":\"b\"}}",
+		  "tool.call", "{\"source\":{\"type\":\"tool.call\",\"payload\":1}," FOREIGN ",\"call_id\":\"b\","
+		  "\"name\":\"n\",\"data\":{\"call_id\":\"a\"}}" },
 		/* agent-event. */
 		{ "{\"type\":\"tool.start\",\"runId\":\"r\",\"seq\":3,\"payload\":{\"tool\":\"t\",\"callId\":\"c\","
 		  "\"argsSummary\":\"x\",\"args\":null}}", "tool.call", "{\"source\":{\"type\":\"tool.start\","
@@ -46,6 +61,23 @@ test_what_becomes_of_them(void **state)
 		  "\"outcome\":\"failed\",\"message\":\"m\"}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"},"
 		  FOREIGN ",\"name\":\"t\",\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":\"m\"},"
 		  "\"data\":{\"durationMs\":1.5,\"outcome\":\"failed\",\"message\":\"m\"}}" },
+		/* An error that says more than its code and message is kept whole, too. */
+		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"error\":{\"code\":\"c\","
+		  "\"message\":\"m\"}}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\","
+		  "\"call_id\":\"c\",\"error\":{\"code\":\"c\",\"message\":\"m\"}}" },
+		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"error\":{\"code\":5,"
+		  "\"message\":\"m\"}}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\","
+		  "\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":\"m\"},\"data\":{\"error\":{\"code\":5,"
+		  "\"message\":\"m\"}}}" },
+		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"error\":{\"why\":1}}}",
+		  "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\",\"call_id\":\"c\","
+		  "\"error\":{\"code\":\"tool\",\"message\":null},\"data\":{\"error\":{\"why\":1}}}" },
+		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"error\":[\"x\"]}}",
+		  "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\",\"call_id\":\"c\","
+		  "\"data\":{\"error\":[\"x\"]}}" },
+		{ "{\"type\":\"llm.turn.end\",\"payload\":{\"content\":[{\"type\":\"x\",\"fidelity\":\"stream\"}]}}",
+		  "message.assistant", "{\"source\":{\"type\":\"llm.turn.end\"}," FOREIGN ",\"role\":\"assistant\","
+		  "\"blocks\":[{\"type\":\"x\"," FOREIGN "}],\"data\":{\"blocks\":[{\"fidelity\":\"stream\"}]}}" },
 		{ "{\"type\":\"llm.turn.end\",\"payload\":{\"text\":\"t\",\"message\":\"m\",\"model\":\"x\","
 		  "\"stopReason\":\"end_turn\",\"usage\":{\"input_tokens\":1},\"turn\":0,\"cost\":1}}",
 		  "message.assistant", "{\"source\":{\"type\":\"llm.turn.end\"}," FOREIGN ",\"role\":\"assistant\","

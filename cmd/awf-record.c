@@ -73,13 +73,7 @@ struct program {
 	struct buffer out;       /* of what was taken, for stdout */
 };
 
-static volatile int signal_number;
-
-static void
-note_signal(int number)
-{
-	signal_number = number;
-}
+static const struct interrupts *interrupts; /* of signals */
 
 static void
 report(const char *text)
@@ -223,16 +217,15 @@ open_destination(void *context, struct recorder **recorder, struct error *err)
 static int
 close_destination(struct destination *to, const struct error *failure, int status, struct error *err)
 {
-	const struct interrupts signals = { .signal_number = &signal_number, .downstream = -1 };
 	struct run_end end = { .status = "success", .exit_code = status, .error = failure };
 	struct error cancelled;
 	int failed = 0;
 
 	if (to->opened)
 		recorder_end(&to->recorder);
-	if (to->own && interrupted(&signals, &cancelled)) {
+	if (to->own && interrupted(interrupts, &cancelled)) {
 		end.status = "cancelled";
-		end.exit_code = 128 + signal_number;
+		end.exit_code = 128 + *interrupts->signal_number;
 		end.error = &cancelled;
 	} else if (failure->code != ERROR_NONE) {
 		end.status = "failed";
@@ -315,7 +308,6 @@ flush(struct program *p, struct ingest_input *in, struct error *err)
 static int
 read_input(struct program *p, struct ingest_input *in, struct error *err)
 {
-	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
 	char *piece = memory_array(NULL, PIECE, 1);
 	size_t unsynced = 0;
 	int64_t since = 0;
@@ -333,8 +325,8 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 			unsynced = 0;
 			continue;
 		}
-		if (interrupts_wait(&interrupts, fds, 2, 0, err) != 0) {
-			failed = signal_number != 0 ? 0 : -1;
+		if (interrupts_wait(interrupts, fds, 2, 0, err) != 0) {
+			failed = *interrupts->signal_number != 0 ? 0 : -1;
 			break;
 		}
 		got = read(STDIN_FILENO, piece, PIECE);
@@ -357,23 +349,6 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 	return failed;
 }
 
-static void
-handle_signals(void)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action, before;
-
-	memset(&action, 0, sizeof action);
-	action.sa_handler = note_signal;
-	sigemptyset(&action.sa_mask);
-	/* What was ignored when we came (nohup) stays ignored. */
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(numbers[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
-}
-
 /* The exit status. */
 static int
 record(struct program *p, const struct ingest_spec *spec)
@@ -386,20 +361,18 @@ record(struct program *p, const struct ingest_spec *spec)
 	status = read_input(p, &in, &err) == 0 ? status_of(in.refusal.fault) : program_fail(PROGRAM, &err);
 	if (err.code == ERROR_NONE)
 		err = in.refusal.error;
-	if (in.missing_blobs > 0 && !p->quiet)
-		fprintf(stderr, PROGRAM ": %lld blobs that lines name have not come\n",
-		    (long long)in.missing_blobs);
+	if (in.missing_blobs > 0)
+		fprintf(stderr, PROGRAM ": %lld %s not come\n", (long long)in.missing_blobs,
+		    in.missing_blobs == 1 ? "blob that a line names has" : "blobs that lines name have");
 	ingest_input_free(&in);
 	ingest_end(&p->ingest);
 	if (close_destination(&p->to, &err, status, &late) != 0)
 		status = program_fail(PROGRAM, &late);
 	buffer_free(&p->out);
 	storage_close(&p->storage);
-	if (signal_number == 0)
-		return program_end(PROGRAM, status);
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-	return 128 + signal_number;
+	if (*interrupts->signal_number != 0)
+		signals_die(*interrupts->signal_number);
+	return program_end(PROGRAM, status);
 }
 
 static int
@@ -440,6 +413,7 @@ set_option(struct program *p, struct ingest_spec *spec, int id, const char *valu
 int
 main(int argc, char **argv)
 {
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 	struct program p = { .to = { .name = "record", .argv = argv } };
 	struct ingest_spec spec = { .sender = "local", .recorder = open_destination,
 		.taken = tell_taken, .refused = tell_refused, .context = &p };
@@ -479,6 +453,8 @@ main(int argc, char **argv)
 	}
 	if (p.to.argument != NULL && origin_check_own(&p.storage, p.to.ref.run_id, &err) != 0)
 		return program_fail(PROGRAM, &err);
-	handle_signals();
+	interrupts = interrupts_catch(ends);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	return record(&p, &spec);
 }

@@ -18,8 +18,8 @@
 #include "inspect/from.h"
 #include "inspect/replay.h"
 #include "inspect/unseen.h"
+#include "proc/interrupts.h"
 #include "run/screen.h"
-#include "run/supervise.h"
 
 #define PROGRAM "awf-replay"
 

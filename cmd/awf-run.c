@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/memory.h"
+#include "proc/interrupts.h"
 #include "program.h"
 #include "run/cancelled.h"
 #include "run/cost.h"

@@ -30,6 +30,7 @@
 #include "proc/api_keys.h"
 #include "proc/descendants.h"
 #include "proc/ending.h"
+#include "proc/interrupts.h"
 #include "program.h"
 #include "run/history.h"
 #include "run/redactor.h"
@@ -57,13 +58,7 @@ struct resources {
 	char *path;
 };
 
-static volatile int signal_number;
-
-static void
-note_signal(int number)
-{
-	signal_number = number;
-}
+static const struct interrupts *interrupts; /* of signals */
 
 static void
 report(const char *text)
@@ -156,7 +151,7 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	step->parent = r->run.started;
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
 	step->path = r->path;
-	step->interrupts.signal_number = &signal_number;
+	step->interrupts.signal_number = interrupts->signal_number;
 	/* Nobody reading ends the step; in a replay, once what was recorded has been made. */
 	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
 	step->reader = prints && replays ? STDOUT_FILENO : 0;
@@ -179,20 +174,11 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 static void
 handle_signals(void)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action, before;
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 
-	memset(&action, 0, sizeof action);
-	action.sa_handler = note_signal;
-	sigemptyset(&action.sa_mask);
-	/* What was ignored when we came (nohup) stays ignored. */
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(numbers[i], &action, NULL);
-	action.sa_handler = SIG_IGN;
-	sigaction(SIGPIPE, &action, NULL);
-	action.sa_handler = SIG_DFL; /* ignored, it would take the children's ends away */
-	sigaction(SIGCHLD, &action, NULL);
+	interrupts = interrupts_catch(ends);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the children's ends away */
 	descendants_adopt();
 }
 
@@ -201,7 +187,6 @@ handle_signals(void)
 static int
 finish_run(struct resources *r, int *status, const struct error *failure, struct error *err)
 {
-	const struct interrupts signals = { .signal_number = &signal_number, .downstream = -1 };
 	struct run_end end = { .exit_code = *status, .status = "success" };
 	struct outcome outcome;
 	struct error cancelled;
@@ -209,7 +194,7 @@ finish_run(struct resources *r, int *status, const struct error *failure, struct
 
 	if (outcome_read(&outcome, r->run.transcript.path, r->run.attempt_from, err) == -1)
 		return -1;
-	if (interrupted(&signals, &cancelled)) {
+	if (interrupted(interrupts, &cancelled)) {
 		end.status = "cancelled";
 		failure = &cancelled;
 	} else if (failure->code == ERROR_NONE && outcome.decision != RUN_UNDECIDED) {
@@ -275,7 +260,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	if (s->file != NULL && replacement_open(&output, s->file, 0666, err) == -1)
 		return -1;
 	state_reader_begin(&reader, STDIN_FILENO, s->input, r->run.id);
-	reader.signal_number = &signal_number;
+	reader.signal_number = interrupts->signal_number;
 	prepare_stream(s, stream, &reader);
 	stream->roster = &r->roster;
 	stream->out = s->file != NULL ? output.fd : s->quiet ? -1 : STDOUT_FILENO;
@@ -285,7 +270,8 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 		result = stream_run(stream, err);
 
 	/* -o FILE appears only if all went well. */
-	if (s->file != NULL && result == 0 && stream->status == STATUS_OK && signal_number == 0)
+	if (s->file != NULL && result == 0 && stream->status == STATUS_OK &&
+	    *interrupts->signal_number == 0)
 		result = replacement_commit(&output, r->run.transcript.sync != SYNC_NONE, err);
 	else if (s->file != NULL)
 		replacement_abandon(&output);
@@ -298,7 +284,9 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 static int
 last_signal(const struct stream *stream)
 {
-	return signal_number != 0 ? signal_number : stream->closed || stream->gone ? SIGPIPE : 0;
+	int number = *interrupts->signal_number;
+
+	return number != 0 ? number : stream->closed || stream->gone ? SIGPIPE : 0;
 }
 
 /* Runs the step in its run. The exit status. */
@@ -308,7 +296,6 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	struct error err = ERROR_INIT, late = ERROR_INIT;
 	struct stream stream;
 	const char *ending;
-	sigset_t last;
 	int status;
 
 	memset(&stream, 0, sizeof stream);
@@ -325,7 +312,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
 		signal(SIGHUP, SIG_IGN);
-		signal_number = 0;
+		*interrupts->signal_number = 0;
 	} else if (ending != NULL) {
 		if (take_place(s, r, true, &err) == 0)
 			error_set(&err, ERROR_CANCELLED, s->step.name, "not begun: %s is being ended", ending);
@@ -350,20 +337,15 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	 * to know. */
 	if (status == STATUS_OK && !stream.printed)
 		roster_end_empty(&r->roster);
-	else if (s->step.failure == FAILURE_TRY || (signal_number == 0 && status != STATUS_SYSTEM))
+	else if (s->step.failure == FAILURE_TRY || (*interrupts->signal_number == 0 && status != STATUS_SYSTEM))
 		roster_end(&r->roster);
 	else if (status == STATUS_SYSTEM)
 		roster_fail(&r->roster, err.code != ERROR_NONE ? &err : &late);
 	stream_free(&stream);
 
 	/* Dies of a signal, as a program without a handler would. */
-	if (last_signal(&stream) != 0) {
-		signal(last_signal(&stream), SIG_DFL);
-		sigemptyset(&last);
-		sigaddset(&last, last_signal(&stream));
-		sigprocmask(SIG_UNBLOCK, &last, NULL);
-		raise(last_signal(&stream));
-	}
+	if (last_signal(&stream) != 0)
+		signals_die(last_signal(&stream));
 	return status;
 }
 

@@ -34,8 +34,8 @@
 #include "inspect/against.h"
 #include "inspect/replay.h"
 #include "inspect/unseen.h"
+#include "proc/interrupts.h"
 #include "proc/process.h"
-#include "run/supervise.h"
 
 #define PROGRAM "awf-verify"
 #define SHOWN_COLUMNS 72

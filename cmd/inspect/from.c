@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "proc/interrupts.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "proc/wait.h"

@@ -14,6 +14,7 @@
 #include "base/patience.h"
 #include "base/terminal.h"
 #include "proc/descendants.h"
+#include "proc/interrupts.h"
 #include "run/supervise.h"
 
 static const char *

@@ -282,27 +282,11 @@ change_tell(const char *path, bool existed, size_t len, struct buffer *answer)
 
 /* ---- the program ---- */
 
-static volatile int signal_number;
-
-static void
-note_signal(int number)
-{
-	signal_number = number;
-}
-
 const struct interrupts *
 builtin_catch(const int *signals)
 {
-	static const struct interrupts interrupts = { &signal_number, -1 };
-	struct sigaction action;
-
-	memset(&action, 0, sizeof action);
-	action.sa_handler = note_signal;
-	sigemptyset(&action.sa_mask);
-	for (; *signals != 0; signals++)
-		sigaction(*signals, &action, NULL);
 	descendants_adopt();
-	return &interrupts;
+	return interrupts_catch(signals);
 }
 
 static int

@@ -312,22 +312,21 @@ refuse_line(struct ingest_input *in, enum ingest_fault fault, const struct error
 	return refuse(in, &refusal);
 }
 
-/* No more lines of the run are looked at. */
+/* What was told of a run, so that it is told once. */
+enum told { TOLD_NOTHING, TOLD_ENDED, TOLD_REFUSED /* nothing more of it is looked at */ };
+
 static void
-pass_over(struct ingest_input *in, const char *run_id)
+note_told(struct ingest_input *in, const char *run_id, enum told told)
 {
-	in->refused_runs = memory_array(in->refused_runs, in->refused_count + 1,
-	    sizeof *in->refused_runs);
-	memcpy(in->refused_runs[in->refused_count++], run_id, ID_SIZE);
+	map_put(&in->refused_runs, run_id, ID_SIZE - 1, told);
 }
 
-static bool
-is_passed_over(const struct ingest_input *in, const char *run_id)
+static enum told
+told_of(const struct ingest_input *in, const char *run_id)
 {
-	for (size_t i = 0; i < in->refused_count; i++)
-		if (strcmp(in->refused_runs[i], run_id) == 0)
-			return true;
-	return false;
+	const size_t *told = map_get(&in->refused_runs, run_id, ID_SIZE - 1);
+
+	return told != NULL ? (enum told)*told : TOLD_NOTHING;
 }
 
 static struct ingest_pending *
@@ -349,15 +348,14 @@ add_pending(struct ingest_input *in, const char *run_id, int64_t seq)
 static void
 pend_lines(struct ingest_input *in, const char *run_id, int64_t seq)
 {
-	for (size_t i = 0; i < in->pending_count; i++) {
-		struct ingest_pending *pending = &in->pending[i];
+	const size_t *at = map_get(&in->pending_lines, run_id, ID_SIZE - 1);
 
-		if (pending->event_id == NULL && strcmp(pending->run_id, run_id) == 0) {
-			pending->seq = seq > pending->seq ? seq : pending->seq;
-			return;
-		}
+	if (at == NULL) {
+		map_put(&in->pending_lines, run_id, ID_SIZE - 1, in->pending_count);
+		add_pending(in, run_id, seq);
+	} else if (seq > in->pending[*at].seq) {
+		in->pending[*at].seq = seq;
 	}
-	add_pending(in, run_id, seq);
 }
 
 static void
@@ -366,6 +364,7 @@ forget_pending(struct ingest_input *in)
 	for (size_t i = 0; i < in->pending_count; i++)
 		free(in->pending[i].event_id);
 	in->pending_count = 0;
+	map_free(&in->pending_lines);
 }
 
 /* ---- lines of transcripts ---- */
@@ -409,7 +408,7 @@ commit_lines(struct ingest_input *in)
 	refusal.line = in->lines_from + done;
 	refusal.wanted = result.wanted;
 	memcpy(refusal.run_id, in->lines_run, ID_SIZE);
-	pass_over(in, in->lines_run);
+	note_told(in, in->lines_run, TOLD_REFUSED);
 	return refuse(in, &refusal);
 }
 
@@ -427,13 +426,13 @@ take_line_of_run(struct ingest_input *in, const char *line, size_t len)
 	}
 	if (in->lines.count > 0 && strcmp(run_id, in->lines_run) != 0 && commit_lines(in) != 0)
 		return -1;
-	if (is_passed_over(in, run_id))
+	if (told_of(in, run_id) == TOLD_REFUSED)
 		return 0;
 	added = mirror_lines_add(&in->lines, line, len, &refusal.error);
 	if (added == 0) {
 		if (commit_lines(in) != 0)
 			return -1;
-		if (is_passed_over(in, run_id))
+		if (told_of(in, run_id) == TOLD_REFUSED)
 			return 0;
 		added = mirror_lines_add(&in->lines, line, len, &refusal.error);
 	}
@@ -446,13 +445,14 @@ take_line_of_run(struct ingest_input *in, const char *line, size_t len)
 	if (commit_lines(in) != 0)
 		return -1;
 	memcpy(refusal.run_id, run_id, ID_SIZE);
-	pass_over(in, run_id);
+	note_told(in, run_id, TOLD_REFUSED);
 	return refuse(in, &refusal);
 }
 
 /* ---- events ---- */
 
-/* Where an event of the run that its sender names is recorded, with the lock of its origin. */
+/* Where an event of the run that its sender names is recorded, with the lock of its origin. NULL
+ * with *err; without, if that was told before. */
 static struct recorder *
 find_recorder(struct ingest_input *in, struct span object, struct ingest_run **run,
     char run_id[ID_SIZE], struct error *err)
@@ -461,11 +461,11 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 
 	*run = NULL;
 	if (in->spec.recorder != NULL) {
-		if (in->recorder == NULL &&
-		    in->spec.recorder(in->spec.context, &in->recorder, err) != 0)
-			in->recorder = NULL;
-		if (in->recorder != NULL)
-			memcpy(run_id, in->recorder->transcript->run_id, ID_SIZE);
+		if (in->recorder == NULL)
+			in->no_recorder = in->spec.recorder(in->spec.context, &in->recorder, err) != 0;
+		if (in->no_recorder)
+			return NULL;
+		memcpy(run_id, in->recorder->transcript->run_id, ID_SIZE);
 		return in->recorder;
 	}
 	if (name.at == NULL) {
@@ -473,6 +473,8 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 		return NULL;
 	}
 	run_id_of(name, in->spec.sender, run_id);
+	if (told_of(in, run_id) == TOLD_REFUSED)
+		return NULL;
 	/* What is none makes no run. */
 	if (find_run(in->ingest, run_id, in->spec.sender, true) == NULL) {
 		const struct foreign_scope scope = { run_id, NULL };
@@ -490,7 +492,7 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 static int
 take_event(struct ingest_input *in, struct span object, int64_t number)
 {
-	struct ingest_refusal refusal = { .line = in->line, .event = number };
+	struct ingest_refusal refusal = { .line = in->line, .event = number, .error = ERROR_INIT };
 	enum recorder_result result = RECORDER_REFUSED;
 	struct span given = foreign_event_id(object);
 	struct ingest_pending *pending;
@@ -499,7 +501,11 @@ take_event(struct ingest_input *in, struct span object, int64_t number)
 	char id[ID_SIZE];
 	int64_t seq = 0;
 
+	if (in->no_recorder)
+		return 0;
 	recorder = find_recorder(in, object, &run, refusal.run_id, &refusal.error);
+	if (recorder == NULL && refusal.error.code == ERROR_NONE)
+		return 0;
 	if (recorder != NULL)
 		result = recorder_take(recorder, object, id, &seq, &refusal.error);
 	if (run != NULL)
@@ -508,6 +514,12 @@ take_event(struct ingest_input *in, struct span object, int64_t number)
 		refusal.fault = refusal.error.code == ERROR_INVALID_INPUT ? INGEST_INVALID :
 		    refusal.error.code != ERROR_BLOCKED ? INGEST_FAILED :
 		    recorder == NULL ? INGEST_FORBIDDEN : INGEST_CONFLICT; /* it has ended */
+		if (refusal.fault == INGEST_CONFLICT && told_of(in, refusal.run_id) == TOLD_ENDED)
+			return 0;
+		if (refusal.fault == INGEST_CONFLICT)
+			note_told(in, refusal.run_id, TOLD_ENDED);
+		else if (refusal.fault == INGEST_FORBIDDEN && refusal.run_id[0] != '\0')
+			note_told(in, refusal.run_id, TOLD_REFUSED);
 		return refuse(in, &refusal);
 	}
 	in->accepted += result == RECORDER_TAKEN;
@@ -712,9 +724,8 @@ ingest_input_free(struct ingest_input *in)
 {
 	forget_pending(in);
 	free(in->pending);
-	free(in->refused_runs);
+	map_free(&in->refused_runs);
 	buffer_free(&in->bytes);
 	buffer_free(&in->event);
 	in->pending = NULL;
-	in->refused_runs = NULL;
 }

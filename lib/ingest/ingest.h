@@ -32,6 +32,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/map.h"
 #include "ingest/mirror.h"
 #include "ingest/recorder.h"
 #include "run/storage.h"
@@ -101,8 +102,9 @@ struct ingest_spec {
 	int (*recorder)(void *context, struct recorder **recorder, struct error *err);
 	/* Told of what is on disk; may be NULL. */
 	void (*taken)(void *context, const struct ingest_taken *taken);
-	/* Told of what is refused; true: what follows is looked at, but not more lines of that run. NULL
-	 * is false, and so is the answer to INGEST_FAILED. */
+	/* Told of what is refused; true: what follows is looked at, but nothing more of a run that was
+	 * refused as such, or of which a line was; nor is that an event comes after its run's end told
+	 * twice. NULL is false, and so is the answer to INGEST_FAILED. */
 	bool (*refused)(void *context, const struct ingest_refusal *refusal);
 	void *context;
 };
@@ -126,8 +128,9 @@ struct ingest_input {
 	struct recorder *recorder;        /* the caller's */
 	struct ingest_pending *pending;   /* to be acknowledged */
 	size_t pending_count, pending_capacity;
-	char (*refused_runs)[ID_SIZE];    /* whose lines are passed over */
-	size_t refused_count;
+	struct map pending_lines;         /* run id → which of them is of its lines */
+	struct map refused_runs;          /* run id → what no more is said, or looked at, of it */
+	bool no_recorder;                 /* the caller's cannot be had */
 	struct buffer event;              /* minified */
 };
 

@@ -8,9 +8,51 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/polling.h"
+
+static volatile int caught;
+
+static void
+note_signal(int number)
+{
+	caught = number;
+}
+
+const struct interrupts *
+interrupts_catch(const int *signals)
+{
+	static const struct interrupts interrupts = { &caught, -1 };
+	struct sigaction action, before;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = note_signal;
+	sigemptyset(&action.sa_mask);
+	for (; *signals != 0; signals++)
+		if (sigaction(*signals, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(*signals, &action, NULL);
+	return &interrupts;
+}
+
+void
+signals_die(int signal_number)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	const struct rlimit no_core = { 0, 0 };
+	sigset_t set;
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	sigemptyset(&action.sa_mask);
+	sigaction(signal_number, &action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, signal_number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(signal_number);
+	_exit(128 + signal_number);
+}
 
 static bool
 signalled(const struct interrupts *interrupts, struct error *err)

@@ -17,6 +17,13 @@ struct interrupts {
 	int downstream;               /* descriptor polled for POLLERR (stdout), -1: none */
 };
 
+/* Catches signals, a list that ends with 0, from now on: the number of the last that came is
+ * where the result says, which has no downstream. One that was ignored before, as nohup(1) has
+ * it, stays so. */
+const struct interrupts *interrupts_catch(const int *signals);
+/* Ends this process as the signal would have. */
+_Noreturn void signals_die(int signal_number);
+
 /* Whether something has interrupted: fills *err with cancelled or
  * downstream_closed and returns true. interrupts may be NULL. */
 bool interrupted(const struct interrupts *interrupts, struct error *err);

@@ -344,20 +344,3 @@ supervise(struct supervision *s)
 	close(signal_pipe[0]);
 	close(signal_pipe[1]);
 }
-
-void
-signals_die(int signal_number)
-{
-	struct sigaction action = { .sa_handler = SIG_DFL };
-	const struct rlimit no_core = { 0, 0 };
-	sigset_t set;
-
-	setrlimit(RLIMIT_CORE, &no_core);
-	sigemptyset(&action.sa_mask);
-	sigaction(signal_number, &action, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, signal_number);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	raise(signal_number);
-	_exit(128 + signal_number);
-}

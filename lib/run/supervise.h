@@ -70,7 +70,4 @@ void signals_drop(void);
 
 void supervise(struct supervision *s);
 
-/* Ends this process as the signal would have. */
-_Noreturn void signals_die(int signal_number);
-
 #endif

@@ -84,6 +84,42 @@ awf-record: stdin:6, event 2: it has no type, a text of 1 to 128 bytes'
 	awf-verify
 }
 
+@test "a run that is not to be had is told of once, however much comes for it" {
+	awf-run -n --name flow true
+	seq 2000 | jq -c '{type: "x", event_id: .}' >events
+	run -3 --separate-stderr awf-record @flow <events
+	same "$stderr" "awf-record: stdin:1: $(basename "$(transcript)" .jsonl): does not live, and is no run of awf-record's, which could go on"
+	same "$output" ''
+	# So it is of one that ends meanwhile; what it has is known all the same.
+	mkfifo in guest
+	awf-record --name job <in >out &
+	RUN=$!
+	exec 8>in
+	event a 1 >&8
+	eventually [ -s out ]
+	awf-record "$(jq -r .run_id out)" <guest >told 2>err 8>&- &
+	exec 7>guest
+	event b 2 >&7
+	eventually [ -s told ]
+	exec 8>&-
+	wait "$RUN"
+	{ event c 3; event d 4; event b 2; event e 5; } >&7
+	exec 7>&-
+	wait $! || same $? 3
+	same "$(cat err)" "awf-record: stdin:2: $(jq -r .run_id out): the run has ended"
+	same "$(jq -c '[.event_id, .seq]' told | paste -sd' ')" '["2",3] ["2",null]'
+}
+
+@test "blobs that have not come are told of, whatever else is not" {
+	there awf-run -n --name big -c 'awf-step -n a -q -- sh -c "head -c 400000 /dev/zero | tr \"\\0\" x"'
+	there awf-tail --json >lines
+	run -0 --separate-stderr awf-record -q <lines
+	same "$stderr" 'awf-record: 1 blob that a line names has not come'
+	same "$output" ''
+	cp -r there/blobs "$AWF_STORAGE"
+	awf-verify "$(there_id)"
+}
+
 @test "in a step: under its call, and what it prints is its own" {
 	awf-run -n -c 'awf-step -n train -r -- sh -c "echo {\\\"type\\\":\\\"epoch\\\",\\\"path\\\":\\\"x.y\\\"} | awf-record -q; echo done"' >out
 	same "$(cat out)" "done"
@@ -309,15 +345,16 @@ two'
 three failed machine
 two failed machine'
 	[ ! -e "$AWF_STORAGE/latest" ]
-	# One that is followed from its beginning.
-	AWF_STORAGE=$PWD/there awf-tail -F --json >stream 3>&- &
+	# One that is followed from its beginning, with the run that it starts.
+	AWF_STORAGE=$PWD/there awf-tail -F -R --json >stream 3>&- &
 	RUN=$!
-	there awf-run -n --name live -c 'for i in 1 2 3; do awf-step -n a -q -- true; done'
+	there awf-run -n --name live -c 'for i in 1 2 3; do awf-step -n a -q -- true; done; awf-run -n --name inner -c "awf-step -n a -q -- true"'
 	id=$(there_id)
 	eventually grep -q "$id.*run.completed" stream
 	kill "$RUN"
-	grep "$id" stream | awf-record -q --origin machine
-	cmp "there/transcripts/$id.jsonl" "$AWF_STORAGE/transcripts/$id.jsonl"
+	awf-record -q --origin machine <stream
+	for file in there/transcripts/*.jsonl; do cmp "$file" "$AWF_STORAGE/transcripts/$(basename "$file")"; done
+	same "$(awf-tail --list -R --json --name inner | jq -r .status)" success
 }
 
 @test "such a run is decided about where it is recorded" {

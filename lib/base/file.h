@@ -50,6 +50,9 @@ int file_sync_name(const char *path, struct error *err);
 /* Whether path is on a file system whose locks cannot be trusted (NFS, SMB, 9P,
  * AFS, Ceph, Lustre, sshfs, GlusterFS …); *name says which. -1 with *err. */
 int file_is_remote(const char *path, const char **name, struct error *err);
+/* Whether path is on a file system that any user can mount (FUSE): what it says of a file is
+ * what that user wants. Also if nobody knows. */
+bool file_is_users_mount(const char *path);
 
 /* "DIR/NAME" in memory of its own; no second slash where DIR ends in one. */
 char *path_join(const char *directory, const char *name);

@@ -1,6 +1,6 @@
 /*
- * Which file systems keep their locks on another machine, or nowhere. The numbers
- * are Linux's (statfs(2)); elsewhere nothing is known and nothing is refused.
+ * Which file systems keep their locks on another machine, or nowhere, and which are anybody's.
+ * The numbers are Linux's (statfs(2)); elsewhere nothing is known and nothing is refused.
  */
 #include "base/file.h"
 
@@ -98,6 +98,14 @@ file_is_remote(const char *path, const char **name, struct error *err)
 	return *name != NULL;
 }
 
+bool
+file_is_users_mount(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) < 0 || (uint32_t)fs.f_type == FUSE_MAGIC;
+}
+
 #else
 
 int
@@ -107,6 +115,13 @@ file_is_remote(const char *path, const char **name, struct error *err)
 	(void)err;
 	*name = NULL;
 	return 0;
+}
+
+bool
+file_is_users_mount(const char *path)
+{
+	(void)path;
+	return true;
 }
 
 #endif

@@ -6,7 +6,8 @@
  * above DEFINITION_EXECUTABLE_LIMIT, and files that their owner says are not to be, of
  * which the digest is recorded.
  *
- * A file whose digest the run's directory has (run/kept_digest.h) is not read again.
+ * A file whose digest the run's directory has, and which root alone can write
+ * (run/kept_digest.h), is not read again.
  */
 #ifndef AWF_RUN_DEFINITION_FILE_KEEP_H
 #define AWF_RUN_DEFINITION_FILE_KEEP_H

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +16,49 @@
 #include "base/memory.h"
 
 #define TICK_US 2500000 /* of the slowest clock, and something for its being behind ours */
+
+/* Where a system's programs lie, and nobody's work. */
+static const char *const system_directories[] = {
+	"/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/share",
+	"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/local/libexec",
+	"/usr/local/share", NULL
+};
+
+static bool
+among_systems(const char *path)
+{
+	for (size_t i = 0; system_directories[i] != NULL; i++)
+		if (path_within(path, system_directories[i]))
+			return true;
+	return false;
+}
+
+/* Whether root alone can write it. */
+static bool
+is_roots(const char *path, struct stat *st)
+{
+	return lstat(path, st) == 0 && st->st_uid == 0 && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool
+kept_digest_state_tells(const char *path, const struct stat *st)
+{
+	char *real = realpath(path, NULL);
+	struct stat part;
+	bool tells = real != NULL && (geteuid() != 0 || among_systems(real)) &&
+	    !file_is_users_mount(real) && is_roots("/", &part);
+
+	/* From the root down: each part of the path is a name in a directory that was looked at. */
+	for (char *end = real, byte; tells && *end != '\0'; *end = byte) {
+		end += 1 + strcspn(end + 1, "/");
+		byte = *end;
+		*end = '\0';
+		tells = is_roots(real, &part);
+	}
+	free(real);
+	return tells && S_ISREG(part.st_mode) && part.st_dev == st->st_dev &&
+	    part.st_ino == st->st_ino;
+}
 
 void
 kept_digest_state(const struct stat *st, struct buffer *name)
@@ -55,7 +99,8 @@ digest_reading_begin(struct digest_reading *r, const char *path)
 	if (r->fd == -1)
 		return -1;
 	if (fstat(r->fd, &r->st) == 0 && S_ISREG(r->st.st_mode)) {
-		r->old = clock_wall() - clock_of(&r->st.st_ctim) > TICK_US;
+		r->tells = clock_wall() - clock_of(&r->st.st_ctim) > TICK_US &&
+		    kept_digest_state_tells(path, &r->st);
 		return 0;
 	}
 	reason = S_ISDIR(r->st.st_mode) ? EISDIR : EINVAL;
@@ -68,7 +113,7 @@ bool
 digest_reading_end(struct digest_reading *r)
 {
 	struct stat now;
-	bool same = r->old && fstat(r->fd, &now) == 0 && file_unchanged(&r->st, &now);
+	bool same = r->tells && fstat(r->fd, &now) == 0 && file_unchanged(&r->st, &now);
 
 	file_close(&r->fd);
 	return same;
@@ -96,7 +141,7 @@ find_files(const char *directory, struct span text, const char *const *paths,
 
 	buffer_append(&states, text.at, text.len);
 	for (; found && *paths != NULL; paths++) {
-		found = stat(*paths, &st) == 0;
+		found = stat(*paths, &st) == 0 && kept_digest_state_tells(*paths, &st);
 		if (found)
 			kept_digest_state(&st, &states);
 	}

@@ -5,7 +5,10 @@
  * is there whole or not at all.
  *
  * A state tells what is in a file if no change can have left it as it is: the same before and
- * after the file was read, and so old by then that the file's clock has ticked since.
+ * after the file was read, and so old by then that the file's clock has ticked since. And only
+ * where nobody but root can write: whoever can write a file gives it other contents in the same
+ * state, by a mapping of the memory that it lies in, by another file system mounted there, or by
+ * the clock. What this user may write is read each time.
  */
 #ifndef AWF_RUN_KEPT_DIGEST_H
 #define AWF_RUN_KEPT_DIGEST_H
@@ -17,9 +20,15 @@
 #include "base/digest.h"
 #include "json/scan.h"
 
+/* Whether the file that a path leads to, which is in this state, is one of those that root alone
+ * can write: it, and each directory on its way, are root's and closed to others' writing, on no
+ * file system that anybody may mount. Root itself can write all, and starts sandboxed programs
+ * that are root's too: for root it is what lies among the programs of the system. */
+bool kept_digest_state_tells(const char *path, const struct stat *st);
 /* Appends the state of a file, as it stands in names. */
 void kept_digest_state(const struct stat *st, struct buffer *name);
-/* Whether the digest of that name is kept. directory: of the run. */
+/* Whether the digest of that name is kept. directory: of the run. Whoever asks has asked whether
+ * the state tells. */
 bool kept_digest_find(const char *directory, const char *name, char sha256[DIGEST_SIZE]);
 /* Keeps it. That it cannot be costs time alone, and is no error. */
 void kept_digest_keep(const char *directory, const char *name, const char *sha256);
@@ -28,7 +37,7 @@ void kept_digest_keep(const char *directory, const char *name, const char *sha25
 struct digest_reading {
 	int fd;
 	struct stat st;  /* as it was when reading began */
-	bool old;        /* a change since then would show */
+	bool tells;      /* a change since then would show */
 };
 
 /* Opens a regular file. -1 with errno. */

@@ -160,7 +160,7 @@ sandbox: read-only'
 }
 
 # What steps were made of, in a line each.
-definitions() { payloads step.started .definition_sha256 "$@"; }
+definitions() { payloads step.started .definition_sha256; }
 
 @test "AWF's own tools are known by version, and what lies beside them by what it is" {
 	mkdir -p ../awf/bin ../awf/libexec/awf
@@ -201,26 +201,69 @@ definitions() { payloads step.started .definition_sha256 "$@"; }
 	same "$(payloads step.started '.files[1].sha256' | uniq -c | awk '{ print $1 }' | xargs)" '2 1'
 }
 
-@test "the digest of a tool that has long been the same is kept for the steps of a run" {
-	# A program that changed just now is none of these.
-	cp "$ROOT"/examples/tools/word_count* tools
+@test "a tool that is exchanged, and its state put back, is another one" {
+	# What is executed itself nobody may have open for writing.
+	tool own '"effects":"none","command":["sh","./own"]' 'echo 1'
+	mkfifo go gone
+	# Who has a file in memory changes it, and none of its times.
+	python3 -c '
+import mmap
+file = open("tools/own", "r+b")
+memory = mmap.mmap(file.fileno(), 0)
+memory[0:1] = memory[0:1]
+open("go").read()
+at = memory.find(b"echo 1") + 5
+memory[at:at + 1] = b"2"
+open("gone", "w").close()
+open("go").read()' 3>&- &
 	cat >flow.awf <<-'END'
 		#!/bin/sh
-		step() { echo '{"text":"one two"}' | awf-step -i json -t word_count "$1"; }
+		step() { echo '{}' | awf-step -i json -t own "$1"; }
+		step a && : >go && : <gone && step b
+	END
+	# A program that changed just now is read in any case.
+	sleep 2.6
+	awf-run -n ./flow.awf >out
+	: >go
+	wait
+	same "$(jq -c .data out)" '"1"
+"2"'
+	definitions >made
+	[ "$(sed -n 2p made)" != "$(sed -n 1p made)" ]
+	same "$(payloads step.started '.files[1].sha256' | sort -u | wc -l)" 2
+}
+
+# Of steps a, b and c of a run, where what is kept after b is a digest of nothing: a line "kept
+# DIGEST" for each, and how many definitions there were.
+kept_of() {
+	cat >flow.awf <<-'END'
+		#!/bin/sh
+		step() { echo '{"text":"one two"}' | awf-step -i json -t word_count "$1" >/dev/null; }
 		step a && step b
 		for link in "$AWF_STORAGE/runs/$AWF_RUN_ID"/files.*; do
 			[ -L "$link" ] || continue
-			echo "kept $(readlink "$link")" >&2
+			echo "kept $(readlink "$link")"
 			ln -sfn "$(printf '%064d' 0)" "$link"
 		done
 		step c
 	END
-	run -0 --separate-stderr awf-run -n ./flow.awf
-	same "$stderr" ''
-	same "$(definitions | sort -u | wc -l)" 1
-	AWF_TOOL_PATH="$ROOT/examples/tools" run -0 --separate-stderr awf-run -n ./flow.awf
-	same "$stderr" "kept $(cat "$ROOT"/examples/tools/word_count{.tool.json,} | sha256sum | cut -d' ' -f1)"
-	definitions >made
-	same "$(sed -n 2p made)" "$(sed -n 1p made)"
-	[ "$(sed -n 3p made)" != "$(sed -n 1p made)" ]
+	awf-run -n ./flow.awf
+	payloads step.started .definition_sha256 | uniq -c | awk '{ print $1 }' | xargs
+}
+
+@test "the digest of a tool that this user may write is not kept, however long it has been the same" {
+	same "$(AWF_TOOL_PATH=$ROOT/examples/tools kept_of)" 3
+}
+
+@test "the digest of a tool that root alone can write is kept for the steps of a run" {
+	[ "$(id -u)" = 0 ] || skip 'not root'
+	unshare -m true || skip 'no mount namespaces'
+	same "$(ROOT=$ROOT unshare -m bash -c "$(declare -f kept_of payloads transcript)"'
+		mount --make-rprivate / && mount -t tmpfs -o mode=755 none /usr/local/share &&
+		cp "$ROOT"/examples/tools/word_count* /usr/local/share && sleep 2.6 &&
+		export AWF_TOOL_PATH=/usr/local/share && kept_of &&
+		chmod 1777 /usr/local/share && kept_of')" \
+		"kept $(cat "$ROOT"/examples/tools/word_count{.tool.json,} | sha256sum | cut -d' ' -f1)
+2 1
+3"
 }

@@ -94,6 +94,21 @@ fuse_by_type(void **state)
 }
 
 static void
+anybody_mounts_fuse(void **state)
+{
+	static const struct { long magic; bool anybodys; } rows[] = {
+		{ 0x65735546, true }, { 0xef53, false }, { 0x01021994, false }, { 0x6969, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		magic = rows[i].magic;
+		assert_int_equal(file_is_users_mount("/"), rows[i].anybodys);
+	}
+	assert_true(file_is_users_mount(""));
+}
+
+static void
 missing_path(void **state)
 {
 	struct error err;
@@ -110,6 +125,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_number),
 		cmocka_unit_test(fuse_by_type),
+		cmocka_unit_test(anybody_mounts_fuse),
 		cmocka_unit_test(missing_path),
 	};
 

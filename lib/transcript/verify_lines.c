@@ -1,8 +1,8 @@
 /*
- * A row of checks, each of which may rely on those before it. What has to be remembered of
- * all lines are sets of fingerprints (open, ended), so that memory grows by eight bytes an
- * id. Calls end by the pair of attempt and call, tools by the event that called them, waits
- * by the event that waits. A blob that many lines name is read once.
+ * A row of checks, each of which may rely on those before it; once none has found a fault, what
+ * has to be remembered of the line is noted. That are sets of fingerprints (open, ended), so that
+ * memory grows by eight bytes an id. Calls end by the pair of attempt and call, tools by the event
+ * that called them, waits by the event that waits. A blob that many lines name is read once.
  */
 #include "transcript/verify_lines.h"
 
@@ -66,11 +66,10 @@ check_order(struct verify_lines *v, const struct form *form)
 	if (memcmp(form->timestamp.at + 1, v->timestamp, sizeof v->timestamp - 1) < 0)
 		return verify_fault(v, VERIFY_TIME, form->timestamp.at,
 		    "timestamp is earlier than that of the line before");
-	span_copy(form->timestamp, v->timestamp, sizeof v->timestamp);
-
 	if (v->run_id[0] == '\0') {
 		span_copy(form->run_id, v->run_id, sizeof v->run_id);
-		v->blob_directory = layout_blobs(v->root, v->run_id);
+		if (v->root != NULL)
+			v->blob_directory = layout_blobs(v->root, v->run_id);
 		if (form->parent_run_id.at)
 			span_copy(form->parent_run_id, v->parent_run_id, sizeof v->parent_run_id);
 	}
@@ -106,25 +105,21 @@ check_causes(struct verify_lines *v, const struct form *form)
 		    "the parent of run.completed is not the attempt's run.started");
 	}
 
-	/* Links into other runs are looked at when all lines have been. */
 	if (form->links.at) {
 		for (struct span_walk link = span_walk(form->links); span_next(&link);) {
 			form_link(link.value, &event_id, &run_id);
-			if (run_id.at && memcmp(run_id.at + 1, v->run_id, ID_SIZE - 1) != 0)
-				linkage_claim(&v->linkage, LINKAGE_EVENT, run_id, event_id,
-				    v->report->lines, v->line_start + (link.value.at - v->line.at));
-			else if (!is_known(v, event_id))
+			if (!(run_id.at && memcmp(run_id.at + 1, v->run_id, ID_SIZE - 1) != 0) &&
+			    !is_known(v, event_id))
 				return verify_fault(v, VERIFY_CAUSES, link.value.at,
 				    "link %.*s is no earlier event", TEXT(event_id));
 		}
 	}
 
 	event_id = form->event_id;
-	if (fingerprints_add(&v->ids, fingerprints_of(&v->ids, event_id.at + 1, ID_SIZE - 1)) !=
-	    FINGERPRINT_ABSENT)
+	v->id = fingerprints_of(&v->ids, event_id.at + 1, ID_SIZE - 1);
+	if (fingerprints_find(&v->ids, v->id) != FINGERPRINT_ABSENT)
 		return verify_fault(v, VERIFY_IDS, event_id.at, "event_id %.*s stands twice",
 		    TEXT(event_id));
-	memcpy(v->last_id, event_id.at + 1, ID_SIZE - 1);
 	return true;
 }
 
@@ -160,42 +155,37 @@ tool_fingerprint(struct verify_lines *v, struct span event, const struct form *f
 /* Ends what was started: a call, a wait, or a tool's call. A decision ends a wait, once, wherever
  * it stands; an end that waits is known by its event. */
 static bool
-end_pair(struct verify_lines *v, const struct form *form)
+check_end(struct verify_lines *v, const struct form *form)
 {
 	struct span decides = form->decides, parent = form->parent_event_id, name = form->call;
 	const char *twice = "call %.*s was completed before in this attempt";
 	const char *never = "call %.*s was not started in this attempt";
-	struct fingerprints *set = &v->calls;
-	uint64_t call;
 
+	v->pairs = &v->calls;
 	if (form->type == EVENT_TOOL_RESULT) {
 		name = form->call_id;
-		call = tool_fingerprint(v, parent, form);
+		v->pair = tool_fingerprint(v, parent, form);
 		twice = "tool call %.*s has a second result";
 		never = "the parent of this result is no tool.call %.*s";
-	} else {
-		if (form->asks.at)
-			fingerprints_add(&v->waits, fingerprint(v, &v->waits, 'a', form->event_id.at,
-			    form->event_id.len, name));
-		call = call_fingerprint(v, v->report->attempts, form);
-	}
-	if (decides.at && form->type != EVENT_TOOL_RESULT) {
+	} else if (decides.at) {
 		if (parent.len != decides.len || memcmp(parent.at, decides.at, decides.len) != 0)
 			return verify_fault(v, VERIFY_PAIRS, decides.at,
 			    "a decision's parent_event_id is not what it decides about");
-		set = &v->waits;
-		call = fingerprint(v, set, 'a', decides.at, decides.len, name);
+		v->pairs = &v->waits;
+		v->pair = fingerprint(v, v->pairs, 'a', decides.at, decides.len, name);
 		twice = "call %.*s was decided about before";
+	} else {
+		v->pair = call_fingerprint(v, v->report->attempts, form);
 	}
 
-	switch (fingerprints_end(set, call)) {
+	switch (fingerprints_find(v->pairs, v->pair)) {
 	case FINGERPRINT_OPEN:
 		return true;
 	case FINGERPRINT_ENDED:
-		return verify_fault(v, VERIFY_PAIRS, set == &v->waits ? decides.at : name.at, twice,
+		return verify_fault(v, VERIFY_PAIRS, v->pairs == &v->waits ? decides.at : name.at, twice,
 		    TEXT(name));
 	default:
-		if (set == &v->waits)
+		if (v->pairs == &v->waits)
 			return verify_fault(v, VERIFY_PAIRS, decides.at,
 			    "%.*s is no end of call %.*s that waits", TEXT(decides), TEXT(name));
 		return verify_fault(v, VERIFY_PAIRS, name.at, never, TEXT(name));
@@ -212,59 +202,38 @@ check_pairs(struct verify_lines *v, const struct form *form)
 		return verify_fault(v, VERIFY_PAIRS, form->type_name.at, "line 1 is no run.started");
 	switch (form->type) {
 	case EVENT_RUN_STARTED:
-		v->attempts_died += report->attempts > 0 && !v->attempt_ended;
-		report->attempts++;
-		v->attempt_ended = false;
-		memcpy(v->started, form->event_id.at + 1, ID_SIZE - 1);
-		if (span_integer(form->attempt, &attempt) && attempt == report->attempts)
+		if (span_integer(form->attempt, &attempt) && attempt == report->attempts + 1)
 			return true;
 		return verify_fault(v, VERIFY_PAIRS, form->attempt.at, "attempt is %.*s, not %lld",
-		    (int)form->attempt.len, form->attempt.at, (long long)report->attempts);
+		    (int)form->attempt.len, form->attempt.at, (long long)report->attempts + 1);
 	case EVENT_RUN_COMPLETED:
 		if (v->attempt_ended)
 			return verify_fault(v, VERIFY_PAIRS, NULL, "attempt %lld has a second run.completed",
 			    (long long)report->attempts);
-		v->attempt_ended = true;
 		return true;
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:
-		report->calls++;
-		if (fingerprints_add(&v->calls, call_fingerprint(v, report->attempts, form)) ==
-		    FINGERPRINT_ABSENT)
+		v->pair = call_fingerprint(v, report->attempts, form);
+		if (fingerprints_find(&v->calls, v->pair) == FINGERPRINT_ABSENT)
 			return true;
 		return verify_fault(v, VERIFY_PAIRS, form->call.at,
 		    "call %.*s was started before in this attempt", TEXT(form->call));
-	case EVENT_TOOL_CALL:
-		report->tool_calls++;
-		fingerprints_add(&v->calls, tool_fingerprint(v, form->event_id, form));
-		return true;
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 	case EVENT_TOOL_RESULT:
-		return end_pair(v, form);
+		return check_end(v, form);
 	default:
 		return true;
 	}
 }
 
-/* Each line ends what a seal before it had sealed, but for a decision about a call of it
- * that the same key has signed. */
 static bool
 check_seal(struct verify_lines *v, const struct form *form)
 {
-	char before[DIGEST_SIZE];
-
-	memcpy(before, v->report->sealed_by, sizeof before);
-	v->report->sealed_by[0] = '\0';
-	if (!form->signature.at)
+	if (!form->signature.at || seal_valid(v->line, form->public_key.at + 1, form->signature.at + 1))
 		return true;
-	if (!seal_valid(v->line, form->public_key.at + 1, form->signature.at + 1))
-		return verify_fault(v, VERIFY_SEAL, form->signature.at,
-		    "the seal is no signature of this line by its public_key: one of them was changed");
-	if (form->type == EVENT_RUN_COMPLETED ||
-	    memcmp(form->public_key.at + 1, before, sizeof before - 1) == 0)
-		span_copy(form->public_key, v->report->sealed_by, sizeof v->report->sealed_by);
-	return true;
+	return verify_fault(v, VERIFY_SEAL, form->signature.at,
+	    "the seal is no signature of this line by its public_key: one of them was changed");
 }
 
 /* Blobs. */
@@ -315,23 +284,92 @@ check_blob(struct verify_lines *v, struct span ref)
 	return sound;
 }
 
+/* Places in a line, as fingerprints: a place is the one around it and a key or index. So the
+ * values that any number of refs stand for are found in one walk. */
+struct places {
+	struct fingerprints set;  /* of the refs; ended: there is a null */
+	struct buffer name;
+	uint64_t other;           /* where something else is; 0: nowhere */
+};
+
+static uint64_t
+place_of(struct places *p, uint64_t around)
+{
+	buffer_append(&p->name, &around, sizeof around);
+	return fingerprints_of(&p->set, p->name.data, p->name.len);
+}
+
+/* The place that a JSON pointer names. */
+static uint64_t
+place_of_pointer(struct places *p, struct span pointer)
+{
+	struct buffer text = BUFFER_INIT;
+	uint64_t place = 0;
+	size_t at = 0;
+
+	span_decode(pointer, &text);
+	while (at < text.len && text.data[at++] == '/') {
+		buffer_clear(&p->name);
+		for (; at < text.len && text.data[at] != '/'; at++) {
+			bool escape = text.data[at] == '~' && at + 1 < text.len &&
+			    (text.data[at + 1] == '0' || text.data[at + 1] == '1');
+
+			at += escape;
+			buffer_byte(&p->name, !escape ? text.data[at] : text.data[at] == '0' ? '~' : '/');
+		}
+		place = place_of(p, place);
+	}
+	buffer_free(&text);
+	return place;
+}
+
+/* Ends the places of nulls in a value. */
+static void
+find_nulls(struct places *p, struct span value, uint64_t place)
+{
+	uint64_t index = 0;
+
+	if (span_type(value) == '0')
+		fingerprints_end(&p->set, place);
+	else if (fingerprints_find(&p->set, place) != FINGERPRINT_ABSENT)
+		p->other = place;
+	for (struct span_walk inside = span_walk(value); span_next(&inside);) {
+		buffer_clear(&p->name);
+		if (inside.key.at != NULL)
+			span_decode(inside.key, &p->name);
+		else
+			buffer_format(&p->name, "%llu", (unsigned long long)index++);
+		find_nulls(p, inside.value, place_of(p, place));
+	}
+}
+
 /* Values that stand in blobs. */
 static bool
 check_refs(struct verify_lines *v, const struct form *form)
 {
+	struct places places = { .name = BUFFER_INIT };
+	const char *wrong = NULL;
+
 	if (!form->refs.at)
 		return true;
-	for (struct span_walk ref = span_walk(form->refs); span_next(&ref);) {
-		char *at = span_text(span_member(ref.value, KEY_AT));
-		bool in_place = span_type(pointer_find(v->line, at)) == '0';
+	fingerprints_begin(&places.set);
+	for (struct span_walk ref = span_walk(form->refs); span_next(&ref);)
+		fingerprints_add(&places.set, place_of_pointer(&places, span_member(ref.value, KEY_AT)));
+	find_nulls(&places, v->line, 0);
+	for (struct span_walk ref = span_walk(form->refs); wrong == NULL && span_next(&ref);) {
+		uint64_t place = place_of_pointer(&places, span_member(ref.value, KEY_AT));
 
-		free(at);
-		if (!in_place)
-			return verify_fault(v, VERIFY_BLOBS, ref.value.at,
-			    "the value that this ref stands for is not null");
-		if (!check_blob(v, ref.value))
-			return false;
+		if (place == places.other || fingerprints_find(&places.set, place) != FINGERPRINT_ENDED)
+			wrong = ref.value.at;
 	}
+	fingerprints_free(&places.set);
+	buffer_free(&places.name);
+	if (wrong != NULL)
+		return verify_fault(v, VERIFY_BLOBS, wrong,
+		    "the value that this ref stands for is not null");
+	for (struct span_walk ref = span_walk(form->refs); span_next(&ref);)
+		if (v->root != NULL && !check_blob(v, ref.value))
+			return false;
 	return true;
 }
 
@@ -343,7 +381,7 @@ check_kept(struct verify_lines *v, const struct form *form)
 	struct definition_file file;
 	bool sound = true;
 
-	if (!form->output.at && !form->files.at)
+	if (v->root == NULL || (!form->output.at && !form->files.at))
 		return true;
 	if (access(v->blob_directory, F_OK) != 0) {
 		char *path = layout_transcript(v->root, v->run_id);
@@ -376,12 +414,98 @@ note_run(struct verify_lines *v, enum linkage_kind kind, struct span run_id)
 }
 
 static void
+note_runs(struct verify_lines *v, const struct form *form)
+{
+	struct span event_id, run_id;
+
+	if (form->links.at) {
+		for (struct span_walk link = span_walk(form->links); span_next(&link);) {
+			form_link(link.value, &event_id, &run_id);
+			if (run_id.at && memcmp(run_id.at + 1, v->run_id, ID_SIZE - 1) != 0)
+				linkage_claim(&v->linkage, LINKAGE_EVENT, run_id, event_id,
+				    v->report->lines, v->line_start + (link.value.at - v->line.at));
+		}
+	}
+	note_run(v, LINKAGE_CHILD, form->child_run_id);
+	if (form->type == EVENT_RUN_STARTED)
+		note_run(v, LINKAGE_PARENT, form->parent_run_id);
+}
+
+static void
 note_unknown(struct verify_unknown *unknown, int64_t line, struct span token)
 {
 	if (unknown->lines++ > 0)
 		return;
 	unknown->first = line;
 	snprintf(unknown->name, sizeof unknown->name, "%.*s", TEXT(token));
+}
+
+static void
+note_pairs(struct verify_lines *v, const struct form *form)
+{
+	struct verify_report *report = v->report;
+
+	switch (form->type) {
+	case EVENT_RUN_STARTED:
+		v->attempts_died += report->attempts > 0 && !v->attempt_ended;
+		report->attempts++;
+		v->attempt_ended = false;
+		memcpy(v->started, form->event_id.at + 1, ID_SIZE - 1);
+		break;
+	case EVENT_RUN_COMPLETED:
+		v->attempt_ended = true;
+		break;
+	case EVENT_STEP_STARTED:
+	case EVENT_CALL_WORKFLOW_STARTED:
+		report->calls++;
+		fingerprints_add(&v->calls, v->pair);
+		break;
+	case EVENT_TOOL_CALL:
+		report->tool_calls++;
+		fingerprints_add(&v->calls, tool_fingerprint(v, form->event_id, form));
+		break;
+	case EVENT_STEP_COMPLETED:
+	case EVENT_CALL_WORKFLOW_COMPLETED:
+	case EVENT_TOOL_RESULT:
+		fingerprints_end(v->pairs, v->pair);
+		if (form->asks.at && form->type != EVENT_TOOL_RESULT)
+			fingerprints_add(&v->waits, fingerprint(v, &v->waits, 'a', form->event_id.at,
+			    form->event_id.len, form->call));
+		break;
+	default:
+		break;
+	}
+}
+
+/* Each line ends what a seal before it had sealed, but for a decision about a call of it
+ * that the same key has signed. */
+static void
+note_seal(struct verify_lines *v, const struct form *form)
+{
+	char *sealed_by = v->report->sealed_by;
+
+	if (form->signature.at && (form->type == EVENT_RUN_COMPLETED ||
+	    memcmp(form->public_key.at + 1, sealed_by, DIGEST_SIZE - 1) == 0))
+		span_copy(form->public_key, sealed_by, DIGEST_SIZE);
+	else
+		sealed_by[0] = '\0';
+}
+
+/* The line has no fault. */
+static void
+note_line(struct verify_lines *v, const struct form *form)
+{
+	span_copy(form->timestamp, v->timestamp, sizeof v->timestamp);
+	fingerprints_add(&v->ids, v->id);
+	memcpy(v->last_id, form->event_id.at + 1, ID_SIZE - 1);
+	note_pairs(v, form);
+	note_seal(v, form);
+	if (v->root != NULL)
+		note_runs(v, form);
+	if (form->type == EVENT_TYPES && !form->foreign)
+		note_unknown(&v->types, v->report->lines, form->type_name);
+	if (form->unknown_key.at)
+		note_unknown(&v->keys, v->report->lines, form->unknown_key);
 }
 
 static bool
@@ -403,13 +527,7 @@ check_line(struct verify_lines *v)
 	if (!check_order(v, form) || !check_causes(v, form) || !check_pairs(v, form) ||
 	    !check_seal(v, form) || !check_refs(v, form) || !check_kept(v, form))
 		return false;
-	note_run(v, LINKAGE_CHILD, form->child_run_id);
-	if (form->type == EVENT_RUN_STARTED)
-		note_run(v, LINKAGE_PARENT, form->parent_run_id);
-	if (form->type == EVENT_TYPES && !form->foreign)
-		note_unknown(&v->types, v->report->lines, form->type_name);
-	if (form->unknown_key.at)
-		note_unknown(&v->keys, v->report->lines, form->unknown_key);
+	note_line(v, form);
 	return true;
 }
 
@@ -436,6 +554,26 @@ verify_lines_check(struct verify_lines *v, const char *lines, size_t len, int64_
 		return -1;
 	}
 	return 0;
+}
+
+int
+verify_lines_next(struct verify_lines *v, const char *line, size_t len, struct error *err)
+{
+	struct verify_report *report = v->report;
+
+	v->line = span_of(line, len);
+	report->lines++;
+	if (check_line(v))
+		return 0;
+	*err = report->fault;
+	report->faulty = false;
+	report->lines--;
+	if (report->lines == 0) {
+		v->run_id[0] = v->parent_run_id[0] = '\0';
+		free(v->blob_directory);
+		v->blob_directory = NULL;
+	}
+	return -1;
 }
 
 bool

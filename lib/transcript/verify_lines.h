@@ -31,7 +31,7 @@ struct verify_lines {
 	struct verify_report *report;
 	void (*take)(void *context, const char *line, size_t len, int64_t at); /* verify_spec */
 	void *context;
-	const char *root;            /* of the storage */
+	const char *root;            /* of the storage; NULL: nothing is looked for in it */
 	struct span line;            /* being checked; .at NULL: none */
 	int64_t line_start;          /* its first byte in the file */
 	struct form form;            /* of it */
@@ -46,6 +46,10 @@ struct verify_lines {
 	bool attempt_ended;
 	int64_t attempts_died;       /* begun, not ended, and another began */
 
+	/* Of the line being checked, to be noted if it has no fault. */
+	uint64_t id, pair;
+	struct fingerprints *pairs;  /* that the pair is of */
+
 	struct fingerprints ids;     /* of events */
 	struct fingerprints calls;   /* of steps and tools; open until completed */
 	struct fingerprints waits;   /* ends that wait; open until decided about */
@@ -56,12 +60,15 @@ struct verify_lines {
 	struct error unreadable;     /* a blob that could not be read */
 };
 
-/* root: of the storage that the transcript is part of. */
+/* root: of the storage that the transcript is part of; NULL: lines alone are looked at, not whether
+ * blobs are there and what other runs say. */
 void verify_lines_begin(struct verify_lines *v, const char *root, struct verify_report *report);
 /* Checks whole lines that begin at byte `at` of the file, until one is faulty. -1:
  * a blob could not be read. */
 int verify_lines_check(struct verify_lines *v, const char *lines, size_t len, int64_t at,
     struct error *err);
+/* Checks the next line. One that is faulty is as if it had not come: *err says why. */
+int verify_lines_next(struct verify_lines *v, const char *line, size_t len, struct error *err);
 /* Whether a call or tool call that this line starts has not ended. attempt is that
  * of the line. */
 bool verify_lines_open(struct verify_lines *v, const struct form *form, int64_t attempt);

@@ -23,6 +23,7 @@
 #include "transcript/fingerprints.h"
 #include "transcript/form.h"
 #include "transcript/verify.h"
+#include "transcript/verify_lines.h"
 
 #define RUN "11111111-1111-4111-8111-111111111111"
 #define CHILD "22222222-2222-4222-8222-222222222222"
@@ -380,6 +381,99 @@ test_faults(void **state)
 		assert_in_range(report.byte, 0, text.len);
 		buffer_free(&text);
 	}
+}
+
+/* What refs stand for is found, whatever its place is called, and however many there are. */
+static void
+test_refs(void **state)
+{
+#define REF(at) "{\"at\":\"/payload/params/" at "\",\"sha256\":\"" SHA "\",\"bytes\":3,\"encoding\":\"raw\"}"
+#define PARAMS "\"params\":{},\"turn\":0},\"refs\":["
+#define THESE "\"params\":{\"a/b~\":null,\"l\":[[],[1,null]],\"\":null,\"k\":[null,{\"\\u0061\":null}],\"t\":null,\"t\":1}," \
+	"\"turn\":0},\"refs\":["
+	static const struct { const char *refs; bool faulty; } cases[] = {
+		{ THESE REF("a~1b~0") "," REF("l/1/1") "," REF("") "," REF("k/0") "," REF("k/1/a") "," REF("k/0") ",", false },
+		{ THESE REF("a/b~0") ",", true }, { THESE REF("l/1/0") ",", true }, { THESE REF("l/01/1") ",", true },
+		{ THESE REF("l/1/2") ",", true }, { THESE REF("l") ",", true }, { THESE REF("k/0/a") ",", true },
+		{ THESE REF("t") ",", true }, { THESE REF("l/0/1") ",", true },
+	};
+	struct buffer text = BUFFER_INIT, many = BUFFER_INIT;
+	struct verify_report report;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct change change = { 3, PARAMS, cases[i].refs };
+
+		buffer_clear(&text);
+		make_transcript(&text, LINES, &change);
+		report = verify_bytes(text.data, text.len);
+		if (report.faulty != cases[i].faulty || (report.faulty && (report.line != 3 ||
+		    strstr(report.fault.message, "is not null") == NULL)))
+			fail_msg("case %zu: %s", i, report.faulty ? report.fault.message : "no fault");
+	}
+	/* A walk for each would take hours. */
+	buffer_text(&many, "\"params\":{\"l\":[");
+	for (int i = 0; i < 100000; i++)
+		buffer_text(&many, i > 0 ? ",null" : "null");
+	buffer_text(&many, "]},\"turn\":0},\"refs\":[");
+	for (int i = 0; i < 100000; i++)
+		buffer_format(&many, REF("l/%d") ",", i);
+	const struct change change = { 3, PARAMS, buffer_string(&many) };
+
+	buffer_clear(&text);
+	make_transcript(&text, LINES, &change);
+	report = verify_bytes(text.data, text.len);
+	assert_false(report.faulty);
+	buffer_free(&many);
+	buffer_free(&text);
+#undef REF
+#undef PARAMS
+#undef THESE
+}
+
+/* A faulty line leaves nothing behind: the right one may come in its place. */
+static void
+test_one_by_one(void **state)
+{
+	struct buffer right = BUFFER_INIT;
+
+	(void)state;
+	make_transcript(&right, LINES, NULL);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+		struct buffer text = BUFFER_INIT;
+		struct verify_report report = { .lines = 0 };
+		const char *at = right.data, *wrong, *lf;
+		struct verify_lines v;
+		struct error err;
+
+		/* What stands elsewhere is not for single lines. */
+		if (faults[i].change.line == 0 || faults[i].change.from == NULL ||
+		    faults[i].rule == VERIFY_CHAIN ||
+		    (faults[i].rule == VERIFY_BLOBS && strstr(faults[i].message, "null") == NULL))
+			continue;
+		make_transcript(&text, LINES, &faults[i].change);
+		wrong = text.data;
+		verify_lines_begin(&v, NULL, &report);
+		for (size_t n = 1; n <= LINES; n++) {
+			lf = strchr(wrong, '\n');
+			if (n == (size_t)faults[i].line) {
+				assert_int_equal(verify_lines_next(&v, wrong, (size_t)(lf - wrong), &err), -1);
+				if (strstr(err.message, faults[i].message) == NULL)
+					fail_msg("fault %zu: %s", i, err.message);
+				assert_int_equal(report.lines, n - 1);
+			}
+			wrong = lf + 1;
+			lf = strchr(at, '\n');
+			if (verify_lines_next(&v, at, (size_t)(lf - at), &err) != 0)
+				fail_msg("behind fault %zu, line %zu: %s", i, n, err.message);
+			at = lf + 1;
+		}
+		assert_int_equal(report.calls, 2);
+		assert_int_equal(report.tool_calls, 2);
+		verify_lines_free(&v);
+		buffer_free(&text);
+	}
+	buffer_free(&right);
 }
 
 /* Of what another program has said neither pairs nor parents are asked, but its form is. */
@@ -988,6 +1082,8 @@ main(void)
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_lines_taken),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_refs),
+		cmocka_unit_test(test_one_by_one),
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_edges_of_lines),
 		cmocka_unit_test(test_chain),

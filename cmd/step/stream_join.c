@@ -130,8 +130,9 @@ note_made(struct join *j, const struct run *run, const struct item *item)
 		made_came(&r->made, metadata);
 }
 
-static int
-join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
+/* Who made the item, and whether it may come in: what a call of it is judged by. */
+static void
+judge_item(struct join *j, struct stream *s, const struct item *item)
 {
 	const struct gate *gate = &s->step->gate;
 	int from;
@@ -139,6 +140,20 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 	producers_note(&s->producers, item);
 	if (s->complete)
 		note_made(j, s->step->run, item);
+	/* All items of a call must pass the gate, and all that it requires must have come. */
+	if (gate->count == 0 || item_error(item).at != NULL || j->refused.code != ERROR_NONE)
+		return;
+	from = gate_pass(gate, item, &j->refused);
+	if (from >= 0)
+		j->came[from] = true;
+}
+
+static int
+join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
+{
+	/* A dry run makes no call, and is in no run that could be asked. */
+	if (s->roster != NULL)
+		judge_item(j, s, item);
 	if (item_error(item).at != NULL) {
 		if (!j->has_failed) {
 			j->failed = *item;
@@ -146,12 +161,6 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 		}
 		j->has_failed = true;
 		return 0;
-	}
-	/* All items of a call must pass the gate, and all that it requires must have come. */
-	if (gate->count > 0 && j->refused.code == ERROR_NONE) {
-		from = gate_pass(gate, item, &j->refused);
-		if (from >= 0)
-			j->came[from] = true;
 	}
 	if (s->by_name)
 		return join_by_name(j, item, why);

@@ -343,6 +343,20 @@ much_output() { # BYTES
 	[ ! -e "$AWF_STORAGE" ]
 }
 
+@test "-s --dry-run takes lines of steps, in their run and outside, and judges none of them" {
+	for options in '' --complete '--require b'; do
+		run -0 --separate-stderr awf-run -c \
+			"awf-step -n a -- echo hi | tee line | awf-step -s $options --dry-run c -- cat"
+		same "$output" '{"command":["cat"],"input":["hi"]}'
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr awf-step -s $options --dry-run c -- cat <line
+		same "$output" '{"command":["cat"],"input":["hi"]}'
+	done
+	run -0 --separate-stderr awf-run -c \
+		'awf-step -n a -- echo hi | awf-step -s --by-name --dry-run c -- cat'
+	same "$output" '{"command":["cat"],"input":{"a":"hi"}}'
+}
+
 @test "--kind renames" {
 	awf-step -n -q --kind build x -- true
 	same "$(events step.started .payload.kind)" '"build"'

@@ -82,10 +82,24 @@ load_operation(struct step *step, const char *name, struct step_loaded *loaded,
 	return 0;
 }
 
+/* Of a tool that is to have no sandbox, what it runs is read: it is the one that was there before
+ * anything ran in one. */
+static int
+settle_tool(const struct step *step, const struct agent *agent, struct tool *tool, struct error *err)
+{
+	struct sandbox decided;
+
+	if (sandboxing_decide(&decided, &step->sandbox, agent, tool, err) == -1)
+		return -1;
+	if (!sandbox_holds(&decided))
+		pins_read(&tool->pins);
+	return 0;
+}
+
 /* Whether each tool of an agent can have the sandbox that it is to have: whoever asks for one
  * must not go without. */
 static int
-check_member(const struct step *step, const struct member *m, struct error *err)
+settle_member(const struct step *step, const struct member *m, struct error *err)
 {
 	const struct agent *a = &m->agent;
 	const char *place = a->path != NULL ? a->path : "--sandbox";
@@ -104,7 +118,7 @@ check_member(const struct step *step, const struct member *m, struct error *err)
 		return error_set(err, ERROR_DEFINITION, place, "sandbox: the agent CLI '%s' runs its "
 		    "tools itself, and no sandbox can be put around them", cli);
 	for (size_t i = 0; i < m->tool_count; i++)
-		if (sandboxing_decide(&decided, &step->sandbox, a, &m->tools[i], err) == -1)
+		if (settle_tool(step, a, &m->tools[i], err) == -1)
 			return -1;
 	return 0;
 }
@@ -123,9 +137,9 @@ settle_sandbox(struct step *step, struct error *err)
 		return 0;
 	}
 	if (step->operation != NULL)
-		return sandboxing_decide(&decided, &step->sandbox, NULL, step->operation, err);
+		return settle_tool(step, NULL, step->operation, err);
 	for (size_t i = 0; step->team != NULL && i < step->team->count; i++)
-		if (check_member(step, step->team->members[i], err) == -1)
+		if (settle_member(step, step->team->members[i], err) == -1)
 			return -1;
 	return 0;
 }

@@ -134,6 +134,7 @@ read_before_turn(const struct definition *d, const struct definition_key *key, j
 			list_add(&argv, word);
 	if (argv != NULL)
 		pins_add_command(&a->pins, argv);
+	pins_read(&a->pins);
 	list_free(argv);
 	free(text);
 	return timeout == NULL ? 0 : definition_duration(d, &timeout_key, timeout, a, err);

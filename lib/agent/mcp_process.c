@@ -162,8 +162,10 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 		status = enclose(s, use, &argv, &environment, err);
 	if (status == 0 && !s->enclosed) {
 		/* A server that is started anew is the one that was started. */
-		if (s->pins.list == NULL)
+		if (s->pins.list == NULL) {
 			pins_add_command(&s->pins, argv);
+			pins_read(&s->pins);
+		}
 		status = pins_check(&s->pins, err);
 	}
 	if (status == 0 && m->directory != NULL) {

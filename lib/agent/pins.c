@@ -1,33 +1,113 @@
 /*
- * A change of a file's contents, its name or its place moves st_ctime, so that nothing has to
- * be read again.
+ * A change of a file's contents, its name or its place moves st_ctime, but for one: of a mapping
+ * of its memory that was written to before. So what only root can write is looked at, and what
+ * others can write is read again.
  */
 #include "agent/pins.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "run/kept_digest.h"
+
+enum {
+	FIRST_LINE = 256,  /* as much of it as the kernel reads */
+	INTERPRETERS = 5   /* of interpreters; it goes no further either */
+};
 
 struct pin {
 	char *path;
+	char *name;                /* by which it is found in PATH; NULL */
 	struct stat was;
+	char sha256[DIGEST_SIZE];  /* ""; of what cannot be read any more "-" */
 };
 
-void
-pins_add(struct pins *p, const char *path)
+static struct pin *
+add(struct pins *p, const char *path)
 {
 	struct stat st;
 
 	for (size_t i = 0; i < p->count; i++)
 		if (strcmp(p->list[i].path, path) == 0)
-			return;
+			return &p->list[i];
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-		return;
+		return NULL;
 	p->list = memory_array(p->list, p->count + 1, sizeof *p->list);
-	p->list[p->count++] = (struct pin){ memory_text(path), st };
+	p->list[p->count] = (struct pin){ .path = memory_text(path), .was = st };
+	return &p->list[p->count++];
+}
+
+void
+pins_add(struct pins *p, const char *path)
+{
+	add(p, path);
+}
+
+/* What PATH leads to; NULL. In memory of its own. */
+static char *
+search(const char *name)
+{
+	const char *list = getenv("PATH");
+
+	return list == NULL ? NULL : path_search(list, name);
+}
+
+/* The first line of a script, behind "#!"; else "". */
+static void
+read_first_line(const char *path, char line[FIRST_LINE])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = fd == -1 ? -1 : read(fd, line, FIRST_LINE - 1);
+
+	file_close(&fd);
+	line[len > 0 ? len : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (strncmp(line, "#!", 2) == 0)
+		memmove(line, line + 2, strlen(line + 2) + 1);
+	else
+		*line = '\0';
+}
+
+/* A program by its name or path, and what runs it. */
+static void
+add_program(struct pins *p, const char *word, int depth)
+{
+	char line[FIRST_LINE], *rest = line, *next, *found = NULL;
+	struct pin *pin;
+
+	if (depth == 0)
+		return;
+	if (strchr(word, '/') == NULL) {
+		found = search(word);
+		if (found == NULL)
+			return;
+	}
+	pin = add(p, found != NULL ? found : word);
+	if (pin == NULL) {
+		free(found);
+		return;
+	}
+	if (found != NULL && pin->name == NULL)
+		pin->name = memory_text(word);
+	read_first_line(pin->path, line);
+	free(found);
+
+	/* The interpreter; env finds one more, behind its options and variables. */
+	while ((next = strsep(&rest, " \t\r")) != NULL) {
+		if (strncmp(next, "-S", 2) == 0)
+			next += 2;
+		if (*next == '\0' || *next == '-' || strchr(next, '=') != NULL)
+			continue;
+		add_program(p, next, depth - 1);
+		if (strcmp(path_base(next), "env") != 0)
+			break;
+	}
 }
 
 void
@@ -39,8 +119,7 @@ pins_add_command(struct pins *p, char *const *argv)
 
 	if (*argv == NULL)
 		return;
-	if (strchr(*argv, '/') != NULL)
-		pins_add(p, *argv);
+	add_program(p, *argv, INTERPRETERS);
 	base = path_base(*argv);
 	for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++) {
 		size_t len = strlen(interpreters[i]);
@@ -57,24 +136,72 @@ pins_add_command(struct pins *p, char *const *argv)
 	}
 }
 
+/* The digest of a file that is still as it was, as far as its state says; else "-". */
+static void
+digest_unchanged(const struct pin *pin, char sha256[DIGEST_SIZE])
+{
+	struct digest_reading reading;
+	bool same = digest_reading_begin(&reading, pin->path) == 0;
+
+	if (same) {
+		same = file_unchanged(&pin->was, &reading.st) && digest_fd(reading.fd, sha256) == 0;
+		digest_reading_end(&reading);
+	}
+	if (!same)
+		memcpy(sha256, "-", 2);
+}
+
+void
+pins_read(struct pins *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (*p->list[i].sha256 == '\0' &&
+		    !kept_digest_state_tells(p->list[i].path, &p->list[i].was))
+			digest_unchanged(&p->list[i], p->list[i].sha256);
+}
+
+/* Whether it holds what it held, as far as is known. */
+static bool
+is_same(const struct pin *pin)
+{
+	char sha256[DIGEST_SIZE];
+	struct stat is;
+
+	if (stat(pin->path, &is) != 0 || !file_unchanged(&pin->was, &is))
+		return false;
+	if (*pin->sha256 == '\0')
+		return true;
+	digest_unchanged(pin, sha256);
+	return *sha256 != '-' && strcmp(sha256, pin->sha256) == 0;
+}
+
 int
 pins_check(const struct pins *p, struct error *err)
 {
-	for (size_t i = 0; i < p->count; i++) {
-		struct stat is;
+	int result = 0;
 
-		if (stat(p->list[i].path, &is) != 0 || !file_unchanged(&p->list[i].was, &is))
-			return error_set(err, ERROR_BLOCKED, NULL, "%s was changed since the step began, and "
-			    "is not run any more: a sandboxed program may have written it", p->list[i].path);
+	for (const struct pin *pin = p->list; result == 0 && pin < p->list + p->count; pin++) {
+		char *found = pin->name == NULL ? NULL : search(pin->name);
+
+		if (found != NULL && strcmp(found, pin->path) != 0)
+			result = error_set(err, ERROR_BLOCKED, NULL, "%s is found in $PATH where %s was when the "
+			    "step began, and is not run: a sandboxed program may have written it", found,
+			    pin->path);
+		else if (!is_same(pin))
+			result = error_set(err, ERROR_BLOCKED, NULL, "%s was changed since the step began, and "
+			    "is not run any more: a sandboxed program may have written it", pin->path);
+		free(found);
 	}
-	return 0;
+	return result;
 }
 
 void
 pins_free(struct pins *p)
 {
-	for (size_t i = 0; i < p->count; i++)
+	for (size_t i = 0; i < p->count; i++) {
 		free(p->list[i].path);
+		free(p->list[i].name);
+	}
 	free(p->list);
 	*p = (struct pins){ NULL, 0 };
 }

@@ -552,6 +552,63 @@ ended() { awf-step x -t a <<<'{}' 2>&1 | grep -q 'was made'; }
 	[ ! -e pwned ]
 }
 
+# What becomes of the tool deploy, which has no sandbox, when a call of bash before it does this.
+deployed_after() {
+	stream tool_use "$(use t1 deploy '{}')" "$(use t2 bash "$(jq -cn --arg c "$1" '{command: $c}')")" "$(use t3 deploy '{}')" >first
+	text finished >answer
+	model_server --loop --answer-for tool_use_id answer --answer first
+	agent scout 'tools: [bash, deploy]'
+	PATH="$PWD/early:$PWD/bin:$PATH" awf-step -p go -n -q -a scout ask
+	payloads tool.result '[.name, .error.code, .output]' | grep -v bash | paste -sd' '
+}
+
+@test "a tool without a sandbox is not run by a program in PATH that was overwritten or put before it" {
+	mkdir bin early
+	own() {
+		cp "$(command -v sh)" bin/runner
+		printf '#!/usr/bin/env -S runner -e\necho mine\n' | tee tools/deploy >bin/helper
+		chmod +x tools/deploy bin/helper
+		echo '{"effects":"none"'"$1"'}' >tools/deploy.tool.json
+	}
+	for command in '' ',"command":["helper"]' ',"command":["runner","./deploy"]'; do
+		own "$command"
+		same "$(deployed_after :)" '["deploy",null,"mine"] ["deploy",null,"mine"]'
+		own "$command"
+		same "$(deployed_after 'cat bin/runner >new; echo >>new; chmod +x new; mv new bin/runner')" '["deploy",null,"mine"] ["deploy","blocked",null]'
+		payloads tool.result .error.message | grep 'bin/runner was changed since the step began'
+		own "$command"
+		same "$(deployed_after 'cp bin/runner early')" '["deploy",null,"mine"] ["deploy","blocked",null]'
+		payloads tool.result .error.message | grep "early/runner is found in .PATH where $PWD/bin/runner was when the step began"
+		rm early/runner
+	done
+	own ',"command":["helper"]'
+	same "$(deployed_after 'echo touch pwned >>bin/helper')" '["deploy",null,"mine"] ["deploy","blocked",null]'
+	[ ! -e pwned ]
+}
+
+@test "a tool without a sandbox is not run when its file holds something else in the same state" {
+	mkdir kit
+	export AWF_TOOL_PATH=$PWD/kit
+	echo '{"effects":"none","command":["sh","./deploy"]}' >kit/deploy.tool.json
+	printf 'echo mine\n' >kit/deploy
+	mkfifo go gone
+	# Another one that has it in memory since before the step.
+	"$sandbox" -- python3 -c '
+import mmap
+file = open("kit/deploy", "r+b")
+memory = mmap.mmap(file.fileno(), 0)
+memory[0:1] = memory[0:1]
+open("gone", "w").close()
+open("go").read()
+memory[5:9] = b"ours"
+open("gone", "w").close()' 3>&- &
+	: <gone
+	same "$(deployed_after ': >go; : <gone')" '["deploy",null,"mine"] ["deploy","blocked",null]'
+	payloads tool.result .error.message | grep 'kit/deploy was changed since the step began'
+	wait $!
+	same "$(cat kit/deploy)" 'echo ours'
+}
+
 @test "a stop command that may run what was written is in the sandbox of the tools" {
 	stream tool_use "$(use t1 look '{}')" >answer
 	tool look '"effects":"none"' :

@@ -259,10 +259,12 @@ static const struct stream_source chosen_frames_source = {
 	.free = free_selection,
 };
 static const struct stream_source projected_source = {
-	.type = NDJSON, .fill = fill_projected, .heartbeat = "\n", .free = free_selection,
+	.type = NDJSON, .fill = fill_projected, .heartbeat = "\n", .projected = true,
+	.free = free_selection,
 };
 static const struct stream_source projected_frames_source = {
-	.type = SSE, .fill = fill_projected, .heartbeat = ":\n\n", .free = free_selection,
+	.type = SSE, .fill = fill_projected, .heartbeat = ":\n\n", .projected = true,
+	.free = free_selection,
 };
 
 /* A stream of a run; NULL: it was refused. */

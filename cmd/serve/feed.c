@@ -33,7 +33,7 @@
 #define READ_MOST ((size_t)1 << 20)
 #define ATTEMPT_MOST ((int64_t)64 << 20) /* bytes that are searched for an attempt's start */
 
-static void look(struct feed *feed);
+static int read_end(struct feed *feed, struct error *err);
 
 static void
 set_look(struct feed *feed)
@@ -78,8 +78,9 @@ read_range(struct feed *feed, int64_t from, int64_t to)
 	return 0;
 }
 
-int
-feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len)
+/* Whole lines of the file's first `end` bytes, as feed_lines(). */
+static int
+read_lines(struct feed *feed, int64_t from, int64_t end, size_t most, const char **bytes, size_t *len)
 {
 	const struct buffer *input = &feed->feeds->input;
 	const char *lf = NULL;
@@ -87,8 +88,8 @@ feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, siz
 
 	*len = 0;
 	/* As many as most has room for; if not even one fits, more. */
-	for (int64_t want = (int64_t)most; lf == NULL && to < feed->end; want *= 4) {
-		to = feed->end - from > want ? from + want : feed->end;
+	for (int64_t want = (int64_t)most; lf == NULL && to < end; want *= 4) {
+		to = end - from > want ? from + want : end;
 		if (read_range(feed, from, to) != 0)
 			return -1;
 		lf = memrchr(input->data, '\n', input->len);
@@ -98,6 +99,12 @@ feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, siz
 	*bytes = input->data;
 	*len = (size_t)(lf - input->data) + 1;
 	return 0;
+}
+
+int
+feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len)
+{
+	return read_lines(feed, from, feed->end, most, bytes, len);
 }
 
 /* Takes note of what a line says of its run. */
@@ -139,34 +146,72 @@ is_stood_in(const struct feed *feed)
 	return false;
 }
 
+/* How many bytes of the tail there are. */
+static size_t
+tail_len(const struct feed *feed)
+{
+	return feed->end < FEED_TAIL ? (size_t)feed->end : FEED_TAIL;
+}
+
+/* Notes the bytes before the end. -1 with errno. */
+static int
+note_tail(struct feed *feed)
+{
+	size_t len = tail_len(feed);
+
+	if (read_range(feed, feed->end - (int64_t)len, feed->end) != 0)
+		return -1;
+	memcpy(feed->tail, buffer_string(&feed->feeds->input), len);
+	return 0;
+}
+
+/* Whether the bytes before the end are those that were there: if not, the file was cut and has
+ * grown again between two looks at it. */
+static bool
+is_continued(const struct feed *feed)
+{
+	char bytes[FEED_TAIL];
+	size_t len = tail_len(feed);
+
+	return pread(feed->fd, bytes, len, feed->end - (int64_t)len) == (ssize_t)len &&
+	    memcmp(bytes, feed->tail, len) == 0;
+}
+
+/* The end is behind these bytes now. */
+static void
+move_end(struct feed *feed, const char *bytes, size_t len)
+{
+	size_t old = tail_len(feed), kept, taken;
+
+	feed->end += (int64_t)len;
+	taken = len < FEED_TAIL ? len : FEED_TAIL;
+	kept = tail_len(feed) - taken;
+	memmove(feed->tail, feed->tail + old - kept, kept);
+	memcpy(feed->tail + kept, bytes + len - taken, taken);
+}
+
 /* Takes in the lines that have come. */
 static void
 take_lines(struct feed *feed, int64_t size)
 {
 	struct backlog *b = &feed->backlog;
 	bool wanted = is_stood_in(feed);
+	const char *bytes, *end, *line, *lf;
+	size_t len;
 
-	while (feed->end < size) {
-		int64_t before = feed->end, settled = feed->end;
-		const char *bytes, *end, *lf;
+	/* What is behind the last LF is not a line yet. */
+	while (read_lines(feed, feed->end, size, STREAM_PIECE, &bytes, &len) == 0 && len > 0) {
+		int64_t before = feed->end;
 		uint64_t at = backlog_end(b);
-		size_t len = 0, start = 0;
+		size_t start = wanted ? frame_chunk(&b->bytes) : 0;
 
-		/* What is behind the last LF is not a line yet. */
-		feed->end = size;
-		if (feed_lines(feed, before, STREAM_PIECE, &bytes, &len) != 0 || len == 0) {
-			feed->end = settled;
-			return;
-		}
-		if (wanted)
-			start = frame_chunk(&b->bytes);
-		for (end = bytes + len; bytes < end; bytes = lf + 1) {
-			lf = memchr(bytes, '\n', (size_t)(end - bytes));
-			take_line(feed, bytes, (size_t)(lf - bytes));
+		for (line = bytes, end = bytes + len; line < end; line = lf + 1) {
+			lf = memchr(line, '\n', (size_t)(end - line));
+			take_line(feed, line, (size_t)(lf - line));
 			if (wanted)
-				frame_line(&b->bytes, bytes, (size_t)(lf - bytes));
+				frame_line(&b->bytes, line, (size_t)(lf - line));
 		}
-		feed->end = before + (int64_t)len;
+		move_end(feed, bytes, len);
 		if (wanted) {
 			frame_chunk_end(&b->bytes, start);
 			backlog_add(b, at, before, feed->end);
@@ -175,28 +220,22 @@ take_lines(struct feed *feed, int64_t size)
 	}
 }
 
-/* Whether the run goes on; that it does not is known only when nothing has come since it was
- * seen to be dead. */
+/* Of the lines that were read some are not there any more: what is left is read anew, and the
+ * streams, who know nothing of where it was cut, begin again. */
 static void
-check_alive(struct feed *feed)
+take_cut(struct feed *feed)
 {
-	bool was_over = feed->over;
-	struct stat status;
+	struct error err;
 
-	feed->alive = storage_run_alive(feed->feeds->storage, feed->run_id);
-	if (!feed->alive) {
-		if (fstat(feed->fd, &status) == 0 && status.st_size > feed->end)
-			take_lines(feed, status.st_size);
-		feed->over = true;
-	} else {
-		feed->over = feed->ended &&
-		    feed->feeds->loop->now - feed->ended_at >= ENDING_MOST_MS;
-	}
-	if (feed->over && !was_over)
-		feed->feeds->changed(feed);
+	feed->cuts++;
+	feed->feeds->cut(feed);
+	feed->ended = feed->over = false;
+	feed->attempt = 0;
+	if (read_end(feed, &err) != 0)
+		feed->gone = feed->over = true;
 }
 
-/* Looks at the file, and at the run. */
+/* Looks at the file. */
 static void
 look(struct feed *feed)
 {
@@ -210,14 +249,28 @@ look(struct feed *feed)
 		feed->feeds->changed(feed);
 		return;
 	}
-	if (status.st_size < feed->end) {
-		/* A repair has cut it, back to the end of a line. */
-		feed->end = status.st_size;
-		feed->ended = feed->over = false;
-		feed->feeds->cut(feed);
-	} else if (status.st_size > feed->end) {
+	if (status.st_size < feed->end || (status.st_size > feed->end && !is_continued(feed)))
+		take_cut(feed);
+	else if (status.st_size > feed->end)
 		take_lines(feed, status.st_size);
-	}
+}
+
+/* Whether the run goes on; that it does not is known only when nothing has come since it was
+ * seen to be dead. */
+static void
+check_alive(struct feed *feed)
+{
+	bool was_over = feed->over;
+
+	feed->alive = storage_run_alive(feed->feeds->storage, feed->run_id);
+	if (!feed->alive)
+		look(feed);
+	if (feed->gone)
+		return;
+	feed->over = !feed->alive ||
+	    (feed->ended && feed->feeds->loop->now - feed->ended_at >= ENDING_MOST_MS);
+	if (feed->over && !was_over)
+		feed->feeds->changed(feed);
 }
 
 static void
@@ -333,6 +386,8 @@ read_end(struct feed *feed, struct error *err)
 	feed->end = r.settled;
 	feed->ended_at = 0;
 	reader_close(&r);
+	if (got == 0 && note_tail(feed) != 0)
+		return error_errno(err, ERROR_SYSTEM, feed->path, "unable to read");
 	return got == 0 ? 0 : -1;
 }
 

@@ -3,8 +3,9 @@
  * of what comes what they are sent (serve/backlog.h), and knows whether the run goes on.
  *
  * What the code relies on:
- *   - Lines that end in LF stay as they are while this process lives, unless the file becomes
- *     shorter: a repair has cut it. Then its streams are told to begin anew.
+ *   - Lines that end in LF stay as they are, unless the file was cut, as after a power cut: it
+ *     is shorter then, or has other bytes before the place where the last one ended. Then all is
+ *     read anew, and its streams are told to begin again.
  *   - A run is over when nobody holds its lock any more and all that it left was read. That is
  *     asked again and again while the run lives: no event tells of it.
  */
@@ -22,6 +23,8 @@
 #include "serve/backlog.h"
 #include "serve/loop.h"
 
+#define FEED_TAIL 64
+
 struct stream;
 struct feeds;
 
@@ -33,6 +36,8 @@ struct feed {
 	char *path;
 	ino_t inode;
 	int64_t end;             /* behind the last whole line */
+	char tail[FEED_TAIL];    /* the bytes before it: fewer, if there are not so many */
+	unsigned cuts;           /* how often lines that had been read were not there any more */
 	int watch;               /* of inotify; -1: none was to be had, it is looked at often */
 	bool gone;               /* the file was removed, or cannot be read */
 
@@ -53,7 +58,8 @@ struct feed {
 struct feeds {
 	struct loop *loop;
 	const struct storage *storage;
-	/* What its streams are told: lines have come; the file was cut; something else. */
+	/* What its streams are told: lines have come; the file was cut, and what is left of it is read
+	 * after that; something else. */
 	void (*grown)(struct feed *feed);
 	void (*cut)(struct feed *feed);
 	void (*changed)(struct feed *feed);

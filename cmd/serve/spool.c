@@ -67,11 +67,12 @@ begin_anew(struct spool *s)
 	if (ftruncate(s->fd, 0) != 0)
 		s->failed = true;
 	s->position = s->end = s->lines = 0;
+	s->cuts = s->feed->cuts;
 	s->generation++;
 }
 
-/* Projects some lines of the transcript. */
-static int
+/* Projects some lines of the transcript, of which there are more. False: there are none just now. */
+static bool
 make_piece(struct spool *s)
 {
 	struct buffer out = BUFFER_INIT;
@@ -80,24 +81,24 @@ make_piece(struct spool *s)
 	size_t len;
 	int failed = feed_lines(s->feed, s->position, PIECE, &at, &len);
 
-	if (failed != 0 && errno == ENODATA)
-		return 0;
-	for (end = at + len; failed == 0 && len > 0 && at < end; at = lf + 1) {
+	/* The file was cut, which the feed has not seen yet: it will tell. */
+	if (failed == 0 ? len == 0 : errno == ENODATA)
+		return false;
+	for (end = at + len; failed == 0 && at < end; at = lf + 1) {
 		lf = memchr(at, '\n', (size_t)(end - at));
 		failed = projector_line(&s->projector, s->feed->path, s->position, at,
 		    (size_t)(lf - at), &out, &err);
 		s->position += lf - at + 1;
 	}
-	if (failed == 0)
-		failed = write_lines(s, &out);
+	s->failed = failed != 0 || write_lines(s, &out) != 0;
 	buffer_free(&out);
-	return failed;
+	return true;
 }
 
 bool
 spool_made(struct spool *s)
 {
-	if (s->position > s->feed->end)
+	if (s->cuts != s->feed->cuts)
 		begin_anew(s);
 	if (s->failed || s->position >= s->feed->end)
 		return true;
@@ -110,12 +111,16 @@ step(struct loop_task *task)
 {
 	struct spool *s = (struct spool *)(void *)((char *)task - offsetof(struct spool, task));
 	int64_t until = clock_monotonic() + PIECE_MS;
+	int64_t before = s->position;
+	bool more = true;
 
-	while (!s->failed && s->position < s->feed->end && clock_monotonic() < until)
-		s->failed = make_piece(s) != 0;
-	if (s->failed || s->position >= s->feed->end)
+	while (more && !s->failed && s->position < s->feed->end && clock_monotonic() < until)
+		more = make_piece(s);
+	if (!more || s->failed || s->position >= s->feed->end)
 		loop_leave(s->all->loop, task);
-	s->all->feeds->changed(s->feed);
+	/* Who is told of nothing new would only ask again. */
+	if (s->failed || s->position != before)
+		s->all->feeds->changed(s->feed);
 }
 
 int64_t
@@ -231,6 +236,7 @@ spool_hold(struct spools *all, const char *run_id, const struct projection *proj
 	s->all = all;
 	s->holders = 1;
 	s->feed = feed;
+	s->cuts = feed->cuts;
 	s->fd = fd;
 	s->projector.projection = projection;
 	s->task.step = step;

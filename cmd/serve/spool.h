@@ -28,6 +28,7 @@ struct spool {
 	int64_t lines;               /* in it */
 	int64_t *marks;              /* where each 256th begins */
 	size_t mark_room;
+	unsigned cuts;               /* of the feed, that it knows of */
 	unsigned generation;         /* anew whenever all was made anew */
 	bool failed;
 	struct loop_task task;

@@ -138,9 +138,12 @@ stream_free(struct stream *s)
 static size_t
 send_bytes(struct stream *s, const char *bytes, size_t len)
 {
-	ssize_t sent = send(s->socket.fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t sent;
 
-	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+	do
+		sent = send(s->socket.fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0 && errno != EAGAIN) {
 		s->ending = s->failed = s->blocked = true;
 		return 0;
 	}
@@ -253,11 +256,15 @@ pump(struct loop_task *task)
 		} else if (s->standing && s->at < backlog_end(&s->feed->backlog)) {
 			sent += send_backlog(s);
 		} else {
+			size_t piece;
+
 			/* Also at the end of the backlog: the run may be over. */
 			if (s->standing)
 				fall_out(s);
-			sent += send_piece(s);
-			if (s->at_head && s->out.len == 0)
+			piece = send_piece(s);
+			sent += piece;
+			/* Who looks through much and finds nothing has had his turn, too. */
+			if (piece == 0 || (s->at_head && s->out.len == 0))
 				break;
 		}
 	}
@@ -359,17 +366,19 @@ streams_reset(struct feed *feed)
 
 		if (s->standing)
 			fall_out(s);
-		if (s->offset > feed->end && s->source->reset != NULL) {
+		stream_wake(s);
+		if (s->source->projected || s->offset == 0)
+			continue;
+		if (s->source->reset != NULL) {
 			if (s->chunked)
 				start = frame_chunk(&s->out);
 			s->source->reset(s, &s->out);
 			if (s->chunked)
 				frame_chunk_end(&s->out, start);
 			s->offset = 0;
-		} else if (s->offset > feed->end) {
+		} else {
 			s->ending = s->failed = true;
 		}
-		stream_wake(s);
 	}
 	backlog_free(&feed->backlog);
 }

@@ -49,6 +49,7 @@ struct stream_source {
 	 * stream fails instead. */
 	void (*reset)(struct stream *s, struct buffer *out);
 	bool shared;             /* the backlog of the feed is of this kind */
+	bool projected;          /* its places are not those of the file: it sees by itself to a cut */
 	void (*free)(struct stream *s);
 };
 
@@ -87,7 +88,7 @@ void stream_wake(struct stream *s);
 void streams_send(struct feed *feed);
 /* Something of the feed is not as it was: each of its streams looks. */
 void streams_wake(struct feed *feed);
-/* The feed's file was cut to this length: those that were further begin anew. */
+/* The feed's file was cut: its streams begin anew. */
 void streams_reset(struct feed *feed);
 /* Ends the streams of tokens that are not good any more. */
 void streams_check(struct server *s);

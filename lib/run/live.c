@@ -145,6 +145,8 @@ live_append(struct live_writer *w, enum live_kind kind, const char *text, size_t
 {
 	if (w->run_directory == NULL || w->cut || len == 0)
 		return;
+	if (w->text.len == 0 && w->lines.len == 0)
+		w->since = clock_monotonic();
 	if (kind != w->kind)
 		end_line(w);
 	w->kind = kind;
@@ -155,14 +157,10 @@ live_append(struct live_writer *w, enum live_kind kind, const char *text, size_t
 int64_t
 live_flush(struct live_writer *w)
 {
-	const int64_t due = w->written + LIVE_PAUSE_MS;
-	int64_t now;
-
 	if (w->text.len == 0 && w->lines.len == 0)
 		return 0;
-	now = clock_monotonic();
-	if (w->written != 0 && now < due)
-		return due;
+	if (clock_monotonic() < w->since + LIVE_PAUSE_MS)
+		return w->since + LIVE_PAUSE_MS;
 	end_line(w);
 	if (w->size + w->lines.len > LIVE_LIMIT - CUT_ROOM) {
 		buffer_clear(&w->lines);
@@ -171,7 +169,6 @@ live_flush(struct live_writer *w)
 	}
 	write_lines(w);
 	w->said = true;
-	w->written = now;
 	return 0;
 }
 

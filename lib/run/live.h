@@ -5,7 +5,7 @@
  *
  *     runs/<id>/live/<event id of the call's step.started>
  *
- * One file for each call of which text has come, JSON Lines:
+ * One file for each call of whose answers one takes its time, JSON Lines:
  *
  *     {"turn":0,"kind":"text","append":"Of lithium "}  "text", "thinking" or "tool"
  *     {"turn":0,"restart":true}   the turn is asked anew: its text so far is void
@@ -16,11 +16,12 @@
  * piece.
  *
  * What the code relies on, and keeps:
- *   - One process writes a file, which it makes with the first piece and removes when the call
- *     has ended; it only grows. Where it is half full when a turn is asked, it is removed then,
- *     and begins anew with the first piece.
- *   - The first piece is written at once, then all that has come in LIVE_PAUSE_MS by one write;
- *     nothing is synced. A call of which no text comes costs no system call.
+ *   - One process writes a file, which it makes when there is something to write and removes when
+ *     the call has ended; it only grows. Where it is half full when a turn is asked, it is removed
+ *     then, and begins anew.
+ *   - A piece waits for LIVE_PAUSE_MS, and what has come meanwhile is written with it; nothing is
+ *     synced. What waits when the answer is whole is not written at all: a call whose answers come
+ *     sooner costs no system call, and no file, of which file systems make and remove some slowly.
  *   - What fails ends the text under way and nothing else, and nobody is told.
  *   - There is none of a run that is masked, or keeps no transcript (live_place()).
  *   - It goes with the run's directory, whoever removes that: so does the file of a process
@@ -47,7 +48,7 @@
 #define LIVE_DIRECTORY "live"
 #define LIVE_LIMIT ((size_t)1 << 20) /* bytes of a file */
 #define LIVE_CALLS_LIMIT 1024        /* that are followed at a time */
-#define LIVE_PAUSE_MS 50             /* between two writes of a call, at the least */
+#define LIVE_PAUSE_MS 50             /* for which a piece waits for others */
 
 enum live_kind { LIVE_TEXT, LIVE_THINKING, LIVE_TOOL, LIVE_KINDS };
 extern const char *const live_kinds[]; /* their names; ends with NULL */
@@ -64,7 +65,7 @@ struct live_writer {
 	enum live_kind kind;       /* of text */
 	struct buffer text;        /* not written yet: the last piece, */
 	struct buffer lines;       /* and those before it, as lines */
-	int64_t written;           /* when text was last, monotonic ms; 0: never */
+	int64_t since;             /* when the first of that came, monotonic ms */
 	char *path;                /* of the file */
 	int fd;                    /* -1: there is none */
 	size_t size;

@@ -69,28 +69,26 @@ look() {
 @test "the text is there while it is written, and gone when it is recorded" {
 	script 1 'say "one "' 'say "two "' 'say "look {" tool' hold 'say three' 'answer "one two three"'
 	ask s >out &
-	# The second piece came within the pause of the first, and nothing after it.
+	# The pieces came within a pause of the first, and nothing after them.
 	under_way '0 one two look {'
 	look told
 	same "$(stat -c %a "$(files)") $(stat -c %a "$(run_directory)/live")" '600 700'
 	same "$(basename "$(files)")" "$(jq -r 'select(.type == "step.started").event_id' "$(transcript)")"
-	same "$(cat "$(files)")" '{"turn":0,"kind":"text","append":"one "}
-{"turn":0,"kind":"text","append":"two "}
+	same "$(cat "$(files)")" '{"turn":0,"kind":"text","append":"one two "}
 {"turn":0,"kind":"tool","append":"look {"}'
 	go_on
 	wait
 	same "$(cat out)" 'one two three'
 	[ ! -e "$(run_directory)" ]
-	same "$(sed 's/"call":"[^"]*",//' told | sed '/three/d')" '{"turn":0,"kind":"text","append":"one "}
-{"turn":0,"kind":"text","append":"two "}
+	same "$(sed 's/"call":"[^"]*",//' told | sed '/three/d')" '{"turn":0,"kind":"text","append":"one two "}
 {"turn":0,"kind":"tool","append":"look {"}
 {"done":true}'
 	run ! grep -q append "$(transcript)"
 }
 
 @test "a call that has ended has no text under way, though its run goes on" {
-	script 1 'say one' 'sleep 0.1; say two' 'answer done'
-	script 2 'say three' 'fails invalid'
+	script 1 'say one' 'sleep 0.2' 'answer done'
+	script 2 'say three' 'sleep 0.2' 'fails invalid'
 	run -3 awf-run -c 'awf-step -q -i lines -m scripted/m -p x s; ls -A "$AWF_STORAGE/runs/$AWF_RUN_ID/live"; exit 3' <<-'END'
 		a
 		b
@@ -107,7 +105,7 @@ look() {
 	tool fail '"input_schema":{"type":"object"},"effects":"none"' 'exit 7'
 	for name in anthropic google openai openai-responses; do
 		model_server --answer "$ROOT/tests/fixtures/same/$name.1.jsonl" \
-			--answer "$ROOT/tests/fixtures/same/$name.2.jsonl" --fault '*:slow:8'
+			--answer "$ROOT/tests/fixtures/same/$name.2.jsonl" --fault '*:slow:20'
 		AWF_PROVIDER=$name awf-run -c 'awf-step -r -a adder call' <<<'two and three?' >out &
 		run=$!
 		look told
@@ -156,7 +154,7 @@ look() {
 }
 
 @test "a turn that is asked anew begins anew" {
-	script 1 'say "the first try"' 'fails overloaded'
+	script 1 'say "the first try"' 'sleep 0.2' 'fails overloaded'
 	script 2 'say "the second"' hold 'answer done'
 	ask s --retries 2 --delay 1ms >out &
 	under_way '0 the second'
@@ -173,6 +171,17 @@ look() {
 	same "$(grep restart "$(files)")" ''
 	go_on
 	wait
+}
+
+@test "an answer that is whole at once is not under way, nor is its end" {
+	script 1 'say "all of it"' 'answer "all of it"'
+	run -0 awf-run -c 'awf-step -q -m scripted/m -p x s; [ ! -e "$AWF_STORAGE/runs/$AWF_RUN_ID/live" ]' <<<x
+	script 1 'say "some "' 'sleep 0.2' 'say "and the end"' 'answer "some and the end"'
+	ask s >out &
+	look told
+	wait
+	same "$(jq -rs 'map(.append // empty) | add' told)" 'some '
+	same "$(cat out)" 'some and the end'
 }
 
 @test "a fallback begins anew" {
@@ -193,9 +202,9 @@ look() {
 tools: [note]'
 	agent second
 	sed -i 's/^provider: .*/provider: scripted/' agents/*.md
-	script 1 'say "let me see"' 'blocks '"'"'{"type":"tool_use","tool_id":"a","tool_name":"note","tool_input":{}}'"' tool_use"
-	script 2 'sleep 0.1; say "over to you"' 'blocks '"'"'{"type":"tool_use","tool_id":"b","tool_name":"transfer_to_second","tool_input":{}}'"' tool_use"
-	script 3 'sleep 0.1; say "I am the second"' hold 'answer done'
+	script 1 'say "let me see"' 'sleep 0.2' 'blocks '"'"'{"type":"tool_use","tool_id":"a","tool_name":"note","tool_input":{}}'"' tool_use"
+	script 2 'say "over to you"' 'sleep 0.2' 'blocks '"'"'{"type":"tool_use","tool_id":"b","tool_name":"transfer_to_second","tool_input":{}}'"' tool_use"
+	script 3 'say "I am the second"' hold 'answer done'
 	awf-step -q -a first s <<<x &
 	under_way '2 I am the second'
 	same "$(files | wc -l)" 1

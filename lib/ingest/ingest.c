@@ -373,6 +373,7 @@ static enum ingest_fault
 fault_of(enum mirror_fault fault)
 {
 	static const enum ingest_fault faults[] = { [MIRROR_NONE] = INGEST_NONE,
+		[MIRROR_INVALID] = INGEST_INVALID,
 		[MIRROR_FORBIDDEN] = INGEST_FORBIDDEN, [MIRROR_GAP] = INGEST_GAP,
 		[MIRROR_CONFLICT] = INGEST_CONFLICT, [MIRROR_FAILED] = INGEST_FAILED };
 

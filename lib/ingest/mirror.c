@@ -101,8 +101,10 @@ close_transcript(struct mirror *m)
 		transcript_close(&m->transcript);
 	if (m->reading)
 		reader_close(&m->reader);
+	if (m->checking)
+		verify_lines_free(&m->checked);
 	origin_close(&m->origin);
-	m->open = m->reading = false;
+	m->open = m->reading = m->checking = false;
 	m->read_seq = 0;
 }
 
@@ -162,12 +164,10 @@ enter(struct mirror *m, bool begins, enum mirror_fault *fault, struct error *err
 
 /* ---- what is there ---- */
 
-/* Whether the line is the same as that of its seq in the file: 1, 0, or -1 with *err. */
+/* The line of a seq in the file: as reader_next(). */
 static int
-is_there(struct mirror *m, int64_t seq, const char *line, size_t len, struct error *err)
+read_line(struct mirror *m, int64_t seq, const char **line, size_t *len, struct error *err)
 {
-	const char *there;
-	size_t there_len;
 	int got;
 
 	if (!m->reading && reader_open(&m->reader, m->transcript.path, err) != 0)
@@ -175,11 +175,20 @@ is_there(struct mirror *m, int64_t seq, const char *line, size_t len, struct err
 	m->reading = true;
 	if (m->read_seq != seq && reader_seek_after(&m->reader, seq - 1, err) != 0)
 		return -1;
-	got = reader_next(&m->reader, &there, &there_len, err);
+	got = reader_next(&m->reader, line, len, err);
 	m->read_seq = got == 1 ? seq + 1 : 0;
-	if (got != 1)
-		return got;
-	return there_len == len && memcmp(there, line, len) == 0;
+	return got;
+}
+
+/* Whether the line is the same as that of its seq in the file: 1, 0, or -1 with *err. */
+static int
+is_there(struct mirror *m, int64_t seq, const char *line, size_t len, struct error *err)
+{
+	const char *there;
+	size_t there_len;
+	int got = read_line(m, seq, &there, &there_len, err);
+
+	return got != 1 ? got : there_len == len && memcmp(there, line, len) == 0;
 }
 
 /* How many of the blobs that the lines name are not there. */
@@ -193,6 +202,99 @@ count_missing(const struct mirror *m, struct span lines)
 		missing += blobs_missing(m->storage, m->run_id, line, (size_t)(end - line));
 	}
 	return missing;
+}
+
+/* ---- the check of lines ---- */
+
+static void
+begin_check(struct mirror *m)
+{
+	if (m->checking)
+		verify_lines_free(&m->checked);
+	m->report = (struct verify_report){ .lines = 0 };
+	verify_lines_begin(&m->checked, NULL, &m->report);
+	memset(m->checked_digest, '0', DIGEST_SIZE - 1);
+	m->checked_digest[DIGEST_SIZE - 1] = '\0';
+	m->checking = true;
+}
+
+/* Has the check know the lines that the transcript ends with. What it knows already is right if it
+ * ends in the digest that the next line names; a write that fell short has left it ahead. */
+static int
+check_what_is_there(struct mirror *m, enum mirror_fault *fault, struct error *err)
+{
+	const struct transcript *t = &m->transcript;
+	struct error wrong;
+	const char *line;
+	size_t len;
+
+	if (!m->checking || m->report.lines > t->seq || (m->report.lines == t->seq &&
+	    memcmp(m->checked_digest, t->prev, DIGEST_SIZE) != 0))
+		begin_check(m);
+	for (bool first = true; m->report.lines < t->seq; first = false) {
+		int got = read_line(m, m->report.lines + 1, &line, &len, err);
+
+		*fault = MIRROR_FAILED;
+		if (got == 0)
+			error_set(err, ERROR_SYSTEM, t->path, "line %lld cannot be found",
+			    (long long)m->report.lines + 1);
+		if (got != 1)
+			return -1;
+		if (first && memcmp(prev_of(line, len), m->checked_digest, DIGEST_SIZE - 1) != 0) {
+			begin_check(m);
+			m->read_seq = 0;
+			continue;
+		}
+		if (verify_lines_next(&m->checked, line, len, &wrong) != 0) {
+			*fault = MIRROR_CONFLICT;
+			return error_set(err, ERROR_BLOCKED, t->run_id, "line %lld here is none that may follow: "
+			    "%s (see awf-verify)", (long long)m->report.lines + 1, wrong.message);
+		}
+	}
+	memcpy(m->checked_digest, t->prev, DIGEST_SIZE);
+	return 0;
+}
+
+/* Checks lines that follow from what is known; *good becomes those before the first that is
+ * faulty, which *err tells of then. last: the digest of the last of them. */
+static int
+check_next(struct mirror *m, struct span lines, const char *last, struct span *good,
+    struct error *err)
+{
+	const char *line = lines.at, *end = line + lines.len;
+
+	*good = lines;
+	while (line < end) {
+		size_t len = (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) - line);
+
+		if (verify_lines_next(&m->checked, line, len, err) != 0) {
+			*good = span_of(lines.at, (size_t)(line - lines.at));
+			memcpy(m->checked_digest, prev_of(line, len), DIGEST_SIZE - 1);
+			err->code = ERROR_INVALID_INPUT;
+			return -1;
+		}
+		line += len + 1;
+	}
+	memcpy(m->checked_digest, last, DIGEST_SIZE);
+	return 0;
+}
+
+/* Whether a run can begin with these lines. */
+static int
+check_first(const struct mirror_lines *lines, struct error *err)
+{
+	struct verify_report report = { .lines = 0 };
+	const char *line = lines->text.at;
+	struct verify_lines v;
+	int failed;
+
+	verify_lines_begin(&v, NULL, &report);
+	failed = verify_lines_next(&v, line,
+	    (size_t)((const char *)memchr(line, '\n', lines->text.len) - line), err);
+	verify_lines_free(&v);
+	if (failed != 0)
+		err->code = ERROR_INVALID_INPUT;
+	return failed;
 }
 
 /* ---- taking ---- */
@@ -216,27 +318,31 @@ refuse(const struct transcript *t, int64_t seq, bool same, struct mirror_result 
 	    (long long)seq);
 }
 
+/* Takes lines, whose text is a part of those that were given: the last. */
 static int
 take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *result,
     struct error *err)
 {
 	struct transcript *t = &m->transcript;
 	const char *line = lines->text.at, *end = line + lines->text.len;
-	int64_t seq = lines->seq, before;
+	int64_t seq = lines->seq, before, wall;
 
+	/* What the file ends in. */
+	result->fault = MIRROR_FAILED;
+	if (transcript_extend(t, SPAN_NONE, 0, NULL, 0, err) == -1)
+		return -1;
 	for (;;) {
 		struct event_view view;
-		struct span rest;
+		struct span rest, good;
+		bool faulty;
 		size_t len;
 		int done;
 
 		while (line < end && seq <= t->seq) {
 			len = (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) - line);
 			done = is_there(m, seq, line, len, err);
-			if (done == -1) {
-				result->fault = MIRROR_FAILED;
+			if (done == -1)
 				return -1;
-			}
 			if (done == 0)
 				return refuse(t, seq, false, result, err);
 			result->known++;
@@ -244,25 +350,34 @@ take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *r
 			seq++;
 		}
 		if (line == end)
-			return 0;
+			break;
 		len = (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) - line);
-		if (event_view(line, len, &view) != 0)
+		if (seq != t->seq + 1 || memcmp(prev_of(line, len), t->prev, DIGEST_SIZE - 1) != 0)
 			return refuse(t, seq, true, result, err);
 		rest = span_of(line, (size_t)(end - line));
-		done = transcript_extend(t, rest, seq, prev_of(line, len), wall_of(view.timestamp), err);
-		if (done == 0 && t->seq >= seq)
-			continue; /* another has sent it meanwhile */
-		if (done == 0)
-			return refuse(t, seq, true, result, err);
-		before = seq - 1;
-		if (t->seq > before) {
-			result->taken += t->seq - before;
-			result->missing += count_missing(m, done == 1 ? rest : SPAN_NONE);
+		if (check_what_is_there(m, &result->fault, err) != 0)
+			return -1;
+		faulty = check_next(m, rest, lines->digest, &good, err) != 0;
+		if (faulty && good.len == 0) {
+			result->fault = MIRROR_INVALID;
+			return -1;
 		}
+		wall = event_view(line, len, &view) == 0 ? wall_of(view.timestamp) : 0;
+		before = seq - 1;
+		done = transcript_extend(t, good, seq, prev_of(line, len), wall, err);
+		if (done == 0)
+			continue; /* another has sent it meanwhile */
+		result->taken += t->seq - before;
+		result->missing += count_missing(m, done == 1 ? good : SPAN_NONE);
 		if (done == -1)
-			result->fault = MIRROR_FAILED;
-		return done == 1 ? 0 : -1;
+			return -1;
+		if (!faulty)
+			break;
+		line += good.len;
+		seq = t->seq + 1;
 	}
+	result->fault = MIRROR_NONE;
+	return 0;
 }
 
 int
@@ -272,7 +387,9 @@ mirror_take(struct mirror *m, const struct mirror_lines *lines, struct mirror_re
 	const struct transcript none = { .seq = 0 };
 	int entered, failed;
 
-	*result = (struct mirror_result){ .fault = MIRROR_NONE };
+	*result = (struct mirror_result){ .fault = MIRROR_INVALID };
+	if (!m->open && lines->seq == 1 && check_first(lines, err) != 0)
+		return -1;
 	entered = enter(m, lines->seq == 1, &result->fault, err);
 	if (entered == -1)
 		return -1;
@@ -282,7 +399,6 @@ mirror_take(struct mirror *m, const struct mirror_lines *lines, struct mirror_re
 		memcpy(absent.run_id, m->run_id, ID_SIZE);
 		return refuse(&absent, lines->seq, false, result, err);
 	}
-	result->fault = MIRROR_NONE;
 	m->unsynced = true;
 	failed = take(m, lines, result, err);
 	origin_release(&m->origin);

@@ -3,13 +3,16 @@
  * (awf-tail --json, -F), byte for byte.
  *
  * What the code relies on, and keeps:
- *   - A line is taken that is an event as the format says, is of this run, and follows from the
- *     last one: by its seq, by the digest of that, and no earlier. So the file is a beginning of
- *     the original at any time, whoever sends which of its lines how often and in which order.
+ *   - A line is taken that is of this run, follows from the last one by its seq and the digest of
+ *     that, and in which awf-verify finds no fault (transcript/verify_lines.h), but for blobs,
+ *     which may come later, and other runs. So the file is a beginning of the original at any
+ *     time, whoever sends which of its lines how often and in which order.
  *   - One that is there is known if it is the same, and a conflict if not: nothing that is there
  *     is ever changed. One that would leave a gap is refused, with the seq that is wanted.
  *   - The run belongs to who has sent its first line (run/origin.h), and nothing of it is made
  *     before that line is there.
+ *   - What has to be known of earlier lines is read when the first new one comes, and costs some 8
+ *     to 24 bytes an event while the mirror is open.
  *   - Lines that follow one another are written at once, under the transcript's lock; they stand
  *     as far as they are whole, whatever fails. They are on disk after mirror_sync().
  */
@@ -27,6 +30,7 @@
 #include "run/storage.h"
 #include "transcript/reader.h"
 #include "transcript/transcript.h"
+#include "transcript/verify_lines.h"
 
 /* Lines that follow one another, in memory and by what they are. */
 struct mirror_lines {
@@ -48,12 +52,16 @@ struct mirror {
 	struct reader reader;         /* for what is there already */
 	bool reading;
 	int64_t read_seq;             /* of the line that it is at; 0: not known */
+	struct verify_lines checked;  /* what is known of the lines up to seq report.lines */
+	struct verify_report report;
+	char checked_digest[DIGEST_SIZE]; /* of the last of them */
+	bool checking;
 	bool unsynced;
 };
 
 enum mirror_fault {
 	MIRROR_NONE,
-	MIRROR_INVALID,    /* it is no event of this run */
+	MIRROR_INVALID,    /* it is no event, or none that may follow from those before it */
 	MIRROR_FORBIDDEN,  /* the run is another's, or this storage's own */
 	MIRROR_GAP,        /* lines are missing before it */
 	MIRROR_CONFLICT,   /* another line is there */

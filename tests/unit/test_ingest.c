@@ -59,6 +59,9 @@ leave_storage(void **state)
 
 /* ---- originals ---- */
 
+/* The id of the event that was appended last. */
+static char appended[ID_SIZE];
+
 static void
 append(struct transcript *t, enum event_type type, const char *parent, const char *payload)
 {
@@ -67,6 +70,7 @@ append(struct transcript *t, enum event_type type, const char *parent, const cha
 
 	if (transcript_append(t, &e, &err) != 0)
 		fail_msg("%s", err.message);
+	memcpy(appended, e.id, ID_SIZE);
 }
 
 /* The last line is no end yet. */
@@ -85,7 +89,7 @@ make_original(struct original *o, int number)
 	for (int i = 1; i < LINES; i++) {
 		snprintf(payload, sizeof payload, "{\"role\":\"user\",\"blocks\":[{\"type\":\"text\",\"text\":\"%d %0*d\"}]}",
 		    number, rand() % 2000, i);
-		append(&t, EVENT_MESSAGE_USER, o->run_id, payload);
+		append(&t, EVENT_MESSAGE_USER, appended, payload);
 	}
 	transcript_close(&t);
 	record_load(path, &o->bytes);
@@ -195,6 +199,21 @@ static struct ingest_input
 send_text(const char *text)
 {
 	return send_as("a", text, strlen(text), 0, true, false);
+}
+
+/* It is what awf-verify takes. */
+static struct verify_report
+verified(const char *run_id)
+{
+	const struct verify_spec spec = { .warn = NULL };
+	char *path = storage_transcript(&storage, run_id);
+	struct verify_report report;
+
+	assert_int_equal(verify_transcript(path, &spec, &report, &err), 0);
+	if (report.faulty)
+		fail_msg("line %lld: %s", (long long)report.line, report.fault.message);
+	free(path);
+	return report;
 }
 
 /* ---- lines ---- */
@@ -330,6 +349,130 @@ test_lines_that_are_others(void **state)
 	buffer_free(&text);
 }
 
+/* A line behind those in text: what stands in it between its run id and its prev. */
+static void
+chain_line(struct buffer *text, int64_t seq, const char *event_id, int second, const char *rest)
+{
+	char prev[DIGEST_SIZE] = ZEROS;
+	const char *end = text->len > 0 ? text->data + text->len - 1 : NULL, *line = end;
+
+	if (line != NULL) {
+		while (line > text->data && line[-1] != '\n')
+			line--;
+		digest_blake2b(line, (size_t)(end - line), prev);
+	}
+	buffer_format(text, "{\"seq\":%lld,\"timestamp\":\"2026-11-21T08:15:%02d.123456Z\",\"event_id\":\"%s\","
+	    "\"run_id\":\"" RUN_ID "\",%s,\"prev\":\"%s\"}\n", (long long)seq, second, event_id, rest, prev);
+}
+
+/* Lines that follow from those before them, but in which awf-verify finds a fault. */
+static void
+test_lines_that_verify_refuses(void **state)
+{
+#define EVENT(n) "0000000" n "-0000-4000-8000-000000000000"
+#define AFTER(parent, type) "\"parent_event_id\":\"" EVENT(parent) "\",\"type\":\"" type "\",\"path\":\"\",\"iteration\":0,\"payload\":"
+#define CALL "\"name\":\"a\",\"kind\":\"command\",\"call\":\"a:0:0\""
+#define STARTED "\"name\":\"w\",\"kind\":\"workflow\",\"awf_version\":\"0\",\"format\":1,\"attempt\":"
+#define FIRST "\"parent_event_id\":null,\"type\":\"run.started\",\"path\":\"\",\"iteration\":0,\"payload\":{" STARTED "1}"
+	static const struct { const char *event_id; int second; const char *rest, *message; } faults[] = {
+		{ EVENT("2"), 40, AFTER("1", "x") "{}", "stands twice" },
+		{ EVENT("9"), 40, AFTER("8", "x") "{}", "is no earlier event" },
+		{ EVENT("9"), 40, AFTER("9", "x") "{}", "is no earlier event" },
+		{ EVENT("9"), 40, "\"links\":[\"" EVENT("7") "\"]," AFTER("1", "x") "{}", "out of order" },
+		{ EVENT("9"), 40, AFTER("1", "step.started") "{" CALL "}", "was started before" },
+		{ EVENT("9"), 40, AFTER("1", "tool.result") "{\"name\":\"t\",\"call_id\":\"c\"}", "is no tool.call" },
+		{ EVENT("9"), 40, AFTER("2", "run.completed") "{\"status\":\"success\"}", "not the attempt's run.started" },
+		{ EVENT("9"), 40, "\"parent_event_id\":null,\"type\":\"run.started\",\"path\":\"\",\"iteration\":0,"
+		  "\"payload\":{" STARTED "3}", "attempt is 3, not 2" },
+		{ EVENT("9"), 40, AFTER("1", "x") "{\"a\":1},\"refs\":[{\"at\":\"/payload/a\",\"sha256\":\"" ZEROS
+		  "\",\"bytes\":3,\"encoding\":\"raw\"}]", "is not null" },
+		{ EVENT("9"), 30, AFTER("1", "x") "{}", "is earlier" },
+		{ EVENT("9"), 40, "\"parent_run_id\":\"" OTHER_ID "\"," AFTER("1", "x") "{}", "is not that of line 1" },
+	}, firsts[] = {
+		{ EVENT("1"), 30, AFTER("1", "x") "{}", "no run.started" },
+		{ EVENT("1"), 30, "\"parent_event_id\":null,\"type\":\"run.started\",\"path\":\"\",\"iteration\":0,"
+		  "\"payload\":{" STARTED "2}", "attempt is 2, not 1" },
+		{ EVENT("1"), 30, AFTER("1", "run.started") "{" STARTED "1}", "has a parent_event_id" },
+	};
+	struct buffer begun = BUFFER_INIT, text = BUFFER_INIT, there = BUFFER_INIT;
+	char *path = storage_transcript(&storage, RUN_ID), *origin = layout_origin(storage.root, RUN_ID);
+	struct ingest_input in;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(firsts); i++) {
+		buffer_clear(&text);
+		chain_line(&text, 1, firsts[i].event_id, firsts[i].second, firsts[i].rest);
+		in = send_as("a", text.data, text.len, 0, false, false);
+		if (in.refusal.fault != INGEST_INVALID || strstr(in.refusal.error.message, firsts[i].message) == NULL)
+			fail_msg("first %zu: %d %s", i, in.refusal.fault, in.refusal.error.message);
+		assert_int_equal(access(path, F_OK), -1);
+		assert_int_equal(access(origin, F_OK), -1);
+	}
+	chain_line(&begun, 1, EVENT("1"), 31, FIRST);
+	chain_line(&begun, 2, EVENT("2"), 32, AFTER("1", "step.started") "{" CALL "}");
+	chain_line(&begun, 3, EVENT("3"), 33, AFTER("2", "step.completed") "{" CALL "}");
+	for (size_t i = 0; i < 2 * COUNT(faults); i++) {
+		size_t fault = i / 2;
+
+		/* At once with those before it, or when these are there; known, or to be read first. */
+		buffer_clear(&text);
+		buffer_append(&text, begun.data, begun.len);
+		chain_line(&text, 4, faults[fault].event_id, faults[fault].second, faults[fault].rest);
+		if (i % 2 == 1) {
+			ingest_end(&ingest);
+			ingest_begin(&ingest, &storage);
+		}
+		in = send_as("a", text.data, text.len, 0, false, false);
+		if (in.refusal.fault != INGEST_INVALID || in.accepted + in.duplicates != 3 ||
+		    in.refusal.line != 4 || strstr(in.refusal.error.message, faults[fault].message) == NULL)
+			fail_msg("fault %zu: %d at %lld: %s", i, in.refusal.fault, (long long)in.refusal.line,
+			    in.refusal.error.message);
+		buffer_clear(&there);
+		record_load(path, &there);
+		assert_true(buffer_equal(&there, buffer_string(&begun)));
+	}
+	/* And the right one follows. */
+	chain_line(&begun, 4, EVENT("4"), 34, "\"parent_event_id\":\"" EVENT("3") "\",\"links\":[\"" EVENT("2")
+	    "\"],\"type\":\"x\",\"path\":\"\",\"iteration\":0,\"payload\":{}");
+	chain_line(&begun, 5, EVENT("5"), 35, AFTER("1", "run.completed") "{\"status\":\"success\"}");
+	in = send_as("a", begun.data, begun.len, 0, false, false);
+	assert_int_equal(in.accepted, 2);
+	verified(RUN_ID);
+	buffer_free(&begun);
+	buffer_free(&there);
+	buffer_free(&text);
+	free(origin);
+	free(path);
+}
+
+/* A transcript that has come by other ways, and is none, is not made longer. */
+static void
+test_what_is_there_is_none(void **state)
+{
+	char *path = storage_transcript(&storage, RUN_ID);
+	struct buffer text = BUFFER_INIT;
+	struct ingest_input in;
+
+	(void)state;
+	chain_line(&text, 1, EVENT("1"), 31, FIRST);
+	in = send_as("a", text.data, text.len, 0, false, false);
+	assert_int_equal(in.accepted, 1);
+	chain_line(&text, 2, EVENT("1"), 32, AFTER("1", "x") "{}");
+	record_put(path, text.data, text.len);
+	chain_line(&text, 3, EVENT("3"), 33, AFTER("1", "x") "{}");
+	in = send_as("a", text.data, text.len, 0, false, false);
+	assert_int_equal(in.refusal.fault, INGEST_CONFLICT);
+	assert_int_equal(in.duplicates, 2);
+	assert_non_null(strstr(in.refusal.error.message, "line 2 here is none that may follow"));
+	buffer_free(&text);
+	free(path);
+#undef EVENT
+#undef AFTER
+#undef CALL
+#undef STARTED
+#undef FIRST
+}
+
 static void
 test_whose_runs_they_are(void **state)
 {
@@ -382,7 +525,7 @@ test_life(void **state)
 	assert_int_equal(transcript_create(&t, from, record_path("elsewhere"), o.run_id, &err), 0);
 	append(&t, EVENT_RUN_STARTED, NULL, "{\"name\":\"w\",\"kind\":\"workflow\",\"awf_version\":\"0\","
 	    "\"format\":1,\"attempt\":1}");
-	append(&t, EVENT_RUN_COMPLETED, t.run_id, "{\"status\":\"success\"}");
+	append(&t, EVENT_RUN_COMPLETED, appended, "{\"status\":\"success\"}");
 	record_load(from, &o.bytes);
 	in = send_as("a", o.bytes.data, o.bytes.len, 0, false, false);
 	assert_int_equal(in.accepted, 2);
@@ -526,20 +669,6 @@ test_malformed(void **state)
 }
 
 /* ---- events ---- */
-
-static struct verify_report
-verified(const char *run_id)
-{
-	const struct verify_spec spec = { .warn = NULL };
-	char *path = storage_transcript(&storage, run_id);
-	struct verify_report report;
-
-	assert_int_equal(verify_transcript(path, &spec, &report, &err), 0);
-	if (report.faulty)
-		fail_msg("line %lld: %s", (long long)report.line, report.fault.message);
-	free(path);
-	return report;
-}
 
 static void
 test_events(void **state)
@@ -793,8 +922,9 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh_storage, leave_storage)
 	const struct CMUnitTest tests[] = {
-		TEST(test_lines), TEST(test_lines_that_are_others), TEST(test_whose_runs_they_are),
-		TEST(test_life), TEST(test_any_order), TEST(test_limits), TEST(test_malformed),
+		TEST(test_lines), TEST(test_lines_that_are_others),
+		TEST(test_lines_that_verify_refuses), TEST(test_what_is_there_is_none),
+		TEST(test_whose_runs_they_are), TEST(test_life), TEST(test_any_order), TEST(test_limits), TEST(test_malformed),
 		TEST(test_events), TEST(test_many_runs), TEST(test_blobs), TEST(test_blobs_adopted_twice),
 		TEST(test_blobs_missing), TEST(test_no_room),
 	};

@@ -12,10 +12,10 @@
 
 #include "base/options.h"
 #include "base/text.h"
-#include "ctl/cancel.h"
 #include "ctl/decide.h"
 #include "proc/libexec.h"
 #include "program.h"
+#include "run/cancel.h"
 #include "run/prune.h"
 
 #define PROGRAM "awf-ctl"
@@ -68,7 +68,7 @@ struct request {
 };
 
 static int make_decision(struct request *r, struct error *err);
-static int cancel_run(struct request *r, struct error *err);
+static int cancel(struct request *r, struct error *err);
 static int remove_runs(struct request *r, struct error *err);
 
 static const struct command {
@@ -91,7 +91,7 @@ static const struct command {
 	    "a call that ended as pending may wait on", heartbeat_options, 1, 2, "PATH",
 	    make_decision, DECISION_HEARTBEAT },
 	{ "cancel", "awf-ctl cancel RUN", "end a run that lives", cancel_options, 1, 1, "RUN",
-	    cancel_run, 0 },
+	    cancel, 0 },
 	{ "prune", "awf-ctl prune [options]", "remove runs that have ended", prune_options, 0, 0, "",
 	    remove_runs, 0 },
 	{ "list", "awf-ctl list [options]", "list runs: awf-tail --list", NULL, 0, 0, "", NULL, 0 },
@@ -119,9 +119,19 @@ make_decision(struct request *r, struct error *err)
 }
 
 static int
-cancel_run(struct request *r, struct error *err)
+cancel(struct request *r, struct error *err)
 {
-	return cancel(r->words[0], err);
+	struct storage storage;
+	char *by;
+	int failed;
+
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	by = decision_maker();
+	failed = cancel_run(&storage, r->words[0], by, err);
+	free(by);
+	storage_close(&storage);
+	return failed;
 }
 
 /* A line for each run as it goes; names come from outside and are made harmless. */

@@ -1,6 +1,5 @@
 /*
  * What somebody decides about a call that waits: awf-ctl approve, deny, complete, heartbeat.
- * Nothing is run; awf-run --resume does that afterwards.
  */
 #ifndef AWF_CTL_DECIDE_H
 #define AWF_CTL_DECIDE_H

@@ -3,6 +3,7 @@
  */
 #include "serve/routes.h"
 
+#include "serve/decisions.h"
 #include "serve/request.h"
 #include "serve/runs.h"
 #include "serve/session.h"
@@ -17,7 +18,7 @@ answer_health(struct request *r)
 	request_bytes(r, 200, "text/plain", &text, NULL);
 }
 
-#define BODY ((size_t)1 << 20)
+#define DECISION_BODY ((size_t)16 << 20)
 #define JSON "application/json"
 
 const struct route routes[] = {
@@ -36,6 +37,7 @@ const struct route routes[] = {
 	    answer_event_stream },
 	{ "GET", "api/runs/*/events/*", MAY_READ, 0, NULL, "", answer_event },
 	{ "GET", "api/runs/*/blobs/*", MAY_READ, 0, NULL, "", answer_blob },
+	{ "POST", "api/runs/*/decisions", MAY_DECIDE, DECISION_BODY, JSON, "", answer_decision },
 	{ "GET", "workflows/*/events", MAY_READ, 0, NULL, "offset ", answer_workflow_events },
 	{ "POST", "api/session", 0, 4096, JSON, "", answer_session },
 	{ "GET", "api/session", MAY_READ, 0, NULL, "", answer_session_shown },

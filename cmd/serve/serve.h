@@ -20,6 +20,7 @@
 #include "serve/loop.h"
 #include "serve/overview.h"
 #include "serve/spool.h"
+#include "serve/work.h"
 #include "serve/www.h"
 
 struct MHD_Daemon;
@@ -67,6 +68,7 @@ struct server {
 	struct overviews overviews;
 	struct catalog catalog;
 	struct spools spools;
+	struct works works;
 	struct streams {
 		struct stream *first;
 		size_t count;

@@ -56,6 +56,7 @@ server_open(struct server *s, struct error *err)
 	s->catalog.told = lists_changed;
 	s->catalog.context = s;
 	spools_open(&s->spools, &s->loop, &s->feeds, &s->storage);
+	works_open(&s->works, &s->loop);
 	s->routes = routes;
 	return request_daemon(s, err);
 }
@@ -96,6 +97,7 @@ server_close(struct server *s)
 		loop_remove(&s->loop, &s->library);
 		MHD_stop_daemon(s->daemon);
 	}
+	works_close(&s->works);
 	spools_close(&s->spools);
 	catalog_close(&s->catalog);
 	overviews_close(&s->overviews);

@@ -9,10 +9,11 @@
 
 #include "base/clock.h"
 #include "json/writer.h"
+#include "serve/body.h"
 #include "serve/serve.h"
 
 static const struct refusal malformed = { 400, "invalid_input",
-	"an object with a code or a token is needed" };
+	"either a code or a token is needed" };
 static const struct refusal wrong = { 401, "unauthorized",
 	"the code was used before, or is none; or the token is not good" };
 
@@ -45,24 +46,26 @@ void
 answer_session(struct request *r)
 {
 	struct tokens *t = &r->server->access.tokens;
-	struct span object = span_of(buffer_string(&r->body), r->body.len), code, given;
+	static const struct body_member members[] = { { "code", BODY_TEXT }, { "token", BODY_TEXT },
+		{ "cookie", BODY_BOOLEAN } };
+	struct span values[3], code, given;
 	struct buffer json = BUFFER_INIT;
 	struct token *token, *parent = NULL;
 	char text[TOKEN_SIZE] = "", name[32], cookie[192] = "";
 	const char *more[] = { "Set-Cookie", cookie, NULL };
 	int64_t now = clock_wall();
 	struct writer w;
-	size_t bad;
 
-	if (scan_check(object.at, object.len, &bad) != NULL || span_type(object) != 'o') {
+	if (!body_read(r, members, 3, values))
+		return;
+	code = values[0];
+	given = values[1];
+	if ((code.at == NULL) == (given.at == NULL)) {
 		request_refuse(r, &malformed);
 		return;
 	}
-	code = span_member(object, "code");
-	given = span_member(object, "token");
-	if ((code.at == NULL) == (given.at == NULL) ||
-	    !span_copy(code.at != NULL ? code : given, text, sizeof text)) {
-		request_refuse(r, code.at == NULL && given.at == NULL ? &malformed : &wrong);
+	if (!span_copy(code.at != NULL ? code : given, text, sizeof text)) {
+		request_refuse(r, &wrong);
 		return;
 	}
 	if (code.at != NULL ? !tokens_login(t, text, strlen(text)) :
@@ -74,7 +77,7 @@ answer_session(struct request *r)
 	    text);
 	token_release(parent);
 	access_cookie(&r->client->peer, name);
-	if (span_true(span_member(object, "cookie")))
+	if (span_true(values[2]))
 		snprintf(cookie, sizeof cookie, "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
 		    name, text, SESSION_LIFE_S, r->secure ? "; Secure" : "");
 	writer_begin(&w, &json);

@@ -101,6 +101,8 @@ patience_of(int ms)
 #define CLIENT_BODY_MS patience_of(30000)
 #define CLIENT_IDLE_MS patience_of(60000)
 #define STREAM_STALL_MS patience_of(60000)
+/* For a run that a client has cancelled to end, before he is told that it was told to. */
+#define CANCEL_ANSWER_MS patience_of(20000)
 /* Between signs that a stream lives. */
 #define STREAM_HEARTBEAT_MS patience_of(15000)
 /* Without a byte of an answer. */

@@ -194,6 +194,15 @@ refuse_over(const struct waiting *at, struct error *err)
 	    at->how != NULL ? at->how : "made anew in a further attempt of the run");
 }
 
+bool
+undecided_knows(const struct undecided *u, const char *path, bool task)
+{
+	for (size_t i = 0; i < u->model.waits.count; i++)
+		if (named(&u->model.waits.list[i], path, task))
+			return true;
+	return false;
+}
+
 const struct waiting *
 undecided_find(const struct undecided *u, const char *path, bool task,
     enum decision_verdict verdict, struct error *err)

@@ -92,6 +92,8 @@ int undecided_open(struct undecided *u, const char *path, const char *blobs, con
  * ERROR_BLOCKED: it was decided before. */
 const struct waiting *undecided_find(const struct undecided *u, const char *path, bool task,
     enum decision_verdict verdict, struct error *err);
+/* Whether any call that waits, or has waited, has this name. */
+bool undecided_knows(const struct undecided *u, const char *path, bool task);
 /* What an approval is about: the input of the call. */
 int undecided_input(struct undecided *u, const struct waiting *at, struct data *data,
     struct error *err);

@@ -42,16 +42,22 @@ export class Waits {
 			value: given, rows: Math.min(8, Math.max(2, given.split("\n").length)), spellcheck: false,
 			readOnly: !this.mayDecide || input.bytes !== undefined,
 		});
+		// A textarea has its own line ends: what is not edited is not sent, and what is gets the
+		// ends that it had.
+		const shown = edited.value, lineEnd = given.includes("\r\n") ? "\r\n" : "\n";
 		const reason = h("input", { type: "text", maxLength: 1000, autocomplete: "off" });
 		const said = h("p", { role: "status" });
 		const buttons = [];
 		const decide = async (decision) => {
 			const body = { decision, call: wait.call };
-			if (reason.value)
+			if (decision === "fail")
+				Object.assign(body, { decision: "complete", failed: true });
+			if (reason.value && decision !== "complete")
 				body.reason = reason.value;
 			try {
-				if (decision === "complete" || (decision === "approve" && edited.value !== given))
-					Object.assign(body, this.#data(edited.value, complete ? wait.form !== "json" : isText));
+				if (decision === "complete" || (decision === "approve" && edited.value !== shown))
+					body.data = (complete ? wait.form !== "json" : isText) ?
+					    edited.value.replaceAll("\n", lineEnd) : JSON.parse(edited.value);
 			} catch (error) {
 				said.textContent = "This is no JSON: " + error.message;
 				return;
@@ -86,14 +92,10 @@ export class Waits {
 			        [button("approve", "Approve", "main"), button("deny", "Deny", "danger")]));
 		edited.addEventListener("input", () => {
 			if (!complete)
-				buttons[0].textContent = edited.value === given ? "Approve" : "Approve as edited";
+				buttons[0].textContent = edited.value === shown ? "Approve" : "Approve as edited";
 		});
 		form.append(said);
 		return form;
-	}
-
-	#data(value, isText) {
-		return isText ? { text: value } : { json: JSON.parse(value) };
 	}
 }
 

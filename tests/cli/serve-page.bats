@@ -18,8 +18,6 @@ prepare() {
 
 drive() { timeout 150 node "$ROOT/tests/page/drive.mjs" "$1" "$URL" "$CODE" "${@:2}" 3>&-; }
 demo() { awf-run -n --name demo -c 'awf-step -n a -- echo x | awf-step b -q -- cat; awf-step -n c -q -- true'; }
-status_of_post() { ask "/api/runs/@/decisions" -o body -w '%{http_code}' -H 'Content-Type: application/json' -d '{}'; }
-takes_decisions() { [ "$(status_of_post)" != 404 ] || skip "this server takes no decisions"; }
 
 @test "the list of runs, filters and search; a run; a link to one event in another tab" {
 	demo
@@ -50,17 +48,20 @@ takes_decisions() { [ "$(status_of_post)" != 404 ] || skip "this server takes no
 	wait "$runner"
 }
 
-@test "approve with an edit, and deny with a reason" {
+@test "approve with an edit and without, deny with a reason, say that work has failed" {
 	cat >flow <<-'END'
 		awf-step --approve ok | awf-step go -r -- cat
 	END
 	awf-run --name one flow <<<cake || [ $? = 75 ]
 	awf-run --name two flow <<<cake || [ $? = 75 ]
+	printf 'a\r\nb\r\n' | awf-run --name three flow || [ $? = 75 ]
+	awf-run -n --name four -c 'awf-step -n --pending job -q -- sh -c "exit 75"' || [ $? = 75 ]
 	serve
-	takes_decisions
-	drive decide @one @two
+	drive decide @one @two @three @four
 	same "$(awf-run --resume @one)" tea
-	run -1 awf-run --resume @two
+	run -3 awf-run --resume @two
+	same "$(awf-run --resume @three | od -An -c | tr -d ' ')" 'a\r\nb\r\n'
+	run -3 awf-run --resume @four
 }
 
 @test "a run is stopped" {
@@ -68,7 +69,6 @@ takes_decisions() { [ "$(status_of_post)" != 404 ] || skip "this server takes no
 	runner=$!
 	eventually [ -e "$AWF_STORAGE/latest" ]
 	serve
-	takes_decisions
 	drive stop @live
 	run ! wait "$runner"
 }

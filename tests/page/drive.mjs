@@ -244,8 +244,8 @@ const scenarios = {
 		assert.deepEqual(found, []);
 	},
 
-	// Approve with an edit, deny with a reason.
-	async decide(approved, denied) {
+	// Approve with an edit, deny with a reason, approve as it is, say that it failed.
+	async decide(approved, denied, asItIs, failed) {
 		await logIn();
 		await openRun(approved);
 		await page.fill(".wait textarea", "tea");
@@ -256,6 +256,14 @@ const scenarios = {
 		await page.click(".wait button:text-is('Deny')");
 		await page.waitForSelector(".wait", { state: "detached" });
 		await until("the reason", async () => /not today/.test(await page.textContent(".conversation .scroll")));
+		await openRun(asItIs);
+		await page.click(".wait button:text-is('Approve')");
+		await page.waitForSelector(".wait", { state: "detached" });
+		await openRun(failed);
+		await page.fill(".wait input", "no room");
+		await page.click(".wait button:text-is('It failed')");
+		await page.waitForSelector(".wait", { state: "detached" });
+		await until("why", async () => /no room/.test(await page.textContent(".conversation .scroll")));
 	},
 
 	// A run is stopped, after a question.

@@ -4,7 +4,7 @@
  * names the process, so that the signal reaches no other process that has got its number.
  * Before the signal the run's directory says who cancels it.
  */
-#include "ctl/cancel.h"
+#include "run/cancel.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -19,10 +19,8 @@
 #include "base/polling.h"
 #include "proc/wait.h"
 #include "run/cancelled.h"
-#include "run/decision.h"
 #include "run/origin.h"
 #include "run/queue.h"
-#include "run/storage.h"
 #include "run/summary.h"
 
 enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
@@ -115,9 +113,10 @@ not_alive(const struct storage *s, const char *run_id, struct error *err)
 
 /* Says who cancels it, signals it, and waits for its end. */
 static int
-end_run(const struct storage *s, const char *run_id, pid_t pid, int fd, struct error *err)
+end_run(const struct storage *s, const char *run_id, const char *by, pid_t pid, int fd,
+    struct error *err)
 {
-	char *directory = storage_run_directory(s, run_id), *by = decision_maker();
+	char *directory = storage_run_directory(s, run_id);
 	char *path = storage_transcript(s, run_id);
 	int64_t end = clock_monotonic() + CANCEL_MS, now;
 	bool begun = storage_run_owner(s, run_id, NULL);
@@ -157,33 +156,27 @@ end_run(const struct storage *s, const char *run_id, pid_t pid, int fd, struct e
 		summary_free(&summary);
 	}
 	free(path);
-	free(by);
 	free(directory);
 	return failed;
 }
 
 int
-cancel(const char *run, struct error *err)
+cancel_run(const struct storage *s, const char *run, const char *by, struct error *err)
 {
 	pid_t pid = 0, still = 0;
-	struct storage s;
 	char run_id[ID_SIZE];
 	int fd, failed;
 
-	if (storage_locate(&s, err) != 0)
+	if (find_run(s, run, run_id, err) != 0)
 		return -1;
-	failed = find_run(&s, run, run_id, err);
-	if (failed == 0 && !find_owner(&s, run_id, &pid)) {
-		failed = not_alive(&s, run_id, err);
-	} else if (failed == 0 && pid == 0) {
-		failed = error_set(err, ERROR_SYSTEM, run_id,
+	if (!find_owner(s, run_id, &pid))
+		return not_alive(s, run_id, err);
+	if (pid == 0)
+		return error_set(err, ERROR_SYSTEM, run_id,
 		    "the process that has it cannot be seen from here");
-	} else if (failed == 0) {
-		fd = wait_descriptor(pid);
-		failed = find_owner(&s, run_id, &still) && still == pid ?
-		    end_run(&s, run_id, pid, fd, err) : not_alive(&s, run_id, err);
-		file_close(&fd);
-	}
-	storage_close(&s);
+	fd = wait_descriptor(pid);
+	failed = find_owner(s, run_id, &still) && still == pid ?
+	    end_run(s, run_id, by, pid, fd, err) : not_alive(s, run_id, err);
+	file_close(&fd);
 	return failed;
 }

@@ -1,0 +1,421 @@
+/*
+ * The body is read here; all else, which locks and syncs the transcript or waits for a run's end,
+ * by a process of its own (serve/work.h), with the same functions as awf-ctl. Data comes as JSON,
+ * and is turned into the bytes that would have come on awf-ctl's standard input: so what is not
+ * edited keeps its bytes, and what is takes the form that it had.
+ */
+#include "serve/decisions.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/patience.h"
+#include "json/writer.h"
+#include "run/cancel.h"
+#include "run/deciding.h"
+#include "run/origin.h"
+#include "run/queue.h"
+#include "serve/body.h"
+#include "serve/runs.h"
+#include "serve/serve.h"
+#include "serve/work.h"
+#include "transcript/event_keys.h"
+
+#define CALL_SHOWN 1024
+#define BY_SHOWN 512
+
+enum { DECISION, CALL, DATA, REASON, FAILED, MEMBERS };
+
+static const struct body_member members[MEMBERS] = {
+	[DECISION] = { "decision", BODY_TEXT }, [CALL] = { "call", BODY_TEXT },
+	[DATA] = { "data", BODY_ANY }, [REASON] = { "reason", BODY_TEXT },
+	[FAILED] = { "failed", BODY_BOOLEAN },
+};
+
+#define TAKES(member) (1u << (member))
+
+static const struct verb {
+	const char *name;
+	bool cancels;
+	enum decision_verdict verdict;
+	unsigned takes;          /* members beside the decision */
+} verbs[] = {
+	{ "approve", false, DECISION_APPROVED, TAKES(CALL) | TAKES(DATA) | TAKES(REASON) },
+	{ "deny", false, DECISION_DENIED, TAKES(CALL) | TAKES(REASON) },
+	{ "complete", false, DECISION_COMPLETED,
+	    TAKES(CALL) | TAKES(DATA) | TAKES(REASON) | TAKES(FAILED) },
+	{ "heartbeat", false, DECISION_HEARTBEAT, TAKES(CALL) },
+	{ "cancel", true, 0, 0 },
+	{ NULL, false, 0, 0 },
+};
+
+/* What has come of it. */
+struct outcome {
+	unsigned status;         /* of HTTP */
+	enum decision_verdict verdict;
+	char call[CALL_SHOWN];   /* "" if it is longer */
+	char by[BY_SHOWN];
+	struct error err;
+};
+_Static_assert(sizeof (struct outcome) <= WORK_ANSWER, "an outcome is written at once");
+
+/* A request while it waits. */
+struct decide_request {
+	struct request *request;
+	const struct verb *verb;
+	char run_id[ID_SIZE];
+	char *call, *reason;     /* NULL */
+	const char *task;        /* the call in a task's token; NULL */
+	struct span data;
+	enum decision_verdict verdict;
+	struct work *work;       /* NULL: it is done */
+	struct loop_timer late;  /* of a cancel, which may take long */
+	bool died;               /* the process that did it */
+	struct outcome outcome;
+};
+
+/* ---- in a process of its own ---- */
+
+/* Who decides: the label of the token, or else its digest; who needs none is the user whose
+ * server it is. */
+static char *
+decider(const struct token *token)
+{
+	if (token->label[0] != '\0')
+		return memory_text(token->label);
+	while (token->parent != NULL)
+		token = token->parent;
+	/* A session of the printed link has none, nor what is asked on the socket. */
+	if (token->expires != 0 || token->digest[0] == '\0')
+		return decision_maker();
+	return memory_format("token %.12s", token->digest);
+}
+
+static int
+fail(struct outcome *o, unsigned status)
+{
+	o->status = status;
+	if (o->err.code == ERROR_SYSTEM)
+		o->status = 500;
+	else if (o->err.code == ERROR_SCHEMA)
+		o->status = 400;
+	return -1;
+}
+
+/* A sealed run takes no decision that its key has not signed. */
+static int
+sign(struct deciding *d, struct outcome *o)
+{
+	char sealed_by[DIGEST_SIZE];
+	int sealed = deciding_sealed(d, sealed_by, &o->err);
+
+	if (sealed == -1 || deciding_sign(d, NULL, false, &o->err) != 0)
+		return fail(o, 409);
+	if (sealed == 0 || (d->decision.seal != NULL &&
+	    strcmp(d->decision.seal->public_key, sealed_by) == 0))
+		return 0;
+	error_set(&o->err, ERROR_BLOCKED, d->undecided.run_id, "is sealed, and %s: "
+	    "awf-ctl --seal=KEYFILE decides about it where the key is", d->decision.seal != NULL ?
+	    "the key of this server's user is another" : "this server's user has no key");
+	return fail(o, 409);
+}
+
+/* What is approved instead: the data as the record is to have it, with the line feed at its end
+ * that the input has. */
+static int
+edit(struct deciding *d, struct span data, struct error *err)
+{
+	const struct data *input = &d->results[0];
+	struct buffer text = BUFFER_INIT;
+	bool is_text = span_type(span_of(input->json.data, input->json.len)) == 's';
+	int failed;
+
+	if (!is_text)
+		return deciding_edit(d, data.at, data.len, err);
+	if (span_type(data) != 's')
+		return error_set(err, ERROR_INVALID_INPUT, NULL,
+		    "the input of the call is text: 'data' is to be text, too");
+	span_decode(data, &text);
+	if (!input->no_newline)
+		buffer_byte(&text, '\n');
+	failed = deciding_edit(d, buffer_string(&text), text.len, err);
+	buffer_free(&text);
+	return failed;
+}
+
+/* The result: of a step that takes JSON (-O json) one value, else what would have been text. */
+static int
+complete(struct deciding *d, struct span data, struct error *err)
+{
+	enum input_form form = deciding_form(d);
+	struct buffer bytes = BUFFER_INIT;
+	struct state_reader reader;
+	int failed;
+
+	if (form == INPUT_JSON) {
+		buffer_append(&bytes, data.at, data.len);
+	} else if (span_type(data) == '0') {
+		return deciding_complete(d, NULL, err);
+	} else if (span_type(data) != 's') {
+		return error_set(err, ERROR_INVALID_INPUT, NULL,
+		    "the result of the call is text: 'data' is to be text, or null");
+	} else {
+		span_decode(data, &bytes);
+		if (form == INPUT_TEXT)
+			buffer_byte(&bytes, '\n');
+	}
+	state_reader_begin(&reader, -1, form, "");
+	state_reader_give(&reader, &bytes);
+	failed = deciding_complete(d, &reader, err);
+	state_reader_free(&reader);
+	return failed;
+}
+
+static int
+decide(const struct decide_request *q, struct deciding *d, struct outcome *o)
+{
+	const struct storage *storage = &q->request->server->storage;
+	const char *call = q->task != NULL ? q->task : q->call;
+	int failed = 0;
+
+	if (deciding_open(d, storage, q->run_id, q->verdict, &o->err) != 0)
+		return fail(o, 409);
+	if (deciding_find(d, call, q->task != NULL, &o->err) != 0)
+		return fail(o, undecided_knows(&d->undecided, call, q->task != NULL) ? 409 : 404);
+	if (strlen(d->at->call) < sizeof o->call)
+		snprintf(o->call, sizeof o->call, "%s", d->at->call);
+	if (sign(d, o) != 0)
+		return -1;
+	if (q->verdict == DECISION_APPROVED) {
+		failed = deciding_approve(d, &o->err);
+		if (failed == 0 && q->data.at != NULL)
+			failed = edit(d, q->data, &o->err);
+	} else if (q->verdict == DECISION_COMPLETED) {
+		failed = complete(d, q->data, &o->err);
+	}
+	if (failed != 0)
+		return fail(o, 400);
+	d->decision.by = o->by;
+	d->decision.reason = q->reason;
+	if (deciding_record(d, &o->err) != 0)
+		return fail(o, 409);
+	o->verdict = d->decision.verdict;
+	return 0;
+}
+
+static void
+work(void *context, void *answer)
+{
+	const struct decide_request *q = context;
+	struct outcome *o = answer;
+	struct deciding d = { .opened = false };
+	char *by = decider(q->request->token);
+	sigset_t none;
+
+	o->status = 200;
+	snprintf(o->by, sizeof o->by, "%s", by);
+	free(by);
+	if (!q->verb->cancels) {
+		decide(q, &d, o);
+		deciding_close(&d);
+		return;
+	}
+	/* This is a wait, that anybody may end. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (cancel_run(&q->request->server->storage, q->run_id, o->by, &o->err) != 0)
+		fail(o, 409);
+}
+
+/* ---- here ---- */
+
+static void
+decided(void *context, const void *answer)
+{
+	struct decide_request *q = context;
+
+	q->work = NULL;
+	q->died = answer == NULL;
+	if (answer != NULL)
+		memcpy(&q->outcome, answer, sizeof q->outcome);
+	request_wake(q->request);
+}
+
+/* The run has its signal; that it has not ended yet need hold nobody up. */
+static void
+late_due(struct loop_timer *timer)
+{
+	struct decide_request *q = (struct decide_request *)(void *)((char *)timer -
+	    offsetof(struct decide_request, late));
+
+	q->outcome.status = 202;
+	request_wake(q->request);
+}
+
+static void
+free_request(void *state)
+{
+	struct decide_request *q = state;
+
+	if (q->work != NULL)
+		work_abandon(q->work);
+	loop_unset(&q->request->server->loop, &q->late);
+	free(q->call);
+	free(q->reason);
+	free(q);
+}
+
+/* What is asked for; false: it was refused. */
+static bool
+read_body(struct request *r, struct decide_request *q)
+{
+	struct span values[MEMBERS];
+	const struct verb *v = verbs;
+
+	if (!body_read(r, members, MEMBERS, values))
+		return false;
+	while (v->name != NULL && !span_is(values[DECISION], v->name))
+		v++;
+	if (v->name == NULL) {
+		request_error(r, 400, "invalid_input",
+		    "'decision' is to be approve, deny, complete, heartbeat or cancel");
+		return false;
+	}
+	q->verb = v;
+	q->verdict = v->verdict;
+	for (size_t i = CALL; i < MEMBERS; i++)
+		if (values[i].at != NULL && (v->takes & TAKES(i)) == 0) {
+			request_error(r, 400, "invalid_input", "%s takes no '%s'", v->name, members[i].name);
+			return false;
+		}
+	if ((v->takes & TAKES(CALL)) && values[CALL].at == NULL) {
+		request_error(r, 400, "invalid_input", "'call' is missing: which one %s is about", v->name);
+		return false;
+	}
+	if (v->verdict == DECISION_COMPLETED && !v->cancels) {
+		bool failed = span_true(values[FAILED]);
+
+		if (failed == (values[DATA].at != NULL)) {
+			request_error(r, 400, "invalid_input", failed ? "a call that failed has no 'data'" :
+			    "'data' is missing: the result, or null");
+			return false;
+		}
+		if (!failed && values[REASON].at != NULL) {
+			request_error(r, 400, "invalid_input", "'reason' goes with 'failed' alone");
+			return false;
+		}
+		if (failed)
+			q->verdict = DECISION_FAILED;
+	}
+	q->call = span_text(values[CALL]);
+	q->reason = span_text(values[REASON]);
+	q->data = values[DATA];
+	return true;
+}
+
+/* A run that waits for its turn has no transcript, and is named by its id. */
+static bool
+is_queued(struct request *r, const char *name, char run_id[ID_SIZE])
+{
+	struct queued *list = NULL;
+	size_t count = 0;
+	bool found = false;
+
+	if (!id_valid(name, strlen(name)) ||
+	    queued_list(&r->server->storage, &list, &count, NULL) != 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		found |= strcmp(list[i].run_id, name) == 0 && token_names(r->token, list[i].name);
+	queued_free(list, count);
+	if (found)
+		memcpy(run_id, name, ID_SIZE);
+	return found;
+}
+
+/* Whether the run is one that is decided about here; false: it was refused. */
+static bool
+find_run(struct request *r, struct decide_request *q)
+{
+	const char *name = request_segment(r, 0);
+	char of_task[ID_SIZE];
+	struct error err;
+
+	if (!(q->verb->cancels && is_queued(r, name, q->run_id)) && !request_run(r, name, q->run_id))
+		return false;
+	if (origin_check_own(&r->server->storage, q->run_id, &err) != 0) {
+		request_error(r, 403, "forbidden", "%s: %s", err.place, err.message);
+		return false;
+	}
+	q->task = q->call != NULL ? deciding_task(q->call, of_task) : NULL;
+	if (q->task != NULL && strcmp(of_task, q->run_id) != 0) {
+		request_error(r, 400, "invalid_input", "the task is one of another run");
+		return false;
+	}
+	return true;
+}
+
+static void
+tell(struct request *r, const struct decide_request *q)
+{
+	const struct outcome *o = &q->outcome;
+	struct buffer json = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &json);
+	writer_object(&w);
+	writer_member_string(&w, KEY_RUN_ID, q->run_id);
+	if (o->call[0] != '\0')
+		writer_member_string(&w, KEY_CALL, o->call);
+	writer_member_string(&w, KEY_DECISION, q->verb->cancels ? "cancelled" :
+	    decision_word(o->verdict));
+	if (o->by[0] != '\0')
+		writer_member_string(&w, KEY_BY, o->by);
+	writer_object_end(&w);
+	buffer_byte(&json, '\n');
+	request_json(r, o->status, &json);
+}
+
+void
+answer_decision(struct request *r)
+{
+	struct decide_request *q = r->state;
+	struct error err;
+
+	if (q != NULL && q->died) {
+		error_set(&err, ERROR_SYSTEM, q->run_id, "the process that was to decide has died");
+		request_fail(r, &err);
+	} else if (q != NULL && q->outcome.status < 400) {
+		tell(r, q);
+	} else if (q != NULL && q->outcome.status == 500) {
+		request_fail(r, &q->outcome.err);
+	} else if (q != NULL) {
+		const struct outcome *o = &q->outcome;
+
+		request_error(r, o->status, o->status == 400 ? "invalid_input" : o->status == 404 ?
+		    "not_found" : "conflict", "%s%s%s", o->err.place, o->err.place[0] != '\0' ? ": " : "",
+		    o->err.message);
+	}
+	if (q != NULL)
+		return;
+
+	q = memory_zero(1, sizeof *q);
+	q->request = r;
+	q->late.due = late_due;
+	r->state = q;
+	r->free_state = free_request;
+	if (!read_body(r, q) || !find_run(r, q))
+		return;
+	q->work = work_start(&r->server->works, work, q, sizeof (struct outcome), decided, &err);
+	if (q->work == NULL && err.code == ERROR_BLOCKED) {
+		request_error(r, 503, "unavailable", "%s", err.message);
+	} else if (q->work == NULL) {
+		request_fail(r, &err);
+	} else {
+		if (q->verb->cancels)
+			loop_set(&r->server->loop, &q->late, CANCEL_ANSWER_MS);
+		request_wait(r);
+	}
+}

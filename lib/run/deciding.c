@@ -1,0 +1,199 @@
+/*
+ * The data of a decision comes as bytes, or from a reader of state lines' data: in the form in
+ * which the step takes its command's stdout (-O).
+ */
+#include "run/deciding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "run/lineage.h"
+#include "run/run.h"
+#include "transcript/event_keys.h"
+#include "transcript/reader.h"
+
+const char *
+deciding_task(const char *text, char run_id[ID_SIZE])
+{
+	if (strlen(text) <= ID_SIZE || text[ID_SIZE - 1] != '/' || !id_valid(text, ID_SIZE - 1))
+		return NULL;
+	memcpy(run_id, text, ID_SIZE - 1);
+	run_id[ID_SIZE - 1] = '\0';
+	return text + ID_SIZE;
+}
+
+/* A run that decides about itself, or about one that it is inside of, however deep, would approve
+ * whatever it likes. */
+static int
+refuse_own(const struct storage *storage, const char *run_id, struct error *err)
+{
+	const char *own = getenv("AWF_RUN_ID");
+	struct lineage lineage = { .count = 0 };
+	char *directory;
+	bool inside;
+	int failed;
+
+	if (own == NULL || !id_valid(own, strlen(own)))
+		return 0;
+	directory = storage_run_directory(storage, own);
+	failed = lineage_read(&lineage, directory, err);
+	free(directory);
+	if (failed != 0)
+		return -1;
+	inside = strcmp(own, run_id) == 0;
+	for (size_t i = 0; i < lineage.count; i++)
+		inside = inside || strcmp(lineage.runs[i].run_id, run_id) == 0;
+	return !inside ? 0 : error_set(err, ERROR_USAGE, run_id,
+	    "a run does not decide about itself, nor about one that it is inside of");
+}
+
+int
+deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
+    enum decision_verdict verdict, struct error *err)
+{
+	char *path, *blobs;
+
+	d->decision.verdict = verdict;
+	if (decision_about(verdict) == WAITING_APPROVAL && refuse_own(s, run_id, err) != 0)
+		return -1;
+	path = storage_transcript(s, run_id);
+	blobs = storage_blobs(s, run_id);
+	d->opened = undecided_open(&d->undecided, path, blobs, run_id, err) == 0;
+	free(blobs);
+	free(path);
+	return d->opened ? 0 : -1;
+}
+
+int
+deciding_find(struct deciding *d, const char *call, bool task, struct error *err)
+{
+	d->at = undecided_find(&d->undecided, call, task, d->decision.verdict, err);
+	return d->at != NULL ? 0 : -1;
+}
+
+int
+deciding_sign(struct deciding *d, const char *seal_file, bool demanded, struct error *err)
+{
+	int found = seal_key_find(&d->seal, seal_file, demanded, err);
+
+	d->decision.seal = found == 1 ? &d->seal : NULL;
+	return found == -1 ? -1 : 0;
+}
+
+int
+deciding_sealed(const struct deciding *d, char public_key[DIGEST_SIZE], struct error *err)
+{
+	struct event_view event;
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (reader_open(&r, d->undecided.path, err) != 0)
+		return -1;
+	got = waiting_seek_end(&r, err) == 0 ? reader_next(&r, &line, &len, err) : -1;
+	if (got == 1)
+		got = event_view(line, len, &event) == 0 &&
+		    span_copy(span_path(event.payload, KEY_SEAL, KEY_PUBLIC_KEY, NULL), public_key,
+		        DIGEST_SIZE);
+	reader_close(&r);
+	return got;
+}
+
+/* ---- the data ---- */
+
+static void
+add_result(struct deciding *d, struct data *data)
+{
+	size_t count = d->decision.results.count++;
+
+	d->results = memory_array(d->results, count + 1, sizeof *d->results);
+	d->results[count] = *data;
+	d->decision.results.list = d->results;
+	*data = (struct data){ BUFFER_INIT, false, false };
+}
+
+int
+deciding_approve(struct deciding *d, struct error *err)
+{
+	struct data input;
+
+	if (undecided_input(&d->undecided, d->at, &input, err) != 0)
+		return -1;
+	add_result(d, &input);
+	return 0;
+}
+
+int
+deciding_edit(struct deciding *d, const char *bytes, size_t len, struct error *err)
+{
+	struct data edited;
+	int differs = decision_edit(&d->results[0], bytes, len, &edited, err);
+
+	if (differs == 1) {
+		data_free(&d->results[0]);
+		d->results[0] = edited;
+		d->decision.verdict = DECISION_EDITED;
+	} else {
+		data_free(&edited);
+	}
+	return differs == -1 ? -1 : 0;
+}
+
+enum input_form
+deciding_form(const struct deciding *d)
+{
+	static const struct { const char *name; enum input_form form; } forms[] = {
+		{ "lines", INPUT_LINES }, { "nul", INPUT_NUL }, { "json", INPUT_JSON },
+	};
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (strcmp(d->at->form, forms[i].name) == 0)
+			return forms[i].form;
+	return INPUT_TEXT;
+}
+
+int
+deciding_complete(struct deciding *d, struct state_reader *reader, struct error *err)
+{
+	enum input_form form = deciding_form(d);
+	struct data none = { BUFFER_INIT, false, false };
+	struct item item;
+	int got = 0;
+
+	d->decision.results.several = form != INPUT_TEXT;
+	memset(&item, 0, sizeof item);
+	while (reader != NULL && (got = state_reader_next(reader, &item, err)) == 1) {
+		add_result(d, &item.data);
+		item_free(&item);
+	}
+	if (got == 0 && form == INPUT_TEXT && d->decision.results.count == 0) {
+		if (reader == NULL)
+			data_null(&none);
+		else
+			data_from_text(&none, "", 0);
+		add_result(d, &none);
+	}
+	return got;
+}
+
+/* ---- the record ---- */
+
+int
+deciding_record(struct deciding *d, struct error *err)
+{
+	return undecided_decide(&d->undecided, d->at, &d->decision, err);
+}
+
+void
+deciding_close(struct deciding *d)
+{
+	for (size_t i = 0; i < d->decision.results.count; i++)
+		data_free(&d->results[i]);
+	free(d->results);
+	seal_key_forget(&d->seal);
+	if (d->opened)
+		undecided_close(&d->undecided);
+	*d = (struct deciding){ .opened = false };
+}

@@ -1,0 +1,64 @@
+/*
+ * Deciding, as who says it: which call of which run, what, and with what data (run/decision.h has
+ * the record of it). Nothing is run; awf-run --resume does that afterwards.
+ *
+ * Everything that can be wrong is found before the record is touched: the run, whether it may be
+ * decided about from in here, the call that waits, the key, then the data. So bad data decides
+ * nothing. deciding_record() comes last, and looks under the transcript's lock whether another
+ * decision was first.
+ */
+#ifndef AWF_RUN_DECIDING_H
+#define AWF_RUN_DECIDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "run/decision.h"
+#include "run/state.h"
+#include "run/storage.h"
+#include "transcript/seal.h"
+
+struct deciding {
+	struct undecided undecided;
+	bool opened;
+	const struct waiting *at; /* NULL before deciding_find() */
+	struct decision decision;
+	struct data *results;
+	struct seal_key seal;
+};
+
+/* The call in a task's token, RUN_ID/CALL as $AWF_TASK has it, and the run; NULL: it is none. */
+const char *deciding_task(const char *text, char run_id[ID_SIZE]);
+
+/* deciding_close() is called whatever the others return; *d is all zeros.
+ *
+ * A run of the storage. ERROR_USAGE: it is masked, or recorded elsewhere, or this process is part
+ * of what is to be approved or denied. */
+int deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
+    enum decision_verdict verdict, struct error *err);
+/* The call that waits for the verdict, by its path or id or, with task, as its token names it.
+ * ERROR_USAGE: none, or several; ERROR_BLOCKED: it was decided before. */
+int deciding_find(struct deciding *d, const char *call, bool task, struct error *err);
+/* The key that signs the decision: of a file (NULL: the user's); demanded: there must be one. */
+int deciding_sign(struct deciding *d, const char *seal_file, bool demanded, struct error *err);
+
+/* Whether the end of the run is sealed, and by which key: 1, 0, or -1 with *err. */
+int deciding_sealed(const struct deciding *d, char public_key[DIGEST_SIZE], struct error *err);
+
+/* What is approved: the input of the call. */
+int deciding_approve(struct deciding *d, struct error *err);
+/* After that: something else, in the form it had; the same again is no edit. */
+int deciding_edit(struct deciding *d, const char *bytes, size_t len, struct error *err);
+/* The form in which the result of the call is to come (-O). */
+enum input_form deciding_form(const struct deciding *d);
+/* Its result, or several, which a reader of that form takes; NULL: it has none. */
+int deciding_complete(struct deciding *d, struct state_reader *reader, struct error *err);
+
+/* Records it: decision.by, and decision.reason, are set by then. ERROR_BLOCKED: it waits no
+ * more. */
+int deciding_record(struct deciding *d, struct error *err);
+void deciding_close(struct deciding *d);
+
+#endif

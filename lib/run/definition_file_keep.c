@@ -71,9 +71,12 @@ write_element(const struct run *r, const char *path, bool keep, struct writer *w
 	int found = 0;
 
 	if (!r->transcript.masked && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-		name_digest(&st, keep, &name);
-		found = kept_digest_find(r->directory, name.data, sha256) &&
-		    kept_digest_state_tells(path, &st) ? 1 : read_file(r, path, keep, &st, sha256, err);
+		if (kept_digest_state_tells(path, &st)) {
+			name_digest(&st, keep, &name);
+			found = kept_digest_find(r->directory, name.data, sha256);
+		}
+		if (found == 0)
+			found = read_file(r, path, keep, &st, sha256, err);
 		buffer_free(&name);
 	}
 	if (found == 0)

@@ -40,10 +40,28 @@ is_roots(const char *path, struct stat *st)
 	return lstat(path, st) == 0 && st->st_uid == 0 && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+/* Whether it may be, by its state and, for root, its name: mostly it is one's own, and the parts of
+ * its path need not be looked at. What only a link to a directory leads to is none. */
+static bool
+may_be_roots(const char *path, const struct stat *st)
+{
+	static const char *const names[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64", NULL };
+	struct stat named;
+
+	if (st->st_uid != 0 || (st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return false;
+	if (geteuid() != 0 || (lstat(path, &named) == 0 && S_ISLNK(named.st_mode)))
+		return true;
+	for (size_t i = 0; names[i] != NULL; i++)
+		if (path_within(path, names[i]))
+			return true;
+	return false;
+}
+
 bool
 kept_digest_state_tells(const char *path, const struct stat *st)
 {
-	char *real = realpath(path, NULL);
+	char *real = may_be_roots(path, st) ? realpath(path, NULL) : NULL;
 	struct stat part;
 	bool tells = real != NULL && (geteuid() != 0 || among_systems(real)) &&
 	    !file_is_users_mount(real) && is_roots("/", &part);

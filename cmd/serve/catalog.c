@@ -196,6 +196,10 @@ take_figures(struct catalog *c, struct catalog_run *run, const struct overview *
 	overview_summary(o, run->alive, &run->summary);
 	run->summary.origin = origin_name(c->storage, run->run_id);
 	run->waiting = overview_waiting(o);
+	run->events = o->seq;
+	memcpy(run->tokens, o->tokens, sizeof run->tokens);
+	run->cost = o->cost;
+	run->cost_unknown = overview_cost(o) == COST_UNKNOWN;
 	run->known = run->figured = true;
 }
 
@@ -283,6 +287,14 @@ make_order(struct catalog_query *q)
 	}
 }
 
+/* One that has ended may wait to go on. */
+const char *
+catalog_status(const struct catalog_query *q, const struct catalog_run *run)
+{
+	return strcmp(run->summary.status, "running") != 0 && find_queued(q, run->run_id) != NULL ?
+	    "queued" : run->summary.status;
+}
+
 void
 catalog_write_found(const struct catalog_query *q, size_t index, struct writer *w)
 {
@@ -301,12 +313,8 @@ catalog_write_found(const struct catalog_query *q, size_t index, struct writer *
 static bool
 is_wanted(const struct catalog_query *q, const struct catalog_run *run)
 {
-	const struct catalog_run *queued = find_queued(q, run->run_id);
-	const char *status = queued != NULL && strcmp(run->summary.status, "running") != 0 ?
-	    "queued" : run->summary.status;
-
 	return (q->children || !run->summary.child) &&
-	    (q->status[0] == '\0' || strcmp(q->status, status) == 0) &&
+	    (q->status[0] == '\0' || strcmp(q->status, catalog_status(q, run)) == 0) &&
 	    globs_match(&q->names, run->summary.name) &&
 	    (q->token == NULL || token_names(q->token, run->summary.name));
 }

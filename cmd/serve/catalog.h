@@ -37,6 +37,9 @@ struct catalog_run {
 	bool figured;                /* and the rest */
 	struct summary summary;
 	size_t waiting;              /* calls that wait for somebody */
+	/* Of all its attempts. */
+	int64_t events, tokens[2], cost; /* what is known of the cost */
+	bool cost_unknown;           /* of some of it it is not */
 	bool alive;
 	/* For those who follow the list. */
 	bool dirty;                  /* it has changed since it was looked at */
@@ -108,6 +111,8 @@ void catalog_close(struct catalog *c);
 /* Begins to answer; catalog_forget() ends it, whether it is done or not. */
 void catalog_ask(struct catalog *c, struct catalog_query *q);
 void catalog_forget(struct catalog_query *q);
+/* The status of a run that was found: that it waits for its turn, too. */
+const char *catalog_status(const struct catalog_query *q, const struct catalog_run *run);
 /* The object of a run that was found, and of any other. */
 void catalog_write_found(const struct catalog_query *q, size_t index, struct writer *w);
 void catalog_write(const struct catalog_run *run, struct writer *w);

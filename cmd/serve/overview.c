@@ -40,17 +40,19 @@ take_answer(struct overview *o, const struct placed *p, struct overview_call *mo
 {
 	struct span usage = span_member(p->event->payload, KEY_USAGE);
 	int64_t cost = o->all->priced ? cost_take(&o->all->prices, p) : COST_NONE;
-	long long tokens;
+	long long input = 0, output = 0;
 
+	span_integer(span_member(usage, KEY_INPUT_TOKENS), &input);
+	span_integer(span_member(usage, KEY_OUTPUT_TOKENS), &output);
+	o->tokens[0] = count_add(o->tokens[0], input);
+	o->tokens[1] = count_add(o->tokens[1], output);
 	if (cost >= 0)
 		o->cost = count_add(o->cost, cost);
 	o->cost_unknown |= cost == COST_UNKNOWN;
 	if (more == NULL)
 		return;
-	if (span_integer(span_member(usage, KEY_INPUT_TOKENS), &tokens))
-		more->input_tokens = count_add(more->input_tokens, tokens);
-	if (span_integer(span_member(usage, KEY_OUTPUT_TOKENS), &tokens))
-		more->output_tokens = count_add(more->output_tokens, tokens);
+	more->input_tokens = count_add(more->input_tokens, input);
+	more->output_tokens = count_add(more->output_tokens, output);
 	if (cost == COST_UNKNOWN || more->cost == COST_UNKNOWN)
 		more->cost = COST_UNKNOWN;
 	else if (cost >= 0)
@@ -132,7 +134,7 @@ begin(struct overview *o, ino_t inode)
 	free(o->calls);
 	o->calls = NULL;
 	o->room = 0;
-	o->seq = o->started = o->cost = 0;
+	o->seq = o->started = o->cost = o->tokens[0] = o->tokens[1] = 0;
 	o->cost_unknown = false;
 	o->first = o->end = (struct event_place){ 0, 0 };
 	o->forked_from[0] = o->status[0] = '\0';

@@ -51,8 +51,10 @@ struct overview {
 	int64_t started;             /* µs, of the first event */
 	struct event_place first;    /* run.started */
 	char forked_from[ID_SIZE];
-	int64_t cost;                /* of all attempts, of what is known */
-	bool cost_unknown;
+	/* Of all attempts. */
+	int64_t cost;                /* of what is known */
+	bool cost_unknown;           /* of some it is not */
+	int64_t tokens[2];           /* input, output */
 	/* Of the last attempt's run.completed. */
 	struct event_place end;
 	char status[16];             /* "": there is none */

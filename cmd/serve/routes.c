@@ -1,22 +1,14 @@
 /*
- * The routes, and the answers that are a line.
+ * The routes: what can be asked for, and who may.
  */
 #include "serve/routes.h"
 
 #include "serve/decisions.h"
+#include "serve/metrics.h"
 #include "serve/request.h"
 #include "serve/runs.h"
 #include "serve/session.h"
 #include "serve/www.h"
-
-static void
-answer_health(struct request *r)
-{
-	struct buffer text = BUFFER_INIT;
-
-	buffer_text(&text, "ok\n");
-	request_bytes(r, 200, "text/plain", &text, NULL);
-}
 
 #define DECISION_BODY ((size_t)16 << 20)
 #define JSON "application/json"
@@ -26,6 +18,7 @@ const struct route routes[] = {
 	{ "GET", "runs/*", 0, 0, NULL, "", answer_www },
 	{ "GET", "www/*", 0, 0, NULL, "", answer_www },
 	{ "GET", "healthz", 0, 0, NULL, "", answer_health },
+	{ "GET", "metrics", MAY_READ, 0, NULL, "", answer_metrics },
 	{ "GET", "api/runs", MAY_READ, 0, NULL, "name status since limit before children ",
 	    answer_runs },
 	{ "GET", "api/runs/stream", MAY_READ, 0, NULL, "children ", answer_runs_stream },

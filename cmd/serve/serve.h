@@ -44,7 +44,7 @@ struct settings {
 
 /* What happened since the start. */
 struct counts {
-	int64_t requests, refused, events, bytes;
+	int64_t requests, refused, bytes;
 };
 
 struct server {

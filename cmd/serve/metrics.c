@@ -1,0 +1,144 @@
+/*
+ * The figures of runs are sums over all of the storage that the token is for, as the catalog
+ * knows them: each run is read once, and again when its file has changed. They may fall, as runs
+ * are removed, and are gauges; what the server has done since its start is counters.
+ */
+#include "serve/metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/count.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "run/price.h"
+#include "serve/serve.h"
+
+#define PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
+
+static const char *const statuses[] = { "queued", "running", "waiting", "success", "failed",
+	"cancelled", "timeout", "died" };
+#define STATUSES (sizeof statuses / sizeof *statuses)
+
+struct scrape {
+	struct catalog_query query;
+	struct request *request;
+};
+
+void
+answer_health(struct request *r)
+{
+	char *transcripts = path_join(r->server->storage.root, "transcripts");
+	bool readable = access(transcripts, R_OK | X_OK) == 0;
+	struct buffer text = BUFFER_INIT;
+
+	free(transcripts);
+	if (!readable) {
+		request_error(r, 503, "unavailable", "the storage cannot be read");
+		return;
+	}
+	buffer_text(&text, "ok\n");
+	request_bytes(r, 200, "text/plain", &text, NULL);
+}
+
+static void
+describe(struct buffer *out, const char *name, const char *type, const char *help)
+{
+	buffer_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void
+write_figure(struct buffer *out, const char *name, const char *type, const char *help,
+    int64_t value)
+{
+	describe(out, name, type, help);
+	buffer_format(out, "%s %" PRId64 "\n", name, value);
+}
+
+static void
+write_runs(struct buffer *out, const struct catalog_query *q)
+{
+	int64_t by_status[STATUSES] = { 0 }, events = 0, input = 0, output = 0, cost = 0;
+	int64_t unknown = 0, waiting = 0;
+	char dollars[MONEY_SIZE];
+
+	for (size_t i = 0; i < q->count; i++) {
+		const struct catalog_run *run = q->found[i];
+		const char *status = catalog_status(q, run);
+
+		for (size_t j = 0; j < STATUSES; j++)
+			by_status[j] += strcmp(statuses[j], status) == 0;
+		events = count_add(events, run->events);
+		input = count_add(input, run->tokens[0]);
+		output = count_add(output, run->tokens[1]);
+		cost = count_add(cost, run->cost);
+		unknown += run->cost_unknown;
+		waiting += (int64_t)run->waiting;
+	}
+	describe(out, "awf_runs", "gauge", "Runs in the storage, child runs too.");
+	for (size_t i = 0; i < STATUSES; i++)
+		buffer_format(out, "awf_runs{status=\"%s\"} %" PRId64 "\n", statuses[i], by_status[i]);
+	write_figure(out, "awf_calls_waiting", "gauge", "Calls in them that wait for somebody.",
+	    waiting);
+	write_figure(out, "awf_events", "gauge", "Events in them.", events);
+	describe(out, "awf_tokens", "gauge", "Tokens that they have used, in all their attempts.");
+	buffer_format(out, "awf_tokens{direction=\"input\"} %" PRId64 "\n"
+	    "awf_tokens{direction=\"output\"} %" PRId64 "\n", input, output);
+	describe(out, "awf_cost_dollars", "gauge", "What they have cost, as far as prices are known.");
+	buffer_format(out, "awf_cost_dollars %s\n", money_number(cost, dollars));
+	write_figure(out, "awf_runs_cost_unknown", "gauge",
+	    "Runs of which some of the cost is not known.", unknown);
+}
+
+static void
+write_server(struct buffer *out, const struct server *s)
+{
+	write_figure(out, "awf_serve_clients", "gauge", "Connections.", (int64_t)s->client_count);
+	write_figure(out, "awf_serve_streams", "gauge", "Streams that go on.", (int64_t)s->streams.count);
+	write_figure(out, "awf_serve_requests_total", "counter", "Requests.", s->counts.requests);
+	write_figure(out, "awf_serve_refused_total", "counter", "Requests answered with 4xx or 5xx.",
+	    s->counts.refused);
+	write_figure(out, "awf_serve_stream_bytes_total", "counter", "Bytes sent in streams.",
+	    s->counts.bytes);
+}
+
+static void
+scrape_done(struct catalog_query *q)
+{
+	request_wake(((struct scrape *)q)->request);
+}
+
+static void
+scrape_free(void *state)
+{
+	struct scrape *scrape = state;
+
+	catalog_forget(&scrape->query);
+	free(scrape);
+}
+
+void
+answer_metrics(struct request *r)
+{
+	struct scrape *scrape = r->state;
+	struct buffer text = BUFFER_INIT;
+
+	if (scrape == NULL) {
+		scrape = memory_zero(1, sizeof *scrape);
+		scrape->request = r;
+		scrape->query.done = scrape_done;
+		scrape->query.limit = SIZE_MAX;
+		scrape->query.children = true;
+		scrape->query.token = token_hold(r->token);
+		r->state = scrape;
+		r->free_state = scrape_free;
+		request_wait(r);
+		catalog_ask(&r->server->catalog, &scrape->query);
+		return;
+	}
+	write_runs(&text, &scrape->query);
+	write_server(&text, r->server);
+	request_bytes(r, 200, PROMETHEUS, &text, NULL);
+}

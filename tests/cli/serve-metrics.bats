@@ -21,6 +21,8 @@ prepare() {
 	run -7 awf-run -n --name twice --id-file id -c 'awf-step -n -p hi -q -a writer one; [ -e go ] || exit 7; awf-step -n -p hi -q -a writer two'
 	touch go
 	awf-run --resume "$(cat id)"
+	sed -i s/test-1/other/ answer
+	model_server --answer answer --loop
 	awf-step -n -p hi -q -m anthropic/other dear
 	awf-run --name asks -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
 	awf-run -n --name outer -c 'awf-run -n --name inner -c "awf-step -n -q b -- true"'

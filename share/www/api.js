@@ -1,6 +1,8 @@
 // Requests of the server, and who asks. The token is kept by the tab (sessionStorage); the link
 // that awf-serve prints has a code behind the #, which is exchanged for one. A tab that has none
 // asks the other tabs of this page.
+import { parse } from "/www/json.js";
+
 const KEY = "token";
 const ANSWER_MS = 150;
 const tabs = new BroadcastChannel("awf-token");
@@ -35,7 +37,7 @@ export async function request(path, options = {}) {
 	return answer;
 }
 
-export const get = async (path, options) => (await request(path, options)).json();
+export const get = async (path, read = parse) => read(await (await request(path)).text());
 
 export async function post(path, object) {
 	const answer = await request(path, {

@@ -4,9 +4,11 @@ import { request, runPath } from "/www/api.js";
 import { showDiff } from "/www/diff.js";
 import { h } from "/www/dom.js";
 import { bytes, count, duration, line } from "/www/format.js";
+import { parse } from "/www/json.js";
 
 const LONG = 3000;                    // characters that are shown at once
-const HUGE = 400_000;                 // and at all; the rest is to be downloaded
+const HUGE = 400_000;                 // and at all
+const PARTS = 100;                    // of a list, at once
 const IMAGES_KEPT = 30;
 const images = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const opened = new Set();
@@ -29,6 +31,17 @@ export function fold(key, summary, content, isOpen = false) {
 	});
 	fill();
 	return details;
+}
+
+// The parts of a list: the first ones, and behind them a button for more. An array of elements.
+export function some(list, make) {
+	const made = (from, until) => list.slice(from, until).map((each, i) => make(each, from + i)).flat()
+		.filter((part) => part instanceof Node);
+	const more = (from) => from >= list.length ? [] : [h("button", {
+		type: "button", class: "more",
+		onclick: ({ currentTarget }) => currentTarget.replaceWith(...made(from, from + PARTS), ...more(from + PARTS)),
+	}, `Show more of ${count(list.length)}`)];
+	return [...made(0, PARTS), ...more(PARTS)];
 }
 
 // A text, with its beginning alone if it is long.
@@ -86,16 +99,17 @@ export const stderr = (key, payload) => payload.stderr ?
 
 /* ---- blobs ---- */
 
-const urls = new Map();               // digest → object URL, the latest used last
+const urls = new Map();               // digest and type → object URL, the latest used last
 
 async function urlOf(runId, sha256, type) {
-	let url = urls.get(sha256);
+	const key = sha256 + type;
+	let url = urls.get(key);
 	if (!url) {
 		const answer = await request(`${runPath(runId)}/blobs/${sha256}`);
 		url = URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type }));
 	}
-	urls.delete(sha256);
-	urls.set(sha256, url);
+	urls.delete(key);
+	urls.set(key, url);
 	if (urls.size > IMAGES_KEPT) {
 		const [oldest, its] = urls.entries().next().value;
 		urls.delete(oldest);
@@ -145,7 +159,7 @@ export function refs(key, event) {
 			const element = h("div", { class: "note" }, "…");
 			request(`${runPath(event.run_id)}/blobs/${ref.sha256}`).then((answer) => answer.text())
 				.then((body) => element.replaceChildren(
-				    text(key + ref.at + "!", ref.encoding === "json" ? JSON.parse(body) : body, "code")))
+				    text(key + ref.at + "!", ref.encoding === "json" ? parse(body) : body, "code")))
 				.catch((error) => element.replaceChildren(error.message));
 			return element;
 		}));
@@ -162,16 +176,16 @@ export function toolInput(key, name, input) {
 		return [h("div", { class: "path" }, path ?? ""), showDiff(old, now)];
 	if (Array.isArray(input?.edits) && input.edits.every((e) => typeof e?.old_string === "string"))
 		return [h("div", { class: "path" }, path ?? ""),
-			...input.edits.map((e) => showDiff(e.old_string, String(e.new_string ?? "")))];
+			...some(input.edits, (e) => showDiff(e.old_string, String(e.new_string ?? "")))];
 	if (typeof path === "string" && typeof input.content === "string")
 		return [h("div", { class: "path" }, path), showDiff("", input.content, 40),
 			fold(key + "content", "content", () => data(key + "all", input.content))];
 	if (typeof input?.command === "string")
 		return [h("div", { class: "text code command" }, input.command),
-			...Object.entries(input).filter(([k]) => k !== "command")
-				.map(([k, value]) => folded(key + k, k, value))];
+			...some(Object.entries(input).filter(([k]) => k !== "command"),
+				([k, value]) => folded(key + k, k, value))];
 	if (input && typeof input === "object" && !Array.isArray(input))
-		return Object.entries(input).map(([k, value]) => folded(key + k, k, value));
+		return some(Object.entries(input), ([k, value]) => folded(key + k, k, value));
 	return [input === undefined || input === null ? null : data(key, input)];
 }
 

@@ -1,10 +1,11 @@
 // One event as a row of the conversation: a line that is there at once, and what the event holds,
 // once it is fetched.
-import { block, changedFiles, data, errorOf, fold, folded, refs, stderr, toolInput, usage } from "/www/blocks.js";
+import { block, changedFiles, data, errorOf, fold, folded, refs, some, stderr, toolInput, usage } from "/www/blocks.js";
 import { h } from "/www/dom.js";
 import { bytes, duration, line } from "/www/format.js";
 
 const kinds = {
+	__proto__: null,
 	"run.started": ["run", "▶", "attempt"], "run.completed": ["run", "■", "end of attempt"],
 	"step.started": ["step", "▸", "step begins"], "step.completed": ["step", "▪", "step ends"],
 	"step.call_workflow.started": ["step", "▸", "child run begins"],
@@ -44,9 +45,19 @@ export function eventRow(seq, entry, event, where, about) {
 		row.classList.add("empty");
 		return row;
 	}
-	const parts = content(`${event.run_id}/${seq}/`, event, event.payload ?? {});
-	row.append(...parts.flat(3).filter((part) => part instanceof Node), ...refs(`${event.run_id}/${seq}/`, event));
+	const key = `${event.run_id}/${seq}/`;
+	row.append(...parts(key, event).flat(3).filter((part) => part instanceof Node));
 	return row;
+}
+
+// What other programs have written may have any shape: what is not as it should be is shown as the
+// data that it is.
+function parts(key, event) {
+	try {
+		return [...content(key, event, event.payload ?? {}), ...refs(key, event)];
+	} catch {
+		return [data(key, event.payload)];
+	}
 }
 
 // In place of one that is large.
@@ -116,13 +127,13 @@ function rest(key, payload, without) {
 function stepStarted(key, event, payload) {
 	const command = payload.blocks?.filter((each) => each.type === "command") ?? [];
 	return [
-		command.map((each, i) => command.length > 0 && each.command?.length > 200 ?
+		some(command, (each, i) => each.command?.length > 200 ?
 			fold(key + "c" + i, [h("span", { class: "what" }, "command"), " ",
 				h("span", { class: "note" }, line(each.command, 90))], () => block(key + "cc" + i, event.run_id, each)) :
 			block(key + "c" + i, event.run_id, each)),
 		payload.agent ? h("div", { class: "note" },
 		    [payload.agent, payload.provider, payload.model].filter(Boolean).join(" · ")) : null,
-		event.child_run_id ? h("a", { href: "/runs/" + event.child_run_id }, "Child run " + event.child_run_id.slice(0, 8)) : null,
+		event.child_run_id ? h("a", { href: "/runs/" + encodeURIComponent(event.child_run_id) }, "Child run " + event.child_run_id.slice(0, 8)) : null,
 		folded(key + "i", "input", payload.input, 200),
 		rest(key, payload, ["name", "kind", "call", "attempt", "blocks", "input", "agent", "provider", "model"]),
 	];
@@ -156,7 +167,7 @@ function message(key, event, payload) {
 			() => data(key + "toolsd", payload.tools)) : null,
 		payload.partial ? h("div", { class: "note" }, "cut off: no answer") : null,
 		payload.handoff ? h("div", { class: "note" }, `handed over from ${payload.handoff.from} to ${payload.handoff.to}`) : null,
-		blocks.map((each, i) => block(key + "b" + i, event.run_id, each)),
+		some(blocks, (each, i) => block(key + "b" + i, event.run_id, each)),
 		event.type === "message.assistant" ? h("footer", { class: "note" }, usage(payload),
 		    ["max_tokens", "refusal", "other"].includes(payload.stop_reason) ? " · " + payload.stop_reason : "") : null,
 	];

@@ -58,6 +58,7 @@ export const line = (value, most) => value === undefined || value === null ? "" 
 
 // Runs and calls alike: the sign, and the word, for who does not see it.
 export const signs = {
+	__proto__: null,
 	running: "▶", open: "▶", success: "✓", succeeded: "✓", failed: "✗", timeout: "✗", died: "✗",
 	cancelled: "■", waiting: "‖", skipped: "–", closed: "–",
 };

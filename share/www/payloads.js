@@ -1,5 +1,6 @@
 // The events themselves, fetched by range when they are to be shown, and the last ones kept.
-import { request, runPath } from "/www/api.js";
+import { get, request, runPath } from "/www/api.js";
+import { parse } from "/www/json.js";
 
 const PAGE = 64;                      // events that are fetched together
 const PAGES_KEPT = 40;
@@ -42,7 +43,7 @@ export class Payloads {
 	}
 
 	async fetchOne(seq) {
-		const event = await (await request(`${runPath(this.record.runId)}/events/${seq}`)).json();
+		const event = await get(`${runPath(this.record.runId)}/events/${seq}`);
 		this.put(event);
 		return event;
 	}
@@ -79,7 +80,7 @@ export class Payloads {
 				const kept = this.#page(page);
 				for (const each of (await answer.text()).split("\n"))
 					if (each !== "") {
-						const event = JSON.parse(each);
+						const event = parse(each);
 						kept.set(event.seq, event);
 					}
 			}

@@ -5,6 +5,10 @@
 import { get, runPath } from "/www/api.js";
 import { line } from "/www/format.js";
 
+// A record may hold anything: what is no number counts for none.
+const number = (value) => Number.isFinite(value) ? value : 0;
+const textOr = (value, other) => typeof value === "string" ? value : other;
+
 const OUTLINE_LIMIT = 20_000;
 
 export class Record {
@@ -21,9 +25,11 @@ export class Record {
 		this.attempts = [];           // { from, to: ms since the first event, or null }
 		this.zero = 0;                // ms since 1970 of the first event
 		this.#events = new Map();     // event id → [call number, whether it is the call's end]
+		this.#ids = new Map();        // call id → number, of the last attempt that has it
 	}
 
 	#events;
+	#ids;
 
 	get seq() { return this.entries.length; }
 	get end() { return this.entries.length > 0 ? this.entries[this.entries.length - 1].at : 0; }
@@ -50,6 +56,8 @@ export class Record {
 			if (fresh && known.around !== null)
 				this.calls[known.around].children.push(known.n);
 			this.#events.set(call.event_id, [call.n, false]);
+			if (!(this.#ids.get(call.id) > call.n))
+				this.#ids.set(call.id, call.n);
 		}
 		for (const [seq, type, call, at, took, size, label, code] of events)
 			if (seq === this.seq + 1)
@@ -76,42 +84,41 @@ export class Record {
 			return true;
 		if (event.seq !== this.seq + 1)
 			return false;
-		const wall = Date.parse(event.timestamp), payload = event.payload ?? {};
+		const type = textOr(event.type, ""), payload = event.payload ?? {};
+		const wall = Date.parse(event.timestamp) || this.zero + this.end;
 		if (this.zero === 0)
 			this.zero = wall;
 		const at = wall - this.zero;
-		let call = this.#callOf(event);
-		if (event.type.endsWith(".started") && event.type.startsWith("step"))
+		const begins = /^step\.(.*\.)?started$/.test(type), ends = /^step\.(.*\.)?completed$/.test(type);
+		let call = type.startsWith("run.") ? null : this.#callOf(event, payload, begins, ends);
+		if (begins)
 			call = this.#begin(event, payload, at, call);
-		else if (event.type.endsWith(".completed") && event.type.startsWith("step"))
+		else if (ends)
 			this.#endCall(call, payload, at);
-		this.#events.set(event.event_id, [call, event.type.endsWith(".completed")]);
-		const usage = event.type === "message.assistant" ? payload.usage : null;
+		this.#events.set(event.event_id, [call, ends]);
+		const usage = type === "message.assistant" ? payload.usage : null;
 		if (usage && call !== null) {
-			this.calls[call].tokensIn += usage.input_tokens ?? 0;
-			this.calls[call].tokensOut += usage.output_tokens ?? 0;
+			this.calls[call].tokensIn += number(usage.input_tokens);
+			this.calls[call].tokensOut += number(usage.output_tokens);
 		}
-		this.#push({ type: event.type, call, at, took: payload.duration_ms ?? 0, size,
-			label: label(event.type, payload), code: payload.error?.code });
+		this.#push({ type, call, at, took: number(payload.duration_ms), size,
+			label: label(type, payload), code: textOr(payload.error?.code, null) });
 		return true;
 	}
 
-	// The number of the call that an event is of. Of what the outline told, the ids are not known:
-	// then it is the call under way at that place.
-	#callOf(event) {
-		if (event.type.startsWith("run."))
-			return null;
-		if (event.type.endsWith(".completed") && event.payload?.call) {
-			for (let n = this.calls.length - 1; n >= 0; n--)
-				if (this.calls[n].id === event.payload.call)
-					return n;
-		}
+	// The number of the call that an event is of, or null. Of what the outline told, the ids of events
+	// are not known but those of calls' begins: then it is the call under way at that place.
+	#callOf(event, payload, begins, ends) {
+		if (ends && this.#ids.has(payload.call))
+			return this.#ids.get(payload.call);
 		const parent = this.#events.get(event.parent_event_id);
 		if (parent)
-			return parent[1] && event.type.endsWith(".started") ?
-			    this.calls[parent[0]]?.around ?? null : parent[0];
-		if (event.type.endsWith(".started"))
-			return this.#enclosing(event);
+			return parent[1] && begins ? this.calls[parent[0]]?.around ?? null : parent[0];
+		if (begins) {
+			// That whose id is the beginning of its own.
+			const id = textOr(payload.call, "");
+			return this.#ids.get(id.slice(0, Math.max(0, id.lastIndexOf("/")))) ?? null;
+		}
 		for (let n = this.calls.length - 1; n >= 0; n--) {
 			const call = this.calls[n];
 			if (call.state === "open" && call.path === event.path && call.iteration === event.iteration)
@@ -120,40 +127,33 @@ export class Record {
 		return null;
 	}
 
-	// The call around one that begins: that whose id is the beginning of its own.
-	#enclosing(event) {
-		const id = event.payload?.call ?? "", slash = id.lastIndexOf("/");
-		if (slash === -1)
-			return null;
-		for (let n = this.calls.length - 1; n >= 0; n--)
-			if (this.calls[n].state === "open" && this.calls[n].id === id.slice(0, slash))
-				return n;
-		return null;
-	}
-
 	#begin(event, payload, at, around) {
-		const n = this.calls.length;
+		const n = this.calls.length, path = textOr(event.path, "");
 		this.calls.push({
-			n, id: payload.call ?? event.path, event_id: event.event_id,
-			name: payload.name ?? event.path.split(".").at(-1), kind: payload.kind,
-			path: event.path, iteration: event.iteration, around, state: "open", at, until: null,
+			n, id: textOr(payload.call, path), event_id: event.event_id,
+			name: textOr(payload.name, path.split(".").at(-1)), kind: textOr(payload.kind, ""),
+			path, iteration: event.iteration, around, state: "open", at, until: null,
 			agent: payload.agent, model: payload.model, tool: payload.tool,
 			child_run_id: event.child_run_id, tokensIn: 0, tokensOut: 0, first_seq: event.seq,
 			children: [], events: [],
 		});
+		this.#ids.set(this.calls[n].id, n);
 		if (around !== null)
 			this.calls[around].children.push(n);
 		return n;
 	}
 
+	// Once: a decision about a call that waits, which comes as a second end of it, leaves it so.
 	#endCall(n, payload, at) {
 		const call = n === null ? null : this.calls[n];
-		if (!call)
+		if (!call || call.state !== "open")
 			return;
-		call.until ??= at;
-		call.code = payload.error?.code;
-		call.state = payload.skipped ? "skipped" : call.code === "waiting" ? "waiting" :
-			call.code === "downstream_closed" ? "closed" : call.code ? "failed" : "succeeded";
+		const code = textOr(payload.error?.code, payload.error ? "exit_status" : undefined);
+		call.until = at;
+		call.state = payload.skipped ? "skipped" : code === "waiting" ? "waiting" :
+			code === "downstream_closed" ? "closed" : code ? "failed" : "succeeded";
+		if (call.state !== "skipped")
+			call.code = code;
 	}
 
 	// An attempt that ended without an end leaves its calls open.
@@ -166,29 +166,28 @@ export class Record {
 	within(n) {
 		if (n === null)
 			return null;
-		const inside = new Set();
-		const enter = (each) => {
-			inside.add(each);
-			this.calls[each].children.forEach(enter);
-		};
-		enter(n);
-		const seqs = [];
-		for (const each of inside)
-			seqs.push(...this.calls[each].events);
+		const inside = [n], seqs = [];
+		for (let i = 0; i < inside.length; i++) {
+			const { children, events } = this.calls[inside[i]];
+			for (const child of children)
+				inside.push(child);
+			for (const seq of events)
+				seqs.push(seq);
+		}
 		return seqs.sort((a, b) => a - b);
 	}
 }
 
 // An event on one line, as the outline has it.
 export function label(type, payload) {
-	if (payload.error?.message)
+	if (typeof payload.error?.message === "string")
 		return line(payload.error.message);
 	if (type.startsWith("message.")) {
-		const blocks = payload.blocks ?? [];
-		return line(blocks.find((each) => each.text)?.text ?? blocks.find((each) => each.thinking)?.thinking ??
-		    blocks.find((each) => each.tool_name)?.tool_name);
+		const blocks = Array.isArray(payload.blocks) ? payload.blocks : [];
+		return line(blocks.find((each) => each?.text)?.text ?? blocks.find((each) => each?.thinking)?.thinking ??
+		    blocks.find((each) => each?.tool_name)?.tool_name);
 	}
 	if (type === "run.completed")
 		return line(payload.status);
-	return line(type === "tool.call" ? `${payload.name} ${line(payload.input)}` : payload.name);
+	return line(type === "tool.call" ? `${line(payload.name)} ${line(payload.input)}` : payload.name);
 }

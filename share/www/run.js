@@ -6,6 +6,7 @@ import { forgetOpened } from "/www/blocks.js";
 import { Conversation } from "/www/conversation.js";
 import { ask, byId, h, say, throttle } from "/www/dom.js";
 import { count, dollars, duration, signs, when } from "/www/format.js";
+import { parse, parseExactly } from "/www/json.js";
 import { setKeys } from "/www/keys.js";
 import { Payloads } from "/www/payloads.js";
 import { Record } from "/www/record.js";
@@ -66,7 +67,7 @@ const drawSoon = throttle(DRAW_MS, () => {
 
 async function refresh() {
 	try {
-		info = await get(runPath(runId));
+		info = await get(runPath(runId), parseExactly);
 	} catch (error) {
 		said(error.message);
 		if (error.status === 401)
@@ -84,7 +85,9 @@ const refreshSoon = throttle(1000, refresh);
 
 function open() {
 	const path = runPath(runId) + "/events/stream";
-	const at = lastId ?? (record.seq > 0 ? String(record.seq) : null);
+	// Known by its digest, too: should another line stand there now, all comes anew. Events that the
+	// outline has told since are passed over.
+	const at = lastId ?? (info.digest && record.seq >= info.seq ? `${info.seq}-${info.digest}` : null);
 	stream = new Stream(withLive ? path + "?live=1" : path, {
 		message: take,
 		event: named,
@@ -113,7 +116,7 @@ function open() {
 let lastId = null;
 
 function take(data, id) {
-	const event = JSON.parse(data);
+	const event = parse(data);
 	if (!record.add(event, event.bytes ?? data.length)) {
 		// One is missing: from the last one on, again.
 		stream.again(lastId ?? String(record.seq));
@@ -285,7 +288,7 @@ function build(main, may) {
 
 export async function showRun(main, name, may) {
 	main.replaceChildren(h("p", { role: "status" }, "Reading…"));
-	info = await get(runPath(name));
+	info = await get(runPath(name), parseExactly);
 	runId = info.run_id;
 	record = new Record(runId, info.started);
 	payloads = new Payloads(record);

@@ -121,7 +121,8 @@ export class Tree {
 		for (const call of calls)
 			states[this.#state(call)] = (states[this.#state(call)] ?? 0) + 1;
 		const worst = ["failed", "waiting", "running", "open"].find((state) => states[state]) ?? "succeeded";
-		const until = Math.max(...calls.map((call) => call.until ?? (this.record.running(call) ? this.now : call.at)));
+		const until = calls.reduce((last, call) =>
+			Math.max(last, call.until ?? (this.record.running(call) ? this.now : call.at)), 0);
 		return {
 			sign: signs[worst], state: worst, name: `${calls[0].name} ×${count(calls.length)}`,
 			about: Object.entries(states).map(([state, n]) => `${count(n)} ${state}`).join(", "),
@@ -165,7 +166,7 @@ export class Tree {
 		const entry = this.record.entries[seq - 1];
 		const tool = entry.type.startsWith("tool");
 		return {
-			sign: { "message.user": "◆", "message.assistant": "◇", "tool.call": "⚙", "tool.result": "↩" }[entry.type] ?? "·",
+			sign: { __proto__: null, "message.user": "◆", "message.assistant": "◇", "tool.call": "⚙", "tool.result": "↩" }[entry.type] ?? "·",
 			state: entry.code ? "failed" : tool ? "tool" : "turn", name: entry.label || entry.type,
 			about: entry.took >= 1 ? duration(entry.took) : "", bars: [this.#eventBar(seq) ??
 				bar(this.scale, entry.at, entry.at, tool ? "tool" : "turn", "")],

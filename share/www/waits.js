@@ -3,6 +3,7 @@
 import { post, runPath } from "/www/api.js";
 import { h } from "/www/dom.js";
 import { ago, bytes, when } from "/www/format.js";
+import { parseExactly } from "/www/json.js";
 
 const key = (wait) => `${wait.call}\n${wait.since ?? ""}`;
 
@@ -36,28 +37,25 @@ export class Waits {
 
 	#form(wait) {
 		const input = wait.input ?? {}, isText = typeof input.text === "string";
-		const complete = wait.for === "completion";
-		const given = complete ? "" : isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : "";
+		const complete = wait.for === "completion", asText = complete ? wait.form !== "json" : isText;
+		const asked = isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : null;
+		const given = complete ? "" : asked ?? "";
 		const edited = h("textarea", {
 			value: given, rows: Math.min(8, Math.max(2, given.split("\n").length)), spellcheck: false,
 			readOnly: !this.mayDecide || input.bytes !== undefined,
 		});
-		// A textarea has its own line ends: what is not edited is not sent, and what is gets the
-		// ends that it had.
-		const shown = edited.value, lineEnd = given.includes("\r\n") ? "\r\n" : "\n";
+		// A field has its own line ends: what is not edited is not sent.
+		const shown = edited.value;
 		const reason = h("input", { type: "text", maxLength: 1000, autocomplete: "off" });
 		const said = h("p", { role: "status" });
 		const buttons = [];
-		const decide = async (decision) => {
-			const body = { decision, call: wait.call };
-			if (decision === "fail")
-				Object.assign(body, { decision: "complete", failed: true });
-			if (reason.value && decision !== "complete")
+		const decide = async (decision, more) => {
+			const body = { decision, call: wait.call, ...more };
+			if (reason.value && (!complete || more))
 				body.reason = reason.value;
 			try {
-				if (decision === "complete" || (decision === "approve" && edited.value !== shown))
-					body.data = (complete ? wait.form !== "json" : isText) ?
-					    edited.value.replaceAll("\n", lineEnd) : JSON.parse(edited.value);
+				if (!more && (complete || (decision === "approve" && edited.value !== shown)))
+					body.data = asText ? withLineEnds(edited.value, given) : parseExactly(edited.value);
 			} catch (error) {
 				said.textContent = "This is no JSON: " + error.message;
 				return;
@@ -72,8 +70,8 @@ export class Waits {
 				buttons.forEach((button) => { button.disabled = false; });
 			}
 		};
-		const button = (decision, text, name) => {
-			const element = h("button", { type: "button", class: name, onclick: () => decide(decision) }, text);
+		const button = (decision, text, name, more) => {
+			const element = h("button", { type: "button", class: name, onclick: () => decide(decision, more) }, text);
 			buttons.push(element);
 			return element;
 		};
@@ -82,13 +80,13 @@ export class Waits {
 		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" },
 		            wait.since ? " since " + ago(wait.since).replace("now", "just now") : "",
 		            wait.deadline ? ", until " + when(wait.deadline) : "")),
-		    complete && (isText || "json" in input) ? h("pre", { tabIndex: 0 }, isText ? input.text : JSON.stringify(input.json, null, 2)) : null,
-		    input.bytes !== undefined ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can be approved as it is.`) :
-		        h("label", null, h("span", null, complete ? `Result${wait.form ? ` (${wait.form})` : ""}` : isText ? "Input (text)" : "Input (JSON)"), edited));
+		    complete && asked !== null ? h("pre", { tabIndex: 0 }, asked) : null,
+		    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can be approved as it is.`) :
+		        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), edited));
 		if (this.mayDecide)
-			form.append(h("label", null, h("span", null, "Reason"), reason),
+			form.append(h("label", null, h("span", null, complete ? "Reason, if it failed" : "Reason"), reason),
 			    h("div", { class: "buttons" }, complete ?
-			        [button("complete", "Complete", "main"), button("fail", "It failed", "danger")] :
+			        [button("complete", "Complete", "main"), button("complete", "It failed", "danger", { failed: true })] :
 			        [button("approve", "Approve", "main"), button("deny", "Deny", "danger")]));
 		edited.addEventListener("input", () => {
 			if (!complete)
@@ -99,3 +97,11 @@ export class Waits {
 	}
 }
 
+// A text that was edited in a field, which knows LF alone, with the line ends of what it was. Of the
+// last one the record keeps the LF elsewhere.
+function withLineEnds(value, before) {
+	if (!/\r(\n|$)/.test(before) || /(^|[^\r])\n|\r(?!\n|$)/.test(before))
+		return value;
+	const out = value.replaceAll("\n", "\r\n");
+	return before.endsWith("\r") && out.endsWith("\n") ? out.slice(0, -1) : out;
+}

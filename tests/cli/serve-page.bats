@@ -32,11 +32,44 @@ demo() { awf-run -n --name demo -c 'awf-step -n a -- echo x | awf-step b -q -- c
 	drive keys
 }
 
-@test "what events hold is text, whatever it says" {
-	awf-run -n --name '<b>bold' -c 'awf-step -n "<img src=x onerror=bad=1>" -q -- echo "<img src=x onerror=bad=1><script>bad=1</script>"' ||
-		awf-run -n --name '<b>bold' -c 'awf-step -n a -q -- echo "<img src=x onerror=bad=1><script>bad=1</script>"'
+# A run with an event of every kind: MODE of tests/page/rich.mjs.
+rich() {
+	RICH=0f1e2d3c-0000-4000-8000-00000000001${1:-0}
+	mkdir -p "$AWF_STORAGE/transcripts"
+	node "$ROOT/tests/page/rich.mjs" "$RICH" "$AWF_STORAGE/blobs/$RICH" "${@:2}" | chain >"$AWF_STORAGE/transcripts/$RICH.jsonl"
+}
+
+@test "what events hold is text, whatever it says, in every field" {
+	awf-run -n --name '<b>bold' -c 'awf-step -n a -q -- echo "<img src=x onerror=window.bad=1><script>window.bad=1</script>"'
+	rich 1 hostile
+	awf-verify "$RICH"
 	serve
-	drive text '<b>bold'
+	drive text '@<b>bold' "$RICH"
+}
+
+@test "what another program has written is shown, whatever shape it has" {
+	rich 2 shapes
+	serve
+	drive shapes "$RICH"
+}
+
+@test "a run that is read comes to the same as one that was followed" {
+	demo
+	rich 3
+	awf-verify "$RICH"
+	awf-run -n --name broken -c 'awf-step -n a -q -- false | awf-step b -q -- cat' || true
+	awf-run --name loop -c 'awf-step --while true --max 3 again -q -- awf-step inner -q -- cat' <<<x || true
+	printf 'a\nb\nc\n' | awf-run --name nested -c 'awf-step -i lines -j3 outer -q -- sh -c "awf-step one -- cat | awf-step two -r -- cat"'
+	awf-run --name again -c 'awf-step one -q -- cat; awf-step -n two -q -- test -e there' <<<x || true
+	touch there
+	awf-run --resume @again
+	for name in decided resumed; do
+		awf-run --name "$name" -c 'awf-step --approve ok | awf-step -r go -- cat' <<<cake || true
+		awf-ctl approve -n ok "@$name"
+	done
+	awf-run --resume @resumed
+	serve
+	drive same "$RICH" @demo @broken @loop @nested @again @decided @resumed
 }
 
 @test "a live run is followed over a reload and 5 s without a network, each event once" {
@@ -56,12 +89,18 @@ demo() { awf-run -n --name demo -c 'awf-step -n a -- echo x | awf-step b -q -- c
 	awf-run --name two flow <<<cake || [ $? = 75 ]
 	printf 'a\r\nb\r\n' | awf-run --name three flow || [ $? = 75 ]
 	awf-run -n --name four -c 'awf-step -n --pending job -q -- sh -c "exit 75"' || [ $? = 75 ]
+	printf 'a\r\nb\r\n' | awf-run --name five flow || [ $? = 75 ]
+	awf-run --name six -c 'awf-step -i json --approve ok | awf-step go -r -- cat' <<<'{"order": 12345678901234567890, "price": 1.0, "n": 1}' || [ $? = 75 ]
+	awf-run -n --name seven -c 'awf-step -n --pending -O json job -- sh -c "exit 75" | awf-step go -r -- cat' || [ $? = 75 ]
 	serve
-	drive decide @one @two @three @four
+	drive decide @one @two @three @four @five @six @seven
 	same "$(awf-run --resume @one)" tea
 	run -3 awf-run --resume @two
 	same "$(awf-run --resume @three | od -An -c | tr -d ' ')" 'a\r\nb\r\n'
 	run -3 awf-run --resume @four
+	same "$(awf-run --resume @five | od -An -c | tr -d ' ')" 'c\r\nb\r\n'
+	same "$(awf-run --resume @six)" '{"order":12345678901234567890,"price":1.0,"n":2}'
+	same "$(awf-run --resume @seven)" '{"id":98765432109876543210}'
 }
 
 @test "a run is stopped" {

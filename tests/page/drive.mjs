@@ -66,6 +66,18 @@ const allEvents = () => page.evaluate(async () => {
 	}
 	return [...new Set(seen)].sort((a, b) => a - b);
 });
+// Calls look with each screenful of events, once they are there.
+async function everyRow(look) {
+	const scroller = "document.querySelector('.conversation .scroll')";
+	await page.evaluate(`${scroller}.scrollTop = 0`);
+	for (let before = -1, now = 0; now !== before;) {
+		await until("what is seen is here", () => page.evaluate(() => document.querySelector("article.event.empty:not(:has(button))") === null));
+		await look();
+		before = now;
+		now = await page.evaluate(`${scroller}.scrollTop += ${scroller}.clientHeight * 0.8, ${scroller}.scrollTop`);
+		await page.waitForTimeout(120);
+	}
+}
 const upTo = (n) => Array.from({ length: n }, (_, i) => i + 1);
 
 const scenarios = {
@@ -95,14 +107,69 @@ const scenarios = {
 		await other.close();
 	},
 
-	// Everything from an event is text.
-	async text(name) {
+	// Everything from an event is text, wherever it stands and whatever is opened.
+	async text(...runs) {
+		await context.exposeFunction("violated", (what) => problems.push("violated: " + what));
+		await context.addInitScript(() => document.addEventListener("securitypolicyviolation",
+		    (event) => window.violated(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`)));
+		// Where the page asks for anything.
+		const asked = new Set();
+		page.on("request", (request) => asked.add(new URL(request.url()).origin));
 		await logIn();
-		await openRun("@" + name);
-		await page.waitForTimeout(500);
-		assert.equal(await page.$$eval("main img, main script, main iframe, main b", (all) => all.length), 0);
+		for (const run of runs) {
+			await openRun(run);
+			await everyRow(async () => {
+				for (let opened = 1; opened > 0;)
+					opened = await page.evaluate(() => {
+						const closed = document.querySelectorAll(".conversation details:not([open])");
+						closed.forEach((each) => { each.open = true; });
+						return closed.length;
+					});
+				await page.waitForTimeout(50);
+				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait), img:not([src^="blob:"]),
+					a:not([href^="/runs/"], [href^="#"], [href="/"]), [onerror], [onload], [onfocus]`, (all) => all.map((each) => each.outerHTML)), []);
+				assert.equal(await page.evaluate(() => window.bad ?? window.parent.bad), undefined);
+			});
+			assert.match(await page.textContent("main"), /<img src=x onerror=/);
+		}
+		await page.goto(url + "/");
+		await until("the list", async () => /<img src=x onerror=/.test(await page.textContent("tbody")));
+		assert.equal(await page.$$eval("tbody img", (all) => all.length), 0);
+		assert.deepEqual([...asked], [new URL(url).origin, "null"].filter((origin) => asked.has(origin)));
 		assert.equal(await page.evaluate(() => window.bad), undefined);
-		assert.match(await page.textContent(".conversation .scroll"), /<img src=x onerror=/);
+	},
+
+	// Events of any shape are shown.
+	async shapes(run) {
+		await logIn();
+		await openRun(run);
+		const rows = [];
+		await everyRow(async () => rows.push(...await page.$$eval("article[data-seq]:not(.empty)", (all) => all.map((row) => Number(row.dataset.seq)))));
+		assert.deepEqual([...new Set(rows)].sort((a, b) => a - b), upTo(await page.evaluate(() => Number(document.querySelector("article").getAttribute("aria-setsize")))));
+	},
+
+	// What the stream tells of a run comes to the same as what the outline does.
+	async same(...runs) {
+		await logIn();
+		for (const run of runs) {
+			const [outline, stream] = await page.evaluate(async (run) => {
+				const { Record } = await import("/www/record.js"), { get, request, runPath } = await import("/www/api.js");
+				const { run_id, started } = await get(runPath(run));
+				const one = new Record(run_id, started), other = new Record(run_id, started);
+				await one.load(() => {});
+				for (const line of (await (await request(runPath(run) + "/events")).text()).trim().split("\n"))
+					other.add(JSON.parse(line), new TextEncoder().encode(line).length);
+				return [one, other].map(({ calls, entries }) => ({
+					calls: calls.map(({ n, id, name, kind, path, iteration, around, state, code, tokensIn, tokensOut, children, events }) =>
+						({ n, id, name, kind, path, iteration, around, state, code, tokensIn, tokensOut, children, events })),
+					entries: entries.map(({ type, call, size, code }) => ({ type, call, size, code: code ?? null })),
+					times: [...calls.flatMap(({ at, until }) => [at, until ?? -1]), ...entries.map(({ at }) => at)],
+				}));
+			}, run);
+			// The outline knows microseconds, the page milliseconds.
+			stream.times.forEach((time, i) => assert.ok(Math.abs(time - outline.times[i]) <= 1, `${run}: times`));
+			assert.deepEqual({ ...stream, times: [] }, { ...outline, times: [] }, run);
+		}
 	},
 
 	// Keys alone: from the list into a run, through its tree and events, and back.
@@ -244,8 +311,9 @@ const scenarios = {
 		assert.deepEqual(found, []);
 	},
 
-	// Approve with an edit, deny with a reason, approve as it is, say that it failed.
-	async decide(approved, denied, asItIs, failed) {
+	// Approve with an edit, deny with a reason, approve as it is, say that it failed; edit what has
+	// other line ends, and JSON with numbers that JavaScript has not; give a result.
+	async decide(approved, denied, asItIs, failed, otherEnds, numbers, result) {
 		await logIn();
 		await openRun(approved);
 		await page.fill(".wait textarea", "tea");
@@ -264,6 +332,23 @@ const scenarios = {
 		await page.click(".wait button:text-is('It failed')");
 		await page.waitForSelector(".wait", { state: "detached" });
 		await until("why", async () => /no room/.test(await page.textContent(".conversation .scroll")));
+		await openRun(otherEnds);
+		await page.fill(".wait textarea", "c\nb\n");
+		await page.click(".wait button:text-is('Approve as edited')");
+		await page.waitForSelector(".wait", { state: "detached" });
+		await openRun(numbers);
+		const shown = await page.inputValue(".wait textarea");
+		assert.match(shown, /"order": 12345678901234567890,\n *"price": 1\.0,/);
+		await page.fill(".wait textarea", "{");
+		await page.click(".wait button:text-is('Approve as edited')");
+		await until("what is wrong", async () => /no JSON/.test(await page.textContent(".wait [role=status]")));
+		await page.fill(".wait textarea", shown.replace('"n": 1', '"n": 2'));
+		await page.click(".wait button:text-is('Approve as edited')");
+		await page.waitForSelector(".wait", { state: "detached" });
+		await openRun(result);
+		await page.fill(".wait textarea", '{"id": 98765432109876543210}');
+		await page.click(".wait button:text-is('Complete')");
+		await page.waitForSelector(".wait", { state: "detached" });
 	},
 
 	// A run is stopped, after a question.

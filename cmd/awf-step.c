@@ -450,6 +450,8 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 		const char *doubts = team->members[i]->agent.doubt, *line;
 		size_t len;
 
+		if (s->step.verbose && team->members[i]->agent.unused != NULL)
+			fprintf(stderr, PROGRAM ": %s\n", team->members[i]->agent.unused);
 		while ((line = text_part(&doubts, '\n', &len)) != NULL)
 			if (len > 0)
 				fprintf(stderr, PROGRAM ": %.*s\n", (int)len, line);

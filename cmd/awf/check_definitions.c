@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/definition.h"
+#include "agent/model_alias.h"
 #include "agent/skills.h"
 #include "agent/team.h"
 #include "agent/tool.h"
@@ -50,7 +51,9 @@ agent_name(const char *directory, const char *entry)
 	char *path = path_join(directory, entry), *name = NULL;
 
 	if (definition_exists(path)) {
-		name = before_end(entry, ".md");
+		name = before_end(entry, ".agent.md");
+		if (name == NULL)
+			name = before_end(entry, ".md");
 		if (name == NULL && text_ends(entry, ".json"))
 			name = memory_text(entry);
 	}
@@ -64,8 +67,8 @@ load_agent(struct findings *f, struct demands *d, const char *path, const char *
 {
 	struct team_source source = { .agent_file = path, .max_turns = -1, .max_tokens_total = -1 };
 	struct team team = { .members = NULL };
-	const char *model, *line;
-	char *doubts, *rest;
+	const char *model, *place, *line;
+	char *doubts, *rest, *usual = NULL;
 	struct agent a;
 	bool provided;
 	int loaded;
@@ -73,11 +76,16 @@ load_agent(struct findings *f, struct demands *d, const char *path, const char *
 	if (agent_load(&a, path, err) != 0)
 		return -1;
 	/* Something stands in for a model and a provider that it leaves to the command line. */
-	model = a.model != NULL ? a.model : environment_text("AWF_MODEL");
+	if (a.model == NULL && model_default(&usual, &place, err) != 0) {
+		agent_free(&a);
+		return -1;
+	}
+	model = a.model != NULL ? a.model : usual != NULL ? usual : a.alias;
 	provided = a.provider != NULL || environment_text("AWF_PROVIDER") != NULL ||
 	    (model != NULL && strchr(model, '/') != NULL);
-	source.model = !provided ? "replay/any" : model == NULL ? "any" : NULL;
+	source.model = !provided && a.alias == NULL ? "replay/any" : model == NULL ? "any" : NULL;
 	loaded = team_load(&team, &source, name, err);
+	free(usual);
 	doubts = rest = a.doubt == NULL ? NULL : memory_text(a.doubt);
 	while ((line = strsep(&rest, "\n")) != NULL)
 		findings_add(f, FINDING_AGENTS, FINDING_NOTE, name, "%s", line);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/model_alias.h"
 #include "agent/provider.h"
 #include "awf/doctor.h"
 #include "base/file.h"
@@ -45,8 +46,9 @@ check_keys(struct findings *f, struct keys *keys)
 static void
 check_model(struct findings *f, struct demands *d)
 {
-	const char *model = environment_text("AWF_MODEL"), *provider = environment_text("AWF_PROVIDER");
+	const char *provider = environment_text("AWF_PROVIDER"), *place;
 	struct error err = ERROR_INIT;
+	char *said = NULL, *meant = NULL;
 	struct agent a;
 
 	if (provider != NULL && provider_check(provider, &err) != 0)
@@ -54,22 +56,25 @@ check_model(struct findings *f, struct demands *d)
 	else if (provider != NULL)
 		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, "AWF_PROVIDER",
 		    "%s, whatever an agent says", provider);
-	if (model == NULL) {
+	agent_plain(&a, "AWF_MODEL");
+	if (model_default(&said, &place, &err) != 0 || (said != NULL && strchr(said, '/') == NULL &&
+	    model_alias_find(said, &meant, &err) != 0) || (said != NULL &&
+	    agent_set_model(&a, meant != NULL ? meant : said, place, &err) != 0))
+		findings_add_error(f, FINDING_PROVIDERS, place, &err);
+	else if (said == NULL)
 		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, "AWF_MODEL", "is not set: an agent that "
 		    "names no model takes awf-step -m PROVIDER/MODEL");
-		return;
-	}
-	agent_plain(&a, "AWF_MODEL");
-	if (agent_set_model(&a, model, "AWF_MODEL", &err) != 0)
-		findings_add_error(f, FINDING_PROVIDERS, "AWF_MODEL", &err);
 	else if (a.provider == NULL && provider == NULL)
-		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, "AWF_MODEL", "%s has no provider that is "
-		    "known: it is for agents that name one", model);
+		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, place, "%s has no provider that is "
+		    "known: it is for agents that name one", said);
 	else
-		findings_add(f, FINDING_PROVIDERS, FINDING_OK, "AWF_MODEL", "%s", model);
-	if (err.code == ERROR_NONE)
-		demands_add(d, provider != NULL ? provider : a.provider, "AWF_MODEL");
+		findings_add(f, FINDING_PROVIDERS, FINDING_OK, place, "%s%s%s", said,
+		    meant != NULL ? ", today " : "", meant != NULL ? meant : "");
+	if (said != NULL && err.code == ERROR_NONE)
+		demands_add(d, provider != NULL ? provider : a.provider, place);
 	agent_free(&a);
+	free(meant);
+	free(said);
 }
 
 /* What a provider says of itself, with where it lies if it does not come with AWF; who: needs it,

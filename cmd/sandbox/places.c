@@ -348,7 +348,8 @@ add_home(struct places *p, const char *home)
 
 /* What AWF runs or takes up of a workspace, outside of any sandbox, and git with it. */
 static const char *const trusted[] = { "tools", "agents", "skills", ".awf/skills",
-	".agents/skills", ".claude/skills", ".mcp.json", ".git/hooks", ".git/config", NULL };
+	".agents/skills", ".claude/skills", ".claude/agents", ".github/agents", ".gemini/agents",
+	".opencode/agent", ".opencode/agents", ".mcp.json", ".git/hooks", ".git/config", NULL };
 
 /* A path in the workspace, relative to it or absolute; NULL if it is none. In memory of its own. */
 static char *

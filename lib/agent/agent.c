@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/definition.h"
+#include "agent/dialect.h"
 #include "agent/markdown.h"
 #include "agent/params.h"
 #include "agent/provider.h"
@@ -298,9 +299,39 @@ check_phases(const struct agent *a, const struct definition *d, struct error *er
 	return 0;
 }
 
+/* Puts another program's file into our words. */
+static int
+translate(struct agent *a, const struct dialect *dialect, struct definition *d, struct error *err)
+{
+	struct buffer unused = BUFFER_INIT;
+	struct dialect_rest rest;
+	const char *name;
+	json_t *value;
+
+	if (dialect_translate(dialect, d, getenv("AWF_WORKFLOW_DIR"), &rest, err) != 0)
+		return -1;
+	a->doubt = rest.left_out;
+	a->alias = rest.alias;
+	json_object_foreach(d->document, name, value) {
+		const struct definition_key *key = keys;
+
+		while (key->name != NULL && strcmp(key->name, name) != 0)
+			key++;
+		if (key->name == NULL)
+			buffer_format(&unused, "%s %s", unused.len > 0 ? "," : "", name);
+	}
+	if (unused.len > 0)
+		a->unused = memory_format("%s: a file of %s; keys that mean nothing here:%s", a->path,
+		    dialect_program(dialect), unused.data);
+	buffer_free(&unused);
+	return 0;
+}
+
 static int
 read_file(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
 {
+	const struct dialect *dialect;
+
 	digest_sha256(buffer_string(text), text->len, a->sha256);
 	if (markdown_normalise(text, a->path, err) != 0)
 		return -1;
@@ -320,8 +351,9 @@ read_file(struct agent *a, struct definition *d, struct buffer *text, struct err
 	if (!json_is_object(d->document))
 		return error_set(err, ERROR_DEFINITION, a->path, "expected keys and values, got %s",
 		    definition_type(d->document));
-	if (definition_doubt(d, keys, synonyms, strict, &a->doubt, err) != 0 ||
-	    definition_read(d, keys, a, err) != 0)
+	dialect = text_ends(a->path, ".json") ? NULL : dialect_of(d);
+	if ((dialect == NULL ? definition_doubt(d, keys, synonyms, strict, &a->doubt, err) :
+	    translate(a, dialect, d, err)) != 0 || definition_read(d, keys, a, err) != 0)
 		return -1;
 	return check_phases(a, d, err);
 }
@@ -390,19 +422,34 @@ agent_set_model(struct agent *a, const char *text, const char *place, struct err
 	return 0;
 }
 
+/* *user becomes the user's of other programs, in memory of its own, which the result points
+ * to. */
+static struct definition_places
+places(char **user, const char *beside, const char *workflow_directory)
+{
+	*user = dialect_user_directories();
+	return (struct definition_places){ .kind = "agents", .others = dialect_directories,
+	    .beside = beside, .workflow_directory = workflow_directory, .user = *user };
+}
+
 char **
 agent_directories(const char *workflow_directory)
 {
-	return definition_directories(&(struct definition_places){ .kind = "agents",
-	    .workflow_directory = workflow_directory });
+	char *user, **directories;
+	const struct definition_places all = places(&user, NULL, workflow_directory);
+
+	directories = definition_directories(&all);
+	free(user);
+	return directories;
 }
 
 char *
 agent_find(const char *file, const char *beside, const char *workflow_directory,
     struct error *err)
 {
-	char *with_extension = memory_format("%s.md", file), *found = NULL;
-	const char *const names[] = { file, with_extension, NULL };
+	char *markdown = memory_format("%s.md", file), *agent = memory_format("%s.agent.md", file);
+	const char *const names[] = { file, markdown, agent, NULL };
+	char *found = NULL, *user;
 
 	if (beside != NULL && *file != '/')
 		found = definition_in(beside, names);
@@ -419,10 +466,13 @@ agent_find(const char *file, const char *beside, const char *workflow_directory,
 			    elsewhere ? ", nor in " : "", elsewhere ? workflow_directory : "");
 		}
 	} else if (found == NULL) {
-		found = definition_find(&(struct definition_places){ .kind = "agents",
-		    .beside = beside, .workflow_directory = workflow_directory }, file, names, err);
+		const struct definition_places all = places(&user, beside, workflow_directory);
+
+		found = definition_find(&all, file, names, err);
+		free(user);
 	}
-	free(with_extension);
+	free(markdown);
+	free(agent);
 	return found;
 }
 
@@ -512,6 +562,8 @@ agent_free(struct agent *a)
 	free(a->description);
 	free(a->provider);
 	free(a->model);
+	free(a->alias);
+	free(a->unused);
 	free(a->system);
 	free(a->stop_tool);
 	fallback_free(&a->fallback);

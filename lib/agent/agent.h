@@ -1,8 +1,9 @@
 /*
  * Agent files, awf-agent(5): Markdown with YAML front matter (libyaml) or JSON.
- * The body is the system prompt. Keys of other programs are kept, not refused, but
- * one that is nearly a key of ours is worth a warning; values of known keys are
- * checked and errors name file and line.
+ * The body is the system prompt. Those of other programs are put into our words first
+ * (agent/dialect.h). Keys of others are kept, not refused, but one that is nearly a key
+ * of ours is worth a warning; values of known keys are checked and errors name file and
+ * line.
  */
 #ifndef AWF_AGENT_AGENT_H
 #define AWF_AGENT_AGENT_H
@@ -27,6 +28,7 @@ struct agent {
 	char *description;     /* may be NULL */
 	char *provider;        /* may be NULL */
 	char *model;           /* may be NULL */
+	char *alias;           /* of the model, asked where nobody names one (model_alias.h); NULL */
 	struct fallback fallback; /* who is asked when that does not answer */
 	char *system;          /* the body, without white space at its ends; NULL if empty */
 	json_t *params;        /* object: max_tokens temperature top_p stop_sequences thinking cache */
@@ -57,16 +59,19 @@ struct agent {
 	struct phases_list phases; /* none: it has a task as a whole */
 	struct mcp_key mcp;        /* servers whose tools it has */
 	json_t *document;          /* everything, unknown keys too */
-	char *doubt;               /* warnings of keys that are perhaps misspelt, a line each; NULL */
+	char *doubt;               /* warnings of keys that are perhaps misspelt, and of what another
+	                              program's file has and is not here, a line each; NULL */
+	char *unused;              /* keys of another program's file that mean nothing here: a line;
+	                              NULL */
 	char sha256[65];           /* of the file's bytes, and of those composed; "" for
 	                              agent_plain() */
 };
 
-/* Finds FILE: in the directory beside (which may be NULL), with and without .md; as it
- * is if it exists; then, if it has a slash, from the workflow's directory (which may be
- * NULL); else with and without .md in ./agents, workflow_directory/agents,
- * ~/.config/awf/agents and the system's. In memory of its own. ERROR_DEFINITION lists
- * where was looked. */
+/* Finds FILE: in the directory beside (which may be NULL), as it is and with .md or .agent.md; as
+ * it is if it exists; then, if it has a slash, from the workflow's directory (which may be NULL);
+ * else, with and without those ends, in ./agents, workflow_directory/agents, where other programs
+ * keep them in both (agent/dialect.h), ~/.config/awf/agents, the user's of other programs and the
+ * system's. In memory of its own. ERROR_DEFINITION lists where was looked. */
 char *agent_find(const char *file, const char *beside, const char *workflow_directory,
     struct error *err);
 /* Those directories; a list (base/list.h). */

@@ -294,6 +294,23 @@ add_split(char ***all, const char *directories)
 	free(list);
 }
 
+/* Directories with colons between that are there, below parent if it is not NULL. */
+static void
+add_existing(char ***all, const char *parent, const char *directories)
+{
+	char **list = list_split(directories, ':');
+
+	for (char **name = list; name != NULL && *name != NULL; name++) {
+		char *directory = parent == NULL ? memory_text(*name) : path_join(parent, *name);
+
+		if (access(directory, F_OK) == 0)
+			add_directory(all, directory);
+		else
+			free(directory);
+	}
+	list_free(list);
+}
+
 char **
 definition_directories(const struct definition_places *places)
 {
@@ -310,7 +327,10 @@ definition_directories(const struct definition_places *places)
 	add_split(&all, places->first);
 	if (!places->elsewhere)
 		add_directory(&all, memory_text(places->kind));
+	add_existing(&all, NULL, places->others);
 	add_below(&all, workflow, "", places->kind);
+	if (workflow != NULL)
+		add_existing(&all, workflow, places->others);
 	if (config != NULL && *config == '/')
 		add_below(&all, config, "awf/", places->kind);
 	else

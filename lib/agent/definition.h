@@ -93,6 +93,8 @@ struct definition_places {
 	const char *kind;               /* so called here, in the workflow's directory, in the
 	                                   user's configuration, in the system's */
 	bool elsewhere;                 /* but not here, or below */
+	const char *others;             /* directories after that here, and in the workflow's, as far
+	                                   as they are there */
 	const char *workflow_directory;
 	const char *user;               /* directories after that in the user's configuration */
 	const char *last;               /* directories, with colons between */

@@ -2,6 +2,11 @@
  * Line ends become LF first, so that digests of texts and lines of messages are the same
  * whatever an editor wrote. The front matter is given to the YAML reader with the number of
  * its first line.
+ *
+ * Many who write agents and skills do not know that a plain text of YAML ends at ": ", and other
+ * programs read such a line as it is meant. So where the front matter is no YAML, what stands
+ * behind a key of its outermost level is taken as a text, and read again; where that is none
+ * either, the first complaint counts.
  */
 #include "agent/markdown.h"
 
@@ -59,6 +64,87 @@ next_line(const char *line)
 	return line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
 }
 
+/* The length of the key that a line of the outermost level begins with; 0: there is none. */
+static size_t
+key_of(const char *line)
+{
+	size_t len = 0;
+
+	while ((line[len] >= 'a' && line[len] <= 'z') || (line[len] >= 'A' && line[len] <= 'Z') ||
+	    (len > 0 && line[len] != '\0' && strchr("0123456789_-", line[len]) != NULL))
+		len++;
+	return len > 0 && line[len] == ':' && strchr(" \t\n", line[len + 1]) != NULL ? len : 0;
+}
+
+/* Whether what stands behind a key was written as a text without quotes: it begins as one, or is
+ * a description, which is nothing else. Block texts are left as they are. */
+static bool
+is_plain(const char *line, size_t key, const char *value)
+{
+	if (*value == '|' || *value == '>' || *value == '\n' || *value == '\0')
+		return false;
+	return (key == 11 && strncmp(line, "description", key) == 0) ||
+	    strchr("[]{}\"'&*!%#-", *value) == NULL;
+}
+
+/* The front matter with its plain texts in quotes, on as many lines. */
+static void
+quote_plain(const char *front, const char *end, struct buffer *out)
+{
+	while (front < end) {
+		size_t key = key_of(front), breaks = 0;
+		const char *value = front + key + 1, *next = next_line(front);
+
+		value += strspn(value, " \t");
+		if (key == 0 || !is_plain(front, key, value)) {
+			buffer_append(out, front, (size_t)(next - front));
+			front = next;
+			continue;
+		}
+		while (next < end && key_of(next) == 0)
+			next = next_line(next);
+		buffer_append(out, front, key + 1);
+		buffer_text(out, " \"");
+		for (const char *at = value, *last = value + strlen(value); at < next && at < last; at++) {
+			if (*at == '\n') {
+				breaks++;
+				buffer_byte(out, ' ');
+			} else if (*at == '\t') {
+				buffer_byte(out, ' ');
+			} else {
+				if (*at == '"' || *at == '\\')
+					buffer_byte(out, '\\');
+				buffer_byte(out, *at);
+			}
+		}
+		while (out->len > 0 && out->data[out->len - 1] == ' ')
+			out->len--;
+		buffer_byte(out, '"');
+		while (breaks-- > 0)
+			buffer_byte(out, '\n');
+		front = next;
+	}
+}
+
+static json_t *
+read_front(struct definition *d, const char *front, const char *fence, struct error *err)
+{
+	struct error why = ERROR_INIT, again = ERROR_INIT;
+	struct buffer quoted = BUFFER_INIT;
+	json_t *document = yaml_parse(front, (size_t)(fence - front), d->path, 2, &d->lines, &why);
+
+	if (document == NULL) {
+		json_decref(d->lines);
+		d->lines = NULL;
+		quote_plain(front, fence, &quoted);
+		document = yaml_parse(buffer_string(&quoted), quoted.len, d->path, 2, &d->lines, &again);
+		buffer_free(&quoted);
+	}
+	if (document == NULL && err != NULL)
+		*err = why;
+	return document;
+}
+
 int
 markdown_read(struct definition *d, const char *text, char **body, struct error *err)
 {
@@ -74,7 +160,7 @@ markdown_read(struct definition *d, const char *text, char **body, struct error 
 	if (*fence == '\0')
 		return error_set(err, ERROR_DEFINITION, d->path,
 		    "the front matter has no closing '---'");
-	d->document = yaml_parse(front, (size_t)(fence - front), d->path, 2, &d->lines, err);
+	d->document = read_front(d, front, fence, err);
 	if (json_is_null(d->document))
 		d->document = json_object();
 	fence = next_line(fence);

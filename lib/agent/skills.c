@@ -204,12 +204,12 @@ read_skill(struct composition *c, struct skill *s, const char *name,
 	if (result == 0)
 		result = definition_read(&d, keys, s, err);
 
-	if (result == 0 && (s->name == NULL || s->description == NULL))
-		result = error_set(err, ERROR_DEFINITION, s->path, "the skill has no %s in its front "
-		    "matter", s->name == NULL ? "name" : "description");
-	else if (result == 0 && strcmp(s->name, name) != 0)
-		result = definition_fail(&d, "name", err, "'%s' is not the name of its directory, '%s'",
-		    s->name, name);
+	/* Other programs take them by their directories, too, whatever they are called inside. */
+	if (result == 0 && s->name == NULL)
+		s->name = memory_text(name);
+	if (result == 0 && s->description == NULL)
+		result = error_set(err, ERROR_DEFINITION, s->path,
+		    "the skill has no description in its front matter");
 	else if (result == 0 && s->body == NULL)
 		result = error_set(err, ERROR_DEFINITION, s->path,
 		    "the skill has no instructions after its front matter");

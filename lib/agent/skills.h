@@ -2,7 +2,8 @@
  * What is added to the system prompt of an agent: AGENTS.md files and skills, awf-skills(7).
  *
  * A skill is a directory with a file SKILL.md, as agentskills.io has them: front matter with
- * a name, which is the directory's, and a description, and a body of instructions. An agent
+ * a name, which should be the directory's and is that if there is none, and a description, and
+ * a body of instructions. An agent
  * that has the tool `read` is told of each skill its name, its description and where its
  * file lies, and reads that when it needs it; another one is told all of it.
  *

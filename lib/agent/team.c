@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "agent/mcp_tools.h"
+#include "agent/model_alias.h"
 #include "agent/skills.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -26,21 +27,47 @@ workflow_directory(void)
 	return getenv("AWF_WORKFLOW_DIR");
 }
 
-/* The model: -m, the agent file, $AWF_MODEL; $AWF_PROVIDER stands in for whatever provider was
- * said. */
+/* The model that was said, on the command line or in the environment, by the user for all runs,
+ * or by the alias that the agent's file has; aliases become what they mean. *model, in memory of
+ * its own, stays NULL if there is none; *place says where it was said. */
 static int
-choose_model(const char *model, struct agent *agent, struct error *err)
+said_model(const char *option, const struct agent *agent, char **model, const char **place,
+    struct error *err)
 {
-	const char *place = "-m", *other = environment_text("AWF_PROVIDER");
-	struct error why = ERROR_INIT;
-	char *name;
+	const char *said = option;
+	char *usual = NULL, *meant = NULL;
+	int result = 0;
 
-	if (model == NULL) {
-		place = agent->model == NULL ? "AWF_MODEL" : agent->path;
-		model = agent->model == NULL ? getenv("AWF_MODEL") :
-		    agent->provider == NULL ? agent->model : NULL;
+	*place = "-m";
+	if (said == NULL && agent->model != NULL) {
+		*place = agent->path;
+		said = agent->provider == NULL ? agent->model : NULL;
+	} else if (said == NULL) {
+		result = model_default(&usual, place, err);
+		said = usual != NULL ? usual : agent->alias;
 	}
-	if (model != NULL && *model != '\0' && agent_set_model(agent, model, place, err) == -1)
+	/* Whoever stands in for all providers has names of his own. */
+	if (result == 0 && said != NULL && strchr(said, '/') == NULL && agent->provider == NULL &&
+	    environment_text("AWF_PROVIDER") == NULL)
+		result = model_alias_find(said, &meant, err);
+	*model = meant != NULL || said == NULL ? meant : memory_text(said);
+	free(usual);
+	return result;
+}
+
+/* The model that is asked, and whose; $AWF_PROVIDER stands in for whatever provider was said. */
+static int
+choose_model(const char *option, struct agent *agent, struct error *err)
+{
+	const char *place, *other = environment_text("AWF_PROVIDER");
+	struct error why = ERROR_INIT;
+	char *name, *model;
+	int result = said_model(option, agent, &model, &place, err);
+
+	if (result == 0 && model != NULL && *model != '\0')
+		result = agent_set_model(agent, model, place, err);
+	free(model);
+	if (result != 0)
 		return -1;
 	if (other != NULL) {
 		if (provider_check_named(other, err) == -1) {
@@ -65,8 +92,9 @@ choose_model(const char *model, struct agent *agent, struct error *err)
 	}
 	if (agent->model == NULL || agent->provider == NULL)
 		return error_set(err, ERROR_DEFINITION, agent->path != NULL ? agent->path : "-m",
-		    "no %s: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL",
-		    agent->model == NULL ? "model" : "provider");
+		    "no %s%s%s: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL",
+		    agent->model == NULL ? "model" : "provider",
+		    agent->model == NULL ? "" : " for the model ", agent->model == NULL ? "" : agent->model);
 	return 0;
 }
 

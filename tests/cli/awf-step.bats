@@ -412,7 +412,7 @@ much_output() { # BYTES
 		[ "${#stderr_lines[@]}" = 1 ] && [[ $stderr == "awf-step: $message"* ]] || same "$stderr" "$message"
 	done <<-'END'
 	|-m anthropc/m|-m: unknown provider 'anthropc' (did you mean 'anthropic'?)
-	|-m m|-m: no provider: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
+	|-m m|-m: no provider for the model m: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
 	opnai/m|-a x|AWF_MODEL: unknown provider 'opnai' (did you mean 'openai'?)
 	|-a x|agents/x.md: no model: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
 	replay/f|-a y|agents/y.md: unknown provider 'org': there is no awf-provider-org in $AWF_PROVIDER_PATH, AWF's own directory or $PATH

@@ -326,7 +326,7 @@ copied() {
 	echo '{"description":"x"}' >tools/gone.tool.json
 	echo '{"description":1}' >tools/typed.tool.json
 	printf -- '---\nname: good\ndescription: d\n---\nDo it.\n' | tee .claude/skills/good/SKILL.md >skills/good/SKILL.md
-	printf -- '---\nname: other\ndescription: d\n---\nDo it.\n' >skills/bad/SKILL.md
+	printf -- '---\nname: other\ndescription: 1\n---\nDo it.\n' >skills/bad/SKILL.md
 	findings 3
 	has tools ok tools '1: count'
 	has tools wrong typed 'tools/typed.tool.json: description: expected a text, got whole number'
@@ -335,7 +335,7 @@ copied() {
 	has tools note count "$XDG_CONFIG_HOME/awf/tools/count.tool.json is hidden by tools/count.tool.json"
 	has skills ok .claude/skills '1: good'
 	has skills note good 'skills/good is hidden by .claude/skills/good/SKILL.md'
-	has skills wrong bad "skills/bad/SKILL.md:2: name: 'other' is not the name of its directory, 'bad'"
+	has skills wrong bad "skills/bad/SKILL.md:3: description: expected a text, got whole number"
 	same "$(wrong | paste -sd,)" 'tools gone,tools typed,skills bad'
 	# Where a step is told to look.
 	mkdir other

@@ -111,6 +111,16 @@ phases:
 	done
 }
 
+@test "a skill with another name than its directory, with none, and with a colon in its description" {
+	skill skills/pdf
+	agent helper 'skills: pdf'
+	sed -i 's/^name: pdf/name: PDF Forms/; s/^description: .*/description: Use when: a form is there # or not/' skills/pdf/SKILL.md
+	[[ $(system helper) == *'<name>PDF Forms</name>
+<description>Use when: a form is there # or not</description>'* ]]
+	sed -i '/^name:/d' skills/pdf/SKILL.md
+	[[ $(system helper) == *'<name>pdf</name>'* ]]
+}
+
 @test "skills that are missing, empty or not as they should be" {
 	agent helper 'skills: pdf'
 	same "$(refused helper)" "agents/helper.md:5: skills: pdf/SKILL.md: not found in .awf/skills, .agents/skills, .claude/skills, skills, $XDG_CONFIG_HOME/awf/skills, $HOME/.agents/skills, $HOME/.claude/skills, $ROOT/share/skills"
@@ -120,11 +130,10 @@ phases:
 		printf -- "$text" >skills/pdf/SKILL.md
 		same "$(refused helper)" "$message"
 	done <<-'END'
-		|skills/pdf/SKILL.md: the skill has no name in its front matter
-		Do it.\n|skills/pdf/SKILL.md: the skill has no name in its front matter
+		|skills/pdf/SKILL.md: the skill has no description in its front matter
+		Do it.\n|skills/pdf/SKILL.md: the skill has no description in its front matter
 		---\nname: pdf\n---\nDo it.\n|skills/pdf/SKILL.md: the skill has no description in its front matter
 		---\nname: pdf\ndescription: ""\n---\nDo it.\n|skills/pdf/SKILL.md:3: description: must not be empty or hold NUL
-		---\nname: pdfs\ndescription: D\n---\nDo it.\n|skills/pdf/SKILL.md:2: name: 'pdfs' is not the name of its directory, 'pdf'
 		---\nname: 7\ndescription: D\n---\nDo it.\n|skills/pdf/SKILL.md:2: name: expected a text, got whole number
 		---\nname: pdf\ndescription: D\n---\n \n|skills/pdf/SKILL.md: the skill has no instructions after its front matter
 		---\nname: pdf\ndescription: D\nDo it.\n|skills/pdf/SKILL.md: the front matter has no closing '---'

@@ -1,0 +1,673 @@
+/*
+ * A table for each program says what its tools are called here. Names are read into a set of
+ * built-in tools and a list of others; what the file forbids is taken out of the set at the
+ * end, whichever key came first.
+ */
+#include "agent/dialect.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "agent/mcp_config.h"
+#include "agent/provider.h"
+#include "agent/skills.h"
+#include "agent/tool.h"
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+/* ---- tables ---- */
+
+/* Tools that come with AWF and that others have too. */
+enum built_in { READ = 1, WRITE = 2, EDIT = 4, BASH = 8, GLOB = 16, GREP = 32, ALL = 63 };
+static const struct {
+	const char *name;
+	enum built_in tool;
+} built_ins[] = { { "bash", BASH }, { "edit", EDIT }, { "glob", GLOB }, { "grep", GREP },
+	{ "read", READ }, { "write", WRITE } };
+#define BUILT_INS (sizeof built_ins / sizeof *built_ins)
+
+struct meaning {
+	const char *name;
+	unsigned tools;
+};
+
+static const struct meaning claude_tools[] = {
+	{ "Read", READ }, { "NotebookRead", READ }, { "Write", WRITE }, { "Edit", EDIT },
+	{ "MultiEdit", EDIT }, { "Bash", BASH }, { "Glob", GLOB }, { "LS", GLOB }, { "Grep", GREP },
+	{ "*", ALL }, { NULL, 0 },
+};
+
+/* Letters of either case; SET/TOOL is one of a set. */
+static const struct meaning copilot_tools[] = {
+	{ "read", READ }, { "read/readFile", READ }, { "readFile", READ }, { "view", READ },
+	{ "NotebookRead", READ }, { "read/getNotebookSummary", READ },
+	{ "edit", EDIT | WRITE }, { "editFiles", EDIT | WRITE }, { "edit/editFiles", EDIT | WRITE },
+	{ "MultiEdit", EDIT }, { "Write", WRITE }, { "edit/createFile", WRITE },
+	{ "createFile", WRITE }, { "create", WRITE }, { "edit/createDirectory", WRITE },
+	{ "search", GREP | GLOB }, { "codebase", GREP | GLOB }, { "search/codebase", GREP | GLOB },
+	{ "search/fileSearch", GLOB }, { "fileSearch", GLOB }, { "search/listDirectory", GLOB },
+	{ "listDirectory", GLOB }, { "Glob", GLOB }, { "findTestFiles", GLOB },
+	{ "search/textSearch", GREP }, { "textSearch", GREP }, { "Grep", GREP }, { "usages", GREP },
+	{ "search/usages", GREP }, { "search/searchResults", GREP }, { "searchResults", GREP },
+	{ "execute", BASH }, { "shell", BASH }, { "bash", BASH }, { "powershell", BASH },
+	{ "runCommands", BASH }, { "terminal", BASH }, { "runInTerminal", BASH },
+	{ "execute/runInTerminal", BASH }, { "runCommands/runInTerminal", BASH },
+	{ "terminalCommand", BASH }, { "vscode/runCommand", BASH }, { "*", ALL }, { NULL, 0 },
+};
+
+static const struct meaning opencode_tools[] = {
+	{ "read", READ }, { "write", WRITE }, { "edit", EDIT }, { "patch", EDIT },
+	{ "apply_patch", EDIT }, { "bash", BASH }, { "glob", GLOB }, { "list", GLOB },
+	{ "grep", GREP }, { "*", ALL }, { NULL, 0 },
+};
+/* What is asked about by one name for all that changes files. */
+static const struct meaning opencode_permissions[] = {
+	{ "edit", EDIT | WRITE }, { "read", READ }, { "bash", BASH }, { "glob", GLOB },
+	{ "list", GLOB }, { "grep", GREP }, { "write", WRITE }, { "*", ALL }, { NULL, 0 },
+};
+
+static const struct meaning gemini_tools[] = {
+	{ "read_file", READ }, { "read_many_files", READ }, { "write_file", WRITE },
+	{ "replace", EDIT }, { "run_shell_command", BASH }, { "glob", GLOB },
+	{ "list_directory", GLOB }, { "search_file_content", GREP }, { "grep_search", GREP },
+	{ "*", ALL }, { NULL, 0 },
+};
+
+enum program { CLAUDE, COPILOT, OPENCODE, GEMINI };
+
+struct dialect {
+	enum program program;
+	const char *name;
+	const char *places[4];        /* parts of the path of its directory; ends with NULL */
+	const char *ends[3];          /* of a file's name */
+	const char *own_keys[8];      /* that no other has */
+	const struct meaning *tools;
+};
+
+static const struct dialect dialects[] = {
+	{ CLAUDE, "Claude Code", { ".claude/agents", NULL }, { NULL },
+	  { "permissionMode", "disallowedTools", NULL }, claude_tools },
+	{ COPILOT, "GitHub Copilot", { ".github/agents", ".github/chatmodes", ".copilot/agents", NULL },
+	  { ".agent.md", ".chatmode.md", NULL },
+	  { "mcp-servers", "argument-hint", "user-invocable", "disable-model-invocation", NULL },
+	  copilot_tools },
+	{ OPENCODE, "opencode", { ".opencode/agent", ".opencode/agents", "opencode/agent", NULL },
+	  { NULL }, { "permission", "maxSteps", "steps", NULL }, opencode_tools },
+	{ GEMINI, "Gemini CLI", { ".gemini/agents", NULL }, { NULL },
+	  { "timeout_mins", NULL }, gemini_tools },
+};
+#define DIALECTS (sizeof dialects / sizeof *dialects)
+
+const char dialect_directories[] =
+    ".claude/agents:.github/agents:.gemini/agents:.opencode/agent:.opencode/agents";
+
+char *
+dialect_user_directories(void)
+{
+	static const char *const below[] = { ".claude/agents", ".copilot/agents", ".gemini/agents",
+		".config/opencode/agent", ".config/opencode/agents" };
+	const char *home = path_home();
+	struct buffer text = BUFFER_INIT;
+
+	for (size_t i = 0; home != NULL && i < sizeof below / sizeof *below; i++) {
+		char *directory = path_join(home, below[i]);
+
+		if (access(directory, F_OK) == 0)
+			buffer_format(&text, "%s%s", text.len > 0 ? ":" : "", directory);
+		free(directory);
+	}
+	return text.len > 0 ? buffer_take(&text) : NULL;
+}
+
+/* ---- whose a file is ---- */
+
+/* Models without version that only Claude Code has. */
+static bool
+is_claude_alias(const char *model)
+{
+	static const char *const names[] = { "sonnet", "opus", "haiku", "inherit", NULL };
+
+	return model != NULL && text_index(model, names) != -1;
+}
+
+/* Whether the directory of the file ends in this part, with or without further ones below. */
+static bool
+lies_in(const char *path, const char *part)
+{
+	const char *at = path;
+	size_t len = strlen(part);
+
+	while ((at = strstr(at, part)) != NULL && ((at > path && at[-1] != '/') || at[len] != '/'))
+		at++;
+	return at != NULL;
+}
+
+/* The tools of a name in a table, 0: none. */
+static unsigned
+meaning_of(const struct meaning *table, const char *name, bool either_case)
+{
+	for (; table->name != NULL; table++)
+		if (either_case ? strcasecmp(table->name, name) == 0 : strcmp(table->name, name) == 0)
+			return table->tools;
+	return 0;
+}
+
+/* Names in a list, or in a text with commas, but for those within parentheses, between them. A
+ * list of our own. */
+static char **
+names_of(const json_t *value)
+{
+	const char *text = json_string_value(value);
+	char **names = NULL;
+
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		const char *name = json_string_value(json_array_get(value, i));
+
+		if (name != NULL && *name != '\0')
+			list_add(&names, name);
+	}
+	while (text != NULL && *text != '\0') {
+		size_t len = 0, depth = 0;
+
+		text += strspn(text, ", \t\n");
+		while (text[len] != '\0' && (depth > 0 || (text[len] != ',' && text[len] != '\n'))) {
+			depth += text[len] == '(';
+			depth -= text[len] == ')' && depth > 0;
+			len++;
+		}
+		for (; len > 0 && strchr(" \t", text[len - 1]) != NULL; len--)
+			;
+		if (len > 0)
+			list_take(&names, memory_copy(text, len));
+		text += len;
+	}
+	return names;
+}
+
+/* Whether all names are the program's, or none of the built-in ones as we call them: a list
+ * such as "read, Bash" is a mistake in one of ours. */
+static bool
+are_claude_names(const json_t *tools)
+{
+	char **names = names_of(tools);
+	bool are = false;
+
+	for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
+		char *name = memory_copy(names[i], strcspn(names[i], "("));
+
+		are = are || meaning_of(claude_tools, name, false) != 0;
+		free(name);
+	}
+	for (size_t i = 0; i < BUILT_INS; i++)
+		are = are && !list_has(names, built_ins[i].name);
+	list_free(names);
+	return are;
+}
+
+const struct dialect *
+dialect_of(const struct definition *d)
+{
+	const json_t *tools = json_object_get(d->document, "tools");
+
+	for (size_t i = 0; i < DIALECTS; i++) {
+		for (const char *const *place = dialects[i].places; *place != NULL; place++)
+			if (lies_in(d->path, *place))
+				return &dialects[i];
+		for (const char *const *end = dialects[i].ends; *end != NULL; end++)
+			if (text_ends(d->path, *end))
+				return &dialects[i];
+	}
+	if (json_object_get(d->document, "provider") != NULL)
+		return NULL;
+	for (size_t i = 0; i < DIALECTS; i++)
+		for (const char *const *key = dialects[i].own_keys; *key != NULL; key++)
+			if (json_object_get(d->document, *key) != NULL)
+				return &dialects[i];
+	if (json_is_object(tools))
+		return &dialects[OPENCODE];
+	if (are_claude_names(tools) ||
+	    is_claude_alias(json_string_value(json_object_get(d->document, "model"))))
+		return &dialects[CLAUDE];
+	return NULL;
+}
+
+const char *
+dialect_program(const struct dialect *dialect)
+{
+	return dialect->name;
+}
+
+/* ---- tools ---- */
+
+/* What is being made of a document. */
+struct translation {
+	const struct dialect *dialect;
+	struct definition *d;
+	const char *workflow_directory;
+	unsigned tools;              /* built-in ones that it has */
+	unsigned denied;             /* and those that it is not to have */
+	char **others;               /* tools of MCP servers, and own ones; NULL */
+	char **servers;              /* that those are of; NULL */
+	char **left_out;             /* NULL */
+};
+
+static json_t *
+value_of(const struct translation *t, const char *key)
+{
+	json_t *value = json_object_get(t->d->document, key);
+
+	return json_is_null(value) ? NULL : value;
+}
+
+/* The server stands in the file itself, or is found by its name. */
+static bool
+has_server(struct translation *t, const char *name)
+{
+	struct mcp_definition found;
+	struct error why = ERROR_INIT;
+	bool has = json_object_get(value_of(t, "mcp-servers"), name) != NULL ||
+	    json_object_get(value_of(t, "mcpServers"), name) != NULL;
+
+	if (has)
+		return true;
+	has = mcp_definition_find(&found, name, t->workflow_directory, &why) == 0;
+	mcp_definition_free(&found);
+	if (has && !list_has(t->servers, name))
+		list_add(&t->servers, name);
+	return has;
+}
+
+/* "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/". NULL: it is none
+ * of a server that is known; else its name here, in memory of its own. */
+static char *
+served_tool(struct translation *t, const char *name)
+{
+	const char *between = strchr(name, '/'), *tool = NULL;
+	char *server, *ours = NULL;
+
+	if (tool_name_served(name)) {
+		name += strlen(TOOL_SERVED_PREFIX);
+		between = strstr(name, "__");
+		tool = between == NULL ? "*" : between + 2;
+	} else if (t->dialect->program == COPILOT && between != NULL) {
+		tool = between + 1;
+	}
+	if (tool == NULL)
+		return NULL;
+	server = between == NULL ? memory_text(name) : memory_copy(name, (size_t)(between - name));
+	if (has_server(t, server))
+		ours = memory_format(TOOL_SERVED_PREFIX "%s__%s", server, *tool == '\0' ? "*" : tool);
+	free(server);
+	if (ours != NULL && !tool_name_listable(ours)) {
+		free(ours);
+		ours = NULL;
+	}
+	return ours;
+}
+
+/* Adds what a name of theirs is here. */
+static void
+allow(struct translation *t, const char *name)
+{
+	bool either_case = t->dialect->program == COPILOT;
+	unsigned tools = meaning_of(t->dialect->tools, name, either_case);
+	size_t len = strcspn(name, "(");
+	char *ours, *path;
+
+	/* With limits to its arguments, but for those that are none. */
+	if (tools == 0 && (strcmp(name + len, "(*)") == 0 || strcmp(name + len, "(:*)") == 0)) {
+		char *bare = memory_copy(name, len);
+
+		tools = meaning_of(t->dialect->tools, bare, either_case);
+		free(bare);
+	}
+	if (tools != 0) {
+		t->tools |= tools;
+		return;
+	}
+	ours = served_tool(t, name);
+	if (ours == NULL && tool_name_valid(name) && !tool_name_served(name)) {
+		/* One of the user's, beside them. */
+		path = tool_find(name, t->workflow_directory, NULL);
+		if (path != NULL)
+			ours = memory_text(name);
+		free(path);
+	}
+	if (ours == NULL)
+		list_add(&t->left_out, name);
+	else if (list_has(t->others, ours))
+		free(ours);
+	else
+		list_take(&t->others, ours);
+}
+
+/* {write: false}: all but those, of which "*" is all. */
+static void
+read_switches(struct translation *t, json_t *switches)
+{
+	const char *name;
+	json_t *on;
+
+	t->tools = json_is_false(json_object_get(switches, "*")) ? 0 : ALL;
+	json_object_foreach(switches, name, on) {
+		unsigned tools = meaning_of(t->dialect->tools, name, false);
+
+		if (json_is_true(on) && strcmp(name, "*") != 0)
+			allow(t, name);
+		else if (!json_is_true(on) && strcmp(name, "*") != 0)
+			t->denied |= tools;
+	}
+}
+
+/* {edit: deny, bash: {"git *": allow}}: what is not allowed as a whole is not to be had. */
+static void
+read_permissions(struct translation *t, json_t *permissions)
+{
+	const char *name, *pattern;
+	json_t *value, *one;
+
+	json_object_foreach(permissions, name, value) {
+		unsigned tools = meaning_of(opencode_permissions, name, false) & ~t->denied;
+		const char *says = json_string_value(value);
+		bool allowed = says != NULL && strcmp(says, "allow") == 0;
+
+		if (json_is_object(value)) {
+			allowed = true;
+			json_object_foreach(value, pattern, one)
+				allowed = allowed && json_is_string(one) &&
+				    strcmp(json_string_value(one), "allow") == 0;
+		}
+		if (allowed || tools == 0)
+			continue;
+		/* "*" gives way to those that are named. */
+		for (size_t i = 0; strcmp(name, "*") == 0 && i < BUILT_INS; i++)
+			if (json_object_get(permissions, built_ins[i].name) != NULL)
+				tools &= ~(unsigned)built_ins[i].tool;
+		t->denied |= tools;
+		if (says == NULL || strcmp(says, "ask") == 0)
+			list_take(&t->left_out, memory_format("%s (%s)", name,
+			    says == NULL ? "by pattern" : "to be asked about"));
+	}
+}
+
+/* A name of what is forbidden; one with limits forbids it as a whole. */
+static void
+forbid(struct translation *t, const char *name)
+{
+	char *bare = memory_copy(name, strcspn(name, "(")), *ours = served_tool(t, bare);
+	size_t kept = 0;
+
+	t->denied |= meaning_of(t->dialect->tools, bare, t->dialect->program == COPILOT);
+	for (size_t i = 0; ours != NULL && t->others != NULL && t->others[i] != NULL; i++) {
+		if (strcmp(t->others[i], ours) == 0)
+			free(t->others[i]);
+		else
+			t->others[kept++] = t->others[i];
+	}
+	if (ours != NULL && t->others != NULL)
+		t->others[kept] = NULL;
+	free(ours);
+	free(bare);
+}
+
+static void
+read_tools(struct translation *t)
+{
+	json_t *tools = value_of(t, "tools"), *list = json_array();
+	char **names = names_of(tools), **forbidden = names_of(value_of(t, "disallowedTools"));
+	const char *mode = json_string_value(value_of(t, "permissionMode"));
+
+	if (tools == NULL)
+		t->tools = ALL;
+	else if (json_is_object(tools))
+		read_switches(t, tools);
+	for (char **name = names; name != NULL && *name != NULL; name++)
+		allow(t, *name);
+	for (char **name = forbidden; name != NULL && *name != NULL; name++)
+		forbid(t, *name);
+	if (t->dialect->program == OPENCODE)
+		read_permissions(t, value_of(t, "permission"));
+	if (mode != NULL && strcmp(mode, "plan") == 0) /* which looks, and changes nothing */
+		t->denied |= WRITE | EDIT | BASH;
+
+	for (size_t i = 0; i < BUILT_INS; i++)
+		if ((t->tools & ~t->denied & built_ins[i].tool) != 0)
+			json_array_append_new(list, json_string(built_ins[i].name));
+	for (char **name = t->others; name != NULL && *name != NULL; name++)
+		json_array_append_new(list, json_string(*name));
+	json_object_set_new(t->d->document, "tools", list);
+	list_free(names);
+	list_free(forbidden);
+}
+
+/* ---- the other keys ---- */
+
+/* A key of theirs becomes one of ours, with its line. */
+static void
+rename_key(struct translation *t, const char *theirs, const char *ours, json_t *value)
+{
+	json_t *line = json_object_get(t->d->lines, theirs);
+
+	if (line != NULL)
+		json_object_set(t->d->lines, ours, line);
+	json_object_set_new(t->d->document, ours, value);
+	if (strcmp(theirs, ours) != 0)
+		json_object_del(t->d->document, theirs);
+}
+
+/* Servers that the file has or names, and those of its tools. */
+static void
+read_servers(struct translation *t)
+{
+	const char *key = value_of(t, "mcp-servers") != NULL ? "mcp-servers" : "mcpServers";
+	json_t *servers = value_of(t, key), *all;
+
+	if (json_is_object(servers)) {
+		rename_key(t, key, "mcp_servers", json_incref(servers));
+	} else if (servers != NULL || t->servers != NULL) {
+		char **names = names_of(servers);
+
+		all = json_array();
+		/* One that is defined in the list: as an object of it. */
+		for (size_t i = 0; i < json_array_size(servers); i++) {
+			const char *name;
+			json_t *definition;
+
+			json_object_foreach(json_array_get(servers, i), name, definition) {
+				if (!json_is_object(all)) {
+					json_decref(all);
+					all = json_object();
+				}
+				json_object_set(all, name, definition);
+			}
+		}
+		for (char **name = names; json_is_array(all) && name != NULL && *name != NULL; name++) {
+			if (!has_server(t, *name))
+				list_take(&t->left_out, memory_format("MCP server %s", *name));
+		}
+		for (char **name = names; json_is_object(all) && name != NULL && *name != NULL; name++)
+			list_take(&t->left_out, memory_format("MCP server %s (beside one that is defined)",
+			    *name));
+		for (char **name = t->servers; json_is_array(all) && name != NULL && *name != NULL; name++)
+			json_array_append_new(all, json_string(*name));
+		if (json_is_array(all) && json_array_size(all) == 0) {
+			json_decref(all);
+			json_object_del(t->d->document, key);
+		} else {
+			rename_key(t, key, "mcp_servers", all);
+		}
+		list_free(names);
+	}
+}
+
+/* "Claude Sonnet 4.5 (copilot)" as the API of its maker calls it: in memory of its own, NULL if
+ * that cannot be told. */
+static char *
+model_of(const char *text)
+{
+	static const struct {
+		const char *begins, *provider;
+	} makers[] = { { "claude-", "anthropic" }, { "gpt-", "openai" }, { "o1", "openai" },
+		{ "o3", "openai" }, { "o4", "openai" }, { "gemini-", "google" } };
+	char *name = memory_copy(text, strcspn(text, "(|")), *model = NULL;
+	size_t len = strlen(name);
+	bool known;
+
+	while (len > 0 && strchr(" \t", name[len - 1]) != NULL)
+		name[--len] = '\0';
+	if (strchr(name, '/') != NULL) {
+		/* Those who sell the models of others are no providers here. */
+		model = memory_copy(name, strcspn(name, "/"));
+		known = provider_check(model, NULL) == 0;
+		free(model);
+		if (known)
+			return name;
+		free(name);
+		return NULL;
+	}
+	for (char *at = name; *at != '\0'; at++) {
+		if (*at >= 'A' && *at <= 'Z')
+			*at = (char)(*at - 'A' + 'a');
+		else if (*at == ' ')
+			*at = '-';
+	}
+	for (size_t i = 0; model == NULL && i < sizeof makers / sizeof *makers; i++) {
+		if (strncmp(name, makers[i].begins, strlen(makers[i].begins)) != 0)
+			continue;
+		if (strcmp(makers[i].provider, "anthropic") == 0)
+			for (char *at = name; *at != '\0'; at++)
+				*at = *at == '.' ? '-' : *at;
+		model = memory_format("%s/%s", makers[i].provider, name);
+	}
+	free(name);
+	return model;
+}
+
+static void
+read_model(struct translation *t, struct dialect_rest *rest)
+{
+	json_t *value = value_of(t, "model");
+	const char *text = json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
+	char *model = text == NULL ? NULL : model_of(text);
+
+	if (model != NULL) {
+		json_object_set_new(t->d->document, "model", json_string(model));
+	} else {
+		if (text != NULL && strcmp(text, "inherit") != 0 && strchr(text, '/') == NULL)
+			rest->alias = memory_text(text);
+		json_object_del(t->d->document, "model");
+	}
+	free(model);
+}
+
+/* Those that are not here are left out. */
+static void
+read_skills(struct translation *t)
+{
+	char **names = names_of(value_of(t, "skills"));
+	json_t *found = json_array();
+
+	for (char **name = names; name != NULL && *name != NULL; name++) {
+		char *path = skill_name_valid(*name) ?
+		    skill_find(*name, t->workflow_directory, NULL) : NULL;
+
+		if (path != NULL)
+			json_array_append_new(found, json_string(*name));
+		else
+			list_take(&t->left_out, memory_format("skill %s", *name));
+		free(path);
+	}
+	if (json_array_size(found) > 0)
+		json_object_set(t->d->document, "skills", found);
+	else
+		json_object_del(t->d->document, "skills");
+	json_decref(found);
+	list_free(names);
+}
+
+/* Keys of theirs that are other keys of ours, as they are, or mean nothing that ours of the same
+ * name would. */
+static void
+read_rest(struct translation *t)
+{
+	static const char *const turns[] = { "maxTurns", "maxSteps", "steps", NULL };
+	json_t *minutes = value_of(t, "timeout_mins");
+
+	for (size_t i = 0; turns[i] != NULL; i++)
+		if (json_is_integer(value_of(t, turns[i])))
+			rename_key(t, turns[i], "max_turns", json_incref(value_of(t, turns[i])));
+	if (json_is_number(minutes))
+		rename_key(t, "timeout_mins", "timeout", json_real(json_number_value(minutes) * 60));
+	json_object_del(t->d->document, "handoffs");
+	if (t->dialect->program != CLAUDE)
+		json_object_del(t->d->document, "phases");
+	if (!json_is_string(value_of(t, "description")))
+		json_object_del(t->d->document, "description");
+}
+
+/* Keys that are read here, whether they become others or not. */
+static void
+drop_read(struct translation *t)
+{
+	static const char *const keys[] = { "disallowedTools", "permission", "permissionMode",
+		"disable", "disabled", "kind", NULL };
+
+	for (size_t i = 0; keys[i] != NULL; i++)
+		json_object_del(t->d->document, keys[i]);
+}
+
+int
+dialect_translate(const struct dialect *dialect, struct definition *d,
+    const char *workflow_directory, struct dialect_rest *rest, struct error *err)
+{
+	struct translation t = { .dialect = dialect, .d = d,
+		.workflow_directory = workflow_directory };
+	static const char *const listing[] = { "tools", "permission", "skills", "mcpServers" };
+	const char *kind = json_string_value(value_of(&t, "kind")), *key = NULL;
+	char *place;
+
+	*rest = (struct dialect_rest){ NULL, NULL };
+	if (json_is_true(value_of(&t, "disable")) || json_is_true(value_of(&t, "disabled")))
+		return definition_fail(d, json_is_true(value_of(&t, "disable")) ? "disable" : "disabled",
+		    err, "the agent is switched off");
+	if (dialect->program == GEMINI && kind != NULL && strcmp(kind, "remote") == 0)
+		return definition_fail(d, "kind", err,
+		    "the agent works elsewhere: agents are not reached over A2A");
+	/* The key that warnings are most likely about. */
+	for (size_t i = 0; key == NULL && i < sizeof listing / sizeof *listing; i++)
+		if (value_of(&t, listing[i]) != NULL)
+			key = listing[i];
+	place = definition_place(d, key != NULL ? key : "tools");
+	read_tools(&t);
+	read_servers(&t);
+	read_model(&t, rest);
+	read_skills(&t);
+	read_rest(&t);
+	drop_read(&t);
+	if (t.left_out != NULL) {
+		struct buffer text = BUFFER_INIT;
+
+		buffer_format(&text, "%s: warning: left out, as it is not here:", place);
+		for (char **name = t.left_out; *name != NULL; name++)
+			buffer_format(&text, "%s %s", name == t.left_out ? "" : ",", *name);
+		rest->left_out = buffer_take(&text);
+	}
+	free(place);
+	list_free(t.others);
+	list_free(t.servers);
+	list_free(t.left_out);
+	return 0;
+}
+
+void
+dialect_rest_free(struct dialect_rest *rest)
+{
+	free(rest->left_out);
+	free(rest->alias);
+	*rest = (struct dialect_rest){ NULL, NULL };
+}

@@ -1,0 +1,91 @@
+/* The file is small and read as a whole each time that a key is asked for, so that a line that is
+ * wrong is told whatever is asked. The last line for a key counts. */
+#include "base/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#define CONFIG_LIMIT ((size_t)1 << 20)
+
+static const char *const keys[] = { [CONFIG_MODEL] = "model", NULL };
+
+/* Without blanks at its ends, in memory of its own. */
+static char *
+trimmed(const char *text, size_t len)
+{
+	static const char blank[] = " \t\r";
+
+	for (; len > 0 && strchr(blank, text[len - 1]) != NULL; len--)
+		;
+	for (; len > 0 && strchr(blank, *text) != NULL; text++)
+		len--;
+	return memory_copy(text, len);
+}
+
+/* A line: *value becomes what it says, if it is of the key. */
+static int
+read_line(const char *place, const char *line, size_t len, enum config_key key, char **value,
+    struct error *err)
+{
+	const char *equals = memchr(line, '=', len);
+	size_t before = equals == NULL ? len : (size_t)(equals - line);
+	char *name = trimmed(line, before), *hint;
+	int result = 0;
+
+	if (*name == '\0' && equals == NULL) {
+		;
+	} else if (*name == '#') {
+		;
+	} else if (text_index(name, keys) == -1) {
+		hint = text_hint(name, keys);
+		result = error_set(err, ERROR_DEFINITION, place, "'%s' is no setting%s", name, hint);
+		free(hint);
+	} else {
+		char *says = equals == NULL ? memory_text("") : trimmed(equals + 1, len - before - 1);
+
+		if (*says == '\0')
+			result = error_set(err, ERROR_DEFINITION, place, "expected %s = VALUE", name);
+		if (result == 0 && strcmp(name, keys[key]) == 0) {
+			free(*value);
+			*value = says;
+			says = NULL;
+		}
+		free(says);
+	}
+	free(name);
+	return result;
+}
+
+int
+config_read(enum config_key key, char **value, struct error *err)
+{
+	char *path = path_config(CONFIG_FILE), *found = NULL;
+	struct buffer text = BUFFER_INIT;
+	const char *rest, *line;
+	int number = 0, result = 0;
+	size_t len;
+
+	*value = NULL;
+	if (path != NULL && access(path, F_OK) == 0)
+		result = file_load(path, CONFIG_LIMIT, &text, err);
+	for (rest = buffer_string(&text); result == 0 &&
+	    (line = text_part(&rest, '\n', &len)) != NULL;) {
+		char *place = memory_format("%s:%d", path, ++number);
+
+		result = read_line(place, line, len, key, &found, err);
+		free(place);
+	}
+	if (result == 0)
+		*value = found;
+	else
+		free(found);
+	buffer_free(&text);
+	free(path);
+	return result;
+}

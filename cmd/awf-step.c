@@ -151,7 +151,8 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	step->parent = r->run.started;
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
 	step->path = r->path;
-	step->interrupts.signal_number = interrupts->signal_number;
+	if (interrupts != NULL) /* a refusal is recorded without */
+		step->interrupts.signal_number = interrupts->signal_number;
 	/* Nobody reading ends the step; in a replay, once what was recorded has been made. */
 	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
 	step->reader = prints && replays ? STDOUT_FILENO : 0;

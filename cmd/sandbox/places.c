@@ -27,7 +27,7 @@
 static const char *const system_places[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/snap",
 	"/nix/store", "/gnu/store", "/proc", "/sys/devices/system/cpu", "/sys/fs/cgroup",
-	"/etc/resolv.conf", NULL
+	"/etc/resolv.conf", NULL /* which mostly leads elsewhere */
 };
 
 /* Of root's files in there some are for nobody else (public.h). */
@@ -102,6 +102,18 @@ holds_home(const struct places *p, const char *path)
 	return false;
 }
 
+/* Of what is not to be seen, what it is or lies in; NULL. Homes are hidden as far as nothing in
+ * them is a place. */
+static const char *
+hidden_by_name(const struct places *p, const char *path)
+{
+	for (char **hidden = p->hidden; hidden != NULL && *hidden != NULL; hidden++)
+		if (path_within(path, *hidden) && !path_within(p->workspace, *hidden) &&
+		    !list_has(p->homes, *hidden))
+			return *hidden;
+	return NULL;
+}
+
 /* Whether it is a secret, lies in one or holds one. */
 static bool
 touches_secret(const struct places *p, const char *path)
@@ -114,10 +126,7 @@ touches_secret(const struct places *p, const char *path)
 		for (size_t i = 0; path_within(path, *home) && !touches && secrets[i] != NULL; i++)
 			touches = path_within(below, secrets[i]) || path_within(secrets[i], below);
 	}
-	for (char **hidden = p->hidden; !touches && hidden != NULL && *hidden != NULL; hidden++)
-		touches = path_within(path, *hidden) && !path_within(p->workspace, *hidden) &&
-		    !list_has(p->homes, *hidden);
-	return touches;
+	return touches || hidden_by_name(p, path) != NULL;
 }
 
 /* What nobody asked for by name. A link that sandboxed programs may have made leads
@@ -183,6 +192,21 @@ add_each(struct places *p, const char *list, void (*add)(struct places *, const 
 	}
 }
 
+/* Of the system, where nobody changes names. What is to be hidden is covered; in it, and of devices,
+ * nothing is a place. What of the configuration may be read is one already. */
+static void
+add_of_system(struct places *p, const char *path, enum place_access access)
+{
+	char *real = realpath(path, NULL);
+	const char *hidden = real == NULL ? NULL : hidden_by_name(p, real);
+
+	if (real == NULL || (hidden != NULL && (access == PLACE_DEVICE || strcmp(hidden, real) != 0)) ||
+	    (access == PLACE_READ && allowed_by(p, real, PLACE_PUBLIC) != NULL))
+		free(real);
+	else
+		add_found(p, real, -1, access);
+}
+
 static int
 add_readable(struct places *p, const struct settings *s, struct error *err)
 {
@@ -191,11 +215,11 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 	struct resolved r;
 	int failed = 0;
 
+	add_of_system(p, places_configuration, geteuid() == 0 ? PLACE_PUBLIC : PLACE_READ);
 	for (size_t i = 0; system_places[i] != NULL; i++)
-		places_add(p, system_places[i], PLACE_READ);
-	places_add(p, places_configuration, geteuid() == 0 ? PLACE_PUBLIC : PLACE_READ);
+		add_of_system(p, system_places[i], PLACE_READ);
 	for (size_t i = 0; devices[i] != NULL; i++)
-		places_add(p, devices[i], PLACE_DEVICE);
+		add_of_system(p, devices[i], PLACE_DEVICE);
 	add_each(p, getenv("PATH"), add_programs);
 	if (own != NULL) {
 		directory = path_directory(own);
@@ -218,6 +242,9 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 		if (holds_home(p, r.path))
 			failed = error_set(err, ERROR_BLOCKED, *path,
 			    "holds the home directory, which is not for all to read");
+		else if (list_has(p->hidden, r.path))
+			failed = error_set(err, ERROR_BLOCKED, *path,
+			    "is to be read, and to be hidden: it cannot be both");
 		else if (r.strayed && allowed_by(p, r.path, PLACE_READ) == NULL)
 			failed = error_set(err, ERROR_BLOCKED, *path, "leads to %s by a symbolic link in "
 			    "a directory that sandboxed programs can write to, and may be theirs: name "
@@ -319,7 +346,8 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* Whether it is hidden with what it lies in: no place that lies in there shows it. */
+/* Whether it is hidden with what it lies in: no place that lies in there, and was not covered with
+ * it, shows it. */
 static bool
 hidden_within(const struct places *p, const char *path)
 {
@@ -328,7 +356,7 @@ hidden_within(const struct places *p, const char *path)
 
 		for (size_t i = 0; within && i < p->count; i++)
 			within = !path_within(p->list[i].path, *other) ||
-			    !path_within(path, p->list[i].path);
+			    strcmp(p->list[i].path, *other) == 0 || !path_within(path, p->list[i].path);
 		if (within)
 			return true;
 	}

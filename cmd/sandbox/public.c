@@ -1,16 +1,23 @@
 /*
- * One pass over the tree, with one look at each entry. A directory is one rule if all below it
- * is open to everybody, else its names may be listed and each part that is open is a rule: so a
- * few closed files cost a few rules more. That is known at its end, so the names of what is open
- * in it are kept till then.
+ * The mount takes a user namespace that says whose its files are. A process is made for that, which
+ * never runs anything, and is gone when the namespace is open.
+ *
+ * The look is one pass over the tree, with one look at each entry. A directory is one rule if all
+ * below it is open to everybody, else each part that is open is a rule, and its names may be listed
+ * if there is no closed directory below it, whose names would be seen with them: so a few closed
+ * files cost a few rules more. That is known at its end, so the names of what is open in it are
+ * kept till then.
  *
  * A symbolic link is there for all: what it leads to is looked at where that lies.
  */
-#define _GNU_SOURCE /* getdents64(), O_PATH, d_type */
+#define _GNU_SOURCE /* clone(), getdents64(), O_PATH, d_type */
 #include "sandbox/public.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/mount.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdlib.h>
@@ -18,17 +25,96 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "isolate/keeper.h"
+#include "isolate/mounts.h"
+#include "sandbox/resolve.h"
 
 enum {
 	DEPTH = 64,           /* what lies deeper counts as closed */
 	ENTRIES_SIZE = 16384, /* bytes of a directory that are read at once */
 	LEFT_OPEN = 256
 };
+
+/* ---- the mount ---- */
+
+#define NOBODY "0 65534 1\n" /* what is root's belongs to this one, all else to nobody at all */
+enum { WAITING_STACK = 4096 };
+
+static int
+wait_for_the_end(void *context)
+{
+	(void)context;
+	while (pause() == -1)
+		;
+	return 0;
+}
+
+static int
+write_map(pid_t pid, const char *name)
+{
+	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
+	int failed = setting_write(path, NOBODY);
+
+	free(path);
+	return failed;
+}
+
+/* A user namespace in which root's files are nobody's. -1 with errno. */
+static int
+nobodys_namespace(void)
+{
+	alignas(16) char stack[WAITING_STACK]; /* the memory is this process's own: it has to go first */
+	const pid_t pid = clone(wait_for_the_end, stack + sizeof stack,
+	    CLONE_VM | CLONE_NEWUSER | SIGCHLD, NULL);
+	char *path;
+	int fd = -1, reason;
+
+	if (pid < 0)
+		return -1;
+	path = memory_format("/proc/%ld/ns/user", (long)pid);
+	if (write_map(pid, "uid_map") == 0 && write_map(pid, "gid_map") == 0)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	reason = errno;
+	free(path);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	errno = reason;
+	return fd;
+}
+
+int
+public_tree(const char *directory)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
+	int at = resolve_exact(directory), tree, failed, reason, names;
+
+	if (at == -1)
+		return -1;
+	tree = (int)syscall(SYS_open_tree, at, "",
+	    OPEN_TREE_CLONE | AT_EMPTY_PATH | AT_RECURSIVE | O_CLOEXEC);
+	close(at);
+	if (tree == -1)
+		return -1;
+	names = nobodys_namespace();
+	attr.userns_fd = (__u64)names;
+	failed = names == -1 ? -1 : (int)syscall(SYS_mount_setattr, tree, "",
+	    AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr);
+	reason = errno;
+	if (names != -1)
+		close(names);
+	if (failed != 0)
+		close(tree);
+	errno = reason;
+	return failed != 0 ? -1 : tree;
+}
+
+/* ---- the look ---- */
 
 struct walk {
 	struct landlock *rules;
@@ -40,8 +126,10 @@ struct walk {
 	struct error *err;
 };
 
-/* Of a directory that is open in parts these are allowed already. */
-enum sight { SIGHT_FAILED = -1, SIGHT_CLOSED, SIGHT_PARTS, SIGHT_OPEN };
+/* What was seen of an entry; of a directory, the least of what is in it. SIGHT_PARTS: a file that
+ * is closed, or a directory with one; SIGHT_SHUT: a directory that is closed, or one with it. Of
+ * these two what is open is allowed already. */
+enum sight { SIGHT_FAILED = -1, SIGHT_SHUT, SIGHT_PARTS, SIGHT_OPEN };
 
 static bool
 is_open(mode_t mode)
@@ -53,9 +141,9 @@ is_open(mode_t mode)
 
 /* What is open in a directory, of the names from this one on. */
 static int
-allow_parts(struct walk *w, int directory, size_t at)
+allow_parts(struct walk *w, int directory, bool list, size_t at)
 {
-	int failed = landlock_allow(w->rules, directory, PLACE_LIST, w->top, w->err);
+	int failed = list ? landlock_allow(w->rules, directory, PLACE_LIST, w->top, w->err) : 0;
 
 	for (; failed == 0 && at < w->names.len; at += strlen(w->names.data + at) + 1) {
 		int fd = openat(directory, w->names.data + at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -73,21 +161,21 @@ static enum sight look_below(struct walk *w, int directory);
 static enum sight
 look_at(struct walk *w, int directory, const struct dirent64 *entry)
 {
-	enum sight sight = SIGHT_CLOSED;
+	enum sight sight = SIGHT_SHUT;
 	struct stat st;
 	int fd;
 
 	/* Not every file system tells what an entry is. */
 	if (entry->d_type != DT_DIR) {
 		if (fstatat(directory, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-			return SIGHT_CLOSED;
+			return SIGHT_SHUT;
 		if (!S_ISDIR(st.st_mode))
-			return S_ISLNK(st.st_mode) || is_open(st.st_mode) ? SIGHT_OPEN : SIGHT_CLOSED;
+			return S_ISLNK(st.st_mode) || is_open(st.st_mode) ? SIGHT_OPEN : SIGHT_PARTS;
 	}
 	fd = w->depth == DEPTH ? -1 :
 	    openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
-		return SIGHT_CLOSED;
+		return SIGHT_SHUT;
 	if (fstat(fd, &st) == 0 && is_open(st.st_mode)) {
 		w->depth++;
 		sight = look_below(w, fd);
@@ -122,12 +210,12 @@ look_below(struct walk *w, int directory)
 				return SIGHT_FAILED;
 			if (sight == SIGHT_OPEN)
 				buffer_append(&w->names, name, strlen(name) + 1);
-			else
-				whole = SIGHT_PARTS;
+			if (sight < whole)
+				whole = sight;
 		}
 	if (got < 0) /* there may be more */
-		whole = SIGHT_PARTS;
-	if (whole == SIGHT_PARTS && allow_parts(w, directory, before) == -1)
+		whole = SIGHT_SHUT;
+	if (whole != SIGHT_OPEN && allow_parts(w, directory, whole == SIGHT_PARTS, before) == -1)
 		whole = SIGHT_FAILED;
 	w->names.len = before;
 	return whole;
@@ -139,7 +227,7 @@ allow(struct landlock *rules, const char *directory, struct error *err)
 {
 	struct walk w = { .rules = rules, .top = directory, .names = BUFFER_INIT, .err = err };
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = 0;
-	enum sight sight = SIGHT_CLOSED;
+	enum sight sight = SIGHT_SHUT;
 	struct rlimit files;
 	struct stat st;
 

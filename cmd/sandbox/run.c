@@ -1,7 +1,8 @@
 /*
  * Three processes: this one, outside, which waits; the keeper, which makes the place, then
- * watches, and whose end ends all; and the command's. Beside them, for root, one that looks what
- * is public while the place is made, and adds it to the rules that the command is closed in by.
+ * watches, and whose end ends all; and the command's. Beside them, for root where mounts do not see
+ * to it, one that looks what is public while the place is made, and adds it to the rules that the
+ * command is closed in by.
  *
  * With namespaces the keeper is the first process of a PID namespace, and the kernel ends
  * what is in there with it. Without, orphans become children of the keeper, or of this
@@ -189,8 +190,11 @@ enter(struct command *c, struct error *err)
 	if (c->landlock > LANDLOCK_NONE) {
 		for (size_t i = 0; failed == 0 && i < p->count; i++) {
 			const struct place *place = &p->list[i];
-			int fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
+			int fd;
 
+			if (place->access == PLACE_PUBLIC && c->look.report != -1)
+				continue; /* who looks adds what is to be read */
+			fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
 			if (fd == -1) /* a place that is gone by now is nobody's */
 				continue;
 			failed = landlock_allow(&c->rules, fd, place->access, place->path, err);
@@ -440,6 +444,16 @@ note_made(struct command *c, struct keeper_report *r, int failed)
 	return failed;
 }
 
+/* What the rules of Landlock are to allow of the configuration is looked for from here on, for root,
+ * if there is no mount that sees to it. */
+static int
+look_for_public(struct command *c, struct error *err)
+{
+	file_close(&c->view.configuration);
+	return c->landlock == LANDLOCK_NONE || geteuid() != 0 || c->look.report != -1 ? 0 :
+	    public_begin(&c->look, &c->rules, places_configuration, err);
+}
+
 /* With namespaces if they can be had, else without: what a killed keeper left is ended here
  * then. */
 static int
@@ -458,7 +472,8 @@ run(struct command *c, struct keeper_report *r)
 	}
 	c->namespaces = false;
 	r->error = (struct error)ERROR_INIT;
-	if (note_makeable(c, &r->error) == -1 || make_temporary(c->places, &r->error) == -1)
+	if (look_for_public(c, &r->error) == -1 || note_makeable(c, &r->error) == -1 ||
+	    make_temporary(c->places, &r->error) == -1)
 		return note_made(c, r, -1);
 	failed = run_keeper(c, r);
 	public_end(&c->look); /* or it would be among the rest */
@@ -469,17 +484,19 @@ run(struct command *c, struct keeper_report *r)
 	return note_made(c, r, failed);
 }
 
-/* What the rules of Landlock are to allow is looked for from here on, or at the end. */
+/* Before the places are found: who looks does that meanwhile. */
 static int
 begin_rules(struct command *c, struct error *err)
 {
+	c->namespaces = (c->settings->without & PART_NAMESPACES) == 0;
 	if ((c->settings->without & PART_LANDLOCK) == 0)
 		c->landlock = landlock_version();
-	if (c->landlock == LANDLOCK_NONE)
-		return 0;
-	if (landlock_begin(&c->rules, c->landlock, c->settings->network, err) == -1)
+	if (c->landlock != LANDLOCK_NONE &&
+	    landlock_begin(&c->rules, c->landlock, c->settings->network, err) == -1)
 		return -1;
-	return geteuid() != 0 ? 0 : public_begin(&c->look, &c->rules, places_configuration, err);
+	if (geteuid() == 0 && c->namespaces)
+		c->view.configuration = public_tree(places_configuration);
+	return c->view.configuration != -1 ? 0 : look_for_public(c, err);
 }
 
 /* With all signals blocked. */
@@ -492,7 +509,7 @@ run_blocked(struct command *c, struct error *err)
 	int failed;
 
 	c->seccomp = (s->without & PART_SECCOMP) == 0 && seccomp_available();
-	c->namespaces = (s->without & PART_NAMESPACES) == 0 && view_temporary(c->places) != NULL;
+	c->namespaces = c->namespaces && view_temporary(c->places) != NULL;
 	snprintf(c->why, sizeof c->why, "not used");
 	/* It ends with whoever asked for this. */
 	if (signal(PARENT_GONE, SIG_DFL) == SIG_ERR || prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0)
@@ -518,7 +535,8 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error 
 	struct places places;
 	struct command c = { .settings = s, .places = &places, .report = -1,
 		.look = PUBLIC_LOOK_INIT,
-		.view = { .temporary = s->temporary, .processes = s->limits.processes },
+		.view = { .temporary = s->temporary, .processes = s->limits.processes,
+		    .configuration = -1 },
 		.watch = { .limits = &s->limits } };
 	int status = begin_rules(&c, err);
 
@@ -531,6 +549,7 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error 
 	parts->namespaces = c.namespaces;
 	parts->seccomp = c.seccomp;
 	public_end(&c.look);
+	file_close(&c.view.configuration);
 	places_free(&places);
 	return status;
 }

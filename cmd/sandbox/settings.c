@@ -60,7 +60,8 @@ apply_number(const char *name, const char *value, int64_t *number, struct error 
 static int
 apply_option(struct settings *s, int id, const char *value, struct error *err)
 {
-	char *list, *rest, *name;
+	char *list, *rest, *name, *real;
+	bool all;
 	int part = 0;
 
 	switch (id) {
@@ -68,7 +69,15 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_READ_ONLY: s->read_only = true; break;
 	case OPT_NETWORK: s->network = true; break;
 	case OPT_READABLE: list_add(&s->readable, value); break;
-	case OPT_HIDE: list_add(&s->hidden, value); break;
+	case OPT_HIDE:
+		real = realpath(value, NULL);
+		all = real != NULL && strcmp(real, "/") == 0;
+		free(real);
+		if (all)
+			return error_set(err, ERROR_USAGE, "--hide", "'%s' is all there is, and nothing could "
+			    "run: name what is not to be seen", value);
+		list_add(&s->hidden, value);
+		break;
 	case OPT_KEEP: list_add(&s->kept, value); break;
 	case OPT_OPEN: list_add(&s->opened, value); break;
 	case OPT_PASS_ENV: list_add(&s->passed, value); break;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "isolate/limits.h"
 #include "isolate/mounts.h"
@@ -34,13 +35,14 @@
 #define FILES_OF_PRIVATE 65536
 #define RESERVED_PIDS 301
 
-enum layer_kind { LAYER_PRIVATE, LAYER_HIDDEN, LAYER_TREE };
+/* Those before the tree cover what is there; so does the public one. */
+enum layer_kind { LAYER_PRIVATE, LAYER_HIDDEN, LAYER_PUBLIC, LAYER_TREE };
 
 /* Something that is mounted. */
 struct layer {
 	enum layer_kind kind;
 	char *path;
-	int tree;          /* of LAYER_TREE */
+	int tree;          /* of LAYER_PUBLIC and LAYER_TREE */
 	bool directory;
 };
 
@@ -147,7 +149,7 @@ pin_way(struct layers *l, const struct place *place, const char *hidden, struct 
 
 /* Finds all that is to be mounted, and clones what stays as it is. */
 static int
-plan(struct layers *l, struct places *p, struct error *err)
+plan(struct layers *l, const struct view *v, struct places *p, struct error *err)
 {
 	int private = 0;
 
@@ -158,6 +160,8 @@ plan(struct layers *l, struct places *p, struct error *err)
 		}
 	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
 		add_layer(l, LAYER_HIDDEN, memory_text(*path), -1, path_is_directory(*path));
+	if (v->configuration != -1 && !list_has(p->hidden, places_configuration))
+		add_layer(l, LAYER_PUBLIC, memory_text(places_configuration), v->configuration, true);
 
 	/* A place that is writable, or that a layer would cover, is cloned. What is open was opened
 	 * outside, in whose mounts it cannot be cloned: it is opened once more, and is the same or
@@ -228,6 +232,7 @@ lay(const struct view *v, const struct layer *layer)
 		snprintf(options, sizeof options, "size=%d,nr_inodes=%d,mode=0755", getpagesize(),
 		    FILES_OF_PRIVATE);
 		return mount_memory(layer->path, options);
+	case LAYER_PUBLIC:
 	case LAYER_TREE:
 		break;
 	}
@@ -256,7 +261,7 @@ make(struct view *v, struct places *p, struct layers *l, struct error *err)
 
 	if (mounts_part() != 0)
 		return refused(err, "part the mounts from those of", "/");
-	if (plan(l, p, err) == -1)
+	if (plan(l, v, p, err) == -1)
 		return -1;
 	if (mount_close(AT_FDCWD, "/", AT_RECURSIVE) != 0)
 		return refused(err, "make read-only", "/");

@@ -18,6 +18,7 @@ const char *view_temporary(const struct places *p);
 struct view {
 	int64_t temporary;    /* bytes of room in each private directory */
 	int64_t processes;    /* as many at most, if the kernel keeps count */
+	int configuration;    /* tree to be mounted over the directory of that name (public.h); -1 */
 	bool own_proc;        /* filled: /proc shows this PID namespace, */
 	bool counted;         /* and the kernel keeps count */
 };

@@ -20,7 +20,8 @@ enum {
 };
 
 /* What of a place is allowed, less before more. PLACE_LIST: which names there are; PLACE_PUBLIC:
- * what is open to every user, of which each part is a place for who finds it. */
+ * what is open to every user, which is read as others are where its files are nobody's, and else
+ * is for who finds it. */
 enum place_access { PLACE_LIST, PLACE_PUBLIC, PLACE_READ, PLACE_DEVICE, PLACE_WRITE };
 
 struct landlock {

@@ -76,32 +76,101 @@ $1"
 	"$sandbox" --readable /etc/shadow -- cat /etc/shadow >/dev/null
 }
 
-@test "root sees of a directory of the configuration what is open in it at the time, and nothing that is hidden" {
+# Runs commands with a configuration of these files, a few of which are closed: as they are and
+# were, in lines.
+with_configuration() {
 	[ "$(id -u)" = 0 ] || skip 'not root'
 	unshare -m true || skip 'no mount namespaces'
 	cat >configuration <<-'END'
 		mount --make-rprivate / && mount -t tmpfs -o mode=755 none /etc && cd /etc || exit 9
-		mkdir -p whole/sub part/sub/deep part/left closed/open
-		for file in whole/a whole/sub/b part/a part/closed part/sub/b part/sub/deep/closed part/left/c closed/open/d top shut; do
+		mkdir -p whole/sub part/sub/deep part/left secret/open entered
+		for file in whole/a whole/sub/b part/a part/closed part/sub/b part/sub/deep/closed part/left/c secret/open/d entered/e entered/f top shut; do
 			echo "$file" >$file
 		done
-		chmod 600 part/closed shut && chmod 640 part/sub/deep/closed && chmod 711 closed
+		chmod 600 part/closed shut entered/f && chmod 640 part/sub/deep/closed && chmod 700 secret && chmod 711 entered
 		ln -s part/closed link && ln -s top second
 		cd "$OLDPWD" || exit 9
 		see() {
-			"$@" -- sh -c 'for f in $(find /etc -type f -o -type l 2>/dev/null | sort); do cat $f; done; ls /etc/part' 2>/dev/null | xargs
+			"$@" -- sh -c 'for f in $(find /etc -type f -o -type l 2>/dev/null | sort) /etc/part/a /etc/secret/open/d /etc/entered/e /etc/entered/f; do cat $f; done; ls -d /etc/*; ls /etc/secret /etc/entered /etc/part' 2>/dev/null | xargs
 		}
+	END
+	cat >>configuration
+	unshare -m sh configuration "$sandbox"
+}
+
+# The kernel says whose files are in a mount (Linux 6.3, for those in memory).
+mounts_have_owners() {
+	[ "$(id -u)" = 0 ] || skip 'not root'
+	unshare -m true || skip 'no mount namespaces'
+	[ "$(unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs none /etc && "$1" -- stat -c %u /etc' - "$sandbox")" = 65534 ] ||
+		skip 'mounts have no owners of their own here'
+}
+
+@test "root sees of a directory of the configuration what is open in it, and nothing that is hidden" {
+	mounts_have_owners
+	listed='/etc/entered /etc/link /etc/part /etc/second /etc/secret /etc/shut /etc/top /etc/whole'
+	same "$(with_configuration <<-'END'
 		see "$1"
 		chmod 600 /etc/whole/sub/b && chmod 644 /etc/shut
 		see "$1"
 		see "$1" --hide /etc/part --hide /etc/whole/a
 		see "$1" --without landlock --prefer -q
+		see "$1" --readable /etc/secret | cut -d' ' -f-3
 	END
-	same "$(unshare -m sh configuration "$sandbox")" \
-'part/a part/left/c part/sub/b top top whole/a whole/sub/b a closed left sub
-part/a part/left/c part/sub/b top shut top whole/a a closed left sub
-top shut top
-closed/open/d part/closed part/a part/closed part/left/c part/sub/b part/sub/deep/closed top shut top whole/a whole/sub/b a closed left sub'
+	)" "part/a part/left/c part/sub/b top top whole/a whole/sub/b part/a entered/e $listed /etc/part: a closed left sub
+part/a part/left/c part/sub/b top shut top whole/a part/a entered/e $listed /etc/part: a closed left sub
+top shut top entered/e $listed /etc/part:
+part/a part/left/c part/sub/b top shut top whole/a part/a entered/e $listed /etc/part: a closed left sub
+part/a part/left/c part/sub/b"
+}
+
+@test "root sees of the configuration what is open at the time" {
+	mounts_have_owners
+	same "$(with_configuration <<-'END'
+		mkfifo go
+		"$1" -- sh -c 'cat /etc/top /etc/part/closed; : >went; : <go; cat /etc/top /etc/part/closed /etc/new /etc/whole/new' >out 2>/dev/null &
+		until [ -e went ]; do sleep 0.01; done
+		chmod 600 /etc/top && chmod 644 /etc/part/closed
+		for file in /etc/whole/new /etc/new; do echo later >$file; done
+		: >go
+		wait
+		cat out
+	END
+	)" 'top
+part/closed
+later
+later'
+}
+
+@test "root without namespaces sees of the configuration what was open at the start, and no names in closed directories" {
+	same "$(with_configuration <<-'END'
+		see "$1" --without namespaces
+		rm -r /etc/secret /etc/entered
+		see "$1" --without namespaces
+	END
+	)" 'part/a /etc/part: a closed left sub
+part/a part/left/c part/sub/b top top whole/a whole/sub/b part/a /etc/link /etc/part /etc/second /etc/shut /etc/top /etc/whole /etc/part: a closed left sub'
+	run -2 "$sandbox" --without namespaces -- ls /etc/ssl/private
+	run -2 "$sandbox" -- ls /etc/ssl/private
+}
+
+@test "what is hidden is not seen, in whatever else is hidden" {
+	shows() { "$sandbox" "${@:2}" -- sh -c "$1" 2>/dev/null; }
+	same "$(shows 'cat /etc/resolv.conf; ls -A /etc' --hide /etc)" ''
+	for more in '--hide /etc/passwd' '--hide /etc/ssl' '--hide /etc/resolv.conf' '--hide /etc/ssl --hide /etc/ssl/certs'; do
+		# shellcheck disable=SC2086
+		same "$(shows 'cat /etc/resolv.conf; ls -A /etc; echo done' --hide /etc $more)" 'done'
+	done
+	same "$(shows 'ls -A /etc; cat /etc/hosts' --hide /etc --hide /etc/passwd --readable /etc/hosts)" "hosts
+$(cat /etc/hosts)"
+	same "$(shows 'ls /sys/devices/system/cpu; : >/dev/zero; echo done' --hide /sys --hide /dev/zero)" ''
+	same "$(shows ': >/dev/null; ls /dev; echo done' --hide /dev)" ''
+	run -77 --separate-stderr "$sandbox" --hide /usr --hide /usr/lib --readable /usr/lib -- true
+	same "$stderr" 'awf-sandbox: /usr/lib: is to be read, and to be hidden: it cannot be both'
+	for all in / /usr/.. //; do
+		run -1 --separate-stderr "$sandbox" --hide $all -- true
+		same "$stderr" "awf-sandbox: --hide: '$all' is all there is, and nothing could run: name what is not to be seen"
+	done
 }
 
 @test "the step's input and output, status and arguments pass" {

@@ -1,7 +1,7 @@
 /*
  * Everything happens in one file system, so that a name is given, and a directory handed over, by
  * rename(2). The sum of what waits is counted anew for each upload: it is bounded, and so is the
- * time for that.
+ * time for that. A blob that is under way is a file that is as long as it may become, with holes.
  */
 #include "ingest/blobs.h"
 
@@ -30,6 +30,7 @@
 #define INCOMING "incoming"
 #define LOCK "lock"
 #define WAITS_MOST (INT64_C(24) * 3600 * 1000000) /* µs */
+#define COUNTS_LEAST (INT64_C(64) << 10)          /* bytes of each of those that wait */
 
 static bool
 syncs(void)
@@ -78,6 +79,28 @@ sweep(const char *incoming)
 		closedir(directory);
 }
 
+/* What is there, in a directory and those in it, counts as so many bytes. */
+static int64_t
+count_bytes(const char *path)
+{
+	DIR *directory = storage_opendir(path);
+	const struct dirent *found;
+	struct stat status;
+	int64_t sum = 0;
+
+	while (directory != NULL && (found = readdir(directory)) != NULL) {
+		char *inside = path_join(path, found->d_name);
+
+		if (found->d_name[0] != '.' && lstat(inside, &status) == 0)
+			sum += S_ISDIR(status.st_mode) ? COUNTS_LEAST + count_bytes(inside) :
+			    status.st_size > COUNTS_LEAST ? status.st_size : COUNTS_LEAST;
+		free(inside);
+	}
+	if (directory != NULL)
+		closedir(directory);
+	return sum;
+}
+
 /* Where the blob goes, with the lock: to the run's, or to those that wait for it. NULL with *err
  * if it is another's. */
 static char *
@@ -104,10 +127,14 @@ blob_upload_begin(struct blob_upload *u, const struct blob_upload_spec *spec, st
 {
 	char *incoming = path_join(spec->storage->root, INCOMING), *place = NULL, name[ID_SIZE];
 	int lock, failed = -1;
-	int64_t room;
+	int64_t room = INT64_MAX;
 
-	*u = (struct blob_upload){ .storage = spec->storage, .sender = spec->sender, .fd = -1,
-		.limit = spec->limit };
+	if (spec->size > spec->limit) {
+		*u = (struct blob_upload){ .fd = -1 };
+		free(incoming);
+		return error_set(err, ERROR_INVALID_INPUT, spec->run_id, "the blob is too large");
+	}
+	*u = (struct blob_upload){ .storage = spec->storage, .sender = spec->sender, .fd = -1 };
 	memcpy(u->run_id, spec->run_id, ID_SIZE);
 	memcpy(u->sha256, spec->sha256, DIGEST_SIZE);
 	lock = lock_incoming(incoming, err);
@@ -115,16 +142,16 @@ blob_upload_begin(struct blob_upload *u, const struct blob_upload_spec *spec, st
 		sweep(incoming);
 		place = place_of(u, incoming, err);
 	}
-	if (place != NULL && strncmp(place, incoming, strlen(incoming)) == 0) {
-		room = spec->quota - copytree_bytes(incoming);
-		u->limit = room < u->limit ? room : u->limit;
-	}
-	if (place != NULL && u->limit <= 0) {
+	if (place != NULL && strncmp(place, incoming, strlen(incoming)) == 0)
+		room = spec->quota - count_bytes(incoming);
+	if (place != NULL && room < (spec->size > COUNTS_LEAST ? spec->size : COUNTS_LEAST)) {
 		error_set(err, ERROR_INVALID_INPUT, u->run_id, "too much waits for runs that have not come");
 	} else if (place != NULL) {
 		u->path = memory_format("%s/%s.part", incoming, id_new(name));
 		u->fd = file_open_plain(u->path, O_RDWR | O_CREAT | O_EXCL, 0600);
-		failed = u->fd == -1 ? error_errno(err, ERROR_SYSTEM, u->path, "unable to make") : 0;
+		u->limit = spec->size >= 0 ? spec->size : room < spec->limit ? room : spec->limit;
+		failed = u->fd == -1 || ftruncate(u->fd, u->limit) != 0 ?
+		    error_errno(err, ERROR_SYSTEM, u->path, "unable to make") : 0;
 		digest_begin(&u->digest);
 	}
 	file_close(&lock);
@@ -163,7 +190,7 @@ blob_upload_end(struct blob_upload *u, struct error *err)
 	if (strcmp(digest_end(&u->digest, digest), u->sha256) != 0)
 		failed = error_set(err, ERROR_INVALID_INPUT, u->sha256, "the blob is another: its SHA-256 is %s",
 		    digest);
-	else if (sync && fsync(u->fd) != 0) /* not with the lock */
+	else if (ftruncate(u->fd, u->bytes) != 0 || (sync && fsync(u->fd) != 0)) /* not with the lock */
 		failed = error_errno(err, ERROR_SYSTEM, u->path, "unable to sync");
 	else if ((lock = lock_incoming(incoming, err)) == -1)
 		failed = -1;

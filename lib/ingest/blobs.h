@@ -8,7 +8,8 @@
  *     incoming/, and gets its name when all of it has come and is on disk.
  *   - To a run that there is only its origin (run/origin.h) may send blobs.
  *   - What waits for its run is limited by a quota, of all senders together, and removed after a
- *     day, by who sends next, or by awf-ctl prune.
+ *     day, by who sends next, or by awf-ctl prune. Each counts as 64 KiB at least, so that they are
+ *     not too many to be counted, and one that is under way as what it may come to.
  *   - Who gives a blob its name, and who moves what waits to a run that begins, holds the lock
  *     incoming/lock: none is left behind between the two.
  */
@@ -38,11 +39,13 @@ struct blob_upload_spec {
 	const char *sender;  /* origin_name_valid(); lives as long as the upload */
 	const char *run_id;  /* an id */
 	const char *sha256;  /* blob_name_valid() */
+	int64_t size;        /* bytes that are to come; -1: not known */
 	int64_t limit;       /* bytes of one */
 	int64_t quota;       /* bytes of all that wait for their runs */
 };
 
-/* ERROR_BLOCKED: the run is another's; ERROR_INVALID_INPUT: the quota is used up; ERROR_SYSTEM. */
+/* ERROR_BLOCKED: the run is another's; ERROR_INVALID_INPUT: the quota is used up, or the size above
+ * the limit; ERROR_SYSTEM. */
 int blob_upload_begin(struct blob_upload *u, const struct blob_upload_spec *spec,
     struct error *err);
 /* The next bytes. ERROR_INVALID_INPUT: they are too many. The upload is over after a failure. */

@@ -3,13 +3,15 @@
  * collected and given to their mirror at once, before anything else is done and before the bytes
  * move; events go one by one. Every place that refuses something ends in refuse().
  *
- * A run in the table is a mirror, or a transcript that events are recorded in. It belongs to its
- * sender; another who names it opens it anew, and is refused by its origin.
+ * A run in the table is a mirror, or a transcript that events are recorded in, of one sender. Who
+ * names that of another is refused by its origin, and does not stay in the table, nor does a run
+ * that has not begun.
  */
 #include "ingest/ingest.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,6 +26,9 @@
 #include "transcript/event_keys.h"
 
 #define FORMAT 1
+#define RUN_DESCRIPTORS 3 /* of an open run: its origin, its transcript to write, and to read */
+#define RUNS_LEAST 16
+#define RUNS_MOST 256
 #define NAME_LIMIT 128 /* bytes of the name of a run */
 
 struct ingest_run {
@@ -45,11 +50,24 @@ struct ingest_pending {
 
 /* ---- runs ---- */
 
+/* How many runs can be open at a time: most of the descriptors are for others. */
+static size_t
+limit_runs(void)
+{
+	struct rlimit limit;
+	rlim_t runs = RUNS_MOST;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / RUN_DESCRIPTORS / 4 < runs)
+		runs = limit.rlim_cur / RUN_DESCRIPTORS / 4;
+	return runs > RUNS_LEAST ? (size_t)runs : RUNS_LEAST;
+}
+
 void
 ingest_begin(struct ingest *ingest, const struct storage *s)
 {
 	*ingest = (struct ingest){ .storage = s, .lease_ms = INGEST_LEASE_MS,
-		.line_limit = SCAN_LINE_LIMIT };
+		.line_limit = SCAN_LINE_LIMIT, .run_limit = limit_runs() };
+	ingest->runs = memory_array(NULL, ingest->run_limit, sizeof *ingest->runs);
 }
 
 /* What was recorded is on disk, and the run lives on. */
@@ -71,6 +89,16 @@ sync_run(struct ingest *ingest, struct ingest_run *run, struct error *err)
 {
 	return run->events ? sync_events(run, ingest->lease_ms, err) :
 	    mirror_sync(&run->mirror, ingest->lease_ms, err);
+}
+
+/* Lets go of memory that long lines have needed, as many runs are open for long. */
+static void
+trim_run(struct ingest_run *run)
+{
+	if (run->events)
+		recorder_trim(&run->recorder);
+	else
+		mirror_trim(&run->mirror);
 }
 
 /* Closes a run; whoever has sent of it may yet be told that it is on disk. */
@@ -102,12 +130,9 @@ find_run(struct ingest *ingest, const char *run_id, const char *sender, bool eve
 	for (size_t i = 0; i < ingest->run_count; i++) {
 		struct ingest_run *run = ingest->runs[i];
 
-		if (strcmp(run->run_id, run_id) != 0)
+		if (strcmp(run->run_id, run_id) != 0 || strcmp(run->sender, sender) != 0 ||
+		    run->events != events)
 			continue;
-		if (strcmp(run->sender, sender) != 0 || run->events != events) {
-			drop_run(ingest, i);
-			return NULL;
-		}
 		memmove(&ingest->runs[1], &ingest->runs[0], i * sizeof ingest->runs[0]);
 		return ingest->runs[0] = run;
 	}
@@ -120,7 +145,7 @@ add_run(struct ingest *ingest, const char *run_id, const char *sender, bool even
 {
 	struct ingest_run *run = memory_zero(1, sizeof *run);
 
-	if (ingest->run_count == sizeof ingest->runs / sizeof ingest->runs[0])
+	if (ingest->run_count == ingest->run_limit)
 		drop_run(ingest, ingest->run_count - 1);
 	memcpy(run->run_id, run_id, ID_SIZE);
 	run->sender = memory_text(sender);
@@ -140,6 +165,8 @@ ingest_end(struct ingest *ingest)
 {
 	while (ingest->run_count > 0)
 		drop_run(ingest, ingest->run_count - 1);
+	free(ingest->runs);
+	ingest->runs = NULL;
 }
 
 /* ---- runs that are made of events ---- */
@@ -398,6 +425,8 @@ commit_lines(struct ingest_input *in)
 		run = add_run(in->ingest, in->lines_run, in->spec.sender, false);
 	if (mirror_take(&run->mirror, &lines, &result, &refusal.error) != 0)
 		refusal.fault = fault_of(result.fault);
+	if (!run->mirror.open)
+		drop_run(in->ingest, 0);
 	done = result.taken + result.known;
 	in->accepted += result.taken;
 	in->duplicates += result.known;
@@ -681,6 +710,8 @@ ingest_flush(struct ingest_input *in)
 
 	for (size_t i = 0; i < ingest->run_count && failed == 0; i++)
 		failed = sync_run(ingest, ingest->runs[i], &error);
+	for (size_t i = 0; i < ingest->run_count; i++)
+		trim_run(ingest->runs[i]);
 	if (failed == 0 && in->recorder != NULL)
 		failed = recorder_sync(in->recorder, &error);
 	if (failed != 0) {

@@ -17,10 +17,10 @@
  *     looked at is for the caller.
  *   - What was taken is on disk when ingest_flush() has returned, and is acknowledged then
  *     (AWF_SYNC=none apart). What was there already is acknowledged, too.
- *   - Runs stay open from one input to the next, the last few of them, so that a long transcript
- *     is not read again for each request.
- *   - Memory is bounded by the longest line, the open runs' ids (40 to 80 bytes an event), and
- *     what is not flushed.
+ *   - Runs stay open from one input to the next, the last ones of them, as many as there are
+ *     descriptors for, so that a long transcript is not read again for each request.
+ *   - Memory is bounded by the longest line, the open runs' ids (8 to 24 bytes for each line of a
+ *     transcript, 40 to 80 for each event of another program), and what is not flushed.
  */
 #ifndef AWF_INGEST_INGEST_H
 #define AWF_INGEST_INGEST_H
@@ -48,8 +48,8 @@ struct ingest {
 	void (*repaired)(const char *text); /* a torn line was moved away; may be NULL */
 
 	/* Inside. */
-	struct ingest_run *runs[16];    /* those that are open, the last used first */
-	size_t run_count;
+	struct ingest_run **runs;       /* those that are open, the last used first */
+	size_t run_count, run_limit;
 	struct error lost;              /* what was sent could not be synced: nothing more is taken */
 };
 

@@ -427,6 +427,15 @@ mirror_sync(struct mirror *m, int64_t lease_ms, struct error *err)
 }
 
 void
+mirror_trim(struct mirror *m)
+{
+	if (m->open)
+		transcript_trim(&m->transcript);
+	if (m->reading)
+		reader_trim(&m->reader);
+}
+
+void
 mirror_end(struct mirror *m)
 {
 	close_transcript(m);

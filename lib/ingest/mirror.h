@@ -91,6 +91,8 @@ int mirror_take(struct mirror *m, const struct mirror_lines *lines, struct mirro
 /* All that was taken, or known, is on disk (unless AWF_SYNC is none), and the run lives for so
  * many ms more, unless it has ended. */
 int mirror_sync(struct mirror *m, int64_t lease_ms, struct error *err);
+/* Lets go of memory that long lines have needed. */
+void mirror_trim(struct mirror *m);
 void mirror_end(struct mirror *m);
 
 #endif

@@ -172,6 +172,14 @@ recorder_sync(struct recorder *r, struct error *err)
 }
 
 void
+recorder_trim(struct recorder *r)
+{
+	transcript_trim(r->transcript);
+	if (r->reading)
+		reader_trim(&r->reader);
+}
+
+void
 recorder_end(struct recorder *r)
 {
 	if (r->reading)

@@ -49,6 +49,8 @@ enum recorder_result recorder_take(struct recorder *r, struct span object, char 
 int recorder_look(struct recorder *r, struct error *err);
 /* All that was taken, or known, is on disk (unless AWF_SYNC is none). */
 int recorder_sync(struct recorder *r, struct error *err);
+/* Lets go of memory that long events have needed. */
+void recorder_trim(struct recorder *r);
 void recorder_end(struct recorder *r);
 
 #endif

@@ -156,6 +156,12 @@ reader_unfinished(struct reader *r)
 }
 
 void
+reader_trim(struct reader *r)
+{
+	window_trim(&r->chunk);
+}
+
+void
 reader_seek(struct reader *r, int64_t position)
 {
 	r->position = position;

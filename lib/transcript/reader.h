@@ -50,6 +50,8 @@ int reader_seek_last(struct reader *r, int64_t count, struct error *err);
 /* The line before the position, which is then where it begins: as reader_next(), but backwards,
  * in what was there when the position was found. */
 int reader_previous(struct reader *r, const char **line, size_t *len, struct error *err);
+/* Lets go of memory that long lines have needed: for who keeps many open. */
+void reader_trim(struct reader *r);
 /* Positions at a byte (just after a LF, or 0). */
 void reader_seek(struct reader *r, int64_t position);
 void reader_close(struct reader *r);

@@ -468,6 +468,14 @@ transcript_forget(struct transcript *t)
 	tail_forget(t);
 }
 
+void
+transcript_trim(struct transcript *t)
+{
+	window_trim(&t->tail);
+	if (t->line.bytes.capacity > WINDOW_KEPT)
+		line_free(&t->line);
+}
+
 /* Moves away what follows the last whole line, or, with moved NULL, [at, end). */
 static int
 repair(const char *path, int64_t at, int64_t end, int64_t *moved, struct error *err)

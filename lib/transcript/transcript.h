@@ -105,6 +105,8 @@ int transcript_sync(struct transcript *t, struct error *err);
 /* After a call that was broken off in its midst: frees the lock, and has the next append
  * learn anew what the file ends in. */
 void transcript_forget(struct transcript *t);
+/* Lets go of memory that long lines have needed: for who keeps many open. */
+void transcript_trim(struct transcript *t);
 void transcript_close(struct transcript *t);
 
 /* Moves what follows the last whole line to <path minus .jsonl>.torn. *moved is

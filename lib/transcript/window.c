@@ -27,6 +27,13 @@ window_forget(struct window *w)
 }
 
 void
+window_trim(struct window *w)
+{
+	if (w->bytes.capacity > WINDOW_KEPT)
+		buffer_free(&w->bytes);
+}
+
+void
 window_free(struct window *w)
 {
 	buffer_free(&w->bytes);

@@ -27,6 +27,9 @@ int64_t window_line_start(struct window *w, int64_t floor, int64_t end);
 /* Just after the first LF within [from, limit), or limit if there is none. -1 with
  * errno. */
 int64_t window_line_end(struct window *w, int64_t from, int64_t limit);
+/* Likewise, with the memory, if that is more than is of use for most. */
+#define WINDOW_KEPT ((size_t)512 << 10)
+void window_trim(struct window *w);
 void window_free(struct window *w);
 
 #endif

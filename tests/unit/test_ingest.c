@@ -732,6 +732,7 @@ test_many_runs(void **state)
 	struct ingest_input in;
 
 	(void)state;
+	ingest.run_limit = 16;
 	srand(7);
 	for (int i = 0; i < 1000; i++)
 		buffer_format(&text, "{\"type\":\"x\",\"runId\":\"%d\",\"event_id\":%d}\n", rand() % 40, rand() % 60);
@@ -748,13 +749,17 @@ test_many_runs(void **state)
 
 /* ---- blobs ---- */
 
+#define COUNTED (INT64_C(64) << 10) /* what a blob counts at least */
+#define ROOM (10 * COUNTED)
+
 static int
 put_blob(const char *sender, const char *run_id, const char *bytes, const char *as, int64_t quota)
 {
 	char sha256[DIGEST_SIZE];
 	struct blob_upload u;
 	const struct blob_upload_spec spec = { .storage = &storage, .sender = sender, .run_id = run_id,
-		.sha256 = digest_sha256(as, strlen(as), sha256), .limit = 1000, .quota = quota };
+		.sha256 = digest_sha256(as, strlen(as), sha256), .size = strlen(bytes) % 2 == 0 ? (int64_t)strlen(bytes) : -1,
+		.limit = 1000, .quota = quota };
 
 	err = (struct error)ERROR_INIT;
 	if (blob_upload_begin(&u, &spec, &err) != 0)
@@ -801,13 +806,13 @@ test_blobs(void **state)
 	struct buffer text = BUFFER_INIT;
 
 	(void)state;
-	assert_int_equal(put_blob("a", o->run_id, "first", "first", 100), 0);
-	assert_int_equal(put_blob("b", o->run_id, "second", "second", 100), 0);
+	assert_int_equal(put_blob("a", o->run_id, "first", "first", ROOM), 0);
+	assert_int_equal(put_blob("b", o->run_id, "second", "second", ROOM), 0);
 	assert_true(has_blob("incoming", o->run_id, "first"));
-	assert_int_equal(put_blob("a", o->run_id, "first", "other", 100), -1);
+	assert_int_equal(put_blob("a", o->run_id, "first", "other", ROOM), -1);
 	assert_int_equal(err.code, ERROR_INVALID_INPUT);
 	assert_false(has_blob("incoming", o->run_id, "other"));
-	assert_int_equal(put_blob("a", o->run_id, "much more", "much more", 12), -1);
+	assert_int_equal(put_blob("a", o->run_id, "much more", "much more", 4 * COUNTED - 1), -1);
 	assert_int_equal(err.code, ERROR_INVALID_INPUT);
 	assert_int_equal(count_incoming(), 1);
 
@@ -819,22 +824,53 @@ test_blobs(void **state)
 	assert_int_equal(count_incoming(), 0);
 	assert_int_equal(put_blob("a", o->run_id, "third", "third", 0), 0);
 	assert_true(has_blob("blobs", o->run_id, "third"));
-	assert_int_equal(put_blob("b", o->run_id, "fourth", "fourth", 100), -1);
+	assert_int_equal(put_blob("b", o->run_id, "fourth", "fourth", ROOM), -1);
 	assert_int_equal(err.code, ERROR_BLOCKED);
 	record_put(own, "{}\n", 3);
-	assert_int_equal(put_blob("a", OTHER_ID, "first", "first", 100), -1);
+	assert_int_equal(put_blob("a", OTHER_ID, "first", "first", ROOM), -1);
 	assert_int_equal(err.code, ERROR_BLOCKED);
 
 	/* What waits goes after a day. */
-	assert_int_equal(put_blob("a", RUN_ID, "first", "first", 100), 0);
+	assert_int_equal(put_blob("a", RUN_ID, "first", "first", ROOM), 0);
 	path = memory_format("%s/incoming/%s", storage.root, RUN_ID);
 	const struct utimbuf old = { time(NULL) - 90000, time(NULL) - 90000 };
 	assert_int_equal(utime(path, &old), 0);
-	assert_int_equal(put_blob("a", originals[1].run_id, "x", "x", 100), 0);
+	assert_int_equal(put_blob("a", originals[1].run_id, "x", "x", ROOM), 0);
 	assert_int_equal(access(path, F_OK), -1);
 	buffer_free(&text);
 	free(own);
 	free(path);
+}
+
+/* Uploads that are under way count as what they may come to, and come to no more. */
+static void
+test_blobs_under_way(void **state)
+{
+	char sha256[DIGEST_SIZE];
+	struct blob_upload u, other;
+	struct blob_upload_spec spec = { .storage = &storage, .sender = "a", .run_id = RUN_ID,
+		.sha256 = digest_sha256("abc", 3, sha256), .size = -1, .limit = 8 * COUNTED, .quota = ROOM };
+
+	(void)state;
+	assert_int_equal(blob_upload_begin(&u, &spec, &err), 0);
+	spec.size = 3 * COUNTED;
+	assert_int_equal(blob_upload_begin(&other, &spec, &err), -1);
+	assert_int_equal(err.code, ERROR_INVALID_INPUT);
+	blob_upload_abandon(&other);
+	assert_int_equal(blob_upload_feed(&u, "abc", 3, &err), 0);
+	assert_int_equal(blob_upload_end(&u, &err), 0);
+	assert_true(has_blob("incoming", RUN_ID, "abc"));
+	assert_int_equal(put_blob("a", RUN_ID, "x", "x", ROOM), 0);
+	assert_int_equal(blob_upload_begin(&other, &spec, &err), 0);
+	blob_upload_abandon(&other);
+	spec.size = 9 * COUNTED;
+	assert_int_equal(blob_upload_begin(&other, &spec, &err), -1);
+	assert_int_equal(err.code, ERROR_INVALID_INPUT);
+	spec.size = 2;
+	assert_int_equal(blob_upload_begin(&other, &spec, &err), 0);
+	assert_int_equal(blob_upload_feed(&other, "abc", 3, &err), -1);
+	assert_int_equal(err.code, ERROR_INVALID_INPUT);
+	assert_int_equal(count_incoming(), 1);
 }
 
 /* Where some are there already, the others are put beside them. */
@@ -844,7 +880,7 @@ test_blobs_adopted_twice(void **state)
 	char *directory = storage_blobs(&storage, RUN_ID), name[DIGEST_SIZE];
 
 	(void)state;
-	assert_int_equal(put_blob("a", RUN_ID, "first", "first", 100), 0);
+	assert_int_equal(put_blob("a", RUN_ID, "first", "first", ROOM), 0);
 	assert_int_equal(blob_write(directory, "second", 6, false, name, &err), 0);
 	assert_int_equal(blobs_adopt(&storage, RUN_ID, &err), 0);
 	assert_true(has_blob("blobs", RUN_ID, "first"));
@@ -925,7 +961,8 @@ main(void)
 		TEST(test_lines), TEST(test_lines_that_are_others),
 		TEST(test_lines_that_verify_refuses), TEST(test_what_is_there_is_none),
 		TEST(test_whose_runs_they_are), TEST(test_life), TEST(test_any_order), TEST(test_limits), TEST(test_malformed),
-		TEST(test_events), TEST(test_many_runs), TEST(test_blobs), TEST(test_blobs_adopted_twice),
+		TEST(test_events), TEST(test_many_runs), TEST(test_blobs), TEST(test_blobs_under_way),
+		TEST(test_blobs_adopted_twice),
 		TEST(test_blobs_missing), TEST(test_no_room),
 	};
 

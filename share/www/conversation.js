@@ -33,6 +33,10 @@ export class Conversation {
 	get #count() { return this.seqs ? this.seqs.length : this.record.seq; }
 	get #liveShown() { return [...this.live.values()].filter((each) => this.#shows(each.call)); }
 
+	// The first and the last event that is shown; null: there is none.
+	get firstSeq() { return this.#count > 0 ? this.seqAt(0) : null; }
+	get lastSeq() { return this.#count > 0 ? this.seqAt(this.#count - 1) : null; }
+
 	seqAt(index) { return this.seqs ? this.seqs[index] : index + 1; }
 
 	// Where an event stands; -1 if it is not shown.
@@ -60,7 +64,7 @@ export class Conversation {
 	select(call) {
 		this.call = call;
 		this.seqs = this.record.within(call);
-		this.list.scroller.scrollTop = 0;
+		this.list.rewind();
 		this.list.reset(this.#count + this.#liveShown.length);
 	}
 
@@ -120,10 +124,10 @@ export class Conversation {
 
 	// What is seen and not here is fetched, once nothing moves any more.
 	#fetchSoon() {
-		const { scrollTop } = this.list.scroller;
-		if (this.#fetchTimer && scrollTop === this.#fetchTop)
+		const { place } = this.list;
+		if (this.#fetchTimer && place === this.#fetchTop)
 			return;
-		this.#fetchTop = scrollTop;
+		this.#fetchTop = place;
 		clearTimeout(this.#fetchTimer);
 		this.#fetchTimer = setTimeout(async () => {
 			this.#fetchTimer = 0;
@@ -201,7 +205,7 @@ export class Conversation {
 	// The event by so many from the one that was chosen, or from the one at the top.
 	step(by) {
 		const at = this.current === null ? -1 : this.indexOf(this.current);
-		const from = at === -1 || !this.list.shown.has(at) ? this.list.top() - Math.sign(by) : at;
+		const from = at === -1 || !this.list.shown.has(at) ? this.list.first() - Math.sign(by) : at;
 		const index = Math.max(0, Math.min(this.#count - 1, from + by));
 		return this.#count > 0 ? this.seqAt(index) : null;
 	}

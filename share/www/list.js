@@ -1,8 +1,10 @@
 // A long list of which only what is seen is in the document. The heights of rows are guessed until
 // they have been there once; then they are kept, and what is at the top of the view stays there
-// whatever the rows above it turn out to be.
+// whatever the rows above it turn out to be. A browser's elements are at most some 17 million px
+// high: a list that is higher is scrolled in proportion, but by a little as far as was asked for.
 const BEYOND_PX = 400;                // rows are made this far beyond what is seen
 const ROWS_MOST = 200;
+const HIGHEST_PX = 8_000_000;
 
 // Sums of heights by position, so that a place in 100,000 rows is found in 17 steps.
 class Heights {
@@ -67,12 +69,20 @@ export class List {
 	#sizes;
 	#frame = 0;
 	#anchor = null;                     // the row at the top, and how far it is above it
+	#target = null;                     // the same of the row that was gone to, until somebody scrolls
 	#wrote = -1;                        // a scroll position of ours, of which an event will come
+	#scrollTop = 0;                     // where it was
+	#shift = 0;                         // what the rows are below that, in a list above HIGHEST_PX
 	#width = 0;
+
+	get #height() { return this.heights.before(this.count); }
+	// The place in the list that is at the top of the view.
+	get place() { return this.scroller.scrollTop + this.#shift; }
 
 	// Other rows than before: all is made anew. Those with a height that is known keep it.
 	reset(count) {
 		this.count = count;
+		this.#target = null;
 		this.#measure();
 		this.#forget();
 		this.draw();
@@ -123,10 +133,19 @@ export class List {
 	}
 
 	#scrolled() {
-		if (Math.abs(this.scroller.scrollTop - this.#wrote) > 1) {
-			this.#anchor = null;
+		const { scrollTop, clientHeight, scrollHeight } = this.scroller;
+		if (Math.abs(scrollTop - this.#wrote) > 1) {
+			this.#anchor = this.#target = null;
 			this.following = false;
+			const room = scrollHeight - clientHeight, all = this.#height - clientHeight;
+			if (all <= room + 1)
+				this.#shift = 0;
+			else if (Math.abs(scrollTop - this.#scrollTop) > 2 * clientHeight)
+				this.#shift = scrollTop / room * (all - room);
+			else if (scrollTop <= 0 || scrollTop >= room - 1 || this.place < 0 || this.place > all)
+				this.#scrollTo(this.place);
 		}
+		this.#scrollTop = this.scroller.scrollTop;
 		this.draw();
 	}
 
@@ -147,9 +166,10 @@ export class List {
 	}
 
 	#holdTop() {
+		this.#anchor ??= this.#target;
 		if (this.#anchor || this.count === 0)
 			return;
-		const top = this.scroller.scrollTop, index = this.heights.at(top);
+		const top = this.place, index = this.heights.at(top);
 		this.#anchor = { index, above: top - this.heights.before(index) };
 	}
 
@@ -166,8 +186,8 @@ export class List {
 			return;
 		// What is made may turn out higher or lower than guessed: again, then, at most a few times.
 		for (let tries = 0; tries < 4; tries++) {
-			const total = this.heights.before(this.count);
-			this.space.style.height = total + "px";
+			const total = this.#height;
+			this.space.style.height = Math.min(total, HIGHEST_PX) + "px";
 			if (this.following)
 				this.#scrollTo(total - view);
 			else if (this.#anchor && this.#anchor.index < this.count)
@@ -179,12 +199,16 @@ export class List {
 		this.onDraw();
 	}
 
-	#scrollTo(top) {
-		top = Math.max(0, Math.min(top, this.heights.before(this.count) - this.scroller.clientHeight));
+	#scrollTo(place) {
+		const view = this.scroller.clientHeight, all = this.#height - view;
+		const room = Math.min(this.#height, HIGHEST_PX) - view;
+		place = Math.max(0, Math.min(place, all));
+		const top = all > room ? place / all * room : place;
 		if (Math.abs(this.scroller.scrollTop - top) > 0.5) {
 			this.scroller.scrollTop = top;
-			this.#wrote = this.scroller.scrollTop;
+			this.#wrote = this.#scrollTop = this.scroller.scrollTop;
 		}
+		this.#shift = all > room ? place - this.scroller.scrollTop : 0;
 	}
 
 	// Puts the rows that are seen in their places. True if a height was other than thought.
@@ -193,7 +217,7 @@ export class List {
 			this.#forget();
 			return false;
 		}
-		const top = this.scroller.scrollTop;
+		const top = this.place;
 		const first = this.heights.at(Math.max(0, top - BEYOND_PX));
 		const last = Math.min(this.heights.at(top + view + BEYOND_PX), first + ROWS_MOST, this.count - 1);
 		const active = document.activeElement;
@@ -221,7 +245,7 @@ export class List {
 			other = this.#keepHeight(element) || other;
 		}
 		for (let index = first, y = this.heights.before(first); index <= last; index++) {
-			this.shown.get(index).style.transform = `translateY(${y}px)`;
+			this.shown.get(index).style.transform = `translateY(${y - this.#shift}px)`;
 			y += this.heights.heights[index];
 		}
 		return other;
@@ -230,22 +254,31 @@ export class List {
 	// Keeps the end in view while rows come, until somebody scrolls.
 	follow(on) {
 		this.following = on;
+		this.#target = null;
 		this.draw();
 	}
 
-	// Brings a row into view: at the top, or with nearest only as far as needed.
+	// Brings a row into view, and keeps it there whatever the rows around it turn out to be: at the top,
+	// or with nearest only as far as needed.
 	show(index, nearest = false) {
 		this.following = false;
 		const before = this.heights.before(index), view = this.scroller.clientHeight;
-		const height = this.heights.heights[index], top = this.scroller.scrollTop;
+		const height = this.heights.heights[index], top = this.place;
 		if (nearest && before >= top && before + height <= top + view)
 			return;
-		this.#anchor = { index, above: nearest && before > top ? Math.min(0, height - view) : 0 };
+		this.#target = { index, above: nearest && before > top ? Math.min(0, height - view) : 0 };
+		this.#anchor = this.#target;
 		this.draw();
 	}
 
 	// The row at the top of the view.
-	top() {
-		return this.count === 0 ? 0 : this.heights.at(this.scroller.scrollTop + 1);
+	first() {
+		return this.count === 0 ? 0 : this.heights.at(this.place + 1);
+	}
+
+	// Back to the first row.
+	rewind() {
+		this.#target = this.#anchor = null;
+		this.#scrollTo(0);
 	}
 }

@@ -213,8 +213,8 @@ const keys = [
 	{ keys: ["k", "ArrowUp"], text: "Event before", run: () => step(-1) },
 	{ keys: ["e"], text: "Next error", run: () => stepError(1) },
 	{ keys: ["E"], text: "Error before", run: () => stepError(-1) },
-	{ keys: ["g"], text: "First event", run: () => goTo(conversation.seqAt(0), true) },
-	{ keys: ["G"], text: "Last event", run: () => goTo(conversation.seqAt(conversation.list.count - 1) ?? record.seq, true) },
+	{ keys: ["g"], text: "First event", run: () => goTo(conversation.firstSeq, true) },
+	{ keys: ["G"], text: "Last event", run: () => goTo(conversation.lastSeq, true) },
 	{ keys: ["f"], text: "Follow what comes", run: () => follow(!conversation.list.following) },
 	{ keys: ["s"], text: "To the steps; there ← → close and open, ⏎ chooses", run: () => {
 		showPane("tree");

@@ -112,13 +112,24 @@ rich() {
 	run ! wait "$runner"
 }
 
-@test "100,000 events are scrolled from the first to the last within 16 ms a frame" {
-	id=0f1e2d3c-0000-4000-8000-000000000001
+# long EVENTS [calls]: a run of so many events, or calls, in $LONG.
+long() {
+	LONG=0f1e2d3c-0000-4000-8000-000000000001
 	mkdir -p "$AWF_STORAGE/transcripts"
-	node "$ROOT/tests/page/long.mjs" 100000 "$id" | chain >"$AWF_STORAGE/transcripts/$id.jsonl"
-	same "$(wc -l <"$AWF_STORAGE/transcripts/$id.jsonl")" 100000
+	node "$ROOT/tests/page/long.mjs" "$1" "$LONG" "${@:2}" | chain >"$AWF_STORAGE/transcripts/$LONG.jsonl"
+}
+
+@test "100,000 events are scrolled from the first to the last within 16 ms a frame" {
+	long 100000
+	same "$(wc -l <"$AWF_STORAGE/transcripts/$LONG.jsonl")" 100000
 	serve
-	drive long "$id" 16 >&3
+	drive long "$LONG" 100000 16 >&3
+}
+
+@test "a run of 140,000 calls is shown whole" {
+	long 140000 calls
+	serve
+	drive calls "$LONG" 140000 16 >&3
 }
 
 @test "axe finds nothing, in light and dark, wide and narrow" {

@@ -80,6 +80,86 @@ async function everyRow(look) {
 }
 const upTo = (n) => Array.from({ length: n }, (_, i) => i + 1);
 
+const part = (frames, share) => frames[Math.floor((frames.length - 1) * share)].toFixed(1);
+
+// Scrolls the conversation from its beginning to its end: how long each frame took, and beside it,
+// how much of a processor the page took: other programs do not change that.
+async function scrolled() {
+	const devtools = await context.newCDPSession(page);
+	await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+	const threadTime = async () => (await devtools.send("Performance.getMetrics")).metrics
+		.find(({ name }) => name === "TaskDuration").value * 1000;
+	const before = await threadTime();
+	const { frames, rows, last } = await page.evaluate(async () => {
+		const scroller = document.querySelector(".conversation .scroll"), frames = [];
+		const after = new MessageChannel();
+		let rows = 0;
+		// From the begin of a frame until its work is done, painting included.
+		const frame = (by) => new Promise((resolve) => requestAnimationFrame((begin) => {
+			scroller.scrollTop += by;
+			after.port1.onmessage = () => resolve(performance.now() - begin);
+			requestAnimationFrame(() => {});
+			after.port2.postMessage(null);
+		}));
+		const count = () => { rows = Math.max(rows, document.querySelectorAll(".row").length); };
+		const by = Math.max(scroller.clientHeight * 0.7, scroller.scrollHeight / 1500);
+		while (scroller.scrollTop + scroller.clientHeight < scroller.scrollHeight - 2 && frames.length < 5000) {
+			frames.push(await frame(by));
+			count();
+		}
+		// At the pace of a wheel, over what is fetched meanwhile.
+		scroller.scrollTop = scroller.scrollHeight / 2;
+		for (let i = 0; i < 200; i++) {
+			frames.push(await frame(120));
+			count();
+		}
+		scroller.scrollTop = scroller.scrollHeight;
+		await new Promise((resolve) => setTimeout(resolve, 1000));
+		scroller.scrollTop = scroller.scrollHeight;
+		await new Promise((resolve) => setTimeout(resolve, 500));
+		return { frames, rows, last: [...document.querySelectorAll("article[data-seq]")].reduce((last, row) => Math.max(last, Number(row.dataset.seq)), 0) };
+	});
+	frames.sort((a, b) => a - b);
+	return { frames, rows, last, work: ((await threadTime() - before) / frames.length).toFixed(1) };
+}
+
+// So many events, from the first to the last: how long the page works for each frame.
+async function scrolling(run, many, most) {
+	const begin = Date.now();
+	await openRun(run);
+	await until("all events", async () => await page.textContent(".problem") === "" &&
+		(await page.getAttribute("article.event", "aria-setsize")) === String(many), 100_000);
+	const opened = Date.now() - begin;
+	const { frames, rows, last, work } = await scrolled();
+	console.log(`opened ${opened} ms, frames ${frames.length}: median ${part(frames, 0.5)} ms, 95 % ${part(frames, 0.95)} ms, longest ${part(frames, 1)} ms; processor ${work} ms a frame; rows ${rows}`);
+	assert.equal(last, many);
+	assert.ok(rows < 400, "too many rows");
+	assert.ok(Number(work) < Number(most), "slow");
+	// By keys to the first and the last event, which is seen then, whatever the rows above it are.
+	await page.keyboard.press("g");
+	await page.waitForSelector("article.current[data-seq='1']");
+	await page.keyboard.press("G");
+	await page.waitForSelector(`article.current[data-seq='${many}']:not(.empty)`);
+	await page.waitForTimeout(500);
+	const [top, bottom, end] = await page.evaluate(() => {
+		const { top, bottom } = document.querySelector("article.current").getBoundingClientRect();
+		return [top, bottom, document.querySelector(".conversation .scroll").getBoundingClientRect().bottom];
+	});
+	assert.ok(top > 0 && bottom <= end + 1, `the last event is not seen: ${top} ${bottom} ${end}`);
+	// To one in the middle, and from there as far as a wheel says.
+	const middle = String(Math.floor(many / 2));
+	await page.goto(`${url}/runs/${run}#${middle}`);
+	await page.waitForSelector(`article.current[data-seq='${middle}']:not(.empty)`, { timeout: 60_000 });
+	await page.waitForTimeout(500);
+	const place = () => page.evaluate(() => document.querySelector("article.current").getBoundingClientRect().top);
+	const before = await place();
+	await page.hover("article.current");
+	await page.mouse.wheel(0, 120);
+	await until("it moves", async () => await place() !== before);
+	await page.waitForTimeout(300);
+	assert.ok(Math.abs(before - await place() - 120) < 2, `moved by ${before - await place()}`);
+}
+
 const scenarios = {
 	// The list, its filters and search; a run is opened and left again.
 	async list() {
@@ -231,56 +311,25 @@ const scenarios = {
 		relay.close();
 	},
 
-	// 100,000 events, from the first to the last: how long the page works for each frame.
-	async long(run, most) {
+	async long(run, many, most) {
 		await logIn();
-		const begin = Date.now();
+		await scrolling(run, Number(many), most);
+	},
+
+	// The calls of a run, of which there are very many: one row counts them, all are there if asked for.
+	async calls(run, many, most) {
+		await logIn();
 		await openRun(run);
-		await until("all events", async () => await page.textContent(".problem") === "" &&
-			/100k/.test(await page.textContent(".figures")), 60_000);
-		const opened = Date.now() - begin;
-		// Beside it, how much of a processor the page takes: other programs do not change that.
-		const devtools = await context.newCDPSession(page);
-		await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
-		const threadTime = async () => (await devtools.send("Performance.getMetrics")).metrics
-			.find(({ name }) => name === "TaskDuration").value * 1000;
-		const before = await threadTime();
-		const { frames, rows, last } = await page.evaluate(async () => {
-			const scroller = document.querySelector(".conversation .scroll"), frames = [];
-			const after = new MessageChannel();
-			let rows = 0;
-			// From the begin of a frame until its work is done, painting included.
-			const frame = (by) => new Promise((resolve) => requestAnimationFrame((begin) => {
-				scroller.scrollTop += by;
-				after.port1.onmessage = () => resolve(performance.now() - begin);
-				requestAnimationFrame(() => {});
-				after.port2.postMessage(null);
-			}));
-			const count = () => { rows = Math.max(rows, document.querySelectorAll(".row").length); };
-			const by = Math.max(scroller.clientHeight * 0.7, scroller.scrollHeight / 1500);
-			while (scroller.scrollTop + scroller.clientHeight < scroller.scrollHeight - 2 && frames.length < 5000) {
-				frames.push(await frame(by));
-				count();
-			}
-			// At the pace of a wheel, over what is fetched meanwhile.
-			scroller.scrollTop = scroller.scrollHeight / 2;
-			for (let i = 0; i < 200; i++) {
-				frames.push(await frame(120));
-				count();
-			}
-			scroller.scrollTop = scroller.scrollHeight;
-			await new Promise((resolve) => setTimeout(resolve, 1000));
-			scroller.scrollTop = scroller.scrollHeight;
-			await new Promise((resolve) => setTimeout(resolve, 500));
-			return { frames, rows, last: Math.max(...[...document.querySelectorAll("article[data-seq]")].map((row) => Number(row.dataset.seq))) };
-		});
-		const work = ((await threadTime() - before) / frames.length).toFixed(1);
-		frames.sort((a, b) => a - b);
-		const part = (share) => frames[Math.floor((frames.length - 1) * share)].toFixed(1);
-		console.log(`opened ${opened} ms, frames ${frames.length}: median ${part(0.5)} ms, 95 % ${part(0.95)} ms, longest ${part(1)} ms; processor ${work} ms a frame; rows ${rows}`);
-		assert.equal(last, 100_000);
-		assert.ok(rows < 400, "too many rows");
-		assert.ok(Number(work) < Number(most), "slow");
+		await until("all calls", async () => /×140k/.test(await page.textContent("[role=tree]")), 100_000);
+		await until("those that failed", async () => (await page.$$(".tree .item.call.is-failed")).length === 2);
+		await page.click(".item.group .twist");
+		await page.focus("[role=tree]");
+		await page.keyboard.press("End");
+		await page.waitForSelector(".item.active:not(.group)");
+		await page.keyboard.press("Enter");
+		await until("the last call", async () => await page.textContent(".pane.conversation h2") === `work:0:${many - 1}`);
+		await until("its events", async () => await page.$$eval("article[data-seq]", (all) => all.length) === 2);
+		await scrolling(run, 2 * many + 2, most);
 	},
 
 	// What axe finds, in light and dark, wide and narrow.

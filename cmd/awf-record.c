@@ -285,6 +285,7 @@ status_of(enum ingest_fault fault)
 	static const int statuses[] = { [INGEST_NONE] = STATUS_OK, [INGEST_INVALID] = STATUS_USAGE,
 		[INGEST_TOO_LARGE] = STATUS_USAGE, [INGEST_FORBIDDEN] = STATUS_WORK,
 		[INGEST_GAP] = STATUS_WORK, [INGEST_CONFLICT] = STATUS_WORK,
+		[INGEST_TOO_FAST] = STATUS_WORK,
 		[INGEST_FAILED] = STATUS_SYSTEM };
 
 	return statuses[fault];

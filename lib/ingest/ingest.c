@@ -171,18 +171,31 @@ ingest_end(struct ingest *ingest)
 
 /* ---- runs that are made of events ---- */
 
-/* The run's id here: its own if it is one, else one that is the same for all that is sent of it. */
-static void
-run_id_of(struct span name, const char *sender, char run_id[ID_SIZE])
+/* Its own if it is one, else one that is the same for all that is sent of it. */
+void
+ingest_run_id(const char *sender, const char *name, size_t len, char run_id[ID_SIZE])
 {
 	struct buffer text = BUFFER_INIT;
 	char digest[DIGEST_SIZE];
 
-	if (event_copy_id(name, run_id) && run_id[14] == '4' && strchr("89ab", run_id[19]) != NULL)
+	if (id_valid(name, len) && name[14] == '4' && strchr("89ab", name[19]) != NULL) {
+		memcpy(run_id, name, ID_SIZE - 1);
+		run_id[ID_SIZE - 1] = '\0';
 		return;
+	}
 	buffer_format(&text, "run\n%s\n", sender);
-	span_decode(name, &text);
+	buffer_append(&text, name, len);
 	id_derive(digest_sha256(text.data, text.len, digest), run_id);
+	buffer_free(&text);
+}
+
+static void
+run_id_of(struct span name, const char *sender, char run_id[ID_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+
+	span_decode(name, &text);
+	ingest_run_id(sender, buffer_string(&text), text.len, run_id);
 	buffer_free(&text);
 }
 
@@ -327,7 +340,7 @@ refuse(struct ingest_input *in, const struct ingest_refusal *refusal)
 
 	if (in->refusal.fault == INGEST_NONE)
 		in->refusal = *refusal;
-	in->over |= !goes_on || refusal->fault == INGEST_FAILED;
+	in->over |= !goes_on || refusal->fault == INGEST_FAILED || refusal->fault == INGEST_TOO_FAST;
 	return in->over ? -1 : 0;
 }
 
@@ -394,6 +407,30 @@ forget_pending(struct ingest_input *in)
 	map_free(&in->pending_lines);
 }
 
+/* Whether more may come of a run now, and a run of this name (.at NULL: it has begun) at all. */
+static enum ingest_fault
+check_allowed(struct ingest_input *in, const char *run_id, struct span name, struct error *err)
+{
+	if (name.at != NULL && in->spec.named != NULL && !in->spec.named(in->spec.context, name)) {
+		error_set(err, ERROR_BLOCKED, run_id, "the sender may begin no run of this name");
+		return INGEST_FORBIDDEN;
+	}
+	if (in->spec.pace == NULL || in->spec.pace(in->spec.context, run_id, 0))
+		return INGEST_NONE;
+	error_set(err, ERROR_BLOCKED, run_id, "too much comes at a time");
+	return INGEST_TOO_FAST;
+}
+
+/* Counts what has come of a run. */
+static void
+count(struct ingest_input *in, const char *run_id, int64_t taken, int64_t known)
+{
+	in->accepted += taken;
+	in->duplicates += known;
+	if (in->spec.pace != NULL)
+		in->spec.pace(in->spec.context, run_id, taken);
+}
+
 /* ---- lines of transcripts ---- */
 
 static enum ingest_fault
@@ -413,23 +450,31 @@ commit_lines(struct ingest_input *in)
 {
 	struct ingest_refusal refusal = { .fault = INGEST_NONE };
 	struct mirror_lines lines = in->lines;
-	struct mirror_result result;
+	struct mirror_result result = { .taken = 0 };
+	struct span name = SPAN_NONE;
 	struct ingest_run *run;
 	int64_t done;
 
 	in->lines.count = 0;
 	if (lines.count == 0 || in->over)
 		return in->over ? -1 : 0;
-	run = find_run(in->ingest, in->lines_run, in->spec.sender, false);
-	if (run == NULL)
-		run = add_run(in->ingest, in->lines_run, in->spec.sender, false);
-	if (mirror_take(&run->mirror, &lines, &result, &refusal.error) != 0)
-		refusal.fault = fault_of(result.fault);
-	if (!run->mirror.open)
-		drop_run(in->ingest, 0);
+	if (lines.seq == 1)
+		name = span_path(span_of(lines.text.at, (size_t)((const char *)memchr(lines.text.at, '\n',
+		    lines.text.len) - lines.text.at)), KEY_PAYLOAD, KEY_NAME, NULL);
+	refusal.fault = check_allowed(in, in->lines_run, name, &refusal.error);
+	if (refusal.fault == INGEST_NONE) {
+		run = find_run(in->ingest, in->lines_run, in->spec.sender, false);
+		if (run == NULL)
+			run = add_run(in->ingest, in->lines_run, in->spec.sender, false);
+		if (mirror_take(&run->mirror, &lines, &result, &refusal.error) != 0)
+			refusal.fault = fault_of(result.fault);
+		if (!run->mirror.open)
+			drop_run(in->ingest, 0);
+		count(in, in->lines_run, result.taken, result.known);
+	} else if (refusal.fault == INGEST_TOO_FAST) {
+		result.wanted = lines.seq;
+	}
 	done = result.taken + result.known;
-	in->accepted += result.taken;
-	in->duplicates += result.known;
 	in->missing_blobs += result.missing;
 	if (done > 0 && in->spec.taken != NULL)
 		pend_lines(in, in->lines_run, lines.seq + done - 1);
@@ -482,12 +527,13 @@ take_line_of_run(struct ingest_input *in, const char *line, size_t len)
 /* ---- events ---- */
 
 /* Where an event of the run that its sender names is recorded, with the lock of its origin. NULL
- * with *err; without, if that was told before. */
+ * with *err, and perhaps the fault; without, if that was told before. */
 static struct recorder *
 find_recorder(struct ingest_input *in, struct span object, struct ingest_run **run,
-    char run_id[ID_SIZE], struct error *err)
+    char run_id[ID_SIZE], enum ingest_fault *fault, struct error *err)
 {
 	struct span name = foreign_event_run(object);
+	bool open;
 
 	*run = NULL;
 	if (in->spec.recorder != NULL) {
@@ -505,8 +551,12 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 	run_id_of(name, in->spec.sender, run_id);
 	if (told_of(in, run_id) == TOLD_REFUSED)
 		return NULL;
+	open = find_run(in->ingest, run_id, in->spec.sender, true) != NULL;
+	*fault = check_allowed(in, run_id, open ? SPAN_NONE : name, err);
+	if (*fault != INGEST_NONE)
+		return NULL;
 	/* What is none makes no run. */
-	if (find_run(in->ingest, run_id, in->spec.sender, true) == NULL) {
+	if (!open) {
 		const struct foreign_scope scope = { run_id, NULL };
 		struct foreign_event f;
 
@@ -533,7 +583,7 @@ take_event(struct ingest_input *in, struct span object, int64_t number)
 
 	if (in->no_recorder)
 		return 0;
-	recorder = find_recorder(in, object, &run, refusal.run_id, &refusal.error);
+	recorder = find_recorder(in, object, &run, refusal.run_id, &refusal.fault, &refusal.error);
 	if (recorder == NULL && refusal.error.code == ERROR_NONE)
 		return 0;
 	if (recorder != NULL)
@@ -541,9 +591,10 @@ take_event(struct ingest_input *in, struct span object, int64_t number)
 	if (run != NULL)
 		origin_release(&run->origin);
 	if (result == RECORDER_REFUSED) {
-		refusal.fault = refusal.error.code == ERROR_INVALID_INPUT ? INGEST_INVALID :
-		    refusal.error.code != ERROR_BLOCKED ? INGEST_FAILED :
-		    recorder == NULL ? INGEST_FORBIDDEN : INGEST_CONFLICT; /* it has ended */
+		if (refusal.fault == INGEST_NONE)
+			refusal.fault = refusal.error.code == ERROR_INVALID_INPUT ? INGEST_INVALID :
+			    refusal.error.code != ERROR_BLOCKED ? INGEST_FAILED :
+			    recorder == NULL ? INGEST_FORBIDDEN : INGEST_CONFLICT; /* it has ended */
 		if (refusal.fault == INGEST_CONFLICT && told_of(in, refusal.run_id) == TOLD_ENDED)
 			return 0;
 		if (refusal.fault == INGEST_CONFLICT)
@@ -552,8 +603,7 @@ take_event(struct ingest_input *in, struct span object, int64_t number)
 			note_told(in, refusal.run_id, TOLD_REFUSED);
 		return refuse(in, &refusal);
 	}
-	in->accepted += result == RECORDER_TAKEN;
-	in->duplicates += result == RECORDER_KNOWN;
+	count(in, refusal.run_id, result == RECORDER_TAKEN, result == RECORDER_KNOWN);
 	if (in->spec.taken == NULL)
 		return 0;
 	pending = add_pending(in, refusal.run_id, seq);

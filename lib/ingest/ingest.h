@@ -57,6 +57,9 @@ struct ingest {
 #define INGEST_LEASE_MS (INT64_C(10) * 60 * 1000)
 
 void ingest_begin(struct ingest *ingest, const struct storage *s);
+/* The id here of a run that is made of events, by what its sender calls it: the same, if that is
+ * one. */
+void ingest_run_id(const char *sender, const char *name, size_t len, char run_id[ID_SIZE]);
 /* Ends a run that was made of events, as its sender wishes: a run.completed with this status
  * (success, failed, cancelled). A foreign event never does. ERROR_BLOCKED: it is another's, is not
  * made of events, or has ended. */
@@ -74,6 +77,7 @@ enum ingest_fault {
 	INGEST_FORBIDDEN,  /* the run is another sender's, or this storage's own */
 	INGEST_GAP,        /* lines are missing before it: wanted says from which seq on */
 	INGEST_CONFLICT,   /* another line is there, or the run has ended */
+	INGEST_TOO_FAST,   /* spec.pace said so: wanted says from which seq on it was not looked at */
 	INGEST_FAILED      /* the system refused: ERROR_SYSTEM. Nothing more can be taken */
 };
 
@@ -82,7 +86,7 @@ struct ingest_refusal {
 	int64_t line;          /* of the input, from 1 */
 	int64_t event;         /* of those that the line holds, from 1; 0: it is one */
 	char run_id[ID_SIZE];  /* "": not known */
-	int64_t wanted;        /* seq, of INGEST_GAP and INGEST_CONFLICT; 0: none */
+	int64_t wanted;        /* seq, of INGEST_GAP, _CONFLICT and _TOO_FAST; 0: none */
 	struct error error;    /* says why */
 };
 
@@ -104,8 +108,14 @@ struct ingest_spec {
 	void (*taken)(void *context, const struct ingest_taken *taken);
 	/* Told of what is refused; true: what follows is looked at, but nothing more of a run that was
 	 * refused as such, or of which a line was; nor is that an event comes after its run's end told
-	 * twice. NULL is false, and so is the answer to INGEST_FAILED. */
+	 * twice. NULL is false, and so is the answer to INGEST_FAILED and INGEST_TOO_FAST. */
 	bool (*refused)(void *context, const struct ingest_refusal *refusal);
+	/* Whether the sender may begin a run of this name, as its first line, or event, has it. NULL: any;
+	 * else it is INGEST_FORBIDDEN. */
+	bool (*named)(void *context, struct span name);
+	/* Asked before lines or an event are taken for a run, with 0; false: they are not looked at, nor
+	 * is what follows. Told afterwards how many have come that were not there. NULL: any number. */
+	bool (*pace)(void *context, const char *run_id, int64_t taken);
 	void *context;
 };
 

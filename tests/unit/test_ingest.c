@@ -724,6 +724,95 @@ test_events(void **state)
 	verified(RUN_ID);
 }
 
+/* How much may come, and of runs of which names; what was told of it. */
+static struct allowed {
+	int64_t most, taken;
+	const char *name;
+} allowed;
+
+static bool
+note_pace(void *context, const char *run_id, int64_t taken)
+{
+	(void)context, (void)run_id;
+	allowed.taken += taken;
+	return allowed.taken < allowed.most;
+}
+
+static bool
+is_named(void *context, struct span name)
+{
+	(void)context;
+	return span_is(name, allowed.name);
+}
+
+static struct ingest_input
+send_allowed(const char *bytes, size_t len, int64_t most, const char *name)
+{
+	const struct ingest_spec spec = { .sender = "a", .named = is_named, .pace = note_pace,
+		.refused = note_refusal, .context = &told };
+	struct ingest_input in;
+
+	memset(&told, 0, sizeof told);
+	allowed = (struct allowed){ .most = most, .name = name };
+	ingest_input_begin(&in, &ingest, &spec);
+	for (size_t at = 0; at < len; at += 1000)
+		ingest_feed(&in, bytes + at, len - at < 1000 ? len - at : 1000);
+	ingest_input_end(&in);
+	ingest_input_free(&in);
+	return in;
+}
+
+/* Who sends too fast gets to know where he can go on; what is there already counts for nothing. */
+static void
+test_pace_and_names(void **state)
+{
+	static const char events[] = "{\"type\":\"x\",\"event_id\":1,\"runId\":\"job\"}\n"
+	    "{\"type\":\"x\",\"event_id\":1,\"runId\":\"job\"}\n{\"type\":\"x\",\"event_id\":2,\"runId\":\"job\"}\n"
+	    "{\"type\":\"x\",\"event_id\":3,\"runId\":\"job\"}\n";
+	const struct original *o = &originals[0];
+	struct ingest_input in;
+	char run_id[ID_SIZE], again[ID_SIZE];
+	size_t there;
+
+	(void)state;
+	in = send_allowed(o->bytes.data, o->bytes.len, 5, "other");
+	assert_int_equal(in.refusal.fault, INGEST_FORBIDDEN);
+	assert_int_equal(lines_there(o), 0);
+	assert_int_equal(origin_check_own(&storage, o->run_id, &err), 0);
+	do {
+		there = lines_there(o);
+		in = send_allowed(o->bytes.data, o->bytes.len, 5, "w");
+		assert_int_equal(in.accepted, allowed.taken);
+		assert_int_equal(in.accepted, lines_there(o) - there);
+		assert_int_equal(in.duplicates, there);
+		assert_int_equal(told.refused, in.refusal.fault != INGEST_NONE);
+		if (in.refusal.fault != INGEST_NONE) {
+			assert_int_equal(in.refusal.fault, INGEST_TOO_FAST);
+			assert_int_equal(in.refusal.wanted, lines_there(o) + 1);
+			assert_in_range(in.accepted, 5, 9);
+		}
+	} while (in.refusal.fault != INGEST_NONE);
+	assert_int_equal(lines_there(o), LINES);
+
+	in = send_allowed(events, sizeof events - 1, 2, "another");
+	assert_int_equal(in.refusal.fault, INGEST_FORBIDDEN);
+	assert_int_equal(told.refused, 1);
+	in = send_allowed(events, sizeof events - 1, 2, "job");
+	assert_int_equal(in.refusal.fault, INGEST_TOO_FAST);
+	assert_int_equal(in.refusal.line, 4);
+	assert_int_equal(in.accepted, 2);
+	assert_int_equal(in.duplicates, 1);
+	/* Of a run that has begun the name is not asked. */
+	in = send_allowed(events, sizeof events - 1, 2, "another");
+	assert_int_equal(in.accepted, 1);
+	ingest_run_id("a", "job", 3, run_id);
+	assert_int_equal(verified(run_id).lines, 4);
+	ingest_run_id("b", "job", 3, again);
+	assert_string_not_equal(run_id, again);
+	ingest_run_id("b", RUN_ID, ID_SIZE - 1, again);
+	assert_string_equal(again, RUN_ID);
+}
+
 /* More runs than are kept open, in any order; what was told of is there. */
 static void
 test_many_runs(void **state)
@@ -961,7 +1050,7 @@ main(void)
 		TEST(test_lines), TEST(test_lines_that_are_others),
 		TEST(test_lines_that_verify_refuses), TEST(test_what_is_there_is_none),
 		TEST(test_whose_runs_they_are), TEST(test_life), TEST(test_any_order), TEST(test_limits), TEST(test_malformed),
-		TEST(test_events), TEST(test_many_runs), TEST(test_blobs), TEST(test_blobs_under_way),
+		TEST(test_events), TEST(test_pace_and_names), TEST(test_many_runs), TEST(test_blobs), TEST(test_blobs_under_way),
 		TEST(test_blobs_adopted_twice),
 		TEST(test_blobs_missing), TEST(test_no_room),
 	};

@@ -38,8 +38,8 @@ OBJCOPY ?= objcopy
 STRIP ?= strip
 
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
-	libseccomp-dev libmicrohttpd-dev
-DEPS_TEST = libcmocka-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
+	libseccomp-dev
+DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
 	git cron less curl mount openssl valgrind
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
@@ -71,6 +71,7 @@ SODIUM_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
 SECCOMP_LIBS = $(shell $(PKG_CONFIG) --libs libseccomp)
 TEST_CFLAGS = $(shell $(PKG_CONFIG) --cflags cmocka libmicrohttpd)
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
+# The model server of the tests.
 HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
 LIB_SRC := $(filter-out lib/net/% lib/shared/% lib/isolate/seccomp_rules.c,$(wildcard lib/*/*.c))
@@ -217,12 +218,11 @@ $(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
 $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-serve: $(BUILD)/libawf-serve.a
-$(1)/bin/awf-serve: ROOM_LIBS = $$(HTTPD_LIBS)
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
 $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-%: ALL_LDFLAGS += $(3)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS) $$(ROOM_LIBS)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS)
 $(1)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(2) $(PROVIDER_LIB) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
@@ -273,7 +273,7 @@ $(BUILD)/tests/bench/bench_floor: $(BUILD)/obj/tests/bench/bench_floor.o
 
 # Installs what is missing, once, before anything is compiled.
 packages:
-	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 libseccomp libmicrohttpd 2>/dev/null || $(MAKE) --no-print-directory deps
+	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 libseccomp 2>/dev/null || $(MAKE) --no-print-directory deps
 deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
@@ -292,7 +292,9 @@ check-mcp: tests
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite "$(or $(SUITE),$$(sh tests/support/schema-suite.sh $(BUILD)/suite))"
 # The agent CLIs themselves, from npm.
-check-clis: all $(SUPPORT)
+check-clis:
+	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
+	@$(MAKE) --no-print-directory all $(SUPPORT)
 	BUILD=$(abspath $(BUILD)) bash tests/clis/run
 lint:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
@@ -302,7 +304,9 @@ demo:
 	@$(MAKE) --no-print-directory -s all
 	@BUILD=$(abspath $(BUILD)) sh examples/demo
 # Of the programs as they are installed.
-bench: $(SUPPORT) $(BENCH)
+bench:
+	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
+	@$(MAKE) --no-print-directory $(SUPPORT) $(BENCH)
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/installed PREFIX=/usr
 	BUILD=$(abspath $(BUILD)) sh tests/bench/run
 fuzz:

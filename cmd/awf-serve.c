@@ -2,7 +2,6 @@
  * awf-serve: the storage over HTTP. main() is the options and the order of things; what is served
  * is in cmd/serve/.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -66,15 +65,6 @@ struct serve_command {
 	uint64_t said;
 	const char *role, *names, *label, *revoked;
 };
-
-static volatile sig_atomic_t stop;
-
-static void
-on_end(int number)
-{
-	(void)number;
-	stop = 1;
-}
 
 static int
 take_value(struct serve_command *c, int id, const char *value, struct error *err)
@@ -191,27 +181,14 @@ static int
 serve(struct serve_command *c, struct error *err)
 {
 	struct server *s = &c->server;
-	struct sigaction action = { .sa_handler = on_end };
-	sigset_t ends, before;
 	int failed;
 
-	/* They come while the loop waits, and at no other time. */
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ends, &before);
-	sigdelset(&before, SIGINT);
-	sigdelset(&before, SIGTERM);
-	s->loop.mask = &before;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
 	failed = server_open(s, err);
 	if (failed == 0)
 		failed = listen_open(s, err);
 	if (failed == 0) {
 		tell(s);
-		failed = server_run(s, &stop, err);
+		failed = server_run(s, err);
 	}
 	server_close(s);
 	return failed;

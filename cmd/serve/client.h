@@ -1,42 +1,101 @@
 /*
- * Clients: one for each connection, from its accept to its close. They are limited in number, all
- * together and by address; and in time: for a head, for a body, and for the next request. These
- * limits are whole times, so that a client who sends a byte a second is gone when they are over.
+ * Clients: one for each connection, from its accept to its close. It reads requests (serve/head.h,
+ * serve/transfer.h), hands them to the server's handler, and writes what they are answered with,
+ * one after the other; a stream (serve/stream.h) writes to the socket by itself until it ends.
+ *
+ * Clients are limited in number, all together and by address; and in time: for a head, for a
+ * body, for the next request, and for taking what they are sent. The first three are whole times,
+ * so that a client who sends a byte a second is gone when they are over.
  */
 #ifndef AWF_SERVE_CLIENT_H
 #define AWF_SERVE_CLIENT_H
 
-#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/buffer.h"
 #include "serve/access.h"
 #include "serve/loop.h"
+#include "serve/transfer.h"
 
+struct head;
+struct refusal;
 struct request;
 struct server;
 
+struct client;
+
+/* What is done with the requests of clients: serve/request.h. */
+struct client_handler {
+	/* One begins, whose head stands in these bytes. It goes on unless a refusal is returned. */
+	const struct refusal *(*begin)(struct client *c, const struct head *h, const char *bytes,
+	    size_t len);
+	/* A piece of its body, of which so much more has been announced. */
+	const struct refusal *(*body)(struct client *c, struct span piece, int64_t left);
+	/* It is whole: it is to be answered, or to wait. */
+	void (*answer)(struct client *c);
+	/* It is to be answered so, also before it has begun: its head is none. */
+	void (*refuse)(struct client *c, const struct refusal *refusal);
+	/* Something has happened to the socket while a stream has it: events of epoll(7). */
+	void (*ready)(struct client *c, uint32_t events);
+	/* It is over, answered or not. */
+	void (*end)(struct client *c);
+};
+
+/* What is done with a client next. */
+enum client_state {
+	CLIENT_HEAD,             /* the head of a request is read */
+	CLIENT_BODY,             /* its body */
+	CLIENT_ASKED,            /* it is whole, and to be answered */
+	CLIENT_WAITING,          /* the answer comes later */
+	CLIENT_ANSWERED,         /* the answer is written */
+	CLIENT_STREAMING,        /* by a stream */
+	CLIENT_STREAMED,         /* that has ended */
+	CLIENT_LEAVING           /* what still comes is dropped, so that it reads the answer */
+};
+
 struct client {
 	struct server *server;
-	struct MHD_Connection *connection;
-	int fd;
+	struct loop_source source;
+	struct loop_task task;       /* entered while there is more to do */
+	struct loop_timer limit;
 	struct peer peer;
 	char address[PEER_ADDRESS];  /* by which it is counted */
 	bool crowded;                /* there are too many from there */
-	struct request *request;     /* that it waits for the answer of; NULL */
-	struct loop_timer limit;
+	enum client_state state;
+	bool readable;               /* there may be bytes to read */
+	bool close;                  /* after this answer */
+	bool linger;                 /* though more of the request may come */
+	bool broken, chunked;        /* the stream was broken off; it was written in chunks */
+	struct buffer in;            /* read, and not taken yet */
+	size_t looked;               /* of it, for the end of a head */
+	size_t dropped;              /* bytes, while it is leaving */
+	struct transfer transfer;
+	struct buffer head, content; /* of the answer */
+	size_t sent;                 /* of both */
+	int file;                    /* behind them, this part of it; -1 */
+	int64_t file_at, file_left;
+	struct request *request;     /* of the handler; NULL: none */
 	struct client *previous, *next;
 };
 
-/* Takes in who waits at a listener. */
-void client_accept(struct server *s, int listener);
+/* Takes in who waits at a listener; false: there is nothing to take him in with just now. */
+bool client_accept(struct server *s, int listener);
 /* The same of a socket that is connected; it is closed if it cannot be. Returns -1 then. */
 int client_add(struct server *s, int fd);
-/* From now on this long for what comes; 0: without a limit. */
-void client_limit(struct client *c, int64_t ms);
 /* Another address, told by a proxy: false if there are too many from there. */
 bool client_from(struct client *c, const char *address);
 
-/* That a connection comes or goes. */
-void client_notify(void *context, struct MHD_Connection *connection, void **socket_context,
-    enum MHD_ConnectionNotificationCode code);
+/* The request is answered with these, which are taken: a head, and what follows it. */
+void client_answer(struct client *c, struct buffer *head, struct buffer *content);
+/* The same with a part of a file, whose descriptor is taken. */
+void client_answer_file(struct client *c, struct buffer *head, int fd, int64_t offset, int64_t len);
+/* Its request can be answered now. */
+void client_wake(struct client *c);
+/* Its stream, in chunks or not, has ended, or was broken off. */
+void client_streamed(struct client *c, bool chunked, bool broken);
+/* Closes all, answering those that wait. */
+void clients_close(struct server *s);
 
 #endif

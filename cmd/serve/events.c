@@ -277,7 +277,10 @@ make_stream(struct request *r, const char *run_id, const struct stream_source *s
 	struct stream *s;
 
 	if (feed == NULL) {
-		request_refuse(r, &no_run);
+		if (err.code == ERROR_OVERLOADED)
+			request_fail(r, &err);
+		else
+			request_refuse(r, &no_run);
 		return NULL;
 	}
 	s = stream_make(r->server, source, feed, r->token);
@@ -531,8 +534,8 @@ stream_projected(struct request *r, const char *run_id, const struct projection 
 void
 answer_event_stream(struct request *r)
 {
-	const char *given = r->last_event_id != NULL && *r->last_event_id != '\0' ?
-	    r->last_event_id : request_parameter(r, "afterSeq");
+	const char *given = request_parameter(r, "afterSeq");
+	struct span last = request_header(r, "Last-Event-ID");
 	char run_id[ID_SIZE], digest[FRAME_DIGITS + 1] = "";
 	const struct projection *projection;
 	bool follow, always;
@@ -541,7 +544,11 @@ answer_event_stream(struct request *r)
 	struct selection *x;
 	struct stream *s;
 	struct error err;
+	char id[FRAME_ID_SIZE];
 
+	/* What a browser has seen counts, not what it asked for at first. */
+	if (last.len > 0)
+		given = snprintf(id, sizeof id, "%.*s", (int)last.len, last.at) < FRAME_ID_SIZE ? id : "";
 	if (!read_follow(r, &follow, &always) || !read_projection(r, &projection) ||
 	    !request_run(r, request_segment(r, 0), run_id))
 		return;

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "serve/descriptors.h"
 #include "serve/frame.h"
 #include "serve/stream.h"
 #include "transcript/event.h"
@@ -410,8 +411,12 @@ feed_hold(struct feeds *f, const char *run_id, struct error *err)
 	snprintf(feed->run_id, sizeof feed->run_id, "%s", run_id);
 	feed->path = storage_transcript(f->storage, run_id);
 	feed->fd = file_open_plain(feed->path, O_RDONLY, 0);
-	if (feed->fd == -1 || fstat(feed->fd, &status) != 0) {
-		error_errno(err, ERROR_SYSTEM, feed->path, "unable to open");
+	if (feed->fd == -1 || fstat(feed->fd, &status) != 0 ||
+	    !descriptors_left(feed->fd, DESCRIPTORS_HELD)) {
+		if (feed->fd != -1 || errno == EMFILE || errno == ENFILE)
+			error_set(err, ERROR_OVERLOADED, feed->path, "too many files are open");
+		else
+			error_errno(err, ERROR_SYSTEM, feed->path, "unable to open");
 		file_close(&feed->fd);
 		free(feed->path);
 		free(feed);

@@ -1,13 +1,15 @@
 /*
- * Fields are walked through once; those that must not be repeated stand in a table. What a
- * field name may consist of is RFC 9110's token, so that a space before the colon, or a line
- * that was folded into a name, is refused as a name that is none.
+ * Lines are walked through once; fields that must not be repeated stand in a table. What a field
+ * name may consist of is RFC 9110's token, so that a space before the colon, or a line that was
+ * folded, is refused as a name that is none.
  */
 #include "serve/head.h"
 
 #include <string.h>
 #include <strings.h>
 
+static const struct refusal bad_line = { 400, "invalid_input",
+	"the request line is malformed" };
 static const struct refusal malformed = { 400, "invalid_input",
 	"a header field is malformed" };
 static const struct refusal folded = { 400, "invalid_input",
@@ -28,8 +30,6 @@ static const struct refusal bad_body = { 400, "invalid_input",
 static const struct refusal bad_version = { 505, "invalid_input",
 	"HTTP/1.1 and HTTP/1.0 are spoken here" };
 static const struct refusal too_many = { 431, "invalid_input", "too many header fields" };
-static const struct refusal too_large = { 431, "invalid_input",
-	"the header fields are too large" };
 
 /* What two values of would be two answers to one question. */
 static const char *const once[] = {
@@ -118,37 +118,136 @@ check_length(struct head *h)
 	if (length.at != NULL && encoding.at != NULL)
 		return &two_lengths;
 	if (encoding.at != NULL &&
-	    (!head_is(encoding, "chunked") || strcmp(h->version, "HTTP/1.1") != 0))
+	    (!head_is(encoding, "chunked") || !h->http11))
 		return &bad_encoding;
 	h->chunked = encoding.at != NULL;
 	h->length = length.at != NULL ? read_length(length) : 0;
 	if (h->length == -1)
 		return &bad_length;
-	if ((h->chunked || h->length > 0) && strcmp(h->method, "POST") != 0 &&
-	    strcmp(h->method, "PUT") != 0)
+	if ((h->chunked || h->length > 0) && !head_is(h->method, "POST") && !head_is(h->method, "PUT"))
 		return &bad_body;
 	return NULL;
 }
 
-const struct refusal *
-head_check(struct head *h)
+/* Takes a line off the bytes, without its CR LF. False: it ends otherwise. */
+static bool
+take_line(struct span *rest, struct span *line)
 {
-	struct span expect;
-	size_t bytes = 0;
+	const char *lf = memchr(rest->at, '\n', rest->len);
 
-	if (strcmp(h->version, "HTTP/1.1") != 0 && strcmp(h->version, "HTTP/1.0") != 0)
-		return &bad_version;
-	if (h->count > HEAD_FIELDS)
-		return &too_many;
-	for (size_t i = 0; i < h->count; i++) {
-		bytes += h->fields[i].name.len + h->fields[i].value.len;
-		if (bytes > HEAD_BYTES)
-			return &too_large;
-		if (!is_token(h->fields[i].name) || !is_value(h->fields[i].value))
-			return &malformed;
-	}
-	if (h->torn)
+	if (lf == NULL || lf == rest->at || lf[-1] != '\r')
+		return false;
+	*line = (struct span){ rest->at, (size_t)(lf - rest->at) - 1 };
+	rest->len -= line->len + 2;
+	rest->at = lf + 1;
+	return true;
+}
+
+/* METHOD SP TARGET SP HTTP/DIGIT.DIGIT, each space one. */
+static const struct refusal *
+read_request_line(struct head *h, struct span line)
+{
+	const char *end = line.at + line.len, *first = memchr(line.at, ' ', line.len);
+	const char *second = first != NULL ? memchr(first + 1, ' ', (size_t)(end - first - 1)) : NULL;
+	const char *version = second != NULL ? second + 1 : end;
+
+	if (second == NULL)
+		return &bad_line;
+	h->method = (struct span){ line.at, (size_t)(first - line.at) };
+	h->target = (struct span){ first + 1, (size_t)(second - first) - 1 };
+	if (!is_token(h->method) || h->target.len == 0 || !is_value(h->target) ||
+	    memchr(h->target.at, '\t', h->target.len) != NULL)
+		return &bad_line;
+	if (end - version != 8 || memcmp(version, "HTTP/", 5) != 0 || version[6] != '.' ||
+	    version[5] < '0' || version[5] > '9' || version[7] < '0' || version[7] > '9')
+		return &bad_line;
+	h->http11 = memcmp(version, "HTTP/1.1", 8) == 0;
+	return h->http11 || memcmp(version, "HTTP/1.0", 8) == 0 ? NULL : &bad_version;
+}
+
+static const struct refusal *
+read_field(struct head *h, struct span line)
+{
+	const char *end = line.at + line.len, *colon = memchr(line.at, ':', line.len);
+	struct head_field field;
+
+	if (*line.at == ' ' || *line.at == '\t')
 		return &folded;
+	if (colon == NULL)
+		return &malformed;
+	field.name = (struct span){ line.at, (size_t)(colon - line.at) };
+	for (colon++; colon < end && (*colon == ' ' || *colon == '\t'); colon++)
+		continue;
+	for (; end > colon && (end[-1] == ' ' || end[-1] == '\t'); end--)
+		continue;
+	field.value = (struct span){ colon, (size_t)(end - colon) };
+	if (!is_token(field.name) || !is_value(field.value))
+		return &malformed;
+	if (h->count == HEAD_FIELDS)
+		return &too_many;
+	h->fields[h->count++] = field;
+	return NULL;
+}
+
+/* Whether a list of words, separated by commas, has this one. */
+static bool
+has_word(struct span list, const char *word)
+{
+	const char *at = list.at, *end = list.at + list.len;
+
+	while (at != NULL && at < end) {
+		const char *stop = memchr(at, ',', (size_t)(end - at)), *last;
+
+		stop = stop != NULL ? stop : end;
+		while (at < stop && (*at == ' ' || *at == '\t'))
+			at++;
+		for (last = stop; last > at && (last[-1] == ' ' || last[-1] == '\t'); last--)
+			continue;
+		if (head_is((struct span){ at, (size_t)(last - at) }, word))
+			return true;
+		at = stop + 1;
+	}
+	return false;
+}
+
+size_t
+head_end(const char *bytes, size_t len, size_t looked)
+{
+	const char *at = bytes + (looked > 2 ? looked - 2 : 0), *end = bytes + len;
+
+	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+		at++;
+		if (at < end && *at == '\n')
+			return (size_t)(at - bytes) + 1;
+		if (end - at > 1 && at[0] == '\r' && at[1] == '\n')
+			return (size_t)(at - bytes) + 2;
+	}
+	return 0;
+}
+
+const struct refusal *
+head_read(struct head *h, const char *bytes, size_t len)
+{
+	struct span rest = { bytes, len }, line, expect;
+	const struct refusal *refusal;
+
+	h->method = h->target = SPAN_NONE;
+	h->http11 = h->chunked = h->expects = false;
+	h->close = true;
+	h->count = 0;
+	h->length = 0;
+	if (!take_line(&rest, &line))
+		return &bad_line;
+	refusal = read_request_line(h, line);
+	while (refusal == NULL) {
+		if (!take_line(&rest, &line))
+			return &folded;
+		if (line.len == 0)
+			break;
+		refusal = read_field(h, line);
+	}
+	if (refusal != NULL)
+		return refusal;
 	for (size_t i = 0; once[i] != NULL; i++)
 		if (stands_twice(h, once[i]))
 			return &repeated;
@@ -157,5 +256,10 @@ head_check(struct head *h)
 	expect = head_value(h, "Expect");
 	if (expect.at != NULL && !head_is(expect, "100-continue"))
 		return &bad_expect;
+	h->expects = expect.at != NULL && h->http11;
+	h->close = !h->http11;
+	for (size_t i = 0; i < h->count; i++)
+		h->close |= head_is(h->fields[i].name, "Connection") &&
+		    has_word(h->fields[i].value, "close");
 	return check_length(h);
 }

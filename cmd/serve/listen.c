@@ -29,6 +29,7 @@
 #define UNIX "unix:"
 #define PASSED_FIRST 3           /* sd_listen_fds(3) */
 #define BACKLOG 1024
+#define PAUSE_MS 100             /* while there is nothing to let anybody in with */
 
 static void
 listener_ready(struct loop_source *source, uint32_t events)
@@ -37,7 +38,22 @@ listener_ready(struct loop_source *source, uint32_t events)
 	    offsetof(struct listener, source));
 
 	(void)events;
-	client_accept(l->server, source->fd);
+	/* Who waits would be told of again and again. */
+	if (!client_accept(l->server, source->fd)) {
+		loop_remove(&l->server->loop, source);
+		loop_set(&l->server->loop, &l->pause, PAUSE_MS);
+	}
+}
+
+static void
+pause_over(struct loop_timer *timer)
+{
+	struct listener *l = (struct listener *)(void *)((char *)timer -
+	    offsetof(struct listener, pause));
+	struct error err;
+
+	if (loop_add(&l->server->loop, &l->source, EPOLLIN, &err) != 0)
+		loop_set(&l->server->loop, &l->pause, PAUSE_MS);
 }
 
 /* "127.0.0.1:8741", "[::1]:8741", ":8741" (all addresses); a name is looked up. */
@@ -109,8 +125,8 @@ add_listener(struct server *s, int fd, char *path, struct error *err)
 
 	s->listeners = memory_array(s->listeners, s->listener_count + 1, sizeof *s->listeners);
 	l = &s->listeners[s->listener_count++];
-	*l = (struct listener){ .source = { .fd = fd, .ready = listener_ready }, .server = s,
-		.path = path };
+	*l = (struct listener){ .source = { .fd = fd, .ready = listener_ready },
+		.pause.due = pause_over, .server = s, .path = path };
 	l->url = url_of(fd, &l->local);
 	if (l->url == NULL)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to look at a listening socket");
@@ -238,6 +254,7 @@ listen_close(struct server *s)
 
 		if (l->source.fd != -1)
 			loop_remove(&s->loop, &l->source);
+		loop_unset(&s->loop, &l->pause);
 		file_close(&l->source.fd);
 		if (l->path != NULL)
 			unlink(l->path);

@@ -163,8 +163,7 @@ loop_round(struct loop *l, int64_t most, struct error *err)
 
 	l->now = clock_monotonic();
 	left = l->first != NULL ? 0 : time_left(l, most);
-	count = epoll_pwait(l->epoll, events, READY_MOST, left > INT32_MAX ? INT32_MAX : (int)left,
-	    l->mask);
+	count = epoll_wait(l->epoll, events, READY_MOST, left > INT32_MAX ? INT32_MAX : (int)left);
 	if (count == -1 && errno != EINTR)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to wait");
 	l->now = clock_monotonic();

@@ -8,7 +8,6 @@
 #ifndef AWF_SERVE_LOOP_H
 #define AWF_SERVE_LOOP_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,7 +37,6 @@ struct loop_task {
 
 struct loop {
 	int epoll;
-	const sigset_t *mask;           /* signals blocked while it waits; NULL: those that are */
 	/* Timers in lists by how long they were set for: each list is in the order of its times. */
 	struct loop_timers {
 		int64_t after;
@@ -52,7 +50,7 @@ struct loop {
 	size_t event_count;
 };
 
-/* *l is all zeros, but for the mask. */
+/* *l is all zeros. */
 int loop_open(struct loop *l, struct error *err);
 /* Watches a descriptor for these events of epoll(7); the source stays the caller's. */
 int loop_add(struct loop *l, struct loop_source *source, uint32_t events, struct error *err);

@@ -20,8 +20,6 @@
 #include "serve/target.h"
 #include "serve/tokens.h"
 
-struct MHD_Connection;
-struct MHD_Response;
 struct request;
 struct stream;
 
@@ -38,21 +36,15 @@ struct route {
 struct request {
 	struct server *server;
 	struct client *client;
-	struct MHD_Connection *connection;
-	char *raw;               /* what is asked for, as it stood there */
+	struct buffer head;      /* its bytes, until it is answered */
 	char method[8];
-	bool begun;              /* its head was looked at */
 	bool http11;
 	bool secure;             /* it came to a proxy by TLS */
 	struct target target;
 	const struct route *route;
-	const struct refusal *refusal; /* that it gets, once its body is here; NULL */
+	const struct refusal *refusal; /* that it gets; NULL */
 	struct token *token;     /* held; NULL: nobody's */
-	char *last_event_id;     /* header; NULL */
-	char *match;             /* If-None-Match; NULL */
 	struct buffer body;
-	size_t drained;          /* bytes of it that have come */
-	bool too_large;          /* the body is, and was not kept */
 	bool answered, waiting;
 	struct stream *stream;   /* that it is answered with; NULL */
 	/* Of who answers, while it waits. */
@@ -60,13 +52,17 @@ struct request {
 	void (*free_state)(void *state);
 };
 
-/* ---- the answer ---- */
+/* ---- what is asked for ---- */
 
 /* The segment that a * of the pattern stands for, counted from 0. */
 const char *request_segment(const struct request *r, size_t star);
 const char *request_parameter(const struct request *r, const char *name);
 /* False if it was refused: the parameter is no number up to most. Absent: *value is left. */
 bool request_number(struct request *r, const char *name, int64_t most, int64_t *value);
+/* The value of a header field; .at NULL: there is none. */
+struct span request_header(const struct request *r, const char *name);
+
+/* ---- the answer ---- */
 
 void request_refuse(struct request *r, const struct refusal *refusal);
 /* {"error": {"code": …, "message": …}} */
@@ -91,11 +87,8 @@ void request_stream(struct request *r, struct stream *stream);
 void request_wait(struct request *r);
 void request_wake(struct request *r);
 
-/* ---- for the library ---- */
+/* ---- for clients ---- */
 
-struct server;
-int request_daemon(struct server *s, struct error *err);
-/* No request waits any more: all are answered, with 503. */
-void requests_end(struct server *s);
+extern const struct client_handler request_handler;
 
 #endif

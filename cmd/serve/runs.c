@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -53,8 +53,9 @@ request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 
 	if (could_be_run(name) && storage_resolve(&r->server->storage, name, &ref, &err) == 0) {
 		struct summary summary;
+		struct stat status;
 
-		found = ref.in_storage && access(ref.path, F_OK) == 0;
+		found = ref.in_storage && lstat(ref.path, &status) == 0 && S_ISREG(status.st_mode);
 		memcpy(run_id, ref.run_id, ID_SIZE);
 		/* What the token is not for is not there. */
 		if (found && r->token->names.count > 0) {

@@ -2,9 +2,9 @@
  * The server: what all of awf-serve's parts share. It is a reader of the storage's files, like
  * awf-tail; it holds nothing that would be lost with it.
  *
- * One thread and one loop (serve/loop.h). libmicrohttpd reads requests and writes what has an
- * end; what follows a run is written by serve/stream.h, to the socket of a connection that the
- * library has suspended meanwhile.
+ * One thread and one loop (serve/loop.h). HTTP is spoken here, not by a library: those that there
+ * are forgive what must be refused of a request that somebody else passes on, and have no limits
+ * of time that hold; and what is left, of a server of files and streams, is little.
  */
 #ifndef AWF_SERVE_SERVE_H
 #define AWF_SERVE_SERVE_H
@@ -23,12 +23,13 @@
 #include "serve/work.h"
 #include "serve/www.h"
 
-struct MHD_Daemon;
 struct route;
 struct client;
+struct client_handler;
 
 struct listener {
 	struct loop_source source;
+	struct loop_timer pause; /* set while nobody can be let in */
 	struct server *server;
 	char *path;              /* of a Unix socket that was made; NULL */
 	char *url;               /* "http://127.0.0.1:8741", "unix:PATH" */
@@ -56,12 +57,9 @@ struct server {
 	size_t listener_count;
 
 	const struct route *routes;
-	struct MHD_Daemon *daemon;
-	struct loop_source library; /* what it waits for */
-
+	const struct client_handler *handler;
 	struct client *clients;  /* all of them */
 	size_t client_count;
-	struct client *arriving; /* that the library is being given */
 
 	struct www www;
 	struct feeds feeds;
@@ -76,14 +74,15 @@ struct server {
 		struct buffer lines; /* that it is made of */
 	} streams;
 	struct counts counts;
-	bool resumed;            /* a suspended connection was given back to the library */
+	struct loop_source signals;
+	bool stopped;            /* by one */
 	bool closing;
 };
 
 /* Opens everything but the listeners. server_close() is called either way. */
 int server_open(struct server *s, struct error *err);
-/* Until *stop is set by a handler of signals. */
-int server_run(struct server *s, const volatile int *stop, struct error *err);
+/* Until SIGINT or SIGTERM. */
+int server_run(struct server *s, struct error *err);
 void server_close(struct server *s);
 
 #endif

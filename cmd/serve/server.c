@@ -3,36 +3,49 @@
  */
 #include "serve/serve.h"
 
-#include <microhttpd.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "serve/client.h"
+#include "serve/descriptors.h"
 #include "serve/listen.h"
 #include "serve/request.h"
 #include "serve/routes.h"
 #include "serve/runs.h"
 #include "serve/stream.h"
 
-#define DESCRIPTORS_BESIDE 256   /* of files, beside those of clients */
-
-/* As many descriptors as clients need; fewer clients if there cannot be as many. */
 static void
-raise_limit(struct server *s)
+signal_ready(struct loop_source *source, uint32_t events)
 {
-	rlim_t wanted = (rlim_t)s->settings.clients + DESCRIPTORS_BESIDE;
-	struct rlimit limit;
+	struct server *s = (struct server *)(void *)((char *)source - offsetof(struct server, signals));
+	struct signalfd_siginfo info;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
-		return;
-	limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > wanted ?
-	    wanted : limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < wanted && limit.rlim_cur > (rlim_t)2 * DESCRIPTORS_BESIDE)
-		s->settings.clients = (int64_t)limit.rlim_cur - DESCRIPTORS_BESIDE;
+	(void)events;
+	s->stopped |= read(source->fd, &info, sizeof info) == (ssize_t)sizeof info;
+}
+
+/* Signals are a source of the loop: a busy one, which never sleeps, sees them too. */
+static int
+watch_signals(struct server *s, struct error *err)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->signals = (struct loop_source){ .fd = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC),
+		.ready = signal_ready };
+	if (s->signals.fd == -1)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to watch for signals");
+	return loop_add(&s->loop, &s->signals, EPOLLIN, err);
 }
 
 int
@@ -40,9 +53,11 @@ server_open(struct server *s, struct error *err)
 {
 	struct access *a = &s->access;
 
-	if (storage_prepare(&s->storage, err) != 0 || loop_open(&s->loop, err) != 0)
+	s->signals.fd = -1;
+	if (storage_prepare(&s->storage, err) != 0 || loop_open(&s->loop, err) != 0 ||
+	    watch_signals(s, err) != 0)
 		return -1;
-	raise_limit(s);
+	descriptors_begin(s->settings.clients);
 	tokens_begin(&a->tokens, &s->storage);
 	a->own = memory_zero(1, sizeof *a->own);
 	*a->own = (struct token){ .may = MAY_ALL, .label = memory_text(""), .holders = 1 };
@@ -58,30 +73,16 @@ server_open(struct server *s, struct error *err)
 	spools_open(&s->spools, &s->loop, &s->feeds, &s->storage);
 	works_open(&s->works, &s->loop);
 	s->routes = routes;
-	return request_daemon(s, err);
+	s->handler = &request_handler;
+	return 0;
 }
 
 int
-server_run(struct server *s, const volatile int *stop, struct error *err)
+server_run(struct server *s, struct error *err)
 {
-	while (!*stop) {
-		MHD_UNSIGNED_LONG_LONG left = 0;
-		int64_t most = -1;
-
-		if (s->resumed)
-			most = 0;
-		else if (MHD_get_timeout(s->daemon, &left) == MHD_YES)
-			most = left > INT32_MAX ? INT32_MAX : (int64_t)left;
-		if (loop_round(&s->loop, most, err) != 0)
+	while (!s->stopped)
+		if (loop_round(&s->loop, -1, err) != 0)
 			return -1;
-		/* Its own descriptor tells of sockets alone: not of connections that were given back,
-		 * nor of what it has read already. */
-		if (most == 0 || s->resumed ||
-		    (MHD_get_timeout(s->daemon, &left) == MHD_YES && left == 0)) {
-			s->resumed = false;
-			MHD_run(s->daemon);
-		}
-	}
 	return 0;
 }
 
@@ -89,14 +90,11 @@ void
 server_close(struct server *s)
 {
 	listen_close(s);
-	if (s->daemon != NULL) {
-		/* What is suspended must come back before. */
-		streams_end(s);
-		requests_end(s);
-		MHD_run(s->daemon);
-		loop_remove(&s->loop, &s->library);
-		MHD_stop_daemon(s->daemon);
-	}
+	if (s->signals.fd != -1)
+		loop_remove(&s->loop, &s->signals);
+	file_close(&s->signals.fd);
+	s->closing = true;
+	clients_close(s);
 	works_close(&s->works);
 	spools_close(&s->spools);
 	catalog_close(&s->catalog);

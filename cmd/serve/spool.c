@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "serve/descriptors.h"
 
 #define PIECE_MS 4
 #define PIECE ((size_t)256 << 10) /* of the transcript, projected at once */
@@ -228,6 +229,10 @@ spool_hold(struct spools *all, const char *run_id, const struct projection *proj
 		free(name);
 	}
 	free(directory);
+	if (fd != -1 && !descriptors_left(fd, DESCRIPTORS_HELD)) {
+		error_set(err, ERROR_OVERLOADED, NULL, "too many files are open");
+		file_close(&fd);
+	}
 	if (fd == -1) {
 		feed_release(feed);
 		return NULL;

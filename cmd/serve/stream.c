@@ -6,9 +6,6 @@
 #include "serve/stream.h"
 
 #include <errno.h>
-#include <microhttpd.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -16,13 +13,13 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "serve/client.h"
 #include "serve/feed.h"
 #include "serve/frame.h"
 #include "serve/serve.h"
 
 static void pump(struct loop_task *task);
 static void tick(struct loop_timer *timer);
-static void socket_ready(struct loop_source *source, uint32_t events);
 
 static struct stream *
 stream_of_task(struct loop_task *task)
@@ -63,7 +60,6 @@ stream_make(struct server *server, const struct stream_source *source, struct fe
 
 	s->server = server;
 	s->source = source;
-	s->socket = (struct loop_source){ .fd = -1, .ready = socket_ready };
 	s->task.step = pump;
 	s->timer.due = tick;
 	s->token = token_hold(token);
@@ -78,37 +74,28 @@ stream_make(struct server *server, const struct stream_source *source, struct fe
 }
 
 void
-stream_begin(struct stream *s, struct MHD_Connection *connection, int fd, bool chunked)
+stream_begin(struct stream *s, struct client *client, struct buffer *head, bool chunked)
 {
-	struct error err;
-	int on = 1, off = 0;
-
-	MHD_suspend_connection(connection);
-	s->connection = connection;
+	s->client = client;
 	s->chunked = chunked;
-	s->socket.fd = fd;
-	/* The library may have left the head corked, to be sent with what follows. */
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
-	if (loop_add(&s->server->loop, &s->socket, EPOLLOUT | EPOLLRDHUP | EPOLLET, &err) != 0)
-		s->ending = s->failed = true;
+	s->out = *head;
+	*head = (struct buffer)BUFFER_INIT;
 	loop_enter(&s->server->loop, &s->task);
 }
 
-/* Gives the connection back: the library ends the answer, or breaks it off. */
+/* Gives the socket back: the client ends the answer, or is let go. */
 static void
 finish(struct stream *s, bool failed)
 {
-	if (s->socket.fd == -1)
+	struct client *client = s->client;
+
+	if (client == NULL)
 		return;
-	s->failed |= failed;
 	loop_leave(&s->server->loop, &s->task);
 	loop_unset(&s->server->loop, &s->timer);
-	loop_remove(&s->server->loop, &s->socket);
-	s->socket.fd = -1;
+	s->client = NULL;
 	leave_feed(s);
-	MHD_resume_connection(s->connection);
-	s->server->resumed = true;
+	client_streamed(client, s->chunked, s->failed || failed);
 }
 
 void
@@ -116,8 +103,6 @@ stream_free(struct stream *s)
 {
 	if (s == NULL)
 		return;
-	if (s->socket.fd != -1)
-		loop_remove(&s->server->loop, &s->socket);
 	loop_leave(&s->server->loop, &s->task);
 	loop_unset(&s->server->loop, &s->timer);
 	leave_feed(s);
@@ -141,7 +126,7 @@ send_bytes(struct stream *s, const char *bytes, size_t len)
 	ssize_t sent;
 
 	do
-		sent = send(s->socket.fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent = send(s->client->source.fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	if (sent < 0 && errno != EAGAIN) {
 		s->ending = s->failed = s->blocked = true;
@@ -281,20 +266,18 @@ pump(struct loop_task *task)
 void
 stream_wake(struct stream *s)
 {
-	if (s->socket.fd != -1 && !s->blocked)
+	if (s->client != NULL && !s->blocked)
 		loop_enter(&s->server->loop, &s->task);
 }
 
-static void
-socket_ready(struct loop_source *source, uint32_t events)
+void
+stream_ready(struct stream *s, uint32_t events)
 {
-	struct stream *s = (struct stream *)(void *)((char *)source - offsetof(struct stream, socket));
-
 	if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) {
 		finish(s, true);
 		return;
 	}
-	if (s->blocked) {
+	if ((events & EPOLLOUT) != 0 && s->blocked) {
 		s->blocked = false;
 		loop_enter(&s->server->loop, &s->task);
 	}
@@ -393,16 +376,5 @@ streams_check(struct server *server)
 		next = s->next;
 		if (!token_good(s->token, now))
 			finish(s, true);
-	}
-}
-
-void
-streams_end(struct server *server)
-{
-	struct stream *next;
-
-	for (struct stream *s = server->streams.first; s != NULL; s = next) {
-		next = s->next;
-		finish(s, true);
 	}
 }

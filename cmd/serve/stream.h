@@ -1,14 +1,10 @@
 /*
- * Streams: answers that go on while a run does. libmicrohttpd sends the head; then its connection
- * is suspended, and what follows is written to the socket here, each time something is there and
- * the client takes it. At the end the connection goes back.
+ * Streams: answers that go on while a run does. They are written to the client's socket here,
+ * each time something is there and the client takes it; at the end the client has it back.
  *
- * What the code relies on:
- *   - The library does not touch the socket of a suspended connection, and is suspended between
- *     two chunks: so whole chunks may be written in its place.
- *   - Nothing waits for a client. What it is sent next is a position, in the feed's backlog or in
- *     the file; beside that it has at most one piece on its way, of STREAM_PIECE bytes or one
- *     line.
+ * What the code relies on: nothing waits for a client. What it is sent next is a position, in the
+ * feed's backlog or in the file; beside that it has at most one piece on its way, of STREAM_PIECE
+ * bytes or one line.
  */
 #ifndef AWF_SERVE_STREAM_H
 #define AWF_SERVE_STREAM_H
@@ -25,7 +21,7 @@
 #define STREAM_PIECE ((size_t)64 << 10)
 #define STREAM_TURN ((size_t)512 << 10)  /* written to one client before the next has its turn */
 
-struct MHD_Connection;
+struct client;
 struct feed;
 struct server;
 struct stream;
@@ -56,8 +52,7 @@ struct stream_source {
 struct stream {
 	struct server *server;
 	const struct stream_source *source;
-	struct MHD_Connection *connection;
-	struct loop_source socket;  /* fd -1: the connection is not ours (yet, or any more) */
+	struct client *client;      /* whose socket is written to; NULL: not yet, or not any more */
 	bool chunked;               /* HTTP/1.1 */
 	bool standing;              /* in the backlog, at `at`; else at `offset` of the file */
 	bool blocked;               /* the client has to take something first */
@@ -80,8 +75,10 @@ struct stream {
 /* Makes one that is not begun. The feed is held by it from then on. */
 struct stream *stream_make(struct server *s, const struct stream_source *source,
     struct feed *feed, struct token *token);
-/* The head is sent: from now on the connection's socket is ours. */
-void stream_begin(struct stream *s, struct MHD_Connection *connection, int fd, bool chunked);
+/* From now on the client's socket is the stream's. The head of the answer is sent first. */
+void stream_begin(struct stream *s, struct client *client, struct buffer *head, bool chunked);
+/* Something has happened to the socket: events of epoll(7). */
+void stream_ready(struct stream *s, uint32_t events);
 /* There may be more for a stream that had nothing to send. */
 void stream_wake(struct stream *s);
 /* To all streams of a feed that stand in its backlog, which has grown. */
@@ -92,8 +89,6 @@ void streams_wake(struct feed *feed);
 void streams_reset(struct feed *feed);
 /* Ends the streams of tokens that are not good any more. */
 void streams_check(struct server *s);
-/* Ends all. */
-void streams_end(struct server *s);
 void stream_free(struct stream *s);
 
 #endif

@@ -84,12 +84,12 @@ read_parameters(struct target *t, char *at)
 }
 
 const struct refusal *
-target_read(struct target *t, const char *raw)
+target_read(struct target *t, struct span raw)
 {
 	char *at, *query;
 
-	*t = (struct target){ .text = memory_text(raw) };
-	if (*raw != '/' || strchr(raw, '#') != NULL)
+	*t = (struct target){ .text = memory_copy(raw.at, raw.len) };
+	if (*t->text != '/' || strchr(t->text, '#') != NULL)
 		return &bad_target;
 	query = strchr(t->text, '?');
 	if (query != NULL)

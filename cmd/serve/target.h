@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "json/scan.h"
 #include "serve/refusal.h"
 
 #define TARGET_SEGMENTS 8
@@ -25,7 +26,7 @@ struct target {
 
 /* Reads the target of a request line, in origin form. NULL, or what is wrong with it; either
  * way target_free() is called. */
-const struct refusal *target_read(struct target *t, const char *raw);
+const struct refusal *target_read(struct target *t, struct span raw);
 /* NULL if it is not given. */
 const char *target_parameter(const struct target *t, const char *name);
 /* A whole number from 0 on; absent: *value is left. */

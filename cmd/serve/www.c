@@ -1,6 +1,7 @@
 /*
  * All of them are small, and stay in memory: no name in a request ever becomes a path.
  */
+#define _GNU_SOURCE /* memmem() */
 #include "serve/www.h"
 
 #include <dirent.h>
@@ -93,6 +94,13 @@ www_close(struct www *w)
 	*w = (struct www){ .files = NULL };
 }
 
+/* Whether the client has the file as it is. */
+static bool
+matches(struct span tags, const char *tag)
+{
+	return tags.at != NULL && memmem(tags.at, tags.len, tag, strlen(tag)) != NULL;
+}
+
 void
 answer_www(struct request *r)
 {
@@ -108,7 +116,7 @@ answer_www(struct request *r)
 
 		if (strcmp(file->name, name) != 0)
 			continue;
-		if (r->match != NULL && strstr(r->match, file->tag) != NULL) {
+		if (matches(request_header(r, "If-None-Match"), file->tag)) {
 			request_status(r, 304, more);
 			return;
 		}

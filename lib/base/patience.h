@@ -100,6 +100,8 @@ patience_of(int ms)
 #define CLIENT_HEAD_MS patience_of(10000)
 #define CLIENT_BODY_MS patience_of(30000)
 #define CLIENT_IDLE_MS patience_of(60000)
+/* For one that was refused while it sent to read why. */
+#define CLIENT_LEAVE_MS patience_of(5000)
 #define STREAM_STALL_MS patience_of(60000)
 /* For a run that a client has cancelled to end, before he is told that it was told to. */
 #define CANCEL_ANSWER_MS patience_of(20000)

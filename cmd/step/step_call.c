@@ -626,6 +626,8 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 		writer_array_end(&w);
 	}
 	writer_member_span(&w, "input", span_of(item->data.json.data, item->data.json.len));
+	if (item->data.base64)
+		writer_member_string(&w, "input_encoding", "base64");
 	writer_object_end(&w);
 	buffer_byte(out, '\n');
 	return 0;

@@ -340,7 +340,10 @@ much_output() { # BYTES
 
 @test "--dry-run prints and records nothing" {
 	same "$(echo hi | awf-step --dry-run x -- tr a b)" '{"command":["tr","a","b"],"input":"hi"}'
+	same "$(printf '\377\376' | awf-step --dry-run x -- cat)" '{"command":["cat"],"input":"//4=","input_encoding":"base64"}'
 	[ ! -e "$AWF_STORAGE" ]
+	# The gate is not asked: there may be no run whose tokens could be.
+	same "$(echo hi | awf-step --dry-run --require a x -- cat)" '{"command":["cat"],"input":"hi"}'
 }
 
 @test "-s --dry-run takes lines of steps, in their run and outside, and judges none of them" {

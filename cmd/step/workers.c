@@ -12,6 +12,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -20,6 +23,7 @@
 #include "base/polling.h"
 #include "proc/descendants.h"
 
+#define NAME "awf-step-job"  /* by which ps(1) and others know a worker */
 #define DESCRIPTORS_SPARE 64 /* beside those of the workers */
 
 void
@@ -148,6 +152,9 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 		if (w->list[i].fd != -1)
 			close(w->list[i].fd);
 	close(pair[0]);
+#ifdef PR_SET_NAME
+	prctl(PR_SET_NAME, NAME);
+#endif
 	/* What its bodies leave behind must be its own to end. */
 	descendants_adopt();
 	setrlimit(RLIMIT_NOFILE, &w->descriptors);
@@ -223,7 +230,8 @@ workers_wait(struct workers *w, int also_fd, struct error *err)
 		if (polls[i].revents == 0)
 			continue;
 		if (receive_frame(worker->fd, &slot->bytes) != 1)
-			result = error_set(err, ERROR_SYSTEM, NULL, "a worker died in the middle of a call");
+			result = error_set(err, ERROR_SYSTEM, NULL, "process %ld, one of those that make the "
+			    "calls (" NAME "), died amid one", (long)worker->pid);
 		slot->ready = result == 0;
 		worker->busy = result != 0;
 	}

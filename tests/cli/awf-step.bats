@@ -338,6 +338,25 @@ much_output() { # BYTES
 	[[ "$output" == *keys*"chmod 600"* ]]
 }
 
+# The processes of this name that work in this directory.
+called() {
+	local pid
+	for pid in $(pgrep -x "$1"); do [ "$(readlink "/proc/$pid/cwd")" != "$PWD" ] || echo "$pid"; done
+}
+
+@test "a process that makes calls beside others is known by its name, and the step ends with it" {
+	seq 3 | awf-run -c 'awf-step -i lines -j 3 x -- sleep 61' 2>err &
+	run=$!
+	all_there() { [ "$(called awf-step-job | wc -l)" = 3 ] && [ "$(called sleep | wc -l)" = 3 ]; }
+	eventually all_there
+	job=$(called awf-step-job | head -n 1)
+	kill -KILL "$job"
+	wait "$run" || same $? 4
+	grep "awf-step: process $job, one of those that make the calls (awf-step-job), died amid one" err
+	same "$(called sleep)" ''
+	awf-verify -q
+}
+
 @test "--dry-run prints and records nothing" {
 	same "$(echo hi | awf-step --dry-run x -- tr a b)" '{"command":["tr","a","b"],"input":"hi"}'
 	same "$(printf '\377\376' | awf-step --dry-run x -- cat)" '{"command":["cat"],"input":"//4=","input_encoding":"base64"}'

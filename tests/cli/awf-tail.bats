@@ -247,6 +247,19 @@ events() { # COUNT PAYLOAD: as input of append
 	no grep -q $'[\x1b\x07\r]' out
 }
 
+@test "a line is one if it has seq and type, whoever wrote it" {
+	for line in '{"seq":1,"type":"note"}' '{"type":"","payload":5,"path":7,"more":[],"seq":9223372036854775807}' ' {"seq":1,"type":"x","timestamp":7}'; do
+		run -0 --separate-stderr awf-tail --json - <<<"$line"
+		same "$output" "$line"
+		same "$stderr" 'awf-tail: 1 line does not end in "prev": no chain vouches for it (see awf-verify)'
+	done
+	for line in '{"a":1}' '{"seq":1}' '{"type":"x"}' '{"seq":0,"type":"x"}' '{"seq":"1","type":"x"}' '{"seq":1.5,"type":"x"}' \
+		'{"seq":9223372036854775808,"type":"x"}' '{"seq":1,"type":5}' '["seq",1,"type","x"]' '{"seq":1,"type":"x"' no ''; do
+		run -0 --separate-stderr awf-tail --json - <<<"$line"
+		same "$output$stderr" 'awf-tail: stdin: line 1 is damaged (see awf-verify)'
+	done
+}
+
 @test "damaged lines are told by number, and stop nothing" {
 	brief
 	sed -i -e '3s/$/x/' -e '5s/^/y/' -e '7s/"output":/"output"/' "$RECORD"

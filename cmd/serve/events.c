@@ -40,6 +40,8 @@ struct selection {
 	int64_t until;           /* place of the transcript where it ends; -1: with the run */
 	struct spool *spool;     /* held; NULL: it is the transcript's own lines */
 	unsigned generation;     /* of the spool */
+	struct live *live;       /* held: text under way is wanted; NULL */
+	struct live_cursor cursor; /* what has been sent of that */
 	int64_t number;          /* of the spool's next line, from 0; -1: to be found */
 	int64_t skip;            /* lines of the spool before the first that is wanted */
 };
@@ -105,6 +107,18 @@ append_beginning(struct stream *s, struct buffer *out)
 		append_reset(s, out);
 }
 
+/* All lines have been sent: now text under way, if that is wanted. */
+static enum stream_state
+caught_up(struct stream *s, struct buffer *out)
+{
+	struct selection *x = s->state;
+	enum stream_state state = at_end(s, out);
+
+	if (state == STREAM_HEAD && x->live != NULL && !live_append_events(x->live, &x->cursor, out))
+		return STREAM_MORE;
+	return state;
+}
+
 /* ---- lines of the transcript ---- */
 
 static bool
@@ -155,11 +169,11 @@ fill_lines(struct stream *s, struct buffer *out)
 		if (until != -1 && until - s->offset < (int64_t)most)
 			most = (size_t)(until - s->offset);
 		if (most == 0)
-			return at_end(s, out);
+			return caught_up(s, out);
 		if (feed_lines(s->feed, s->offset, most, &bytes, &len) != 0)
 			return errno == ENODATA ? STREAM_HEAD : STREAM_FAILED;
 		if (len == 0)
-			return at_end(s, out);
+			return caught_up(s, out);
 		s->offset += (int64_t)len;
 		scanned += len;
 		if (!append_lines(x, bytes, len, out))
@@ -232,7 +246,7 @@ fill_projected(struct stream *s, struct buffer *out)
 	return x->left == 0 ? STREAM_END : STREAM_MORE;
 }
 
-/* ---- the four kinds ---- */
+/* ---- the kinds ---- */
 
 static void
 free_selection(struct stream *s)
@@ -243,6 +257,9 @@ free_selection(struct stream *s)
 		return;
 	if (x->spool != NULL)
 		spool_release(x->spool);
+	if (x->live != NULL)
+		live_release(x->live);
+	live_cursor_free(&x->cursor);
 	filter_free(&x->filter);
 	free(x);
 }
@@ -251,6 +268,10 @@ static const struct stream_source lines_source = {
 	.type = NDJSON, .fill = fill_lines, .heartbeat = "\n", .free = free_selection,
 };
 static const struct stream_source frames_source = {
+	.type = SSE, .fill = fill_lines, .heartbeat = ":\n\n", .reset = append_reset,
+	.shared = true, .free = free_selection,
+};
+static const struct stream_source live_frames_source = {
 	.type = SSE, .fill = fill_lines, .heartbeat = ":\n\n", .reset = append_reset,
 	.shared = true, .free = free_selection,
 };
@@ -539,7 +560,7 @@ answer_event_stream(struct request *r)
 	char run_id[ID_SIZE], digest[FRAME_DIGITS + 1] = "";
 	const struct projection *projection;
 	bool follow, always;
-	int64_t seq = 0, offset = 0;
+	int64_t seq = 0, offset = 0, live = 0;
 	int found = 1;
 	struct selection *x;
 	struct stream *s;
@@ -550,8 +571,12 @@ answer_event_stream(struct request *r)
 	if (last.len > 0)
 		given = snprintf(id, sizeof id, "%.*s", (int)last.len, last.at) < FRAME_ID_SIZE ? id : "";
 	if (!read_follow(r, &follow, &always) || !read_projection(r, &projection) ||
-	    !request_run(r, request_segment(r, 0), run_id))
+	    !request_number(r, "live", 1, &live) || !request_run(r, request_segment(r, 0), run_id))
 		return;
+	if (live == 1 && (projection != NULL || is_chosen(r))) {
+		request_error(r, 400, "invalid_input", "live goes with none of type, path and as");
+		return;
+	}
 	if (projection != NULL) {
 		stream_projected(r, run_id, projection, given, always);
 		return;
@@ -560,7 +585,8 @@ answer_event_stream(struct request *r)
 		request_error(r, 400, "invalid_input", "the id is not one of an event of this stream");
 		return;
 	}
-	s = make_stream(r, run_id, is_chosen(r) ? &chosen_frames_source : &frames_source);
+	s = make_stream(r, run_id, live == 1 ? &live_frames_source :
+	    is_chosen(r) ? &chosen_frames_source : &frames_source);
 	if (s == NULL)
 		return;
 	if (seq > 0)
@@ -578,9 +604,19 @@ answer_event_stream(struct request *r)
 	}
 	x = s->state;
 	choose(r, x);
+	if (live == 1)
+		x->live = live_hold(&r->server->lives, s->feed);
 	/* The record has another line there, or none: what the client has is not so. */
 	x->reset = found == 0;
 	s->offset = found == 1 ? offset : 0;
 	s->always = always;
 	request_stream(r, s);
+}
+
+void
+events_live_changed(struct feed *feed)
+{
+	for (struct stream *s = feed->streams; s != NULL; s = s->next_of_feed)
+		if (s->source == &live_frames_source)
+			stream_wake(s);
 }

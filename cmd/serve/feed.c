@@ -438,6 +438,13 @@ feed_hold(struct feeds *f, const char *run_id, struct error *err)
 	return feed;
 }
 
+struct feed *
+feed_share(struct feed *feed)
+{
+	feed->holders++;
+	return feed;
+}
+
 void
 feed_release(struct feed *feed)
 {

@@ -25,6 +25,7 @@
 
 #define FEED_TAIL 64
 
+struct live;
 struct stream;
 struct feeds;
 
@@ -52,6 +53,7 @@ struct feed {
 
 	struct backlog backlog;
 	struct stream *streams;  /* that follow it */
+	struct live *live;       /* text under way (serve/live.h); NULL: nobody wants it */
 	struct loop_timer look;
 };
 
@@ -74,6 +76,8 @@ void feeds_close(struct feeds *f);
 
 /* The feed of a run, which is held from then on; NULL with *err. */
 struct feed *feed_hold(struct feeds *f, const char *run_id, struct error *err);
+/* One that is held, once more; returns it. */
+struct feed *feed_share(struct feed *feed);
 void feed_release(struct feed *feed);
 
 /* Whole lines from a place on, which is where one begins: their bytes with their LF, valid until

@@ -40,7 +40,7 @@ take_answer(struct overview *o, const struct placed *p, struct overview_call *mo
 {
 	struct span usage = span_member(p->event->payload, KEY_USAGE);
 	int64_t cost = o->all->priced ? cost_take(&o->all->prices, p) : COST_NONE;
-	long long input = 0, output = 0;
+	long long input = 0, output = 0, turn;
 
 	span_integer(span_member(usage, KEY_INPUT_TOKENS), &input);
 	span_integer(span_member(usage, KEY_OUTPUT_TOKENS), &output);
@@ -53,6 +53,10 @@ take_answer(struct overview *o, const struct placed *p, struct overview_call *mo
 		return;
 	more->input_tokens = count_add(more->input_tokens, input);
 	more->output_tokens = count_add(more->output_tokens, output);
+	/* What was cut off may be asked again. */
+	if (!span_true(span_member(p->event->payload, KEY_PARTIAL)) &&
+	    span_integer(span_member(p->event->payload, KEY_TURN), &turn) && turn >= more->answered)
+		more->answered = count_add(turn, 1);
 	if (cost == COST_UNKNOWN || more->cost == COST_UNKNOWN)
 		more->cost = COST_UNKNOWN;
 	else if (cost >= 0)
@@ -314,6 +318,12 @@ overview_waiting(const struct overview *o)
 	for (size_t i = 0; i < w->count; i++)
 		count += !w->list[i].over && w->list[i].what != WAITING_NOTHING;
 	return count;
+}
+
+int64_t
+overview_answered(const struct overview *o, const struct model_call *call)
+{
+	return call->number < o->room ? o->calls[call->number].answered - 1 : -1;
 }
 
 int64_t

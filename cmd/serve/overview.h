@@ -26,6 +26,7 @@ struct overview_call {
 	int64_t first_seq, last_seq;
 	int64_t ended;               /* µs since 1970; 0: not yet */
 	int64_t input_tokens, output_tokens;
+	int64_t answered;            /* one more than the number of its last turn with an answer */
 	int64_t cost;                /* nano-dollars, COST_NONE or COST_UNKNOWN */
 };
 
@@ -93,6 +94,8 @@ void overview_forget(struct overview *o, struct overview_waiter *waiter);
 void overview_summary(const struct overview *o, bool alive, struct summary *s);
 /* How many calls wait for somebody. */
 size_t overview_waiting(const struct overview *o);
+/* The number of the last turn of a call that has an answer; -1: none has. */
+int64_t overview_answered(const struct overview *o, const struct model_call *call);
 /* Nano-dollars, or COST_UNKNOWN. */
 int64_t overview_cost(const struct overview *o);
 /* A call as an object. */

@@ -26,7 +26,7 @@ const struct route routes[] = {
 	{ "GET", "api/runs/*/outline", MAY_READ, 0, NULL, "after limit ", answer_outline },
 	{ "GET", "api/runs/*/events", MAY_READ, 0, NULL, "after limit type path as follow ",
 	    answer_events },
-	{ "GET", "api/runs/*/events/stream", MAY_READ, 0, NULL, "afterSeq type path as follow ",
+	{ "GET", "api/runs/*/events/stream", MAY_READ, 0, NULL, "afterSeq type path as follow live ",
 	    answer_event_stream },
 	{ "GET", "api/runs/*/events/*", MAY_READ, 0, NULL, "", answer_event },
 	{ "GET", "api/runs/*/blobs/*", MAY_READ, 0, NULL, "", answer_blob },

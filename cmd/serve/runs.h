@@ -5,6 +5,7 @@
 #define AWF_SERVE_RUNS_H
 
 #include "base/id.h"
+#include "serve/feed.h"
 #include "serve/overview.h"
 #include "serve/request.h"
 
@@ -30,6 +31,8 @@ void answer_outline(struct request *r);
 void answer_events(struct request *r);
 void answer_event(struct request *r);
 void answer_event_stream(struct request *r);
+/* Text under way has come, or gone: its streams are sent that. */
+void events_live_changed(struct feed *feed);
 /* In the vocabulary of a workflow runtime, by offset. */
 void answer_workflow_events(struct request *r);
 

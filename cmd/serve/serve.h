@@ -17,6 +17,7 @@
 #include "serve/access.h"
 #include "serve/catalog.h"
 #include "serve/feed.h"
+#include "serve/live.h"
 #include "serve/loop.h"
 #include "serve/overview.h"
 #include "serve/spool.h"
@@ -64,6 +65,7 @@ struct server {
 	struct www www;
 	struct feeds feeds;
 	struct overviews overviews;
+	struct lives lives;
 	struct catalog catalog;
 	struct spools spools;
 	struct works works;

@@ -48,6 +48,23 @@ watch_signals(struct server *s, struct error *err)
 	return loop_add(&s->loop, &s->signals, EPOLLIN, err);
 }
 
+/* What is done when a transcript has grown, or something else of its run has changed. */
+static void
+feed_grown(struct feed *feed)
+{
+	streams_send(feed);
+	if (feed->live != NULL)
+		live_wake(feed->live);
+}
+
+static void
+feed_changed(struct feed *feed)
+{
+	streams_wake(feed);
+	if (feed->live != NULL)
+		live_wake(feed->live);
+}
+
 int
 server_open(struct server *s, struct error *err)
 {
@@ -63,10 +80,11 @@ server_open(struct server *s, struct error *err)
 	*a->own = (struct token){ .may = MAY_ALL, .label = memory_text(""), .holders = 1 };
 	www_open(&s->www);
 	feeds_open(&s->feeds, &s->loop, &s->storage);
-	s->feeds.grown = streams_send;
+	s->feeds.grown = feed_grown;
 	s->feeds.cut = streams_reset;
-	s->feeds.changed = streams_wake;
+	s->feeds.changed = feed_changed;
 	overviews_open(&s->overviews, &s->loop, &s->storage);
+	lives_open(&s->lives, &s->loop, &s->overviews, &s->storage, events_live_changed);
 	catalog_open(&s->catalog, &s->loop, &s->storage, &s->overviews);
 	s->catalog.told = lists_changed;
 	s->catalog.context = s;

@@ -146,7 +146,8 @@ export class Conversation {
 		}, SETTLED_MS);
 	}
 
-	// Text under way: {call, turn, kind, append} or {call, done}. The event id of a call's start may
+	// Text under way: {call, turn, kind, append}, {call, turn, restart}, {call, turn, cut} or
+	// {call, done}. The event id of a call's start may
 	// stand for its id.
 	write(message) {
 		const call = this.record.calls.findLast((each) => each.id === message.call || each.event_id === message.call);
@@ -155,17 +156,22 @@ export class Conversation {
 			this.forgetLive(key);
 			return;
 		}
+		if (message.restart)
+			this.live.delete(key);
+		if (!message.append)
+			return;
 		let live = this.live.get(key);
 		if (!live || live.turn !== message.turn || live.kind !== message.kind) {
 			live = { call: key, name: call?.name ?? key, turn: message.turn, kind: message.kind, text: "" };
 			this.live.set(key, live);
 		}
-		live.text += message.append ?? "";
+		live.text += message.append;
 		this.#drawLive();
 	}
 
-	forgetLive(key) {
-		if (this.live.delete(key))
+	// Of the turns up to this one.
+	forgetLive(key, turn = Infinity) {
+		if (this.live.get(key)?.turn <= turn && this.live.delete(key))
 			this.#drawLive();
 	}
 

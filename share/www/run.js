@@ -127,7 +127,7 @@ function take(data, id) {
 	if (event.type === "message.assistant" || event.type.endsWith(".completed")) {
 		const call = record.entries[event.seq - 1]?.call;
 		if (call !== null && call !== undefined)
-			conversation.forgetLive(record.calls[call].id);
+			conversation.forgetLive(record.calls[call].id, event.payload?.turn ?? undefined);
 	}
 	if (event.type.endsWith(".completed") || event.type.startsWith("run.") || event.type === "message.assistant")
 		refreshSoon();

@@ -104,3 +104,160 @@ idles() {
 	last() { [ "$(seqs 22)" = "1 2 3$(printf ' 2%.0s' {1..19})" ]; }
 	eventually last
 }
+
+# The next server has so many descriptors and no more.
+few_descriptors() {
+	mkdir -p shim
+	printf '#!/bin/sh\nulimit -n %d\nexec "%s" "$@"\n' "$1" "$(command -v awf-serve)" >shim/awf-serve
+	chmod +x shim/awf-serve
+	PATH=$PWD/shim:$PATH
+}
+
+# Asks for each path on standard input in a connection of its own, and holds them all until its
+# descriptor 7 is closed; what status each got.
+hold_all() {
+	mkfifo hold.in
+	python3 - "$BATS_TEST_TMPDIR/socket" paths 3>&- >held <hold.in 4<&0 <<-'END' &
+		import os, socket, sys
+		clients = []
+		for path in open(sys.argv[2]):
+		    client = socket.socket(socket.AF_UNIX)
+		    client.connect(sys.argv[1])
+		    clients.append(client)
+		    got = b""
+		    try:
+		        client.sendall(f"GET {path.strip()} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+		    except BrokenPipeError:
+		        pass  # it was told before it asked
+		    while b"\r\n\r\n" not in got and (data := client.recv(65536)):
+		        got += data
+		    print(got[9:12].decode() + (" retry" if b"\r\nRetry-After: " in got else ""), flush=True)
+		os.read(4, 1)
+	END
+	HOLD_PID=$!
+	exec 7>hold.in
+	all_held() { [ "$(wc -l <held)" -eq "$(wc -l <paths)" ]; }
+	eventually all_held
+}
+let_go() {
+	exec 7>&-
+	wait "$HOLD_PID"
+	rm hold.in
+}
+statuses() { sort held | uniq -c | tr -s ' ' | sed 's/^ //; s/ $//' | paste -sd,; }
+
+@test "who finds no room is told so, and those who have some are served" {
+	record
+	few_descriptors 64
+	serve --clients 1000
+	yes '/api/runs/@/events/stream?follow=always' | head -n 100 >paths
+	hold_all
+	[[ $(statuses) =~ ^([0-9]+)\ 200,([0-9]+)\ 503\ retry$ ]]
+	[ "${BASH_REMATCH[1]}" -ge 30 ]
+	[ "$((BASH_REMATCH[1] + BASH_REMATCH[2]))" -eq 100 ]
+	idles crowded
+	same "$(status_of "$URL/healthz")" 503
+	let_go
+	healthy() { [ "$(status_of "$URL/healthz")" = 200 ]; }
+	eventually healthy
+	serve_end
+}
+
+@test "files of many runs leave descriptors for what is looked into at once" {
+	for _ in {1..30}; do awf-run -n -c true; done
+	few_descriptors 64
+	serve
+	for file in "$AWF_STORAGE"/transcripts/*.jsonl; do
+		run_id=$(basename "$file" .jsonl)
+		printf '%s\n' "/api/runs/$run_id/events/stream?follow=always" "/api/runs/$run_id/events/stream?follow=always&as=runtime"
+	done >paths
+	hold_all
+	[[ $(statuses) =~ ^([0-9]+)\ 200,([0-9]+)\ 503\ retry$ ]]
+	[ "${BASH_REMATCH[1]}" -ge 15 ]
+	let_go
+	# All of it is given back.
+	healthy() { [ "$(ask "/api/runs/@/events?as=runtime" | wc -l)" -gt 0 ]; }
+	eventually healthy
+	serve_end
+}
+
+@test "a server that can let nobody in waits, and does not go round and round" {
+	record
+	serve
+	yes /healthz | head -n 20 >paths
+	hold_all
+	let_go
+	prlimit --pid "$SERVE_PID" --nofile=4:64
+	ask /healthz >late 3>&- &
+	idles full
+	[ ! -s late ]
+	prlimit --pid "$SERVE_PID" --nofile=64:64
+	wait "$!"
+	same "$(cat late)" ok
+	serve_end
+}
+
+@test "clients are limited, all together and from one address" {
+	record
+	serve --clients 5 --clients-per-address 3 --trusted-proxy 127.0.0.1
+	TOKEN=$(awf-serve --new-token read)
+	from() {
+		ask_tcp '/api/runs/@/events/stream?follow=always' -H "X-Forwarded-For: 10.9.9.9, $1" >"stream.$2" 3>&- &
+		eventually grep -q run.completed "stream.$2"
+	}
+	from 10.0.0.1 1
+	from 10.0.0.1 2
+	first=$!
+	same "$(status_of -H "Authorization: Bearer $TOKEN" -H 'X-Forwarded-For: 10.0.0.1' "$URL/api/runs")" 200
+	from 10.0.0.1 3
+	same "$(status_of -D headers -H "Authorization: Bearer $TOKEN" -H 'X-Forwarded-For: 10.0.0.1' "$URL/api/runs")" 429
+	grep -qi '^retry-after: [0-9]' headers
+	same "$(jq -r .error.code "$BATS_TEST_TMPDIR/body")" too_many
+	# What others say of themselves before it does not count.
+	same "$(status_of -H "Authorization: Bearer $TOKEN" -H 'X-Forwarded-For: 10.0.0.1, 10.0.0.2' "$URL/api/runs")" 200
+	from 2001:db8::1 4
+	from 10.0.0.2 5
+	same "$(status_of -D headers "$URL/healthz")" 503
+	grep -qi '^retry-after: [0-9]' headers
+	same "$(jq -r .error.code "$BATS_TEST_TMPDIR/body")" unavailable
+	kill "$first"
+	same_status() { [ "$(status_of -H "Authorization: Bearer $TOKEN" -H 'X-Forwarded-For: 10.0.0.1' "$URL/api/runs")" = "$1" ]; }
+	eventually same_status 200
+	# Of an address of its own as of any other.
+	serve_end
+	address=$(hostname -I 2>/dev/null | cut -d' ' -f1)
+	[[ $address =~ ^[0-9.]+$ ]] || return 0
+	serve --clients-per-address 2 --listen "$address:0" --host "$address"
+	own=$(sed -n "s/.*\(http:\/\/$address:.*\)/\1/p" "$BATS_TEST_TMPDIR/serve.err")
+	for i in 1 2; do
+		curl -sN -H "Authorization: Bearer $TOKEN" "$own/api/runs/stream" >"list.$i" 3>&- &
+		eventually grep -q retry "list.$i"
+	done
+	same "$(status_of "$own/healthz")" 429
+	kill %%
+	let_in() { [ "$(status_of "$own/healthz")" = 200 ]; }
+	eventually let_in
+}
+
+@test "a busy server ends when it is told to" {
+	serve
+	python3 - "$PORT" 3>&- <<-'END' &
+		import socket, sys, threading
+		request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n" % sys.argv[1].encode()
+		def flood():
+		    client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+		    threading.Thread(target=lambda: [None for _ in iter(lambda: client.recv(1 << 20), b"")], daemon=True).start()
+		    try:
+		        while True:
+		            client.sendall(request * 100)
+		    except OSError:
+		        pass
+		threads = [threading.Thread(target=flood) for _ in range(4)]
+		[t.start() for t in threads]
+		[t.join() for t in threads]
+	END
+	busy() { [ "$(used)" -gt 50 ]; }
+	eventually busy
+	serve_end
+	wait "$!"
+}

@@ -130,6 +130,7 @@ serve(struct running *s)
 
 	if (s->deadline == 0 && (s->run->failed || s->run->message.ended))
 		s->deadline = clock_monotonic() + (s->run->hopeless ? 0 : CLI_END_MS);
+	provider_flush(s->run->provider);
 	if (poll_until(fds, FDS, s->deadline) == -1)
 		cli_fail_as(s->run, ERROR_PROVIDER, "unable to wait: %s", strerror(errno));
 	if (fds[CLI_IN].revents != 0) {

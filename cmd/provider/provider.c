@@ -34,28 +34,29 @@ struct provider {
 	size_t whole;         /* bytes of it that are whole lines */
 	struct buffer cancels; /* ids of the lines not yet taken that cancel, as long long */
 	bool input_ended;
+	struct buffer held;   /* lines to be written with those that follow */
 	struct error error;   /* stdin or stdout failed: the program ends */
 	bool reader_gone;
 	struct provider_request request;
 };
 
-static void
-write_line(struct provider *p, struct buffer *line)
+void
+provider_flush(struct provider *p)
 {
-	buffer_byte(line, '\n');
-	if (!p->reader_gone && file_write(STDOUT_FILENO, line->data, line->len) != 0) {
+	if (p->held.len > 0 && !p->reader_gone &&
+	    file_write(STDOUT_FILENO, p->held.data, p->held.len) != 0) {
 		p->reader_gone = true;
 		if (errno != EPIPE)
 			error_errno(&p->error, ERROR_SYSTEM, "stdout", "unable to write");
 	}
-	buffer_free(line);
+	buffer_free(&p->held);
 }
 
-/* Begins an answer: {"id":N,"type":"…" */
+/* Begins a line: {"id":N,"type":"…" */
 static void
-begin_answer(struct provider *p, struct writer *w, struct buffer *line, const char *type)
+begin_line(struct provider *p, struct writer *w, const char *type)
 {
-	writer_begin(w, line);
+	writer_begin(w, &p->held);
 	writer_object(w);
 	writer_key(w, "id");
 	if (p->request.id >= 0)
@@ -65,57 +66,59 @@ begin_answer(struct provider *p, struct writer *w, struct buffer *line, const ch
 	writer_member_string(w, KEY_TYPE, type);
 }
 
+static void
+end_line(struct provider *p, struct writer *w)
+{
+	writer_object_end(w);
+	buffer_byte(&p->held, '\n');
+}
+
 void
 provider_delta(struct provider *p, const char *kind, const char *text, size_t len)
 {
-	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
 	if (!p->request.stream || len == 0)
 		return;
-	begin_answer(p, &w, &line, "delta");
+	begin_line(p, &w, "delta");
 	writer_member_string(&w, "kind", kind);
 	writer_key(&w, KEY_TEXT);
 	writer_bytes(&w, text, len);
-	writer_object_end(&w);
-	write_line(p, &line);
+	end_line(p, &w);
 }
 
 void
 provider_tool(struct provider *p, const struct block *b, enum error_code code,
     const struct changed *changed)
 {
-	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin_answer(p, &w, &line, b->type == BLOCK_TOOL_USE ? "tool_call" : "tool_result");
+	begin_line(p, &w, b->type == BLOCK_TOOL_USE ? "tool_call" : "tool_result");
 	message_write_tool(b, code, &w);
 	if (changed != NULL)
 		changed_write(changed, &w);
-	writer_object_end(&w);
-	write_line(p, &line);
+	end_line(p, &w);
+	provider_flush(p);
 }
 
 void
 provider_message(struct provider *p, const struct message *m)
 {
-	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin_answer(p, &w, &line, "message");
+	begin_line(p, &w, "message");
 	message_write(m, &w);
-	writer_object_end(&w);
-	write_line(p, &line);
+	end_line(p, &w);
+	provider_flush(p);
 }
 
 void
 provider_error(struct provider *p, const struct provider_failure *f)
 {
 	char text[sizeof f->error.place + sizeof f->error.message + 4];
-	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin_answer(p, &w, &line, "error");
+	begin_line(p, &w, "error");
 	writer_member_string(&w, "category", error_name(f->error.code));
 	if (f->status != 0)
 		writer_member_integer(&w, "status", f->status);
@@ -124,8 +127,8 @@ provider_error(struct provider *p, const struct provider_failure *f)
 	writer_member_string(&w, KEY_MESSAGE, error_text(&f->error, text, sizeof text));
 	if (f->request_id[0] != '\0')
 		writer_member_string(&w, KEY_REQUEST_ID, f->request_id);
-	writer_object_end(&w);
-	write_line(p, &line);
+	end_line(p, &w);
+	provider_flush(p);
 }
 
 void
@@ -135,10 +138,9 @@ provider_recorded(struct provider *p, struct span answer)
 	    "category", "status", "retry_after_ms", KEY_MESSAGE, KEY_REQUEST_ID };
 	static const char *const without[] = { KEY_FIDELITY, NULL };
 	bool error = span_is(span_member(answer, KEY_TYPE), "error"), tools = false;
-	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin_answer(p, &w, &line, error ? "error" : "message");
+	begin_line(p, &w, error ? "error" : "message");
 	if (!error) {
 		writer_member_array(&w, KEY_BLOCKS);
 		for (struct span_walk block = span_walk(span_member(answer, KEY_BLOCKS));
@@ -164,8 +166,8 @@ provider_recorded(struct provider *p, struct span answer)
 	}
 	for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
 		pass_of(&w, passed[i], answer, passed[i]);
-	writer_object_end(&w);
-	write_line(p, &line);
+	end_line(p, &w);
+	provider_flush(p);
 }
 
 size_t

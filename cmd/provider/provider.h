@@ -64,8 +64,10 @@ struct provider_failure {
 int provider_main(const struct provider_api *api, int argc, char **argv);
 
 /* A piece of text as it comes; kind is "text", "thinking" or "tool". Nothing is written
- * unless the request asked for a stream. */
+ * unless the request asked for a stream. Pieces that come at once are written at once, with what
+ * follows them: whoever waits for more calls provider_flush() before. */
 void provider_delta(struct provider *p, const char *kind, const char *text, size_t len);
+void provider_flush(struct provider *p);
 /* A `tool_call` or `tool_result`, by the block's type; code: the error of the result;
  * changed: what the tool changed, may be NULL. */
 void provider_tool(struct provider *p, const struct block *b, enum error_code code,

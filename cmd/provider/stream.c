@@ -233,6 +233,12 @@ on_input(void *context)
 	return provider_look(((struct stream *)context)->provider);
 }
 
+static void
+before_wait(void *context)
+{
+	provider_flush(((struct stream *)context)->provider);
+}
+
 /* The variable that holds the key; NULL: none does. */
 static const char *
 key_variable(const struct provider_variables *v)
@@ -300,7 +306,7 @@ post(struct stream *s, struct http *http, struct http_answer *answer, struct err
 	const char *headers[4];
 	struct buffer url = BUFFER_INIT, body = BUFFER_INIT;
 	struct http_request request = { .headers = headers, .take = on_bytes, .context = s,
-	    .watch_fd = 0, .look = on_input, .output_fd = 1 };
+	    .watch_fd = 0, .look = on_input, .output_fd = 1, .before_wait = before_wait };
 	size_t count = 0, len = strlen(s->base);
 	struct writer w;
 	int result;

@@ -230,6 +230,8 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 		}
 		if (t->request->output_fd >= 0)
 			fds[count++].fd = t->request->output_fd;
+		if (t->request->before_wait != NULL)
+			t->request->before_wait(t->request->context);
 		left_ms = t->idle_since + limit_ms - clock_monotonic();
 		if (curl_multi_poll(multi, fds, count, left_ms > 1000 ? 1000 : (int)left_ms, NULL) !=
 		    CURLM_OK)

@@ -37,6 +37,7 @@ struct http_request {
 	int watch_fd;                /* readable: look() decides; -1: none */
 	enum http_watch (*look)(void *context);
 	int output_fd;               /* its reader gone: ERROR_CANCELLED; -1: none */
+	void (*before_wait)(void *context); /* what was given to take() is all there is yet; NULL */
 };
 #define HTTP_REQUEST_ID_SIZE 128
 struct http_answer {

@@ -120,6 +120,17 @@ gone() { ! kill -0 "$pid" 2>/dev/null; }
 	wait "$pid"
 }
 
+@test "what has come is written before more is waited for" {
+	model_server --answer "$(stream)" --fault 1:stall
+	start anthropic
+	request 1 '"stream":true' >&9
+	wait_until grep -q '"type":"delta"' answers
+	run ! grep -q '"type":"message"' answers
+	echo '{"cancel":1}' >&9
+	exec 9>&-
+	wait "$pid"
+}
+
 @test "a cancel ends the request that runs, at once" {
 	model_server --answer "$(stream)" --fault 1:stall
 	start anthropic

@@ -91,6 +91,8 @@ calls='1|-|run.started|{}|
 	same "${lines[0]}" '{"id":4,"type":"delta","kind":"thinking","text":"hm"}'
 	same "${lines[1]}" '{"id":4,"type":"delta","kind":"text","text":"é"}'
 	[[ ${lines[2]} == *'"tool_input":{"n":1.50e2}'* ]]
+	# What comes at once is written at once: a first read has it all.
+	same "$(ask a | sed 's/"id":1/"id":4,"stream":true/' | provider replay | dd bs=65536 count=1 2>dd.log)" "$output"
 }
 
 @test "a transcript answers by call and turn, whatever the order" {

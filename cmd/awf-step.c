@@ -11,6 +11,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +44,7 @@
 #include "transcript/call.h"
 
 #define PROGRAM "awf-step"
+#define HEAP (1 << 20)
 
 extern char **environ;
 
@@ -475,6 +479,11 @@ main(int argc, char **argv)
 	int status;
 
 	program_begin();
+#ifdef __GLIBC__
+	/* What most steps need in all comes from the kernel at once, and stays until the end. */
+	mallopt(M_TOP_PAD, HEAP);
+	mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
+#endif
 	memset(&r, 0, sizeof r);
 	r.roster.fd = -1;
 	switch (settings_parse(&settings, argc, argv, &err)) {

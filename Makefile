@@ -51,7 +51,7 @@ SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fn
 CFLAGS ?= $(OPT) -g
 ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Iinclude -Ilib -Icmd -I$(BUILD)/gen \
 	-D_FILE_OFFSET_BITS=64 $(PLACES) \
-	$(WARN) $(SANFLAGS) -fstack-protector-strong -MMD -MP $(CFLAGS)
+	$(WARN) $(SANFLAGS) -fPIE -fstack-protector-strong -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 # pkg-config only when something is built, so that `make deps` needs nothing.
@@ -60,11 +60,12 @@ CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
 # Programs have the archives where there are any: more than half of the instructions that it takes
 # to start awf-step were the linking of shared ones. What is started for each step and tool is
 # installed with no shared library at all, where there are archives of all that it needs, but for
-# the sandbox, which has to find any user's home. Tests run such with shared ones, to have faults
-# put in between.
+# the sandbox, which has to find any user's home. They lie at another address each time
+# nevertheless: not static at all where the C library cannot do that. Tests run such with shared
+# ones, to have faults put in between.
 PROGRAM_LIBS = $(eval PROGRAM_LIBS := $(foreach l,$(CORE_LIBS),$(if $(filter -l%,$(l)),$(call archive,$(l:-l%=%)),$(l))))$(PROGRAM_LIBS)
 archive = $(shell a=$$($(CC) -print-file-name=lib$(1).a); [ "$$a" = lib$(1).a ] && echo -l$(1) || echo $$a)
-STATIC = $(if $(or $(SANITIZE),$(filter -l%,$(PROGRAM_LIBS)),$(filter -l%,$(call archive,c))),,1)
+STATIC = $(if $(or $(SANITIZE),$(filter -l%,$(PROGRAM_LIBS)),$(filter -l%,$(call archive,c)),$(filter rcrt1.o,$(shell $(CC) -print-file-name=rcrt1.o))),,1)
 CURL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcurl)
 CURL_LIBS = $(shell $(PKG_CONFIG) --libs libcurl)
 SODIUM_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
@@ -121,7 +122,7 @@ MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(MASKS)
 # Started for each step and tool, and what of it is installed.
 STARTED := $(BUILD)/bin/awf-step $(TOOLS)
-installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
+installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
 TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS) $(SHARED)) $(BUILD)/test/tests
 # Linked before the library, whose own is then left out.
 HURRIED = $(BUILD)/obj/tests/patience.o
@@ -242,7 +243,7 @@ $(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(
 endef
 $(eval $(call programs,$(BUILD),))
 $(eval $(call programs,$(BUILD)/test,$(HURRIED)))
-$(eval $(call programs,$(BUILD)/static,,-static))
+$(eval $(call programs,$(BUILD)/static-pie,,-static-pie))
 $(BUILD)/test/tests:
 	@mkdir -p $(@D)
 	ln -sfn ../tests $@

@@ -59,6 +59,22 @@ in_place() {
 	done
 }
 
+@test "every program lies at another address each time it runs, static ones too" {
+	in_place install
+	for program in "$BATS_TEST_TMPDIR"/root/usr/bin/* "$BATS_TEST_TMPDIR"/root/usr/libexec/awf/awf-*; do
+		readelf -d "$program" | grep -q 'Flags:.* PIE$' || { echo "$program"; false; }
+	done
+	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
+	[ -n "$(make -s -C "$ROOT" --eval='static: ; @echo $(STATIC)' static)" ] || skip 'no static programs here'
+	for program in bin/awf-step libexec/awf/awf-tool-read; do
+		make -s -C "$ROOT" BUILD="$ROOT/build" "$ROOT/build/static-pie/$program"
+		readelf -d "$ROOT/build/static-pie/$program" >dynamic
+		grep -q 'Flags:.* PIE$' dynamic
+		run -1 grep NEEDED dynamic
+		same "$("$ROOT/build/static-pie/$program" --version)" "$("$BUILD/$program" --version)"
+	done
+}
+
 @test "the library lies where its pkg-config file says, in the directories that were given" {
 	in_place LIBDIR=/usr/lib64 INCLUDEDIR=/usr/include/local install
 	tree="$BATS_TEST_TMPDIR/root"

@@ -92,10 +92,10 @@ export function errorOf(key, error) {
 	    text(key, String(error.message ?? "")));
 }
 
-// What was on standard error, open if the call failed.
+// What was on standard error, open if the call, or its program, failed.
 export const stderr = (key, payload) => payload.stderr ?
 	fold(key, [h("span", { class: "what" }, "stderr"), " ", h("span", { class: "note" }, line(payload.stderr, 90))],
-	    () => data(key, payload.stderr), Boolean(payload.error)) : null;
+	    () => data(key, payload.stderr), Boolean(payload.error || payload.exit_code)) : null;
 
 /* ---- blobs ---- */
 

@@ -13,6 +13,8 @@ export class Conversation {
 		this.record = record;
 		this.payloads = payloads;
 		this.call = null;
+		this.types = null;                // of the events shown, as a test of an entry; null: all
+		this.found = null;                // the numbers of those that were searched for; null: all
 		this.seqs = null;                 // those shown; null: all
 		this.live = new Map();            // call id → { call, agent, turn, kind, text }
 		this.said = said;
@@ -31,7 +33,7 @@ export class Conversation {
 	#fetchTop = 0;
 
 	get #count() { return this.seqs ? this.seqs.length : this.record.seq; }
-	get #liveShown() { return [...this.live.values()].filter((each) => this.#shows(each.call)); }
+	get #liveShown() { return this.types || this.found ? [] : [...this.live.values()].filter((each) => this.#shows(each.call)); }
 
 	// The first and the last event that is shown; null: there is none.
 	get firstSeq() { return this.#count > 0 ? this.seqAt(0) : null; }
@@ -41,6 +43,8 @@ export class Conversation {
 
 	// Where an event stands; -1 if it is not shown.
 	indexOf(seq) {
+		if (seq === null)
+			return -1;
 		if (!this.seqs)
 			return seq >= 1 && seq <= this.record.seq ? seq - 1 : -1;
 		let low = 0, high = this.seqs.length - 1;
@@ -60,20 +64,29 @@ export class Conversation {
 		return this.call === null || this.record.calls[this.call]?.id === callId;
 	}
 
-	// The events of a call; null: of the run.
-	select(call) {
-		this.call = call;
-		this.seqs = this.record.within(call);
+	// Which events are shown: those of a call (null: of the run), of some types, among those found.
+	select(call, types = this.types, found = this.found) {
+		Object.assign(this, { call, types, found });
+		this.#choose();
 		this.list.rewind();
 		this.list.reset(this.#count + this.#liveShown.length);
+		if (this.indexOf(this.current) !== -1)
+			this.list.show(this.indexOf(this.current));
+	}
+
+	#choose() {
+		const { record, call, types, found } = this;
+		this.seqs = record.within(call);
+		if (types || found)
+			this.seqs = (this.seqs ?? Array.from(record.entries, (_, i) => i + 1))
+				.filter((seq) => (!types || types(record.entries[seq - 1])) && (!found || found.has(seq)));
 	}
 
 	// More may have come.
 	grow() {
 		const follow = this.list.following;
 		const before = this.#count;
-		if (this.call !== null)
-			this.seqs = this.record.within(this.call);
+		this.#choose();
 		this.#rows(before);
 		if (follow)
 			this.list.follow(true);
@@ -133,9 +146,8 @@ export class Conversation {
 			this.#fetchTimer = 0;
 			const seqs = [...this.list.shown.keys()].filter((i) => i < this.#count).map((i) => this.seqAt(i));
 			try {
-				if (!await this.payloads.want(seqs))
-					return;
-				this.said("");
+				if (await this.payloads.want(seqs))
+					this.said("");
 			} catch (error) {
 				this.said(error.message);
 				return;

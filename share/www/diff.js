@@ -4,10 +4,18 @@ import { h } from "/www/dom.js";
 const LINES_MOST = 2000;              // beyond that all is taken for changed
 const AROUND = 3;                     // lines that are shown around a change
 
+// The lines of a text; one without a line feed at its end is told from one with it.
+function linesOf(text, other) {
+	if (text.endsWith("\n"))
+		return text.slice(0, -1).split("\n");
+	const lines = text === "" ? [] : text.split("\n");
+	return other.endsWith("\n") && text !== "" ? [...lines, "(no line feed at the end)"] : lines;
+}
+
 // [["=" | "-" | "+", line] …] by a longest common subsequence, once what is the same at both ends
 // is put aside.
 export function diff(old, now) {
-	const a = old === "" ? [] : old.split("\n"), b = now === "" ? [] : now.split("\n");
+	const a = linesOf(old, now), b = linesOf(now, old);
 	let begin = 0, end = 0;
 	while (begin < a.length && begin < b.length && a[begin] === b[begin])
 		begin++;

@@ -119,8 +119,8 @@ function output(key, value) {
 // What else an event says, for who wants to know.
 function rest(key, payload, without) {
 	const more = Object.entries(payload).filter(([name]) => !without.includes(name));
-	return more.length === 0 ? null : fold(key + "rest", [h("span", { class: "what" }, "more"), " ",
-		h("span", { class: "note" }, line(more.map(([name]) => name).join(", "), 80))],
+	return more.length === 0 ? null : fold(key + "rest", h("span", { class: "note rest" }, "more: ",
+		line(more.map(([name]) => name).join(", "), 80)),
 		() => data(key + "restd", Object.fromEntries(more)));
 }
 
@@ -148,7 +148,7 @@ function stepCompleted(key, event, payload) {
 		payload.error?.code === "waiting" ? h("div", { class: "waits" }, "‖ waits for " + (approval?.asks ?? "somebody")) :
 			errorOf(key + "e", payload.error),
 		folded(key + "r", "result", payload.result), stderr(key + "s", payload), changedFiles(payload),
-		payload.retries?.length > 0 ? h("div", { class: "note" }, `${payload.retries.length} tries failed before`) : null,
+		payload.retries?.length > 0 ? h("div", { class: "note" }, `${payload.retries.length} ${payload.retries.length === 1 ? "try" : "tries"} failed before`) : null,
 		rest(key, payload, ["name", "kind", "call", "skipped", "approval", "error", "result", "stderr",
 			"stderr_bytes", "changed", "duration_ms", "retries", "no_newline",
 			payload.exit_code ? "" : "exit_code"]),

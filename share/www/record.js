@@ -22,6 +22,8 @@ export class Record {
 	clear() {
 		this.entries = [];            // by seq - 1: { type, call, at, took, size, label, code }
 		this.calls = [];              // by n
+		this.open = new Set();        // numbers of calls without an end
+		this.failed = new Set();      // of those that failed, in the order of their ends
 		this.attempts = [];           // { from, to: ms since the first event, or null }
 		this.zero = 0;                // ms since 1970 of the first event
 		this.#events = new Map();     // event id → [call number, whether it is the call's end]
@@ -55,6 +57,7 @@ export class Record {
 			});
 			if (fresh && known.around !== null)
 				this.calls[known.around].children.push(known.n);
+			this.#settle(known);
 			this.#events.set(call.event_id, [call.n, false]);
 			if (!(this.#ids.get(call.id) > call.n))
 				this.#ids.set(call.id, call.n);
@@ -62,6 +65,15 @@ export class Record {
 		for (const [seq, type, call, at, took, size, label, code] of events)
 			if (seq === this.seq + 1)
 				this.#push({ type, call: call === -1 ? null : call, at: at / 1000, took: took / 1000, size, label, code });
+	}
+
+	#settle(call) {
+		if (call.state === "open")
+			this.open.add(call.n);
+		else
+			this.open.delete(call.n);
+		if (call.state === "failed")
+			this.failed.add(call.n);
 	}
 
 	#push(entry) {
@@ -138,6 +150,7 @@ export class Record {
 			children: [], events: [],
 		});
 		this.#ids.set(this.calls[n].id, n);
+		this.#settle(this.calls[n]);
 		if (around !== null)
 			this.calls[around].children.push(n);
 		return n;
@@ -154,12 +167,22 @@ export class Record {
 			code === "downstream_closed" ? "closed" : code ? "failed" : "succeeded";
 		if (call.state !== "skipped")
 			call.code = code;
+		this.#settle(call);
 	}
 
 	// An attempt that ended without an end leaves its calls open.
 	running(call) {
 		return call.state === "open" && this.attempts.length > 0 &&
 		    this.attempts.at(-1).to === null && call.at >= this.attempts.at(-1).from;
+	}
+
+	// Calls of the last attempt that have no call like them in them: those that run, or why it failed.
+	innermost(numbers) {
+		const from = this.attempts.at(-1)?.from ?? 0, all = new Set(numbers), around = new Set();
+		for (const n of all)
+			for (let each = this.calls[n].around; each !== null; each = this.calls[each].around)
+				around.add(each);
+		return [...all].filter((n) => !around.has(n) && this.calls[n].at >= from).map((n) => this.calls[n]);
 	}
 
 	// The numbers of the events of a call and what is in it, in order; null: all.

@@ -8,15 +8,27 @@ import { ask, byId, h, say, throttle } from "/www/dom.js";
 import { count, dollars, duration, signs, when } from "/www/format.js";
 import { parse, parseExactly } from "/www/json.js";
 import { setKeys } from "/www/keys.js";
+import { Outcome } from "/www/outcome.js";
 import { Payloads } from "/www/payloads.js";
 import { Record } from "/www/record.js";
+import { matches, search } from "/www/search.js";
 import { Stream } from "/www/stream.js";
 import { Tree } from "/www/tree.js";
 import { Waits } from "/www/waits.js";
 
-const ASK_MS = 5000, TICK_MS = 1000, DRAW_MS = 120;
+const ASK_MS = 5000, TICK_MS = 1000, DRAW_MS = 120, TYPED_MS = 250;
 
-let runId, record, payloads, tree, conversation, waits, stream, info, parts, skew = 0;
+// Which events are shown, by the word behind show= in the address.
+const kinds = {
+	__proto__: null,
+	talk: ["Messages and tools", ({ type }) => /^(message|tool)\./.test(type)],
+	messages: ["Messages", ({ type }) => type.startsWith("message.")],
+	tools: ["Tools", ({ type }) => type.startsWith("tool.")],
+	steps: ["Steps", ({ type }) => /^(step|run)\./.test(type)],
+	errors: ["Errors", ({ code }) => code !== null && code !== undefined],
+};
+
+let runId, record, payloads, tree, conversation, outcome, waits, stream, info, parts, skew = 0;
 let withLive = true;
 
 const said = (text) => say(parts.problem, text);
@@ -31,7 +43,10 @@ function showInfo() {
 	say(parts.state, `${signs[state] ?? "·"} ${state}`);
 	showFigures();
 	parts.stop.hidden = !(info.alive && parts.may.includes("decide"));
-	say(parts.error, !["running", "waiting"].includes(info.status) && info.error ? `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
+	outcome.draw(now(), info.status);
+	// Why it ended, if no call says it.
+	say(parts.error, outcome.failedList.hidden && !["running", "waiting"].includes(info.status) && info.error ?
+	    `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
 	parts.resume.hidden = info.alive || info.status === "success";
 	waits.show(info.waits);
 	document.title = `${signs[state] ?? ""} ${info.name ?? "run"} ${info.run_id.slice(0, 8)} – AWF`;
@@ -62,6 +77,7 @@ function showFigures() {
 const drawSoon = throttle(DRAW_MS, () => {
 	tree.draw(now());
 	conversation.grow();
+	outcome.draw(now(), info.status);
 	showFigures();
 });
 
@@ -124,6 +140,8 @@ function take(data, id) {
 	}
 	lastId = id ?? lastId;
 	payloads.put(event);
+	if (conversation.found && matches(event, needle))
+		conversation.found.add(event.seq);
 	if (event.type === "message.assistant" || event.type.endsWith(".completed")) {
 		const call = record.entries[event.seq - 1]?.call;
 		if (call !== null && call !== undefined)
@@ -143,8 +161,9 @@ function named(name, data) {
 		payloads.clear();
 		forgetOpened();
 		conversation.list.measured.clear();
-		conversation.select(null);
+		choose(null);
 		tree.mark(null);
+		refreshSoon();
 		drawSoon();
 	}
 }
@@ -156,11 +175,17 @@ function choose(call) {
 	const name = call === null ? "" : record.calls[call].id ?? record.calls[call].name;
 	say(parts.where, call === null ? "All events" : name);
 	parts.all.hidden = call === null;
+	keepAddress();
 }
 
+// Goes to an event, by itself if it is hidden.
 function goTo(seq, focus) {
 	if (!(seq >= 1 && seq <= record.seq))
 		return;
+	if (conversation.indexOf(seq) === -1) {
+		showKind("");
+		lookFor("");
+	}
 	if (conversation.indexOf(seq) === -1) {
 		choose(null);
 		tree.mark(null);
@@ -168,8 +193,73 @@ function goTo(seq, focus) {
 	follow(false);
 	showPane("conversation");
 	conversation.show(seq, focus);
-	if (location.hash !== "#" + seq)
-		history.replaceState(null, "", "#" + seq);
+	keepAddress();
+}
+
+/* ---- which events are shown ---- */
+
+let needle = "", searching = null;
+
+function showKind(word) {
+	parts.kind.value = word;
+	conversation.select(conversation.call, kinds[word]?.[1] ?? null);
+	keepAddress();
+}
+
+// Those in which a text occurs; an empty one: all.
+async function lookFor(words) {
+	searching?.abort();
+	searching = null;
+	parts.search.value = words;
+	needle = words.trim().toLowerCase();
+	keepAddress();
+	if (needle === "") {
+		conversation.select(conversation.call, undefined, null);
+		say(parts.found, "");
+		return;
+	}
+	const mine = searching = new AbortController();
+	try {
+		await search(runId, needle, mine.signal, (seqs, all) => {
+			if (mine.signal.aborted)
+				return;
+			if (conversation.found === seqs)
+				conversation.grow();
+			else
+				conversation.select(conversation.call, undefined, seqs);
+			say(parts.found, `${count(seqs.size)}${all ? "" : " …"}`);
+		});
+	} catch (error) {
+		if (!mine.signal.aborted)
+			said(error.message);
+	}
+}
+
+// The address is that of what is shown: "#12&show=errors&call=a:0:0&q=text".
+function keepAddress() {
+	const more = new URLSearchParams();
+	if (parts.kind.value)
+		more.set("show", parts.kind.value);
+	if (conversation.call !== null)
+		more.set("call", record.calls[conversation.call].id);
+	if (needle)
+		more.set("q", parts.search.value.trim());
+	const seq = conversation.indexOf(conversation.current) === -1 ? "" : String(conversation.current);
+	const hash = [seq, more.toString()].filter(Boolean).join("&");
+	if (location.hash.slice(1) !== hash)
+		history.replaceState(null, "", hash ? "#" + hash : location.pathname);
+}
+
+function takeAddress(focus) {
+	const [, seq, more] = location.hash.match(/^#?(\d*)&?(.*)$/s), parameters = new URLSearchParams(more);
+	const call = record.calls.findLastIndex(({ id }) => id === parameters.get("call"));
+	showKind(parameters.get("show") ?? "");
+	choose(call === -1 ? null : call);
+	tree.mark(call === -1 ? null : call);
+	if ((parameters.get("q") ?? "") !== needle)
+		lookFor(parameters.get("q") ?? "");
+	goTo(Number(seq), focus);
+	return Number(seq) > 0;
 }
 
 function follow(on) {
@@ -208,6 +298,13 @@ function stepError(by) {
 		goTo(seq, true);
 }
 
+function showAll() {
+	showKind("");
+	lookFor("");
+	choose(null);
+	tree.mark(null);
+}
+
 const keys = [
 	{ keys: ["j", "ArrowDown"], text: "Next event (in the tree: row)", run: () => step(1) },
 	{ keys: ["k", "ArrowUp"], text: "Event before", run: () => step(-1) },
@@ -216,6 +313,10 @@ const keys = [
 	{ keys: ["g"], text: "First event", run: () => goTo(conversation.firstSeq, true) },
 	{ keys: ["G"], text: "Last event", run: () => goTo(conversation.lastSeq, true) },
 	{ keys: ["f"], text: "Follow what comes", run: () => follow(!conversation.list.following) },
+	{ keys: ["/"], text: "Search in the events", run: () => {
+		showPane("conversation");
+		parts.search.focus();
+	} },
 	{ keys: ["s"], text: "To the steps; there ← → close and open, ⏎ chooses", run: () => {
 		showPane("tree");
 		tree.space.focus();
@@ -231,10 +332,9 @@ const keys = [
 	{ keys: ["[", "]"], text: "Earlier, later", run: ({ key }) => tree.pan(key === "]" ? 0.5 : -0.5) },
 	{ keys: ["x"], text: "Stop the run", run: stop },
 	{ keys: ["u", "Escape"], text: "All events; then the list of runs", run: () => {
-		if (conversation.call === null)
+		if (conversation.call === null && !needle && !parts.kind.value)
 			location.assign("/");
-		choose(null);
-		tree.mark(null);
+		showAll();
 	} },
 ];
 
@@ -258,6 +358,13 @@ function build(main, may) {
 			choose(null);
 			tree.mark(null);
 		}, { hidden: true }),
+		search: h("input", { type: "search", class: "search", placeholder: "Search", "aria-label": "Search in the events",
+			autocomplete: "off", "aria-keyshortcuts": "/" }),
+		found: h("span", { role: "status", class: "note" }),
+		kind: h("select", { "aria-label": "Show", onchange: () => showKind(parts.kind.value) },
+		    h("option", { value: "" }, "Everything"),
+		    Object.entries(kinds).map(([word, [text]]) => h("option", { value: word }, text))),
+		outcome: h("section", { class: "outcome-list", "aria-label": "What runs and what failed" }),
 		follow: button("Follow", () => follow(!conversation.list.following), { "aria-pressed": "false", "aria-keyshortcuts": "f" }),
 		axis: h("div", { class: "axis", "aria-hidden": "true" }),
 		tree: h("div", { class: "scroll" }),
@@ -272,7 +379,12 @@ function build(main, may) {
 	            button("+", () => tree.zoom(0.5), { "aria-label": "Zoom in" })), parts.axis),
 	        parts.tree),
 	    h("section", { class: "pane conversation", "aria-label": "Conversation" },
-	        h("div", { class: "pane-head" }, parts.where, parts.all, parts.follow), parts.conversation));
+	        h("div", { class: "pane-head" }, parts.where, parts.all, parts.found, parts.search, parts.kind, parts.follow), parts.conversation));
+	let typed = 0;
+	parts.search.addEventListener("input", () => {
+		clearTimeout(typed);
+		typed = setTimeout(() => lookFor(parts.search.value), TYPED_MS);
+	});
 	const started = info.started ? h("span", { class: "note" }, when(info.started)) : null;
 	main.className = "run";
 	main.replaceChildren(
@@ -280,8 +392,8 @@ function build(main, may) {
 	        parts.state, started,
 	        info.parent ? h("a", { href: "/runs/" + info.parent }, "Parent run") : null,
 	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, parts.stop),
-	    parts.figures, parts.error, parts.resume, parts.problem),
-	    parts.waits,
+	    h("div", { class: "title" }, parts.figures, parts.resume), parts.error, parts.problem),
+	    parts.waits, parts.outcome,
 	    h("div", { class: "tabs", role: "group", "aria-label": "View" }, parts.treeTab, parts.conversationTab),
 	    parts.panes);
 }
@@ -295,6 +407,19 @@ export async function showRun(main, name, may) {
 	build(main, may);
 	waits = new Waits(runId, parts.waits, may.includes("decide"), refreshSoon);
 	conversation = new Conversation(record, payloads, parts.conversation, said);
+	outcome = new Outcome(record, payloads, parts.outcome, {
+		choose: (call) => {
+			choose(call);
+			tree.mark(call);
+			showPane("conversation");
+			follow(true);
+		},
+		event: (seq) => goTo(seq, true),
+		errors: () => {
+			showKind("errors");
+			showPane("conversation");
+		},
+	});
 	tree = new Tree(record, parts.tree, parts.axis, { choose, event: (seq) => goTo(seq, false) });
 	tree.draw(0);
 	await record.load((seq) => say(parts.problem, `Reading… ${count(seq)} events`));
@@ -302,14 +427,10 @@ export async function showRun(main, name, may) {
 	skew = info.alive ? Math.max(0, record.zero + record.end - Date.now()) : 0;
 	showInfo();
 	tree.draw(now());
-	choose(null);
 	setKeys(keys);
-	const at = Number(location.hash.slice(1));
-	if (at > 0)
-		goTo(at, false);
-	else if (info.alive)
+	if (!takeAddress(false) && info.alive)
 		follow(true);
-	window.addEventListener("hashchange", () => goTo(Number(location.hash.slice(1)), true));
+	window.addEventListener("hashchange", () => takeAddress(true));
 	parts.conversation.addEventListener("scroll", () => {
 		if (!conversation.list.following)
 			parts.follow.setAttribute("aria-pressed", "false");
@@ -319,6 +440,7 @@ export async function showRun(main, name, may) {
 	setInterval(() => {
 		if (!document.hidden && info.status === "running") {
 			tree.draw(now());
+			outcome.draw(now(), info.status);
 			showFigures();
 		}
 	}, TICK_MS);

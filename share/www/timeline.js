@@ -55,7 +55,8 @@ export function axis(scale) {
 	let step = 10 ** Math.floor(Math.log10(length / 2));
 	step *= length / step > 8 ? 5 : length / step > 4 ? 2 : 1;
 	const marks = [];
-	for (let at = Math.ceil(from / step) * step; at < until; at += step) {
+	// None where its text would be cut off.
+	for (let at = Math.ceil(from / step) * step; at < until - length / 12; at += step) {
 		const mark = h("span", { class: "mark" }, at === 0 ? "0" : duration(at));
 		mark.style.left = (at - from) / length * 100 + "%";
 		marks.push(mark);

@@ -82,11 +82,12 @@ export class Tree {
 
 	#make(index) {
 		const row = this.rows[index];
-		const { sign, state, name, about, bars } = this[`_${row.kind}`](row);
+		const { sign, state, name, about, took, bars, kind } = this[`_${row.kind}`](row);
 		const element = h("div", {
 			id: "row-" + row.key, role: "treeitem", class: `item ${row.kind} is-${state}`,
 			"aria-level": row.level, "aria-expanded": row.open === undefined ? null : String(row.open),
 			"aria-selected": String(row.key === this.#chosenKey()),
+			title: kind,
 			onclick: (event) => {
 				this.active = row.key;
 				if (event.target.closest(".twist"))
@@ -101,6 +102,7 @@ export class Tree {
 		        h("span", { class: "unseen" }, state + " "),
 		        h("span", { class: "name" }, name), " ",
 		        h("span", { class: "about" }, about)),
+		    h("span", { class: "took" }, took),
 		    h("span", { class: "bars", "aria-hidden": "true" }, bars));
 		element.style.setProperty("--level", Math.min(row.level, 12));
 		if (row.key === this.active)
@@ -111,7 +113,7 @@ export class Tree {
 	_run() {
 		const { record } = this;
 		return {
-			sign: "●", state: "run", name: "run", about: `${count(record.seq)} events`,
+			sign: "●", state: "run", name: "run", about: `${count(record.seq)} events`, took: duration(this.scale.length),
 			bars: record.attempts.map(({ from, to }) => bar(this.scale, from, to ?? Math.max(this.now, record.end), "whole", "attempt")),
 		};
 	}
@@ -124,7 +126,7 @@ export class Tree {
 		const until = calls.reduce((last, call) =>
 			Math.max(last, call.until ?? (this.record.running(call) ? this.now : call.at)), 0);
 		return {
-			sign: signs[worst], state: worst, name: `${calls[0].name} ×${count(calls.length)}`,
+			sign: signs[worst], state: worst, name: `${calls[0].name} ×${count(calls.length)}`, took: duration(until - calls[0].at),
 			about: Object.entries(states).map(([state, n]) => `${count(n)} ${state}`).join(", "),
 			bars: [bar(this.scale, calls[0].at, until, `call is-${worst === "failed" ? "succeeded" : worst}`, ""),
 				...calls.filter((call) => call.state === "failed" || call.state === "waiting").slice(0, BARS_MOST)
@@ -147,11 +149,10 @@ export class Tree {
 			for (const seq of call.events.slice(0, BARS_MOST))
 				bars.push(this.#eventBar(seq));
 		return {
-			sign: signs[state], state, name: call.name + many, bars,
+			sign: signs[state], state, name: call.name + many, took: duration(until - call.at), kind: call.kind, bars,
 			about: [
-				state === "succeeded" || state === "running" ? null : call.code ?? state, duration(until - call.at),
+				state === "succeeded" || state === "running" ? null : call.code ?? state, dollars(call.cost),
 				call.tokensIn + call.tokensOut > 0 ? count(call.tokensIn + call.tokensOut) + " tok" : null,
-				dollars(call.cost), call.kind,
 			].filter(Boolean).join(" · "),
 		};
 	}
@@ -168,7 +169,7 @@ export class Tree {
 		return {
 			sign: { __proto__: null, "message.user": "◆", "message.assistant": "◇", "tool.call": "⚙", "tool.result": "↩" }[entry.type] ?? "·",
 			state: entry.code ? "failed" : tool ? "tool" : "turn", name: entry.label || entry.type,
-			about: entry.took >= 1 ? duration(entry.took) : "", bars: [this.#eventBar(seq) ??
+			about: "", took: entry.took >= 1 ? duration(entry.took) : "", bars: [this.#eventBar(seq) ??
 				bar(this.scale, entry.at, entry.at, tool ? "tool" : "turn", "")],
 		};
 	}

@@ -21,7 +21,7 @@ export class Waits {
 		const old = this.#forms;
 		this.#forms = new Map();
 		for (const wait of waits ?? [])
-			this.#forms.set(key(wait), old.get(key(wait)) ?? this.#form(wait));
+			this.#forms.set(key(wait), old.get(key(wait)) ?? this.#form(wait, this.#forms.size === 0));
 		for (const [each, form] of old)
 			if (!this.#forms.has(each))
 				form.remove();
@@ -32,10 +32,11 @@ export class Waits {
 	}
 
 	focus() {
-		this.element.querySelector("textarea, button")?.focus();
+		this.element.querySelector("details[open] textarea, summary")?.focus();
 	}
 
-	#form(wait) {
+	// isOpen: the first one is, others are asked for.
+	#form(wait, isOpen) {
 		const input = wait.input ?? {}, isText = typeof input.text === "string";
 		const complete = wait.for === "completion", asText = complete ? wait.form !== "json" : isText;
 		const asked = isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : null;
@@ -75,25 +76,25 @@ export class Waits {
 			buttons.push(element);
 			return element;
 		};
-		const form = h("form", { class: "wait", onsubmit: (event) => event.preventDefault() },
-		    h("h2", null, `‖ ${wait.call} waits for ${complete ? "its result" : "approval"}`,
-		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" },
-		            wait.since ? " since " + ago(wait.since).replace("now", "just now") : "",
-		            wait.deadline ? ", until " + when(wait.deadline) : "")),
-		    complete && asked !== null ? h("pre", { tabIndex: 0 }, asked) : null,
+		const form = h("form", { onsubmit: (event) => event.preventDefault() },
+		    complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "What it was given" }, asked) : null,
 		    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can be approved as it is.`) :
 		        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), edited));
 		if (this.mayDecide)
-			form.append(h("label", null, h("span", null, complete ? "Reason, if it failed" : "Reason"), reason),
-			    h("div", { class: "buttons" }, complete ?
-			        [button("complete", "Complete", "main"), button("complete", "It failed", "danger", { failed: true })] :
+			form.append(h("div", { class: "decide" },
+			    h("label", null, h("span", null, complete ? "Reason, if it failed" : "Reason"), reason),
+			    complete ? [button("complete", "Complete", "main"), button("complete", "It failed", "danger", { failed: true })] :
 			        [button("approve", "Approve", "main"), button("deny", "Deny", "danger")]));
+		form.append(said);
 		edited.addEventListener("input", () => {
 			if (!complete)
 				buttons[0].textContent = edited.value === shown ? "Approve" : "Approve as edited";
 		});
-		form.append(said);
-		return form;
+		return h("details", { class: "wait", open: isOpen },
+		    h("summary", null, h("h2", null, `‖ ${wait.call} waits for ${complete ? "its result" : "approval"}`,
+		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" },
+		            wait.since ? " since " + ago(wait.since).replace("now", "just now") : "",
+		            wait.deadline ? ", until " + when(wait.deadline) : ""))), form);
 	}
 }
 

@@ -47,6 +47,13 @@ rich() {
 	drive text '@<b>bold' "$RICH"
 }
 
+@test "what failed, and which events are shown" {
+	rich
+	awf-run -n --name broken -c 'awf-step -n fetch -q -- sh -c "echo cannot reach it >&2; exit 7"' || true
+	serve
+	drive look "$RICH" @broken
+}
+
 @test "what another program has written is shown, whatever shape it has" {
 	rich 2 shapes
 	serve

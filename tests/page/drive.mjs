@@ -206,7 +206,7 @@ const scenarios = {
 						return closed.length;
 					});
 				await page.waitForTimeout(50);
-				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait), img:not([src^="blob:"]),
+				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form), img:not([src^="blob:"]),
 					a:not([href^="/runs/"], [href^="#"], [href="/"]), [onerror], [onload], [onfocus]`, (all) => all.map((each) => each.outerHTML)), []);
 				assert.equal(await page.evaluate(() => window.bad ?? window.parent.bad), undefined);
 			});
@@ -226,6 +226,55 @@ const scenarios = {
 		const rows = [];
 		await everyRow(async () => rows.push(...await page.$$eval("article[data-seq]:not(.empty)", (all) => all.map((row) => Number(row.dataset.seq)))));
 		assert.deepEqual([...new Set(rows)].sort((a, b) => a - b), upTo(await page.evaluate(() => Number(document.querySelector("article").getAttribute("aria-setsize")))));
+	},
+
+	// What failed, and which events are shown: of a call, of a kind, with a text; in the address, too.
+	async look(run, broken) {
+		await logIn();
+		await openRun(broken);
+		assert.match(await page.textContent(".failed-list"), /fetch:0:0 exit_status .*exit status 7/);
+		await until("what it wrote", async () => /cannot reach it/.test(await page.textContent(".failed-list")));
+		await page.click(".failed-list a");
+		await page.waitForSelector("article.current.is-error[data-seq='3']");
+		await openRun(run);
+		const seqs = () => page.$$eval("article[data-seq]", (all) => all.map((row) => Number(row.dataset.seq)));
+		const hash = () => new URL(page.url()).hash;
+		const all = await allEvents();
+		await page.keyboard.press("/");
+		await page.keyboard.type("WRITES outside");
+		await until("the one with it", async () => (await seqs()).length === 1);
+		assert.equal(await page.textContent(".pane-head [role=status]"), "1");
+		const [blocked] = await seqs();
+		assert.match(await page.textContent("article.is-held"), /blocked/);
+		await page.reload();
+		await until("the same one", async () => (await seqs()).join() === String(blocked));
+		// Names of members are nothing that is said; a number is, and a line feed.
+		await page.fill(".search", "file_path");
+		await until("none", async () => (await seqs()).length === 0);
+		await page.fill(".search", "0.031");
+		await until("the number", async () => (await seqs()).length === 1);
+		await page.fill(".search", "");
+		await until("all", async () => (await allEvents()).length === all.length);
+		for (const [kind, word] of [["errors", /error|held/], ["tools", /tool/], ["messages", /model|user/]]) {
+			await page.selectOption(".pane-head select", kind);
+			await until(kind, async () => (await page.$$eval("article[data-seq]", (rows) => rows.map((row) => row.className))).every((name) => word.test(name)));
+			assert.equal(hash(), "#show=" + kind);
+			assert.ok((await allEvents()).length > 2 && (await allEvents()).length < all.length);
+		}
+		await page.click(".item.call:has-text('analyse') .name");
+		await until("of the call", async () => await page.textContent(".pane.conversation h2") === "analyse:0:0");
+		assert.equal(hash(), "#show=messages&call=analyse%3A0%3A0");
+		const shown = await allEvents();
+		await page.reload();
+		await page.waitForSelector("article.event");
+		assert.deepEqual(await allEvents(), shown);
+		// A link to an event that is not among them shows it all the same.
+		await page.evaluate(() => { location.hash = "#2"; });
+		await page.waitForSelector("article.current[data-seq='2']");
+		assert.equal(hash(), "#2");
+		await page.goBack();
+		await until("as before", async () => hash() === "#show=messages&call=analyse%3A0%3A0");
+		await until("the same events", async () => (await allEvents()).join() === shown.join());
 	},
 
 	// What the stream tells of a run comes to the same as what the outline does.
@@ -293,6 +342,7 @@ const scenarios = {
 		await logIn(at);
 		await openRun(run, at);
 		await until("some events", async () => await events() > 8);
+		await until("what runs now", async () => /▶ s\d+:0:0/.test(await page.textContent(".running-list")));
 		await page.reload();
 		await page.waitForSelector("article.event");
 		await until("more events", async () => await events() > 16);
@@ -302,6 +352,7 @@ const scenarios = {
 		relay.mend();
 		await until("the end", async () => (await page.textContent(".state")).includes("success"), 60_000);
 		assert.equal(await page.textContent("#link"), "");
+		assert.equal(await page.isVisible(".running-list"), false);
 		const written = readFileSync(transcript, "utf8").trim().split("\n").length;
 		assert.deepEqual(await allEvents(), upTo(written));
 		const shown = await page.textContent(".figures");

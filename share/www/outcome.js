@@ -1,0 +1,81 @@
+// What an operator looks for first: which calls run now, and which have failed, and why.
+import { text } from "/www/blocks.js";
+import { h, say } from "/www/dom.js";
+import { count, duration, line } from "/www/format.js";
+
+const RUNNING_SHOWN = 4, FAILED_SHOWN = 3;
+const STDERR_LINES = 8;
+
+export class Outcome {
+	#failed = "";                       // the numbers of those that are shown
+	#running = new Map();               // call number → element
+
+	// on: choose(call number), event(seq), errors().
+	constructor(record, payloads, element, on) {
+		this.record = record;
+		this.payloads = payloads;
+		this.on = on;
+		this.failedList = h("ul", { class: "failed-list", "aria-label": "What failed" });
+		this.runningList = h("ul", { class: "running-list", "aria-label": "What runs now" });
+		element.replaceChildren(this.failedList, this.runningList);
+	}
+
+	// now: ms since the run began.
+	draw(now, status) {
+		this.#drawRunning(now);
+		this.#drawFailed(status);
+	}
+
+	#drawRunning(now) {
+		const { record } = this, running = record.innermost(record.open).filter((call) => record.running(call));
+		const old = this.#running;
+		this.#running = new Map(running.slice(-RUNNING_SHOWN).map((call) =>
+			[call.n, old.get(call.n) ?? h("li", null, h("button", { type: "button", class: "plain", onclick: () => this.on.choose(call.n) },
+			    h("span", { class: "sign", "aria-hidden": "true" }, "▶"), " ", h("strong", null, call.id), " ",
+			    h("span", { class: "note" }), " ", h("span", { class: "about" })))]));
+		for (const [n, element] of this.#running) {
+			const call = record.calls[n], last = record.entries[call.events.at(-1) - 1];
+			const [, , took, about] = element.firstChild.children;
+			say(took, duration(now - call.at));
+			say(about, [call.agent, last && !last.type.startsWith("step.") ? last.label : ""].filter(Boolean).map((each) => line(each, 100)).join(": "));
+		}
+		const more = running.length - this.#running.size;
+		this.runningList.replaceChildren(...this.#running.values(), ...(more > 0 ? [h("li", { class: "note" }, `and ${count(more)} more`)] : []));
+		this.runningList.hidden = running.length === 0;
+	}
+
+	// Of what was caught nothing is said here once the run has gone on and ended well, and little before.
+	#drawFailed(status) {
+		const failed = status === "success" ? [] : this.record.innermost(this.record.failed);
+		const ended = !["running", "waiting"].includes(status);
+		this.failedList.hidden = failed.length === 0;
+		this.failedList.classList.toggle("short", !ended);
+		const key = `${ended} ${failed.length} ${failed.slice(0, FAILED_SHOWN).map(({ n }) => n)}`;
+		if (key === this.#failed)
+			return;
+		this.#failed = key;
+		this.failedList.replaceChildren(...failed.slice(0, FAILED_SHOWN).map((call) => this.#makeFailed(call, ended)),
+		    ...(failed.length > FAILED_SHOWN ? [h("li", null, h("button", { type: "button", class: "more", onclick: () => this.on.errors() },
+		        `All errors (${count(failed.length)} calls)`))] : []));
+	}
+
+	#makeFailed(call, ended) {
+		const seq = call.events.at(-1), entry = this.record.entries[seq - 1];
+		const element = h("li", null, h("a", { href: "#" + seq, onclick: (event) => {
+			event.preventDefault();
+			this.on.event(seq);
+		} }, h("span", { "aria-hidden": "true" }, "✗ "), h("strong", null, call.id), " ", call.code ?? ""), " ",
+		    h("span", { class: "why" }, entry?.label ?? ""));
+		if (ended)
+			this.#addStderr(element, seq);
+		return element;
+	}
+
+	// The end of what it wrote, as a log has it.
+	async #addStderr(element, seq) {
+		await this.payloads.want([seq]).catch(() => null);
+		const written = this.payloads.have(seq)?.payload?.stderr;
+		if (typeof written === "string" && written.trim() !== "")
+			element.append(text("stderr" + seq, written.trimEnd().split("\n").slice(-STDERR_LINES).join("\n"), "code"));
+	}
+}

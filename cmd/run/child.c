@@ -190,7 +190,7 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 	struct buffer payload = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;
 	struct writer w;
-	char *links = NULL;
+	struct buffer links = BUFFER_INIT;
 	int failed;
 
 	begin_payload(c, &w, &payload);
@@ -219,8 +219,8 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 	e.raws = binaries.list;
 	e.raw_count = binaries.count;
 	if (end->completed != NULL) {
-		links = event_link(c->run_id, end->completed);
-		e.links = span_of(links, strlen(links));
+		event_add_link(&links, c->run_id, end->completed);
+		e.links = span_of(links.data, links.len);
 	}
 	failed = append(c, &e, &payload, err);
 	/* What the machine did to it, no work around it has come to; nor to what somebody killed. */
@@ -230,7 +230,7 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 		roster_end(&c->roster);
 	buffer_free(&payload);
 	binaries_free(&binaries);
-	free(links);
+	buffer_free(&links);
 	return failed;
 }
 

@@ -52,7 +52,7 @@ struct group {
 	                              changed */
 	struct item item;          /* the call's as they are given it, which is a line in any case;
 	                              of a loop, what the last round gave */
-	struct buffer causes;      /* of the next body call, after the group's own step.started */
+	struct causes causes;      /* of the next body call, after the group's own step.started */
 };
 
 static void
@@ -85,7 +85,7 @@ group_open(struct group *g, struct step_call *call)
 	step_state_line(call, false, &line);
 	item_take_state(&g->item, span_of(line.data, line.len), s->run->id);
 	buffer_free(&line);
-	step_causes(&g->item, &g->causes);
+	causes_add_item(&g->causes, &g->step, &g->item);
 }
 
 static int
@@ -101,7 +101,7 @@ group_close(struct group *g)
 	free(g->step.process);
 	environment_free(&g->step.environment);
 	item_free(&g->item);
-	buffer_free(&g->causes);
+	causes_free(&g->causes);
 }
 
 /* ---- loops ---- */
@@ -114,7 +114,7 @@ take_round(struct group *g, int64_t round, struct step_result *result)
 	struct step_call *call = g->call;
 	const struct error *why = &result->error;
 	char text[sizeof why->place + sizeof why->message + 4];
-	struct buffer maker = BUFFER_INIT;
+	char *own, *maker;
 	struct state_reader r;
 	struct error ignored;
 	size_t count = 0;
@@ -140,13 +140,15 @@ take_round(struct group *g, int64_t round, struct step_result *result)
 		    "round %lld gave %zu items; a round gives one", (long long)round, count);
 		return;
 	}
-	buffer_clear(&g->causes);
-	buffer_format(&g->causes, "%s %s %s:%lld\n", g->step.run->id, result->ended, g->step.process,
-	    (long long)round);
-	step_causes(&g->item, &maker);
-	if (strstr(buffer_string(&maker), result->ended) == NULL)
-		buffer_append(&g->causes, buffer_string(&maker), maker.len);
-	buffer_free(&maker);
+	causes_free(&g->causes);
+	memset(&g->causes, 0, sizeof g->causes);
+	own = memory_format("%s:%lld", g->step.process, (long long)round);
+	causes_add(&g->causes, &g->step, g->step.run->id, result->ended, own);
+	maker = item_metadata(&g->item, "event_id");
+	if (maker == NULL || strcmp(maker, result->ended) != 0)
+		causes_add_item(&g->causes, &g->step, &g->item);
+	free(own);
+	free(maker);
 }
 
 /* --while is the --when of a round, and asked of one more round than may be made: only then it

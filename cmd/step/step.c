@@ -135,17 +135,39 @@ step_query(const struct step *s, int64_t index)
 }
 
 void
-step_causes(const struct item *item, struct buffer *causes)
+causes_add(struct causes *c, const struct step *s, const char *run_id, const char *event_id,
+    const char *call)
+{
+	const char *slash = strrchr(call, '/');
+	size_t around = slash != NULL ? (size_t)(slash - call) : 0;
+	bool own_run = strcmp(run_id, s->run->id) == 0;
+
+	if (strcmp(event_id, s->parent) == 0)
+		return; /* it is the parent, unless a call in between is */
+	if (own_run && c->parent[0] == '\0' && around == strlen(s->enclosing) &&
+	    memcmp(call, s->enclosing, around) == 0)
+		memcpy(c->parent, event_id, ID_SIZE);
+	else
+		event_add_link(&c->links, own_run ? NULL : run_id, event_id);
+}
+
+void
+causes_add_item(struct causes *c, const struct step *s, const struct item *item)
 {
 	char *run_id = item_metadata(item, "run_id"), *event_id = item_metadata(item, "event_id");
 	char *call = item_metadata(item, "call");
 
 	if (run_id != NULL && event_id != NULL)
-		buffer_format(causes, "%s %s %s\n", run_id, event_id,
-		    call != NULL && call_id_valid(call) ? call : "");
+		causes_add(c, s, run_id, event_id, call != NULL && call_id_valid(call) ? call : "");
 	free(run_id);
 	free(event_id);
 	free(call);
+}
+
+void
+causes_free(struct causes *c)
+{
+	buffer_free(&c->links);
 }
 
 /* The data is not told where it might be masked, as what is told is not. Neither within a

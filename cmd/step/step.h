@@ -154,9 +154,17 @@ bool step_replays(const struct step *s);
 #define STEP_CUT_OFF INT64_C(-2)
 /* What a call asks what is recorded by, but for what it is made of: input, definition. */
 struct recall_query step_query(const struct step *s, int64_t index);
-/* Appends the causes of an item, one "RUN_ID EVENT_ID CALL\n" a line; none for an
- * item without metadata. */
-void step_causes(const struct item *item, struct buffer *causes);
+/* What a call follows. */
+struct causes {
+	char parent[ID_SIZE];        /* the first that was made in the same enclosing call; "" */
+	struct buffer links;         /* every other: inside of a JSON array */
+};
+/* Adds an event of a call ("": not known of which) to those that a call of the step follows. */
+void causes_add(struct causes *c, const struct step *s, const char *run_id, const char *event_id,
+    const char *call);
+/* The same with what an item's metadata names, if anything. */
+void causes_add_item(struct causes *c, const struct step *s, const struct item *item);
+void causes_free(struct causes *c);
 /* Appends what a call is named by for people, as awf-tail does: a, a[1] ("x"), a[2] ("y"); but
  * within a call without the data. */
 void step_label(const struct step *s, const struct item *item, int64_t index,
@@ -195,7 +203,7 @@ enum error_code step_result_code(const struct buffer *answer);
 /* One call for an item. The causes are those of the items that came joined (-s), item->
  * metadata is the first's then; NULL: the item's own. refused: why the call fails without its
  * work being done, as the gate does not take the item; NULL. */
-int step_call(struct step *s, const struct item *item, const struct buffer *causes,
+int step_call(struct step *s, const struct item *item, const struct causes *causes,
     const struct error *refused, int64_t index, struct step_result *result,
     struct error *err);
 /* Records that the input itself failed (no_input, upstream_incomplete,

@@ -28,11 +28,8 @@
 /* causes NULL: those of the item. */
 static void
 begin(struct step_call *call, struct step *s, const struct item *item,
-    const struct buffer *causes, int64_t index)
+    const struct causes *causes, int64_t index)
 {
-	struct buffer own = BUFFER_INIT;
-	const char *at, *end;
-
 	memset(call, 0, sizeof *call);
 	call->end.changed = (struct changed)CHANGED_INIT;
 	call->end.exit_code = -1;
@@ -50,39 +47,12 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 	call->events.id = call->id;
 	call->events.iteration = index;
 
-	/* The parent is the first cause made in the same enclosing call, else the enclosing
-	 * event; every other cause is a link. */
+	call->causes = causes;
 	if (causes == NULL) {
-		step_causes(item, &own);
-		causes = &own;
+		causes_add_item(&call->own, s, item);
+		call->causes = &call->own;
 	}
-	for (at = buffer_string(causes); *at != '\0'; at = end + 1) {
-		const char *event_id = at + ID_SIZE, *maker = event_id + ID_SIZE;
-		bool other_run = memcmp(at, s->run->id, ID_SIZE - 1) != 0;
-		size_t around;
-
-		end = strchr(at, '\n');
-		if (memcmp(event_id, s->parent, ID_SIZE - 1) == 0)
-			continue; /* it is the parent, unless a call in between is */
-		around = (size_t)(end - maker);
-		while (around > 0 && maker[around] != '/')
-			around--;
-		if (!other_run && call->parent[0] == '\0' && around == strlen(s->enclosing) &&
-		    memcmp(maker, s->enclosing, around) == 0) {
-			memcpy(call->parent, event_id, ID_SIZE - 1);
-			continue;
-		}
-		if (call->links.len > 0)
-			buffer_byte(&call->links, ',');
-		if (other_run)
-			buffer_format(&call->links, "{\"" KEY_RUN_ID "\":\"%.36s\",\"" KEY_EVENT_ID
-			    "\":\"%.36s\"}", at, event_id);
-		else
-			buffer_format(&call->links, "\"%.36s\"", event_id);
-	}
-	if (call->parent[0] == '\0')
-		memcpy(call->parent, s->parent, ID_SIZE);
-	buffer_free(&own);
+	memcpy(call->parent, call->causes->parent[0] != '\0' ? call->causes->parent : s->parent, ID_SIZE);
 }
 
 static void
@@ -102,7 +72,7 @@ release(struct step_call *call)
 	buffer_free(&call->attached);
 	continuation_free(&call->continued);
 	free(call->id);
-	buffer_free(&call->links);
+	causes_free(&call->own);
 	buffer_free(&call->events.links);
 	recalled_free(&call->verdict.recalled);
 }
@@ -515,7 +485,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 }
 
 int
-step_call(struct step *s, const struct item *item, const struct buffer *causes,
+step_call(struct step *s, const struct item *item, const struct causes *causes,
     const struct error *refused, int64_t index, struct step_result *result, struct error *err)
 {
 	struct step_call call;

@@ -97,7 +97,8 @@ struct step_call {
 	char started[ID_SIZE];     /* event id of step.started */
 	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
 	char parent[ID_SIZE];
-	struct buffer links;       /* further causes: inside of a JSON array */
+	const struct causes *causes;
+	struct causes own;         /* these, if they are the item's alone */
 	char input_sha256[DIGEST_SIZE];
 	struct attachments attachments; /* of the step and of the item */
 	struct buffer attached;         /* the item's list, with their digests; empty: as it came */

@@ -136,23 +136,13 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	writer_object_end(w);
 }
 
-/* What stands inside of a JSON array as all of it, in out; nothing stays nothing. */
-static struct span
-as_array(const struct buffer *inside, struct buffer *out)
-{
-	if (inside->len == 0)
-		return SPAN_NONE;
-	buffer_format(out, "[%s]", inside->data);
-	return span_of(out->data, out->len);
-}
-
 int
 step_record_start(const struct step_call *call, struct error *err)
 {
 	struct step *s = call->step;
 	/* What is to be decided about stands where the decision is made. */
 	bool with_input = s->approve || !input_is_result(call);
-	struct buffer payload = BUFFER_INIT, links = BUFFER_INIT;
+	struct buffer payload = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;
 	struct event e = { .type = EVENT_STEP_STARTED, .event_id = call->started,
 		.parent_event_id = call->parent, .path = s->path, .iteration = call->index };
@@ -162,7 +152,7 @@ step_record_start(const struct step_call *call, struct error *err)
 	writer_begin(&w, &payload);
 	write_started(call, with_input, &w);
 	e.payload = span_of(payload.data, payload.len);
-	e.links = as_array(&call->links, &links);
+	e.links = span_of(call->causes->links.data, call->causes->links.len);
 	if (with_input)
 		binaries_add(&binaries, &call->item->data, memory_text("/payload/input"));
 	e.raws = binaries.list;
@@ -171,7 +161,6 @@ step_record_start(const struct step_call *call, struct error *err)
 	if (result == 0 && call->end.skipped == NULL && effects_outside(s->effects))
 		result = transcript_sync(&s->run->transcript, err);
 	buffer_free(&payload);
-	buffer_free(&links);
 	binaries_free(&binaries);
 	return result;
 }
@@ -285,7 +274,7 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 	const struct results results = { end->results, end->result_count, step_several_results(call) };
 	struct transcript *t = &call->step->run->transcript;
 	struct deciding deciding = { .recall = call->step->recall, .waits = waits };
-	struct buffer payload = BUFFER_INIT, links = BUFFER_INIT;
+	struct buffer payload = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;
 	struct writer w;
 	int result;
@@ -299,7 +288,7 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 		.event_id = call->ended[0] != '\0' ? call->ended : NULL,
 		.path = call->step->path, .iteration = call->index,
 		.payload = span_of(payload.data, payload.len),
-		.links = as_array(&call->events.links, &links),
+		.links = span_of(call->events.links.data, call->events.links.len),
 		.raws = binaries.list, .raw_count = binaries.count,
 		.seal = end->seal.public_key[0] != '\0' ? &end->seal : NULL };
 	result = waits == NULL ? transcript_append(t, completed, err) :
@@ -307,7 +296,6 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 	if (result == 0)
 		result = transcript_sync(t, err);
 	buffer_free(&payload);
-	buffer_free(&links);
 	binaries_free(&binaries);
 	return deciding.overtaken ? 1 : result;
 }

@@ -17,10 +17,10 @@
 /* Items joined so far: the data of all, the metadata of the first. */
 struct join {
 	struct item item;
-	struct buffer causes;
+	struct causes causes;
 	struct named {
 		char *name;
-		struct buffer json, causes, metadata;
+		struct item item;
 	} *named;              /* --by-name: kept until the end, sorted by name, so that the
 	                          order in which they came does not matter */
 	size_t named_count;
@@ -40,10 +40,17 @@ struct join {
 	size_t relative_count;
 };
 
-/* Enters the item under the last name of its path; -1 with *why if it has none or it
+/* A dry run makes none, and is in no run that could be asked about what makers there are. */
+static bool
+makes_call(const struct stream *s)
+{
+	return s->roster != NULL;
+}
+
+/* Takes the item, under the last name of its path; -1 with *why if it has none or it
  * was there. */
 static int
-join_by_name(struct join *j, const struct item *item, struct error *why)
+join_by_name(struct join *j, struct item *item, struct error *why)
 {
 	char *path = item_metadata(item, "path");
 	size_t low = 0, high = j->named_count;
@@ -77,9 +84,9 @@ join_by_name(struct join *j, const struct item *item, struct error *why)
 	memmove(named + 1, named, (j->named_count++ - high) * sizeof *named);
 	memset(named, 0, sizeof *named);
 	named->name = memory_text(name);
-	buffer_append(&named->json, item->data.json.data, item->data.json.len);
-	buffer_append(&named->metadata, item->metadata.data, item->metadata.len);
-	step_causes(item, &named->causes);
+	buffer_free(&item->line); /* nobody asks for it */
+	named->item = *item;
+	memset(item, 0, sizeof *item);
 	free(path);
 	return 0;
 }
@@ -130,7 +137,7 @@ note_made(struct join *j, const struct run *run, const struct item *item)
 		made_came(&r->made, metadata);
 }
 
-/* Who made the item, and whether it may come in: what a call of it is judged by. */
+/* Who made the item, and whether it may come in: what the call is judged by. */
 static void
 judge_item(struct join *j, struct stream *s, const struct item *item)
 {
@@ -151,8 +158,7 @@ judge_item(struct join *j, struct stream *s, const struct item *item)
 static int
 join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
 {
-	/* A dry run makes no call, and is in no run that could be asked. */
-	if (s->roster != NULL)
+	if (makes_call(s))
 		judge_item(j, s, item);
 	if (item_error(item).at != NULL) {
 		if (!j->has_failed) {
@@ -169,7 +175,8 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 	j->first = false;
 	if (!item->foreign)
 		join_attachments(j, &item->metadata);
-	step_causes(item, &j->causes);
+	if (makes_call(s))
+		causes_add_item(&j->causes, s->step, item);
 	writer_raw(&j->writer, item->data.json.data, item->data.json.len);
 	return 0;
 }
@@ -206,12 +213,13 @@ join_all(struct join *j, struct stream *s, struct error *why)
 		const struct named *named = j->named + i;
 
 		writer_key(&j->writer, named->name);
-		writer_raw(&j->writer, named->json.data, named->json.len);
-		buffer_append(&j->causes, named->causes.data, named->causes.len);
-		join_attachments(j, &named->metadata);
+		writer_raw(&j->writer, named->item.data.json.data, named->item.data.json.len);
+		if (makes_call(s))
+			causes_add_item(&j->causes, s->step, &named->item);
+		join_attachments(j, &named->item.metadata);
 	}
 	if (j->named_count > 0)
-		buffer_append(metadata, j->named[0].metadata.data, j->named[0].metadata.len);
+		buffer_append(metadata, j->named[0].item.metadata.data, j->named[0].item.metadata.len);
 	if (s->by_name)
 		writer_object_end(&j->writer);
 	else
@@ -323,13 +331,11 @@ join_free(struct join *j)
 {
 	item_free(&j->item);
 	item_free(&j->failed);
-	buffer_free(&j->causes);
+	causes_free(&j->causes);
 	buffer_free(&j->attached);
 	for (size_t i = 0; i < j->named_count; i++) {
 		free(j->named[i].name);
-		buffer_free(&j->named[i].json);
-		buffer_free(&j->named[i].causes);
-		buffer_free(&j->named[i].metadata);
+		item_free(&j->named[i].item);
 	}
 	free(j->named);
 	free(j->came);

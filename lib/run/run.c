@@ -127,18 +127,18 @@ append_started(struct run *r, const char *event_id, const struct run_cause *caus
 {
 	struct event e = { .type = EVENT_RUN_STARTED, .event_id = event_id, .path = "",
 		.payload = payload };
-	char *links = NULL;
+	struct buffer links = BUFFER_INIT;
 	int failed;
 
 	if (cause != NULL && cause->run_id[0] != '\0')
 		e.parent_run_id = cause->run_id;
 	if (e.parent_run_id != NULL && cause->event_id[0] != '\0') {
-		links = event_link(cause->run_id, cause->event_id);
-		e.links = span_of(links, strlen(links));
+		event_add_link(&links, cause->run_id, cause->event_id);
+		e.links = span_of(links.data, links.len);
 	}
 	r->started_monotonic = clock_monotonic();
 	failed = transcript_append(&r->transcript, &e, err);
-	free(links);
+	buffer_free(&links);
 	if (failed == 0) {
 		memcpy(r->started, e.id, sizeof r->started);
 		r->attempt_from = r->transcript.size - (int64_t)line_span(&r->transcript.line).len;

@@ -176,8 +176,7 @@ make_event(struct appending *a, struct error *found)
 		code = take_json("the links", given->links, 'a', &t->links, found);
 		if (code != AWF_OK)
 			return code;
-		if (t->links.len > sizeof "[]" - 1)
-			e->links = span_of(t->links.data, t->links.len);
+		e->links = span_of(t->links.data + 1, t->links.len - 2);
 	}
 
 	/* The line that it will be, but for what the transcript makes. */
@@ -192,7 +191,7 @@ make_event(struct appending *a, struct error *found)
 	writer_member_string(&w, KEY_RUN_ID, t->run_id);
 	writer_key(&w, KEY_PARENT_EVENT_ID);
 	writer_string(&w, e->parent_event_id);
-	writer_member_span(&w, KEY_LINKS, e->links);
+	event_write_links(&w, e->links);
 	writer_member_string(&w, KEY_TYPE, event_type_name(e->type));
 	writer_member_string(&w, KEY_PATH, e->path);
 	writer_member_integer(&w, KEY_ITERATION, e->iteration);

@@ -18,7 +18,6 @@ int
 call_event(struct call *c, enum event_type type, const char *parent,
     const struct buffer *payload, char id[ID_SIZE], struct error *err)
 {
-	struct buffer links = BUFFER_INIT;
 	struct event e = { .type = type, .path = c->path, .iteration = c->iteration };
 
 	if (c->next[0] != '\0')
@@ -26,18 +25,13 @@ call_event(struct call *c, enum event_type type, const char *parent,
 	e.parent_event_id = parent != NULL ? parent : c->last[0] != '\0' ? c->last : NULL;
 	if (payload != NULL && payload->len > 0)
 		e.payload = span_of(payload->data, payload->len);
-	if (c->links.len > 0 && (parent == NULL || strcmp(parent, c->last) == 0)) {
-		buffer_byte(&links, '[');
-		buffer_append(&links, c->links.data, c->links.len);
-		buffer_byte(&links, ']');
-		e.links = span_of(links.data, links.len);
-	}
-	if (parent == NULL)
-		buffer_clear(&c->links);
+	if (parent == NULL || strcmp(parent, c->last) == 0)
+		e.links = span_of(c->links.data, c->links.len);
 	e.raws = c->raws;
 	e.raw_count = c->raw_count;
 	int result = transcript_append(c->transcript, &e, err);
-	buffer_free(&links);
+	if (parent == NULL)
+		buffer_clear(&c->links);
 	c->next[0] = '\0';
 	c->raw_count = 0;
 	if (result == -1)
@@ -71,9 +65,7 @@ call_retry_text(long long next, long long tries, long long delay_ms, struct buff
 void
 call_add_link(struct call *c, const char *id)
 {
-	if (c->links.len > 0)
-		buffer_byte(&c->links, ',');
-	json_quote(&c->links, id, ID_SIZE - 1);
+	event_add_link(&c->links, NULL, id);
 }
 
 void
@@ -92,7 +84,7 @@ call_follow_recorded(struct call *c, const char *recorded, const char *own)
 {
 	memcpy(c->last, recorded, ID_SIZE);
 	buffer_clear(&c->links);
-	json_quote(&c->links, own, ID_SIZE - 1);
+	call_add_link(c, own);
 }
 
 void

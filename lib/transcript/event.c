@@ -299,10 +299,26 @@ event_copy_id(struct span value, char id[ID_SIZE])
 	return false;
 }
 
-char *
-event_link(const char *run_id, const char *event_id)
+void
+event_add_link(struct buffer *links, const char *run_id, const char *event_id)
 {
-	return memory_format("[{\"run_id\":\"%s\",\"event_id\":\"%s\"}]", run_id, event_id);
+	if (links->len > 0)
+		buffer_byte(links, ',');
+	if (run_id != NULL)
+		buffer_format(links, "{\"" KEY_RUN_ID "\":\"%s\",\"" KEY_EVENT_ID "\":\"%s\"}", run_id,
+		    event_id);
+	else
+		json_quote(links, event_id, strlen(event_id));
+}
+
+void
+event_write_links(struct writer *w, struct span links)
+{
+	if (links.len == 0)
+		return;
+	writer_member_array(w, KEY_LINKS);
+	writer_span(w, links);
+	writer_array_end(w);
 }
 
 #define PREV_HEAD "\"" KEY_PREV "\":\""

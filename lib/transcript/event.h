@@ -18,6 +18,7 @@
 #include "base/digest.h"
 #include "base/id.h"
 #include "json/scan.h"
+#include "json/writer.h"
 
 enum event_type {
 	EVENT_RUN_STARTED,
@@ -53,7 +54,7 @@ struct event {
 	                                by transcript_append() */
 	const char *child_run_id;    /* NULL: absent */
 	const char *parent_event_id; /* NULL: null */
-	struct span links;           /* JSON array; .at NULL or "[]": absent */
+	struct span links;           /* inside of a JSON array; empty: absent */
 	const char *path;            /* "" for run events */
 	int64_t iteration;
 	struct span payload;         /* JSON object; .at NULL: null */
@@ -111,8 +112,11 @@ bool event_is_foreign(enum event_type told, struct span payload);
 bool event_tells_retry(const struct event_view *view);
 /* Copies an id out of a line; false, and "", for what is none. */
 bool event_copy_id(struct span value, char id[ID_SIZE]);
-/* The links of an event whose one cause is in another run; memory of its own. */
-char *event_link(const char *run_id, const char *event_id);
+/* Adds a cause to the links of an event that is to be appended. run_id NULL: it is in the same
+ * file. */
+void event_add_link(struct buffer *links, const char *run_id, const char *event_id);
+/* Writes the member of the line, if there are any. */
+void event_write_links(struct writer *w, struct span links);
 
 /* seq of a line that begins {"seq":N, (its first bytes are enough); false if it
  * does not. */

@@ -157,7 +157,7 @@ put_line(const struct redaction *r, const char *run_id, const struct event *e, s
 	writer_member_string(&w, KEY_CHILD_RUN_ID, e->child_run_id);
 	writer_key(&w, KEY_PARENT_EVENT_ID);
 	writer_string(&w, e->parent_event_id);
-	writer_member_span(&w, KEY_LINKS, e->links);
+	event_write_links(&w, e->links);
 	writer_member_string(&w, KEY_TYPE, event_named(e));
 	writer_member_string(&w, KEY_PATH, e->path);
 	writer_member_integer(&w, KEY_ITERATION, e->iteration);

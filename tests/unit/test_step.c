@@ -143,7 +143,7 @@ make(const struct sheet *sheet, const struct recall *recall, struct made *m)
 	    .parent = run.started, .path = "s",
 	    .process = process, .interrupts = { NULL, -1 } };
 	struct item item = { .foreign = false };
-	struct buffer causes = BUFFER_INIT;
+	const struct causes causes = { .parent = "" };
 	int64_t after = run.transcript.seq;
 	struct error err;
 

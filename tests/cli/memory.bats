@@ -1,0 +1,66 @@
+#!/usr/bin/env bats
+# What programs need of memory for a record of many calls, and for many items at once: in
+# bytes for each, above what they need for one. Bounds are a third above what was measured.
+
+load ../support/helpers
+
+CALLS=20000
+
+# COMMAND...: the peak memory, in KiB, of the largest of its processes.
+peak() { "$BUILD/tests/bench/bench_cost" "$@" | cut -d ' ' -f 2; }
+
+# BOUND SMALL LARGE COUNT: SMALL and LARGE are KiB for one and for COUNT.
+bytes_each() {
+	local each=$((($3 - $2) * 1024 / $4))
+	[ "$each" -le "$1" ] || { echo "$each bytes each, above $1"; return 1; }
+}
+
+# What sanitizers keep is not what is bounded here.
+prepare() { ! grep -qa __asan_init "$BUILD/bin/awf-step" || skip 'a sanitizer keeps what is freed'; }
+
+# COUNT: a run of so many calls, in a storage of that name.
+record() {
+	AWF_STORAGE=$1 awf-run -c "seq $1 | awf-step -i lines --terminal success -q each"
+}
+
+@test "what reads all calls of a run keeps some hundred bytes of each" {
+	record 1
+	record $CALLS
+	while IFS='|' read -r bound command; do
+		# shellcheck disable=SC2086 # its words
+		small=$(AWF_STORAGE=1 peak $command)
+		# shellcheck disable=SC2086
+		large=$(AWF_STORAGE=$CALLS peak $command)
+		bytes_each "$bound" "$small" "$large" $CALLS || { echo "$command"; return 1; }
+	done <<-'end'
+		600|awf-replay --tree
+		600|awf-replay --timeline
+		400|awf-tail --cost
+		360|awf-tail --as otlp
+		560|awf-replay -q
+	end
+}
+
+@test "a resume keeps some hundred bytes of each recorded call" {
+	local count
+	for count in 1 $CALLS; do
+		record "$count"
+		sed -i '$d' "$(readlink -f "$count/latest")"
+	done
+	bytes_each 620 "$(AWF_STORAGE=1 peak awf-run --resume @)" \
+		"$(AWF_STORAGE=$CALLS peak awf-run --resume @)" $CALLS
+}
+
+@test "the one call of all items holds their data once, and of their makers what it records" {
+	cat >lines <<-'end'
+		jq -nc --arg run "$AWF_RUN_ID" --argjson count "$1" 'range($count) | {data: "x", metadata: {
+			run_id: $run, event_id: "0b7a4c1e-6a1f-4d5c-9b1a-\(. + 100000000000)", call: "each:0:\(.)",
+			path: "each", agent_name: "each", sha256: ("0" * 64)}}'
+	end
+	step="$BUILD/tests/bench/bench_cost awf-step -s -q all -- true >peak"
+	awf-run -c "sh ./lines 1 | $step"
+	small=$(cut -d ' ' -f 2 peak)
+	awf-run -c "sh ./lines $CALLS | $step"
+	same "$(jq 'select(.type == "step.started").links | length' "$(transcript)")" $((CALLS - 1))
+	bytes_each 140 "$small" "$(cut -d ' ' -f 2 peak)" $CALLS
+}

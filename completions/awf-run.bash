@@ -17,7 +17,7 @@ _awf_run()
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		-c | --command | --input | --env | --name | --shell | --timeout | --allow-tools | --max-cost | --tools-policy | --workspace | --mask | --id-file | --resume | --fork | --at | --redo | --skip | --overlap | --on-complete | --on-failure | --keep) ((i++)) ;;
+		-c | --command | --input | --env | --name | --shell | --timeout | --allow-tools | --max-cost | --tools-policy | --workspace | --mask | --id | --id-file | --resume | --fork | --at | --redo | --skip | --overlap | --on-complete | --on-failure | --keep) ((i++)) ;;
 		-*) ;;
 		*)
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -49,11 +49,11 @@ _awf_run()
 	--overlap)
 		mapfile -t COMPREPLY < <(compgen -W 'skip buffer-one buffer-all cancel-other allow-all' -- "$cur")
 		return ;;
-	-c | --command | --input | --name | --timeout | --allow-tools | --max-cost | --on-complete | --on-failure | --keep | --at | --redo | --skip) return ;;
+	-c | --command | --input | --name | --id | --timeout | --allow-tools | --max-cost | --on-complete | --on-failure | --keep | --at | --redo | --skip) return ;;
 	esac
 	case $cur in
 	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --allow-tools --max-cost --tools-policy --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --detach --try --resume --continue --fork --at --redo --skip --overlap
+		--timeout --allow-tools --max-cost --tools-policy --workspace --snapshot --no-transcript --mask --seal --id --print-id --id-file --detach --try --resume --continue --fork --at --redo --skip --overlap
 		--on-complete --on-failure --keep --help --version' -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
 	esac

@@ -7,6 +7,7 @@
 #include "run/job.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/copytree.h"
@@ -79,6 +80,7 @@ describe_place(const struct job *j)
 {
 	return (struct place_spec){
 		.name = job_name(j),
+		.id = j->settings.id,
 		.workflow = &j->workflow,
 		.script = j->script,
 		.inputs = span_of(j->inputs.data, j->inputs.len),
@@ -212,6 +214,27 @@ take_over(struct job *j, struct error *err)
 	return decided == 1 ? GO : decided == 0 ? job_ask(r) : -1;
 }
 
+/* An id that is given may be that of a run already: who starts it twice, starts it once. Of two at
+ * the same time the second fails to make its directory. */
+static int
+check_id(const char *id, struct error *err)
+{
+	struct storage storage;
+	struct stat status;
+	char *transcript, *directory;
+	bool taken;
+
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	transcript = storage_transcript(&storage, id);
+	directory = storage_run_directory(&storage, id);
+	taken = lstat(transcript, &status) == 0 || lstat(directory, &status) == 0;
+	free(directory);
+	free(transcript);
+	storage_close(&storage);
+	return !taken ? 0 : error_set(err, ERROR_BLOCKED, "--id", "there is a run %s already", id);
+}
+
 /* GO, or the status to exit with; -1. */
 int
 job_create(struct job *j, struct error *err)
@@ -221,6 +244,8 @@ job_create(struct job *j, struct error *err)
 	char *copy = NULL;
 	int status;
 
+	if (j->settings.id != NULL && check_id(j->settings.id, err) != 0)
+		return -1;
 	if (place_find(&j->place, &spec, err) != 0)
 		return -1;
 	if (n->way == NESTED_REPLAY)

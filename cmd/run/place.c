@@ -48,7 +48,10 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	id_new(p->completed);
 	p->nested_in = run_in_environment();
 	if (!p->nested_in) {
-		id_new(p->id);
+		if (spec->id != NULL)
+			memcpy(p->id, spec->id, sizeof p->id);
+		else
+			id_new(p->id);
 		return lineage_add(&p->lineage, p->id, script(spec->workflow), err);
 	}
 	if (child_enter(c, spec->name, script(spec->workflow), spec->tried, err) != 0 ||

@@ -34,6 +34,7 @@ struct place {
 /* What is to be run there. */
 struct place_spec {
 	const char *name;          /* of the run */
+	const char *id;            /* that it is to have; NULL: a new one */
 	const struct workflow *workflow;
 	const char *script;        /* its script, absolute; NULL */
 	struct span inputs;

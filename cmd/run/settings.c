@@ -28,7 +28,7 @@ enum {
 	OPT_WORKFLOW,                 /* -c, or words; no option by itself */
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
-	OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
+	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
 	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP
 };
@@ -57,6 +57,7 @@ const struct option_spec run_options[] = {
 	{ OPT_NO_TRANSCRIPT, 0, "no-transcript", NULL, "keep nothing but the audit trail" },
 	{ OPT_MASK, 0, "mask", "COMMAND", "a filter that masks secrets in what is recorded" },
 	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign the end of the transcript (~/.config/awf/seal.key)" },
+	{ OPT_ID, 0, "id", "UUID", "its id, which no other run may have had (else a new one)" },
 	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
 	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
 	{ OPT_DETACH, 0, "detach", NULL, "do not wait for it: print its id and go" },
@@ -156,6 +157,13 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;
 	case OPT_MASK: s->mask = value; return 0;
 	case OPT_SEAL: s->seal = true; s->seal_file = value; return 0;
+	case OPT_ID:
+		if (!id_valid(value, strlen(value)))
+			return error_set(err, ERROR_USAGE, "--id", "'%s' is no UUID in lower case", value);
+		if (run_in_environment())
+			return error_set(err, ERROR_USAGE, "--id", "not inside of a run, which names its own");
+		s->id = value;
+		return 0;
 	case OPT_PRINT_ID: s->print_id = true; return 0;
 	case OPT_DETACH: s->detach = true; return 0;
 	case OPT_TRY: s->tried = true; return 0;
@@ -197,6 +205,8 @@ static const struct option_rule rules[] = {
 	    "not with --resume or --continue: only a new run is left to itself" },
 	{ OPT_DETACH, SAID(OPT_OVERLAP), 0,
 	    "not with --overlap: who waits for its turn cannot be left to itself" },
+	{ OPT_ID, SAID(OPT_RESUME) | SAID(OPT_CONTINUE), 0,
+	    "not with --resume or --continue: that run has its own" },
 	{ OPT_PRINT_ID, SAID(OPT_DETACH), 0, "not with --detach, which prints it" },
 	{ OPT_FORK, SAID(OPT_CONTINUE), 0, "not with --continue" },
 	{ OPT_SNAPSHOT, AGAIN, 0,

@@ -16,6 +16,7 @@
 struct settings {
 	uint64_t given;        /* the options, OPTION_SAID() */
 	const char *pipeline, *shell, *name, *id_file;
+	const char *id;        /* of the run; NULL: a new one */
 	const char *mask;      /* NULL: none */
 	const char *seal_file; /* NULL: the user's */
 	const char *workspace; /* absolute; NULL: the current directory */

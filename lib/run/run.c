@@ -263,16 +263,15 @@ begin(struct run *r)
 	r->transcript.fd = -1;
 }
 
-/* A run that did not come to be leaves nothing behind; its id is new, so whatever
- * bears it is its own. */
+/* A run that did not come to be leaves nothing behind. What another has that bears its id, stays
+ * as it is. */
 static void
 abandon(struct run *r)
 {
-	char *path = transcript_path(r);
-
-	unlink(path);
-	free(path);
-	run_directory_drop(r->directory);
+	if (r->transcript.fd != -1)
+		unlink(r->transcript.path);
+	if (r->lock_fd >= 0)
+		run_directory_drop(r->directory);
 	run_close(r);
 }
 

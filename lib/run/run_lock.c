@@ -107,6 +107,7 @@ run_lock_make(const char *directory, struct error *err)
 	unable_to_lock(directory, err);
 	if (fd >= 0)
 		close(fd);
+	run_directory_drop(directory);
 	return -1;
 }
 

@@ -303,6 +303,40 @@ script() {
 	same "$(ended .status)" '"failed"'
 }
 
+@test "a run has the id that it is given, once" {
+	id=0f1e2d3c-0000-4000-8000-00000000000a
+	same "$(awf-run -n --id "$id" -c 'echo "$AWF_RUN_ID" >>ran; cat ran')" "$id"
+	before=$(cat "$(transcript)")
+	run -125 --separate-stderr awf-run -n --id "$id" -c 'echo again >>ran'
+	same "$stderr" "awf-run: --id: there is a run $id already"
+	same "$(cat ran; cat "$(transcript)")" "$id
+$before"
+	[ ! -e "$AWF_STORAGE/runs/$id" ]
+	# Nor one that lives, or is begun at the same time.
+	id=0f1e2d3c-0000-4000-8000-00000000000b
+	mkfifo go
+	for i in 1 2 3 4 5 6; do
+		awf-run -n --id "$id" -c 'echo x >>ran.b; cat go' >/dev/null 2>>err 3>&- &
+	done
+	begun() { [ -s ran.b ]; }
+	eventually begun
+	run -125 awf-run -n --id "$id" -c 'echo x >>ran.b'
+	refused() { [ "$(grep -c "^awf-run: .*: there is a run $id already\|File exists" err)" = 5 ]; }
+	eventually refused
+	echo >go
+	wait
+	same "$(wc -l <ran.b)" 1
+	awf-verify "$id"
+	for wrong in x "${id^^}" ''; do
+		run -125 awf-run -n --id "$wrong" -c true
+	done
+	run -125 --separate-stderr awf-run --id "$id" --resume "$id"
+	[[ $stderr == *'not with --resume or --continue'* ]]
+	run -125 awf-run -n -c 'awf-run -n --id 0f1e2d3c-0000-4000-8000-00000000000c -c true'
+	run -0 awf-run -n --detach --id 0f1e2d3c-0000-4000-8000-00000000000d -c true
+	same "$output" 0f1e2d3c-0000-4000-8000-00000000000d
+}
+
 @test "--no-transcript leaves the audit trail alone" {
 	run -3 awf-run -n --no-transcript --input k=v -c 'test -e "$AWF_TRANSCRIPT" && exit 3'
 	same "$(find "$AWF_STORAGE" -type f -o -type l | sed "s|.*/||")" audit.jsonl

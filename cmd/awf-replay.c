@@ -17,6 +17,7 @@
 #include "inspect/export.h"
 #include "inspect/from.h"
 #include "inspect/replay.h"
+#include "inspect/served.h"
 #include "inspect/unseen.h"
 #include "proc/interrupts.h"
 #include "run/screen.h"
@@ -47,9 +48,9 @@ static const struct option_spec options_table[] = {
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
-    "awf-replay [options] [RUN|FILE|DIR]\n"
-    "awf-replay --tree | --timeline | --state PATH | --show FILE [RUN|FILE]\n"
-    "awf-replay --order ORDER | --canonical [RUN|FILE]\n"
+    "awf-replay [options] [RUN|FILE|URL|DIR]\n"
+    "awf-replay --tree | --timeline | --state PATH | --show FILE [RUN|FILE|URL]\n"
+    "awf-replay --order ORDER | --canonical [RUN|FILE|URL]\n"
     "awf-replay --from FILE [awf-run options] workflow [arg...]";
 
 static const char *const orders[] = { "causal", "seq", NULL };
@@ -58,17 +59,18 @@ static const char *const colors[] = { "auto", "always", "never", NULL };
 /* Options that show something; one at a time. */
 static const struct shows {
 	int option;
+	unsigned served;          /* what it needs of a run that a server has */
 	const char *name;
 	const char *const *words; /* its argument is one of them; NULL: anything goes */
 	int (*display)(const struct display *d, struct error *err);
 } shows[] = {
-	{ OPT_TREE, "--tree", NULL, display_tree },
-	{ OPT_TIMELINE, "--timeline", NULL, display_timeline },
-	{ OPT_STATE, "--state", NULL, display_state },
-	{ OPT_SHOW, "--show", NULL, display_file },
-	{ OPT_ORDER, "--order", orders, display_order },
-	{ OPT_CANONICAL, "--canonical", NULL, display_canonical },
-	{ 0, NULL, NULL, NULL },
+	{ OPT_TREE, SERVED_CHILDREN, "--tree", NULL, display_tree },
+	{ OPT_TIMELINE, SERVED_CHILDREN, "--timeline", NULL, display_timeline },
+	{ OPT_STATE, SERVED_ORIGINS | SERVED_BLOBS, "--state", NULL, display_state },
+	{ OPT_SHOW, SERVED_BLOBS | SERVED_INPUT, "--show", NULL, display_file },
+	{ OPT_ORDER, 0, "--order", orders, display_order },
+	{ OPT_CANONICAL, 0, "--canonical", NULL, display_canonical },
+	{ 0, 0, NULL, NULL, NULL },
 };
 
 struct replay {
@@ -154,10 +156,23 @@ read_options(struct replay *r, int argc, char **argv, struct error *err)
 	return 0;
 }
 
+/* The copy of a run that a server has. */
+static struct served served;
+
+/* Says what went wrong, or may be; the exit status. */
+static int
+fail(const struct error *err)
+{
+	struct error named = *err;
+
+	served_name(&served, &named);
+	return program_fail(PROGRAM, &named);
+}
+
 static void
 warn(const struct error *warning)
 {
-	program_fail(PROGRAM, warning);
+	fail(warning);
 }
 
 static int
@@ -173,14 +188,14 @@ show_run(const struct replay *r, const struct storage *storage)
 	int failed;
 
 	if (storage_resolve(storage, r->run, &run, &err) != 0)
-		return program_fail(PROGRAM, &err);
+		return fail(&err);
 	outlet_begin(&out, STDOUT_FILENO, 0);
 	failed = r->shows->display(&d, &err);
 	if (outlet_drain(&out, failed == 0 ? &err : NULL) != 0)
 		failed = -1;
 	outlet_free(&out);
 	run_ref_free(&run);
-	return failed == 0 ? STATUS_OK : program_fail(PROGRAM, &err);
+	return failed == 0 ? STATUS_OK : fail(&err);
 }
 
 /* Says where the replay is not the recording, and leaves it there to be looked at. */
@@ -220,7 +235,7 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 		buffer_free(&text);
 	}
 	if (differ < 0)
-		status = program_fail(PROGRAM, &err);
+		status = fail(&err);
 	if (!r->record && status != STATUS_WORK)
 		copytree_remove(place, NULL);
 	if (end.signal_number)
@@ -237,19 +252,19 @@ use_source(const struct replay *r, const struct storage *storage)
 	char *place;
 
 	if (source_open(&source, storage, r->run, &err) != 0)
-		status = program_fail(PROGRAM, &err);
+		status = fail(&err);
 	else if (r->current)
 		source_forget_files(&source);
 	if (status == STATUS_OK && r->export) {
 		/* With all that its replay needs. */
 		if (export_run(&source, r->export, r->with_workspace, r->visible, &err) != 0)
-			status = program_fail(PROGRAM, &err);
+			status = fail(&err);
 		else if (!r->quiet && !source.snapshot && !r->with_workspace)
 			fprintf(stderr, PROGRAM ": no snapshot of the workspace: only the files of steps "
 			    "are exported (--with-workspace takes today's)\n");
 	} else if (status == STATUS_OK) {
 		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
-		status = place ? replay_at(r, &source, place) : program_fail(PROGRAM, &err);
+		status = place ? replay_at(r, &source, place) : fail(&err);
 		free(place);
 	}
 	source_close(&source);
@@ -257,16 +272,27 @@ use_source(const struct replay *r, const struct storage *storage)
 }
 
 static int
-run(const struct replay *r)
+run(struct replay *r)
 {
 	struct error err = ERROR_INIT;
 	struct storage storage;
+	char *path = NULL;
 	int status;
 
 	if (storage_locate(&storage, &err) != 0)
-		return program_fail(PROGRAM, &err);
+		return fail(&err);
+	if (served_is_url(r->run)) {
+		if (served_open(&served, r->run, r->shows ? r->shows->served :
+		    SERVED_CHILDREN | SERVED_BLOBS | SERVED_INPUT, &err) != 0) {
+			storage_close(&storage);
+			return fail(&err);
+		}
+		r->run = path = storage_transcript(&served.storage, served.run_id);
+	}
 	status = r->shows ? show_run(r, &storage) : use_source(r, &storage);
+	served_close(&served);
 	storage_close(&storage);
+	free(path);
 	return status;
 }
 

@@ -10,12 +10,14 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "inspect/printer.h"
+#include "inspect/served.h"
 #include "projection/projection.h"
 #include "json/line_input.h"
 #include "run/cost.h"
@@ -33,7 +35,7 @@ enum {
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
 	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_COUNT,
 	/* operands, as far as options go with them or not */
-	WITH_RUN = OPT_COUNT, WITH_STDIN, AS_DOCUMENT, JSON_LINES, GIVEN_COUNT
+	WITH_RUN = OPT_COUNT, WITH_URL, WITH_STDIN, AS_DOCUMENT, JSON_LINES, GIVEN_COUNT
 };
 
 static const struct option_spec options_table[] = {
@@ -62,7 +64,7 @@ static const struct option_spec options_table[] = {
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
-    "awf-tail [options] [RUN|FILE|-]\n"
+    "awf-tail [options] [RUN|FILE|URL|-]\n"
     "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--since TIME] [--json]\n"
     "    [--cost]";
 
@@ -145,6 +147,7 @@ struct tail {
 	struct filter filter;
 
 	struct storage storage;
+	struct served served;
 	struct printer printer;
 	struct projector projector;
 	struct cost cost;
@@ -157,6 +160,7 @@ struct tail {
 	int64_t checked_at;
 };
 
+static struct tail tail = { .color = "auto", .buffer = BUFFER_DEFAULT };
 static volatile sig_atomic_t end_signal, resized;
 
 static void
@@ -172,10 +176,20 @@ on_resize(int number)
 	resized = 1;
 }
 
+/* Says what went wrong, or may be; the exit status. */
+static int
+fail(const struct error *err)
+{
+	struct error named = *err;
+
+	served_name(&tail.served, &named);
+	return program_fail(PROGRAM, &named);
+}
+
 static void
 warn(const struct error *warning)
 {
-	program_fail(PROGRAM, warning);
+	fail(warning);
 }
 
 /* An operand, or an option with its argument, if it has one. */
@@ -188,6 +202,7 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 			return error_set(err, ERROR_USAGE, value, "only one run at a time");
 		t->run = value;
 		t->given[strcmp(value, "-") == 0 ? WITH_STDIN : WITH_RUN] = true;
+		t->given[WITH_URL] = served_is_url(value);
 		return 0;
 	case OPT_LINES:
 		return options_number("-n", value, 0, INT32_MAX, &t->lines, err);
@@ -418,9 +433,10 @@ wait_for_change(struct tail *t)
 	struct pollfd fds[] = {
 		{ .fd = w->fd, .events = POLLIN },
 		{ .fd = STDOUT_FILENO, .events = outlet_empty(&t->printer.outlet) ? 0 : POLLOUT },
+		served_poll(&t->served),
 	};
 
-	poll_until(fds, 2, clock_monotonic() +
+	poll_until(fds, sizeof fds / sizeof *fds, clock_monotonic() +
 	    printer_patience(&t->printer, w->fd == -1 ? SLEEP_UNWATCHED : FOLLOW_LOOK_MS));
 	watch_drain(w);
 	if (fds[1].revents & (POLLERR | POLLNVAL))
@@ -431,14 +447,79 @@ wait_for_change(struct tail *t)
 	}
 }
 
+/* The server has another record than the one that was shown: what the two begin with is not shown
+ * again. The model gets it anew; projections read it by themselves. */
+static int
+start_over(struct tail *t, const struct served_change *change, struct error *err)
+{
+	struct followed *run = follow_find(&t->follow, change->run_id);
+	const char *line;
+	int64_t position;
+	size_t len;
+	int got = 1;
+
+	if (!run)
+		return 0;
+	if (follow_replaced(&t->follow, run, change->bytes, err) != 0)
+		return -1;
+	projector_forget(&t->projector, run->path);
+	position = run->reader.position;
+	if (run->open && (t->given[OPT_COST] || t->printer.status_line)) {
+		reader_seek(&run->reader, 0);
+		while (run->reader.position < position &&
+		    (got = reader_next(&run->reader, &line, &len, err)) == 1) {
+			const struct event_place place = { run->reader.line_start, (uint32_t)len };
+			struct event_view event;
+			struct placed placed;
+
+			model_line(&run->model, line, len, place, &event, &placed);
+		}
+		reader_seek(&run->reader, position);
+	}
+	if (got == -1)
+		return -1;
+	tell(t, run->path, "the record is another one after event %lld, as after a power cut: "
+	    "what was shown after that is void", (long long)change->seq);
+	return 0;
+}
+
+/* What the server's copy has come to. -1: nothing more will come. */
+static int
+take_changes(struct tail *t, struct error *err)
+{
+	struct served_change change;
+
+	for (;;)
+		switch (served_next(&t->served, &change)) {
+		case SERVED_NOTHING:
+			return 0;
+		case SERVED_WARNING:
+			printer_warn(&t->printer, &change.error);
+			break;
+		case SERVED_REPLACED:
+			if (start_over(t, &change, err) != 0)
+				return -1;
+			break;
+		case SERVED_FAILED:
+			*err = change.error;
+			return -1;
+		}
+}
+
 /* One round: everything there is now goes out. */
 static int
 follow_round(struct tail *t, struct error *err)
 {
 	int64_t now = clock_monotonic();
+	struct error why;
+	int failed = take_changes(t, &why);
 
 	if (follow_read(&t->follow, err) != 0)
 		return -1;
+	if (failed != 0) {
+		*err = why;
+		return -1;
+	}
 	if (now - t->checked_at >= FOLLOW_LOOK_MS) {
 		t->checked_at = now;
 		if (follow_check(&t->follow, err) != 0)
@@ -553,6 +634,21 @@ write_json(const struct buffer *out, struct error *err)
 	return result;
 }
 
+/* The copy of a run that a server has takes the place of the storage. */
+static int
+fetch(struct tail *t, struct error *err)
+{
+	bool blobs = t->given[OPT_INLINE] || t->given[AS_DOCUMENT];
+	unsigned what = (live(t) ? SERVED_FOLLOW : 0) | (blobs ? SERVED_BLOBS : 0) |
+	    (t->given[OPT_CHILDREN] ? SERVED_CHILDREN : 0);
+
+	if (served_open(&t->served, t->run, what, err) != 0)
+		return -1;
+	t->storage.root = memory_text(t->served.storage.root);
+	t->run = t->served.run_id;
+	return 0;
+}
+
 static int
 show_runs(struct tail *t, struct error *err)
 {
@@ -562,7 +658,8 @@ show_runs(struct tail *t, struct error *err)
 	t->follow.level = t->given[OPT_COST] ? MODEL_EVENTS : MODEL_LIVE;
 	if (live(t))
 		follow_live(&t->follow);
-	if ((live(t) ? storage_prepare(&t->storage, err) : storage_locate(&t->storage, err)) != 0)
+	if (t->given[WITH_URL] ? fetch(t, err) != 0 :
+	    (live(t) ? storage_prepare(&t->storage, err) : storage_locate(&t->storage, err)) != 0)
 		return -1;
 	if (live(t) && !t->given[WITH_RUN])
 		failed = follow_default(t, err);
@@ -776,33 +873,34 @@ status_of(const struct tail *t)
 int
 main(int argc, char **argv)
 {
-	static struct tail t = { .color = "auto", .buffer = BUFFER_DEFAULT };
+	struct tail *t = &tail;
 	struct error err = ERROR_INIT;
 	int status;
 
 	program_begin();
-	filter_begin(&t.filter);
-	t.callbacks = (struct follow_callbacks){ on_line, on_warning, &t };
-	switch (read_options(&t, argc, argv, &err)) {
+	filter_begin(&t->filter);
+	t->callbacks = (struct follow_callbacks){ on_line, on_warning, t };
+	switch (read_options(t, argc, argv, &err)) {
 	case -1:
-		return program_fail(PROGRAM, &err);
+		return fail(&err);
 	case OPTION_HELP:
 		options_help(stdout, usage, options_table);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	if ((t.given[OPT_COST] && cost_begin(&t.cost, &err) != 0) ||
-	    (t.given[OPT_LIST] ? list_runs(&t, &err) : show(&t, &err)) != 0)
-		status = program_fail(PROGRAM, &err);
+	if ((t->given[OPT_COST] && cost_begin(&t->cost, &err) != 0) ||
+	    (t->given[OPT_LIST] ? list_runs(t, &err) : show(t, &err)) != 0)
+		status = fail(&err);
 	else
-		status = status_of(&t);
-	follow_end(&t.follow);
-	printer_free(&t.printer);
-	projector_free(&t.projector);
-	cost_free(&t.cost);
-	buffer_free(&t.projected);
-	globs_free(&t.names);
-	storage_close(&t.storage);
+		status = status_of(t);
+	follow_end(&t->follow);
+	printer_free(&t->printer);
+	projector_free(&t->projector);
+	cost_free(&t->cost);
+	buffer_free(&t->projected);
+	globs_free(&t->names);
+	storage_close(&t->storage);
+	served_close(&t->served);
 	return status;
 }

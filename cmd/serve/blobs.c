@@ -1,6 +1,7 @@
 /*
- * Blobs: what is large or no text lies in files of its own, beside the transcript. A browser is
- * shown pictures alone; everything else it may save, and nothing of it runs here.
+ * Files that lie beside the transcript: blobs, which are what is large or no text, and what the
+ * run was given on stdin. A browser is shown pictures alone; everything else it may save, and
+ * nothing of it runs here.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
 #include "transcript/blob.h"
@@ -35,12 +37,25 @@ picture_type(const char head[HEAD], size_t len)
 	return NULL;
 }
 
+static const char *const saved[] = { "Content-Disposition", "attachment", NULL };
+
+/* The file to be read, a regular one; -1: it is not there. The path is freed. */
+static int
+open_file(char *path, struct stat *status)
+{
+	int fd = file_open_plain(path, O_RDONLY, 0);
+
+	free(path);
+	if (fd != -1 && (fstat(fd, status) != 0 || !S_ISREG(status->st_mode)))
+		file_close(&fd);
+	return fd;
+}
+
 void
 answer_blob(struct request *r)
 {
-	static const char *const saved[] = { "Content-Disposition", "attachment", NULL };
 	const char *name = request_segment(r, 1), *type;
-	char run_id[ID_SIZE], head[HEAD], *directory, *path;
+	char run_id[ID_SIZE], head[HEAD], *directory;
 	struct stat status;
 	ssize_t got;
 	int fd;
@@ -52,12 +67,9 @@ answer_blob(struct request *r)
 		return;
 	}
 	directory = storage_blobs(&r->server->storage, run_id);
-	path = path_join(directory, name);
-	fd = file_open_plain(path, O_RDONLY, 0);
-	free(path);
+	fd = open_file(path_join(directory, name), &status);
 	free(directory);
-	if (fd == -1 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-		file_close(&fd);
+	if (fd == -1) {
 		request_error(r, 404, "not_found", "the run has no such blob");
 		return;
 	}
@@ -65,4 +77,25 @@ answer_blob(struct request *r)
 	type = picture_type(head, got > 0 ? (size_t)got : 0);
 	request_file(r, type != NULL ? type : "application/octet-stream", fd, 0, status.st_size,
 	    type != NULL ? NULL : saved);
+}
+
+void
+answer_input(struct request *r)
+{
+	struct stat status;
+	char run_id[ID_SIZE], *path;
+	int fd;
+
+	if (!request_run(r, request_segment(r, 0), run_id))
+		return;
+	path = storage_input(&r->server->storage, run_id);
+	fd = open_file(memory_text(path), &status);
+	/* Of which it has not read all. */
+	if (fd == -1)
+		fd = open_file(memory_format("%s.part", path), &status);
+	free(path);
+	if (fd == -1)
+		request_error(r, 404, "not_found", "nothing is kept of what the run was given");
+	else
+		request_file(r, "application/octet-stream", fd, 0, status.st_size, saved);
 }

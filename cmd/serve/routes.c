@@ -31,6 +31,7 @@ const struct route routes[] = {
 	{ "GET", "api/runs/*/events/*", MAY_READ, 0, NULL, "", answer_event },
 	{ "GET", "api/runs/*/blobs/*", MAY_READ, 0, NULL, "", answer_blob },
 	{ "POST", "api/runs/*/decisions", MAY_DECIDE, DECISION_BODY, JSON, "", answer_decision },
+	{ "GET", "api/runs/*/input", MAY_READ, 0, NULL, "", answer_input },
 	{ "GET", "workflows/*/events", MAY_READ, 0, NULL, "offset ", answer_workflow_events },
 	{ "POST", "api/session", 0, 4096, JSON, "", answer_session },
 	{ "GET", "api/session", MAY_READ, 0, NULL, "", answer_session_shown },

@@ -38,5 +38,7 @@ void answer_workflow_events(struct request *r);
 
 /* blobs.c */
 void answer_blob(struct request *r);
+/* What it was given on stdin. */
+void answer_input(struct request *r);
 
 #endif

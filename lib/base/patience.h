@@ -40,11 +40,12 @@ patience_of(int ms)
 /* For a background process of a workflow that has ended to enter itself as a step. */
 #define STEP_GRACE_MS patience_of(200)
 /* To end by themselves when there is nothing more for them: a filter that masks, a
- * provider, an MCP server, an agent CLI that has said all. */
+ * provider, an MCP server, an agent CLI that has said all; what has copied a run. */
 #define REDACTOR_END_MS patience_of(1000)
 #define PROVIDER_END_MS patience_of(1000)
 #define MCP_END_MS patience_of(2000)
 #define CLI_END_MS patience_of(10000)
+#define FETCHER_END_MS patience_of(10000)
 /* For what others are ending just now: on resume, and before an overlapping run begins. */
 #define SURVIVORS_MS patience_of(3000)
 /* For a run that somebody has cancelled, which may have runs in it, to end. */
@@ -76,6 +77,11 @@ patience_of(int ms)
 /* Whether a run that is waited for still lives, though nothing tells of its end. */
 #define OVERLAP_LOOK_MS patience_of(1000)
 #define FOLLOW_LOOK_MS patience_of(500)
+/* Before a server that is gone is asked again, at first; and at last. */
+#define SERVER_RETRY_MS patience_of(1000)
+#define SERVER_RETRY_MOST_MS patience_of(30000)
+/* Whether a child run that is named has begun. */
+#define CHILD_LOOK_MS patience_of(500)
 /* At a worker that has ended, though its signal came just before the poll. */
 #define WORKERS_LOOK_MS patience_of(500)
 
@@ -107,6 +113,8 @@ patience_of(int ms)
 #define CANCEL_ANSWER_MS patience_of(20000)
 /* Between signs that a stream lives. */
 #define STREAM_HEARTBEAT_MS patience_of(15000)
+/* Without one, until a stream is taken for lost. */
+#define STREAM_SILENT_MS (3 * STREAM_HEARTBEAT_MS)
 /* Without a byte of an answer. */
 #define STALL_LIMIT_MS 300000
 

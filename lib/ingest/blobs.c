@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -270,48 +271,57 @@ blobs_adopt(const struct storage *s, const char *run_id, struct error *err)
 	return failed;
 }
 
-static bool
-is_missing(const char *blobs, struct span sha256)
+static void
+add_name(char ***names, struct span sha256)
 {
-	char name[DIGEST_SIZE], *path;
-	bool missing;
+	char name[DIGEST_SIZE];
 
-	if (!span_copy(sha256, name, sizeof name) || !blob_name_valid(name))
-		return false;
-	path = path_join(blobs, name);
-	missing = access(path, F_OK) != 0;
-	free(path);
-	return missing;
+	if (span_copy(sha256, name, sizeof name) && blob_name_valid(name) && !list_has(*names, name))
+		list_add(names, name);
 }
 
-int64_t
-blobs_missing(const struct storage *s, const char *run_id, const char *line, size_t len)
+char **
+blobs_named(const char *line, size_t len)
 {
 	/* What stands before the last member of a line that names blobs by refs. */
 	const size_t prev = sizeof ",\"" KEY_PREV "\":\"\"}" - 1 + DIGEST_SIZE - 1;
 	struct event_view view;
 	struct event_head head;
-	int64_t missing = 0;
+	char **names = NULL;
 	struct span files;
-	char *blobs;
 
 	/* Most lines name none. */
 	if (event_peek(line, len, &head) != 0 ||
 	    (head.type != EVENT_RUN_STARTED && head.type != EVENT_RUN_COMPLETED &&
 	    !event_type_starts_call(head.type) && (len <= prev || line[len - prev - 1] != ']')) ||
 	    event_view(line, len, &view) != 0)
-		return 0;
-	blobs = storage_blobs(s, run_id);
+		return NULL;
 	if (span_type(view.refs) == 'a')
 		for (struct span_walk ref = span_walk(view.refs); span_next(&ref);)
-			missing += is_missing(blobs, span_member(ref.value, KEY_SHA256));
+			add_name(&names, span_member(ref.value, KEY_SHA256));
 	files = span_member(view.payload, KEY_FILES);
 	if (span_type(files) == 'a')
 		for (struct span_walk file = span_walk(files); span_next(&file);)
 			if (span_type(span_member(file.value, KEY_KEPT)) != 'f')
-				missing += is_missing(blobs, span_member(file.value, KEY_SHA256));
+				add_name(&names, span_member(file.value, KEY_SHA256));
 	if (view.type == EVENT_RUN_COMPLETED)
-		missing += is_missing(blobs, span_path(view.payload, KEY_STDOUT, KEY_SHA256, NULL));
+		add_name(&names, span_path(view.payload, KEY_STDOUT, KEY_SHA256, NULL));
+	return names;
+}
+
+int64_t
+blobs_missing(const struct storage *s, const char *run_id, const char *line, size_t len)
+{
+	char **names = blobs_named(line, len), *blobs = storage_blobs(s, run_id);
+	int64_t missing = 0;
+
+	for (char **name = names; name != NULL && *name != NULL; name++) {
+		char *path = path_join(blobs, *name);
+
+		missing += access(path, F_OK) != 0;
+		free(path);
+	}
 	free(blobs);
+	list_free(names);
 	return missing;
 }

@@ -58,7 +58,9 @@ void blob_upload_abandon(struct blob_upload *u);
 /* Moves what waits for a run to where its blobs are. To be called before its first line is
  * written, by who has made the run his (origin_claim()). */
 int blobs_adopt(const struct storage *s, const char *run_id, struct error *err);
-/* How many of the blobs that a line names are not there. */
+/* The blobs that a line names, in memory of their own (base/list.h). */
+char **blobs_named(const char *line, size_t len);
+/* How many of them are not there. */
 int64_t blobs_missing(const struct storage *s, const char *run_id, const char *line, size_t len);
 
 #endif

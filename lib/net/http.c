@@ -1,14 +1,15 @@
 /*
- * curl's multi interface with one handle: the wait is ours then, so that the owner's
- * descriptors are watched beside the connection. What is limited is the time without a byte
- * in either direction, not the whole, for an answer may stream for long. The body of an
- * answer outside of 2xx is an error's text: it is kept, up to a limit, and not handed over.
+ * curl's multi interface: the wait is ours then, so that the owner's descriptors are watched
+ * beside the connections. A POST has it for itself, GETs share it. What is limited is the time
+ * without a byte in either direction, not the whole, for an answer may stream for long. The body
+ * of an answer outside of 2xx is an error's text: it is kept, up to a limit, and not handed over.
  */
 #include "net/http.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
 #include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct http {
 	CURLM *multi; /* owns the connections */
 	CURL *easy;
 	const char *authorities; /* the directory that has each under the hash of its name; NULL */
+	struct transfer *gets;   /* that are on their way */
 };
 
 /* One request on its way. */
@@ -39,12 +41,21 @@ struct transfer {
 	const struct http_request *request;
 	struct http_answer *answer;
 	CURL *easy;
+	const char *authorities; /* the directory to find them in; NULL: what the environment, or
+	                            libcurl, has */
+	struct curl_slist *headers;
 	char message[CURL_ERROR_SIZE];
 	bool stopped, exact_retry_after;
 	CURLcode result;
 	int watch_fd;
 	int64_t idle_since;
 	curl_off_t sent;
+
+	/* Of a GET. */
+	struct http_request made;
+	char *url;
+	struct http_get *get;
+	struct transfer *next;
 };
 
 /* Reading the one authority that is asked for takes a tenth of the time that reading the bundle
@@ -96,6 +107,8 @@ http_close(struct http *h)
 {
 	if (h == NULL)
 		return;
+	while (h->gets != NULL)
+		http_get_stop(h, h->gets->get);
 	curl_easy_cleanup(h->easy);
 	curl_multi_cleanup(h->multi);
 	curl_global_cleanup();
@@ -150,6 +163,8 @@ on_header(char *bytes, size_t size, size_t count, void *context)
 		answer->retry_after_ms = retry_after_parse(value, 1000);
 	} else if (strcasecmp(line, "request-id") == 0 || strcasecmp(line, "x-request-id") == 0) {
 		snprintf(answer->request_id, sizeof answer->request_id, "%s", value);
+	} else if (strcasecmp(line, "location") == 0) {
+		snprintf(answer->location, sizeof answer->location, "%s", value);
 	}
 	return len;
 }
@@ -189,11 +204,16 @@ is_cancelled(struct transfer *t)
 	return decision == HTTP_CANCEL;
 }
 
+static int64_t
+idle_limit(const struct transfer *t)
+{
+	return t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms : STALL_LIMIT_MS;
+}
+
 static int
 transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 {
-	int64_t limit_ms = t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms :
-	    STALL_LIMIT_MS, left_ms;
+	int64_t limit_ms = idle_limit(t), left_ms;
 	CURLMsg *message;
 	bool done = false;
 	int running, more;
@@ -241,19 +261,36 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 	}
 }
 
-/* Says to libcurl what is asked of whom. authorities: the directory to find them in; NULL: what
- * the environment, or libcurl, has. */
+/* Begins it: says to libcurl what is asked of whom, and whom to trust. */
 static void
-transfer_prepare(struct transfer *t, struct curl_slist *headers, const char *authorities)
+transfer_begin(struct transfer *t, struct http *h)
 {
+	static const char *const said[] = { "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR" };
 	const struct http_request *request = t->request;
 	const char *bundle = environment_text("CURL_CA_BUNDLE");
 
+	for (size_t i = 0; request->headers[i] != NULL; i++)
+		t->headers = curl_slist_append(t->headers, request->headers[i]);
+	/* Waiting for "100 Continue" would cost a round trip. */
+	t->headers = curl_slist_append(t->headers, "Expect:");
+	t->authorities = h->authorities;
+	for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
+		if (environment_text(said[i]) != NULL)
+			t->authorities = NULL;
+
+	memset(t->answer, 0, sizeof *t->answer);
+	t->watch_fd = request->watch_fd;
+	t->idle_since = clock_monotonic();
 	curl_easy_reset(t->easy);
+	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_URL, request->url);
-	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
-	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request->body);
+	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+	if (request->body != NULL) {
+		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request->body);
+	}
+	if (t->get != NULL && t->get->direct)
+		curl_easy_setopt(t->easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "awf/" AWF_VERSION);
 	curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(t->easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -266,56 +303,176 @@ transfer_prepare(struct transfer *t, struct curl_slist *headers, const char *aut
 	/* The variables that curl(1) reads; the library does not. */
 	if (bundle == NULL)
 		bundle = environment_text("SSL_CERT_FILE");
-	if (authorities != NULL) {
-		curl_easy_setopt(t->easy, CURLOPT_CAPATH, authorities);
+	if (t->authorities != NULL) {
+		curl_easy_setopt(t->easy, CURLOPT_CAPATH, t->authorities);
 		curl_easy_setopt(t->easy, CURLOPT_CAINFO, NULL);
 	} else if (bundle != NULL) {
 		curl_easy_setopt(t->easy, CURLOPT_CAINFO, bundle);
 	}
+	curl_multi_add_handle(h->multi, t->easy);
+}
+
+/* It is over, by itself or not. True: it is to begin again, as nothing goes to a server that is
+ * not trusted, and maybe the bundle has its authority. */
+static bool
+transfer_end(struct transfer *t, struct http *h, bool failed)
+{
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer->status);
+	curl_multi_remove_handle(h->multi, t->easy);
+	curl_slist_free_all(t->headers);
+	t->headers = NULL;
+	if (failed || t->result != CURLE_PEER_FAILED_VERIFICATION || t->authorities == NULL)
+		return false;
+	h->authorities = NULL;
+	return true;
+}
+
+/* What libcurl says of it. */
+static int
+transfer_result(const struct transfer *t, struct error *err)
+{
+	long unverified = 0; /* above 1 if no authority is trusted for it; 1: not looked at yet */
+
+	if (t->stopped)
+		return error_set(err, ERROR_CANCELLED, NULL, "stopped");
+	if (t->result == CURLE_OK)
+		return 0;
+	curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &unverified);
+	return error_set(err, ERROR_NETWORK, NULL, "%s%s",
+	    t->message[0] != '\0' ? t->message : curl_easy_strerror(t->result),
+	    unverified > 1 ? "; its authority can be named in CURL_CA_BUNDLE" : "");
 }
 
 int
 http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
     struct error *err)
 {
-	static const char *const said[] = { "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR" };
-	const char *authorities = h->authorities;
 	struct transfer t;
-	struct curl_slist *list = NULL;
-	long unverified = 0; /* above 1 if no authority is trusted for it; 1: not looked at yet */
-	bool again;
 	int failed;
 
-	for (size_t i = 0; request->headers[i] != NULL; i++)
-		list = curl_slist_append(list, request->headers[i]);
-	/* Waiting for "100 Continue" would cost a round trip. */
-	list = curl_slist_append(list, "Expect:");
-	for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
-		if (environment_text(said[i]) != NULL)
-			authorities = NULL;
 	do {
-		t = (struct transfer){ .request = request, .answer = answer, .easy = h->easy,
-			.watch_fd = request->watch_fd };
-		memset(answer, 0, sizeof *answer);
-		transfer_prepare(&t, list, authorities);
-		curl_multi_add_handle(h->multi, h->easy);
+		t = (struct transfer){ .request = request, .answer = answer, .easy = h->easy };
+		transfer_begin(&t, h);
 		failed = transfer_run(&t, h->multi, err);
-		curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &answer->status);
-		curl_multi_remove_handle(h->multi, h->easy);
-		/* Nothing goes to a server that is not trusted: maybe the bundle has its authority. */
-		again = !failed && t.result == CURLE_PEER_FAILED_VERIFICATION && authorities != NULL;
-		if (again)
-			authorities = h->authorities = NULL;
-	} while (again);
-	curl_slist_free_all(list);
-	if (failed)
-		return -1;
-	if (t.stopped)
-		return error_set(err, ERROR_CANCELLED, NULL, "stopped");
-	if (t.result == CURLE_OK)
-		return 0;
-	curl_easy_getinfo(h->easy, CURLINFO_SSL_VERIFYRESULT, &unverified);
-	return error_set(err, ERROR_NETWORK, NULL, "%s%s",
-	    t.message[0] != '\0' ? t.message : curl_easy_strerror(t.result),
-	    unverified > 1 ? "; its authority can be named in CURL_CA_BUNDLE" : "");
+	} while (transfer_end(&t, h, failed != 0));
+	return failed != 0 ? -1 : transfer_result(&t, err);
+}
+
+/* ---- GET ---- */
+
+int
+http_get(struct http *h, struct http_get *g, struct error *err)
+{
+	CURL *easy = curl_easy_init();
+	struct transfer *t;
+
+	if (easy == NULL)
+		return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
+	t = memory_zero(1, sizeof *t);
+	t->easy = easy;
+	t->url = memory_text(g->url);
+	t->made = (struct http_request){ .url = t->url, .headers = g->headers,
+		.idle_timeout_ms = g->idle_timeout_ms, .take = g->take, .context = g->context,
+		.watch_fd = -1, .output_fd = -1 };
+	t->request = &t->made;
+	t->answer = &g->answer;
+	t->get = g;
+	t->next = h->gets;
+	h->gets = t;
+	g->transfer = t;
+	g->ended = false;
+	g->error = (struct error)ERROR_INIT;
+	transfer_begin(t, h);
+	return 0;
+}
+
+/* It is not on its way any more. */
+static void
+get_drop(struct http *h, struct transfer *t)
+{
+	struct transfer **link = &h->gets;
+
+	while (*link != NULL && *link != t)
+		link = &(*link)->next;
+	if (*link != NULL)
+		*link = t->next;
+	t->get->transfer = NULL;
+	curl_easy_cleanup(t->easy);
+	free(t->url);
+	free(t);
+}
+
+void
+http_get_stop(struct http *h, struct http_get *g)
+{
+	if (g->transfer != NULL) {
+		transfer_end(g->transfer, h, true);
+		get_drop(h, g->transfer);
+	}
+}
+
+static void
+get_end(struct http *h, struct transfer *t)
+{
+	if (transfer_end(t, h, false)) {
+		t->message[0] = '\0';
+		transfer_begin(t, h);
+		return;
+	}
+	transfer_result(t, &t->get->error);
+	t->get->ended = true;
+	get_drop(h, t);
+}
+
+/* Lets them go on. How many have ended; -1. */
+static int
+gets_perform(struct http *h, struct error *err)
+{
+	CURLMsg *message;
+	int running, more, ended = 0;
+
+	if (curl_multi_perform(h->multi, &running) != CURLM_OK)
+		return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
+	while ((message = curl_multi_info_read(h->multi, &more)) != NULL) {
+		struct transfer *t = NULL;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+		t->result = message->data.result;
+		get_end(h, t);
+		ended++;
+	}
+	return ended;
+}
+
+int
+http_wait(struct http *h, int fd, int64_t limit_ms, struct error *err)
+{
+	struct curl_waitfd also = { .fd = fd, .events = CURL_WAIT_POLLIN };
+	struct transfer *next;
+	int ended = gets_perform(h, err);
+	int64_t now = clock_monotonic();
+
+	for (struct transfer *t = h->gets; ended != -1 && t != NULL; t = next) {
+		int64_t left_ms = t->idle_since + idle_limit(t) - now;
+
+		next = t->next;
+		if (left_ms > 0) {
+			limit_ms = left_ms < limit_ms ? left_ms : limit_ms;
+			continue;
+		}
+		error_set(&t->get->error, ERROR_NETWORK, NULL, "no byte came for %lld ms",
+		    (long long)idle_limit(t));
+		t->get->ended = true;
+		transfer_end(t, h, true);
+		get_drop(h, t);
+		ended++;
+	}
+	if (ended != 0)
+		return ended == -1 ? -1 : 0;
+	if (curl_multi_poll(h->multi, &also, fd >= 0, limit_ms > INT_MAX ? INT_MAX : (int)limit_ms,
+	    NULL) != CURLM_OK)
+		return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
+	return gets_perform(h, err) == -1 ? -1 : 0;
 }

@@ -1,12 +1,13 @@
 /*
- * HTTP requests for providers (libcurl): one POST at a time, its answer handed
- * over as it comes. Connections are kept alive between requests; proxies and
- * CURL_CA_BUNDLE / SSL_CERT_FILE are honoured, TLS is always verified, redirects
- * are answers like any other (a key is never sent elsewhere).
+ * HTTP requests (libcurl): one POST at a time, for providers, or any number of GETs; their
+ * answers are handed over as they come. Connections are kept alive between requests; proxies
+ * and CURL_CA_BUNDLE / SSL_CERT_FILE are honoured, TLS is always verified, redirects are
+ * answers like any other (a key is never sent elsewhere).
  */
 #ifndef AWF_NET_HTTP_H
 #define AWF_NET_HTTP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
@@ -44,6 +45,7 @@ struct http_answer {
 	long status;
 	int64_t retry_after_ms;      /* retry-after-ms, Retry-After (seconds or date); 0 */
 	char request_id[HTTP_REQUEST_ID_SIZE]; /* request-id or x-request-id; "" */
+	char location[256];          /* "": none, or a longer one */
 	struct buffer body;          /* of an answer that is not 2xx, at most 1 MiB */
 };
 /* 0 when an answer came whole, whatever its status; -1 with ERROR_NETWORK (cut,
@@ -51,5 +53,30 @@ struct http_answer {
 int http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
     struct error *err);
 void http_answer_free(struct http_answer *a);
+
+/* A GET beside others. */
+struct transfer;
+struct http_get {
+	/* Set by the owner. */
+	const char *url;             /* http_get() copies it */
+	const char *const *headers;  /* "Name: value"; ends with NULL; stays until it has ended */
+	bool direct;                 /* by no proxy */
+	int64_t idle_timeout_ms;     /* as of http_request; so is take */
+	int (*take)(void *context, const char *bytes, size_t len);
+	void *context;
+
+	/* How it came out. */
+	bool ended;
+	struct error error;          /* ERROR_NONE: an answer came whole, whatever its status */
+	struct http_answer answer;   /* the owner's, who frees it */
+
+	struct transfer *transfer;   /* NULL: it is not on its way */
+};
+/* Begins one. Not while there is an http_post(). -1: ERROR_SYSTEM. */
+int http_get(struct http *h, struct http_get *g, struct error *err);
+/* Lets all that were begun go on: until some have ended, bytes have come, fd is readable (-1:
+ * none) or limit_ms have passed. -1: ERROR_SYSTEM. */
+int http_wait(struct http *h, int fd, int64_t limit_ms, struct error *err);
+void http_get_stop(struct http *h, struct http_get *g);
 
 #endif

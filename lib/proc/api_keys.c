@@ -74,7 +74,10 @@ api_keys_hide(char *text)
 	if (keys_load(&keys, &unread) != 0)
 		return;
 	for (size_t i = 0; i < keys.count; i++) {
+		const char *last = strrchr(keys.values[i], ' ');
+
 		text_hide(text, len, keys.values[i]);
+		text_hide(text, len, last != NULL ? last + 1 : NULL); /* the token of "SERVER TOKEN" */
 		text_hide(text, len, keys_value(NULL, keys.names[i])); /* which is the one that counts */
 	}
 	keys_free(&keys);

@@ -156,14 +156,29 @@ projector_line(struct projector *p, const char *path, int64_t start, const char 
 	return take_line(p, run, line, len, out, err);
 }
 
+static void
+free_run(struct projected_run *run)
+{
+	model_free(&run->model);
+	free(run->path);
+	free(run);
+}
+
+void
+projector_forget(struct projector *p, const char *path)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (strcmp(p->runs[i]->path, path) == 0) {
+			free_run(p->runs[i]);
+			p->runs[i] = p->runs[--p->count];
+		}
+}
+
 void
 projector_free(struct projector *p)
 {
-	for (size_t i = 0; i < p->count; i++) {
-		model_free(&p->runs[i]->model);
-		free(p->runs[i]->path);
-		free(p->runs[i]);
-	}
+	for (size_t i = 0; i < p->count; i++)
+		free_run(p->runs[i]);
 	free(p->runs);
 	if (p->state)
 		p->projection->document->free(p->state);

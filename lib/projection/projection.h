@@ -54,6 +54,8 @@ struct projector {
  * none. -1 with *err if the transcript, or a blob that is needed, cannot be read. */
 int projector_line(struct projector *p, const char *path, int64_t start, const char *line,
     size_t len, struct buffer *out, struct error *err);
+/* The transcript is another one now: it is read anew. Not for documents. */
+void projector_forget(struct projector *p, const char *path);
 /* Appends the document of what was taken in; nothing if there is none. */
 void projector_document(const struct projector *p, struct buffer *out);
 void projector_free(struct projector *p);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -163,8 +164,8 @@ follow_live(struct follow *f)
 	watch_open(&f->watch);
 }
 
-static struct followed *
-find_run(const struct follow *f, const char *run_id)
+struct followed *
+follow_find(const struct follow *f, const char *run_id)
 {
 	for (size_t i = 0; i < f->count; i++)
 		if (strcmp(f->runs[i]->run_id, run_id) == 0)
@@ -181,7 +182,7 @@ add_child(struct follow *f, struct followed *parent, const struct child *child,
 	char *directory, *name, *path;
 	struct followed *run;
 
-	if (child->run_id[0] == '\0' || parent->depth >= DEPTH_LIMIT || find_run(f, child->run_id))
+	if (child->run_id[0] == '\0' || parent->depth >= DEPTH_LIMIT || follow_find(f, child->run_id))
 		return NULL;
 	directory = path_directory(parent->path);
 	name = memory_format("%s.jsonl", child->run_id);
@@ -302,6 +303,37 @@ follow_check(struct follow *f, struct error *err)
 	return 0;
 }
 
+/* Who comes late has the new file already. */
+static bool
+is_same_file(const struct followed *run)
+{
+	struct stat open, named;
+
+	return fstat(run->reader.fd, &open) == 0 && stat(run->path, &named) == 0 &&
+	    open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+int
+follow_replaced(struct follow *f, struct followed *run, int64_t same, struct error *err)
+{
+	int64_t position = run->open ? run->reader.position : run->position;
+
+	position = position < same ? position : same;
+	run->position = position;
+	if (!run->open || is_same_file(run))
+		return 0;
+	reader_close(&run->reader);
+	run->open = false;
+	model_free(&run->model);
+	model_begin(&run->model, f->level);
+	run->counted = run->counted_to = 0;
+	run->end = RUN_GOING;
+	if (open_run(f, run, err) != 0)
+		return -1;
+	reader_seek(&run->reader, position);
+	return 0;
+}
+
 bool
 follow_over(const struct follow *f)
 {
@@ -383,7 +415,7 @@ take_missed(struct follow *f, const struct storage *s, const char *latest, struc
 		char *path = storage_transcript(s, entry->run_id);
 
 		if (entry->started > since && strcmp(entry->run_id, latest) != 0 &&
-		    !find_run(f, entry->run_id) && is_top_level(path) &&
+		    !follow_find(f, entry->run_id) && is_top_level(path) &&
 		    origin_check_own(s, entry->run_id, NULL) == 0) {
 			failed = follow_add(f, path, entry->run_id, err) == NULL;
 			if (entry->started - LATE > f->since)
@@ -424,7 +456,7 @@ follow_latest(struct follow *f, const struct storage *s, struct followed **run,
 	}
 	if (!follow_find_latest(s, &ref))
 		return 0;
-	known = find_run(f, ref.run_id);
+	known = follow_find(f, ref.run_id);
 	if (!known && f->every)
 		failed = take_missed(f, s, ref.run_id, err);
 	/* The latest is a new run, or one that goes on after its end. */

@@ -84,6 +84,9 @@ int follow_passed_over(struct follow *f, struct followed *run, struct error *err
 int follow_read(struct follow *f, struct error *err);
 /* Marks runs that died, after reading what they left, and warns of them. */
 int follow_check(struct follow *f, struct error *err);
+/* The run's file was replaced by one that is the same up to so many bytes: from now on that is
+ * read, from there on at the latest. What the model knows of the old one is forgotten. */
+int follow_replaced(struct follow *f, struct followed *run, int64_t same, struct error *err);
 /* Whether all runs have ended. */
 bool follow_over(const struct follow *f);
 /* The run that `latest` names, if there is one. */
@@ -92,6 +95,7 @@ bool follow_find_latest(const struct storage *s, struct run_ref *ref);
  * none. */
 int follow_latest(struct follow *f, const struct storage *s, struct followed **run,
     struct error *err);
+struct followed *follow_find(const struct follow *f, const char *run_id);
 /* The run that was asked for, above this one. */
 const struct followed *follow_root(const struct followed *run);
 void follow_end(struct follow *f);

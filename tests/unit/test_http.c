@@ -295,6 +295,76 @@ test_reader_gone(void **state)
 	close(fds[1]);
 }
 
+/* A GET that came whole, one that was cut off, one that stalls, and one that is refused, at once:
+ * each ends as it would alone. */
+static void
+test_gets(void **state)
+{
+	static const struct { const char *says; bool closes; } servers[] = {
+		{ WHOLE, true }, { HALF, true }, { HALF, false },
+		{ "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone", true },
+		{ "HTTP/1.1 301 X\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\n\r\n", true },
+	};
+	enum { WHOLE_ONE, CUT, STALLED, NONE, MOVED, COUNT_OF };
+	static const char *const none[] = { NULL };
+	struct server s[COUNT_OF];
+	struct http_get gets[COUNT_OF];
+	struct buffer bodies[COUNT_OF];
+	struct error err = ERROR_INIT;
+	struct http *h = http_open(&err);
+	int fds[2];
+
+	(void)state;
+	memset(gets, 0, sizeof gets);
+	memset(bodies, 0, sizeof bodies);
+	for (size_t i = 0; i < COUNT_OF; i++) {
+		server_start(&s[i], servers[i].says, servers[i].closes);
+		gets[i] = (struct http_get){ .url = s[i].url, .headers = none, .take = take, .direct = true,
+			.context = &bodies[i], .idle_timeout_ms = i == STALLED ? 300 : 0 };
+		assert_int_equal(http_get(h, &gets[i], &err), 0);
+	}
+	for (bool all = false; !all;) {
+		assert_int_equal(http_wait(h, -1, 1000, &err), 0);
+		all = true;
+		for (size_t i = 0; i < COUNT_OF; i++)
+			all &= gets[i].ended;
+	}
+	assert_true(buffer_equal(&bodies[WHOLE_ONE], "hello"));
+	assert_int_equal(gets[WHOLE_ONE].error.code, ERROR_NONE);
+	assert_int_equal(gets[WHOLE_ONE].answer.status, 200);
+	assert_int_equal(gets[CUT].error.code, ERROR_NETWORK);
+	assert_true(buffer_equal(&bodies[CUT], "hel"));
+	assert_string_equal(gets[STALLED].error.message, "no byte came for 300 ms");
+	assert_int_equal(gets[NONE].answer.status, 404);
+	assert_true(buffer_equal(&gets[NONE].answer.body, "none"));
+	assert_string_equal(gets[MOVED].answer.location, "http://127.0.0.1:1/x");
+	for (size_t i = 0; i < COUNT_OF; i++) {
+		server_stop(&s[i]);
+		buffer_free(&bodies[i]);
+		http_answer_free(&gets[i].answer);
+	}
+
+	/* A descriptor ends the wait; what is on its way can be stopped, or goes with all. */
+	assert_int_equal(pipe(fds), 0);
+	close(fds[1]);
+	for (size_t i = 0; i < 2; i++) {
+		server_start(&s[i], HALF, false);
+		gets[i].url = s[i].url;
+		assert_int_equal(http_get(h, &gets[i], &err), 0);
+		assert_int_equal(http_wait(h, fds[0], 60000, &err), 0);
+		assert_false(gets[i].ended);
+	}
+	http_get_stop(h, &gets[0]);
+	http_get_stop(h, &gets[0]);
+	assert_null(gets[0].transfer);
+	http_close(h);
+	close(fds[0]);
+	for (size_t i = 0; i < 2; i++) {
+		server_stop(&s[i]);
+		buffer_free(&bodies[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -307,7 +377,8 @@ main(void)
 		cmocka_unit_test(test_refused_bytes),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_unwatch),
-		cmocka_unit_test(test_reader_gone)
+		cmocka_unit_test(test_reader_gone),
+		cmocka_unit_test(test_gets)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,158 @@
+/*
+ * awf-fetch-run: keeps a copy of a run that an awf-serve has, for programs that read files.
+ *
+ * The copy lies in a directory of its own, which is laid out as a storage and goes with this
+ * program. That lives until its stdin is closed, which the death of who has started it does, too.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../program.h"
+#include "base/copytree.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/polling.h"
+#include "base/text.h"
+#include "fetched.h"
+#include "say.h"
+
+#define PROGRAM "awf-fetch-run"
+
+enum { OPT_FOLLOW = 1, OPT_CHILDREN, OPT_ORIGINS, OPT_BLOBS, OPT_INPUT };
+
+static const struct option_spec options_table[] = {
+	{ OPT_FOLLOW, 'f', "follow", NULL, "go on to the end of the run" },
+	{ OPT_CHILDREN, 'R', "children", NULL, "child runs, too" },
+	{ OPT_ORIGINS, 0, "origins", NULL, "the run that a fork began with, too" },
+	{ OPT_BLOBS, 0, "blobs", NULL, "the blobs that lines name, too" },
+	{ OPT_INPUT, 0, "input", NULL, "what the run was given on standard input, too" },
+	{ 0, 0, NULL, NULL, NULL },
+};
+static const char usage[] = PROGRAM " [options] URL";
+
+/* 0, or the id of --help or --version, or -1. */
+static int
+read_options(struct fetch *f, const char **url, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	int id;
+
+	options_begin(&o, options_table, argc, argv);
+	while ((id = options_next(&o, err)) != OPTION_END) {
+		if (id == -1 || id == OPTION_HELP || id == OPTION_VERSION)
+			return id;
+		if (id == OPTION_WORD && *url != NULL)
+			return error_set(err, ERROR_USAGE, o.value, "only one run at a time");
+		if (id == OPTION_WORD)
+			*url = o.value;
+		f->follow |= id == OPT_FOLLOW;
+		f->children |= id == OPT_CHILDREN || id == OPT_ORIGINS;
+		f->origins |= id == OPT_ORIGINS;
+		f->blobs |= id == OPT_BLOBS;
+		f->input |= id == OPT_INPUT;
+	}
+	return *url != NULL ? 0 : error_set(err, ERROR_USAGE, NULL, "the URL of a run is missing");
+}
+
+static int
+make_directory(struct fetch *f, struct error *err)
+{
+	static const char *const parts[] = { "transcripts", "blobs", "inputs", "runs" };
+	const char *temporary = environment_text("TMPDIR");
+	char *path = path_join(temporary != NULL ? temporary : "/tmp", "awf-run.XXXXXX");
+
+	if (mkdtemp(path) == NULL) {
+		error_errno(err, ERROR_SYSTEM, path, "unable to make a directory for the copy (TMPDIR "
+		    "says where)");
+		free(path);
+		return -1;
+	}
+	f->directory = path;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		char *part = path_join(path, parts[i]);
+		int failed = mkdir(part, 0700);
+
+		if (failed != 0)
+			error_errno(err, ERROR_SYSTEM, part, "unable to make a directory for the copy");
+		free(part);
+		if (failed != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Begins with the run that was asked for. */
+static int
+begin(struct fetch *f, struct error *err)
+{
+	char run_id[ID_SIZE];
+	bool alive;
+
+	if (make_directory(f, err) != 0)
+		return -1;
+	f->http = http_open(err);
+	if (f->http == NULL || fetch_ask(f, f->server.run, run_id, &alive, err) != ANSWERED)
+		return -1;
+	say_copy(f->directory, f->server.base);
+	return fetch_add(f, run_id, alive, NULL, err) != NULL ? 0 : -1;
+}
+
+/* Until nobody wants the copy any more. */
+static int
+keep(struct fetch *f, struct error *err)
+{
+	bool ready = false;
+
+	while (server_wanted()) {
+		if (fetch_round(f, err) != 0)
+			return -1;
+		if (!ready && fetch_loaded(f)) {
+			ready = true;
+			say_ready(f->runs[0]->run_id);
+		}
+		if (http_wait(f->http, STDIN_FILENO, fetch_patience(f), err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct fetch f = { .follow = false };
+	struct error err = ERROR_INIT;
+	const char *url = NULL;
+	int status = STATUS_OK;
+
+	program_begin();
+	switch (read_options(&f, &url, argc, argv, &err)) {
+	case -1:
+		return program_fail(PROGRAM, &err);
+	case OPTION_HELP:
+		options_help(stdout, usage, options_table);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	}
+	/* Who has started it ends it, by closing its stdin, also when the terminal ends them both. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	if (server_open(&f.server, url, &err) != 0 || begin(&f, &err) != 0 || keep(&f, &err) != 0) {
+		if (err.code != ERROR_CANCELLED)
+			say_error(&err);
+		status = error_status(err.code);
+		/* What has come may be read still. */
+		while (f.count > 0 && server_wanted())
+			poll_one(STDIN_FILENO, POLLIN, 0);
+	}
+	fetch_end(&f);
+	if (f.directory != NULL)
+		copytree_remove(f.directory, NULL);
+	free(f.directory);
+	return status;
+}

@@ -1,0 +1,85 @@
+/* Each is one write: nobody reads half of one. That nobody reads at all is told by stdin. */
+#include "say.h"
+
+#include <unistd.h>
+
+#include "base/file.h"
+#include "json/writer.h"
+#include "transcript/event_keys.h"
+
+static void
+begin(struct writer *w, struct buffer *line, const char *type)
+{
+	writer_begin(w, line);
+	writer_object(w);
+	writer_member_string(w, KEY_TYPE, type);
+}
+
+static void
+end(struct writer *w)
+{
+	writer_object_end(w);
+	buffer_byte(w->out, '\n');
+	(void)!file_write(STDOUT_FILENO, w->out->data, w->out->len);
+	buffer_free(w->out);
+}
+
+void
+say_copy(const char *directory, const char *base)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin(&w, &line, "copy");
+	writer_member_string(&w, "directory", directory);
+	writer_member_string(&w, "server", base);
+	end(&w);
+}
+
+void
+say_ready(const char *run_id)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin(&w, &line, "ready");
+	writer_member_string(&w, KEY_RUN_ID, run_id);
+	end(&w);
+}
+
+void
+say_replaced(const char *run_id, int64_t bytes, int64_t seq)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin(&w, &line, "replaced");
+	writer_member_string(&w, KEY_RUN_ID, run_id);
+	writer_member_integer(&w, KEY_BYTES, bytes);
+	writer_member_integer(&w, KEY_SEQ, seq);
+	end(&w);
+}
+
+static void
+say_words(const char *type, const struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin(&w, &line, type);
+	writer_member_string(&w, "place", err->place);
+	writer_members_error(&w, err);
+	end(&w);
+}
+
+void
+say_warning(const struct error *warning)
+{
+	say_words("warning", warning);
+}
+
+void
+say_error(const struct error *err)
+{
+	say_words("error", err);
+}

@@ -1,0 +1,325 @@
+/*
+ * The URL is taken apart by hand, and strictly: what is not understood is not asked for. Requests
+ * that are waited for have connections of their own, beside those of the runs that are followed.
+ */
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/polling.h"
+#include "base/text.h"
+#include "json/scan.h"
+#include "proc/environment.h"
+
+#define TOKEN "AWF_SERVE_TOKEN"
+#define LOOK_MS 1000 /* a wait for libcurl at a time */
+
+/* ---- its address ---- */
+
+/* Reads SCHEME://HOST[:PORT]; *origin has it in small letters, with the port. What stands behind
+ * it, or NULL if it is none. */
+static const char *
+read_origin(const char *text, char **origin, bool *loopback)
+{
+	static const char digits[] = "0123456789", six[] = "0123456789abcdef:.",
+	    name[] = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
+	bool tls = strncasecmp(text, "https://", 8) == 0;
+	struct in_addr address;
+	size_t len, port_len;
+	char *host, port[6];
+
+	*origin = NULL;
+	if (!tls && strncasecmp(text, "http://", 7) != 0)
+		return NULL;
+	text += tls ? 8 : 7;
+	len = strcspn(text, *text == '[' ? "]/?#" : ":/?#");
+	len += text[len] == ']';
+	host = memory_copy(text, len);
+	for (char *at = host; *at != '\0'; at++)
+		*at = (char)tolower((unsigned char)*at);
+	text += len;
+	snprintf(port, sizeof port, "%s", tls ? "443" : "80");
+	if (*text == ':') {
+		port_len = strspn(++text, digits);
+		snprintf(port, sizeof port, "%.*s", port_len < sizeof port ? (int)port_len : 0, text);
+		text += port_len;
+	}
+	*loopback = strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+	    (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
+	if (len == 0 || port[0] == '\0' || strtol(port, NULL, 10) > 65535 ||
+	    strchr("/?# \t", *text) == NULL ||
+	    (*host == '[' ? len < 4 || host[len - 1] != ']' || strspn(host + 1, six) != len - 2 :
+	    strspn(host, name) != len)) {
+		free(host);
+		return NULL;
+	}
+	*origin = memory_format("http%s://%s:%ld", tls ? "s" : "", host, strtol(port, NULL, 10));
+	free(host);
+	return text;
+}
+
+/* A segment of a path as a request line can have it; what is escaped already stays so. */
+static char *
+escape(const char *text, size_t len)
+{
+	static const char plain[] = "-._~!$&'()*+,;=:@%";
+	struct buffer out = BUFFER_INIT;
+
+	for (size_t i = 0; i < len; i++)
+		if (isalnum((unsigned char)text[i]) != 0 || strchr(plain, text[i]) != NULL)
+			buffer_byte(&out, text[i]);
+		else
+			buffer_format(&out, "%%%02X", (unsigned char)text[i]);
+	return buffer_take(&out);
+}
+
+static int
+read_url(struct server *s, const char *url, struct error *err)
+{
+	const char *path = read_origin(url, &s->origin, &s->direct), *end, *run, *prefix;
+	size_t authority, run_len;
+
+	if (path == NULL || *path != '/')
+		return error_set(err, ERROR_USAGE, url, "is no URL of a run "
+		    "(https://HOST[:PORT]/runs/RUN)");
+	/* What the page has behind # is its own. */
+	end = path + strcspn(path, "#");
+	if (memchr(path, '?', (size_t)(end - path)) != NULL)
+		return error_set(err, ERROR_USAGE, url, "the URL of a run has no parameters");
+	while (end > path && end[-1] == '/')
+		end--;
+	for (run = end; run > path && run[-1] != '/'; run--)
+		continue;
+	run_len = (size_t)(end - run);
+	prefix = run - strlen("/runs/");
+	if (run_len == 0 || prefix < path || strncmp(prefix, "/runs/", 6) != 0)
+		return error_set(err, ERROR_USAGE, url, "does not end in /runs/RUN");
+	if (prefix - path >= 4 && strncmp(prefix - 4, "/api", 4) == 0)
+		prefix -= 4;
+	for (const char *at = path; at < prefix; at++)
+		if (isgraph((unsigned char)*at) == 0 || strchr("\"<>\\^`{|}", *at) != NULL)
+			return error_set(err, ERROR_USAGE, url, "has a character that must be escaped");
+	authority = (size_t)(path - url);
+	s->base = memory_format("%.*s%.*s", (int)authority, url, (int)(prefix - path), path);
+	s->run = escape(run, run_len);
+	return 0;
+}
+
+/* ---- its token ---- */
+
+/* How much of an origin is scheme and host; where the host begins. */
+static size_t
+host_of(const char *origin, size_t *begin)
+{
+	*begin = (size_t)(strstr(origin, "//") - origin) + 2;
+	return (size_t)(strrchr(origin, ':') - origin) - *begin;
+}
+
+enum fits { FITS_NOT, FITS_HOST, FITS };
+
+/* Whether a line of the keys file, "ORIGIN TOKEN", is for this origin, or for its host by another
+ * scheme or port; *token: the rest of it. */
+static enum fits
+fits(const struct server *s, const char *value, const char **token)
+{
+	size_t own_at, at, len = host_of(s->origin, &own_at);
+	enum fits result = FITS_NOT;
+	bool loopback;
+	char *origin;
+
+	*token = read_origin(value, &origin, &loopback);
+	if (*token != NULL) {
+		*token += **token == '/';
+		*token += strspn(*token, " \t");
+		if (strcmp(origin, s->origin) == 0)
+			result = FITS;
+		else if (host_of(origin, &at) == len && memcmp(origin + at, s->origin + own_at, len) == 0)
+			result = FITS_HOST;
+	}
+	free(origin);
+	return result;
+}
+
+static int
+find_token(struct server *s, struct error *err)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	    "0123456789-._~+/=";
+	const char *other = NULL;
+	struct keys keys;
+	int failed = 0;
+
+	if (keys_load(&keys, err) != 0)
+		return -1;
+	for (size_t i = 0; failed == 0 && s->authorization == NULL && i < keys.count; i++) {
+		const char *value = keys.values[i], *token;
+		enum fits fit;
+
+		if (strcmp(keys.names[i], TOKEN) != 0 || (fit = fits(s, value, &token)) == FITS_NOT)
+			continue;
+		if (fit == FITS_HOST)
+			other = value;
+		else if (*token == '\0' || token[strspn(token, letters)] != '\0')
+			failed = error_set(err, ERROR_DEFINITION, "keys", TOKEN "=%s has no token behind it",
+			    s->origin);
+		else
+			s->authorization = memory_format("Authorization: Bearer %s", token);
+	}
+	if (failed == 0 && s->authorization == NULL && other != NULL &&
+	    strncmp(s->origin, "http:", 5) == 0 && strncasecmp(other, "https:", 6) == 0)
+		failed = error_set(err, ERROR_USAGE, s->base, "the token is for %.*s, and is not sent "
+		    "over plain http", (int)strcspn(other, " \t"), other);
+	keys_free(&keys);
+	return failed;
+}
+
+int
+server_open(struct server *s, const char *url, struct error *err)
+{
+	*s = (struct server){ .base = NULL };
+	if (read_url(s, url, err) != 0 || find_token(s, err) != 0)
+		return -1;
+	s->headers[0] = s->authorization;
+	s->http = http_open(err);
+	return s->http == NULL ? -1 : 0;
+}
+
+void
+server_close(struct server *s)
+{
+	http_close(s->http);
+	free(s->authorization);
+	free(s->base);
+	free(s->origin);
+	free(s->run);
+	*s = (struct server){ .base = NULL };
+}
+
+/* ---- requests ---- */
+
+bool
+server_wanted(void)
+{
+	static bool gone;
+	char bytes[512];
+
+	/* What is written there means nothing. */
+	while (!gone && poll_now(STDIN_FILENO, POLLIN) != 0)
+		gone = read(STDIN_FILENO, bytes, sizeof bytes) <= 0;
+	return !gone;
+}
+
+int
+server_get(const struct server *s, struct http *http, struct http_get *g, char *path,
+    struct error *err)
+{
+	char *url = memory_format("%s%s", s->base, path);
+	int failed;
+
+	free(path);
+	http_answer_free(&g->answer);
+	g->headers = s->headers;
+	g->direct = s->direct;
+	g->url = url;
+	failed = http_get(http, g, err);
+	free(url);
+	return failed;
+}
+
+/* What the server itself says of a refusal; "" if it is no such server. */
+static void
+message_of(const struct http_get *g, char *text, size_t size)
+{
+	const struct buffer *body = &g->answer.body;
+	struct span message = SPAN_NONE;
+	char *copy;
+	size_t bad;
+
+	if (body->len > 0 && scan_within(body->data, body->len, SCAN_LINE_DEPTH, &bad) == NULL)
+		message = span_path(span_of(body->data, body->len), "error", "message", NULL);
+	copy = span_text(message);
+	snprintf(text, size, "%s%s", copy != NULL ? ": " : "", copy != NULL ? copy : "");
+	free(copy);
+}
+
+enum answered
+server_judge(const struct server *s, struct http_get *g, struct error *err)
+{
+	const long status = g->answer.status;
+	enum answered answered;
+	char said[256];
+
+	message_of(g, said, sizeof said);
+	if (g->error.code != ERROR_NONE) {
+		answered = g->error.code == ERROR_NETWORK ? ANSWERED_LATER : ANSWERED_NEVER;
+		error_set(err, ERROR_SYSTEM, s->base, "%s", g->error.message);
+	} else if (status >= 200 && status < 300) {
+		answered = ANSWERED;
+	} else if (status == 404) {
+		answered = ANSWERED_NONE;
+		error_set(err, ERROR_USAGE, s->base, "there is no such run there, or the token is not for "
+		    "it%s", said);
+	} else if (status == 429 || (status >= 502 && status <= 504)) {
+		answered = ANSWERED_LATER;
+		error_set(err, ERROR_SYSTEM, s->base, "HTTP %ld%s", status, said);
+	} else {
+		answered = ANSWERED_NEVER;
+		if (status == 401 && s->authorization == NULL)
+			error_set(err, ERROR_SYSTEM, s->base, "a token is needed, and the keys file has none: "
+			    TOKEN "=%s TOKEN, see awf-tail(1)", s->origin);
+		else if (status == 401)
+			error_set(err, ERROR_SYSTEM, s->base, "its token in the keys file is not good (any more)");
+		else if (status >= 300 && status < 400)
+			error_set(err, ERROR_SYSTEM, s->base, "leads to %s, and the token goes nowhere else: "
+			    "name that", g->answer.location[0] != '\0' ? g->answer.location : "another place");
+		else
+			error_set(err, status == 400 ? ERROR_USAGE : ERROR_SYSTEM, s->base, "HTTP %ld%s",
+			    status, said);
+	}
+	http_answer_free(&g->answer);
+	return answered;
+}
+
+enum answered
+server_ask(struct server *s, char *path, int (*take)(void *context, const char *bytes, size_t len),
+    void *context, struct error *err)
+{
+	struct http_get g = { .take = take, .context = context };
+
+	if (server_get(s, s->http, &g, path, err) != 0)
+		return ANSWERED_NEVER;
+	while (!g.ended) {
+		if (http_wait(s->http, STDIN_FILENO, LOOK_MS, err) != 0) {
+			http_get_stop(s->http, &g);
+			return ANSWERED_NEVER;
+		}
+		if (!g.ended && !server_wanted()) {
+			http_get_stop(s->http, &g);
+			http_answer_free(&g.answer);
+			error_set(err, ERROR_CANCELLED, NULL, "nobody wants the copy any more");
+			return ANSWERED_NOBODY;
+		}
+	}
+	return server_judge(s, &g, err);
+}
+
+static int
+take_text(void *context, const char *bytes, size_t len)
+{
+	buffer_append(context, bytes, len);
+	return 0;
+}
+
+enum answered
+server_ask_text(struct server *s, char *path, struct buffer *text, struct error *err)
+{
+	buffer_clear(text);
+	return server_ask(s, path, take_text, text, err);
+}

@@ -1,0 +1,468 @@
+#!/usr/bin/env bats
+# Runs of a server by their URL: awf-tail, awf-replay, and awf-fetch-run, which copies them.
+# shellcheck shell=bash disable=SC2016,SC2154
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/serve
+load ../support/manual
+
+BRIEF=6f1c2a80-5b1e-4a7d-9c34-0d2f6b7e8a91
+NESTED=b7e0c3d2-91aa-4f06-8e55-3c4d5e6f7081
+RELEASE=3d2c7a10-64b8-4f0e-9a51-7c0de1f2a3b4
+DAMAGED=00000000-1111-4222-8333-444444444444
+
+prepare() {
+	export TZ=UTC LC_ALL=C.UTF-8 TMPDIR="$BATS_TEST_TMPDIR/tmp"
+	unset COLUMNS NO_COLOR
+	mkdir -p "$TMPDIR" "$AWF_STORAGE/transcripts" "$XDG_CONFIG_HOME/awf"
+}
+
+cleanup() {
+	for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done
+	serve_end || true
+}
+
+# Puts a line for this origin into the keys file.
+key() {
+	printf 'AWF_SERVE_TOKEN=%s %s\n' "$1" "${2-$(awf-serve --new-token read)}" >>"$XDG_CONFIG_HOME/awf/keys"
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+}
+
+# A server, whose token is known.
+known() {
+	serve "$@"
+	key "$URL"
+}
+
+# The same server again, at the same place.
+serve_again() {
+	awf-serve --listen "127.0.0.1:$PORT" >/dev/null 2>"$BATS_TEST_TMPDIR/serve.err" 3>&- &
+	SERVE_PID=$!
+}
+kill_server() {
+	kill -KILL "$SERVE_PID"
+	wait "$SERVE_PID" 2>/dev/null || true
+}
+
+fixture() { chain <"$ROOT/tests/fixtures/$1.events" >"$AWF_STORAGE/transcripts/$2.jsonl"; }
+fixtures() {
+	fixture brief "$BRIEF"
+	fixture nested "$NESTED"
+	fixture release "$RELEASE"
+}
+
+# A run that has blobs, is given something, and fails in one item.
+large() {
+	printf '1\n0\n300000\n' | awf-run --name large -c \
+		'awf-step -i lines fill -q -- sh -c "read -r n; [ \$n != 0 ] || exit 4; head -c \$n /dev/zero | tr \"\\0\" x; tee side"' || true
+}
+
+# RUN PROGRAM OPTION...: the same of its file and of its URL: what is printed, and said, and
+# the exit status. With OUT set: the file or directory that it writes, too.
+both() {
+	local run=$1 status=0 status_url=0
+	shift
+	for side in file url; do
+		rm -rf out."$side" said."$side" made."$side"
+	done
+	"$@" "$AWF_STORAGE/transcripts/$run.jsonl" >out.file 2>said.file </dev/null || status=$?
+	[ -z "${OUT-}" ] || mv "$OUT" made.file
+	"$@" "$URL/runs/$run" >out.url 2>said.url </dev/null || status_url=$?
+	[ -z "${OUT-}" ] || mv "$OUT" made.url
+	same "$status_url" "$status"
+	cmp out.file out.url
+	same "$(sed "s|$URL/runs/$run|FILE|g; s|$URL/runs|RUNS|g" said.url)" \
+		"$(sed "s|$AWF_STORAGE/transcripts/$run.jsonl|FILE|g; s|$AWF_STORAGE/transcripts\(/[^.]*\).jsonl|RUNS\1|g" said.file)"
+	[ -z "${OUT-}" ] || diff -r made.file made.url
+	same "$(ls "$TMPDIR")" ''
+}
+
+@test "awf-tail: each option shows of a URL what it shows of the file" {
+	fixtures
+	large
+	sed "s/$RELEASE/$DAMAGED/; 3s/\"seq\"/seq/; 5s/.*/no JSON/" "$AWF_STORAGE/transcripts/$RELEASE.jsonl" \
+		>"$AWF_STORAGE/transcripts/$DAMAGED.jsonl"
+	known
+	large=$(basename "$(transcript)" .jsonl)
+	for run in "$BRIEF" "$RELEASE" "$large" "$DAMAGED"; do
+		while read -r options; do
+			# shellcheck disable=SC2086
+			both "$run" awf-tail $options || { echo "$run: $options"; false; }
+		done <<-'END'
+
+			-n 3
+			-n 2 --type step.*
+			--after 4
+			--since 2026-11-21T08:15:30Z
+			--since 2999-01-01
+			--type message.*,tool.*
+			--path write*,fill
+			--grep o.t
+			--errors
+			-R
+			-R -n 5
+			--json
+			--json --after 3
+			--json --inline
+			-R --json --inline
+			--cost
+			-R --cost
+			--color always
+			-f
+			-f -n 2
+			-f -R --json
+			-f --as otlp
+			--exit-status
+			--exit-status -f
+			--drop --buffer 9
+			--as interagent
+			--as agent-event
+			--as daemon-event --tools
+			--as runtime -n 4
+			-R --as otlp --after 3
+			--as agentloom
+			-R --as agentloom
+		END
+	done
+	# By the other names of it.
+	for name in "@large" @ "${large:0:8}" "$large/" "$large#e=3"; do
+		same "$(awf-tail --json "$URL/runs/$name")" "$(cat "$(transcript)")"
+	done
+	same "$(awf-tail --json "$URL/api/runs/@large")" "$(cat "$(transcript)")"
+}
+
+@test "awf-replay: each option shows and does of a URL what it does of the file" {
+	fixtures
+	large
+	known
+	large=$(basename "$(transcript)" .jsonl)
+	for run in "$BRIEF" "$RELEASE" "$large"; do
+		while read -r options; do
+			# shellcheck disable=SC2086
+			both "$run" awf-replay $options || { echo "$run: $options"; false; }
+		done <<-'END'
+			--tree
+			--tree --color always
+			--timeline
+			--state write
+			--state fill
+			--state fill:0:2
+			--order causal
+			--order seq
+			--canonical
+			--show stdout
+			--show stdin
+		END
+		OUT=page.html both "$run" awf-replay --timeline --html page.html
+	done
+	OUT=exported both "$large" awf-replay --export exported
+	[ -s made.url/inputs/"$large" ]
+	[ "$(find made.url/blobs -type f | wc -l)" -ge 1 ]
+	both "$large" awf-replay -q --isolation copy
+}
+
+@test "a fork, whose results are another run's, and a run in a run" {
+	cat >inner.awf <<<'awf-step -q one -- cat'
+	echo topic | awf-run --name outer --id-file first -c \
+		'awf-step a -- sed s/t/T/ | awf-run -c "awf-step one -- cat" | awf-step b -- cat'
+	awf-run --fork @ --at b </dev/null
+	known
+	for run in "$(cat first)" "$(basename "$(transcript)" .jsonl)"; do
+		for options in '--state a' '--state b' '--tree' '--timeline'; do
+			# shellcheck disable=SC2086
+			both "$run" awf-replay $options
+		done
+		both "$run" awf-tail -R
+		both "$run" awf-tail -f -R --json
+	done
+	OUT=exported both "$(cat first)" awf-replay --export exported
+	same "$(find made.url/transcripts -type f | wc -l)" 2
+}
+
+# Runs a script, then each line that is written to ./next, until there is a line "end".
+held() {
+	rm -f next
+	mkfifo next
+	awf-run -n --name "${2-held}" -c "$1; while read -r line <next && [ \"\$line\" != end ]; do eval \"\$line\"; done" 3>&- &
+	RUNNER=$!
+	eventually test -e "$AWF_STORAGE/latest"
+}
+step() { printf "awf-step -n -q '%s' -- true\n" "$1" >next; }
+
+# Follows in the background; output in ./out, messages in ./said.
+follow() {
+	: >out
+	awf-tail "$@" >out 2>said 3>&- &
+	TAIL=$!
+}
+# STATUS PID: it ends with that.
+ends() {
+	local status=0
+	wait "$2" || status=$?
+	same "$status" "$1"
+}
+has() { grep -q "$1" "${2-out}"; }
+
+@test "a run is followed: nothing is shown twice or left out, whatever becomes of the server" {
+	held 'awf-step -n -q first -- true'
+	known
+	follow -f --json "$URL/runs/@"
+	eventually has '"path":"first","iteration":0,"payload":{.*"effects"\|"path":"first"'
+	for round in $(seq "$(rounds 3 20)"); do
+		step "a$round"
+		[ $((round % 2)) = 0 ] || eventually has "\"path\":\"a$round\""
+		kill_server
+		step "b$round"
+		eventually has 'waiting for it' said
+		step "c$round"
+		serve_again
+		eventually has "\"path\":\"c$round\""
+		same "$(grep -c 'waiting for it' said)" "$round"
+	done
+	# One that says nothing any more is as good as gone.
+	kill -STOP "$SERVE_PID"
+	step silent
+	eventually eval '[ "$(grep -c "waiting for it" said)" = $((round + 1)) ]'
+	kill -CONT "$SERVE_PID"
+	eventually has '"path":"silent"'
+	# No argument has the token.
+	token=$(sed 's/.* //' "$XDG_CONFIG_HOME/awf/keys")
+	run ! grep -qs "$token" /proc/[0-9]*/cmdline
+	echo end >next
+	wait "$TAIL" "$RUNNER"
+	cmp out "$(transcript)"
+	same "$(grep -vc 'waiting for it' said)" 0
+	same "$(ls "$TMPDIR")" ''
+}
+
+@test "a run that dies is told of; one that was followed to its end gives its exit status" {
+	held true
+	known
+	follow -f --exit-status "$URL/runs/@"
+	eventually has 'started'
+	kill -KILL "$RUNNER"
+	ends 3 "$TAIL"
+	same "$(cat said)" "awf-tail: $(basename "$(transcript)" .jsonl): run died"
+	held 'awf-step -n -q a -- true' second
+	eventually awf-tail "$URL/runs/@second" >/dev/null
+	run -3 --separate-stderr awf-tail --exit-status "$URL/runs/@second"
+	[[ $stderr == *'run has not ended (wait for its end with -f)' ]]
+	[[ $(awf-replay --tree "$URL/runs/@second") == 'second'*' running '* ]]
+	follow -f --exit-status "$URL/runs/@second"
+	echo 'exit 7' >next
+	wait "$RUNNER" || true
+	ends 7 "$TAIL"
+}
+
+@test "child runs are followed from where they begin, and blobs are there when lines name them" {
+	held 'awf-run -n --name child -c "awf-step -n -q early -- true"'
+	known
+	follow -f -R --json --inline "$URL/runs/@"
+	eventually has '"path":"early"'
+	echo 'awf-run -n --name child -c "awf-step -n -q late -- sh -c \"head -c 300000 /dev/zero | tr \\\\\\\\0 x\""' >next
+	eventually has '"path":"late","iteration":0,"payload":{.*xxxxxxxx'
+	echo end >next
+	wait "$TAIL" "$RUNNER"
+	same "$(awf-tail -R --json --inline | jq -S . | sort)" "$(jq -S . out | sort)"
+	same "$(cat said)" ''
+}
+
+@test "a line that is torn is not shown before it is whole" {
+	held 'awf-step -n -q first -- true'
+	known
+	eventually has '"type":"step.completed"' "$(transcript)"
+	follow -f --json "$URL/runs/@"
+	eventually has step.completed
+	printf '{"seq":4,"timestamp":"2026' >>"$(transcript)"
+	same "$(awf-tail --json "$URL/runs/@" 2>&1)" "$(head -n 3 "$(transcript)")"
+	step second
+	eventually has '"path":"second"'
+	echo end >next
+	wait "$TAIL" "$RUNNER"
+	cmp out "$(transcript)"
+	same "$(cat said)" ''
+}
+
+# What a power cut leaves of the latest run, which is not alive: so many of its lines.
+cut() {
+	head -n "$1" "$(transcript)" >kept
+	cat kept >"$(transcript)"
+}
+
+@test "another record than before: what is the same is not shown again, and the rest is said to be void" {
+	cat >flow.awf <<-'END'
+		#!/bin/sh
+		awf-step -n -q a -- true
+		awf-step -n -q b -- true
+		awf-step -n -q c -- cat go
+	END
+	chmod +x flow.awf
+	mkfifo go
+	setsid awf-run -n ./flow.awf 3>&- &
+	RUNNER=$!
+	eventually test -e "$AWF_STORAGE/latest"
+	known
+	for as in json lines; do
+		# shellcheck disable=SC2046
+		awf-tail -f $([ $as = json ] && echo --json || echo --as runtime) "$URL/runs/@" >"$as" 2>"said.$as" 3>&- &
+		eval "TAIL_$as=$!"
+	done
+	eventually has '"path":"c"' json
+	eventually has c lines
+	before=$(wc -l <json)
+	kill_server
+	pkill -KILL -s "$(ps -o sid= "$RUNNER" | tr -d ' ')"
+	wait "$RUNNER" 2>/dev/null || true
+	eventually has 'waiting for it' said.json
+	cut $((before - 2))
+	awf-run --resume @ 3>&- &
+	RUNNER=$!
+	eventually eval '[ "$(wc -l <"$(transcript)")" -ge "$before" ]'
+	serve_again
+	eventually has 'is void' said.json
+	echo >go
+	wait "$RUNNER"
+	wait "$TAIL_json"
+	# What was shown up to the cut, and from there on what stands there now.
+	{ head -n "$before" json | head -n $((before - 2)); tail -n +$((before + 1)) json; } | cmp - "$(transcript)"
+	[[ $(cat said.json) == *"$URL/runs/"*": the record is another one after event $((before - 2)), as after a power cut: "*void ]]
+	wait "$TAIL_lines"
+	awf-tail --as runtime >whole
+	tail -n 4 whole >end.whole
+	tail -n 4 lines | cmp - end.whole
+	[ "$(sort lines | uniq -d | wc -l)" = 0 ]
+}
+
+@test "what is wrong is said in a line, with the exit status of the page" {
+	awf-run -n --name demo -c true
+	serve --host 127.0.0.1
+	fails() {
+		local status=$1 words=$2
+		shift 2
+		run "-$status" --separate-stderr "$@"
+		same "$output" ''
+		same "$(wc -l <<<"$stderr")" 1
+		[[ $stderr == "$(basename "$1"): "*"$words"* ]] || { echo "$stderr, not: $words"; false; }
+		same "$(ls "$TMPDIR")" ''
+	}
+	for program in 'awf-tail' 'awf-tail -f' 'awf-replay --tree' awf-replay; do
+		# shellcheck disable=SC2086
+		fails 4 "$URL: a token is needed, and the keys file has none: AWF_SERVE_TOKEN=$URL TOKEN" $program "$URL/runs/@"
+	done
+	key "$URL" awf_0000000000000000000000000000000000000000000
+	fails 4 'is not good (any more)' awf-tail "$URL/runs/@"
+	rm "$XDG_CONFIG_HOME/awf/keys"
+	key "$URL" "$(awf-serve --new-token ingest)"
+	fails 4 'HTTP 403: ' awf-tail "$URL/runs/@"
+	rm "$XDG_CONFIG_HOME/awf/keys"
+	key "$URL" "$(awf-serve --new-token read --name other)"
+	fails 1 'no such run' awf-tail "$URL/runs/@demo"
+	rm "$XDG_CONFIG_HOME/awf/keys"
+	# By TLS alone.
+	key "https://127.0.0.1:$PORT"
+	fails 1 "the token is for https://127.0.0.1:$PORT, and is not sent over plain http" awf-tail "$URL/runs/@"
+	fails 4 "https://127.0.0.1:$PORT: " awf-tail "https://127.0.0.1:$PORT/runs/@"
+	key "$URL" ''
+	fails 2 'has no token behind it' awf-tail "$URL/runs/@"
+	chmod 644 "$XDG_CONFIG_HOME/awf/keys"
+	fails 4 'chmod 600' awf-tail "$URL/runs/@"
+	rm "$XDG_CONFIG_HOME/awf/keys"
+	key "$URL"
+	for name in @none ffffffff 00000000-0000-4000-8000-000000000000; do
+		fails 1 'no such run' awf-tail "$URL/runs/$name"
+	done
+	for wrong in "$URL/run/@" "$URL" "$URL/runs/" "$URL/runs/@?x=1" "http://user:secret@127.0.0.1:$PORT/runs/@" \
+		"$URL/a b/runs/@" http://:1/runs/@ 'http://[::1/runs/@' http://127.0.0.1:99999/runs/@; do
+		fails 1 "$wrong: " awf-tail "$wrong"
+	done
+	fails 4 'http://127.0.0.1:1: ' awf-tail http://127.0.0.1:1/runs/@
+	fails 1 'not with --list' awf-tail --list "$URL/runs/@"
+	TMPDIR=$BATS_TEST_TMPDIR/none fails 4 'TMPDIR' awf-tail "$URL/runs/@"
+}
+
+@test "the token goes to no other server, and a redirect is not followed" {
+	awf-run -n --name demo -c true
+	serve
+	cat >redirect.py <<-'END'
+		import http.server, sys
+		class Handler(http.server.BaseHTTPRequestHandler):
+		    def do_GET(self):
+		        print(self.headers.get("Authorization"), file=open("asked", "a"), flush=True)
+		        self.send_response(int(sys.argv[2]))
+		        self.send_header("Location", sys.argv[1] + self.path)
+		        self.send_header("Content-Length", "0")
+		        self.end_headers()
+		    def log_message(self, *words):
+		        pass
+		server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+		print(server.server_port, flush=True)
+		server.serve_forever()
+	END
+	python3 redirect.py "$URL" 302 >port 3>&- &
+	eventually test -s port
+	key "$URL"
+	run -4 --separate-stderr awf-tail "http://127.0.0.1:$(cat port)/runs/@"
+	same "$stderr" "awf-tail: http://127.0.0.1:$(cat port): leads to $URL/api/runs/@, and the token goes nowhere else: name that"
+	same "$(cat asked)" None
+	key "http://127.0.0.1:$(cat port)" awf_another
+	run -4 awf-tail "http://127.0.0.1:$(cat port)/runs/@"
+	same "$(tail -n 1 asked)" 'Bearer awf_another'
+}
+
+@test "TLS is verified; a prefix of a proxy stands before" {
+	awf-run -n --name demo -c true
+	serve --host 127.0.0.1
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost \
+		-addext 'subjectAltName=IP:127.0.0.1' 2>/dev/null
+	env -u PORT python3 "$ROOT/tests/support/relay.py" tls cert.pem key.pem "$PORT" >tls 3>&- &
+	eventually test -s tls
+	key "https://127.0.0.1:$(cat tls)"
+	run -4 --separate-stderr awf-tail "https://127.0.0.1:$(cat tls)/runs/@"
+	[[ $stderr == *'its authority can be named in CURL_CA_BUNDLE' ]]
+	export CURL_CA_BUNDLE=$PWD/cert.pem
+	same "$(awf-tail --json "https://127.0.0.1:$(cat tls)/runs/@")" "$(cat "$(transcript)")"
+	same "$(awf-tail --json "HTTPS://127.0.0.1:$(cat tls)/api/runs/@")" "$(cat "$(transcript)")"
+}
+
+@test "the copy goes with who has it made, whoever is killed" {
+	held 'awf-step -n -q first -- true'
+	known
+	follow -f "$URL/runs/@"
+	eventually has first
+	same "$(ls "$TMPDIR" | wc -l)" 1
+	kill -KILL "$TAIL"
+	eventually eval '[ "$(ls "$TMPDIR" | wc -l)" = 0 ]'
+	follow -f --json "$URL/runs/@"
+	eventually has first
+	kill -KILL "$(pgrep -P "$TAIL")"
+	ends 4 "$TAIL"
+	same "$(cat said)" 'awf-tail: awf-fetch-run: has ended: killed by signal 9 (Killed)'
+	same "$(ls "$TMPDIR")" ''
+	# What has come is shown before it is said that no more will.
+	follow -f --json "$URL/runs/@"
+	eventually has first
+	awf-serve --revoke-token "$(sed 's/.* //' "$XDG_CONFIG_HOME/awf/keys")"
+	same "$(status_of "$URL/healthz")" 200 # a request makes the server look
+	ends 4 "$TAIL"
+	[[ $(cat said) == *'is not good (any more)' ]]
+	cmp out "$(transcript)"
+	echo end >next
+	wait "$RUNNER"
+}
+
+@test "the examples of the pages" {
+	mkdir stubs
+	printf '#!/bin/sh\ncat >mail\n' >stubs/mail
+	chmod +x stubs/mail
+	PATH=$PWD/stubs:$BUILD/libexec/awf:$PATH
+	awf-run -n --name nightly -c 'awf-step -n -q a -- sh -c "echo why >&2; exit 1"' || true
+	awf-run --name brief.awf -c 'awf-step write -r -- tr a-z A-Z' <<<topic
+	known
+	there() { example "$@" | sed "s|https://awf.example.org|$URL|"; }
+	there awf-tail.1 @nightly | sh
+	[[ $(cat mail) == *'a failed ('*why* ]]
+	same "$(there awf-replay.1 example.org | sh)" "$(printf 'TOPIC\nyes')"
+	there awf-fetch-run.1 coproc | bash >count
+	same "$(cat count)" "$(wc -l <"$(transcript)")"
+	eventually eval '[ -z "$(ls "$TMPDIR")" ]'
+}

@@ -88,6 +88,18 @@ rich() {
 	wait "$runner"
 }
 
+@test "EventSource has each event once and in order, however it is cut off, whoever is killed" {
+	mkfifo lines
+	awf-run -n --name live -c 'append <lines' 3>&- &
+	runner=$!
+	eventually [ -e "$AWF_STORAGE/latest" ]
+	timeout "$(rounds 120 3600)" node "$ROOT/tests/page/sources.mjs" @live "$(transcript)" lines \
+		"$(awf-serve --new-token read)" "$(rounds 25 1000)" 3>&-
+	wait "$runner"
+	awf-verify @live
+	[ -s "$(transcript | sed 's/jsonl$/torn/')" ]
+}
+
 @test "approve with an edit and without, deny with a reason, say that work has failed" {
 	cat >flow <<-'END'
 		awf-step --approve ok | awf-step go -r -- cat

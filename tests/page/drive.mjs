@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startRelay } from "./relay.mjs";
 
 const require = createRequire(import.meta.url);
 const { chromium } = require("playwright-core");
@@ -460,36 +460,6 @@ const scenarios = {
 		await until("its end", async () => (await page.textContent(".state")).includes("cancelled"));
 	},
 };
-
-// A network that can be cut: connections end, and no other is taken.
-function startRelay(port) {
-	const sockets = new Set();
-	let cut = false;
-	const server = net.createServer((client) => {
-		if (cut) {
-			client.destroy();
-			return;
-		}
-		const other = net.connect(port, "127.0.0.1");
-		for (const socket of [client, other]) {
-			sockets.add(socket);
-			socket.on("error", () => {});
-			socket.on("close", () => {
-				sockets.delete(socket);
-				client.destroy();
-				other.destroy();
-			});
-		}
-		client.pipe(other).pipe(client);
-	});
-	const end = () => sockets.forEach((socket) => socket.destroy());
-	return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve({
-		port: server.address().port,
-		cut() { cut = true; end(); },
-		mend() { cut = false; },
-		close() { end(); server.close(); },
-	})));
-}
 
 let status = 0;
 try {

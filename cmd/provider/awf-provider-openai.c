@@ -133,19 +133,24 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
+/* Members of a piece, of its choice and of what that adds, found in one walk through each: they
+ * come a few bytes at a time, so that this is most of what an answer costs. */
+enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, PIECE_MEMBERS };
+enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, CHOICE_MEMBERS };
+enum { CONTENT, REASONING_CONTENT, REASONING, SAID_REFUSAL, TOOL_CALLS, FUNCTION_CALL,
+	DELTA_MEMBERS };
+static const char *const of_piece[] = { "choices", "model", "usage", "x_groq" };
+static const char *const of_choice[] = { "delta", "message", "finish_reason", "usage" };
+static const char *const of_delta[] = { "content", "reasoning_content", "reasoning", "refusal",
+	"tool_calls", "function_call" };
+
 /* Whether a piece has any of an answer. */
 static bool
-has_content(struct span delta)
+has_content(const struct span delta[DELTA_MEMBERS])
 {
-	static const char *const members[] = { "content", "reasoning_content", "reasoning", "refusal",
-	    "tool_calls", "function_call" };
-
-	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-		struct span value = span_member(delta, members[i]);
-
-		if (value.at != NULL && says_something(value) && !span_is(value, ""))
+	for (size_t i = 0; i < DELTA_MEMBERS; i++)
+		if (delta[i].at != NULL && says_something(delta[i]) && !span_is(delta[i], ""))
 			return true;
-	}
 	return false;
 }
 
@@ -179,49 +184,49 @@ take_usage(struct usage *u, struct span object)
 static void
 take_event(struct stream *s, struct span data)
 {
-	static const char *const thoughts[] = { "reasoning_content", "reasoning" };
-	struct span choice = span_element(span_member(data, "choices"), 0);
-	struct span delta = span_member(choice, "delta"), value;
-	struct span reason = span_member(choice, "finish_reason");
-	struct span model = span_member(data, "model");
+	static const int thoughts[] = { REASONING_CONTENT, REASONING };
+	struct span piece[PIECE_MEMBERS], choice[CHOICE_MEMBERS], delta[DELTA_MEMBERS], first, reason;
 
-	if (!span_is(model, ""))
-		text_once(&s->message.model, model);
-	take_usage(&s->message.usage, span_path(data, "x_groq", "usage", NULL));
-	take_usage(&s->message.usage, span_member(choice, "usage"));
-	take_usage(&s->message.usage, span_member(data, "usage"));
-	if (choice.at == NULL)
+	span_members(data, of_piece, PIECE_MEMBERS, piece);
+	first = span_element(piece[CHOICES], 0);
+	span_members(first, of_choice, CHOICE_MEMBERS, choice);
+	if (!span_is(piece[MODEL], ""))
+		text_once(&s->message.model, piece[MODEL]);
+	take_usage(&s->message.usage, span_member(piece[X_GROQ], "usage"));
+	take_usage(&s->message.usage, choice[USAGE_OF_CHOICE]);
+	take_usage(&s->message.usage, piece[USAGE_OF_PIECE]);
+	if (first.at == NULL)
 		return;
 
-	if (delta.at == NULL)
-		delta = span_member(choice, "message");
+	span_members(choice[DELTA].at != NULL ? choice[DELTA] : choice[MESSAGE], of_delta,
+	    DELTA_MEMBERS, delta);
 	/* Some servers send the same thoughts under both names. */
 	for (size_t i = 0; i < sizeof thoughts / sizeof thoughts[0]; i++) {
-		value = span_member(delta, thoughts[i]);
-		if (span_type(value) == 's' && !span_is(value, "")) {
+		struct span thought = delta[thoughts[i]];
+
+		if (span_type(thought) == 's' && !span_is(thought, "")) {
 			struct block *b = message_last(&s->message, BLOCK_THINKING);
 
 			b->api = API;
-			b->field = thoughts[i];
-			stream_text(s, b, "thinking", value);
+			b->field = of_delta[thoughts[i]];
+			stream_text(s, b, "thinking", thought);
 			break;
 		}
 	}
-	take_content(s, span_member(delta, "content"), "text");
-	value = span_member(delta, "refusal");
-	if (span_type(value) == 's' && !span_is(value, "")) {
-		take_content(s, value, "text");
+	take_content(s, delta[CONTENT], "text");
+	if (span_type(delta[SAID_REFUSAL]) == 's' && !span_is(delta[SAID_REFUSAL], "")) {
+		take_content(s, delta[SAID_REFUSAL], "text");
 		s->message.blocks[s->message.count - 1].index = REFUSAL;
 	}
-	for (struct span_walk call = span_walk(span_member(delta, "tool_calls")); span_next(&call);)
+	for (struct span_walk call = span_walk(delta[TOOL_CALLS]); span_next(&call);)
 		take_call(s, call.value);
 	/* What calls were before there could be several. */
-	value = span_member(delta, "function_call");
-	if (span_type(value) == 'o')
-		take_function(s, message_last(&s->message, BLOCK_TOOL_USE), value);
+	if (span_type(delta[FUNCTION_CALL]) == 'o')
+		take_function(s, message_last(&s->message, BLOCK_TOOL_USE), delta[FUNCTION_CALL]);
 
 	/* "" ends an answer for some servers (watsonx, older TGI), if it comes by itself after the
 	 * text; for others it is what null is, and stands in every piece. */
+	reason = choice[FINISH_REASON];
 	if (span_type(reason) != 's' || s->message.stop_reason != NULL)
 		return;
 	if (!span_is(reason, ""))

@@ -63,17 +63,22 @@ memory_copy(const char *bytes, size_t len)
 char *
 memory_format(const char *format, ...)
 {
+	char most[256]; /* are short */
 	va_list args, again;
-	char *text = NULL;
+	char *text;
 	int len;
 
 	va_start(args, format);
 	va_copy(again, args);
-	len = vsnprintf(NULL, 0, format, args);
+	len = vsnprintf(most, sizeof most, format, args);
 	if (len < 0)
 		or_fatal(NULL);
-	text = memory_alloc((size_t)len + 1);
-	vsnprintf(text, (size_t)len + 1, format, again);
+	if ((size_t)len < sizeof most) {
+		text = memory_copy(most, (size_t)len);
+	} else {
+		text = memory_alloc((size_t)len + 1);
+		vsnprintf(text, (size_t)len + 1, format, again);
+	}
 	va_end(again);
 	va_end(args);
 	return text;

@@ -38,6 +38,7 @@
 #include "run/history.h"
 #include "run/redactor.h"
 #include "run/outcome.h"
+#include "run/run_lock.h"
 #include "step/settings.h"
 #include "step/step.h"
 #include "step/stream.h"
@@ -162,6 +163,7 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	step->reader = prints && replays ? STDOUT_FILENO : 0;
 
 	entry.enclosing = enclosing;
+	entry.owner = r->own_run;
 	if (roster_begin(&r->roster, r->run.directory, &entry, err) == -1)
 		return -1;
 	step->process = memory_format("%s%s%s:%ld", enclosing, *enclosing != '\0' ? "/" : "",
@@ -194,7 +196,7 @@ finish_run(struct resources *r, int *status, const struct error *failure, struct
 {
 	struct run_end end = { .exit_code = *status, .status = "success" };
 	struct outcome outcome;
-	struct error cancelled;
+	struct error cancelled, told;
 	int result;
 
 	if (outcome_read(&outcome, r->run.transcript.path, r->run.attempt_from, err) == -1)
@@ -215,6 +217,11 @@ finish_run(struct resources *r, int *status, const struct error *failure, struct
 			end.exit_code = STATUS_OK;
 			outcome.error = outcome.decided;
 		}
+	} else if (failure->code == ERROR_NONE && run_lock_failed(r->run.lock_fd, &told)) {
+		/* A step in it could not even begin, whatever a shell made of that. */
+		end.status = "failed";
+		end.exit_code = STATUS_SYSTEM;
+		outcome.error = told;
 	} else if (outcome.failed > 0 || failure->code != ERROR_NONE) {
 		end.status = "failed";
 	} else if (outcome.waiting > 0) {

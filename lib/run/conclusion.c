@@ -1,7 +1,7 @@
 /*
  * What says most decides: how supervision ended, if not with the workflow; a terminal call; a
- * step that died of the machine; one that died; one that could not even begin; the first call that failed; one that waits;
- * last the workflow's own status, of which pipelines lose most.
+ * step that died of the machine; one that died; one that could not even begin; the first call
+ * that failed; one that waits; last the workflow's own status, of which pipelines lose most.
  */
 #include "run/conclusion.h"
 

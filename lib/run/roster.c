@@ -6,8 +6,9 @@
  *
  * At top level a file has the processes of one name, and an occurrence is a place in it. The
  * processes in enclosing calls are entered in one file for many calls, whose records are
- * searched: the file of a call is called as it is, but for its numbers, of which sixteen go
- * together. So what a process asks about calls in its own is never in the file that it is in.
+ * searched, from the end for the last of a name: the file of a call is called as it is, but for
+ * its numbers, of which sixteen go together. So what a process asks about calls in its own is
+ * never in the file that it is in.
  */
 #include "run/roster.h"
 
@@ -186,17 +187,33 @@ read_occurrence(const char *record)
 	return strtol(text, NULL, 10);
 }
 
-/* How many of this name have begun in the call. */
+/* How many of this name have begun in the call, of the records before end. The last of them tells,
+ * which is near the end, however many there are. -1 with errno. */
 static long
-count_records(int fd, const char *call, const char *name)
+next_occurrence(int fd, off_t end, const char *call, const char *name)
 {
-	struct scan scan;
-	long count = 0;
+	char records[RECORD * 32];
+	long unknown = 0; /* that were not written whole: they may be such */
 
-	scan_begin(&scan, fd, call, name);
-	while (scan_next(&scan) != NULL)
-		count++;
-	return count;
+	while (end > 0) {
+		off_t from = end > (off_t)sizeof records ? end - (off_t)sizeof records : 0;
+		ssize_t got = pread(fd, records, (size_t)(end - from), from);
+
+		if (got == -1)
+			return -1;
+		memset(records + got, 0, sizeof records - (size_t)got);
+		for (size_t i = (size_t)(end - from) / RECORD; i-- > 0;) {
+			const char *record = records + RECORD * i;
+
+			if (!record_is(record, call, name))
+				continue;
+			if (record[RECORD - 1] == '\n')
+				return read_occurrence(record) + 1 + unknown;
+			unknown++;
+		}
+		end = from;
+	}
+	return unknown;
 }
 
 /* Where one of them is entered; -1: nowhere. */
@@ -213,17 +230,49 @@ find_record(int fd, const char *call, const char *name, long occurrence)
 	return -1;
 }
 
+/* Enters a process behind the others in its file. -1 with errno. */
+static int
+enter(struct roster *r, const struct roster_entry *e)
+{
+	const struct lock_range begin = { BEGIN_LOCK, 1 };
+	char record[RECORD * 2], out[STDOUT_SIZE];
+	ssize_t put = -1;
+	struct stat st;
+	int cause;
+
+	if (lock_wait(r->fd, begin, NULL) == -1)
+		return -1;
+	if (fstat(r->fd, &st) == 0) {
+		/* A killed begin may have left part of a record. */
+		const off_t at = (st.st_size + RECORD - 1) / RECORD * RECORD;
+
+		r->occurrence = *r->enclosing == '\0' ? (long)(at / RECORD) :
+		    next_occurrence(r->fd, at, r->call, r->name);
+		name_pipe(e->out, out);
+		snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s %s %-*ld %-*s\n", RECORD_BEGUN,
+		    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out, REASON_SIZE,
+		    "", r->call, OCCURRENCE_SIZE, r->occurrence, NAME_SIZE, r->name);
+		if (r->occurrence >= 0 && lock_take(r->fd, record_range(at)) == 0)
+			put = pwrite(r->fd, record, RECORD, at);
+		if (put == RECORD)
+			r->record = at;
+		else if (put >= 0)
+			errno = ENOSPC; /* or a limit: why, the rest would meet */
+	}
+	cause = errno;
+	lock_release(r->fd, begin);
+	errno = cause;
+	return put == RECORD ? 0 : -1;
+}
+
 int
 roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
     struct error *err)
 {
 	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-	const struct lock_range begin = { BEGIN_LOCK, 1 };
-	char record[RECORD * 2], out[STDOUT_SIZE], *path;
 	struct place place;
-	struct stat st;
-	off_t at = 0;
-	int result;
+	int result = 0;
+	char *path;
 
 	assert(strlen(e->name) < NAME_SIZE);
 	place_find(&place, e->enclosing);
@@ -237,34 +286,12 @@ roster_begin(struct roster *r, const char *run_directory, const struct roster_en
 	r->fd = open(path, flags, 0600);
 	if (r->fd == -1 && errno == ENOENT && (mkdir(r->directory, 0700) == 0 || errno == EEXIST))
 		r->fd = open(path, flags, 0600);
-	if (r->fd == -1) {
+	if (r->fd == -1)
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to open the roster");
-		if (!e->tried)
-			run_lock_fail(run_directory, err);
-		free(path);
-		return result;
-	}
-
-	/* A killed begin may have left part of a record. */
-	result = lock_wait(r->fd, begin, NULL);
-	if (result == 0 && (result = fstat(r->fd, &st)) == 0) {
-		at = (st.st_size + RECORD - 1) / RECORD * RECORD;
-		result = lock_take(r->fd, record_range(at));
-	}
-	if (result == 0) {
-		r->occurrence = place.file == NULL ? (long)(at / RECORD) :
-		    count_records(r->fd, r->call, r->name);
-		name_pipe(e->out, out);
-		snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s %s %-*ld %-*s\n", RECORD_BEGUN,
-		    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out, REASON_SIZE,
-		    "", r->call, OCCURRENCE_SIZE, r->occurrence, NAME_SIZE, r->name);
-		result = pwrite(r->fd, record, RECORD, at) == RECORD ? 0 : -1;
-	}
-	if (result == 0)
-		r->record = at;
-	else
-		error_errno(err, ERROR_SYSTEM, path, "unable to enter the roster");
-	lock_release(r->fd, begin);
+	else if (enter(r, e) == -1)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to enter the roster");
+	if (result == -1 && !e->tried && !e->owner)
+		run_lock_fail(run_directory, err);
 	free(path);
 	return result;
 }

@@ -50,10 +50,12 @@ struct roster_entry {
 	const char *enclosing; /* call; "" at top level */
 	const char *name;
 	bool tried;      /* its death is no failure of what is around it (--try) */
+	bool owner;      /* of the run: what keeps it from being entered it tells of itself */
 	int out;         /* descriptor of its output; -1: nobody reads that */
 };
 
-/* Enters the begin of this process. */
+/* Enters the begin of this process. That it cannot be is told to the owner of the run
+ * (run_lock_fail()), unless it is only tried. */
 int roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
     struct error *err);
 /* For one who looks at the roster of a run and is in none of its calls. roster_close(). */

@@ -175,3 +175,30 @@ fails_of_the_machine() {
 		awf-run -n -c "awf-step -n --try a -- true || :" 2>&1'
 	[[ $output == *"unable to open the roster"* ]]
 }
+
+@test "no room for data: a step that is not entered fails its run all the same, one around it or its own" {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	mkdir small
+	cat >full <<-'END'
+		cat /dev/zero >small/ballast 2>/dev/null
+		awf-step -n $1 a -- true || :
+		rm small/ballast
+	END
+	cat >all <<-'END'
+		mount -t tmpfs -o size=1m none small || exit
+		export AWF_STORAGE="$PWD/small/storage"
+		for try in '' --try; do
+			for run in "awf-run -n -c" "awf-step -n g -- sh -c"; do
+				$run "sh ./full $try" >out 2>err
+				printf "%s %s %s\n" "$?" "$(awf-tail --json --type run.completed |
+					jq -r .payload.error.code)" "$(sed -n 's/.*: \(unable to .*\)/\1/p' err | head -n 1)"
+				awf-verify -q || exit
+			done
+		done
+	END
+	run -0 unshare -rm sh ./all
+	same "$output" "4 system unable to enter the roster: No space left on device
+4 system unable to enter the roster: No space left on device
+0 null unable to enter the roster: No space left on device
+0 null unable to enter the roster: No space left on device"
+}

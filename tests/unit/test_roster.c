@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/lock.h"
 #include "run/roster.h"
+#include "run/run_lock.h"
 
 static char directory[] = "/tmp/test_roster.XXXXXX";
 
@@ -307,8 +310,12 @@ a_torn_record_is_of_anybody(void **state)
 		assert_int_equal(fclose(file), 0);
 		assert_true(roster_died(directory, enclosing, &death));
 		assert_int_equal(begin(&r, directory, enclosing, "torn", &err), 0);
-		assert_true(r.occurrence > 0);
+		assert_int_equal(r.occurrence, 2);
 		assert_true(roster_died_beside(&r, &death));
+		roster_end(&r);
+		roster_close(&r);
+		assert_int_equal(begin(&r, directory, enclosing, "torn", &err), 0);
+		assert_int_equal(r.occurrence, 3);
 		roster_end(&r);
 		roster_close(&r);
 		assert_int_equal(unlink(path), 0);
@@ -355,6 +362,98 @@ the_machine_is_named(void **state)
 	roster_close(&watcher);
 }
 
+/* Bytes that this process has read so far; -1: not known here. */
+static long long
+bytes_read(void)
+{
+	FILE *file = fopen("/proc/self/io", "r");
+	long long bytes = -1;
+
+	if (file == NULL)
+		return -1;
+	if (fscanf(file, "rchar: %lld", &bytes) != 1)
+		bytes = -1;
+	fclose(file);
+	return bytes;
+}
+
+/* Each round of a loop in a call looks at as many records, be there 100 or 6000. */
+static void
+a_begin_costs_the_same_however_many_there_were(void **state)
+{
+	const long rounds = 3000;
+	struct roster r;
+	struct error err;
+	long long before, costs[2] = { 0, 0 };
+
+	(void)state;
+	if (bytes_read() < 0)
+		skip();
+	for (long round = 0; round < rounds; round++) {
+		before = bytes_read();
+		for (long twice = 0; twice < 2; twice++) {
+			assert_int_equal(begin(&r, directory, "rounds:0:0", twice ? "b" : "a", &err), 0);
+			assert_int_equal(r.occurrence, round);
+			roster_end(&r);
+			roster_close(&r);
+		}
+		if (round == 50 || round == rounds - 1)
+			costs[round > 50] = bytes_read() - before;
+	}
+	/* But for the digits of the count itself. */
+	assert_in_range(costs[1], 1, costs[0] + 100);
+}
+
+/* Of what keeps a process from being entered the owner of the run is told; who is that itself
+ * keeps its lock. */
+static void
+the_owner_is_told_of_a_begin_that_failed(void **state)
+{
+	char run[256], path[300];
+	struct roster_entry entry = { .enclosing = "", .name = "a", .out = -1, .owner = true };
+	struct error err, why;
+	struct roster r;
+	int lock, status;
+	pid_t pid;
+	FILE *file;
+
+	(void)state;
+	snprintf(run, sizeof run, "%s/run", directory);
+	lock = run_lock_make(run, &err);
+	assert_true(lock >= 0);
+	assert_int_equal(run_lock_sign(lock, run, 1, &err), 0);
+	snprintf(path, sizeof path, "%s/roster", run);
+	file = fopen(path, "w"); /* where a directory should be */
+	assert_non_null(file);
+	fclose(file);
+
+	assert_int_equal(roster_begin(&r, run, &entry, &err), -1);
+	roster_close(&r);
+	assert_false(run_lock_failed(lock, &why));
+	pid = fork();
+	if (pid == 0) {
+		pid_t owner = 0;
+		int other;
+
+		snprintf(path, sizeof path, "%s/lock", run);
+		other = open(path, O_RDONLY);
+		if (lock_look(other, LOCK_WHOLE, &owner) != 1 || owner != getppid())
+			_exit(1);
+		entry.owner = false;
+		entry.tried = true;
+		if (roster_begin(&r, run, &entry, &err) != -1 || run_lock_failed(other, &why))
+			_exit(2);
+		roster_close(&r);
+		entry.tried = false;
+		_exit(roster_begin(&r, run, &entry, &err) == -1 ? 0 : 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(run_lock_failed(lock, &why));
+	assert_non_null(strstr(why.message, "unable to open the roster: Not a directory"));
+	close(lock);
+}
+
 int
 main(void)
 {
@@ -365,6 +464,8 @@ main(void)
 		cmocka_unit_test(neighbours_are_of_the_same_call),
 		cmocka_unit_test(a_torn_record_is_of_anybody),
 		cmocka_unit_test(the_machine_is_named),
+		cmocka_unit_test(a_begin_costs_the_same_however_many_there_were),
+		cmocka_unit_test(the_owner_is_told_of_a_begin_that_failed),
 		cmocka_unit_test(looking_at_a_neighbour_keeps_the_own_lock),
 	};
 

@@ -13,7 +13,7 @@
 #   make fuzz       fuzz the parsers (clang), 30 s each
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make SANITIZE=address,undefined check
-#   make STATIC=    install with shared libraries also what is started for each step and tool
+#   make STATIC=    install with shared libraries also what is started for each run, step and tool
 #
 # Single files: make tests && sh tests/run tests/cli/cost.bats build/tests/unit/test_span
 # Below build/ lie the programs as they are installed. Tests run those below build/test/,
@@ -58,7 +58,7 @@ ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 CORE_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson libsodium yaml-0.1)
 CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
 # Programs have the archives where there are any: more than half of the instructions that it takes
-# to start awf-step were the linking of shared ones. What is started for each step and tool is
+# to start awf-step were the linking of shared ones. What is started for each run, step and tool is
 # installed with no shared library at all, where there are archives of all that it needs, but for
 # the sandbox, which has to find any user's home. They lie at another address each time
 # nevertheless: not static at all where the C library cannot do that. Tests run such with shared
@@ -122,8 +122,8 @@ SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 FETCH = $(BUILD)/libexec/awf/awf-fetch-run
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MASKS)
-# Started for each step and tool, and what of it is installed.
-STARTED := $(BUILD)/bin/awf-step $(TOOLS)
+# Started for each run, step and tool, and what of it is installed.
+STARTED := $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS)
 installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
 TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS) $(SHARED)) $(BUILD)/test/tests
 # Linked before the library, whose own is then left out.
@@ -214,7 +214,7 @@ $(eval $(call shared,$(BUILD)/test,$(HURRIED)))
 # A program's own parts lie in cmd/run/ for awf-run, and so on; those of the programs that
 # look into records in cmd/inspect/.
 # programs DIRECTORY OBJECTS FLAGS: the programs below it, with these objects; what is started for
-# each step and tool is linked with these flags.
+# each run, step and tool is linked with these flags.
 define programs
 $(1)/bin/awf: $(BUILD)/libawf-awf.a
 $(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
@@ -222,7 +222,7 @@ $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-serve: $(BUILD)/libawf-serve.a
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
-$(1)/bin/awf-step $(1)/libexec/awf/awf-tool-%: ALL_LDFLAGS += $(3)
+$(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-%: ALL_LDFLAGS += $(3)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS)

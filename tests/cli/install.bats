@@ -66,7 +66,7 @@ in_place() {
 	done
 	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
 	[ -n "$(make -s -C "$ROOT" --eval='static: ; @echo $(STATIC)' static)" ] || skip 'no static programs here'
-	for program in bin/awf-step libexec/awf/awf-tool-read; do
+	for program in bin/awf-run bin/awf-step libexec/awf/awf-tool-read; do
 		make -s -C "$ROOT" BUILD="$ROOT/build" "$ROOT/build/static-pie/$program"
 		readelf -d "$ROOT/build/static-pie/$program" >dynamic
 		grep -q 'Flags:.* PIE$' dynamic

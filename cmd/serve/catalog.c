@@ -306,6 +306,7 @@ catalog_write_found(const struct catalog_query *q, size_t index, struct writer *
 		memcpy(summary.status, queued->summary.status, sizeof summary.status);
 		summary.duration_ms = queued->summary.duration_ms;
 		summary.exit_code = -1;
+		summary.error = NULL;
 	}
 	write_run(run, &summary, w);
 }

@@ -70,7 +70,8 @@ take_end(struct overview *o, const struct placed *p)
 	static const char *const keys[] = { KEY_INPUT_TOKENS, KEY_OUTPUT_TOKENS };
 	long long number;
 
-	o->end = p->place;
+	free(o->error);
+	o->error = summary_error(payload);
 	if (!span_copy(span_member(payload, KEY_STATUS), o->status, sizeof o->status))
 		snprintf(o->status, sizeof o->status, "failed");
 	o->exit_code = span_integer(span_member(payload, KEY_EXIT_CODE), &number) ? number : -1;
@@ -103,7 +104,8 @@ take_event(void *context, const struct placed *p, struct error *err)
 			event_copy_id(span_member(p->event->payload, KEY_FORKED_FROM), o->forked_from);
 		}
 		o->status[0] = '\0';
-		o->end.length = 0;
+		free(o->error);
+		o->error = NULL;
 		break;
 	case EVENT_RUN_COMPLETED:
 		take_end(o, p);
@@ -140,7 +142,9 @@ begin(struct overview *o, ino_t inode)
 	o->room = 0;
 	o->seq = o->started = o->cost = o->tokens[0] = o->tokens[1] = 0;
 	o->cost_unknown = false;
-	o->first = o->end = (struct event_place){ 0, 0 };
+	o->first = (struct event_place){ 0, 0 };
+	free(o->error);
+	o->error = NULL;
 	o->forked_from[0] = o->status[0] = '\0';
 }
 
@@ -211,6 +215,7 @@ overview_free(struct overview *o)
 	loop_unset(o->all->loop, &o->unused);
 	model_free(&o->model);
 	free(o->calls);
+	free(o->error);
 	free(o->path);
 	free(o);
 }
@@ -296,7 +301,8 @@ overview_summary(const struct overview *o, bool alive, struct summary *s)
 
 	*s = (struct summary){ .name = memory_text(m->name != NULL ? m->name : ""),
 		.child = m->parent_run_id[0] != '\0', .started = o->started, .ended = m->last,
-		.exit_code = ended ? o->exit_code : -1, .cost = overview_cost(o) };
+		.exit_code = ended ? o->exit_code : -1, .cost = overview_cost(o),
+		.error = o->error != NULL ? memory_text(o->error) : NULL };
 	memcpy(s->run_id, o->run_id, ID_SIZE);
 	memcpy(s->parent, m->parent_run_id, ID_SIZE);
 	memcpy(s->forked_from, o->forked_from, ID_SIZE);

@@ -57,7 +57,7 @@ struct overview {
 	bool cost_unknown;           /* of some it is not */
 	int64_t tokens[2];           /* input, output */
 	/* Of the last attempt's run.completed. */
-	struct event_place end;
+	char *error;                 /* as of a summary */
 	char status[16];             /* "": there is none */
 	int64_t exit_code, duration_ms, calls_told, tokens_told[2];
 	bool calls_are_told;

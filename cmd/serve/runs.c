@@ -182,24 +182,6 @@ write_waits(struct writer *w, const struct overview *o)
 	writer_array_end(w);
 }
 
-/* Why the last attempt failed, as run.completed says. */
-static void
-write_error(struct writer *w, const struct overview *o)
-{
-	struct buffer line = BUFFER_INIT;
-	struct event_view event;
-	struct error err;
-	struct span error;
-
-	if (o->end.length > 0 && event_load(o->path, o->end, &line, &err) == 0 &&
-	    event_view(line.data, line.len, &event) == 0) {
-		error = span_member(event.payload, KEY_ERROR);
-		if (span_type(error) == 'o')
-			writer_member_span(w, "error", error);
-	}
-	buffer_free(&line);
-}
-
 /* Behind the members of a run in a list. */
 static void
 write_more(struct writer *w, const struct summary *run, size_t waiting, bool alive)
@@ -254,7 +236,6 @@ write_run(struct writer *w, const struct overview *o, const struct server *s)
 	}
 	writer_member_string(w, "parent", run.parent[0] != '\0' ? run.parent : NULL);
 	writer_member_string(w, KEY_FORKED_FROM, run.forked_from[0] != '\0' ? run.forked_from : NULL);
-	write_error(w, o);
 	write_usage(w, &o->model);
 	write_counts(w, &o->model);
 	write_calls(w, "open", o, CALL_OPEN, SIZE_MAX);

@@ -113,6 +113,8 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
 		snprintf(run.status, sizeof run.status, QUEUED);
 		run.duration_ms = waited(waiting);
 		run.exit_code = -1;
+		free(run.error);
+		run.error = NULL;
 	}
 	if (wanted(&run, spec)) {
 		run.origin = origin_name(s, run_id);
@@ -277,6 +279,8 @@ listing_members(const struct summary *run, struct writer *w)
 	writer_member_integer(w, "input_tokens", run->input_tokens);
 	writer_member_integer(w, "output_tokens", run->output_tokens);
 	writer_member_string(w, "origin", run->origin);
+	if (run->error != NULL)
+		writer_member_span(w, KEY_ERROR, span_of(run->error, strlen(run->error)));
 }
 
 void

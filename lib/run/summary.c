@@ -21,6 +21,7 @@
 
 /* The end of a run is looked for among this many lines, then among so many times more. */
 #define LAST_LINES 4
+#define ERROR_MOST 4096
 
 static void
 get_integer(struct span object, const char *key, int64_t *out)
@@ -55,6 +56,15 @@ read_first(struct summary *s, struct reader *r, struct error *err)
 	return 0;
 }
 
+char *
+summary_error(struct span payload)
+{
+	struct span error = span_member(payload, KEY_ERROR);
+
+	return span_type(error) == 'o' && error.len <= ERROR_MOST ? 
+	    memory_copy(error.at, error.len) : NULL;
+}
+
 /* What run.completed says; false if the calls or tokens are missing there. */
 static bool
 take_end(struct summary *s, const struct event_view *event)
@@ -65,6 +75,8 @@ take_end(struct summary *s, const struct event_view *event)
 	if (!span_copy(span_member(event->payload, KEY_STATUS), s->status, sizeof s->status) ||
 	    !name_valid(s->status))
 		memcpy(s->status, "failed", sizeof "failed");
+	free(s->error);
+	s->error = summary_error(event->payload);
 	get_integer(event->payload, KEY_EXIT_CODE, &s->exit_code);
 	get_integer(event->payload, KEY_DURATION_MS, &s->duration_ms);
 	get_integer(usage, model_usage_keys[MODEL_INPUT_TOKENS], &s->input_tokens);
@@ -103,6 +115,8 @@ read_last(struct summary *s, struct reader *r, struct error *err)
 			} else if (event.type == EVENT_RUN_STARTED) {
 				s->status[0] = '\0';
 				s->exit_code = -1;
+				free(s->error);
+				s->error = NULL;
 				known = false;
 			}
 		}
@@ -176,5 +190,6 @@ summary_free(struct summary *s)
 {
 	free(s->name);
 	free(s->origin);
-	s->name = s->origin = NULL;
+	free(s->error);
+	s->name = s->origin = s->error = NULL;
 }

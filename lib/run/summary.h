@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "json/scan.h"
 
 struct summary {
 	char run_id[ID_SIZE];
@@ -28,6 +29,7 @@ struct summary {
 	int64_t input_tokens, output_tokens;
 	int64_t cost;             /* for listing_read(), see there */
 	char *origin;             /* likewise: who sends it, NULL: nobody */
+	char *error;              /* JSON: why the last attempt ended so; NULL: it does not say */
 };
 
 /* -1 with *err if the transcript cannot be read or has no whole line. */
@@ -36,5 +38,8 @@ int summary_read(struct summary *s, const char *path, struct error *err);
  * the last ones, however long it is. */
 int summary_read_ends(struct summary *s, const char *path, struct error *err);
 void summary_free(struct summary *s);
+/* The error in the payload of a run.completed, as JSON; NULL: there is none, or it is too long for
+ * a list. */
+char *summary_error(struct span payload);
 
 #endif

@@ -33,7 +33,7 @@ export function say(element, text) {
 
 // Calls what at most once in so many ms, the last time included.
 export function throttle(ms, what) {
-	let timer = 0, last = 0;
+	let timer = 0, last = -Infinity;
 	return () => {
 		timer ||= setTimeout(() => {
 			timer = 0;

@@ -1,16 +1,21 @@
-// The list of runs, with filters, kept up to date. The filters stand behind the # of the address,
+// The list of runs, with filters, kept up to date; above it how many wait, run and have failed of
+// late. The filters stand behind the # of the address,
 // so that a list can be kept as a bookmark, and reload shows the same.
 import { get, runPath } from "/www/api.js";
 import { byId, h, say, throttle } from "/www/dom.js";
-import { ago, count, dollars, duration, signs, when } from "/www/format.js";
+import { ago, count, dollars, duration, line, signs, when } from "/www/format.js";
 import { setKeys } from "/www/keys.js";
 import { Stream } from "/www/stream.js";
 
-const SHOWN = 100;
+const SHOWN = 100, COUNTED = 100;
 const statuses = ["running", "waiting", "failed", "success", "cancelled", "timeout", "died"];
 const since = { "": "any time", "1h": "last hour", "1d": "last day", "7d": "last week" };
 
-let runs = [], before = [], next = null, body, problem, filters, rows = new Map();
+// What is counted above the list: [word, filters].
+const counted = [["waiting", { status: "waiting" }], ["running", { status: "running" }],
+	["failed since yesterday", { status: "failed", since: "1d" }]];
+
+let runs = [], before = [], next = null, body, problem, filters, counts, rows = new Map();
 
 const filter = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
@@ -31,6 +36,7 @@ function query() {
 
 async function load() {
 	const parameters = query(), { q } = filter();
+	const reading = setTimeout(() => say(byId("none"), "Reading…"), 300);
 	if (before.length > 0)
 		parameters.set("before", before.at(-1));
 	try {
@@ -47,8 +53,21 @@ async function load() {
 		say(problem, error.message);
 		if (error.status === 401)
 			throw error;
+	} finally {
+		clearTimeout(reading);
 	}
 	draw();
+}
+
+// At most so many are counted: that there are many is enough.
+async function countRuns() {
+	const all = await Promise.all(counted.map(async ([, choice]) =>
+		(await get("/api/runs?" + new URLSearchParams({ ...choice, limit: COUNTED }))).runs.length));
+	counted.forEach(([word, choice], i) => {
+		const button = counts.children[i];
+		button.hidden = all[i] === 0;
+		say(button, `${signs[choice.status]} ${all[i]}${all[i] === COUNTED ? " or more" : ""} ${word}`);
+	});
 }
 
 function cells(run) {
@@ -58,11 +77,12 @@ function cells(run) {
 	return [
 		[`state ${shown}`, `${signs[shown] ?? "·"} ${shown}${run.waiting > 1 ? " " + run.waiting : ""}`],
 		["name", run.name ?? "?"],
+		["why", shown === "success" || shown === "running" ? "" : line(run.error?.message, 200)],
 		["id", run.run_id.slice(0, 8)],
 		["ago", ago(run.started)],
 		["number", duration(took ?? 0)],
 		["number calls", count(run.calls)],
-		["number", tokens > 0 ? count(tokens) : ""],
+		["number tokens", tokens > 0 ? count(tokens) : ""],
 		["number", dollars(run.cost)],
 	];
 }
@@ -88,7 +108,7 @@ function draw() {
 			cell.className = name;
 			say(i === 1 ? cell.firstChild : cell, text);
 		});
-		row.cells[3].title = when(run.started);
+		row.querySelector(".ago").title = when(run.started);
 		rows.set(run.run_id, row);
 		if (body.rows[index] !== row)
 			body.insertBefore(row, body.rows[index] ?? null);
@@ -96,14 +116,17 @@ function draw() {
 	for (const row of [...body.rows].slice(runs.length))
 		row.remove();
 	byId("none").hidden = runs.length > 0;
+	say(byId("none"), "No runs are like this.");
 	byId("older").hidden = !next;
 	byId("newer").hidden = before.length === 0;
 }
 
 // A run that has come or changed. What is not in the list may belong there: the server knows.
 const loadSoon = throttle(1000, load);
+const countSoon = throttle(2000, () => countRuns().catch(() => null));
 
 function changed(run) {
+	countSoon();
 	const at = runs.findIndex((each) => each.run_id === run.run_id);
 	if (at === -1 || filter().status) {
 		loadSoon();
@@ -117,11 +140,18 @@ function follow() {
 	const link = byId("link");
 	new Stream("/api/runs/stream" + (filter().children ? "?children=1" : ""), {
 		message: (data) => changed(JSON.parse(data)),
-		event: (name) => name === "gone" && loadSoon(),
+		event: (name) => {
+			if (name === "gone") {
+				loadSoon();
+				countSoon();
+			}
+		},
 		state: (state, error) => {
 			say(link, state === "cut" ? "connection lost, trying again" : "");
-			if (state === "live")
+			if (state === "live") {
 				loadSoon();
+				countSoon();
+			}
 			if (state === "over" && error?.status === 401)
 				location.reload();
 		},
@@ -135,12 +165,15 @@ function choose(name, label, options) {
 	return h("label", null, h("span", null, label), select);
 }
 
-function setFilter(name, value) {
+const setFilter = (name, value) => setFilters({ [name]: value });
+
+function setFilters(values) {
 	const parameters = new URLSearchParams(location.hash.slice(1));
-	if (value)
-		parameters.set(name, value);
-	else
-		parameters.delete(name);
+	for (const [name, value] of Object.entries(values))
+		if (value)
+			parameters.set(name, value);
+		else
+			parameters.delete(name);
 	history.replaceState(null, "", parameters.size > 0 ? "#" + parameters : location.pathname);
 	before = [];
 	load();
@@ -182,17 +215,22 @@ export async function showRuns(main) {
 	        id: "children", type: "checkbox",
 	        onchange: (event) => setFilter("children", event.target.checked ? "1" : ""),
 	    }), h("span", null, "child runs")));
+	counts = h("div", { class: "counts", role: "group", "aria-label": "Runs to look at" }, counted.map(([, choice]) =>
+	    h("button", { type: "button", class: `state ${choice.status}`, hidden: true, onclick: () => {
+	        setFilters({ status: "", since: "", ...choice });
+	        showFilters();
+	    } })));
 	body = h("tbody");
 	problem = h("p", { role: "alert", class: "problem" });
 	main.className = "runs";
 	main.replaceChildren(
-	    h("h1", null, "Runs"), filters, problem,
+	    h("div", { class: "title" }, h("h1", null, "Runs"), counts), filters, problem,
 	    h("table", null,
 	        h("thead", null, h("tr", null,
-	            [["Status"], ["Workflow"], ["Id"], ["Started"], ["Time", "number"], ["Calls", "number calls"],
+	            [["Status"], ["Workflow"], ["Why"], ["Id"], ["Started"], ["Time", "number"], ["Calls", "number calls"],
 	                ["Tokens", "number"], ["Cost", "number"]]
 	                .map(([text, name]) => h("th", { scope: "col", class: name }, text)))), body),
-	    h("p", { id: "none", hidden: true }, "No runs are like this."),
+	    h("p", { id: "none", role: "status" }),
 	    h("nav", { class: "pages", "aria-label": "Pages" },
 	        h("button", { id: "newer", hidden: true, onclick: () => page(true) }, "← Newer runs"),
 	        h("button", { id: "older", hidden: true, onclick: () => page(false) }, "Older runs →")));

@@ -688,7 +688,7 @@ shows() {
 		'6f1c2a80  brief  failed     2026-11-21 08:15:30      3.0s       6    3.0k'
 	same "$(awf-tail --list -R | cut -c1-25)" "$(printf '%s\n' \
 		'b7e0c3d2  nested  success' '6f1c2a80  brief   failed ')"
-	same "$(awf-tail --list --json)" '{"run_id":"6f1c2a80-5b1e-4a7d-9c34-0d2f6b7e8a91","name":"brief","status":"failed","child":false,"started":"2026-11-21T08:15:30.000000Z","duration_ms":3060,"exit_code":3,"calls":6,"input_tokens":2734,"output_tokens":300}'
+	same "$(awf-tail --list --json)" '{"run_id":"6f1c2a80-5b1e-4a7d-9c34-0d2f6b7e8a91","name":"brief","status":"failed","child":false,"started":"2026-11-21T08:15:30.000000Z","duration_ms":3060,"exit_code":3,"calls":6,"input_tokens":2734,"output_tokens":300,"error":{"code":"exit_status","message":"check:0:0: exit status 3"}}'
 }
 
 @test "--list: running, died, counted from the events" {

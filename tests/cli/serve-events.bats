@@ -17,6 +17,8 @@ record() { awf-run -n --name "${1:-demo}" -c "${2:-printf 'a\nb\n' | awf-step -i
 	same "$(names '?children=1&limit=2')" 'inner outer'
 	same "$(names '?name=t*,one')" 'three two one'
 	same "$(names '?status=failed')" bad
+	same "$(ask '/api/runs' | jq -c '.runs[1:3] | map(.error.code)')" '["exit_status",null]'
+	same "$(ask /api/runs/@bad | jq -r .error.message)" 'false: exit status 1'
 	same "$(names '?since=1h&limit=1')" outer
 	same "$(names '?since=2999-01-01')" ''
 	next=$(ask '/api/runs?limit=4' | jq -r .next)

@@ -166,6 +166,14 @@ const scenarios = {
 		await logIn();
 		const names = () => page.$$eval("tbody th", (cells) => cells.map((cell) => cell.textContent));
 		await until("both runs", async () => (await names()).length === 2);
+		await until("how many failed", async () => await page.textContent(".counts button:visible") === "✗ 1 failed since yesterday");
+		await page.click(".counts button:visible");
+		await until("the failed one, and why", async () => (await names()).join() === "broken" &&
+			await page.textContent("tbody .why") === "false: exit status 1");
+		assert.equal(await page.inputValue("#since"), "1d");
+		await page.selectOption("#since", "");
+		await page.selectOption("#status", "");
+		await until("both runs again", async () => (await names()).length === 2);
 		await page.selectOption("#status", "failed");
 		await until("the failed one", async () => (await names()).join() === "broken");
 		await page.reload();

@@ -78,6 +78,46 @@ test_summaries(void **state)
 }
 
 static void
+test_errors(void **state)
+{
+	static const char error[] = "{\"code\":\"exit_status\",\"message\":\"sh: exit status 7\"}";
+	char *long_end = memory_format(ENDED("32", "\"status\":\"failed\",\"error\":{\"message\":\"%04096d\"}"), 0);
+	char *end = memory_format(ENDED("32", "\"status\":\"failed\",\"error\":%s"), error);
+	const struct {
+		const char *events[3];
+		const char *error;
+	} list[] = {
+		{ { STARTED("30"), end }, error },
+		{ { STARTED("30"), ENDED("32", "\"status\":\"failed\",\"error\":\"no object\"") }, NULL },
+		{ { STARTED("30"), long_end }, NULL },
+		/* the last attempt counts */
+		{ { STARTED("30"), end, STARTED("40") }, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(list); i++) {
+		struct summary s;
+		struct listing listed = { .runs = &s, .count = 1 };
+		struct buffer out = BUFFER_INIT;
+		struct error err;
+
+		assert_int_equal(summary_read(&s, transcript_of(list[i].events, 3), &err), 0);
+		listing_json(&listed, &out);
+		if (list[i].error != NULL) {
+			assert_string_equal(s.error, list[i].error);
+			assert_non_null(strstr(out.data, ",\"error\":{\"code\":\"exit_status\","));
+		} else {
+			assert_null(s.error);
+			assert_null(strstr(out.data, "\"error\""));
+		}
+		buffer_free(&out);
+		summary_free(&s);
+	}
+	free(long_end);
+	free(end);
+}
+
+static void
 test_no_run(void **state)
 {
 	static const char *const child[] = { AT("30") ",\"parent_run_id\":\"" OTHER_ID
@@ -148,6 +188,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_summaries),
+		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_no_run),
 		cmocka_unit_test(test_table),
 	};

@@ -264,6 +264,8 @@ read_options(struct tail *t, int argc, char **argv, struct error *err)
 		if (take_value(t, id, o.value, err) != 0)
 			return -1;
 	}
+	/* The server's latest is followed by those that become it. */
+	t->given[WITH_RUN] &= !(t->given[OPT_FOREVER] && t->given[WITH_URL] && text_ends(t->run, "/@"));
 	t->given[JSON_LINES] = t->given[OPT_JSON] && !t->given[OPT_LIST];
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
 		const struct rule *r = &rules[i];
@@ -640,12 +642,14 @@ fetch(struct tail *t, struct error *err)
 {
 	bool blobs = t->given[OPT_INLINE] || t->given[AS_DOCUMENT];
 	unsigned what = (live(t) ? SERVED_FOLLOW : 0) | (blobs ? SERVED_BLOBS : 0) |
-	    (t->given[OPT_CHILDREN] ? SERVED_CHILDREN : 0);
+	    (t->given[OPT_CHILDREN] ? SERVED_CHILDREN : 0) |
+	    (t->given[OPT_FOREVER] ? SERVED_LATEST : 0);
 
 	if (served_open(&t->served, t->run, what, err) != 0)
 		return -1;
 	t->storage.root = memory_text(t->served.storage.root);
-	t->run = t->served.run_id;
+	t->run = t->given[OPT_FOREVER] ? NULL : t->served.run_id;
+	t->follow.since = 0; /* all that is there is to be shown, whatever the server's clock says */
 	return 0;
 }
 

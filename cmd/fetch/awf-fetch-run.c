@@ -17,14 +17,16 @@
 #include "base/polling.h"
 #include "base/text.h"
 #include "fetched.h"
+#include "latest.h"
 #include "say.h"
 
 #define PROGRAM "awf-fetch-run"
 
-enum { OPT_FOLLOW = 1, OPT_CHILDREN, OPT_ORIGINS, OPT_BLOBS, OPT_INPUT };
+enum { OPT_FOLLOW = 1, OPT_FOREVER, OPT_CHILDREN, OPT_ORIGINS, OPT_BLOBS, OPT_INPUT };
 
 static const struct option_spec options_table[] = {
 	{ OPT_FOLLOW, 'f', "follow", NULL, "go on to the end of the run" },
+	{ OPT_FOREVER, 'F', "follow-latest", NULL, "and with each run that becomes the latest, for ever" },
 	{ OPT_CHILDREN, 'R', "children", NULL, "child runs, too" },
 	{ OPT_ORIGINS, 0, "origins", NULL, "the run that a fork began with, too" },
 	{ OPT_BLOBS, 0, "blobs", NULL, "the blobs that lines name, too" },
@@ -48,7 +50,8 @@ read_options(struct fetch *f, const char **url, int argc, char **argv, struct er
 			return error_set(err, ERROR_USAGE, o.value, "only one run at a time");
 		if (id == OPTION_WORD)
 			*url = o.value;
-		f->follow |= id == OPT_FOLLOW;
+		f->follow |= id == OPT_FOLLOW || id == OPT_FOREVER;
+		f->forever |= id == OPT_FOREVER;
 		f->children |= id == OPT_CHILDREN || id == OPT_ORIGINS;
 		f->origins |= id == OPT_ORIGINS;
 		f->blobs |= id == OPT_BLOBS;
@@ -84,36 +87,46 @@ make_directory(struct fetch *f, struct error *err)
 	return 0;
 }
 
-/* Begins with the run that was asked for. */
+/* Begins with the run that was asked for, or with the latest. */
 static int
-begin(struct fetch *f, struct error *err)
+begin(struct fetch *f, struct latest *latest, struct error *err)
 {
 	char run_id[ID_SIZE];
-	bool alive;
+	bool alive = false;
 
+	if (f->forever && strcmp(f->server.run, "@") != 0)
+		return error_set(err, ERROR_USAGE, "-F", "only with the latest run, /runs/@");
 	if (make_directory(f, err) != 0)
 		return -1;
 	f->http = http_open(err);
-	if (f->http == NULL || fetch_ask(f, f->server.run, run_id, &alive, err) != ANSWERED)
+	if (f->http == NULL)
+		return -1;
+	if (f->forever ? latest_open(latest, f, err) != 0 :
+	    fetch_ask(f, f->server.run, run_id, &alive, err) != ANSWERED)
 		return -1;
 	say_copy(f->directory, f->server.base);
-	return fetch_add(f, run_id, alive, NULL, err) != NULL ? 0 : -1;
+	return f->forever || fetch_add(f, run_id, alive, NULL, err) != NULL ? 0 : -1;
 }
 
 /* Until nobody wants the copy any more. */
 static int
-keep(struct fetch *f, struct error *err)
+keep(struct fetch *f, struct latest *latest, struct error *err)
 {
 	bool ready = false;
 
 	while (server_wanted()) {
-		if (fetch_round(f, err) != 0)
+		int64_t patience;
+
+		if (fetch_round(f, err) != 0 || (latest->fetch != NULL && latest_round(latest, err) != 0))
 			return -1;
 		if (!ready && fetch_loaded(f)) {
 			ready = true;
-			say_ready(f->runs[0]->run_id);
+			say_ready(f->count > 0 ? f->runs[0]->run_id : NULL);
 		}
-		if (http_wait(f->http, STDIN_FILENO, fetch_patience(f), err) != 0)
+		patience = fetch_patience(f);
+		if (latest->fetch != NULL && latest_patience(latest) < patience)
+			patience = latest_patience(latest);
+		if (http_wait(f->http, STDIN_FILENO, patience, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -123,6 +136,7 @@ int
 main(int argc, char **argv)
 {
 	struct fetch f = { .follow = false };
+	struct latest latest = { .fetch = NULL };
 	struct error err = ERROR_INIT;
 	const char *url = NULL;
 	int status = STATUS_OK;
@@ -142,14 +156,16 @@ main(int argc, char **argv)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	if (server_open(&f.server, url, &err) != 0 || begin(&f, &err) != 0 || keep(&f, &err) != 0) {
+	if (server_open(&f.server, url, &err) != 0 || begin(&f, &latest, &err) != 0 ||
+	    keep(&f, &latest, &err) != 0) {
 		if (err.code != ERROR_CANCELLED)
 			say_error(&err);
 		status = error_status(err.code);
 		/* What has come may be read still. */
-		while (f.count > 0 && server_wanted())
+		while ((f.count > 0 || latest.fetch != NULL) && server_wanted())
 			poll_one(STDIN_FILENO, POLLIN, 0);
 	}
+	latest_close(&latest);
 	fetch_end(&f);
 	if (f.directory != NULL)
 		copytree_remove(f.directory, NULL);

@@ -85,14 +85,13 @@ begin_run(struct fetched *run, bool alive, struct error *err)
 	run->alive = alive;
 	run->phase = FETCH_LOADING;
 	run->again_at = clock_monotonic();
-	/* First the lock: who sees the file is not to take the run for dead. */
-	if (alive)
-		failed = (run->lock = run_lock_take_over(directory, err)) == -1;
-	if (!failed && run->copy.path == NULL)
-		failed = copy_open(&run->copy, path, err);
+	/* First the lock: who sees the file is not to take the run for dead before all is there. */
+	run->lock = run_lock_take_over(directory, err);
+	if (run->lock == -1 || (run->copy.path == NULL && copy_open(&run->copy, path, err) != 0))
+		failed = -1;
 	free(path);
 	free(directory);
-	return failed ? -1 : 0;
+	return failed;
 }
 
 static struct fetched *
@@ -238,7 +237,7 @@ get_file(const struct fetched *run, char *from, const char *directory, const cha
 	digest_end(&a.digest, digest);
 	errno = a.failed;
 	if (a.failed != 0) {
-		error_errno(err, ERROR_SYSTEM, part, "unable to write the copy (TMPDIR says where it lies)");
+		error_errno(err, ERROR_SYSTEM, path, "unable to write the copy (TMPDIR says where it lies)");
 	} else if (answered == ANSWERED && sha256 != NULL && strcmp(digest, sha256) != 0) {
 		error_set(&warning, ERROR_SYSTEM, path, "the server has other bytes of this name");
 		say_warning(&warning);
@@ -428,10 +427,10 @@ end_load(struct fetched *run, struct error *err)
 	if (run->fetch->follow && run->alive) {
 		run->phase = FETCH_FOLLOWING;
 		run->again_at = clock_monotonic();
-	} else if (run->fetch->follow) {
-		end_run(run);
-	} else {
+	} else if (run->alive) {
 		run->phase = FETCH_OVER; /* the lock stays: the run goes on */
+	} else {
+		end_run(run);
 	}
 	return 0;
 }
@@ -444,7 +443,7 @@ end_answer(struct fetched *run, struct error *err)
 	enum answered answered = server_judge(&f->server, &run->get, &why);
 
 	run->get.ended = false;
-	if (answered == ANSWERED_NONE && run->parent != NULL) {
+	if (answered == ANSWERED_NONE && (run->parent != NULL || f->forever)) {
 		say_warning(&why);
 		end_run(run);
 		return 0;

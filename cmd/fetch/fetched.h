@@ -31,6 +31,7 @@ struct fetch {
 	struct http *http;       /* for what goes on beside each other */
 	char *directory;
 	bool follow;             /* to the end of each run */
+	bool forever;            /* runs come and go (fetch/latest.h) */
 	bool children;           /* child runs, too */
 	bool origins;            /* and the runs that forks began with */
 	bool blobs, input;
@@ -48,6 +49,7 @@ struct fetched {
 	enum { FETCH_MISSING, FETCH_LOADING, FETCH_FOLLOWING, FETCH_OVER } phase;
 	bool alive;              /* as the server last said */
 	bool loaded;             /* all that there was when it was begun is here */
+	bool latest;             /* it is to be so called (fetch/latest.h) once it has a line */
 	int lock;                /* -1 */
 	struct copy copy;
 	struct http_get get;

@@ -34,6 +34,7 @@ start(struct served *s, const char *url, unsigned what, struct error *err)
 		{ SERVED_FOLLOW, "--follow" }, { SERVED_CHILDREN, "--children" },
 		{ SERVED_ORIGINS, "--origins" }, { SERVED_BLOBS, "--blobs" },
 		{ SERVED_INPUT, "--input" },
+		{ SERVED_LATEST, "--follow-latest" },
 	};
 	const size_t count = sizeof options / sizeof *options;
 	char *list = libexec_path(), *program = path_search(list, FETCHER);
@@ -171,6 +172,7 @@ served_open(struct served *s, const char *url, unsigned what, struct error *err)
 	}
 	if (strcmp(type, "ready") == 0)
 		return 0;
+	served_name(s, err);
 	served_close(s);
 	return -1;
 }
@@ -202,6 +204,8 @@ served_name(const struct served *s, struct error *err)
 		    blobs + 7 + ID_SIZE);
 	else if (strncmp(rest, "/transcripts/", 13) == 0)
 		snprintf(place, sizeof place, "%s/runs/%.36s", s->base, rest + 13);
+	else if (strncmp(rest, "/inputs/", 8) == 0)
+		snprintf(place, sizeof place, "%s/api/runs/%.36s/input", s->base, rest + 8);
 	else
 		return;
 	memcpy(err->place, place, sizeof place);

@@ -26,13 +26,14 @@ enum {
 	SERVED_CHILDREN = 2,     /* child runs, too */
 	SERVED_ORIGINS = 4,      /* and runs that forks began with */
 	SERVED_BLOBS = 8,
-	SERVED_INPUT = 16        /* what it was given on stdin */
+	SERVED_INPUT = 16,       /* what it was given on stdin */
+	SERVED_LATEST = 32       /* runs that become the latest, too; the storage has that */
 };
 
 struct served {
 	struct peer peer;
 	struct storage storage;  /* the copy; root NULL: there is none */
-	char run_id[ID_SIZE];
+	char run_id[ID_SIZE];    /* ""; there is none yet (SERVED_LATEST) */
 	char *base;              /* of the server's URLs */
 	bool ended;              /* nothing more is said */
 };

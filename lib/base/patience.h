@@ -113,8 +113,8 @@ patience_of(int ms)
 #define CANCEL_ANSWER_MS patience_of(20000)
 /* Between signs that a stream lives. */
 #define STREAM_HEARTBEAT_MS patience_of(15000)
-/* Without one, until a stream is taken for lost. */
-#define STREAM_SILENT_MS (3 * STREAM_HEARTBEAT_MS)
+/* Without any, until a stream is taken for lost. */
+#define STREAM_SILENT_MS patience_of(45000)
 /* Without a byte of an answer. */
 #define STALL_LIMIT_MS 300000
 

@@ -377,6 +377,9 @@ cut() {
 	done
 	fails 4 'http://127.0.0.1:1: ' awf-tail http://127.0.0.1:1/runs/@
 	fails 1 'not with --list' awf-tail --list "$URL/runs/@"
+	# No message shows a token.
+	token=$(sed 's/.* //' "$XDG_CONFIG_HOME/awf/keys")
+	fails 1 "$URL/run/${token//?/*}: " awf-tail "$URL/run/$token"
 	TMPDIR=$BATS_TEST_TMPDIR/none fails 4 'TMPDIR' awf-tail "$URL/runs/@"
 }
 
@@ -448,6 +451,69 @@ cut() {
 	cmp out "$(transcript)"
 	echo end >next
 	wait "$RUNNER"
+}
+
+@test "-F: the latest run, and each that becomes it, for ever, through restarts" {
+	flow() { awf-run -n --name "$1" -c "awf-step -n -q '$1' -- ${2-true}" 3>&-; }
+	flow before
+	serve
+	key "$URL"
+	follow -F "$URL/runs/@"
+	eventually has 'before done'
+	flow one
+	eventually has 'one done'
+	flow two & flow three
+	wait "$!"
+	eventually has 'two done'
+	eventually has 'three done'
+	kill_server
+	eventually has 'waiting for it' said
+	flow four
+	flow five
+	serve_again
+	eventually has 'five done'
+	# One that is resumed is the latest again; children, and runs from elsewhere, never are.
+	flow six 'test -e made' || true
+	eventually has 'six failed'
+	flow seven
+	eventually has 'seven done'
+	touch made
+	awf-run --resume @six
+	eventually eval 'tail -n 3 out | grep -q "six completed\|run completed"'
+	awf-run -n --name outer -c 'awf-run -n --name inner -c "awf-step -n -q inner -- true"'
+	eventually has 'inner done'
+	kill "$TAIL"
+	ends 143 "$TAIL"
+	for name in before one two three four five; do
+		same "$name $(grep -c "$name started" out)" "$name 1"
+	done
+	run ! grep -q 'inner started (command)' out
+	same "$(grep -vc 'waiting for it' said)" 0
+	eventually eval '[ -z "$(ls "$TMPDIR")" ]'
+	# From no run on; not of one that is named.
+	rm -r "$AWF_STORAGE"/transcripts "$AWF_STORAGE"/latest
+	follow -F --json "$URL/runs/@"
+	flow first
+	eventually has '"type":"run.completed"'
+	cmp out "$(transcript)"
+	kill "$TAIL"
+	run -1 --separate-stderr awf-tail -F "$URL/runs/@first"
+	same "$stderr" 'awf-tail: RUN: not with -F'
+}
+
+@test "a copy that cannot be written is an error, and leaves nothing" {
+	large
+	known
+	full() {
+		FAULT="$1" LD_PRELOAD="$BUILD/tests/fault/preload.so" ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 \
+			run -4 --separate-stderr "${@:2}"
+		same "$output" ''
+		[[ $stderr == "$(basename "$2"): $URL/"*"unable to "*" the copy (TMPDIR says where it lies): "* ]]
+		same "$(ls "$TMPDIR")" ''
+	}
+	full 'write 1 99 ENOSPC' awf-tail "$URL/runs/@"
+	full 'write 1 99 EIO' awf-tail -f --json "$URL/runs/@"
+	full 'write 1 99 ENOSPC' awf-replay --show stdout "$URL/runs/@"
 }
 
 @test "the examples of the pages" {

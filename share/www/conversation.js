@@ -1,9 +1,9 @@
 // The conversation: the events of a run, or of a call and what is in it, in a list of which only
 // what is seen is made. Text that is being written stands behind the last event.
-import { text } from "/www/blocks.js";
 import { h, throttle } from "/www/dom.js";
 import { eventRow, guess, largeRow } from "/www/event.js";
 import { duration } from "/www/format.js";
+import { Live, liveRow } from "/www/live.js";
 import { List } from "/www/list.js";
 
 const SETTLED_MS = 60;                // nothing is fetched for what only flies by
@@ -16,7 +16,7 @@ export class Conversation {
 		this.types = null;                // of the events shown, as a test of an entry; null: all
 		this.found = null;                // the numbers of those that were searched for; null: all
 		this.seqs = null;                 // those shown; null: all
-		this.live = new Map();            // call id → { call, agent, turn, kind, text }
+		this.live = new Live(record, throttle(50, () => this.grow()));
 		this.said = said;
 		this.current = null;              // the event that was chosen
 		const space = h("div", { class: "space", role: "feed", "aria-label": "Events" });
@@ -33,7 +33,7 @@ export class Conversation {
 	#fetchTop = 0;
 
 	get #count() { return this.seqs ? this.seqs.length : this.record.seq; }
-	get #liveShown() { return this.types || this.found ? [] : [...this.live.values()].filter((each) => this.#shows(each.call)); }
+	get #liveShown() { return this.types || this.found ? [] : this.live.within(this.call); }
 
 	// The first and the last event that is shown; null: there is none.
 	get firstSeq() { return this.#count > 0 ? this.seqAt(0) : null; }
@@ -58,10 +58,6 @@ export class Conversation {
 				high = mid - 1;
 		}
 		return -1;
-	}
-
-	#shows(callId) {
-		return this.call === null || this.record.calls[this.call]?.id === callId;
 	}
 
 	// Which events are shown: those of a call (null: of the run), of some types, among those found.
@@ -107,7 +103,7 @@ export class Conversation {
 
 	#make(index) {
 		if (index >= this.#count)
-			return this.#makeLive(index - this.#count);
+			return this.#makeLive(this.#liveShown[index - this.#count]);
 		const seq = this.seqAt(index), entry = this.record.entries[seq - 1];
 		const call = entry.call === null ? null : this.record.calls[entry.call];
 		const row = eventRow(seq, entry, this.payloads.have(seq), call && call.n !== this.call ? call.id ?? call.name : "",
@@ -124,15 +120,8 @@ export class Conversation {
 		return row;
 	}
 
-	#makeLive(at) {
-		const live = this.#liveShown[at];
-		if (!live)
-			return h("article");
-		return h("article", { class: "event model live", "aria-busy": "true", "aria-label": "Text under way" },
-		    h("header", null, h("span", { class: "sign", "aria-hidden": "true" }, "✎"),
-		        h("span", { class: "word" }, live.kind === "thinking" ? "thinking" : live.kind === "tool" ? "calls a tool" : "writing"),
-		        h("span", { class: "where" }, live.name)),
-		    text("live", live.text, live.kind === "text" ? "said" : live.kind));
+	#makeLive(live) {
+		return live ? liveRow(this.record, live) : h("article");
 	}
 
 	// What is seen and not here is fetched, once nothing moves any more.
@@ -157,42 +146,6 @@ export class Conversation {
 					this.list.renew(index);
 		}, SETTLED_MS);
 	}
-
-	// Text under way: {call, turn, kind, append}, {call, turn, restart}, {call, turn, cut} or
-	// {call, done}. The event id of a call's start may
-	// stand for its id.
-	write(message) {
-		const call = this.record.calls.findLast((each) => each.id === message.call || each.event_id === message.call);
-		const key = call?.id ?? message.call;
-		if (message.done) {
-			this.forgetLive(key);
-			return;
-		}
-		if (message.restart)
-			this.live.delete(key);
-		if (!message.append)
-			return;
-		let live = this.live.get(key);
-		if (!live || live.turn !== message.turn || live.kind !== message.kind) {
-			live = { call: key, name: call?.name ?? key, turn: message.turn, kind: message.kind, text: "" };
-			this.live.set(key, live);
-		}
-		live.text += message.append;
-		this.#drawLive();
-	}
-
-	// Of the turns up to this one.
-	forgetLive(key, turn = Infinity) {
-		if (this.live.get(key)?.turn <= turn && this.live.delete(key))
-			this.#drawLive();
-	}
-
-	clearLive() {
-		this.live.clear();
-		this.#drawLive();
-	}
-
-	#drawLive = throttle(50, () => this.grow());
 
 	// Goes to an event, and marks it. False if it is not among those shown.
 	show(seq, focus) {

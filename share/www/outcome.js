@@ -11,9 +11,10 @@ export class Outcome {
 	#running = new Map();               // call number → element
 
 	// on: choose(call number), event(seq), errors().
-	constructor(record, payloads, element, on) {
+	constructor(record, payloads, live, element, on) {
 		this.record = record;
 		this.payloads = payloads;
+		this.live = live;
 		this.on = on;
 		this.failedList = h("ul", { class: "failed-list", "aria-label": "What failed" });
 		this.runningList = h("ul", { class: "running-list", "aria-label": "What runs now" });
@@ -37,7 +38,9 @@ export class Outcome {
 			const call = record.calls[n], last = record.entries[call.events.at(-1) - 1];
 			const [, , took, about] = element.firstChild.children;
 			say(took, duration(now - call.at));
-			say(about, [call.agent, last && !last.type.startsWith("step.") ? last.label : ""].filter(Boolean).map((each) => line(each, 100)).join(": "));
+			const written = this.live.last(n);
+			const doing = written ? "✎ … " + line(written.slice(-90)) : last && !last.type.startsWith("step.") ? line(last.label, 100) : "";
+			say(about, [call.agent, doing].filter(Boolean).join(": "));
 		}
 		const more = running.length - this.#running.size;
 		this.runningList.replaceChildren(...this.#running.values(), ...(more > 0 ? [h("li", { class: "note" }, `and ${count(more)} more`)] : []));

@@ -176,6 +176,16 @@ export class Record {
 		    this.attempts.at(-1).to === null && call.at >= this.attempts.at(-1).from;
 	}
 
+	// The call that an event is of, by the id of the event; null: it is not known.
+	callOf(eventId) { return this.#events.get(eventId)?.[0] ?? null; }
+
+	// Whether a call is another, or in it.
+	isWithin(n, other) {
+		while (n !== null && n !== other)
+			n = this.calls[n].around;
+		return n !== null;
+	}
+
 	// Calls of the last attempt that have no call like them in them: those that run, or why it failed.
 	innermost(numbers) {
 		const from = this.attempts.at(-1)?.from ?? 0, all = new Set(numbers), around = new Set();

@@ -29,7 +29,6 @@ const kinds = {
 };
 
 let runId, record, payloads, tree, conversation, outcome, waits, stream, info, parts, skew = 0;
-let withLive = true;
 
 const said = (text) => say(parts.problem, text);
 const now = () => Date.now() + skew - record.zero;
@@ -100,24 +99,21 @@ const refreshSoon = throttle(1000, refresh);
 /* ---- the stream ---- */
 
 function open() {
-	const path = runPath(runId) + "/events/stream";
+	const path = runPath(runId) + "/events/stream?live=1";
 	// Known by its digest, too: should another line stand there now, all comes anew. Events that the
 	// outline has told since are passed over.
 	const at = lastId ?? (info.digest && record.seq >= info.seq ? `${info.seq}-${info.digest}` : null);
-	stream = new Stream(withLive ? path + "?live=1" : path, {
+	stream = new Stream(path, {
 		message: take,
 		event: named,
 		state: (state, error) => {
 			say(byId("link"), state === "cut" ? "connection lost, trying again" : "");
 			if (state === "live")
-				conversation.clearLive();
+				conversation.live.clear();
 			if (state !== "over")
 				return;
 			stream = null;
-			if (error?.status === 400 && withLive) {
-				withLive = false;
-				open();
-			} else if (error?.status === 401) {
+			if (error?.status === 401) {
 				location.reload();
 			} else {
 				if (error)
@@ -145,7 +141,7 @@ function take(data, id) {
 	if (event.type === "message.assistant" || event.type.endsWith(".completed")) {
 		const call = record.entries[event.seq - 1]?.call;
 		if (call !== null && call !== undefined)
-			conversation.forgetLive(record.calls[call].id, event.payload?.turn ?? undefined);
+			conversation.live.forget(record.calls[call].event_id, event.type === "message.assistant" ? event.payload?.turn : undefined);
 	}
 	if (event.type.endsWith(".completed") || event.type.startsWith("run.") || event.type === "message.assistant")
 		refreshSoon();
@@ -154,13 +150,14 @@ function take(data, id) {
 
 function named(name, data) {
 	if (name === "live") {
-		conversation.write(JSON.parse(data));
+		conversation.live.write(JSON.parse(data));
 	} else if (name === "reset") {
 		lastId = null;
 		record.clear();
 		payloads.clear();
 		forgetOpened();
 		conversation.list.measured.clear();
+		conversation.live.clear();
 		choose(null);
 		tree.mark(null);
 		refreshSoon();
@@ -407,7 +404,7 @@ export async function showRun(main, name, may) {
 	build(main, may);
 	waits = new Waits(runId, parts.waits, may.includes("decide"), refreshSoon);
 	conversation = new Conversation(record, payloads, parts.conversation, said);
-	outcome = new Outcome(record, payloads, parts.outcome, {
+	outcome = new Outcome(record, payloads, conversation.live, parts.outcome, {
 		choose: (call) => {
 			choose(call);
 			tree.mark(call);

@@ -2,7 +2,7 @@
 // starts it has playwright-core, and axe-core, in NODE_PATH. It prints what was measured; a
 // scenario that fails ends it with 1.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -123,6 +123,7 @@ async function scrolled() {
 	return { frames, rows, last, work: ((await threadTime() - before) / frames.length).toFixed(1) };
 }
 
+// So many events, from the first to the last: how long the page works for each frame.
 // So many events, from the first to the last: how long the page works for each frame.
 async function scrolling(run, many, most) {
 	const begin = Date.now();
@@ -370,6 +371,36 @@ const scenarios = {
 		relay.close();
 	},
 
+	// Text as it is written: over a reload, begun anew when it is asked again, gone when it is recorded.
+	// To go on, a file is removed.
+	async live(run, held) {
+		const shown = () => page.$$eval(".event.live .text", (all) => all.map((each) => each.textContent));
+		await logIn();
+		await openRun(run);
+		await until("what was written", async () => (await shown()).join("|") === "one two |look {");
+		await until("beside what runs", async () => /✎ … look {/.test(await page.textContent(".running-list")));
+		await page.reload();
+		await until("the same", async () => (await shown()).join("|") === "one two |look {");
+		// In a call that is chosen, too, but not where events are searched.
+		await page.click(".item.call .name");
+		await until("that call alone", async () => await page.textContent(".pane.conversation h2") === "s:0:0");
+		assert.equal((await shown()).length, 2);
+		await page.fill(".search", "nothing is like this");
+		await until("none", async () => (await shown()).length === 0);
+		await page.fill(".search", "");
+		await until("again", async () => (await shown()).length === 2);
+		const answered = () => page.$$eval(".event.model:not(.live) .said", (all) => all.map((each) => each.textContent));
+		rmSync(held);
+		await until("the answer in its place", async () => (await answered()).includes("one two three") && !(await shown()).includes("one two "));
+		// The next turn: the first try of it has failed.
+		await until("the new try alone", async () => (await shown()).join() === "better");
+		writeFileSync(held + ".more", "");
+		await until("the end", async () => (await page.textContent(".state")).includes("success"));
+		assert.deepEqual(await shown(), []);
+		await until("each answer once", async () => (await answered()).join() === "one two three,better so");
+	},
+
+	// A run of so many events.
 	async long(run, many, most) {
 		await logIn();
 		await scrolling(run, Number(many), most);

@@ -1,0 +1,67 @@
+// Text that is being written, of calls whose models answer just now: the stream of a run tells it
+// beside the events (awf-serve(1)), and it goes as its event comes.
+import { h } from "/www/dom.js";
+
+const SHOWN = 3000;                   // characters, the last ones
+const signs = { __proto__: null, thinking: "thinking", tool: "calls a tool" };
+
+export class Live {
+	#calls = new Map();                 // event id of a call's begin → { turn, parts: [{ kind, text }], cut }
+
+	// changed is called when there is something else to show.
+	constructor(record, changed) {
+		this.record = record;
+		this.changed = changed;
+	}
+
+	write({ call, turn, kind, append, restart, cut, done }) {
+		let now = this.#calls.get(call);
+		if (done || restart) {
+			this.#calls.delete(call);
+		} else {
+			if (now?.turn !== turn) {
+				now = { turn, parts: [], cut: false };
+				this.#calls.set(call, now);
+			}
+			now.cut ||= Boolean(cut);
+			if (append !== undefined && now.parts.at(-1)?.kind === kind)
+				now.parts.at(-1).text += append;
+			else if (append !== undefined)
+				now.parts.push({ kind, text: append });
+		}
+		this.changed();
+	}
+
+	// The answer of a turn is recorded, or the call has ended (turn undefined).
+	forget(call, turn = Infinity) {
+		if (this.#calls.get(call)?.turn <= turn && this.#calls.delete(call))
+			this.changed();
+	}
+
+	clear() {
+		this.#calls.clear();
+		this.changed();
+	}
+
+	// What is written in a call (null: in any), and in those in it: [{ n, turn, parts, cut }], n the
+	// number of the call.
+	within(call) {
+		return [...this.#calls].map(([id, each]) => ({ n: this.record.callOf(id), ...each }))
+			.filter(({ n, parts }) => parts.length > 0 && (call === null || this.record.isWithin(n, call)));
+	}
+
+	// The last words in a call, or "".
+	last(n) {
+		return this.within(n).at(-1)?.parts.at(-1).text.slice(-200) ?? "";
+	}
+}
+
+export function liveRow(record, { n, parts, cut }) {
+	const kind = parts.at(-1).kind;
+	return h("article", { class: "event model live", "aria-busy": "true", "aria-label": "Text under way" },
+	    h("header", null, h("span", { class: "sign", "aria-hidden": "true" }, "✎"),
+	        h("span", { class: "word" }, cut ? "goes on, untold" : signs[kind] ?? "writing"),
+	        h("span", { class: "where" }, record.calls[n]?.id ?? "")),
+	    parts.map(({ kind, text }) => h("div", { class: `text ${kind === "text" ? "said" : kind === "tool" ? "code" : "thinking"}` },
+	        text.length > SHOWN ? "…" + text.slice(-SHOWN) : text)));
+}

@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "sandbox/grounds.h"
 #include "sandbox/resolve.h"
+#include "sandbox/scripts.h"
 
 /* What programs of any system expect to read. */
 static const char *const system_places[] = {
@@ -423,6 +424,23 @@ keep_trusted(struct places *p, const char *directory, char *const *opened)
 	}
 }
 
+/* The directories of a list as that of PATH, which is the environment's. Of what is not there yet
+ * only what AWF takes up is to be noted when it is made. */
+static void
+keep_listed(struct places *p, const char *name, bool taken_up, char *const *opened)
+{
+	char **list = list_split(getenv(name), ':');
+
+	for (char **directory = list; directory != NULL && *directory != NULL; directory++) {
+		char *path = **directory == '/' ? memory_text(*directory) : path_join(p->start, *directory);
+
+		if (**directory != '\0' && (taken_up || path_is_directory(path)))
+			keep(p, path, opened);
+		free(path);
+	}
+	list_free(list);
+}
+
 bool
 places_taken_up(const char *name)
 {
@@ -434,7 +452,7 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 {
 	const char *script = getenv("AWF_WORKFLOW_FILE"), *first = getenv("AWF_WORKFLOW_DIR");
 	const struct passwd *user = getpwuid(getuid());
-	char **seen = NULL;
+	char **seen = NULL, **scripts;
 
 	*p = (struct places){ .workspace_fd = -1 };
 	/* That which the environment names may be another one, or none. */
@@ -458,6 +476,13 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 		keep_trusted(p, first, s->opened);
 	if (script != NULL && *script == '/')
 		keep(p, script, s->opened);
+	scripts = scripts_below(p->workspace);
+	for (char **path = scripts; path != NULL && *path != NULL; path++)
+		keep(p, *path, s->opened);
+	list_free(scripts);
+	keep_listed(p, "AWF_TOOL_PATH", true, s->opened);
+	keep_listed(p, "AWF_PROVIDER_PATH", false, s->opened);
+	keep_listed(p, "PATH", false, s->opened);
 	for (char **path = s->kept; path != NULL && *path != NULL; path++)
 		keep(p, *path, s->opened);
 	return 0;

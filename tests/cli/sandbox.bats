@@ -602,6 +602,37 @@ ended() { awf-step x -t a <<<'{}' 2>&1 | grep -q 'was made'; }
 	same "$(wc -l <flow.awf)" 3
 }
 
+@test "a script that a shell reads is not written by what it runs, however it was started" {
+	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
+	printf '%s\n' '#!/bin/bash' 'awf-step -n x --allow-failure -q --sandbox workspace $OPEN -- sh -c "echo touch pwned >>flow.sh"' : >flow.sh
+	chmod +x flow.sh
+	cp flow.sh was
+	for how in 'awf-run -- bash flow.sh' 'awf-run -- sh ./flow.sh' 'awf-run -c "bash flow.sh"' 'awf-run -c ". ./flow.sh"' './flow.sh' 'bash ./flow.sh' \
+		'(cd / && sh "$OLDPWD/flow.sh")' 'sh -c "sh ./flow.sh; :"'; do
+		OPEN= sh -c "$how"
+		[ ! -e pwned ] || { echo "$how"; false; }
+		cmp flow.sh was
+	done
+	OPEN='--open flow.sh' ./flow.sh
+	[ -e pwned ]
+}
+
+@test "directories of PATH, and those in which AWF looks for tools and providers, are not written" {
+	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
+	mkdir bin kit providers
+	for variable in PATH=$PWD/bin:$PATH AWF_TOOL_PATH=$PWD/kit AWF_TOOL_PATH=kit AWF_PROVIDER_PATH=$PWD/providers; do
+		directory=${variable#*=} && directory=${directory%%:*}
+		run -1 env "$variable" "$sandbox" -- sh -c 'echo x >"$1/awf-step" || exit 1' - "$directory"
+		run -1 env "$variable" "$sandbox" -- mv "$directory" other
+		run -0 env "$variable" "$sandbox" --open "$directory" -- sh -c 'echo x >"$1/awf-step"' - "$directory"
+	done
+	# What of it is AWF's, and is not there yet, is not taken up unseen.
+	rm -r kit
+	export AWF_TOOL_PATH=$PWD/kit
+	made_there kit/t.tool.json <<<'{"effects":"none"}'
+	not_taken_up "$PWD/kit/t.tool.json" x -t t
+}
+
 @test "a tool without a sandbox that was overwritten is not run" {
 	mkdir kit
 	export AWF_TOOL_PATH=$PWD/kit
@@ -613,7 +644,7 @@ ended() { awf-step x -t a <<<'{}' 2>&1 | grep -q 'was made'; }
 	text finished >answer
 	model_server --loop --answer-for tool_use_id answer --answer first
 	agent scout 'tools: [bash, deploy, other]'
-	awf-step -p go -n -q -a scout ask
+	awf-step --open kit -p go -n -q -a scout ask
 	same "$(payloads tool.result '[.name, .error.code, .output]' | grep -v bash)" '["other",null,"mine"]
 ["deploy","blocked",null]
 ["other",null,"mine"]'
@@ -627,7 +658,7 @@ deployed_after() {
 	text finished >answer
 	model_server --loop --answer-for tool_use_id answer --answer first
 	agent scout 'tools: [bash, deploy]'
-	PATH="$PWD/early:$PWD/bin:$PATH" awf-step -p go -n -q -a scout ask
+	PATH="$PWD/early:$PWD/bin:$PATH" awf-step --open early --open bin -p go -n -q -a scout ask
 	payloads tool.result '[.name, .error.code, .output]' | grep -v bash | paste -sd' '
 }
 
@@ -662,7 +693,7 @@ deployed_after() {
 	printf 'echo mine\n' >kit/deploy
 	mkfifo go gone
 	# Another one that has it in memory since before the step.
-	"$sandbox" -- python3 -c '
+	"$sandbox" --open kit -- python3 -c '
 import mmap
 file = open("kit/deploy", "r+b")
 memory = mmap.mmap(file.fileno(), 0)

@@ -7,6 +7,7 @@
 
 #include "program.h"
 
+#include "base/file.h"
 #include "base/list.h"
 #include "base/options.h"
 #include "base/terminal.h"
@@ -21,7 +22,7 @@
 #define CLIENTS_FROM_DEFAULT 256
 
 enum {
-	OPT_LISTEN = 1, OPT_HOST, OPT_PROXY, OPT_REQUIRE_TOKEN, OPT_CLIENTS, OPT_CLIENTS_FROM,
+	OPT_LISTEN = 1, OPT_HOST, OPT_PROXY, OPT_REQUIRE_TOKEN, OPT_WORKFLOWS, OPT_CLIENTS, OPT_CLIENTS_FROM,
 	OPT_NEW_TOKEN, OPT_NAME, OPT_LABEL, OPT_LIST_TOKENS, OPT_REVOKE_TOKEN
 };
 
@@ -31,6 +32,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_PROXY, 0, "trusted-proxy", "ADDRESS",
 	    "who says whose requests it passes on: an address, or unix; repeatable" },
 	{ OPT_REQUIRE_TOKEN, 0, "require-token", NULL, "on Unix sockets, too" },
+	{ OPT_WORKFLOWS, 0, "workflows", "DIRECTORY", "of workflows that POST /hooks/NAME starts" },
 	{ OPT_CLIENTS, 0, "clients", "N", "at most so many (1024)" },
 	{ OPT_CLIENTS_FROM, 0, "clients-per-address", "N", "from one address (256); 0: any number" },
 	{ OPT_NEW_TOKEN, 0, "new-token", "ROLE", "make a token: read, decide, ingest or start" },
@@ -49,7 +51,7 @@ static const char usage[] =
 #define TOKEN_COMMANDS (OPTION_SAID(OPT_NEW_TOKEN) | OPTION_SAID(OPT_LIST_TOKENS) | \
     OPTION_SAID(OPT_REVOKE_TOKEN))
 #define SERVING (OPTION_SAID(OPT_LISTEN) | OPTION_SAID(OPT_HOST) | OPTION_SAID(OPT_PROXY) | \
-    OPTION_SAID(OPT_REQUIRE_TOKEN) | OPTION_SAID(OPT_CLIENTS) | OPTION_SAID(OPT_CLIENTS_FROM))
+    OPTION_SAID(OPT_REQUIRE_TOKEN) | OPTION_SAID(OPT_WORKFLOWS) | OPTION_SAID(OPT_CLIENTS) | OPTION_SAID(OPT_CLIENTS_FROM))
 
 static const struct option_rule rules[] = {
 	{ OPT_NAME, 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
@@ -87,6 +89,14 @@ take_value(struct serve_command *c, int id, const char *value, struct error *err
 		return 0;
 	case OPT_REQUIRE_TOKEN:
 		a->require_token = true;
+		return 0;
+	case OPT_WORKFLOWS:
+		free(s->workflows);
+		s->workflows = realpath(value, NULL);
+		if (s->workflows == NULL)
+			return error_errno(err, ERROR_USAGE, "--workflows", "unable to find '%s'", value);
+		if (!path_is_directory(s->workflows))
+			return error_set(err, ERROR_USAGE, "--workflows", "'%s' is no directory", value);
 		return 0;
 	case OPT_CLIENTS:
 		if (options_number("--clients", value, 1, 1000000, &number, err) != 0)

@@ -10,10 +10,13 @@ _awf_serve()
 	--trusted-proxy)
 		mapfile -t COMPREPLY < <(compgen -W '127.0.0.1 ::1 unix' -- "$cur")
 		return ;;
+	--workflows)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return ;;
 	--listen | -l | --host | --clients | --clients-per-address | --name | --label | --revoke-token)
 		return ;;
 	esac
-	words='--listen --host --trusted-proxy --require-token --clients --clients-per-address
+	words='--listen --host --trusted-proxy --require-token --workflows --clients --clients-per-address
 		--new-token --name --label --list-tokens --revoke-token --help --version'
 	[[ $cur != -* ]] || mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

@@ -226,6 +226,12 @@ access_token(struct access *a, const struct peer *p, const struct head *h, bool 
 	return NULL;
 }
 
+bool
+access_signed(const struct head *h)
+{
+	return head_value(h, "Authorization").at == NULL && head_value(h, ACCESS_SIGNATURE).at != NULL;
+}
+
 void
 access_address(const struct access *a, const struct peer *p, const struct head *h,
     char address[PEER_ADDRESS])

@@ -23,6 +23,7 @@
 #include "serve/tokens.h"
 
 #define PEER_ADDRESS 48
+#define ACCESS_SIGNATURE "X-Hub-Signature-256"
 
 /* Who is at the other end of a connection. */
 struct peer {
@@ -53,6 +54,8 @@ const struct refusal *access_origin(const struct head *h);
 /* Whose it is: held; NULL: nobody that is known. safe: it changes nothing. */
 struct token *access_token(struct access *a, const struct peer *p, const struct head *h,
     bool safe, int64_t now);
+/* Whether what is said of who it is from is a signature of its body, and no token. */
+bool access_signed(const struct head *h);
 /* The address of who has sent it: of a trusted proxy's requests, what that says. */
 void access_address(const struct access *a, const struct peer *p, const struct head *h,
     char address[PEER_ADDRESS]);

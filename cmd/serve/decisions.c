@@ -408,14 +408,8 @@ answer_decision(struct request *r)
 	r->free_state = free_request;
 	if (!read_body(r, q) || !find_run(r, q))
 		return;
-	q->work = work_start(&r->server->works, work, q, sizeof (struct outcome), decided, &err);
-	if (q->work == NULL && err.code == ERROR_BLOCKED) {
-		request_error(r, 503, "unavailable", "%s", err.message);
-	} else if (q->work == NULL) {
-		request_fail(r, &err);
-	} else {
-		if (q->verb->cancels)
-			loop_set(&r->server->loop, &q->late, CANCEL_ANSWER_MS);
-		request_wait(r);
-	}
+	q->work = work_start(&r->server->works, work, q, sizeof (struct outcome), decided);
+	if (q->verb->cancels)
+		loop_set(&r->server->loop, &q->late, CANCEL_ANSWER_MS);
+	request_wait(r);
 }

@@ -411,11 +411,13 @@ judge(struct request *r, const struct head *h)
 	/* A link from elsewhere may lead to the page; what the page asks for is its own. */
 	if ((!safe || r->route->may != 0) && (refusal = access_origin(h)) != NULL)
 		return refusal;
-	if (r->route->may != 0) {
+	if (r->route->may != 0 && !((r->route->may & MAY_SIGNED) != 0 && access_signed(h))) {
+		unsigned may = r->route->may & MAY_ALL;
+
 		r->token = access_token(a, peer, h, safe, clock_wall());
 		if (r->token == NULL)
 			return &unauthorized;
-		if ((r->token->may & r->route->may) != r->route->may)
+		if ((r->token->may & may) != may)
 			return &forbidden;
 	}
 	if (!target_only(&r->target, r->route->parameters))

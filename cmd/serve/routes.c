@@ -4,6 +4,7 @@
 #include "serve/routes.h"
 
 #include "serve/decisions.h"
+#include "serve/hooks.h"
 #include "serve/metrics.h"
 #include "serve/request.h"
 #include "serve/runs.h"
@@ -11,6 +12,7 @@
 #include "serve/www.h"
 
 #define DECISION_BODY ((size_t)16 << 20)
+#define HOOK_BODY ((size_t)25 << 20) /* as GitHub sends at most */
 #define JSON "application/json"
 
 const struct route routes[] = {
@@ -33,6 +35,7 @@ const struct route routes[] = {
 	{ "POST", "api/runs/*/decisions", MAY_DECIDE, DECISION_BODY, JSON, "", answer_decision },
 	{ "GET", "api/runs/*/input", MAY_READ, 0, NULL, "", answer_input },
 	{ "GET", "workflows/*/events", MAY_READ, 0, NULL, "offset ", answer_workflow_events },
+	{ "POST", "hooks/*", MAY_START | MAY_SIGNED, HOOK_BODY, NULL, "", answer_hook },
 	{ "POST", "api/session", 0, 4096, JSON, "", answer_session },
 	{ "GET", "api/session", MAY_READ, 0, NULL, "", answer_session_shown },
 	{ "POST", "api/session/end", MAY_READ, 4096, NULL, "", answer_session_end },

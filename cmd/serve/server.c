@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -27,21 +28,28 @@ signal_ready(struct loop_source *source, uint32_t events)
 	struct signalfd_siginfo info;
 
 	(void)events;
-	s->stopped |= read(source->fd, &info, sizeof info) == (ssize_t)sizeof info;
+	while (read(source->fd, &info, sizeof info) == (ssize_t)sizeof info) {
+		s->stopped |= info.ssi_signo != SIGCHLD;
+		/* Where nobody else takes in orphans, runs that hooks have started end as ours. */
+		while (info.ssi_signo == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+	}
 }
 
 /* Signals are a source of the loop: a busy one, which never sleeps, sees them too. */
 static int
 watch_signals(struct server *s, struct error *err)
 {
-	sigset_t ends;
+	sigset_t watched;
 
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
+	sigemptyset(&watched);
+	sigaddset(&watched, SIGINT);
+	sigaddset(&watched, SIGTERM);
+	sigaddset(&watched, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &watched, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	s->signals = (struct loop_source){ .fd = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC),
+	signal(SIGCHLD, SIG_DFL);
+	s->signals = (struct loop_source){ .fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC),
 		.ready = signal_ready };
 	if (s->signals.fd == -1)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to watch for signals");
@@ -127,6 +135,7 @@ server_close(struct server *s)
 	buffer_free(&s->streams.lines);
 	loop_close(&s->loop);
 	list_free(s->settings.listen);
+	free(s->settings.workflows);
 	list_free(s->access.hosts);
 	list_free(s->access.proxies);
 	storage_close(&s->storage);

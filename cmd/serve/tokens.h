@@ -27,7 +27,8 @@
 /* What somebody may do. Who decides about runs may see them. */
 enum {
 	MAY_READ = 1, MAY_DECIDE = 2, MAY_INGEST = 4, MAY_START = 8,
-	MAY_ALL = MAY_READ | MAY_DECIDE | MAY_INGEST | MAY_START
+	MAY_ALL = MAY_READ | MAY_DECIDE | MAY_INGEST | MAY_START,
+	MAY_SIGNED = 16              /* of a route: or who has signed the body, which it checks */
 };
 
 #define TOKEN_SIZE 48            /* "awf_", 43 characters of base64url, and a NUL */

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -16,16 +15,19 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "serve/log.h"
 
 #define ANSWER_FD 3
 
 struct work {
 	struct works *all;
-	struct work *next;
-	struct loop_source pipe;
-	pid_t pid;
+	struct work *next, *previous;
+	void (*function)(void *context, void *answer);
 	void (*done)(void *context, const void *answer); /* NULL: nobody waits for it */
 	void *context;
+	pid_t pid;                   /* 0: it is not begun */
+	struct loop_source pipe;
+	struct loop_task task;       /* begins it, or those that wait behind one that has ended */
 	size_t size, len;            /* of the answer, and what has come of it */
 	char answer[WORK_ANSWER];
 };
@@ -39,28 +41,57 @@ works_open(struct works *all, struct loop *loop)
 static void
 forget(struct work *w)
 {
-	struct work **link = &w->all->first;
+	struct works *all = w->all;
 
-	while (*link != w)
-		link = &(*link)->next;
-	*link = w->next;
-	w->all->count--;
-	loop_remove(w->all->loop, &w->pipe);
-	file_close(&w->pipe.fd);
+	*(w->previous != NULL ? &w->previous->next : &all->first) = w->next;
+	*(w->next != NULL ? &w->next->previous : &all->last) = w->previous;
+	if (w->pid != 0) {
+		all->begun--;
+		loop_remove(all->loop, &w->pipe);
+		file_close(&w->pipe.fd);
+	}
+	loop_leave(all->loop, &w->task);
 	free(w);
 }
 
 void
 works_close(struct works *all)
 {
-	while (all->first != NULL)
-		forget(all->first);
+	for (struct work *w = all->first, *next; w != NULL; w = next) {
+		next = w->next;
+		forget(w);
+	}
 }
 
 void
 work_abandon(struct work *w)
 {
-	w->done = NULL;
+	if (w->pid == 0)
+		forget(w);
+	else
+		w->done = NULL;
+}
+
+/* The first that waits has its turn. */
+static void
+begin_next(struct works *all)
+{
+	for (struct work *w = all->first; w != NULL && all->begun < WORK_MOST; w = w->next)
+		if (w->pid == 0) {
+			loop_enter(all->loop, &w->task);
+			return;
+		}
+}
+
+static void
+end(struct work *w)
+{
+	struct works *all = w->all;
+
+	if (w->done != NULL)
+		w->done(w->context, w->len == w->size ? w->answer : NULL);
+	forget(w);
+	begin_next(all);
 }
 
 static void
@@ -80,60 +111,67 @@ pipe_ready(struct loop_source *source, uint32_t events)
 	}
 	while (waitpid(w->pid, &status, 0) == -1 && errno == EINTR)
 		continue;
-	if (w->done != NULL)
-		w->done(w->context, w->len == w->size ? w->answer : NULL);
-	forget(w);
+	end(w);
 }
 
-/* In the copy. A signal that ends this process does not end what is being done. */
+/* In the copy. The signals that end this process are blocked, there too. */
 static _Noreturn void
-do_work(int fd, void (*function)(void *context, void *answer), void *context, size_t size)
+do_work(int fd, const struct work *w)
 {
-	void *answer = memory_zero(1, size);
+	void *answer = memory_zero(1, w->size);
 
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
 	if (dup2(fd, ANSWER_FD) == -1)
 		_exit(1);
 	closefrom(ANSWER_FD + 1);
 	fcntl(ANSWER_FD, F_SETFD, FD_CLOEXEC);
-	function(context, answer);
-	_exit(file_write(ANSWER_FD, answer, size) == 0 ? 0 : 1);
+	w->function(w->context, answer);
+	_exit(file_write(ANSWER_FD, answer, w->size) == 0 ? 0 : 1);
+}
+
+static void
+begin(struct loop_task *task)
+{
+	struct work *w = (struct work *)(void *)((char *)task - offsetof(struct work, task));
+	struct error err = ERROR_INIT;
+	int ends[2] = { -1, -1 };
+
+	loop_leave(w->all->loop, task);
+	if (pipe2(ends, O_CLOEXEC) != 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+		error_errno(&err, ERROR_SYSTEM, NULL, "unable to make a pipe");
+	} else {
+		w->pipe = (struct loop_source){ .fd = ends[0], .ready = pipe_ready };
+		if (loop_add(w->all->loop, &w->pipe, EPOLLIN, &err) == 0) {
+			w->pid = fork();
+			if (w->pid == 0)
+				do_work(ends[1], w);
+			if (w->pid == -1) {
+				error_errno(&err, ERROR_SYSTEM, NULL, "unable to start a process");
+				loop_remove(w->all->loop, &w->pipe);
+				w->pid = 0;
+			}
+		}
+	}
+	file_close(&ends[1]);
+	if (w->pid == 0) {
+		file_close(&ends[0]);
+		log_warn(&err);
+		end(w);
+		return;
+	}
+	w->all->begun++;
+	begin_next(w->all);
 }
 
 struct work *
 work_start(struct works *all, void (*function)(void *context, void *answer), void *context,
-    size_t size, void (*done)(void *context, const void *answer), struct error *err)
+    size_t size, void (*done)(void *context, const void *answer))
 {
-	struct work *w;
-	int ends[2];
+	struct work *w = memory_zero(1, sizeof *w);
 
-	if (all->count >= WORK_MOST) {
-		error_set(err, ERROR_BLOCKED, NULL, "too much is being done: try again later");
-		return NULL;
-	}
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
-		return NULL;
-	}
-	w = memory_zero(1, sizeof *w);
-	*w = (struct work){ .all = all, .pipe = { .fd = ends[0], .ready = pipe_ready },
-		.done = done, .context = context, .size = size };
-	w->pid = -1;
-	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0 ||
-	    loop_add(all->loop, &w->pipe, EPOLLIN, err) != 0 || (w->pid = fork()) == -1) {
-		error_errno(err, ERROR_SYSTEM, NULL, "unable to start a process");
-		loop_remove(all->loop, &w->pipe);
-		file_close(&ends[0]);
-		file_close(&ends[1]);
-		free(w);
-		return NULL;
-	}
-	if (w->pid == 0)
-		do_work(ends[1], function, context, size);
-	file_close(&ends[1]);
-	w->next = all->first;
-	all->first = w;
-	all->count++;
+	*w = (struct work){ .all = all, .previous = all->last, .function = function, .done = done,
+		.context = context, .size = size, .task.step = begin };
+	*(all->last != NULL ? &all->last->next : &all->first) = w;
+	all->last = w;
+	begin_next(all);
 	return w;
 }

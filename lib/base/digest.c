@@ -30,12 +30,15 @@ digest_blake2b(const void *bytes, size_t len, char out[DIGEST_SIZE])
 }
 
 char *
-digest_hmac(const unsigned char key[DIGEST_BYTES], const void *bytes, size_t len,
+digest_hmac(const void *key, size_t key_len, const void *bytes, size_t len,
     char out[DIGEST_SIZE])
 {
 	unsigned char hash[crypto_auth_hmacsha256_BYTES];
+	crypto_auth_hmacsha256_state state;
 
-	crypto_auth_hmacsha256(hash, bytes, len, key);
+	crypto_auth_hmacsha256_init(&state, key, key_len);
+	crypto_auth_hmacsha256_update(&state, bytes, len);
+	crypto_auth_hmacsha256_final(&state, hash);
 	hex_encode(hash, sizeof hash, out);
 	return out;
 }

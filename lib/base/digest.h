@@ -17,7 +17,7 @@
 /* All return out. */
 char *digest_sha256(const void *bytes, size_t len, char out[DIGEST_SIZE]);
 char *digest_blake2b(const void *bytes, size_t len, char out[DIGEST_SIZE]);
-char *digest_hmac(const unsigned char key[DIGEST_BYTES], const void *bytes, size_t len,
+char *digest_hmac(const void *key, size_t key_len, const void *bytes, size_t len,
     char out[DIGEST_SIZE]);
 
 /* SHA-256 in pieces. */

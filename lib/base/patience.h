@@ -111,6 +111,10 @@ patience_of(int ms)
 #define STREAM_STALL_MS patience_of(60000)
 /* For a run that a client has cancelled to end, before he is told that it was told to. */
 #define CANCEL_ANSWER_MS patience_of(20000)
+/* For a workflow that a hook has started to begin, before that is answered; and for another delivery
+ * of the hook that is under way. */
+#define HOOK_START_MS patience_of(20000)
+#define HOOK_LOCK_MS patience_of(40000)
 /* Between signs that a stream lives. */
 #define STREAM_HEARTBEAT_MS patience_of(15000)
 /* Without any, until a stream is taken for lost. */

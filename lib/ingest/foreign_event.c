@@ -127,7 +127,7 @@ make_id(struct span given, struct span run, const struct foreign_scope *scope, c
 	buffer_byte(&text, span_type(given));
 	span_plain(given, &text);
 	if (scope->key != NULL)
-		digest_hmac(scope->key, text.data, text.len, digest);
+		digest_hmac(scope->key, DIGEST_BYTES, text.data, text.len, digest);
 	else
 		digest_sha256(text.data, text.len, digest);
 	id_derive(digest, id);

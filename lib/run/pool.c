@@ -271,7 +271,7 @@ slot_name(const struct pool_spec *spec, const struct buffer *place, char name[NA
 	buffer_append(&text, place->data, place->len);
 	for (char *const *one = spec->environment; *one != NULL; one++)
 		buffer_append(&text, *one, strlen(*one) + 1);
-	digest_hmac(spec->key, text.data, text.len, digest);
+	digest_hmac(spec->key, DIGEST_BYTES, text.data, text.len, digest);
 	snprintf(name, NAME_SIZE, "%.32s", digest);
 	buffer_free(&text);
 	return true;

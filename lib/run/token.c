@@ -21,7 +21,7 @@ token_issue(const unsigned char key[DIGEST_BYTES], const struct token_claim *cla
 	if (claim->attachments.at != NULL)
 		buffer_format(&text, "%s\n", digest_sha256(claim->attachments.at, claim->attachments.len,
 		    sha256));
-	digest_hmac(key, text.data, text.len, token);
+	digest_hmac(key, DIGEST_BYTES, text.data, text.len, token);
 	buffer_free(&text);
 	return token;
 }

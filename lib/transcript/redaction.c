@@ -64,7 +64,7 @@ redaction_mark(const struct redaction *r, char mark[DIGEST_SIZE])
 	struct buffer text = BUFFER_INIT;
 
 	buffer_format(&text, MARK_PURPOSE "%s", r->program);
-	digest_hmac(r->key, text.data, text.len, mark);
+	digest_hmac(r->key, DIGEST_BYTES, text.data, text.len, mark);
 	buffer_free(&text);
 	return mark;
 }
@@ -100,7 +100,7 @@ put_keyed(const struct redaction *r, struct span value, const char *dropped, str
 
 			buffer_text(&text, DIGEST_PURPOSE);
 			buffer_append(&text, element.at, element.len);
-			digest_hmac(r->key, text.data, text.len, keyed);
+			digest_hmac(r->key, DIGEST_BYTES, text.data, text.len, keyed);
 			buffer_format(out, "\"%s\"", keyed);
 			buffer_free(&text);
 		} else if (key.at != NULL && is_digest_name(key)) {

@@ -196,7 +196,7 @@ ME=$(command id -un)
 	[[ $(decide '{"decision":"approve","call":"ok"}') == "409 conflict: ok:0:0: waits no more: "* ]]
 	awf-verify
 	# Several calls of a step.
-	printf 'a\nb\n' | waits 'awf-step -i lines -j 2 --approve ok'
+	printf 'a\nb\n' | waits 'awf-step -i lines --approve ok'
 	same "$(decide '{"decision":"approve","call":"ok"}')" '409 conflict: ok: several calls of it wait, name one: ok:0:0, ok:0:1'
 	same "$(decide '{"decision":"approve","call":"ok:0:1"}' | cut -c 1-3)" 200
 	# A run whose deadline is over.

@@ -103,7 +103,7 @@ live: {"done":true}'
 	eventually shows first '"turn":1,"kind":"text","append":"five"'
 	go_on
 	wait "$run"
-	same "$(came first | grep live)" 'live: {"turn":0,"kind":"text","append":"wrong"}
+	same "$(came first | grep ^live)" 'live: {"turn":0,"kind":"text","append":"wrong"}
 live: {"turn":0,"restart":true}
 live: {"turn":0,"kind":"text","append":"let me see"}
 live: {"done":true}

@@ -15,6 +15,10 @@ displays() {
 @test "each request in the examples of awf-serve(1) is answered" {
 	displays
 	awf-run --name flow -c 'awf-step --approve check' <<<draft || [ $? = 75 ]
+	flow=$(transcript)
+	mkdir flows
+	echo 'awf-step -q take -- cat >/dev/null' >flows/deploy.awf
+	echo '{"order":1}' >order.json
 	export XDG_RUNTIME_DIR="$PWD"
 	serve
 	# What is asked succeeds, of a server that may be starting.
@@ -31,5 +35,6 @@ displays() {
 	same "$(wc -l <requests)" "$(cat display.* | grep -c '\<curl\>')"
 	[ "$(wc -l <requests)" -ge 4 ]
 	# What they say is so.
-	same "$(payloads step.completed 'select(.approval.decision) | [.result, .approval.by]')" '["a better draft","alice"]'
+	same "$(awf-tail --list --json --name deploy.awf | jq -r .run_id | wc -l)" 2
+	same "$(payloads step.completed 'select(.approval.decision) | [.result, .approval.by]' "$flow")" '["a better draft","alice"]'
 }

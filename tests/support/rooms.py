@@ -36,7 +36,6 @@ ALONE = {
     "lib/isolate/": "one kit, of which awf-sandbox alone needs some parts",
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
-    "lib/run/live": "others follow what awf-step writes there",
     "lib/run/follow": "awf-run shows what goes on too",
     "lib/run/progress": "awf-run shows what goes on too",
 }

@@ -46,17 +46,23 @@ much_is_the_same(void **state)
 	free(bytes);
 }
 
-/* RFC 4231 gives keys of other lengths; this is openssl dgst -mac hmac. */
+/* One by openssl dgst -mac hmac, and those of RFC 4231 with keys shorter and longer. */
 static void
 hmac(void **state)
 {
-	unsigned char key[DIGEST_BYTES];
+	unsigned char key[DIGEST_BYTES], long_key[131];
 	char hex[DIGEST_SIZE];
 
 	(void)state;
 	memset(key, 'k', sizeof key);
-	assert_string_equal(digest_hmac(key, "hello", 5, hex), 
+	assert_string_equal(digest_hmac(key, DIGEST_BYTES, "hello", 5, hex),
 	    "b77dedb81d7deb352f617552af07a682c4267366ef53870025bc48b701c8a76d");
+	assert_string_equal(digest_hmac("Jefe", 4, "what do ya want for nothing?", 28, hex),
+	    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	memset(long_key, 0xaa, sizeof long_key);
+	assert_string_equal(digest_hmac(long_key, sizeof long_key,
+	    "Test Using Larger Than Block-Size Key - Hash Key First", 54, hex),
+	    "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
 static void

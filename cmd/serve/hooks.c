@@ -1,0 +1,314 @@
+/*
+ * The head is looked at here; the signature, the claims and the start are the work of a process of
+ * its own (serve/work.h). That a server is killed anywhere in between loses or doubles nothing: the
+ * same delivery, sent again, goes on from its claim.
+ */
+#include "serve/hooks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium/utils.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+#include "serve/claims.h"
+#include "serve/serve.h"
+#include "serve/start.h"
+#include "serve/work.h"
+#include "transcript/event_keys.h"
+
+#define DELIVERY "X-GitHub-Delivery"
+#define EVENT "X-GitHub-Event"
+#define SIGNATURE_BEGINS "sha256="
+#define DELIVERY_LIMIT 200
+#define SECRET_LIMIT ((size_t)4096)
+
+static const struct refusal no_hook = { 404, "not_found", "there is no such hook" };
+static const struct refusal unsigned_body = { 401, "unauthorized",
+	"the signature is not that of the body by the hook's secret" };
+
+enum hook_result { HOOK_STARTED, HOOK_QUEUED, HOOK_SKIPPED, HOOK_AGAIN, HOOK_PING,
+	HOOK_UNSIGNED, HOOK_FAILED };
+
+struct hook_outcome {
+	enum hook_result result;
+	char run_id[ID_SIZE];
+	struct error err;        /* of HOOK_FAILED */
+};
+
+/* A delivery, while its request waits. */
+struct delivery {
+	struct request *request;
+	const char *hook;        /* its name */
+	char *file;              /* of the workflow, in the directory */
+	char *id, *event;        /* NULL */
+	char *signature;         /* hex; NULL: a token has said who it is */
+	struct work *work;
+	bool done, died;
+	struct hook_outcome outcome;
+};
+
+/* ---- in a process of its own ---- */
+
+/* Whether the body has its signature. -1: the secret cannot be read. */
+static int
+check_signature(const struct delivery *d, struct error *err)
+{
+	const struct request *r = d->request;
+	char *path = memory_format("%s/%s.secret", r->server->settings.workflows, d->hook);
+	char digest[DIGEST_SIZE];
+	struct buffer secret = BUFFER_INIT;
+	int fd = file_open_plain(path, O_RDONLY, 0), result = -1;
+
+	if (fd == -1 && errno == ENOENT) {
+		result = 0; /* it has none: nobody can sign for it */
+	} else if (fd == -1) {
+		error_errno(err, ERROR_SYSTEM, path, "unable to open the secret");
+	} else if (file_check_private(fd, path, err) == 0) {
+		if (file_read(fd, &secret, SECRET_LIMIT) != 0)
+			error_errno(err, ERROR_SYSTEM, path, "unable to read the secret");
+		else if (secret.len > 0 && secret.data[secret.len - 1] == '\n')
+			secret.len--;
+		if (secret.len == 0)
+			error_set(err, ERROR_SYSTEM, path, "holds no secret");
+		else
+			result = 0;
+	}
+	if (result == 0 && secret.len > 0) {
+		digest_hmac(secret.data, secret.len, buffer_string(&r->body), r->body.len, digest);
+		result = sodium_memcmp(digest, d->signature, DIGEST_SIZE) == 0;
+	}
+	if (secret.len > 0)
+		sodium_memzero(secret.data, secret.len);
+	buffer_free(&secret);
+	file_close(&fd);
+	free(path);
+	return result;
+}
+
+static enum hook_result
+start(const struct delivery *d, struct claims *claims, struct error *err)
+{
+	const struct request *r = d->request;
+	struct start_spec spec = { .storage = &r->server->storage,
+		.directory = r->server->settings.workflows, .file = d->file, .run_id = claims->run_id,
+		.stdin = span_of(buffer_string(&r->body), r->body.len) };
+	char **inputs = NULL, *input;
+	enum started found;
+
+	if (claims->started)
+		return HOOK_AGAIN;
+	/* Who was killed may have started it. */
+	if (start_look(spec.storage, claims->run_id) != START_FAILED)
+		return claims_keep(claims, err) == 0 ? HOOK_AGAIN : HOOK_FAILED;
+	if (d->event != NULL) {
+		input = memory_format("event=%s", d->event);
+		list_add(&inputs, input);
+		free(input);
+	}
+	if (d->id != NULL) {
+		input = memory_format("delivery=%s", d->id);
+		list_add(&inputs, input);
+		free(input);
+	}
+	spec.inputs = inputs;
+	found = start_workflow(&spec, err);
+	list_free(inputs);
+	if (found == START_FAILED) {
+		claims_drop(claims);
+		return HOOK_FAILED;
+	}
+	if (claims_keep(claims, err) != 0)
+		return HOOK_FAILED;
+	return found == START_QUEUED ? HOOK_QUEUED : found == START_SKIPPED ? HOOK_SKIPPED :
+	    HOOK_STARTED;
+}
+
+static void
+work(void *context, void *answer)
+{
+	const struct delivery *d = context;
+	struct hook_outcome *o = answer;
+	const struct request *r = d->request;
+	/* A body without a signature proves nothing, and may come as often as somebody likes. */
+	struct span body = d->signature != NULL ? span_of(buffer_string(&r->body), r->body.len) :
+	    SPAN_NONE;
+	struct claims claims;
+	int is_signed = d->signature != NULL ? check_signature(d, &o->err) : 1;
+
+	o->result = is_signed == 0 ? HOOK_UNSIGNED : HOOK_FAILED;
+	if (is_signed != 1)
+		return;
+	/* GitHub asks so whether anybody is there. */
+	if (d->event != NULL && strcmp(d->event, "ping") == 0) {
+		o->result = HOOK_PING;
+		return;
+	}
+	if (claims_take(&claims, &r->server->storage, d->hook, d->id, body, &o->err) == 0) {
+		o->result = start(d, &claims, &o->err);
+		memcpy(o->run_id, claims.run_id, ID_SIZE);
+	}
+	claims_close(&claims);
+}
+
+/* ---- here ---- */
+
+static void
+worked(void *context, const void *answer)
+{
+	struct delivery *d = context;
+
+	d->work = NULL;
+	d->done = true;
+	d->died = answer == NULL;
+	if (answer != NULL)
+		memcpy(&d->outcome, answer, sizeof d->outcome);
+	request_wake(d->request);
+}
+
+static void
+free_delivery(void *state)
+{
+	struct delivery *d = state;
+
+	if (d->work != NULL)
+		work_abandon(d->work);
+	free(d->file);
+	free(d->id);
+	free(d->event);
+	free(d->signature);
+	free(d);
+}
+
+static bool
+is_file(const char *directory, const char *name)
+{
+	char *path = path_join(directory, name);
+	struct stat status;
+	bool there = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+
+	free(path);
+	return there;
+}
+
+/* The file of the hook's workflow, if there is one and the token is for it. */
+static bool
+find_workflow(struct request *r, struct delivery *d)
+{
+	const char *directory = r->server->settings.workflows;
+
+	d->hook = request_segment(r, 0);
+	if (directory == NULL || !name_valid(d->hook))
+		return false;
+	d->file = memory_format("%s.awf", d->hook);
+	if (!is_file(directory, d->file)) {
+		free(d->file);
+		d->file = memory_text(d->hook);
+		if (!is_file(directory, d->file))
+			return false;
+	}
+	return r->token == NULL || token_names(r->token, d->file);
+}
+
+/* "sha256=" and hex digits, in either case. */
+static char *
+read_signature(struct span value)
+{
+	size_t begins = sizeof SIGNATURE_BEGINS - 1;
+	char *hex;
+
+	if (value.len != begins + DIGEST_SIZE - 1 || memcmp(value.at, SIGNATURE_BEGINS, begins) != 0)
+		return NULL;
+	hex = memory_copy(value.at + begins, value.len - begins);
+	for (char *at = hex; *at != '\0'; at++)
+		if (*at >= 'A' && *at <= 'F')
+			*at = (char)(*at - 'A' + 'a');
+	return hex;
+}
+
+/* What the head says of the delivery; false: it was refused. */
+static bool
+read_head(struct request *r, struct delivery *d)
+{
+	struct span id = request_header(r, DELIVERY), event = request_header(r, EVENT);
+
+	if (id.at != NULL && (id.len == 0 || id.len > DELIVERY_LIMIT || !utf8_valid(id.at, id.len))) {
+		request_error(r, 400, "invalid_input", DELIVERY " is to be some text in UTF-8, of at most "
+		    "%d bytes", DELIVERY_LIMIT);
+		return false;
+	}
+	d->id = id.at != NULL ? memory_copy(id.at, id.len) : NULL;
+	d->event = event.at != NULL ? memory_copy(event.at, event.len) : NULL;
+	if (d->event != NULL && !name_valid(d->event)) {
+		request_error(r, 400, "invalid_input", EVENT " is to be a name");
+		return false;
+	}
+	if (r->token != NULL)
+		return true;
+	d->signature = read_signature(request_header(r, ACCESS_SIGNATURE));
+	if (d->signature == NULL)
+		request_refuse(r, &unsigned_body);
+	return d->signature != NULL;
+}
+
+static void
+tell(struct request *r, const struct delivery *d)
+{
+	static const struct { unsigned status; const char *word; } answers[] = {
+		[HOOK_STARTED] = { 202, "started" }, [HOOK_QUEUED] = { 202, "queued" },
+		[HOOK_SKIPPED] = { 200, "skipped" }, [HOOK_AGAIN] = { 200, "duplicate" },
+		[HOOK_PING] = { 200, "pong" },
+	};
+	const struct hook_outcome *o = &d->outcome;
+	struct buffer json = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &json);
+	writer_object(&w);
+	if (o->result != HOOK_SKIPPED && o->result != HOOK_PING)
+		writer_member_string(&w, KEY_RUN_ID, o->run_id);
+	writer_member_string(&w, KEY_NAME, d->file);
+	writer_member_string(&w, "status", answers[o->result].word);
+	writer_object_end(&w);
+	buffer_byte(&json, '\n');
+	request_json(r, answers[o->result].status, &json);
+}
+
+void
+answer_hook(struct request *r)
+{
+	struct delivery *d = r->state;
+	struct error err;
+
+	if (d != NULL && d->done) {
+		if (d->died) {
+			error_set(&err, ERROR_SYSTEM, d->hook, "the process that was to start it has died");
+			request_fail(r, &err);
+		} else if (d->outcome.result == HOOK_UNSIGNED) {
+			request_refuse(r, &unsigned_body);
+		} else if (d->outcome.result == HOOK_FAILED) {
+			request_fail(r, &d->outcome.err);
+		} else {
+			tell(r, d);
+		}
+		return;
+	}
+	d = memory_zero(1, sizeof *d);
+	d->request = r;
+	r->state = d;
+	r->free_state = free_delivery;
+	if (!find_workflow(r, d)) {
+		request_refuse(r, &no_hook);
+		return;
+	}
+	if (!read_head(r, d))
+		return;
+	d->work = work_start(&r->server->works, work, d, sizeof d->outcome, worked);
+	request_wait(r);
+}

@@ -1,0 +1,206 @@
+/*
+ * awf-run is told the id of its run, so whether that has begun is seen from the storage. Its
+ * environment is this process's, less what belongs to a run around it, to the service manager,
+ * and to workflows that somebody else was to be given inputs for.
+ */
+#include "serve/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "proc/environment.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
+#include "proc/wait.h"
+#include "run/queue.h"
+#include "transcript/reader.h"
+
+#define LOOK_MS 10               /* between looks whether the run is there */
+#define SETTLE_MS 1000           /* that another's, of the same id, may take to begin */
+#define LINE_LIMIT 4096          /* of a #! line */
+#define SPACE " \t\r"
+
+/* ---- what the file says ---- */
+
+/* Appends what the #! line says to awf-run: its options, and variables before it (env -S). */
+static int
+read_options(const char *path, char ***options, struct environment *environment,
+    struct error *err)
+{
+	char line[LINE_LIMIT + 1] = "", *at, *word;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), failed = 0;
+	ssize_t got = fd != -1 ? read(fd, line, LINE_LIMIT) : -1;
+	bool own = false, all = false;
+
+	file_close(&fd);
+	if (got < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	line[strcspn(line, "\n")] = '\0';
+	if (strncmp(line, "#!", 2) != 0 || strstr(line, "awf-run") == NULL)
+		return 0;
+	if (strpbrk(line, "'\"\\$") != NULL)
+		return error_set(err, ERROR_DEFINITION, path,
+		    "a hook takes no quotes, \\ or $ in the #! line");
+	for (word = strtok_r(line + 2, SPACE, &at); word != NULL && !all && failed == 0;
+	    word = strtok_r(NULL, SPACE, &at)) {
+		char *equals = strchr(word, '=');
+
+		if (own && strcmp(word, "--") == 0) {
+			all = true;
+		} else if (own) {
+			list_add(options, word);
+		} else if (strcmp(path_base(word), "awf-run") == 0) {
+			own = true;
+		} else if (equals != NULL && *word != '-') {
+			*equals = '\0';
+			environment_set(environment, word, equals + 1);
+		} else if (strcmp(path_base(word), "env") != 0 && strcmp(word, "-S") != 0) {
+			failed = error_set(err, ERROR_DEFINITION, path,
+			    "a hook does not know what %s is in the #! line", word);
+		}
+	}
+	return failed;
+}
+
+/* ---- its environment ---- */
+
+static void
+make_environment(struct environment *e)
+{
+	static const char *const names[] = { "AWF_RUN_ID", "AWF_TRANSCRIPT", "AWF_PARENT", "AWF_CALL",
+		"AWF_PATH", "AWF_WORKFLOW_DIR", "AWF_WORKFLOW_FILE", "AWF_CLAIMED", "AWF_TASK", "AWF_TRY",
+		"JOURNAL_STREAM", "NOTIFY_SOCKET", "INVOCATION_ID", "SYSTEMD_EXEC_PID", "MAINPID",
+		"MANAGERPID", "WATCHDOG_PID", "WATCHDOG_USEC", NULL };
+	static const char *const begins[] = { "AWF_INPUT_", "LISTEN_", NULL };
+
+	environment_begin(e);
+	for (size_t i = 0; names[i] != NULL; i++)
+		environment_unset(e, names[i]);
+	for (size_t i = 0; i < e->count;) {
+		size_t at = 0;
+
+		while (begins[at] != NULL && strncmp(e->list[i], begins[at], strlen(begins[at])) != 0)
+			at++;
+		if (begins[at] == NULL) {
+			i++;
+		} else {
+			char *name = memory_copy(e->list[i], strcspn(e->list[i], "="));
+
+			environment_unset(e, name);
+			free(name);
+		}
+	}
+}
+
+/* ---- whether it has begun ---- */
+
+enum started
+start_look(const struct storage *s, const char *run_id)
+{
+	char *transcript = storage_transcript(s, run_id);
+	bool begun = transcript_begun(transcript) || storage_run_owner(s, run_id, NULL);
+	struct queued *list = NULL;
+	enum started found = begun ? START_BEGUN : START_FAILED;
+	size_t count = 0;
+
+	free(transcript);
+	if (!begun && queued_list(s, &list, &count, NULL) == 0) {
+		for (size_t i = 0; i < count; i++)
+			if (strcmp(list[i].run_id, run_id) == 0)
+				found = START_QUEUED;
+		queued_free(list, count);
+	}
+	return found;
+}
+
+/* awf-run has ended. Where a run of the same id was being made by another, that may not be seen
+ * at once. */
+static enum started
+ended(const struct start_spec *spec, int status, struct error *err)
+{
+	char *directory = storage_run_directory(spec->storage, spec->run_id), text[64];
+	int64_t until = clock_monotonic() + SETTLE_MS;
+	enum started found = start_look(spec->storage, spec->run_id);
+
+	while (found == START_FAILED && access(directory, F_OK) == 0 && clock_monotonic() < until) {
+		poll_one(-1, 0, clock_monotonic() + LOOK_MS);
+		found = start_look(spec->storage, spec->run_id);
+	}
+	free(directory);
+	if (found == START_FAILED && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return START_SKIPPED;
+	if (found == START_FAILED)
+		error_set(err, ERROR_SYSTEM, spec->file, "awf-run has started no run: %s",
+		    process_status_text(status, text, sizeof text));
+	return found;
+}
+
+static enum started
+wait_for(const struct start_spec *spec, pid_t pid, struct error *err)
+{
+	int64_t until = clock_monotonic() + HOOK_START_MS, now;
+	int fd = wait_descriptor(pid), status;
+	enum started found = START_FAILED;
+
+	while ((now = clock_monotonic()) < until) {
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			file_close(&fd);
+			return ended(spec, status, err);
+		}
+		found = start_look(spec->storage, spec->run_id);
+		if (found != START_FAILED)
+			break;
+		poll_one(fd, POLLIN, now + LOOK_MS);
+	}
+	file_close(&fd);
+	return found == START_FAILED ? START_BEGUN : found;
+}
+
+enum started
+start_workflow(const struct start_spec *spec, struct error *err)
+{
+	char *path = path_join(spec->directory, spec->file), *program = libexec_sibling("awf-run");
+	char **argv = NULL;
+	struct environment environment;
+	struct process process;
+	enum started result = START_FAILED;
+	struct process_spec start = { .directory = spec->directory, .in = PROCESS_INPUT,
+		.input = spec->stdin.at, .input_len = spec->stdin.len, .out = PROCESS_NULL,
+		.err = PROCESS_INHERIT };
+
+	make_environment(&environment);
+	environment_set(&environment, "AWF_STORAGE", spec->storage->root);
+	list_add(&argv, program);
+	list_add(&argv, "--id");
+	list_add(&argv, spec->run_id);
+	for (char *const *input = spec->inputs; input != NULL && *input != NULL; input++) {
+		list_add(&argv, "--input");
+		list_add(&argv, *input);
+	}
+	if (read_options(path, &argv, &environment, err) == 0) {
+		list_add(&argv, "--");
+		list_add(&argv, path);
+		start.argv = argv;
+		start.environment = environment.list;
+		/* A signal to who has started the server is none to the run. */
+		setsid();
+		if (process_start(&process, &start, NULL, err) == 0)
+			result = wait_for(spec, process.pid, err);
+	}
+	environment_free(&environment);
+	list_free(argv);
+	free(program);
+	free(path);
+	return result;
+}

@@ -29,6 +29,7 @@
 #include "run/notice.h"
 #include "run/pool.h"
 #include "run/storage.h"
+#include "run/usual.h"
 #include "transcript/call.h"
 
 static int
@@ -131,6 +132,7 @@ run_workflow(struct job *j)
 	s->input = &j->input;
 	s->timeout_ms = j->settings.timeout_ms;
 	pool_open(&workers, j->run.directory);
+	usual_start(j);
 	s->service = &workers;
 	supervise(s);
 	pool_close(&workers);
@@ -253,6 +255,7 @@ finish(struct job *j)
 	struct cost cost;
 
 	overlap_ended(&j->overlap);
+	usual_keep(j);
 	/* Why it was cancelled: by the run that takes its place, or by somebody. */
 	by = cancelled_by(j->run.directory);
 	if (has_successor(j, id)) {

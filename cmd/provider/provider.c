@@ -372,7 +372,7 @@ serve(struct provider *p)
 
 /* Serves one client after another as a worker (run/pool.h). */
 static void
-work(const struct provider_api *api, const struct pool_slot *slot)
+work(const struct provider_api *api, struct pool_slot *slot)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
 
@@ -464,7 +464,8 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 			return check(api);
 		if (known_end_check(&p.error) != 0)
 			break;
-		if (lock != NULL && pool_join(&slot, lock, (pid_t)parent, &p.error) != 0) {
+		if (lock != NULL &&
+		    pool_join(&slot, api->program, lock, (pid_t)parent, &p.error) != 0) {
 			pool_leave(&slot);
 			break;
 		}

@@ -209,12 +209,18 @@ provider_check(const char *name, struct error *err)
 	return path == NULL ? -1 : 0;
 }
 
+static void
+add_keys(const struct keys *keys, struct environment *e)
+{
+	for (size_t i = 0; keys != NULL && i < keys->count; i++)
+		environment_set(e, keys->names[i], keys_value(keys, keys->names[i]));
+}
+
 void
 provider_environment(const struct keys *keys, struct environment *e)
 {
 	environment_begin(e);
-	for (size_t i = 0; keys != NULL && i < keys->count; i++)
-		environment_set(e, keys->names[i], keys_value(keys, keys->names[i]));
+	add_keys(keys, e);
 }
 
 void
@@ -230,38 +236,78 @@ provider_shared(const struct provider *p)
 	return p->run != NULL && p->run->lock_fd == -1 && provider_variables(p->name) != NULL;
 }
 
-/* Becomes a worker's client. False: it has to be a provider of its own, as it would be in a run
- * without awf-run, whose owner we are. */
-static bool
-use_worker(struct provider *p, const char *program, const struct environment *environment)
+static int
+compare_texts(const void *a, const void *b)
 {
-	const struct provider_variables *variables = provider_variables(p->name);
-	struct pool_spec spec = { .program = program };
-	char **read = NULL;
-	bool fits, path;
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-	if (!provider_shared(p))
-		return false;
+/* What a worker is started with; what it reads of the environment is a list of its own, in an order
+ * of its own, as shells change that. False: there is none that could be used. */
+static bool
+describe_worker(const char *name, const struct run *r, const char *program,
+    const struct environment *environment, struct pool_spec *spec, char ***read)
+{
+	const struct provider_variables *variables = provider_variables(name);
 	/* One of another make may know nothing of workers; and a path from here means another file,
 	 * or none, to a process in another directory. */
-	fits = libexec_has(program);
+	bool fits = variables != NULL && libexec_has(program), path;
+
+	*read = NULL;
 	for (char *const *one = environment->list; *one != NULL && fits; one++)
 		if (provider_reads(variables, *one, &path)) {
 			const char *value = *one + strcspn(*one, "=") + 1;
 
 			fits = !path || *value == '\0' || *value == '/';
-			list_add(&read, *one);
+			list_add(read, *one);
 		}
-	spec.run_directory = p->run->directory;
-	spec.key = p->run->key;
-	spec.environment = read;
-	fits = fits && read != NULL && pool_connect(&p->worker, &spec);
+	if (*read != NULL)
+		qsort(*read, list_count(*read), sizeof **read, compare_texts);
+	*spec = (struct pool_spec){ .run_directory = r->directory, .key = r->key, .program = program,
+	    .environment = *read };
+	return fits && *read != NULL;
+}
+
+/* Becomes a worker's client. False: it has to be a provider of its own, as it would be in a run
+ * without awf-run, whose owner we are. */
+static bool
+use_worker(struct provider *p, const char *program, const struct environment *environment)
+{
+	struct pool_spec spec;
+	char **read = NULL;
+	bool fits = provider_shared(p) &&
+	    describe_worker(p->name, p->run, program, environment, &spec, &read) &&
+	    pool_connect(&p->worker, &spec);
+
 	if (fits && peer_connect(&p->peer, p->worker.fd) == -1) {
 		pool_release(&p->worker);
 		fits = false;
 	}
 	list_free(read);
 	return fits;
+}
+
+void
+provider_expect(const char *name, const struct run *r, const struct environment *environment)
+{
+	struct environment e;
+	struct pool_spec spec;
+	struct keys keys;
+	struct error none;
+	char **read = NULL, *program = provider_find(name, &none);
+
+	if (program == NULL || keys_load(&keys, &none) == -1) {
+		free(program);
+		return;
+	}
+	environment_copy(&e, environment);
+	add_keys(&keys, &e);
+	if (describe_worker(name, r, program, &e, &spec, &read))
+		pool_expect(&spec);
+	list_free(read);
+	environment_free(&e);
+	keys_free(&keys);
+	free(program);
 }
 
 /* The wait status, as of peer_end(). */

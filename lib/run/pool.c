@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@
 #define PROVIDER "awf-provider-" /* begins the name of a program that may be a worker */
 #define LOCK_END ".lock"         /* what a lock's name has more than the socket's */
 #define HELLO POOL_HELLO "\n"
+#define FIRST "first"
 
 enum {
 	SLOTS = GUARDIAN_HELPERS,
@@ -335,25 +337,80 @@ pack_environment(char *const *list)
 	return fd;
 }
 
-/* Binds the slot anew, and has a worker started behind it. */
-static bool
-start_worker(struct pool_worker *w, const struct pool_spec *spec, int directory,
-    const char *guardian, const char *lock)
-{
-	int listener, environment = -1;
+/* Where workers are asked for, and what they are called. */
+struct pool {
+	const struct pool_spec *spec;
+	int directory;
+	char guardian[NAME_SIZE], name[NAME_SIZE];
+};
 
-	unlinkat(directory, w->slot, 0);
-	listener = bind_private(directory, w->slot, SOCK_STREAM);
-	if (listener != -1 && listen(listener, 8) == 0 &&
-	    (w->fd = connect_to(directory, w->slot)) != -1 &&
-	    ((environment = pack_environment(spec->environment)) == -1 ||
-	    !ask(directory, guardian, spec->program, lock, listener, environment)))
-		file_close(&w->fd);
-	if (w->fd == -1)
-		unlinkat(directory, w->slot, 0);
+/* False: there are none to be had. */
+static bool
+open_pool(struct pool *p, const struct pool_spec *spec)
+{
+	struct buffer place = BUFFER_INIT;
+	bool found;
+
+	*p = (struct pool){ .spec = spec, .directory = open_directory(spec->run_directory) };
+	where(&place);
+	ask_name(&place, p->guardian);
+	found = p->directory != -1 && faccessat(p->directory, p->guardian, F_OK, 0) == 0 &&
+	    slot_name(spec, &place, p->name);
+	buffer_free(&place);
+	if (!found)
+		file_close(&p->directory);
+	return found;
+}
+
+/* The lock of a slot, which gets its number; -1, and *taken says whether another has it. */
+static int
+lock_slot(const struct pool *p, int number, char slot[POOL_SLOT_SIZE], bool *taken)
+{
+	char lock_name[POOL_SLOT_SIZE + sizeof LOCK_END];
+	int fd;
+
+	snprintf(slot, POOL_SLOT_SIZE, "%s.%d", p->name, number);
+	snprintf(lock_name, sizeof lock_name, "%s" LOCK_END, slot);
+	fd = openat(p->directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	*taken = fd != -1 && lock_file_take(fd) == -1;
+	if (*taken)
+		file_close(&fd);
+	return fd;
+}
+
+/* Binds the slot anew, and has a worker started behind it; *connection, if it is wanted, is the
+ * first that comes there. */
+static bool
+start_worker(const struct pool *p, const char *slot, int *connection)
+{
+	char *lock = memory_format("%s/workers/%s" LOCK_END, p->spec->run_directory, slot);
+	int listener, environment = -1;
+	bool started;
+
+	unlinkat(p->directory, slot, 0);
+	listener = bind_private(p->directory, slot, SOCK_STREAM);
+	started = listener != -1 && listen(listener, 8) == 0 &&
+	    (connection == NULL || (*connection = connect_to(p->directory, slot)) != -1) &&
+	    (environment = pack_environment(p->spec->environment)) != -1 &&
+	    ask(p->directory, p->guardian, p->spec->program, lock, listener, environment);
+	if (!started) {
+		if (connection != NULL)
+			file_close(connection);
+		unlinkat(p->directory, slot, 0);
+	}
 	file_close(&listener);
 	file_close(&environment);
-	return w->fd != -1;
+	free(lock);
+	return started;
+}
+
+/* Whether the worker of a slot has not yet looked for anybody: it will say when it does. */
+static bool
+is_expected(int lock)
+{
+	struct stat st;
+
+	return fstat(lock, &st) == 0 && st.st_size > 0;
 }
 
 /* Waits for the hello of a worker that is there. False: it does not say it, and the connection
@@ -383,40 +440,53 @@ hear(struct pool_worker *w)
 bool
 pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 {
-	char guardian[NAME_SIZE], name[NAME_SIZE], lock_name[NAME_SIZE + 8], *lock;
-	int directory = open_directory(spec->run_directory);
-	struct buffer place = BUFFER_INIT;
-	bool found, done = false;
+	bool taken = true;
+	struct pool p;
 
 	*w = POOL_WORKER_NONE;
-	where(&place);
-	ask_name(&place, guardian);
-	found = directory != -1 && faccessat(directory, guardian, F_OK, 0) == 0 &&
-	    slot_name(spec, &place, name);
-	buffer_free(&place);
-	for (int i = 0; found && i < SLOTS && !done; i++) {
-		snprintf(w->slot, sizeof w->slot, "%s.%d", name, i);
-		snprintf(lock_name, sizeof lock_name, "%s" LOCK_END, w->slot);
-		w->lock = openat(directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (w->lock != -1 && lock_file_take(w->lock) == -1) {
-			file_close(&w->lock);
-			continue;
-		}
-		if (w->lock == -1)
-			break;
-		w->fd = connect_to(directory, w->slot);
-		if (w->fd == -1 || !hear(w)) {
-			lock = memory_format("%s/workers/%s", spec->run_directory, lock_name);
+	if (!open_pool(&p, spec))
+		return false;
+	for (int i = 0; i < SLOTS && taken; i++)
+		w->lock = lock_slot(&p, i, w->slot, &taken);
+	if (w->lock != -1) {
+		w->fd = connect_to(p.directory, w->slot);
+		if (w->fd == -1 || (!is_expected(w->lock) && !hear(w))) {
 			/* The lock is ours still, though the worker is not. */
-			start_worker(w, spec, directory, guardian, lock);
-			free(lock);
+			if (ftruncate(w->lock, 0) == 0)
+				start_worker(&p, w->slot, &w->fd);
 		}
-		done = true;
 	}
-	file_close(&directory);
+	file_close(&p.directory);
 	if (w->fd == -1)
 		pool_release(w);
 	return w->fd != -1;
+}
+
+void
+pool_expect(const struct pool_spec *spec)
+{
+	char slot[POOL_SLOT_SIZE];
+	struct pool p;
+	bool taken;
+	int lock;
+
+	if (!open_pool(&p, spec))
+		return;
+	lock = lock_slot(&p, 0, slot, &taken);
+	if (lock != -1 && file_write(lock, "\n", 1) == 0)
+		start_worker(&p, slot, NULL);
+	file_close(&lock);
+	file_close(&p.directory);
+}
+
+char *
+pool_first(const char *run_directory)
+{
+	char *path = path_join(run_directory, "workers/" FIRST), text[NAME_MAX + 1];
+	ssize_t len = readlink(path, text, sizeof text);
+
+	free(path);
+	return len <= 0 || (size_t)len == sizeof text ? NULL : memory_copy(text, (size_t)len);
 }
 
 void
@@ -441,14 +511,15 @@ pool_release(struct pool_worker *w)
 /* ---- a worker's side ---- */
 
 int
-pool_join(struct pool_slot *s, const char *lock, pid_t guardian, struct error *err)
+pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guardian,
+    struct error *err)
 {
 	size_t len = strlen(lock);
 	int listens = 0;
 	socklen_t size = sizeof listens;
 	struct stat st;
 
-	*s = (struct pool_slot){ .lock = lock, .listener = -1 };
+	*s = (struct pool_slot){ .lock = lock, .program = program, .listener = -1 };
 	if (!text_ends(lock, LOCK_END) || len == sizeof LOCK_END - 1)
 		return error_set(err, ERROR_USAGE, "--worker", "'%s': expected the path of a slot's lock", lock);
 	if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == -1 || !listens)
@@ -490,13 +561,42 @@ retire(const struct pool_slot *s)
 	return true; /* the lock goes with the process */
 }
 
+/* Whoever comes from now on is told at once. */
+static void
+be_ready(struct pool_slot *s)
+{
+	int fd = s->ready ? -1 : open(s->lock, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	s->ready = true;
+	if (fd != -1 && ftruncate(fd, 0) == -1)
+		errno = 0; /* who comes waits longer, if it does not listen */
+	file_close(&fd);
+}
+
+/* While the first client is about to ask. */
+static void
+note_first(struct pool_slot *s)
+{
+	char *directory = s->asked ? NULL : path_directory(s->path), *path;
+
+	s->asked = true;
+	if (directory == NULL)
+		return;
+	path = path_join(directory, FIRST);
+	if (symlink(s->program + sizeof PROVIDER - 1, path) == -1)
+		errno = 0; /* another was the first */
+	free(path);
+	free(directory);
+}
+
 int
-pool_accept(const struct pool_slot *s)
+pool_accept(struct pool_slot *s)
 {
 	struct ucred who;
 	socklen_t size = sizeof who;
 	int fd;
 
+	be_ready(s);
 	while (is_named(s)) {
 		if (poll_one(s->listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
 			if (retire(s))
@@ -507,8 +607,10 @@ pool_accept(const struct pool_slot *s)
 		if (fd == -1 && errno != ECONNABORTED && errno != EINTR && errno != EAGAIN)
 			return -1;
 		if (fd != -1 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-		    is_ours(&who) && file_write(fd, HELLO, sizeof HELLO - 1) == 0)
+		    is_ours(&who) && file_write(fd, HELLO, sizeof HELLO - 1) == 0) {
+			note_first(s);
 			return fd;
+		}
 		file_close(&fd);
 	}
 	return -1;
@@ -557,16 +659,30 @@ pool_abandon(struct pool_worker *w, const char *run_directory)
 	(void)run_directory;
 }
 
+void
+pool_expect(const struct pool_spec *spec)
+{
+	(void)spec;
+}
+
+char *
+pool_first(const char *run_directory)
+{
+	(void)run_directory;
+	return NULL;
+}
+
 int
-pool_join(struct pool_slot *s, const char *lock, pid_t guardian, struct error *err)
+pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guardian,
+    struct error *err)
 {
 	(void)guardian;
-	*s = (struct pool_slot){ .lock = lock, .listener = -1 };
+	*s = (struct pool_slot){ .lock = lock, .program = program, .listener = -1 };
 	return error_set(err, ERROR_USAGE, "--worker", "there are none on this system");
 }
 
 int
-pool_accept(const struct pool_slot *s)
+pool_accept(struct pool_slot *s)
 {
 	(void)s;
 	return -1;

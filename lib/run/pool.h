@@ -5,7 +5,9 @@
  *
  *     runs/<id>/workers/ask-WHERE      the guardian of the run is asked here for workers
  *     runs/<id>/workers/NAME.N         the socket of a worker, N from 0 to 31
- *     runs/<id>/workers/NAME.N.lock    who holds it
+ *     runs/<id>/workers/NAME.N.lock    who holds it; not empty while a worker that nobody waits
+ *                                      for is being started
+ *     runs/<id>/workers/first          the provider whose worker had a client first, as a link
  *
  * What the code relies on, and keeps:
  *   - Workers are helpers of the run's guardian (proc/guardian.h), never children of a step: a
@@ -58,6 +60,10 @@ struct pool_worker {
 /* Connects to an idle worker, or to one that is being started. False: there is none to be
  * had, w is POOL_WORKER_NONE. */
 bool pool_connect(struct pool_worker *w, const struct pool_spec *spec);
+/* For awf-run: has one started that a step will probably ask for, and waits for nothing. */
+void pool_expect(const struct pool_spec *spec);
+/* The provider that was asked first, in memory of its own; NULL: none was. */
+char *pool_first(const char *run_directory);
 /* Lets it go, the slot too; twice is once. */
 void pool_release(struct pool_worker *w);
 /* The same with one that did not keep to the protocol, or not to the time: nobody is to be
@@ -67,16 +73,18 @@ void pool_abandon(struct pool_worker *w, const char *run_directory);
 /* A provider becomes a worker by --worker=LOCK --parent=PID: the path of its slot's lock, and its
  * guardian; stdin is its socket, which listens. */
 struct pool_slot {
-	const char *lock;   /* the caller's */
+	const char *lock, *program; /* the caller's */
 	char *path;         /* of the socket */
+	bool ready, asked;  /* it has been waiting for clients; one has come */
 	int listener;
 	dev_t device;       /* of the socket's name */
 	ino_t inode;
 };
 /* ERROR_USAGE, ERROR_SYSTEM; pool_leave() is called either way. */
-int pool_join(struct pool_slot *s, const char *lock, pid_t guardian, struct error *err);
+int pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guardian,
+    struct error *err);
 /* The connection of the next client, which was told POOL_HELLO; -1: it is time to end. */
-int pool_accept(const struct pool_slot *s);
+int pool_accept(struct pool_slot *s);
 void pool_leave(struct pool_slot *s);
 
 #endif

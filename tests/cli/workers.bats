@@ -375,3 +375,60 @@ sys.exit(subprocess.run([sys.argv[1], "--worker=x.lock", "--parent=1"], stdin=s)
 		[[ "$stderr" == "awf-provider-$name: --worker: it cannot be one" ]]
 	done
 }
+
+# The workers that the run this is called in has been asked for.
+slots() { find "$AWF_STORAGE/runs/$AWF_RUN_ID/workers" -type s -name '*.[0-9]*'; }
+export -f slots
+flow() { run -0 awf-run -n --name "$1" -- bash -c "$2"; }
+# Of a run that asks, by how many it found, and how many there are then.
+asks='slots | wc -l; echo x | awf-step -r s -a writer; slots | wc -l'
+
+@test "the provider that the last run of a name asked is started with the next one" {
+	serve
+	flow a "$asks"
+	same "$output" $'0\nfine\n1'
+	same "$(readlink "$AWF_STORAGE/providers/a")" anthropic
+	# Before any step; and the step takes that one.
+	flow a "$asks; workers | wc -l"
+	same "$output" $'1\nfine\n1\n1'
+	no_workers
+	# Of another name nothing is known.
+	flow b "$asks"
+	same "$output" $'0\nfine\n1'
+	# Where steps ask with something else it is there in vain, as nobody is served with that.
+	flow a "export ANTHROPIC_BASE_URL=\$ANTHROPIC_BASE_URL/; $asks"
+	same "$output" $'1\nfine\n2'
+	no_workers
+	awf-verify -q
+}
+
+@test "a run that asks nobody starts nothing the next time" {
+	serve
+	flow a "$asks"
+	flow a 'slots | wc -l'
+	same "$output" 1
+	flow a 'slots | wc -l'
+	same "$output" 0
+	same "$(ls -A "$AWF_STORAGE/providers")" ''
+	# Nor does what goes on from a run.
+	flow a "$asks"
+	run -3 awf-run -n --name a --id-file id -- bash -c 'slots | wc -l; exit 3'
+	same "${lines[0]}" 1
+	run -3 awf-run --resume "$(cat id)"
+	same "${lines[0]}" 0
+}
+
+@test "what cannot be started ahead is no failure" {
+	serve
+	mkdir -p "$AWF_STORAGE/providers"
+	for provider in nothing ../../x replay claude openai; do
+		ln -sfn "$provider" "$AWF_STORAGE/providers/a"
+		flow a 'echo x | awf-step -r s -a writer'
+		same "$provider $output" "$provider fine"
+		same "$(readlink "$AWF_STORAGE/providers/a")" anthropic
+	done
+	# Nor is one that is killed as soon as it is there.
+	flow a 'until [ -n "$(workers)" ]; do :; done; kill -9 $(workers); echo x | awf-step -r s -a writer'
+	same "$output" fine
+	no_workers
+}

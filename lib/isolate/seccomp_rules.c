@@ -12,6 +12,10 @@
  *   - A file with the set-user-ID bit gives this user's rights to all who run it, outside too.
  *   - What gives a file its blocks without writing them fills a disk between two looks of
  *     the watch. It fails as on a file system that cannot: C libraries write them then.
+ *   - Landlock does not ask who watches a directory, and tells the names of all that is done in
+ *     it, nor who reads the attributes of a file by its path: these have its contents' worth, such
+ *     as where it was loaded from. They fail as where there is no such thing, for which programs
+ *     are prepared. Of an open file attributes are read.
  *   - The rest is of no use without capabilities, or only to get at the kernel.
  *
  * A rule denies; what no rule names is allowed. The kernel takes many arguments as 32 bits,
@@ -41,6 +45,8 @@
 #define SINCE_5_1(number) (SCMP_SYS(clone3) - 435 + (number))
 #define FCHMODAT2 SINCE_5_1(452)
 #define SETXATTRAT SINCE_5_1(463)
+#define GETXATTRAT SINCE_5_1(464)
+#define LISTXATTRAT SINCE_5_1(465)
 #define REMOVEXATTRAT SINCE_5_1(466)
 #define OPEN_TREE_ATTR SINCE_5_1(467)
 #define FILE_SETATTR SINCE_5_1(469)
@@ -81,6 +87,7 @@ struct rule {
 #define NEVER(number) { .call = (number), .error = EPERM }
 #define DENY(name) NEVER(SCMP_SYS(name))
 #define UNKNOWN(name) { .call = SCMP_SYS(name), .error = ENOSYS } /* as if the kernel were older */
+#define LACKING(number) { .call = (number), .error = EOPNOTSUPP } /* as on other file systems */
 #define FAIL_IF(reason, number, ...) \
 	{ .call = (number), .error = (reason), .conditions = 1, .condition = { __VA_ARGS__ } }
 #define DENY_IF(name, ...) FAIL_IF(EPERM, SCMP_SYS(name), __VA_ARGS__)
@@ -102,6 +109,10 @@ static const struct rule always[] = {
 	DENY(open_by_handle_at), DENY(name_to_handle_at), DENY(io_uring_setup), DENY(io_uring_enter),
 	DENY(io_uring_register), DENY(fanotify_init), DENY(fanotify_mark), UNKNOWN(openat2),
 	UNKNOWN(socketcall),
+	/* what is done elsewhere, and attributes there */
+	UNKNOWN(inotify_init), UNKNOWN(inotify_init1), LACKING(SCMP_SYS(getxattr)),
+	LACKING(SCMP_SYS(lgetxattr)), LACKING(GETXATTRAT), LACKING(SCMP_SYS(listxattr)),
+	LACKING(SCMP_SYS(llistxattr)), LACKING(LISTXATTRAT),
 	/* keys, and the kernel itself */
 	DENY(keyctl), DENY(add_key), DENY(request_key), DENY(bpf), DENY(perf_event_open),
 	DENY(userfaultfd), DENY(init_module), DENY(finit_module), DENY(delete_module),

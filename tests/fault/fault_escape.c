@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -207,6 +208,28 @@ static int
 try_setxattr(char **a)
 {
 	return result(setxattr(a[0], "user.awf", "x", 1, 0));
+}
+
+static int
+try_getxattr(char **a)
+{
+	char value[64];
+
+	return result(getxattr(a[0], "user.awf", value, sizeof value) < 0 ? -1 : 0);
+}
+
+static int
+try_listxattr(char **a)
+{
+	char names[64];
+
+	return result(llistxattr(a[0], names, sizeof names) < 0 ? -1 : 0);
+}
+
+static int
+try_watch(char **a)
+{
+	return result(inotify_add_watch(inotify_init1(0), a[0], IN_ALL_EVENTS) < 0 ? -1 : 0);
 }
 
 /* ---- other processes ---- */
@@ -528,6 +551,7 @@ static const struct {
 	{ "symlink-write", 2, try_symlink_write }, { "chmod", 1, try_chmod },
 	{ "fchmod", 1, try_fchmod }, { "chown", 1, try_chown }, { "utimes", 1, try_utimes },
 	{ "utimes-far", 1, try_utimes_far }, { "setxattr", 1, try_setxattr },
+	{ "getxattr", 1, try_getxattr }, { "listxattr", 1, try_listxattr }, { "watch", 1, try_watch },
 	{ "set-user-id", 2, try_set_user_id },
 	{ "process-file", 2, try_process_file }, { "process-memory", 1, try_process_memory },
 	{ "ptrace", 1, try_ptrace }, { "readv", 1, try_readv }, { "signal", 1, try_signal },

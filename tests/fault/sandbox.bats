@@ -152,6 +152,23 @@ END
 		"644 $(date -d 2001-01-01 +%s)"
 }
 
+@test "files: nobody hears what is done elsewhere, nor reads attributes there" {
+	setfattr -n user.awf -v secret "$outside/secret" 2>/dev/null ||
+		python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.awf", b"secret")' "$outside/secret" || skip 'no attributes of files here'
+	"$escape" watch "$outside" && "$escape" getxattr "$outside/secret" && "$escape" listxattr "$outside/secret"
+	every_way <<'END'
+watch $outside # full namespaces landlock
+watch $HOME # full namespaces landlock
+getxattr $outside/secret # full namespaces landlock
+listxattr $outside/secret # full namespaces landlock
+END
+	# Those of the workspace are for who opens the file; who follows a file looks again and again.
+	as=()
+	rm -rf ./* && echo mine >mine
+	same "$("$sandbox" -- python3 -c 'import os; os.setxattr("mine", "user.x", b"y"); print(os.getxattr(os.open("mine", 0), "user.x"))')" "b'y'"
+	same "$("$sandbox" -- sh -c 'tail -f -s 0.1 --pid=$$ mine 2>/dev/null & sleep 0.3; echo more >>mine; sleep 0.5; :')" $'mine\nmore'
+}
+
 @test "processes elsewhere are neither looked into, nor signalled, nor changed" {
 	for user in $SANDBOX_USERS; do
 		as_user "$user" || continue

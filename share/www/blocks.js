@@ -46,21 +46,21 @@ export function some(list, make) {
 
 // A text, with its beginning alone if it is long.
 export function text(key, value, name = "") {
-	const element = h("div", { class: "text " + name });
-	const show = (all) => {
-		element.replaceChildren(value.length > LONG && !all ? value.slice(0, LONG) + "…" : value.slice(0, HUGE));
-		if (value.length > HUGE && all)
+	const element = h("div", { class: "text " + name }), all = key + " all";
+	const show = (whole) => {
+		element.replaceChildren(value.length > LONG && !whole ? value.slice(0, LONG) + "…" : value.slice(0, HUGE));
+		if (value.length > HUGE && whole)
 			element.append(h("p", { class: "note" }, `… ${count(value.length - HUGE)} characters more`));
-		if (value.length > LONG && !all)
+		if (value.length > LONG && !whole)
 			element.append(h("button", {
 				type: "button", class: "more",
 				onclick: () => {
-					opened.add(key);
+					opened.add(all);
 					show(true);
 				},
 			}, `Show all ${count(value.length)} characters`));
 	};
-	show(opened.has(key));
+	show(opened.has(all));
 	return element;
 }
 

@@ -32,7 +32,12 @@ let runId, record, payloads, tree, conversation, outcome, waits, stream, info, p
 
 const said = (text) => say(parts.problem, text);
 const now = () => Date.now() + skew - record.zero;
-const isOver = () => !info.alive && info.seq <= record.seq;
+// The last event that is known: of the stream, or where the outline began, by its number and digest.
+let lastId = null;
+const idOf = ({ seq, digest }) => digest ? `${seq}-${digest}` : null;
+
+// Nothing is to come, and nothing is other than it was.
+const isOver = () => !info.alive && idOf(info) === lastId;
 
 /* ---- what is shown ---- */
 
@@ -100,9 +105,6 @@ const refreshSoon = throttle(1000, refresh);
 
 function open() {
 	const path = runPath(runId) + "/events/stream?live=1";
-	// Known by its digest, too: should another line stand there now, all comes anew. Events that the
-	// outline has told since are passed over.
-	const at = lastId ?? (info.digest && record.seq >= info.seq ? `${info.seq}-${info.digest}` : null);
 	stream = new Stream(path, {
 		message: take,
 		event: named,
@@ -121,11 +123,8 @@ function open() {
 				refreshSoon();
 			}
 		},
-	}, at);
+	}, lastId);
 }
-
-// The id of the last event that came by the stream.
-let lastId = null;
 
 function take(data, id) {
 	const event = parse(data);
@@ -419,6 +418,9 @@ export async function showRun(main, name, may) {
 	});
 	tree = new Tree(record, parts.tree, parts.axis, { choose, event: (seq) => goTo(seq, false) });
 	tree.draw(0);
+	// What the outline tells beyond this comes by the stream, too, and is passed over. Should another
+	// line stand there by then, all comes anew.
+	lastId = idOf(info);
 	await record.load((seq) => say(parts.problem, `Reading… ${count(seq)} events`));
 	said("");
 	skew = info.alive ? Math.max(0, record.zero + record.end - Date.now()) : 0;

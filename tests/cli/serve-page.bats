@@ -48,6 +48,40 @@ rich() {
 	drive text '@<b>bold' "$RICH"
 }
 
+@test "a record that is replaced, as after a power cut, is shown as it is now" {
+	rich
+	file="$AWF_STORAGE/transcripts/$RICH.jsonl"
+	node "$ROOT/tests/page/rich.mjs" "$RICH" "$AWF_STORAGE/blobs/$RICH" | head -n 20 | sed 's/metrics.local/metrics.changed/' | chain >other
+	serve
+	drive reset "$RICH" "$file" other
+}
+
+@test "lines above 1 MiB are fetched when they are asked for" {
+	: >go
+	awf-run -n --name live -c 'awf-step -n -O json a -q -- jq -cn "[range(100000; 300000)]"
+		while [ -e go ]; do sleep 0.05; done
+		awf-step -n -O json b -q -- jq -cn "[range(100000; 300000)]"' 3>&- &
+	runner=$!
+	eventually grep -qs step.completed "$AWF_STORAGE/latest"
+	serve
+	drive large @live "$PWD/go"
+	wait "$runner"
+}
+
+@test "pictures are shown, other blobs saved" {
+	rich
+	serve
+	drive blobs "$RICH"
+}
+
+@test "the list is kept up to date" {
+	mkfifo go
+	awf-run -n --name first -c true
+	rm "$(transcript)"
+	serve
+	drive changes "$AWF_STORAGE/transcripts"
+}
+
 @test "what failed, and which events are shown" {
 	rich
 	awf-run -n --name broken -c 'awf-step -n fetch -q -- sh -c "echo cannot reach it >&2; exit 7"' || true

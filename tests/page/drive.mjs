@@ -2,7 +2,8 @@
 // starts it has playwright-core, and axe-core, in NODE_PATH. It prints what was measured; a
 // scenario that fails ends it with 1.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +32,7 @@ page.on("console", (message) => {
 
 const logIn = async (at = url) => {
 	await page.goto(`${at}/#code=${code}`);
-	await page.waitForSelector("main.runs tbody");
+	await page.waitForSelector("main.runs tbody", { state: "attached" });
 	assert.equal(new URL(page.url()).hash, "", "the code stays in the address");
 };
 const openRun = async (run, at = url) => {
@@ -398,6 +399,78 @@ const scenarios = {
 		await until("the end", async () => (await page.textContent(".state")).includes("success"));
 		assert.deepEqual(await shown(), []);
 		await until("each answer once", async () => (await answered()).join() === "one two three,better so");
+	},
+
+	// The record of a run is replaced: what stood in it is gone, all that stands there now is shown.
+	async reset(run, transcript, other) {
+		await logIn();
+		await openRun(run);
+		const talk = () => page.textContent(".conversation .scroll");
+		await page.click(".item.call:has-text('fetch') .name");
+		await until("the old one", async () => /metrics\.local/.test(await talk()));
+		const lines = readFileSync(other, "utf8");
+		writeFileSync(transcript, lines);
+		await until("the new one", async () => await events() === lines.trim().split("\n").length);
+		assert.equal(await page.textContent(".pane.conversation h2"), "All events");
+		assert.deepEqual(await allEvents(), upTo(lines.trim().split("\n").length));
+		await page.evaluate(() => { document.querySelector(".conversation .scroll").scrollTop = 0; });
+		await until("its text", async () => /metrics\.changed/.test(await talk()));
+		assert.doesNotMatch(await talk(), /metrics\.local/);
+	},
+
+	// Events above 1 MiB are there when they are asked for, whether they were read or have come.
+	async large(run, go) {
+		await logIn();
+		await openRun(run);
+		const load = () => page.$$eval(".event button.more", (all) => all.map((each) => each.textContent));
+		await until("the first one", async () => (await load()).length === 1);
+		assert.match((await load())[0], /^Load 1\.\d MiB$/);
+		rmSync(go);
+		await until("the end", async () => (await page.textContent(".state")).includes("success"));
+		await until("the second one", async () => (await load()).length === 2);
+		for (const seq of [3, 5]) {
+			const event = `article.current[data-seq='${seq}']`;
+			await page.evaluate((to) => { location.hash = to; }, "#" + seq);
+			await page.click(`${event} button.more`);
+			await page.click(`${event} summary:has-text('result')`);
+			await until("its beginning", async () => /^\[\s+\[\s+100000,/.test(await page.textContent(`${event} .code`)));
+			assert.ok((await page.textContent(`${event} .code`)).length < 4000);
+		}
+		assert.deepEqual(await allEvents(), upTo(await events()));
+	},
+
+	// Pictures are shown, other blobs saved, and long texts that lie in one read when they are opened.
+	async blobs(run) {
+		await logIn();
+		await openRun(run);
+		await page.click(".item.call:has-text('analyse') .name");
+		await page.waitForSelector("figure img");
+		await until("the picture", async () => (await page.$eval("figure img", (image) => image.naturalWidth)) === 480);
+		assert.equal((await page.$$("figure img")).length, 1, "an SVG is no picture");
+		const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Download vendor notes.pdf")]);
+		assert.equal(download.suggestedFilename(), "vendor notes.pdf");
+		assert.match(readFileSync(await download.path(), "utf8"), /^%PDF-1\.4/);
+		await page.keyboard.press("G");
+		await page.click(".conversation summary:has-text('result')");
+		await until("the text", async () => /line of a long log\nline of/.test(await page.textContent("article.current")));
+	},
+
+	// The list changes as runs come, end and go.
+	async changes(transcripts) {
+		await logIn();
+		const rows = () => page.$$eval("tbody tr", (all) => all.map((row) => [row.querySelector("th").textContent, row.querySelector(".state").textContent].join(" ")));
+		await until("none", async () => /No runs are like this/.test(await page.textContent("#none")));
+		const run = spawn("awf-run", ["-n", "--name", "fresh", "-c", "awf-step -n a -q -- cat go"], { stdio: "ignore" });
+		await until("it runs", async () => (await rows()).join() === "fresh ▶ running");
+		await until("one is counted", async () => await page.textContent(".counts button:visible") === "▶ 1 running");
+		const gone = new Promise((resolve) => run.once("exit", resolve));
+		writeFileSync("go", "x");
+		await until("it has ended", async () => (await rows()).join() === "fresh ✓ success");
+		await gone;
+		await until("none is counted", async () => (await page.$$(".counts button:visible")).length === 0);
+		const [file] = readdirSync(transcripts);
+		rmSync(join(transcripts, file));
+		await until("it is gone", async () => (await rows()).length === 0);
 	},
 
 	// A run of so many events.

@@ -271,8 +271,9 @@ tell_refused(void *context, const struct ingest_refusal *refusal)
 	struct error told;
 
 	(void)context;
-	snprintf(place, sizeof place, refusal->event > 0 ? "stdin:%lld, event %lld" : "stdin:%lld",
-	    (long long)refusal->line, (long long)refusal->event);
+	snprintf(place, sizeof place, refusal->event > 0 ? "stdin:%lld, event %lld" :
+	    refusal->line > 0 ? "stdin:%lld" : "stdin", (long long)refusal->line,
+	    (long long)refusal->event);
 	error_text(&refusal->error, text, sizeof text);
 	error_set(&told, refusal->error.code, place, "%s", text);
 	program_fail(PROGRAM, &told);

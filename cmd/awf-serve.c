@@ -20,9 +20,12 @@
 #define PROGRAM "awf-serve"
 #define CLIENTS_DEFAULT 1024
 #define CLIENTS_FROM_DEFAULT 256
+#define INGEST_RATE_DEFAULT 10000
+#define BLOB_QUOTA_DEFAULT (INT64_C(1) << 30)
 
 enum {
-	OPT_LISTEN = 1, OPT_HOST, OPT_PROXY, OPT_REQUIRE_TOKEN, OPT_WORKFLOWS, OPT_CLIENTS, OPT_CLIENTS_FROM,
+	OPT_LISTEN = 1, OPT_HOST, OPT_PROXY, OPT_REQUIRE_TOKEN, OPT_WORKFLOWS, OPT_CLIENTS,
+	OPT_CLIENTS_FROM, OPT_INGEST_RATE, OPT_BLOB_QUOTA,
 	OPT_NEW_TOKEN, OPT_NAME, OPT_LABEL, OPT_LIST_TOKENS, OPT_REVOKE_TOKEN
 };
 
@@ -35,6 +38,9 @@ static const struct option_spec options_table[] = {
 	{ OPT_WORKFLOWS, 0, "workflows", "DIRECTORY", "of workflows that POST /hooks/NAME starts" },
 	{ OPT_CLIENTS, 0, "clients", "N", "at most so many (1024)" },
 	{ OPT_CLIENTS_FROM, 0, "clients-per-address", "N", "from one address (256); 0: any number" },
+	{ OPT_INGEST_RATE, 0, "ingest-rate", "N",
+	    "take so many events a second of one run, and from one address (10000)" },
+	{ OPT_BLOB_QUOTA, 0, "blob-quota", "SIZE", "keep so much in blobs of runs that have not come (1G)" },
 	{ OPT_NEW_TOKEN, 0, "new-token", "ROLE", "make a token: read, decide, ingest or start" },
 	{ OPT_NAME, 0, "name", "GLOB,...", "of --new-token: for runs of these workflows alone" },
 	{ OPT_LABEL, 0, "label", "TEXT", "of --new-token: whose it is" },
@@ -51,7 +57,8 @@ static const char usage[] =
 #define TOKEN_COMMANDS (OPTION_SAID(OPT_NEW_TOKEN) | OPTION_SAID(OPT_LIST_TOKENS) | \
     OPTION_SAID(OPT_REVOKE_TOKEN))
 #define SERVING (OPTION_SAID(OPT_LISTEN) | OPTION_SAID(OPT_HOST) | OPTION_SAID(OPT_PROXY) | \
-    OPTION_SAID(OPT_REQUIRE_TOKEN) | OPTION_SAID(OPT_WORKFLOWS) | OPTION_SAID(OPT_CLIENTS) | OPTION_SAID(OPT_CLIENTS_FROM))
+    OPTION_SAID(OPT_REQUIRE_TOKEN) | OPTION_SAID(OPT_WORKFLOWS) | OPTION_SAID(OPT_CLIENTS) | \
+    OPTION_SAID(OPT_CLIENTS_FROM) | OPTION_SAID(OPT_INGEST_RATE) | OPTION_SAID(OPT_BLOB_QUOTA))
 
 static const struct option_rule rules[] = {
 	{ OPT_NAME, 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
@@ -108,6 +115,13 @@ take_value(struct serve_command *c, int id, const char *value, struct error *err
 			return -1;
 		s->clients_per_address = number;
 		return 0;
+	case OPT_INGEST_RATE:
+		if (options_number("--ingest-rate", value, 1, 1000000000, &number, err) != 0)
+			return -1;
+		s->ingest_rate = number;
+		return 0;
+	case OPT_BLOB_QUOTA:
+		return options_size("--blob-quota", value, &s->blob_quota, err);
 	case OPT_NEW_TOKEN:
 		c->role = value;
 		return options_choice("--new-token", value, token_roles(), err);
@@ -208,7 +222,8 @@ int
 main(int argc, char **argv)
 {
 	static struct serve_command c = { .server.settings = { .clients = CLIENTS_DEFAULT,
-		.clients_per_address = CLIENTS_FROM_DEFAULT }, .names = "", .label = "" };
+		.clients_per_address = CLIENTS_FROM_DEFAULT, .ingest_rate = INGEST_RATE_DEFAULT,
+		.blob_quota = BLOB_QUOTA_DEFAULT }, .names = "", .label = "" };
 	struct error err = ERROR_INIT;
 
 	program_begin();

@@ -13,11 +13,11 @@ _awf_serve()
 	--workflows)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
-	--listen | -l | --host | --clients | --clients-per-address | --name | --label | --revoke-token)
+	--listen | -l | --host | --clients | --clients-per-address | --ingest-rate | --blob-quota | --name | --label | --revoke-token)
 		return ;;
 	esac
 	words='--listen --host --trusted-proxy --require-token --workflows --clients --clients-per-address
-		--new-token --name --label --list-tokens --revoke-token --help --version'
+		--ingest-rate --blob-quota --new-token --name --label --list-tokens --revoke-token --help --version'
 	[[ $cur != -* ]] || mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 complete -F _awf_serve awf-serve

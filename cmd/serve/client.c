@@ -156,7 +156,8 @@ take_head(struct client *c, size_t len)
 
 	refusal = head_read(&head, c->in.data, len);
 	c->close = head.close;
-	c->linger = false;
+	c->linger = c->held = false;
+	c->body_ms = CLIENT_BODY_MS;
 	if (refusal != NULL)
 		return refuse(c, refusal);
 	refusal = c->server->handler->begin(c, &head, c->in.data, len);
@@ -176,7 +177,7 @@ take_head(struct client *c, size_t len)
 	}
 	transfer_begin(&c->transfer, head.chunked, head.length);
 	c->state = CLIENT_BODY;
-	set_limit(c, CLIENT_BODY_MS);
+	set_limit(c, c->body_ms);
 	return true;
 }
 
@@ -243,6 +244,8 @@ read_body(struct client *c)
 	size_t taken = 0, len = 0;
 
 	while (c->state == CLIENT_BODY) {
+		if (c->held)
+			return false;
 		if (c->in.len > 0) {
 			if (!take_body(c))
 				return false;
@@ -372,6 +375,23 @@ end_stream(struct client *c)
 		buffer_append(&c->head, last_chunk, sizeof last_chunk - 1);
 	c->state = CLIENT_ANSWERED;
 	return true;
+}
+
+void
+client_hold(struct client *c, bool held)
+{
+	c->held = held;
+	if (!held)
+		loop_enter(&c->server->loop, &c->task);
+}
+
+void
+client_answers(struct client *c)
+{
+	if (c->state != CLIENT_BODY)
+		return;
+	c->close = c->linger = true;
+	loop_enter(&c->server->loop, &c->task);
 }
 
 void

@@ -67,6 +67,8 @@ struct client {
 	bool readable;               /* there may be bytes to read */
 	bool close;                  /* after this answer */
 	bool linger;                 /* though more of the request may come */
+	bool held;                   /* no more of its body is read for now */
+	int64_t body_ms;             /* in which that has to come; the handler's, while it begins */
 	bool broken, chunked;        /* the stream was broken off; it was written in chunks */
 	struct buffer in;            /* read, and not taken yet */
 	size_t looked;               /* of it, for the end of a head */
@@ -87,6 +89,10 @@ int client_add(struct server *s, int fd);
 /* Another address, told by a proxy: false if there are too many from there. */
 bool client_from(struct client *c, const char *address);
 
+/* Whether no more of the body is read for now. */
+void client_hold(struct client *c, bool held);
+/* The request is to be answered now: if its body is not whole, the connection ends with it. */
+void client_answers(struct client *c);
 /* The request is answered with these, which are taken: a head, and what follows it. */
 void client_answer(struct client *c, struct buffer *head, struct buffer *content);
 /* The same with a part of a file, whose descriptor is taken. */

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #define FOR_CLIENT 3
-#define BESIDE 256
+#define BESIDE 1024 /* most of them of runs that clients send */
 
 static rlim_t most;
 

@@ -100,6 +100,8 @@ write_server(struct buffer *out, const struct server *s)
 	write_figure(out, "awf_serve_requests_total", "counter", "Requests.", s->counts.requests);
 	write_figure(out, "awf_serve_refused_total", "counter", "Requests answered with 4xx or 5xx.",
 	    s->counts.refused);
+	write_figure(out, "awf_serve_ingested_total", "counter", "Events that clients have sent.",
+	    s->counts.ingested);
 	write_figure(out, "awf_serve_stream_bytes_total", "counter", "Bytes sent in streams.",
 	    s->counts.bytes);
 }

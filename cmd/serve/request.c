@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "json/writer.h"
 #include "serve/descriptors.h"
 #include "serve/log.h"
@@ -117,14 +118,15 @@ begin_answer(struct request *r, struct buffer *head, unsigned status, const char
 	for (size_t i = 0; usual[i] != NULL; i += 2)
 		if (!has_field(more, usual[i]))
 			add_field(head, usual[i], usual[i + 1]);
-	for (; more != NULL && *more != NULL; more += 2)
-		add_field(head, more[0], more[1]);
+	for (const char *const *field = more; field != NULL && *field != NULL; field += 2)
+		add_field(head, field[0], field[1]);
 	if (status == 401)
 		add_field(head, "WWW-Authenticate", "Bearer");
-	if (status == 429 || status == 503)
+	if ((status == 429 || status == 503) && !has_field(more, "Retry-After"))
 		add_field(head, "Retry-After", "5");
 	if (status == 405)
 		add_allowed(head, r);
+	client_answers(r->client);
 	if (r->client->close)
 		add_field(head, "Connection", "close");
 	r->answered = true;
@@ -274,6 +276,12 @@ request_wait(struct request *r)
 }
 
 void
+request_hold(struct request *r, bool held)
+{
+	client_hold(r->client, held);
+}
+
+void
 request_wake(struct request *r)
 {
 	if (!r->waiting)
@@ -389,6 +397,12 @@ is_type(struct span given, const char *type)
 	    (given.len == len || given.at[len] == ';' || given.at[len] == ' ');
 }
 
+bool
+request_has_type(const struct request *r, const char *type)
+{
+	return is_type(request_header(r, "Content-Type"), type);
+}
+
 /* What is wrong with a request, as far as its head tells; NULL: nothing. */
 static const struct refusal *
 judge(struct request *r, const struct head *h)
@@ -457,6 +471,8 @@ begin_request(struct client *c, const struct head *h, const char *bytes, size_t 
 	r->refusal = judge(r, h);
 	if (r->refusal == NULL)
 		buffer_append(&r->head, bytes, len);
+	if (r->refusal == NULL && r->route->take != NULL)
+		c->body_ms = CLIENT_UPLOAD_MS;
 	return r->refusal;
 }
 
@@ -465,10 +481,13 @@ take_body(struct client *c, struct span piece, int64_t left)
 {
 	struct request *r = c->request;
 
-	if (r->body.len + piece.len + (size_t)left > r->route->body)
+	if (r->received + piece.len + (size_t)left > r->route->body)
 		r->refusal = &too_large;
+	else if (piece.len > 0 && r->route->take != NULL)
+		r->refusal = r->route->take(r, piece);
 	else if (piece.len > 0)
 		buffer_append(&r->body, piece.at, piece.len);
+	r->received += piece.len;
 	return r->refusal;
 }
 

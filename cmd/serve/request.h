@@ -31,6 +31,8 @@ struct route {
 	const char *type;        /* that the body must have; NULL: any */
 	const char *parameters;  /* that it knows, each with a space behind it */
 	void (*answer)(struct request *r);
+	/* Takes its body as it comes, and refuses the rest of it if need be. NULL: it is kept. */
+	const struct refusal *(*take)(struct request *r, struct span piece);
 };
 
 struct request {
@@ -45,6 +47,7 @@ struct request {
 	const struct refusal *refusal; /* that it gets; NULL */
 	struct token *token;     /* held; NULL: nobody's */
 	struct buffer body;
+	size_t received;         /* bytes of it */
 	bool answered, waiting;
 	struct stream *stream;   /* that it is answered with; NULL */
 	/* Of who answers, while it waits. */
@@ -83,6 +86,10 @@ void request_status(struct request *r, unsigned status, const char *const *more)
 /* What goes on. The stream is the request's from then on. */
 void request_stream(struct request *r, struct stream *stream);
 
+/* Whether its Content-Type is this one, whatever its parameters. */
+bool request_has_type(const struct request *r, const char *type);
+/* Whether no more of its body is read for now. */
+void request_hold(struct request *r, bool held);
 /* Until request_wake() nobody asks; then route->answer() is called again. */
 void request_wait(struct request *r);
 void request_wake(struct request *r);

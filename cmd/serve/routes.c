@@ -5,6 +5,7 @@
 
 #include "serve/decisions.h"
 #include "serve/hooks.h"
+#include "serve/ingest.h"
 #include "serve/metrics.h"
 #include "serve/request.h"
 #include "serve/runs.h"
@@ -16,28 +17,31 @@
 #define JSON "application/json"
 
 const struct route routes[] = {
-	{ "GET", "", 0, 0, NULL, "", answer_www },
-	{ "GET", "runs/*", 0, 0, NULL, "", answer_www },
-	{ "GET", "www/*", 0, 0, NULL, "", answer_www },
-	{ "GET", "healthz", 0, 0, NULL, "", answer_health },
-	{ "GET", "metrics", MAY_READ, 0, NULL, "", answer_metrics },
+	{ "GET", "", 0, 0, NULL, "", answer_www, NULL },
+	{ "GET", "runs/*", 0, 0, NULL, "", answer_www, NULL },
+	{ "GET", "www/*", 0, 0, NULL, "", answer_www, NULL },
+	{ "GET", "healthz", 0, 0, NULL, "", answer_health, NULL },
+	{ "GET", "metrics", MAY_READ, 0, NULL, "", answer_metrics, NULL },
 	{ "GET", "api/runs", MAY_READ, 0, NULL, "name status since limit before children ",
-	    answer_runs },
-	{ "GET", "api/runs/stream", MAY_READ, 0, NULL, "children ", answer_runs_stream },
-	{ "GET", "api/runs/*", MAY_READ, 0, NULL, "", answer_run },
-	{ "GET", "api/runs/*/outline", MAY_READ, 0, NULL, "after limit ", answer_outline },
+	    answer_runs, NULL },
+	{ "GET", "api/runs/stream", MAY_READ, 0, NULL, "children ", answer_runs_stream, NULL },
+	{ "GET", "api/runs/*", MAY_READ, 0, NULL, "", answer_run, NULL },
+	{ "GET", "api/runs/*/outline", MAY_READ, 0, NULL, "after limit ", answer_outline, NULL },
 	{ "GET", "api/runs/*/events", MAY_READ, 0, NULL, "after limit type path as follow ",
-	    answer_events },
+	    answer_events, NULL },
 	{ "GET", "api/runs/*/events/stream", MAY_READ, 0, NULL, "afterSeq type path as follow live ",
-	    answer_event_stream },
-	{ "GET", "api/runs/*/events/*", MAY_READ, 0, NULL, "", answer_event },
-	{ "GET", "api/runs/*/blobs/*", MAY_READ, 0, NULL, "", answer_blob },
-	{ "POST", "api/runs/*/decisions", MAY_DECIDE, DECISION_BODY, JSON, "", answer_decision },
-	{ "GET", "api/runs/*/input", MAY_READ, 0, NULL, "", answer_input },
-	{ "GET", "workflows/*/events", MAY_READ, 0, NULL, "offset ", answer_workflow_events },
-	{ "POST", "hooks/*", MAY_START | MAY_SIGNED, HOOK_BODY, NULL, "", answer_hook },
-	{ "POST", "api/session", 0, 4096, JSON, "", answer_session },
-	{ "GET", "api/session", MAY_READ, 0, NULL, "", answer_session_shown },
-	{ "POST", "api/session/end", MAY_READ, 4096, NULL, "", answer_session_end },
-	{ NULL, NULL, 0, 0, NULL, NULL, NULL },
+	    answer_event_stream, NULL },
+	{ "GET", "api/runs/*/events/*", MAY_READ, 0, NULL, "", answer_event, NULL },
+	{ "GET", "api/runs/*/blobs/*", MAY_READ, 0, NULL, "", answer_blob, NULL },
+	{ "POST", "api/runs/*/decisions", MAY_DECIDE, DECISION_BODY, JSON, "", answer_decision, NULL },
+	{ "GET", "api/runs/*/input", MAY_READ, 0, NULL, "", answer_input, NULL },
+	{ "POST", "api/ingest", MAY_INGEST, INGEST_BODY, NULL, "", answer_ingest, take_ingest },
+	{ "PUT", "api/runs/*/blobs/*", MAY_INGEST, INGEST_BLOB, NULL, "", answer_blob_sent, take_blob },
+	{ "POST", "api/runs/*/end", MAY_INGEST, 4096, JSON, "", answer_run_end, NULL },
+	{ "GET", "workflows/*/events", MAY_READ, 0, NULL, "offset ", answer_workflow_events, NULL },
+	{ "POST", "hooks/*", MAY_START | MAY_SIGNED, HOOK_BODY, NULL, "", answer_hook, NULL },
+	{ "POST", "api/session", 0, 4096, JSON, "", answer_session, NULL },
+	{ "GET", "api/session", MAY_READ, 0, NULL, "", answer_session_shown, NULL },
+	{ "POST", "api/session/end", MAY_READ, 4096, NULL, "", answer_session_end, NULL },
+	{ NULL, NULL, 0, 0, NULL, NULL, NULL, NULL },
 };

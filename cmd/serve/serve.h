@@ -1,8 +1,9 @@
 /*
- * The server: what all of awf-serve's parts share. It is a reader of the storage's files, like
- * awf-tail; it holds nothing that would be lost with it.
+ * The server: what all of awf-serve's parts share. It works on the storage's files, as other
+ * programs do; it holds nothing that would be lost with it.
  *
- * One thread and one loop (serve/loop.h). HTTP is spoken here, not by a library: those that there
+ * One loop (serve/loop.h) in one thread; what clients send is put on disk by threads beside it
+ * (serve/upload.h), what else takes long is done by processes (serve/work.h). HTTP is spoken here, not by a library: those that there
  * are forgive what must be refused of a request that somebody else passes on, and have no limits
  * of time that hold; and what is left, of a server of files and streams, is little.
  */
@@ -21,6 +22,7 @@
 #include "serve/loop.h"
 #include "serve/overview.h"
 #include "serve/spool.h"
+#include "serve/upload.h"
 #include "serve/work.h"
 #include "serve/www.h"
 
@@ -42,11 +44,13 @@ struct settings {
 	char *workflows;         /* directory of what hooks may start; NULL: none */
 	int64_t clients;         /* at most */
 	int64_t clients_per_address;
+	int64_t ingest_rate;     /* events a second, of a run and of an address */
+	int64_t blob_quota;      /* bytes of blobs that wait for their runs */
 };
 
 /* What happened since the start. */
 struct counts {
-	int64_t requests, refused, bytes;
+	int64_t requests, refused, bytes, ingested;
 };
 
 struct server {
@@ -69,6 +73,7 @@ struct server {
 	struct catalog catalog;
 	struct spools spools;
 	struct works works;
+	struct uploads uploads;
 	struct streams {
 		struct stream *first;
 		size_t count;

@@ -98,6 +98,8 @@ server_open(struct server *s, struct error *err)
 	s->catalog.context = s;
 	spools_open(&s->spools, &s->loop, &s->feeds, &s->storage);
 	works_open(&s->works, &s->loop);
+	uploads_open(&s->uploads, &s->loop, &s->storage, s->settings.ingest_rate,
+	    s->settings.blob_quota);
 	s->routes = routes;
 	s->handler = &request_handler;
 	return 0;
@@ -121,6 +123,7 @@ server_close(struct server *s)
 	file_close(&s->signals.fd);
 	s->closing = true;
 	clients_close(s);
+	uploads_close(&s->uploads);
 	works_close(&s->works);
 	spools_close(&s->spools);
 	catalog_close(&s->catalog);

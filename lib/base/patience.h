@@ -105,6 +105,7 @@ patience_of(int ms)
  * to take a byte of what it is sent. */
 #define CLIENT_HEAD_MS patience_of(10000)
 #define CLIENT_BODY_MS patience_of(30000)
+#define CLIENT_UPLOAD_MS patience_of(600000)
 #define CLIENT_IDLE_MS patience_of(60000)
 /* For one that was refused while it sent to read why. */
 #define CLIENT_LEAVE_MS patience_of(5000)

@@ -288,7 +288,7 @@ allow_end(void *context, struct event *e, struct error *err)
 	return ended == 0 ? 0 : -1;
 }
 
-int
+enum ingest_fault
 ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, const char *status,
     struct error *err)
 {
@@ -302,13 +302,17 @@ ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, con
 	int failed;
 
 	free(path);
-	if (text_index(status, statuses) == -1)
-		return error_set(err, ERROR_INVALID_INPUT, status, "is no end of a run");
-	if (!begun)
-		return error_set(err, ERROR_BLOCKED, run_id, "there is no such run");
+	if (text_index(status, statuses) == -1) {
+		error_set(err, ERROR_INVALID_INPUT, status, "is no end of a run");
+		return INGEST_INVALID;
+	}
+	if (!begun) {
+		error_set(err, ERROR_BLOCKED, run_id, "there is no such run");
+		return INGEST_FORBIDDEN;
+	}
 	run = enter_events(ingest, run_id, sender, SPAN_NONE, err);
 	if (run == NULL)
-		return -1;
+		return err->code == ERROR_BLOCKED ? INGEST_FORBIDDEN : INGEST_FAILED;
 	writer_begin(&w, &payload);
 	writer_object(&w);
 	writer_member_string(&w, KEY_STATUS, status);
@@ -321,7 +325,9 @@ ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, con
 	run->recorder.unsynced |= failed == 0;
 	origin_release(&run->origin);
 	buffer_free(&payload);
-	return failed == 0 ? sync_events(run, ingest->lease_ms, err) : -1;
+	if (failed == 0)
+		failed = sync_events(run, ingest->lease_ms, err);
+	return failed == 0 ? INGEST_NONE : err->code == ERROR_BLOCKED ? INGEST_CONFLICT : INGEST_FAILED;
 }
 
 /* ---- what is refused, and what is told ---- */
@@ -415,7 +421,7 @@ check_allowed(struct ingest_input *in, const char *run_id, struct span name, str
 		error_set(err, ERROR_BLOCKED, run_id, "the sender may begin no run of this name");
 		return INGEST_FORBIDDEN;
 	}
-	if (in->spec.pace == NULL || in->spec.pace(in->spec.context, run_id, 0))
+	if (in->spec.pace == NULL || in->spec.pace(in->spec.context, run_id, -1))
 		return INGEST_NONE;
 	error_set(err, ERROR_BLOCKED, run_id, "too much comes at a time");
 	return INGEST_TOO_FAST;
@@ -766,10 +772,11 @@ ingest_flush(struct ingest_input *in)
 		failed = recorder_sync(in->recorder, &error);
 	if (failed != 0) {
 		/* What a failed sync has left in memory may pass for being on disk. */
+		const struct ingest_refusal refusal = { .fault = INGEST_FAILED, .error = error };
+
 		ingest->lost = error;
 		forget_pending(in);
-		refuse_line(in, INGEST_FAILED, &error);
-		return -1;
+		return refuse(in, &refusal);
 	}
 	for (size_t i = 0; i < in->pending_count && in->spec.taken != NULL; i++) {
 		const struct ingest_pending *pending = &in->pending[i];
@@ -799,6 +806,12 @@ ingest_input_end(struct ingest_input *in)
 	}
 	buffer_free(&rest);
 	return ingest_flush(in);
+}
+
+size_t
+ingest_held(const struct ingest_input *in)
+{
+	return in->bytes.len;
 }
 
 void

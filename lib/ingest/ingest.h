@@ -53,23 +53,6 @@ struct ingest {
 	struct error lost;              /* what was sent could not be synced: nothing more is taken */
 };
 
-#define INGEST_KIND "record" /* of a run that is made of events */
-#define INGEST_LEASE_MS (INT64_C(10) * 60 * 1000)
-
-void ingest_begin(struct ingest *ingest, const struct storage *s);
-/* The id here of a run that is made of events, by what its sender calls it: the same, if that is
- * one. */
-void ingest_run_id(const char *sender, const char *name, size_t len, char run_id[ID_SIZE]);
-/* Ends a run that was made of events, as its sender wishes: a run.completed with this status
- * (success, failed, cancelled). A foreign event never does. ERROR_BLOCKED: it is another's, is not
- * made of events, or has ended. */
-int ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, const char *status,
-    struct error *err);
-/* Syncs and closes all. */
-void ingest_end(struct ingest *ingest);
-
-/* ---- for a sender: one for each body, or pipe ---- */
-
 enum ingest_fault {
 	INGEST_NONE,
 	INGEST_INVALID,    /* no JSON, no event, a line of a transcript that was changed */
@@ -81,9 +64,27 @@ enum ingest_fault {
 	INGEST_FAILED      /* the system refused: ERROR_SYSTEM. Nothing more can be taken */
 };
 
+#define INGEST_KIND "record" /* of a run that is made of events */
+#define INGEST_LEASE_MS (INT64_C(10) * 60 * 1000)
+
+void ingest_begin(struct ingest *ingest, const struct storage *s);
+/* The id here of a run that is made of events, by what its sender calls it: the same, if that is
+ * one. */
+void ingest_run_id(const char *sender, const char *name, size_t len, char run_id[ID_SIZE]);
+/* Ends a run that was made of events, as its sender wishes: a run.completed with this status
+ * (success, failed, cancelled). A foreign event never does. *err says what the fault is:
+ * INGEST_FORBIDDEN: it is not there, another's, or not made of events; INGEST_CONFLICT: it has
+ * ended. */
+enum ingest_fault ingest_finish(struct ingest *ingest, const char *sender, const char *run_id,
+    const char *status, struct error *err);
+/* Syncs and closes all. */
+void ingest_end(struct ingest *ingest);
+
+/* ---- for a sender: one for each body, or pipe ---- */
+
 struct ingest_refusal {
 	enum ingest_fault fault;
-	int64_t line;          /* of the input, from 1 */
+	int64_t line;          /* of the input, from 1; 0: of none, it could not be synced */
 	int64_t event;         /* of those that the line holds, from 1; 0: it is one */
 	char run_id[ID_SIZE];  /* "": not known */
 	int64_t wanted;        /* seq, of INGEST_GAP, _CONFLICT and _TOO_FAST; 0: none */
@@ -113,8 +114,9 @@ struct ingest_spec {
 	/* Whether the sender may begin a run of this name, as its first line, or event, has it. NULL: any;
 	 * else it is INGEST_FORBIDDEN. */
 	bool (*named)(void *context, struct span name);
-	/* Asked before lines or an event are taken for a run, with 0; false: they are not looked at, nor
-	 * is what follows. Told afterwards how many have come that were not there. NULL: any number. */
+	/* Asked before lines or an event are taken for a run, with -1; false: they are not looked at, nor
+	 * is what follows. Told afterwards how many have come that were not there: 0 or more. NULL: any
+	 * number. */
 	bool (*pace)(void *context, const char *run_id, int64_t taken);
 	void *context;
 };
@@ -153,6 +155,8 @@ int ingest_feed(struct ingest_input *in, const char *bytes, size_t len);
 int ingest_flush(struct ingest_input *in);
 /* That was all: the last line may lack its LF. Flushes. */
 int ingest_input_end(struct ingest_input *in);
+/* Bytes that wait for the rest of their line, or document. */
+size_t ingest_held(const struct ingest_input *in);
 /* In any state. */
 void ingest_input_free(struct ingest_input *in);
 

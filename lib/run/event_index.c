@@ -7,6 +7,7 @@
  */
 #include "run/event_index.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,17 +19,22 @@
 
 #define LEAST 64
 
+static unsigned char secret[crypto_shorthash_siphashx24_KEYBYTES];
+
+static void
+make_secret(void)
+{
+	random_bytes(secret, sizeof secret);
+}
+
 struct uuid
 bytes_key(const char *bytes, size_t len)
 {
-	static unsigned char secret[crypto_shorthash_siphashx24_KEYBYTES];
-	static bool known;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	unsigned char digest[crypto_shorthash_siphashx24_BYTES];
 	struct uuid key;
 
-	if (!known)
-		random_bytes(secret, sizeof secret);
-	known = true;
+	pthread_once(&once, make_secret);
 	crypto_shorthash_siphashx24(digest, (const unsigned char *)bytes, len, secret);
 	memcpy(&key, digest, sizeof key);
 	return key;

@@ -32,7 +32,6 @@ ROOM = {"awf": "awf", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verif
 # What stays in lib/ though one room alone links it, and why.
 ALONE = {
     "lib/agent/": "the engine of awf-step",
-    "lib/ingest/": "what awf-record takes in through a pipe comes in requests too",
     "lib/isolate/": "one kit, of which awf-sandbox alone needs some parts",
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",

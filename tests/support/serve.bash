@@ -4,6 +4,7 @@
 # Starts a server on a free port, and on a Unix socket, with these options; waits until it
 # listens. $URL is where; the link's code is in $CODE.
 serve() {
+	rm -f "$BATS_TEST_TMPDIR/serve.out"
 	awf-serve --listen 127.0.0.1:0 --listen "unix:$BATS_TEST_TMPDIR/socket" "$@" \
 		>"$BATS_TEST_TMPDIR/serve.out" 2>"$BATS_TEST_TMPDIR/serve.err" 3>&- &
 	SERVE_PID=$!

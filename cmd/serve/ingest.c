@@ -1,0 +1,294 @@
+/*
+ * An upload (serve/upload.h) is the request's state. It is given the body piece by piece, and the
+ * request waits for it when that is whole; what is refused is answered at once, while the client
+ * still sends.
+ */
+#include "serve/ingest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "json/writer.h"
+#include "serve/body.h"
+#include "serve/log.h"
+#include "serve/serve.h"
+#include "serve/upload.h"
+#include "transcript/blob.h"
+#include "transcript/event_keys.h"
+
+static const struct refusal bad_type = { 415, "invalid_input",
+	"the body is neither application/x-ndjson nor application/json (Content-Type)" };
+static const struct refusal too_busy = { 503, "unavailable",
+	"too much is being sent: try again later" };
+static const struct refusal failed = { 503, "unavailable",
+	"the server failed to take it: its log says why" };
+static const struct refusal revoked = { 401, "unauthorized", "the token was revoked" };
+static const struct refusal no_run = { 400, "invalid_input", "the run is not named by its whole id" };
+static const struct refusal no_blob = { 400, "invalid_input",
+	"a blob is named by its SHA-256, in lower case" };
+static const struct refusal no_status = { 400, "invalid_input",
+	"the status of an end is success, failed or cancelled" };
+
+/* How each fault is answered. Whose a run is that is not the sender's is nobody's business. */
+static const struct fault {
+	unsigned status;
+	const char *code, *message; /* message NULL: what the library says */
+} faults[] = {
+	[INGEST_NONE] = { 200, NULL, NULL },
+	[INGEST_INVALID] = { 400, "invalid_input", NULL },
+	[INGEST_TOO_LARGE] = { 413, "too_large", NULL },
+	[INGEST_FORBIDDEN] = { 403, "forbidden", "the run is not one of this sender's" },
+	[INGEST_GAP] = { 409, "gap", NULL },
+	[INGEST_CONFLICT] = { 409, "conflict", NULL },
+	[INGEST_TOO_FAST] = { 429, "too_many", NULL },
+	[INGEST_FAILED] = { 503, "unavailable", "the server failed to take it: its log says why" },
+};
+
+/* ---- the answer ---- */
+
+static void
+write_refusal(struct writer *w, const struct ingest_refusal *refusal)
+{
+	const struct fault *fault = &faults[refusal->fault];
+
+	if (refusal->fault == INGEST_NONE)
+		return;
+	writer_member_object(w, "error");
+	writer_member_string(w, "code", fault->code);
+	writer_member_string(w, "message", fault->message != NULL ? fault->message :
+	    refusal->error.message);
+	if (refusal->run_id[0] != '\0')
+		writer_member_string(w, KEY_RUN_ID, refusal->run_id);
+	if (refusal->line > 0)
+		writer_member_integer(w, "line", refusal->line);
+	if (refusal->event > 0)
+		writer_member_integer(w, "event", refusal->event);
+	writer_object_end(w);
+	if (refusal->wanted > 0)
+		writer_member_integer(w, "wanted", refusal->wanted);
+}
+
+static void
+write_events(struct writer *w, const struct upload_result *result)
+{
+	writer_member_integer(w, "accepted", result->accepted);
+	writer_member_integer(w, "duplicates", result->duplicates);
+	writer_member_integer(w, "missing_blobs", result->missing_blobs);
+	writer_member_array(w, "runs");
+	for (size_t i = 0; i < result->run_count; i++)
+		writer_string(w, result->runs[i]);
+	writer_array_end(w);
+}
+
+static void
+answer(struct request *r, const struct upload *u)
+{
+	const struct upload_result *result = &u->result;
+	const struct ingest_refusal *refusal = &result->refusal;
+	unsigned status = faults[refusal->fault].status;
+	char seconds[24];
+	const char *const wait[] = { "Retry-After", seconds, NULL };
+	struct buffer json = BUFFER_INIT;
+	struct writer w;
+
+	if (refusal->fault == INGEST_FAILED)
+		log_warn(&refusal->error);
+	if (refusal->fault == INGEST_NONE && u->kind == UPLOAD_BLOB)
+		status = 201;
+	r->server->counts.ingested += result->accepted;
+	snprintf(seconds, sizeof seconds, "%lld", (long long)(result->wait_ms + 999) / 1000);
+	writer_begin(&w, &json);
+	writer_object(&w);
+	if (u->kind == UPLOAD_LINES || u->kind == UPLOAD_DOCUMENT)
+		write_events(&w, result);
+	else
+		writer_member_string(&w, KEY_RUN_ID, u->run_id);
+	if (u->kind == UPLOAD_BLOB && refusal->fault == INGEST_NONE)
+		writer_member_string(&w, KEY_SHA256, u->sha256);
+	if (u->kind == UPLOAD_END && refusal->fault == INGEST_NONE)
+		writer_member_string(&w, KEY_STATUS, u->status);
+	write_refusal(&w, refusal);
+	writer_object_end(&w);
+	buffer_byte(&json, '\n');
+	request_bytes(r, status, "application/json", &json,
+	    refusal->fault == INGEST_TOO_FAST ? wait : NULL);
+}
+
+/* ---- the upload ---- */
+
+static void
+upload_done(void *context)
+{
+	struct request *r = context;
+
+	if (r->waiting)
+		request_wake(r);
+	else
+		answer(r, r->state);
+}
+
+static void
+upload_taken(void *context)
+{
+	request_hold(context, false);
+}
+
+static void
+free_upload(void *state)
+{
+	upload_free(state);
+}
+
+/* NULL if it has begun. */
+static const struct refusal *
+begin(struct request *r, enum upload_kind kind)
+{
+	struct upload *u;
+	struct error err;
+
+	u = upload_begin(&r->server->uploads, kind, r->token, r->client->address, &err);
+	if (u == NULL && err.code == ERROR_BLOCKED)
+		return &too_busy;
+	if (u == NULL) {
+		log_warn(&err);
+		return &failed;
+	}
+	u->context = r;
+	u->done = upload_done;
+	u->taken = upload_taken;
+	r->state = u;
+	r->free_state = free_upload;
+	return NULL;
+}
+
+static const struct refusal *
+take(struct request *r, struct span piece)
+{
+	if (!token_good(r->token, clock_wall()))
+		return &revoked;
+	if (!upload_bytes(r->state, piece.at, piece.len))
+		request_hold(r, true);
+	return NULL;
+}
+
+/* The body is whole, or the upload done. */
+static void
+finish(struct request *r)
+{
+	struct upload *u = r->state;
+
+	if (u->is_done) {
+		answer(r, u);
+		return;
+	}
+	upload_end(u);
+	request_wait(r);
+}
+
+/* ---- events ---- */
+
+static const struct refusal *
+begin_ingest(struct request *r)
+{
+	if (request_has_type(r, "application/x-ndjson"))
+		return begin(r, UPLOAD_LINES);
+	if (request_has_type(r, "application/json"))
+		return begin(r, UPLOAD_DOCUMENT);
+	return &bad_type;
+}
+
+const struct refusal *
+take_ingest(struct request *r, struct span piece)
+{
+	const struct refusal *refusal = r->state == NULL ? begin_ingest(r) : NULL;
+
+	return refusal != NULL ? refusal : take(r, piece);
+}
+
+void
+answer_ingest(struct request *r)
+{
+	const struct refusal *refusal = r->state == NULL ? begin_ingest(r) : NULL;
+
+	if (refusal != NULL)
+		request_refuse(r, refusal);
+	else
+		finish(r);
+}
+
+/* ---- blobs ---- */
+
+static const struct refusal *
+begin_blob(struct request *r)
+{
+	const char *run_id = request_segment(r, 0), *sha256 = request_segment(r, 1);
+	struct span length = request_header(r, "Content-Length");
+	const struct refusal *refusal;
+	struct upload *u;
+	int64_t size = 0;
+
+	if (!id_valid(run_id, strlen(run_id)))
+		return &no_run;
+	if (!blob_name_valid(sha256))
+		return &no_blob;
+	refusal = begin(r, UPLOAD_BLOB);
+	if (refusal != NULL)
+		return refusal;
+	u = r->state;
+	memcpy(u->run_id, run_id, ID_SIZE);
+	memcpy(u->sha256, sha256, DIGEST_SIZE);
+	/* It was read before, and is a number below the limit of the body. */
+	for (size_t i = 0; i < length.len; i++)
+		size = size * 10 + (length.at[i] - '0');
+	u->size = length.at != NULL ? size : -1;
+	return NULL;
+}
+
+const struct refusal *
+take_blob(struct request *r, struct span piece)
+{
+	const struct refusal *refusal = r->state == NULL ? begin_blob(r) : NULL;
+
+	return refusal != NULL ? refusal : take(r, piece);
+}
+
+void
+answer_blob_sent(struct request *r)
+{
+	const struct refusal *refusal = r->state == NULL ? begin_blob(r) : NULL;
+
+	if (refusal != NULL)
+		request_refuse(r, refusal);
+	else
+		finish(r);
+}
+
+/* ---- ends ---- */
+
+void
+answer_run_end(struct request *r)
+{
+	static const struct body_member members[] = { { "status", BODY_TEXT } };
+	static const char *const statuses[] = { "success", "failed", "cancelled", NULL };
+	const struct refusal *refusal;
+	const char *run = request_segment(r, 0), *status;
+	struct span value;
+	struct upload *u;
+
+	if (r->state == NULL) {
+		if (!body_read(r, members, 1, &value))
+			return;
+		status = value.at != NULL ? span_one_of(value, statuses) : NULL;
+		refusal = status == NULL ? &no_status : begin(r, UPLOAD_END);
+		if (refusal != NULL) {
+			request_refuse(r, refusal);
+			return;
+		}
+		u = r->state;
+		snprintf(u->status, sizeof u->status, "%s", status);
+		ingest_run_id(u->sender, run, strlen(run), u->run_id);
+	}
+	finish(r);
+}

@@ -295,7 +295,8 @@ leave_work(struct model *m, const struct model_call *c)
 	*link = c->work->before;
 	if (c->state == CALL_SUCCEEDED) {
 		for (struct model_call *b = c->work->before; b != NULL; b = b->work->before)
-			b->work->repeated_by = memory_text(c->id);
+			if (b->work->repeated_by == NULL)
+				b->work->repeated_by = memory_text(c->id);
 		*link = NULL;
 	}
 	if (last->call == NULL)

@@ -125,3 +125,10 @@ checked() {
 	run -4 checked awf-mask-patterns patterns <<<'{"path":"secret"}'
 	run -1 checked awf-mask-patterns /dev/null
 }
+
+# bats test_tags=torture
+@test "the model of a run, whatever it was fed, and what asks it" {
+	checked "$BUILD/tests/unit/test_model" >tap
+	checked "$BUILD/tests/unit/test_outcome" >>tap
+	run ! grep '^not ok' tap
+}

@@ -22,6 +22,10 @@
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
 static char record_directory[64];
+static struct record_path {
+	struct record_path *next;
+	char text[];
+} *record_paths; /* that were asked for: all freed at the end */
 
 static inline int
 record_setup(void **state)
@@ -39,14 +43,26 @@ record_teardown(void **state)
 	int status = system(command);
 
 	free(command);
+	while (record_paths != NULL) {
+		struct record_path *next = record_paths->next;
+
+		free(record_paths);
+		record_paths = next;
+	}
 	return status;
 }
 
-/* Path of a file in the directory, never freed. */
+/* Path of a file in the directory. */
 static inline const char *
 record_path(const char *name)
 {
-	return memory_format("%s/%s", record_directory, name);
+	const size_t size = sizeof record_directory + 1 + strlen(name);
+	struct record_path *path = memory_alloc(sizeof *path + size);
+
+	snprintf(path->text, size, "%s/%s", record_directory, name);
+	path->next = record_paths;
+	record_paths = path;
+	return path->text;
 }
 
 static inline void

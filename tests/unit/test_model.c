@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #include "base/memory.h"
+#include "graph.h"
 #include "record.h"
 #include "run/call_index.h"
 #include "run/event_index.h"
@@ -358,6 +359,44 @@ test_calls_stand_in_what_they_are_in(void **state)
 	}
 }
 
+/* Calls that begin as a step's and end as a child run's, in a record that is not what it should
+ * be, are of one work at their start, and of one at their end: what repeated it first, stays. */
+static void
+test_work_is_repeated_by_the_first_that_succeeded(void **state)
+{
+	static const struct { const char *type, *call, *rest; } events[] = {
+		{ "step.started", "a:0:0", "" },
+		{ "step.started", "a:1:0", "" },
+		{ "step.completed", "a:1:0", "" },
+		{ "step.call_workflow.completed", "a:0:0", ",\"error\":{\"code\":\"exit_status\",\"message\":\"1\"}" },
+		{ "step.started", "a:2:0", "" },
+		{ "step.call_workflow.completed", "a:2:0", "" },
+	};
+	struct buffer lines = BUFFER_INIT;
+	const struct model_call *call;
+	struct model m;
+	const char *path;
+
+	(void)state;
+	graph_event(&lines, 1, 1, 0, NULL, "run.started", "{\"name\":\"x\",\"attempt\":1}");
+	for (unsigned i = 0; i < COUNT(events); i++) {
+		char *payload = memory_format("{\"name\":\"a\",\"kind\":\"command\",\"call\":\"%s\"%s}",
+		    events[i].call, events[i].rest);
+
+		graph_event(&lines, i + 2, i + 2, i + 1, NULL, events[i].type, payload);
+		free(payload);
+	}
+	path = graph_put("repeated.jsonl", &lines);
+	model_begin(&m, MODEL_OPEN);
+	assert_int_equal(model_read_file(&m, path, NULL), 0);
+	call = model_find(&m, "a:0:0", 5);
+	assert_non_null(call);
+	assert_int_equal(call->state, CALL_FAILED);
+	assert_string_equal(call->work->repeated_by, "a:1:0");
+	model_free(&m);
+	buffer_free(&lines);
+}
+
 int
 main(void)
 {
@@ -366,6 +405,7 @@ main(void)
 		cmocka_unit_test(test_calls_are_found_by_their_ids),
 		cmocka_unit_test(test_outcomes_depend_on_neither_level_nor_pieces),
 		cmocka_unit_test(test_calls_stand_in_what_they_are_in),
+		cmocka_unit_test(test_work_is_repeated_by_the_first_that_succeeded),
 	};
 
 	return cmocka_run_group_tests(tests, record_setup, record_teardown);

@@ -380,6 +380,9 @@ static const char *const trusted[] = { "tools", "agents", "skills", ".awf/skills
 	".agents/skills", ".claude/skills", ".claude/agents", ".github/agents", ".gemini/agents",
 	".opencode/agent", ".opencode/agents", ".mcp.json", ".git/hooks", ".git/config", NULL };
 
+/* Of a work tree that has its repository elsewhere, the file that says where. */
+static const char repository[] = ".git";
+
 /* A path in the workspace, relative to it or absolute; NULL if it is none. In memory of its own. */
 static char *
 path_in_workspace(const struct places *p, const char *path)
@@ -416,12 +419,18 @@ keep(struct places *p, const char *path, char *const *opened)
 static void
 keep_trusted(struct places *p, const char *directory, char *const *opened)
 {
-	for (size_t i = 0; trusted[i] != NULL; i++) {
-		char *path = path_join(directory, trusted[i]);
+	struct stat st;
+	char *path;
 
+	for (size_t i = 0; trusted[i] != NULL; i++) {
+		path = path_join(directory, trusted[i]);
 		keep(p, path, opened);
 		free(path);
 	}
+	path = path_join(directory, repository);
+	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+		keep(p, path, opened);
+	free(path);
 }
 
 /* The directories of a list as that of PATH, which is the environment's. Of what is not there yet

@@ -417,6 +417,13 @@ lacking() {
 		run -1 "$sandbox" -- $words
 	done
 	"$sandbox" -- sh -c 'echo x >.git/HEAD; echo x >new; mkdir -p sub/tools; echo x >sub/tools/a'
+	# A work tree whose repository lies elsewhere.
+	mkdir tree
+	echo 'gitdir: /nowhere' >tree/.git
+	for words in 'rm .git' 'mv .git new' 'cp /etc/passwd .git'; do
+		# shellcheck disable=SC2086
+		run -1 "$sandbox" -w tree -- $words
+	done
 	awf-step -n x -q --sandbox workspace --open tools -- sh -c 'echo z >tools/a'
 	run -3 awf-step -n x -q --sandbox workspace --open agents -- sh -c 'echo z >tools/a'
 }

@@ -204,7 +204,7 @@ s.close()' "$PORT"
 	same "$status" 403
 	TOKEN=$OTHER finish success job%207
 	same "$status" 403
-	finish done "$id"
+	finish "done" "$id"
 	same "$status" 400
 	finish failed job%207
 	same "$status $(said '[.run_id, .status]')" "200 [\"$id\",\"failed\"]"

@@ -1,4 +1,5 @@
-"""Many awf-record at once, some of them killed, from a seed.
+"""Many awf-record at once, some of them killed, from a seed; or, with $URL and $TOKEN, many who
+send to an awf-serve, some of whom are cut off, whatever becomes of that meanwhile.
 
 python3 senders.py lines DIRECTORY SEED SENDERS ROUNDS
     sends the transcripts of DIRECTORY, in pieces, doubled, in disorder, cut off anywhere, until
@@ -9,6 +10,7 @@ python3 senders.py events RUN SEED SENDERS COUNT
     the end each is there once.
 """
 import glob
+import http.client
 import json
 import os
 import random
@@ -19,6 +21,7 @@ import threading
 import time
 
 STORAGE = os.environ["AWF_STORAGE"]
+URL, TOKEN = os.environ.get("URL"), os.environ.get("TOKEN")
 faults = []
 accepted = threading.Lock()
 
@@ -70,12 +73,53 @@ def record(rng, body, *arguments):
     return answers, None if status == -signal.SIGKILL else status
 
 
+def pieces(rng, body, cut):
+    """The body in pieces of any size; cut: it may end anywhere, with an error."""
+    at = 0
+    while at < len(body):
+        piece = rng.randrange(1, 20000)
+        yield body[at:at + piece]
+        at += piece
+        if rng.randrange(10) == 0:
+            time.sleep(rng.random() / 100)
+        if cut and rng.randrange(max(1, len(body) // 10000)) == 0:
+            raise ConnectionAbortedError
+
+
+def post(rng, body):
+    """Sends the body to the server, as curl does, or in chunks; one time in three it is cut off.
+    The answer and its status; None: there was none, as the server was killed, too."""
+    cut = rng.randrange(3) == 0
+    headers = {"Authorization": "Bearer " + TOKEN, "Content-Type": "application/x-ndjson"}
+    chunked = rng.randrange(2) == 0
+    if not chunked:
+        headers["Content-Length"] = str(len(body))
+    connection = http.client.HTTPConnection(URL.split("//")[1], timeout=30)
+    try:
+        connection.request("POST", "/api/ingest", pieces(rng, body, cut), headers, encode_chunked=chunked)
+        response = connection.getresponse()
+        return json.loads(response.read()), response.status
+    except (OSError, http.client.HTTPException):
+        time.sleep(rng.random() / 20)
+        return None, None
+    finally:
+        connection.close()
+
+
 def there(run):
     try:
         with open("%s/transcripts/%s.jsonl" % (STORAGE, run), "rb") as file:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+class NeverCut(random.Random):
+    def randrange(self, start, stop=None, step=1):
+        return 1 if stop is None else super().randrange(start, stop, step)
+
+
+NEVER_CUT = NeverCut(1)
 
 
 class Lines:
@@ -110,9 +154,24 @@ class Lines:
         body = b"".join(batches)
         return body[:rng.randrange(len(body) + 1)] if rng.randrange(3) == 0 else body
 
+    def post(self, rng):
+        """Sends a body to the server: what it took are the first lines of that."""
+        body = self.body(rng)
+        answer, status = post(rng, body)
+        # 400: it was cut off in a line; 409: a gap. Nothing is another's, or another line.
+        if status not in (200, 400, 409, None) or (status == 409 and answer["error"]["code"] != "gap"):
+            fault("the server answered %s %s" % (status, answer))
+        if answer is None:
+            return
+        lines = body.splitlines()[:answer["accepted"] + answer["duplicates"]]
+        self.check([json.loads(line) for line in lines])
+
     def send(self, seed, rounds):
         rng = random.Random(seed)
         for _ in range(rounds):
+            if URL:
+                self.post(rng)
+                continue
             answers, status = record(rng, self.body(rng), "--origin", "them")
             # 1: it was cut off in a line; 3: a gap. Nothing is another's, or another line.
             if status not in (0, 1, 3, None):
@@ -121,9 +180,16 @@ class Lines:
 
     def finish(self):
         everything = b"".join(b"".join(lines) for lines in self.lines.values())
+        if URL:
+            while post(NEVER_CUT, everything)[1] is None:
+                time.sleep(0.1)
+            return self.compare()
         program = subprocess.run(["awf-record", "-q", "--origin", "them"], input=everything, check=False)
         if program.returncode != 0:
             fault("the last exited %d" % program.returncode)
+        return self.compare()
+
+    def compare(self):
         for run, lines in self.lines.items():
             if there(run) != b"".join(lines):
                 fault("%s is not its original" % run)
@@ -143,11 +209,17 @@ class Events:
             with accepted:
                 ids += rng.sample(sorted(self.waiting), min(60, len(self.waiting)))
             rng.shuffle(ids)
-            body = "".join(json.dumps({"type": "x.event", "event_id": i, "payload": {
+            body = "".join(json.dumps({"type": "x.event", "event_id": i, "runId": self.run, "payload": {
                 "text": "x" * rng.randrange(2000)}}) + "\n" for i in ids).encode()
-            answers, status = record(rng, body, self.run)
-            if status not in (0, None):
-                fault("awf-record exited %s" % status)
+            if URL:
+                answer, status = post(rng, body)
+                if status not in (200, 400, None):
+                    fault("the server answered %s %s" % (status, answer))
+                answers = [{"event_id": i} for i in ids[:answer["accepted"] + answer["duplicates"]]] if answer else []
+            else:
+                answers, status = record(rng, body, self.run)
+                if status not in (0, None):
+                    fault("awf-record exited %s" % status)
             recorded = self.recorded()
             for answer in answers:
                 if recorded.count(answer["event_id"]) != 1:

@@ -5,10 +5,12 @@
  */
 #include "agent/mcp_config.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/tool_name.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -18,49 +20,124 @@
 #include "run/unreviewed.h"
 
 #define SERVERS "mcpServers"
+/* Where an editor keeps them. */
+#define EDITORS_FILE ".vscode/mcp.json"
 
 /* ---- the keys of a definition ---- */
 
+/* Which of the transports, if it says one: a program is started, a URL asked. */
 static int
 read_type(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	const char *type = json_string_value(value);
-
-	(void)object;
-	if (type != NULL && strcmp(type, "stdio") == 0)
-		return 0;
-	return definition_fail(d, key->name, err,
-	    "only stdio is spoken, the server has to be a program (command, args)");
-}
-
-static int
-read_url(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	(void)value;
-	(void)object;
-	return definition_fail(d, key->name, err,
-	    "servers are not reached over HTTP: only stdio is spoken (command, args)");
-}
-
-static int
-read_arguments(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
+	static const char *const known[] = { "stdio", "local", "http", "streamable-http",
+		"streamableHttp", "streamable_http", "remote", "sse", NULL };
 	struct mcp_definition *m = object;
+	const char *type = json_string_value(value);
+	int index = type == NULL ? -1 : text_index(type, known);
+
+	if (index == -1)
+		return definition_fail(d, key->name, err, "expected stdio, http or sse");
+	m->sse = strcmp(type, "sse") == 0;
+	return 0;
+}
+
+/* A word of a command line, or a value of a variable or header: a text, or what other programs
+ * take for one. NULL: it is none. In memory of its own. */
+static char *
+word_of(const json_t *value)
+{
+	struct buffer text = BUFFER_INIT;
+
+	if (json_is_number(value) || json_is_boolean(value)) {
+		value_write(value, &text);
+		return buffer_take(&text);
+	}
+	return !json_is_string(value) ||
+	    strlen(json_string_value(value)) != json_string_length(value) ? NULL :
+	    memory_text(json_string_value(value));
+}
+
+static int
+read_words(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	char ***words = definition_member(object, key);
 
 	if (!json_is_array(value))
 		return definition_fail(d, key->name, err, "expected a list of texts, got %s",
 		    definition_type(value));
 	for (size_t i = 0; i < json_array_size(value); i++) {
-		const char *word = json_string_value(json_array_get(value, i));
+		char *word = word_of(json_array_get(value, i));
 
-		if (word == NULL || strlen(word) != json_string_length(json_array_get(value, i)))
+		if (word == NULL)
 			return definition_fail(d, key->name, err, "expected a list of texts");
-		list_add(&m->arguments, word);
+		list_take(words, word);
 	}
 	return 0;
+}
+
+/* A program, or all of a command line. */
+static int
+read_command(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	static const struct definition_key arguments = { "command", NULL,
+		offsetof(struct mcp_definition, arguments), 0, 0 };
+	struct mcp_definition *m = object;
+
+	if (!json_is_array(value))
+		return definition_text(d, key, value, object, err);
+	if (read_words(d, &arguments, value, object, err) != 0)
+		return -1;
+	if (m->arguments == NULL || *m->arguments[0] == '\0')
+		return definition_fail(d, key->name, err, "must not be empty");
+	m->command = m->arguments[0];
+	memmove(m->arguments, m->arguments + 1, list_count(m->arguments) * sizeof *m->arguments);
+	return 0;
+}
+
+/* Names and values into two lists. What is null is not there. */
+static int
+read_pairs(const struct definition *d, const char *key, json_t *value, bool (*is_name)(const char *),
+    const char *what, char ***names, char ***values, struct error *err)
+{
+	const char *name;
+	json_t *member;
+
+	if (!json_is_object(value))
+		return definition_fail(d, key, err, "expected names and texts, got %s",
+		    definition_type(value));
+	json_object_foreach(value, name, member) {
+		char *word = word_of(member);
+
+		if (json_is_null(member))
+			continue;
+		if (!is_name(name)) {
+			free(word);
+			return definition_fail(d, key, err, "'%s' is no %s's name", name, what);
+		}
+		if (word == NULL)
+			return definition_fail(d, key, err, "%s: expected a text, got %s", name,
+			    definition_type(member));
+		list_add(names, name);
+		list_take(values, word);
+	}
+	return 0;
+}
+
+static bool
+is_variable(const char *name)
+{
+	return *name != '\0' && strchr(name, '=') == NULL;
+}
+
+/* RFC 9110, 5.1: a token. */
+static bool
+is_header(const char *name)
+{
+	return *name != '\0' && name[strspn(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
 }
 
 static int
@@ -68,23 +145,49 @@ read_environment(const struct definition *d, const struct definition_key *key, j
     void *object, struct error *err)
 {
 	struct mcp_definition *m = object;
-	const char *name;
-	json_t *member;
 
-	if (!json_is_object(value))
-		return definition_fail(d, key->name, err, "expected names and texts, got %s",
-		    definition_type(value));
-	json_object_foreach(value, name, member) {
-		if (*name == '\0' || strchr(name, '=') != NULL)
-			return definition_fail(d, key->name, err, "'%s' is no variable's name", name);
-		if (!json_is_string(member) ||
-		    strlen(json_string_value(member)) != json_string_length(member))
-			return definition_fail(d, key->name, err, "%s: expected a text, got %s", name,
-			    definition_type(member));
-		list_add(&m->variables, name);
-		list_add(&m->values, json_string_value(member));
+	return read_pairs(d, key->name, value, is_variable, "variable", &m->variables, &m->values, err);
+}
+
+static int
+read_headers(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct mcp_definition *m = object;
+
+	return read_pairs(d, key->name, value, is_header, "header", &m->headers, &m->header_values,
+	    err);
+}
+
+/* "*" is all of them. */
+static int
+read_only(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct mcp_definition *m = object;
+
+	if (definition_names(d, key, value, object, err) != 0)
+		return -1;
+	if (list_has(m->only, "*") || m->only == NULL) {
+		list_free(m->only);
+		m->only = NULL;
 	}
 	return 0;
+}
+
+/* true where the key is of what is switched off, false where it is of what is on. */
+static int
+read_switch(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	bool off = strcmp(key->name, "disabled") == 0;
+
+	(void)object;
+	if (!json_is_boolean(value))
+		return definition_fail(d, key->name, err, "expected true or false, got %s",
+		    definition_type(value));
+	return json_is_true(value) != off ? 0 :
+	    definition_fail(d, key->name, err, "the server is switched off");
 }
 
 /* As other programs that read the file have it, a number is one of milliseconds. */
@@ -105,11 +208,21 @@ read_timeout(const struct definition *d, const struct definition_key *key, json_
 /* awf-mcp(5) lists the same keys. */
 static const struct definition_key known[] = {
 	{ "type", read_type, 0, 0, 0 },
-	{ "url", read_url, 0, 0, 0 },
-	{ "command", definition_text, MEMBER(command), 0, 0 },
-	{ "args", read_arguments, MEMBER(arguments), 0, 0 },
+	{ "url", definition_text, MEMBER(url), 0, 0 },
+	{ "httpUrl", definition_text, MEMBER(url), 0, 0 },
+	{ "serverUrl", definition_text, MEMBER(url), 0, 0 },
+	{ "headers", read_headers, 0, 0, 0 },
+	{ "command", read_command, MEMBER(command), 0, 0 },
+	{ "args", read_words, MEMBER(arguments), 0, 0 },
 	{ "env", read_environment, 0, 0, 0 },
+	{ "environment", read_environment, 0, 0, 0 },
 	{ "cwd", definition_text, MEMBER(directory), 0, 0 },
+	{ "tools", read_only, MEMBER(only), 0, 0 },
+	{ "includeTools", read_only, MEMBER(only), 0, 0 },
+	{ "excludeTools", definition_names, MEMBER(without), 0, 0 },
+	{ "disabledTools", definition_names, MEMBER(without), 0, 0 },
+	{ "disabled", read_switch, 0, 0, 0 },
+	{ "enabled", read_switch, 0, 0, 0 },
 	{ "timeout", read_timeout, MEMBER(timeout_ms), 0, 0 },
 	{ "startup_timeout", read_timeout, MEMBER(startup_timeout_ms), 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
@@ -131,27 +244,45 @@ stand_beside(char **word, const char *file)
 	*word = beside;
 }
 
+/* As tools are called, mcp__NAME__TOOL: what no tool's name has becomes one _, and two do. */
+static char *
+server_name(const char *name)
+{
+	char *fitted = tool_name_fit(memory_text(name));
+	size_t kept = 0;
+
+	for (size_t i = 0; fitted[i] != '\0'; i++)
+		if (fitted[i] != '_' || (kept > 0 && fitted[kept - 1] != '_'))
+			fitted[kept++] = fitted[i];
+	while (kept > 0 && fitted[kept - 1] == '_')
+		kept--;
+	fitted[kept] = '\0';
+	return fitted;
+}
+
 static int
 read_definition(struct mcp_definition *m, const char *name, json_t *value, const char *file,
     struct error *err)
 {
 	struct definition d;
 
-	*m = (struct mcp_definition){ .name = memory_text(name), .file = memory_text(file),
+	*m = (struct mcp_definition){ .name = server_name(name), .file = memory_text(file),
 	    .place = memory_format("%s: %s.%s", file, SERVERS, name),
 	    .startup_timeout_ms = MCP_STARTUP_LIMIT_MS };
 	d = (struct definition){ m->place, value, NULL };
-	/* Tools are called mcp__NAME__TOOL. */
-	if (!name_valid(name) || strstr(name, "__") != NULL)
-		return error_set(err, ERROR_DEFINITION, m->place, "'%s' is no server's name "
-		    "(A-Z a-z 0-9 - and single _)", name);
+	if (*m->name == '\0')
+		return error_set(err, ERROR_DEFINITION, m->place, "'%s' is no server's name", name);
 	if (!json_is_object(value))
 		return error_set(err, ERROR_DEFINITION, m->place,
-		    "expected {command: …, args: …}, got %s", definition_type(value));
+		    "expected {command: …, args: …} or {url: …}, got %s", definition_type(value));
 	if (definition_read(&d, known, m, err) != 0)
 		return -1;
-	if (m->command == NULL)
-		return error_set(err, ERROR_DEFINITION, m->place, "no command");
+	if ((m->command == NULL) == (m->url == NULL))
+		return error_set(err, ERROR_DEFINITION, m->place, m->url == NULL ?
+		    "no command, and no url" : "a command and a url: which of them?");
+	if (m->url != NULL && strncmp(m->url, "${", 2) != 0 && strncmp(m->url, "http://", 7) != 0 &&
+	    strncmp(m->url, "https://", 8) != 0)
+		return definition_fail(&d, "url", err, "expected http://… or https://…");
 	stand_beside(&m->command, file);
 	stand_beside(&m->directory, file);
 	value_write(value, &m->text);
@@ -166,9 +297,14 @@ mcp_definition_free(struct mcp_definition *m)
 	free(m->file);
 	free(m->command);
 	free(m->directory);
+	free(m->url);
 	list_free(m->arguments);
 	list_free(m->variables);
 	list_free(m->values);
+	list_free(m->headers);
+	list_free(m->header_values);
+	list_free(m->only);
+	list_free(m->without);
 	buffer_free(&m->text);
 	memset(m, 0, sizeof *m);
 }
@@ -180,7 +316,12 @@ mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from)
 	m->name = memory_text(from->name);
 	m->place = memory_text(from->place);
 	m->file = memory_text(from->file);
-	m->command = memory_text(from->command);
+	m->command = from->command == NULL ? NULL : memory_text(from->command);
+	m->url = from->url == NULL ? NULL : memory_text(from->url);
+	m->headers = list_copy(from->headers);
+	m->header_values = list_copy(from->header_values);
+	m->only = list_copy(from->only);
+	m->without = list_copy(from->without);
 	m->directory = from->directory == NULL ? NULL : memory_text(from->directory);
 	m->arguments = list_copy(from->arguments);
 	m->variables = list_copy(from->variables);
@@ -210,7 +351,7 @@ mcp_key_read(const struct definition *d, const struct definition_key *key, json_
 	}
 	servers->own = memory_zero(json_object_size(value) + 1, sizeof *servers->own);
 	json_object_foreach(value, name, member) {
-		list_add(&servers->names, name);
+		list_take(&servers->names, server_name(name));
 		if (read_definition(&servers->own[count++], name, member, d->path, err) == -1)
 			return -1;
 	}
@@ -228,12 +369,63 @@ mcp_key_free(struct mcp_key *key)
 	*key = (struct mcp_key){ NULL, NULL, NULL };
 }
 
+/* The servers of a file, whoever wrote it: {"mcpServers": …}, VS Code's {"servers": …}, within
+ * {"mcp": …} or not, opencode's {"mcp": …}, or nothing but them. NULL: there are none. */
+static json_t *
+servers_of(json_t *document)
+{
+	json_t *mcp = json_object_get(document, "mcp"), *member;
+	const char *name;
+
+	if (json_is_object(json_object_get(document, SERVERS)))
+		return json_object_get(document, SERVERS);
+	if (json_is_object(json_object_get(document, "servers")))
+		return json_object_get(document, "servers");
+	if (json_is_object(json_object_get(mcp, "servers")))
+		return json_object_get(mcp, "servers");
+	if (json_is_object(mcp))
+		return mcp;
+	json_object_foreach(document, name, member)
+		if (json_object_get(member, "command") == NULL && json_object_get(member, "url") == NULL)
+			return NULL;
+	return json_object_size(document) > 0 ? document : NULL;
+}
+
+/* That of a name as it is written, or as tools are called by it. */
+static json_t *
+server_of(json_t *servers, const char **name)
+{
+	json_t *value = json_object_get(servers, *name);
+	const char *other;
+
+	if (value == NULL)
+		json_object_foreach(servers, other, value) {
+			char *fitted = server_name(other);
+			bool is = strcmp(fitted, *name) == 0;
+
+			free(fitted);
+			if (is) {
+				*name = other;
+				return value;
+			}
+		}
+	return json_object_get(servers, *name);
+}
+
+bool
+mcp_definition_has(const struct mcp_definition *m, const char *tool)
+{
+	return (m->only == NULL || list_has(m->only, tool)) && !list_has(m->without, tool);
+}
+
 int
 mcp_definition_find(struct mcp_definition *m, const char *name,
     const char *workflow_directory, struct error *err)
 {
-	char *files[] = { memory_text(".mcp.json"), workflow_directory == NULL ? NULL :
-		path_join(workflow_directory, ".mcp.json"), path_config("mcp.json") };
+	char *files[] = { memory_text(".mcp.json"), memory_text(EDITORS_FILE),
+		workflow_directory == NULL ? NULL : path_join(workflow_directory, ".mcp.json"),
+		workflow_directory == NULL ? NULL : path_join(workflow_directory, EDITORS_FILE),
+		path_config("mcp.json") };
 	char **looked = NULL, **others = NULL;
 	bool found = false;
 	int result = 0;
@@ -241,23 +433,25 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 	memset(m, 0, sizeof *m);
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		json_t *document, *servers, *value;
-		const char *other;
+		const char *other = name;
+		bool there = files[i] != NULL && definition_exists(files[i]);
 
-		if (result != 0 || found || files[i] == NULL || list_has(looked, files[i]))
+		if (result != 0 || found || files[i] == NULL || list_has(looked, files[i]) ||
+		    (!there && text_ends(files[i], EDITORS_FILE)))
 			continue;
 		list_add(&looked, files[i]);
-		if (!definition_exists(files[i]))
+		if (!there)
 			continue;
-		document = value_load(files[i], ERROR_DEFINITION, err);
-		servers = json_object_get(document, SERVERS);
+		document = value_load_relaxed(files[i], ERROR_DEFINITION, err);
+		servers = servers_of(document);
 		if (document == NULL || unreviewed_check(files[i], err) == -1) {
 			result = -1;
 		} else if (!json_is_object(servers)) {
 			result = error_set(err, ERROR_DEFINITION, files[i],
 			    "expected {\"" SERVERS "\": {…}}");
-		} else if ((value = json_object_get(servers, name)) != NULL) {
+		} else if ((value = server_of(servers, &other)) != NULL) {
 			found = true;
-			result = read_definition(m, name, value, files[i], err);
+			result = read_definition(m, other, value, files[i], err);
 		} else {
 			json_object_foreach(servers, other, value)
 				list_add(&others, other);
@@ -283,6 +477,41 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 	return result;
 }
 
+/* The value of what stands in braces, in memory of its own; NULL: it has none. */
+static char *
+variable_value(const char *name, const struct keys *keys, char ***secrets)
+{
+	static const char input[] = "input:", env[] = "env:";
+	const char *value = NULL;
+	char here[PATH_MAX], *variable = NULL, *found;
+
+	if (strcmp(name, "workspaceFolder") == 0)
+		return getcwd(here, sizeof here) == NULL ? NULL : memory_text(here);
+	if (strcmp(name, "userHome") == 0)
+		return path_home() == NULL ? NULL : memory_text(path_home());
+	if (strncmp(name, input, sizeof input - 1) == 0) {
+		name += sizeof input - 1;
+		variable = memory_format("AWF_INPUT_%s", name);
+		value = getenv(variable);
+		if (value == NULL) {
+			/* github-token: a key is rather in the keys file than in a run's inputs. */
+			free(variable);
+			variable = memory_text(name);
+			for (char *at = variable; *at != '\0'; at++)
+				*at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at == '-' ? '_' : *at;
+		}
+	} else {
+		variable = memory_text(strncmp(name, env, sizeof env - 1) == 0 ? name + sizeof env - 1 : name);
+	}
+	if (value == NULL)
+		value = keys_value(keys, variable);
+	if (value != NULL && secrets != NULL && keys_is_secret(keys, variable, value))
+		list_add(secrets, value);
+	found = value == NULL ? NULL : memory_text(value);
+	free(variable);
+	return found;
+}
+
 char *
 mcp_expand(const char *text, const struct keys *keys, char ***secrets, const char *place,
     struct error *err)
@@ -290,8 +519,8 @@ mcp_expand(const char *text, const struct keys *keys, char ***secrets, const cha
 	struct buffer out = BUFFER_INIT;
 
 	while (*text != '\0') {
-		const char *end = strncmp(text, "${", 2) == 0 ? strchr(text, '}') : NULL, *value;
-		char *name, *fallback;
+		const char *end = strncmp(text, "${", 2) == 0 ? strchr(text, '}') : NULL;
+		char *name, *fallback, *value;
 
 		if (end == NULL) {
 			buffer_byte(&out, *text++);
@@ -303,19 +532,17 @@ mcp_expand(const char *text, const struct keys *keys, char ***secrets, const cha
 			*fallback = '\0';
 			fallback += 2;
 		}
-		value = keys_value(keys, name);
-		if (value != NULL && secrets != NULL && keys_is_secret(keys, name, value))
-			list_add(secrets, value);
-		if (value == NULL)
-			value = fallback;
-		if (value == NULL) {
-			error_set(err, ERROR_DEFINITION, place, "${%s} has no value: set it, or say "
-			    "${%s:-DEFAULT}", name, name);
+		value = variable_value(name, keys, secrets);
+		if (value == NULL && fallback == NULL) {
+			error_set(err, ERROR_DEFINITION, place, strncmp(name, "input:", 6) == 0 ?
+			    "${%s} has no value: give it with awf-run --input" :
+			    "${%s} has no value: set it, or say ${%s:-DEFAULT}", name, name);
 			free(name);
 			buffer_free(&out);
 			return NULL;
 		}
-		buffer_text(&out, value);
+		buffer_text(&out, value != NULL ? value : fallback);
+		free(value);
 		free(name);
 		text = end + 1;
 	}

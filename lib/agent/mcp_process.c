@@ -15,9 +15,12 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "json/writer.h"
+#include "proc/libexec.h"
 #include "proc/orphans.h"
 
 #define ERRORS_TOLD 400 /* bytes of stderr, in a message */
+#define HTTP_PROGRAM "awf-mcp-http"
 
 int
 mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
@@ -53,6 +56,13 @@ longer_first(const void *a, const void *b)
 	size_t one = strlen(*(char *const *)a), other = strlen(*(char *const *)b);
 
 	return (one < other) - (one > other);
+}
+
+static void
+sort_secrets(struct mcp_server *s)
+{
+	if (s->peer.secrets != NULL)
+		qsort(s->peer.secrets, list_count(s->peer.secrets), sizeof *s->peer.secrets, longer_first);
 }
 
 /* What marks the calls of the step is none of the server's, which outlives them. */
@@ -93,8 +103,7 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 			list_add(&s->peer.secrets, equals + 1);
 		free(name);
 	}
-	if (s->peer.secrets != NULL)
-		qsort(s->peer.secrets, list_count(s->peer.secrets), sizeof *s->peer.secrets, longer_first);
+	sort_secrets(s);
 	return 0;
 }
 
@@ -139,6 +148,78 @@ enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct en
 	return 0;
 }
 
+/* Whom the program that speaks HTTP is to ask, as its first line: no key is in its arguments or
+ * its environment. */
+static int
+write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, struct error *err)
+{
+	const struct mcp_definition *m = &s->definition;
+	char *url = expand(s, use, m->url, err);
+	struct writer w;
+	int status = url == NULL ? -1 : 0;
+
+	if (status == 0 && strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+		status = error_set(err, ERROR_DEFINITION, m->place, "url: expected http://… or https://…");
+	writer_begin(&w, line);
+	writer_object(&w);
+	if (status == 0)
+		writer_member_string(&w, "url", url);
+	writer_member_bool(&w, "sse", m->sse);
+	writer_member_array(&w, "headers");
+	for (size_t i = 0; status == 0 && m->headers != NULL && m->headers[i] != NULL; i++) {
+		char *value = expand(s, use, m->header_values[i], err), *header;
+
+		if (value == NULL) {
+			status = -1;
+		} else if (strpbrk(value, "\r\n") != NULL) {
+			status = error_set(err, ERROR_DEFINITION, m->place, "headers: %s: has a line break",
+			    m->headers[i]);
+		} else {
+			header = memory_format("%s: %s", m->headers[i], value);
+			writer_string(&w, header);
+			free(header);
+			/* Whatever is said there is for the server alone. */
+			if (*value != '\0')
+				list_add(&s->peer.secrets, value);
+		}
+		free(value);
+	}
+	writer_array_end(&w);
+	writer_object_end(&w);
+	buffer_byte(line, '\n');
+	free(url);
+	sort_secrets(s);
+	return status;
+}
+
+/* Starts what speaks HTTP for it. That is AWF's own, and in no sandbox. */
+static int
+connect_url(struct mcp_server *s, const struct mcp_use *use, struct error *err)
+{
+	struct environment environment = { NULL, 0, 0 };
+	char *path = libexec_path(), *argv[] = { path_search(path, HTTP_PROGRAM), NULL };
+	struct process_spec spec = { .argv = argv, .err = PROCESS_PIPE };
+	struct buffer line = BUFFER_INIT;
+	int status = make_environment(s, use, &environment, err);
+
+	if (status == 0)
+		status = write_url(s, use, &line, err);
+	if (status == 0 && argv[0] == NULL)
+		status = error_set(err, ERROR_SYSTEM, HTTP_PROGRAM, "not found in %s", path);
+	spec.environment = environment.list;
+	if (status == 0)
+		status = peer_start(&s->peer, &spec, err);
+	if (status == 0) {
+		buffer_append(&s->peer.outgoing, line.data, line.len);
+		peer_send(&s->peer);
+	}
+	buffer_free(&line);
+	environment_free(&environment);
+	free(argv[0]);
+	free(path);
+	return status;
+}
+
 int
 mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
@@ -149,6 +230,8 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 
 	list_free(s->peer.secrets);
 	s->peer.secrets = NULL;
+	if (m->url != NULL)
+		return connect_url(s, use, err);
 	for (size_t i = 0, count = 1 + list_count(m->arguments); status == 0 && i < count; i++) {
 		word = expand(s, use, i == 0 ? m->command : m->arguments[i - 1], err);
 		if (word == NULL)

@@ -375,6 +375,10 @@ take_listed(struct listing *l, struct mcp_server *server, struct span tool, stru
 		return error_set(err, ERROR_TOOL, NULL, "the MCP server '%s' lists a tool without a name",
 		    server->definition.name);
 	}
+	if (!mcp_definition_has(&server->definition, remote)) {
+		free(remote);
+		return 0;
+	}
 	/* mcp__SERVER__TOOL, as model APIs take it. */
 	name = tool_name_fit(memory_format(PREFIX "%s" BETWEEN "%s", server->definition.name,
 	    remote));

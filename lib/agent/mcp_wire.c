@@ -197,9 +197,14 @@ take_response(struct mcp_server *s, struct span message)
 		span_integer(span_member(error, "code"), &number);
 		if (text != NULL)
 			mcp_hide(s, text, strlen(text));
-		error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' refused: %s (%lld)",
-		    s->definition.name, text == NULL || *text == '\0' ? "it does not say why" : text,
-		    number);
+		/* What became of an answer over HTTP is no word of the server's. */
+		if (s->definition.url != NULL && number == MCP_NO_ANSWER)
+			error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' %s", s->definition.name,
+			    text == NULL ? "" : text);
+		else
+			error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' refused: %s (%lld)",
+			    s->definition.name, text == NULL || *text == '\0' ? "it does not say why" : text,
+			    number);
 		free(text);
 	} else if (span_type(r->result) != 'o') {
 		break_off(s, "an answer without a result");

@@ -17,6 +17,9 @@
 #define MCP_MODERN "2026-07-28"
 #define MCP_CLIENT_INFO "{\"name\":\"awf\",\"version\":\"" AWF_VERSION "\"}"
 
+/* The code of errors that awf-mcp-http makes, for want of an answer: what it says of the server. */
+#define MCP_NO_ANSWER (-39999)
+
 struct mcp_request {
 	/* Set by the caller. */
 	struct mcp_server *server;

@@ -98,6 +98,57 @@ value_load(const char *path, enum error_code code, struct error *err)
 	return value;
 }
 
+/* Puts blanks over comments, and over commas that end a list or an object; lines stay. */
+static void
+blank_out(char *at, const char *end)
+{
+	char *comma = NULL;
+
+	while (at < end) {
+		char *first = at;
+
+		if (*at == '"') {
+			for (at++; at < end && *at != '"';)
+				at += *at == '\\' ? 2 : 1;
+			at++;
+			comma = NULL;
+		} else if (end - at >= 2 && at[0] == '/' && at[1] == '/') {
+			for (; at < end && *at != '\n'; at++)
+				*at = ' ';
+		} else if (end - at >= 4 && at[0] == '/' && at[1] == '*') {
+			for (at += 2; end - at >= 2 && (at[0] != '*' || at[1] != '/');)
+				at++;
+			if (end - at < 2)
+				return; /* it has no end: a fault at its beginning */
+			at += 2;
+			for (char *byte = first; byte < at; byte++)
+				*byte = *byte == '\n' ? '\n' : ' ';
+		} else {
+			if (comma != NULL && (*at == ']' || *at == '}'))
+				*comma = ' ';
+			if (strchr(" \t\r\n", *at) == NULL)
+				comma = *at == ',' ? at : NULL;
+			at++;
+		}
+	}
+}
+
+json_t *
+value_load_relaxed(const char *path, enum error_code code, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	json_t *value = NULL;
+
+	if (file_load(path, VALUE_LIMIT, &text, err) == 0) {
+		if (text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0)
+			buffer_drop(&text, 3);
+		blank_out(text.data, text.data + text.len);
+		value = value_parse(buffer_string(&text), text.len, path, code, err);
+	}
+	buffer_free(&text);
+	return value;
+}
+
 void
 value_write(const json_t *value, struct buffer *out)
 {

@@ -19,6 +19,9 @@ json_t *value_parse(const char *bytes, size_t len, const char *place,
     enum error_code code, struct error *err);
 /* The same from a file of at most 16 MiB. */
 json_t *value_load(const char *path, enum error_code code, struct error *err);
+/* The same, as editors keep their settings: with comments as those of C, and commas before what
+ * ends an object or a list. */
+json_t *value_load_relaxed(const char *path, enum error_code code, struct error *err);
 /* Appends compact JSON, keys in their order. */
 void value_write(const json_t *value, struct buffer *out);
 

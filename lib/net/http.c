@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
-#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,13 +20,10 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
-#include "base/text.h"
-#include "base/version.h"
+#include "net/handle.h"
 
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)
 #define RETRY_AFTER_LIMIT_MS ((int64_t)7 * 24 * 3600 * 1000)
-
-#define AUTHORITIES "/etc/ssl/certs" /* where libcurl knows of none */
 
 struct http {
 	CURLM *multi; /* owns the connections */
@@ -58,32 +54,6 @@ struct transfer {
 	struct transfer *next;
 };
 
-/* Reading the one authority that is asked for takes a tenth of the time that reading the bundle
- * of all takes. It needs a TLS library that looks them up so, and a directory kept for that. */
-static const char *
-find_authorities(void)
-{
-	const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
-	const char *directory = AUTHORITIES;
-	bool found = false;
-	struct dirent *entry;
-	DIR *d;
-
-	if (info->ssl_version == NULL || strncmp(info->ssl_version, "OpenSSL/", 8) != 0)
-		return NULL;
-#if LIBCURL_VERSION_NUM >= 0x074600
-	if (info->age >= CURLVERSION_SEVENTH && info->capath != NULL)
-		directory = info->capath;
-#endif
-	d = opendir(directory);
-	while (d != NULL && !found && (entry = readdir(d)) != NULL)
-		found = strspn(entry->d_name, "0123456789abcdef") == 8 &&
-		    strcmp(entry->d_name + 8, ".0") == 0;
-	if (d != NULL)
-		closedir(d);
-	return found ? directory : NULL;
-}
-
 struct http *
 http_open(struct error *err)
 {
@@ -94,7 +64,7 @@ http_open(struct error *err)
 		h->easy = curl_easy_init();
 	}
 	if (h->multi != NULL && h->easy != NULL) {
-		h->authorities = find_authorities();
+		h->authorities = handle_authorities();
 		return h;
 	}
 	error_set(err, ERROR_SYSTEM, NULL, "unable to start libcurl");
@@ -265,25 +235,19 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 static void
 transfer_begin(struct transfer *t, struct http *h)
 {
-	static const char *const said[] = { "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR" };
 	const struct http_request *request = t->request;
-	const char *bundle = environment_text("CURL_CA_BUNDLE");
 
 	for (size_t i = 0; request->headers[i] != NULL; i++)
 		t->headers = curl_slist_append(t->headers, request->headers[i]);
 	/* Waiting for "100 Continue" would cost a round trip. */
 	t->headers = curl_slist_append(t->headers, "Expect:");
 	t->authorities = h->authorities;
-	for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
-		if (environment_text(said[i]) != NULL)
-			t->authorities = NULL;
 
 	memset(t->answer, 0, sizeof *t->answer);
 	t->watch_fd = request->watch_fd;
 	t->idle_since = clock_monotonic();
-	curl_easy_reset(t->easy);
+	handle_prepare(t->easy, request->url, t->authorities);
 	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
-	curl_easy_setopt(t->easy, CURLOPT_URL, request->url);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 	if (request->body != NULL) {
 		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
@@ -291,24 +255,11 @@ transfer_begin(struct transfer *t, struct http *h)
 	}
 	if (t->get != NULL && t->get->direct)
 		curl_easy_setopt(t->easy, CURLOPT_NOPROXY, "*");
-	curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "awf/" AWF_VERSION);
-	curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(t->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_LIMIT_MS);
 	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, (void *)t);
-	/* The variables that curl(1) reads; the library does not. */
-	if (bundle == NULL)
-		bundle = environment_text("SSL_CERT_FILE");
-	if (t->authorities != NULL) {
-		curl_easy_setopt(t->easy, CURLOPT_CAPATH, t->authorities);
-		curl_easy_setopt(t->easy, CURLOPT_CAINFO, NULL);
-	} else if (bundle != NULL) {
-		curl_easy_setopt(t->easy, CURLOPT_CAINFO, bundle);
-	}
 	curl_multi_add_handle(h->multi, t->easy);
 }
 

@@ -16,11 +16,21 @@ sse_begin(struct sse *s, int (*take)(void *, const char *, const char *, size_t)
 }
 
 void
+sse_again(struct sse *s)
+{
+	buffer_clear(&s->line);
+	buffer_clear(&s->data);
+	buffer_clear(&s->event);
+	s->has_data = s->after_cr = s->started = s->too_long = false;
+}
+
+void
 sse_free(struct sse *s)
 {
 	buffer_free(&s->line);
 	buffer_free(&s->data);
 	buffer_free(&s->event);
+	buffer_free(&s->id);
 }
 
 /* A line without its end: empty, or "name: value", "name:value", "name". */
@@ -62,6 +72,16 @@ take_line(struct sse *s, const char *line, size_t len)
 			buffer_byte(&s->data, '\n');
 		buffer_append(&s->data, line + from, len - from);
 		s->has_data = true;
+	} else if (name == 2 && memcmp(line, "id", 2) == 0 && memchr(line + from, 0, len - from) == NULL) {
+		buffer_clear(&s->id);
+		buffer_append(&s->id, line + from, len - from);
+	} else if (name == 5 && memcmp(line, "retry", 5) == 0 && len > from && len - from < 10) {
+		long long ms = 0;
+
+		for (size_t i = from; i < len && ms >= 0; i++)
+			ms = line[i] >= '0' && line[i] <= '9' ? ms * 10 + line[i] - '0' : -1;
+		if (ms >= 0)
+			s->retry_ms = ms;
 	}
 	return 0;
 }

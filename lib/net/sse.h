@@ -1,7 +1,7 @@
 /*
  * Server-sent events (WHATWG HTML, section 9.2): turns bytes, however they are
- * split, into events. LF, CR and CRLF end lines; a BOM is skipped; comments,
- * id and retry are passed over.
+ * split, into events. LF, CR and CRLF end lines; a BOM is skipped; comments are
+ * passed over; the last id and retry are kept for whoever asks again.
  */
 #ifndef AWF_NET_SSE_H
 #define AWF_NET_SSE_H
@@ -14,6 +14,10 @@
 #define SSE_EVENT_LIMIT ((size_t)64 << 20) /* bytes of one event's data */
 
 struct sse {
+	struct buffer id;          /* of the last event that had one; empty: none */
+	long long retry_ms;        /* 0: not said */
+
+	/* Inside. */
 	struct buffer line, data, event;
 	bool has_data, after_cr, started, too_long;
 	/* One event: data is its lines joined by LF. Non-zero stops sse_feed(). */
@@ -26,6 +30,8 @@ void sse_begin(struct sse *s, int (*take)(void *, const char *, const char *, si
 /* 0, what take() returned, or -1 if a line or an event is above the limit. An
  * event that the end of the stream cuts off is never taken. */
 int sse_feed(struct sse *s, const char *bytes, size_t len);
+/* The stream was cut off and comes anew: what was not whole is gone, id and retry stay. */
+void sse_again(struct sse *s);
 void sse_free(struct sse *s);
 
 #endif

@@ -285,7 +285,7 @@ provider: codex'
 	run -2 --separate-stderr ask
 	[[ $stderr = *"mcp_servers: 'codex' runs an agent CLI, which has servers of its own"* ]]
 	agent 'mcp_servers: [test]'
-	echo '{"servers": {}}' >.mcp.json
+	echo '{"server": {}}' >.mcp.json
 	run -2 --separate-stderr ask
 	[[ $stderr = *'.mcp.json: expected {"mcpServers": {…}}'* ]]
 	echo '{' >.mcp.json

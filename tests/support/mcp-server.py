@@ -5,7 +5,8 @@ usage: mcp-server.py [LOG] [OPTION...]
 
 Each line that it reads is appended to LOG. Options: start=hang|die|tell|ask|garbage|refuse|greet|flood,
 version=REVISION, modern, page=N (tools a page), page=endless, stop=ignore (neither EOF nor
-SIGTERM ends it), tools=none|long|twice|nameless|list|many, schema (one with a keyword of its own)."""
+SIGTERM ends it), tools=none|long|twice|nameless|list|many, schema (one with a keyword of its own),
+mirror (a tool with arguments for headers), mirror=wrong."""
 import json
 import os
 import signal
@@ -51,6 +52,11 @@ def tools():
     listed += [tool(n) for n in NAMES]
     if grown:
         listed.append(tool("grown", READS))
+    if "mirror" in options:
+        region = "Re gion" if options["mirror"] == "wrong" else "Region"
+        listed.append(tool("mirrored", READS, {
+            "region": {"type": "string", "x-mcp-header": region},
+            "text": {"type": "string", "x-mcp-header": "Text"}}))
     special = options.get("tools")
     if special == "none":
         return []
@@ -158,7 +164,7 @@ def call(number, params):
         out(json.dumps([{"jsonrpc": "2.0", "method": "notifications/message", "params": {}},
                         {"jsonrpc": "2.0", "id": number, "result": text("batched")}]))
         return None
-    if name == "dotted.name":
+    if name in ("dotted.name", "mirrored"):
         return text(name)
     return {"error": {"code": -32602, "message": "Unknown tool: " + name}}
 

@@ -101,6 +101,29 @@ test_all_cuts(void **state)
 	}
 }
 
+/* What whoever asks again has to know, and what a cut leaves behind. */
+static void
+test_again(void **state)
+{
+	static const char first[] = "id: a\nretry: 1500\ndata: 1\n\nid: b\nretry: x\ndata: 2\n\ndata: lost",
+	    rest[] = "data: 3\n\nid: \ndata: 4\n\n";
+	struct buffer out = BUFFER_INIT;
+	struct sse s;
+
+	(void)state;
+	sse_begin(&s, collect, &out);
+	assert_int_equal(sse_feed(&s, first, sizeof first - 1), 0);
+	assert_true(buffer_equal(&s.id, "b"));
+	assert_int_equal(s.retry_ms, 1500);
+	sse_again(&s);
+	assert_true(buffer_equal(&s.id, "b"));
+	assert_int_equal(sse_feed(&s, rest, sizeof rest - 1), 0);
+	assert_string_equal(buffer_string(&out), "[|1][|2][|3][|4]");
+	assert_int_equal(s.id.len, 0);
+	sse_free(&s);
+	buffer_free(&out);
+}
+
 static int
 stop_at_second(void *context, const char *event, const char *data, size_t len)
 {
@@ -183,7 +206,8 @@ main(void)
 		cmocka_unit_test(test_all_cuts),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_many_lines)
+		cmocka_unit_test(test_many_lines),
+		cmocka_unit_test(test_again)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,49 @@
 
 #include "json/value.h"
 
+/* As an editor keeps its settings. */
+static void
+relaxed(void **state)
+{
+	static const struct {
+		const char *text, *written; /* NULL: refused, */
+		const char *place;          /* there */
+	} rows[] = {
+		{ "{// a\n\"a\": 1, /* b\n */ \"b\": [1, 2,],\n}", "{\"a\":1,\"b\":[1,2]}", NULL },
+		{ "\xef\xbb\xbf{\"u\": \"http://x/* y */\", \"q\": \"\\\"//\"}", "{\"u\":\"http://x/* y */\",\"q\":\"\\\"//\"}", NULL },
+		{ "[1, // the last\n]", "[1]", NULL },
+		{ "[1,,]", NULL, "x:1" },
+		{ "{}\n/* no end", NULL, "x:2" },
+		{ "{\n\"a\": /", NULL, "x:2" },
+		{ "", NULL, "x:1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct buffer out = BUFFER_INIT;
+		struct error err = ERROR_INIT;
+		FILE *file = fopen("x", "w");
+		json_t *value;
+
+		assert_non_null(file);
+		fputs(rows[i].text, file);
+		fclose(file);
+		value = value_load_relaxed("x", ERROR_SCHEMA, &err);
+		unlink("x");
+		if (rows[i].written == NULL) {
+			assert_null(value);
+			assert_string_equal(err.place, rows[i].place);
+			continue;
+		}
+		if (value == NULL)
+			fail_msg("%s: %s", rows[i].text, err.message);
+		value_write(value, &out);
+		assert_string_equal(buffer_string(&out), rows[i].written);
+		json_decref(value);
+		buffer_free(&out);
+	}
+}
+
 static void
 parses_and_writes(void **state)
 {
@@ -98,6 +141,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parses_and_writes),
+		cmocka_unit_test(relaxed),
 		cmocka_unit_test(refuses_by_line),
 		cmocka_unit_test(loads_files),
 	};

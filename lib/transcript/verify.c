@@ -1,6 +1,7 @@
 /*
- * A pass over the file goes in pieces of whole lines. The chain of a piece is
- * checked in a second thread, beside all else: hashing takes as long as the rest.
+ * A pass over the file goes in pieces of whole lines. The chain of a piece is checked in a
+ * second thread, beside all else and the reading of the next piece: hashing takes as long as
+ * both.
  *
  * Invariants:
  *   - The last LF is looked for first and nothing behind it is read as lines: a
@@ -58,6 +59,12 @@ struct chain {
 	bool broken;              /* the last line's prev is not what it should be */
 };
 
+/* Whole lines. */
+struct piece {
+	struct buffer text;
+	int64_t at;              /* byte of the file */
+};
+
 struct verify {
 	const struct verify_spec *spec;
 	struct verify_report *report;
@@ -65,8 +72,9 @@ struct verify {
 	char *directory;         /* of the transcript */
 	char *root;              /* of the storage that it is part of: around the directory */
 	int fd;
-	struct buffer piece;     /* whole lines */
-	int64_t piece_at;        /* byte of the file */
+	int64_t settled;         /* behind the last of its lines */
+	struct piece piece, next;
+	int unread;              /* errno of reading the next; 0 */
 	struct verify_lines lines;
 	struct chain chain;
 };
@@ -103,15 +111,18 @@ fault_at(struct verify *v, enum verify_rule rule, int64_t line, int64_t at, cons
 
 /* Reading. */
 
-/* Fills the piece with up to len bytes from at. -1 with errno. */
+/* Fills a piece with up to len bytes from at. -1 with errno. */
 static int
-read_piece(struct verify *v, int64_t at, int64_t len)
+read_piece(const struct verify *v, struct piece *p, int64_t at, int64_t len)
 {
-	buffer_clear(&v->piece);
-	buffer_reserve(&v->piece, (size_t)len);
-	while ((int64_t)v->piece.len < len) {
-		ssize_t n = pread(v->fd, v->piece.data + v->piece.len,
-		    (size_t)len - v->piece.len, (off_t)(at + (int64_t)v->piece.len));
+	struct buffer *text = &p->text;
+
+	p->at = at;
+	buffer_clear(text);
+	buffer_reserve(text, (size_t)len);
+	while ((int64_t)text->len < len) {
+		ssize_t n = pread(v->fd, text->data + text->len, (size_t)len - text->len,
+		    (off_t)(at + (int64_t)text->len));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -119,7 +130,7 @@ read_piece(struct verify *v, int64_t at, int64_t len)
 			return -1;
 		if (n == 0)
 			break;
-		v->piece.len += (size_t)n;
+		text->len += (size_t)n;
 	}
 	return 0;
 }
@@ -149,29 +160,32 @@ find_settled(struct verify *v, int64_t *size)
 		int64_t start = end > PIECE ? end - PIECE : 0;
 		size_t whole;
 
-		if (read_piece(v, start, end - start) != 0)
+		if (read_piece(v, &v->piece, start, end - start) != 0)
 			return -1;
-		whole = whole_lines(&v->piece);
+		whole = whole_lines(&v->piece.text);
 		if (whole > 0)
 			return start + (int64_t)whole;
 	}
 	return 0;
 }
 
-/* Reads the whole lines of about a piece from byte `at`; none if the next line is
- * above the limit, or is not there any more. -1 with errno. */
-static int
-read_lines(struct verify *v, int64_t at, int64_t settled)
+/* Reads the next piece, from byte `at`; it is empty if the next line is above the limit, or is not
+ * there any more. */
+static void
+read_next(struct verify *v, int64_t at)
 {
-	int64_t left = settled - at;
+	int64_t left = v->settled - at;
+	struct buffer *text = &v->next.text;
 
-	v->piece_at = at;
+	v->unread = 0;
 	for (int64_t want = PIECE; ; want *= 2) {
-		if (read_piece(v, at, want < left ? want : left) != 0)
-			return -1;
-		v->piece.len = whole_lines(&v->piece);
-		if (v->piece.len > 0 || want >= left || want > (int64_t)SCAN_LINE_LIMIT)
-			return 0;
+		if (read_piece(v, &v->next, at, want < left ? want : left) != 0) {
+			v->unread = errno;
+			return;
+		}
+		text->len = whole_lines(text);
+		if (text->len > 0 || want >= left || want > (int64_t)SCAN_LINE_LIMIT)
+			return;
 	}
 }
 
@@ -187,14 +201,14 @@ check_chain(void *argument)
 	const size_t key_len = sizeof key - 1, hex = DIGEST_SIZE - 1, tail = key_len + hex + 2;
 	struct verify *v = argument;
 	struct chain *c = &v->chain;
-	const char *line = v->piece.data, *end = line + v->piece.len;
+	const char *text = v->piece.text.data, *line = text, *end = text + v->piece.text.len;
 
 	while (line < end && !c->broken) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
 		size_t len = (size_t)((stop ? stop : end) - line);
 
 		c->before = c->start;
-		c->start = v->piece_at + (line - v->piece.data);
+		c->start = v->piece.at + (line - text);
 		c->line++;
 		if (len >= tail && memcmp(line + len - tail, key, key_len) == 0 &&
 		    memcmp(line + len - tail + key_len, c->digest, hex) == 0)
@@ -206,20 +220,22 @@ check_chain(void *argument)
 	return NULL;
 }
 
-/* The lines in the piece. */
+/* The lines in the piece; reads the next. */
 static int
 check_piece(struct verify *v, struct error *err)
 {
 	struct verify_report *report = v->report;
+	const struct buffer *lines = &v->piece.text;
 	pthread_t thread;
 	char text[128];
 	int result;
-	bool beside = v->piece.len >= PIECE_WORTH_A_THREAD && !v->spec->one_thread &&
+	bool beside = lines->len >= PIECE_WORTH_A_THREAD && !v->spec->one_thread &&
 	    pthread_create(&thread, NULL, check_chain, v) == 0;
 
 	if (!beside)
 		check_chain(v);
-	result = verify_lines_check(&v->lines, v->piece.data, v->piece.len, v->piece_at, err);
+	result = verify_lines_check(&v->lines, lines->data, lines->len, v->piece.at, err);
+	read_next(v, v->piece.at + (int64_t)lines->len);
 	if (beside)
 		pthread_join(thread, NULL);
 	if (!v->chain.broken || (report->faulty && v->chain.line >= report->line))
@@ -244,13 +260,20 @@ check_lines(struct verify *v, struct error *err)
 
 	if (settled < 0)
 		return error_errno(err, ERROR_SYSTEM, v->path, "unable to read");
-	report->bytes = settled;
+	report->bytes = v->settled = settled;
 	report->size = size;
-	for (int64_t at = 0; at < settled && !report->faulty; at += (int64_t)v->piece.len) {
-		if (read_lines(v, at, settled) != 0)
+	read_next(v, 0);
+	while (v->next.at < settled && !report->faulty) {
+		struct piece checked = v->piece;
+
+		v->piece = v->next;
+		v->next = checked;
+		if (v->unread != 0) {
+			errno = v->unread;
 			return error_errno(err, ERROR_SYSTEM, v->path, "unable to read");
-		if (v->piece.len == 0)
-			fault_at(v, VERIFY_FORM, report->lines + 1, at, "the line is above 256 MiB");
+		}
+		if (v->piece.text.len == 0)
+			fault_at(v, VERIFY_FORM, report->lines + 1, v->piece.at, "the line is above 256 MiB");
 		else if (check_piece(v, err) != 0)
 			return -1;
 	}
@@ -470,7 +493,8 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 			result = pass(&v, true, err);
 	}
 	close(v.fd);
-	buffer_free(&v.piece);
+	buffer_free(&v.piece.text);
+	buffer_free(&v.next.text);
 	free(v.directory);
 	free(v.root);
 	free(directory);

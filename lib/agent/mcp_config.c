@@ -512,6 +512,22 @@ variable_value(const char *name, const struct keys *keys, char ***secrets)
 	return found;
 }
 
+/* "secrets.NAME" and its like, with blanks around it. */
+static char *
+name_at_github(const char *text, const char *end)
+{
+	const char *dot;
+
+	for (; text < end && *text == ' '; text++)
+		;
+	for (; end > text && end[-1] == ' '; end--)
+		;
+	dot = memchr(text, '.', (size_t)(end - text));
+	if (dot != NULL)
+		text = dot + 1;
+	return memory_copy(text, (size_t)(end - text));
+}
+
 char *
 mcp_expand(const char *text, const struct keys *keys, char ***secrets, const char *place,
     struct error *err)
@@ -519,14 +535,18 @@ mcp_expand(const char *text, const struct keys *keys, char ***secrets, const cha
 	struct buffer out = BUFFER_INIT;
 
 	while (*text != '\0') {
-		const char *end = strncmp(text, "${", 2) == 0 ? strchr(text, '}') : NULL;
+		/* ${{ secrets.NAME }}, as GitHub has it, is ${NAME}. */
+		bool twice = strncmp(text, "${{", 3) == 0;
+		const char *end = strncmp(text, "${", 2) != 0 ? NULL :
+		    twice ? strstr(text, "}}") : strchr(text, '}');
 		char *name, *fallback, *value;
 
 		if (end == NULL) {
 			buffer_byte(&out, *text++);
 			continue;
 		}
-		name = memory_copy(text + 2, (size_t)(end - text) - 2);
+		name = twice ? name_at_github(text + 3, end) :
+		    memory_copy(text + 2, (size_t)(end - text) - 2);
 		fallback = strstr(name, ":-");
 		if (fallback != NULL) {
 			*fallback = '\0';
@@ -544,7 +564,7 @@ mcp_expand(const char *text, const struct keys *keys, char ***secrets, const cha
 		buffer_text(&out, value != NULL ? value : fallback);
 		free(value);
 		free(name);
-		text = end + 1;
+		text = end + (twice ? 2 : 1);
 	}
 	return buffer_take(&out);
 }

@@ -20,6 +20,12 @@ static const struct {
 	{ "${EMPTY:-two}", "", NULL },
 	{ "${NONE:-a:-b}", "a:-b", NULL },
 	{ "${A", "${A", NULL },
+	{ "${{ secrets.A }}${{A}}${{vars.NONE:-x}}", "oneonex", NULL },
+	{ "${{ A", "${{ A", NULL },
+	{ "${env:A}", "one", NULL },
+	{ "${input:a-b}", "in", NULL },
+	{ "${input:in-capitals}", "yes", NULL },
+	{ "${input:none}", NULL, "${input:none} has no value: give it with awf-run --input" },
 	{ "${NONE}", NULL, "${NONE} has no value: set it, or say ${NONE:-DEFAULT}" },
 	{ "${}", NULL, "${} has no value: set it, or say ${:-DEFAULT}" },
 };
@@ -30,6 +36,8 @@ variables_are_expanded(void **state)
 	(void)state;
 	setenv("A", "one", 1);
 	setenv("EMPTY", "", 1);
+	setenv("AWF_INPUT_a-b", "in", 1);
+	setenv("IN_CAPITALS", "yes", 1);
 	unsetenv("NONE");
 	for (size_t i = 0; i < COUNT(expansions); i++) {
 		struct error err = ERROR_INIT;

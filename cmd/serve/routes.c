@@ -22,6 +22,7 @@ const struct route routes[] = {
 	{ "GET", "www/*", 0, 0, NULL, "", answer_www, NULL },
 	{ "GET", "healthz", 0, 0, NULL, "", answer_health, NULL },
 	{ "GET", "metrics", MAY_READ, 0, NULL, "", answer_metrics, NULL },
+	{ "GET", "api/openapi.json", 0, 0, NULL, "", answer_description, NULL },
 	{ "GET", "api/runs", MAY_READ, 0, NULL, "name status since limit before children ",
 	    answer_runs, NULL },
 	{ "GET", "api/runs/stream", MAY_READ, 0, NULL, "children ", answer_runs_stream, NULL },

@@ -46,25 +46,38 @@ type_of(const char *name)
 	return NULL;
 }
 
+/* Reads a file of a directory; false if there is none that can be served. */
+static bool
+read_file(struct www_file *file, int directory, const char *name)
+{
+	char digest[DIGEST_SIZE];
+	bool read = false;
+	int fd;
+
+	*file = (struct www_file){ .type = type_of(name) };
+	if (file->type == NULL || (fd = beneath_open(directory, name)) == -1)
+		return false;
+	if (file_read(fd, &file->bytes, FILE_MOST) == 0) {
+		file->name = memory_text(name);
+		snprintf(file->tag, sizeof file->tag, "\"%.32s\"",
+		    digest_sha256(buffer_string(&file->bytes), file->bytes.len, digest));
+		read = true;
+	} else {
+		buffer_free(&file->bytes);
+	}
+	file_close(&fd);
+	return read;
+}
+
 static void
 add_file(struct www *w, int directory, const char *name)
 {
-	struct www_file file = { .type = type_of(name) };
-	char digest[DIGEST_SIZE];
-	int fd;
+	struct www_file file;
 
-	if (file.type == NULL || (fd = beneath_open(directory, name)) == -1)
+	if (!read_file(&file, directory, name))
 		return;
-	if (file_read(fd, &file.bytes, FILE_MOST) == 0) {
-		file.name = memory_text(name);
-		snprintf(file.tag, sizeof file.tag, "\"%.32s\"",
-		    digest_sha256(buffer_string(&file.bytes), file.bytes.len, digest));
-		w->files = memory_array(w->files, w->count + 1, sizeof *w->files);
-		w->files[w->count++] = file;
-	} else {
-		buffer_free(&file.bytes);
-	}
-	file_close(&fd);
+	w->files = memory_array(w->files, w->count + 1, sizeof *w->files);
+	w->files[w->count++] = file;
 }
 
 void
@@ -72,9 +85,13 @@ www_open(struct www *w)
 {
 	char *path = path_join(installation_share(), "www");
 	DIR *directory = storage_opendir(path);
+	int share = open(installation_share(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct dirent *entry;
 
 	*w = (struct www){ .files = NULL };
+	if (share != -1)
+		read_file(&w->description, share, "openapi.json");
+	file_close(&share);
 	while (directory != NULL && (entry = readdir(directory)) != NULL)
 		if (entry->d_name[0] != '.')
 			add_file(w, dirfd(directory), entry->d_name);
@@ -91,6 +108,8 @@ www_close(struct www *w)
 		buffer_free(&w->files[i].bytes);
 	}
 	free(w->files);
+	free(w->description.name);
+	buffer_free(&w->description.bytes);
 	*w = (struct www){ .files = NULL };
 }
 
@@ -99,6 +118,20 @@ static bool
 matches(struct span tags, const char *tag)
 {
 	return tags.at != NULL && memmem(tags.at, tags.len, tag, strlen(tag)) != NULL;
+}
+
+/* more: header fields that go with it, the first of which is its tag's. */
+static void
+answer_file(struct request *r, const struct www_file *file, const char *const *more)
+{
+	struct buffer copy = BUFFER_INIT;
+
+	if (matches(request_header(r, "If-None-Match"), file->tag)) {
+		request_status(r, 304, more);
+		return;
+	}
+	buffer_append(&copy, buffer_string(&file->bytes), file->bytes.len);
+	request_bytes(r, 200, file->type, &copy, more);
 }
 
 void
@@ -112,17 +145,23 @@ answer_www(struct request *r)
 	for (size_t i = 0; i < w->count; i++) {
 		const struct www_file *file = &w->files[i];
 		const char *const more[] = { "ETag", file->tag, "Content-Security-Policy", policy, NULL };
-		struct buffer copy = BUFFER_INIT;
 
-		if (strcmp(file->name, name) != 0)
-			continue;
-		if (matches(request_header(r, "If-None-Match"), file->tag)) {
-			request_status(r, 304, more);
+		if (strcmp(file->name, name) == 0) {
+			answer_file(r, file, more);
 			return;
 		}
-		buffer_append(&copy, buffer_string(&file->bytes), file->bytes.len);
-		request_bytes(r, 200, file->type, &copy, more);
-		return;
 	}
 	request_error(r, 404, "not_found", "the page has no such file");
+}
+
+void
+answer_description(struct request *r)
+{
+	const struct www_file *file = &r->server->www.description;
+	const char *const more[] = { "ETag", file->tag, NULL };
+
+	if (file->name != NULL)
+		answer_file(r, file, more);
+	else
+		request_error(r, 404, "not_found", "openapi.json is not installed");
 }

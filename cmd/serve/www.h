@@ -1,6 +1,7 @@
 /*
- * The page: files of share/awf/www, which are read when the server starts. Only names that were
- * there then are served.
+ * The page: files of share/awf/www, which are read when the server starts, and so is the
+ * description of what can be asked for, share/awf/openapi.json. Only names that were there then
+ * are served.
  */
 #ifndef AWF_SERVE_WWW_H
 #define AWF_SERVE_WWW_H
@@ -21,6 +22,7 @@ struct www_file {
 struct www {
 	struct www_file *files;
 	size_t count;
+	struct www_file description; /* name NULL: there is none */
 };
 
 /* Reads them; a missing directory is an installation without the page. */
@@ -28,5 +30,6 @@ void www_open(struct www *w);
 void www_close(struct www *w);
 /* "/" and "/runs/RUN" are index.html; "/www/NAME" is that file. */
 void answer_www(struct request *r);
+void answer_description(struct request *r);
 
 #endif

@@ -14,7 +14,7 @@ in_place() {
 	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{},"model":"m"}' >answer.jsonl
 	same "$(echo hi | awf-run -c 'awf-step -r -m replay/answer.jsonl greet')" hello
 	awf-verify
-	[ -s "$prefix/share/awf/prices" ] && [ -s "$prefix/share/awf/www/page.js" ]
+	[ -s "$prefix/share/awf/prices" ] && [ -s "$prefix/share/awf/www/page.js" ] && [ -s "$prefix/share/awf/openapi.json" ]
 	"$prefix/bin/awf" init begun
 	[ -x begun/brief.awf ] && [ -x begun/tools/notes ] && [ -s begun/agents/writer.md ]
 	same "$(cat "$prefix/share/awf/schemas/transcript.schema.json")" "$(awf-verify --schema)"

@@ -29,6 +29,8 @@ function showLogin(said) {
 	    h("label", { htmlFor: "token" }, "Token"), field,
 	    h("button", { class: "main" }, "Log in"), error));
 	field.focus();
+	// The link that was printed may be opened here: the address is the same but for its code.
+	window.addEventListener("hashchange", () => location.reload(), { once: true });
 }
 
 function showLogout() {

@@ -211,9 +211,9 @@ long() {
 }
 
 @test "axe finds nothing, in light and dark, wide and narrow" {
-	demo
 	awf-run --name waits -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
 	awf-run -n --name broken -c 'awf-step -n a -q -- sh -c "echo why >&2; false"' || true
+	rich
 	serve
-	drive axe @demo @waits @broken
+	drive axe "$RICH" @waits @broken
 }

@@ -495,29 +495,49 @@ const scenarios = {
 		await scrolling(run, 2 * many + 2, most);
 	},
 
-	// What axe finds, in light and dark, wide and narrow.
-	async axe(...runs) {
+	// What axe finds, in light and dark, from narrow to wide: of each view, with all that can be opened
+	// open, of the keys, the question before a stop, and the login.
+	async axe(rich, ...runs) {
 		const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-		await logIn();
 		const found = [];
+		let where = "";
+		const look = async (what) => {
+			await page.waitForTimeout(150);
+			await page.evaluate(axe);
+			const { violations } = await page.evaluate(() => window.axe.run());
+			for (const { id, nodes } of violations)
+				found.push(`${where} ${what}: ${id}: ${nodes[0].html.slice(0, 200)} ${nodes[0].failureSummary}`);
+		};
+		const visit = async (path) => {
+			await page.goto("about:blank");
+			await page.goto(url + path);
+			await page.waitForSelector("tbody tr, .item, article", { state: "attached" });
+			await page.waitForTimeout(300);
+		};
+		await page.goto(url + "/");
+		await page.waitForSelector(".login");
+		await look("login");
+		await logIn();
 		for (const colorScheme of ["light", "dark"])
-			for (const width of [420, 1280]) {
+			for (const width of [420, 1280, 2560]) {
+				where = `${width} ${colorScheme}`;
 				await page.emulateMedia({ colorScheme });
-				await page.setViewportSize({ width, height: 800 });
-				for (const path of ["/", ...runs.map((run) => "/runs/" + run)]) {
-					await page.goto("about:blank");
-					await page.goto(url + path);
-					await page.waitForSelector("tbody tr, .item");
-					await page.waitForTimeout(400);
-					for (const pane of width === 420 && path !== "/" ? ["Steps", "Conversation"] : [""]) {
-						if (pane)
-							await page.click(`.tabs button:text-is("${pane}")`);
-						await page.waitForTimeout(200);
-						await page.evaluate(axe);
-						const { violations } = await page.evaluate(() => window.axe.run());
-						for (const { id, nodes } of violations)
-							found.push(`${path} ${width} ${colorScheme}: ${id}: ${nodes[0].html.slice(0, 200)} ${nodes[0].failureSummary}`);
-					}
+				await page.setViewportSize({ width, height: width === 2560 ? 1440 : 800 });
+				await visit("/");
+				await look("list");
+				if (width !== 2560) {
+					await page.keyboard.press("?");
+					await look("keys");
+				}
+				for (const run of width === 2560 ? [] : runs) {
+					await visit("/runs/" + run);
+					await look(run);
+				}
+				for (const hash of ["", "#22&call=analyse%3A0%3A0"]) {
+					await visit(`/runs/${rich}${hash}`);
+					if (hash !== "")
+						await page.evaluate(() => document.querySelectorAll("details:not([open])").forEach((each) => { each.open = true; }));
+					await look(hash);
 				}
 			}
 		assert.deepEqual(found, []);
@@ -536,8 +556,11 @@ const scenarios = {
 		await page.click(".wait button:text-is('Deny')");
 		await page.waitForSelector(".wait", { state: "detached" });
 		await until("the reason", async () => /not today/.test(await page.textContent(".conversation .scroll")));
+		// By keys alone: to what waits, past its text and the reason.
 		await openRun(asItIs);
-		await page.click(".wait button:text-is('Approve')");
+		await page.keyboard.press("a");
+		for (const key of ["Tab", "Tab", "Enter"])
+			await page.keyboard.press(key);
 		await page.waitForSelector(".wait", { state: "detached" });
 		await openRun(failed);
 		await page.fill(".wait input", "no room");
@@ -567,6 +590,13 @@ const scenarios = {
 	async stop(run) {
 		await logIn();
 		await openRun(run);
+		await page.keyboard.press("x");
+		await page.waitForSelector("dialog[open]");
+		await page.evaluate(readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
+		assert.deepEqual((await page.evaluate(() => window.axe.run())).violations, []);
+		await page.keyboard.press("Escape");
+		await page.waitForSelector("dialog[open]", { state: "detached" });
+		assert.match(await page.textContent(".state"), /running/);
 		await page.keyboard.press("x");
 		await page.click("dialog button.danger");
 		await until("its end", async () => (await page.textContent(".state")).includes("cancelled"));

@@ -1,7 +1,7 @@
 // The conversation: the events of a run, or of a call and what is in it, in a list of which only
 // what is seen is made. Text that is being written stands behind the last event.
 import { h, throttle } from "/www/dom.js";
-import { eventRow, guess, largeRow } from "/www/event.js";
+import { eventRow, guess, isError, largeRow } from "/www/event.js";
 import { duration } from "/www/format.js";
 import { Live, liveRow } from "/www/live.js";
 import { List } from "/www/list.js";
@@ -186,7 +186,7 @@ export class Conversation {
 		const from = this.current === null ? -1 : this.indexOf(this.current);
 		for (let i = from + by; i >= 0 && i < this.#count; i += by) {
 			const seq = this.seqAt(i);
-			if (this.record.entries[seq - 1].code)
+			if (isError(this.record.entries[seq - 1]))
 				return seq;
 		}
 		return null;

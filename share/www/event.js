@@ -16,6 +16,9 @@ const kinds = {
 
 export const kindOf = (type) => kinds[type] ?? ["other", "·", type];
 
+// Whether the entry of an event is one with an error; that a call waits is none.
+export const isError = ({ code }) => Boolean(code) && code !== "waiting";
+
 // How high a row will be, before it was there once.
 export function guess({ type, size }) {
 	const own = Math.max(0, size - 800);
@@ -29,8 +32,9 @@ export function guess({ type, size }) {
 export function eventRow(seq, entry, event, where, about) {
 	const [kind, sign, word] = kindOf(entry.type);
 	const code = entry.code, held = ["blocked", "denied", "refused"].includes(code);
+	const state = !code ? "" : held ? " is-held" : code === "waiting" ? " is-waiting" : " is-error";
 	const row = h("article", {
-		class: `event ${kind}${code ? held ? " is-held" : " is-error" : ""}`, tabIndex: -1,
+		class: `event ${kind}${state}`, tabIndex: -1,
 		"aria-labelledby": "e" + seq, data: { seq },
 	});
 	const head = h("header", { id: "e" + seq },

@@ -5,6 +5,7 @@ import { get, post, runPath } from "/www/api.js";
 import { forgetOpened } from "/www/blocks.js";
 import { Conversation } from "/www/conversation.js";
 import { ask, byId, h, say, throttle } from "/www/dom.js";
+import { isError } from "/www/event.js";
 import { count, dollars, duration, signs, when } from "/www/format.js";
 import { parse, parseExactly } from "/www/json.js";
 import { setKeys } from "/www/keys.js";
@@ -25,7 +26,7 @@ const kinds = {
 	messages: ["Messages", ({ type }) => type.startsWith("message.")],
 	tools: ["Tools", ({ type }) => type.startsWith("tool.")],
 	steps: ["Steps", ({ type }) => /^(step|run)\./.test(type)],
-	errors: ["Errors", ({ code }) => code !== null && code !== undefined],
+	errors: ["Errors", isError],
 };
 
 let runId, record, payloads, tree, conversation, outcome, waits, stream, info, parts, skew = 0;

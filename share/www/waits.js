@@ -32,7 +32,7 @@ export class Waits {
 	}
 
 	focus() {
-		this.element.querySelector("details[open] textarea, summary")?.focus();
+		(this.element.querySelector("details[open] textarea") ?? this.element.querySelector("summary"))?.focus();
 	}
 
 	// isOpen: the first one is, others are asked for.

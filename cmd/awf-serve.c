@@ -127,7 +127,7 @@ take_value(struct serve_command *c, int id, const char *value, struct error *err
 		return options_choice("--new-token", value, token_roles(), err);
 	case OPT_NAME:
 		c->names = value;
-		return 0;
+		return tokens_check_names(value, err);
 	case OPT_LABEL:
 		c->label = value;
 		return 0;
@@ -166,7 +166,7 @@ change_tokens(struct serve_command *c, struct error *err)
 	char token[TOKEN_SIZE];
 	int failed;
 
-	if (storage_prepare(&storage, err) != 0)
+	if (server_storage(&storage, err) != 0)
 		return -1;
 	if (c->said & OPTION_SAID(OPT_NEW_TOKEN)) {
 		failed = tokens_make(&storage, c->role, c->names, c->label, token, err);

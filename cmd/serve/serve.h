@@ -86,6 +86,8 @@ struct server {
 	bool closing;
 };
 
+/* The storage, which must be there: a name that is misspelt makes none. */
+int server_storage(struct storage *s, struct error *err);
 /* Opens everything but the listeners. server_close() is called either way. */
 int server_open(struct server *s, struct error *err);
 /* Until SIGINT or SIGTERM. */

@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/list.h"
@@ -74,12 +75,27 @@ feed_changed(struct feed *feed)
 }
 
 int
+server_storage(struct storage *s, struct error *err)
+{
+	bool there;
+
+	if (storage_locate(s, err) != 0)
+		return -1;
+	there = access(s->root, F_OK) == 0;
+	if (!there)
+		error_errno(err, ERROR_SYSTEM, s->root, "there is no storage (mkdir makes an empty one; "
+		    "AWF_STORAGE names another place)");
+	storage_close(s);
+	return there ? storage_prepare(s, err) : -1;
+}
+
+int
 server_open(struct server *s, struct error *err)
 {
 	struct access *a = &s->access;
 
-	s->signals.fd = -1;
-	if (storage_prepare(&s->storage, err) != 0 || loop_open(&s->loop, err) != 0 ||
+	s->signals.fd = s->uploads.told.fd = -1;
+	if (server_storage(&s->storage, err) != 0 || loop_open(&s->loop, err) != 0 ||
 	    watch_signals(s, err) != 0)
 		return -1;
 	descriptors_begin(s->settings.clients);

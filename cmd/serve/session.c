@@ -4,6 +4,7 @@
  */
 #include "serve/session.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,8 +79,8 @@ answer_session(struct request *r)
 	token_release(parent);
 	access_cookie(&r->client->peer, name);
 	if (span_true(values[2]))
-		snprintf(cookie, sizeof cookie, "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
-		    name, text, SESSION_LIFE_S, r->secure ? "; Secure" : "");
+		snprintf(cookie, sizeof cookie, "%s=%s; Path=/; Max-Age=%" PRId64 "; HttpOnly; "
+		    "SameSite=Strict%s", name, text, (token->expires - now) / 1000000, r->secure ? "; Secure" : "");
 	writer_begin(&w, &json);
 	writer_object(&w);
 	writer_member_string(&w, "token", text);

@@ -294,6 +294,8 @@ tokens_session(struct tokens *t, struct token *parent, unsigned may, int64_t now
 	session->may = may;
 	session->made = now;
 	session->expires = now + (int64_t)SESSION_LIFE_S * 1000000;
+	if (parent != NULL && parent->expires != 0 && parent->expires < session->expires)
+		session->expires = parent->expires;
 	session->label = memory_text(parent != NULL ? parent->label : "");
 	session->parent = parent != NULL ? token_hold(parent) : NULL;
 	for (size_t i = 0; parent != NULL && i < parent->names.count; i++)
@@ -391,6 +393,51 @@ write_tokens(const struct tokens *t, struct error *err)
 	return failed;
 }
 
+/* Whether each bracket and backslash of a pattern has what belongs to it: else it would be taken
+ * for itself, and mean something else than was meant. */
+static bool
+is_glob(const char *at, size_t len)
+{
+	const char *end = at + len;
+
+	if (len == 0)
+		return false;
+	for (; at < end; at++) {
+		if (*at == '\\') {
+			if (++at == end)
+				return false;
+			continue;
+		}
+		if (*at != '[')
+			continue;
+		at++;
+		at += at < end && (*at == '!' || *at == '^');
+		for (at += at < end; at < end && *at != ']'; at++)
+			continue;
+		if (at >= end)
+			return false;
+	}
+	return true;
+}
+
+int
+tokens_check_names(const char *globs, struct error *err)
+{
+	const char *at = globs, *part;
+	size_t len;
+
+	if (strpbrk(globs, " \t\n") != NULL)
+		return error_set(err, ERROR_USAGE, "--name", "no white space in names");
+	if (*globs == '\0')
+		return error_set(err, ERROR_USAGE, "--name", "names nothing: without it the token is for "
+		    "all workflows");
+	while ((part = text_part(&at, ',', &len)) != NULL)
+		if (!is_glob(part, len))
+			return error_set(err, ERROR_USAGE, "--name", "'%.*s' is no pattern of names", (int)len,
+			    part);
+	return 0;
+}
+
 int
 tokens_make(const struct storage *s, const char *role, const char *globs, const char *label,
     char text[TOKEN_SIZE], struct error *err)
@@ -399,9 +446,8 @@ tokens_make(const struct storage *s, const char *role, const char *globs, const 
 	struct token *token;
 	int lock = -1, failed;
 
-	if (strpbrk(globs, " \t\n") != NULL || strpbrk(label, "\n") != NULL)
-		return error_set(err, ERROR_USAGE, *globs != '\0' ? "--name" : "--label",
-		    "no white space in names, and one line as a label");
+	if (strpbrk(label, "\n") != NULL)
+		return error_set(err, ERROR_USAGE, "--label", "is to be one line");
 	failed = open_locked(&t, s, &lock, err);
 	if (failed == 0) {
 		make_secret(text);

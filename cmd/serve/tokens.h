@@ -83,6 +83,8 @@ struct token *tokens_session(struct tokens *t, struct token *parent, unsigned ma
 void tokens_session_end(struct tokens *t, struct token *session);
 void tokens_free(struct tokens *t);
 
+/* Whether a token can be for workflows of these names: globs with commas between. ERROR_USAGE. */
+int tokens_check_names(const char *globs, struct error *err);
 /* What awf-serve's options do to the file. globs: "" for all. */
 int tokens_make(const struct storage *s, const char *role, const char *globs, const char *label,
     char text[TOKEN_SIZE], struct error *err);

@@ -1,4 +1,7 @@
 /*
+ * The copy has one thread, whatever the others of this process were doing: it uses nothing that
+ * they lock, and memory is in order after a fork(2).
+ *
  * An answer is small enough that one write(2) to the pipe takes it whole. The process is waited
  * for when its end of the pipe is closed, which is the last thing that it does.
  */

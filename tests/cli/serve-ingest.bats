@@ -26,6 +26,7 @@ said() { jq -c "$1" <<<"$answer"; }
 written() { find "$AWF_STORAGE" -path "$AWF_STORAGE/serve" -prune -o -type f -printf '%P %s\n' | grep -v '^incoming/lock\|^latest\|audit' | sort; }
 
 start() {
+	mkdir -p "$AWF_STORAGE"
 	TOKEN=$(awf-serve --new-token ingest --label laptop)
 	OTHER=$(awf-serve --new-token ingest --label other)
 	serve "$@"
@@ -354,6 +355,7 @@ s.close()' "$PORT"
 }
 
 @test "what cannot be synced is not acknowledged" {
+	mkdir "$AWF_STORAGE"
 	TOKEN=$(awf-serve --new-token ingest)
 	there_is flow
 	export AWF_SYNC=step ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 FAULT='fdatasync 1 99 EIO'

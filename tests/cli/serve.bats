@@ -123,3 +123,84 @@ started() { grep -qs "\"path\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
 	same "$(status_of -H "Authorization: Bearer $session" -X POST "$URL/api/session/end")" 204
 	same "$(status_of -b "awf-session-$PORT=$session" "$URL/api/runs")" 401
 }
+
+@test "a storage that is not there is not made" {
+	export AWF_STORAGE=$PWD/none
+	for command in '--listen 127.0.0.1:0' '--new-token read' --list-tokens '--revoke-token 123456'; do
+		# shellcheck disable=SC2086
+		run -4 awf-serve $command
+		[[ $output == "awf-serve: $AWF_STORAGE: there is no storage "* ]]
+		[ ! -e none ]
+	done
+}
+
+@test "a token for names that mean nothing is not made" {
+	mkdir -p "$AWF_STORAGE"
+	for wrong in '' , a, ,a a,,b '[' 'a,[' '[!]' '[]' 'x\' 'a b'; do
+		run -1 --separate-stderr awf-serve --new-token read --name "$wrong"
+		[[ $stderr == 'awf-serve: --name: '* && -z $output ]]
+	done
+	[ ! -e "$AWF_STORAGE/serve/tokens" ]
+	for right in 'a' '*,b' '[ab]?' '[]]' '[!a-z]x' 'x\[' '[[]'; do
+		awf-serve --new-token read --name "$right"
+	done
+	same "$(awf-serve --list-tokens | wc -l)" 7
+	run -1 awf-serve --new-token read --label $'a\nb'
+	[[ $output == 'awf-serve: --label: is to be one line' ]]
+}
+
+@test "another role is 403, whatever is asked for" {
+	record
+	serve --workflows .
+	roles=(read decide ingest start)
+	for role in "${roles[@]}"; do tokens+=("$(awf-serve --new-token "$role")"); done
+	# What each may not.
+	while read -r method path may; do
+		for i in 0 1 2 3; do
+			body=()
+			[ "$method" = GET ] || body=(-H 'Content-Type: application/json' -d '{}')
+			got=$(status_of "${body[@]}" -H "Authorization: Bearer ${tokens[i]}" "$URL$path")
+			want=403
+			[[ " $may " != *" ${roles[i]} "* || $got == 40[13] ]] || want=$got
+			same "$method $path ${roles[i]} $got" "$method $path ${roles[i]} $want"
+		done
+	done <<-'END'
+		GET /api/runs read decide
+		GET /api/runs/@ read decide
+		GET /api/runs/@/outline read decide
+		GET /api/runs/@/events read decide
+		GET /api/runs/@/events/1 read decide
+		GET /api/runs/@/blobs/x read decide
+		GET /workflows/@/events read decide
+		GET /api/session read decide
+		GET /metrics read decide
+		POST /api/runs/@/decisions decide
+		POST /hooks/none start
+	END
+}
+
+@test "a session that is begun with a session ends with it" {
+	record
+	serve
+	login() { curl -s -H 'Content-Type: application/json' -d "$1" -D headers "$URL/api/session"; }
+	first=$(login "{\"code\":\"$CODE\"}")
+	sleep 1.1
+	second=$(login "{\"token\":$(jq .token <<<"$first"),\"cookie\":true}")
+	same "$(jq -c '[.expires, .may]' <<<"$second")" "$(jq -c '[.expires, .may]' <<<"$first")"
+	grep -qE 'Max-Age=60479[0-9];' headers
+	TOKEN=$(jq -r .token <<<"$second")
+	same "$(ask_tcp /api/session -o /dev/null -w '%{http_code}')" 200
+	same "$(status_of -H "Authorization: Bearer $(jq -r .token <<<"$first")" -X POST "$URL/api/session/end")" 204
+	same "$(ask_tcp /api/session | jq -r .error.code)" unauthorized
+}
+
+@test "a stream of a run that is removed says so" {
+	record
+	serve
+	ask '/api/runs/@/events/stream?follow=always' >stream 3>&- &
+	stream=$!
+	eventually grep -q run.completed stream
+	rm "$(transcript)"
+	wait "$stream"
+	same "$(messages <stream | tail -n 1 | jq -Rc 'ltrimstr("end: ") | fromjson | [.status, .alive]')" '["removed",false]'
+}

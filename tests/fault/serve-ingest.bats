@@ -52,6 +52,7 @@ stays() {
 	machine b
 	for ((seed = 1; seed <= $(rounds 1 20); seed++)); do
 		rm -rf "$AWF_STORAGE" stop
+		mkdir "$AWF_STORAGE"
 		token_a=$(awf-serve --new-token ingest --label a)
 		token_b=$(awf-serve --new-token ingest --label b)
 		killed_server
@@ -93,7 +94,7 @@ send_on() {
 }
 
 @test "two machines are followed by awf-tail -F and curl, while they work and the server is killed" {
-	mkdir a b
+	mkdir -p a b "$AWF_STORAGE"
 	killed_server
 	for machine in a b; do
 		token=$(awf-serve --new-token ingest --label "$machine")
@@ -120,6 +121,7 @@ send_on() {
 @test "events that many send, again and again, are there once each, with seqs without a gap" {
 	for ((seed = 1; seed <= $(rounds 1 20); seed++)); do
 		rm -rf "$AWF_STORAGE" stop
+		mkdir "$AWF_STORAGE"
 		TOKEN=$(awf-serve --new-token ingest)
 		export TOKEN
 		killed_server

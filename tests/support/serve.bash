@@ -5,6 +5,7 @@
 # listens. $URL is where; the link's code is in $CODE.
 serve() {
 	rm -f "$BATS_TEST_TMPDIR/serve.out"
+	mkdir -p "$AWF_STORAGE"
 	awf-serve --listen 127.0.0.1:0 --listen "unix:$BATS_TEST_TMPDIR/socket" "$@" \
 		>"$BATS_TEST_TMPDIR/serve.out" 2>"$BATS_TEST_TMPDIR/serve.err" 3>&- &
 	SERVE_PID=$!

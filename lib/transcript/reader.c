@@ -1,9 +1,9 @@
 /*
  * The last LF is looked for from the end of the file, and lines are then taken from before it
- * in chunks, twice as large each time for a long one. An end of file on the way says that the
- * file was cut meanwhile: nothing is an error then, the LF is looked for anew. A seq, or a
- * time, is found by bisection over bytes: from the middle back to the begin of a line, which
- * decides.
+ * in chunks; of one that is longer the ends are looked for before it is read, so that what is
+ * above the limit is never held. An end of file on the way says that the file was cut
+ * meanwhile: nothing is an error then, the LF is looked for anew. A seq, or a time, is found by
+ * bisection over bytes: from the middle back to the begin of a line, which decides.
  */
 #include "transcript/reader.h"
 
@@ -107,7 +107,7 @@ reader_settle(struct reader *r)
 int
 reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
 {
-	int64_t most, before, size;
+	int64_t most, before, size, end;
 
 	if (r->position >= r->settled && reader_settle(r) == -1)
 		return reader_failed(r, err);
@@ -117,13 +117,13 @@ reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
 	if (most > READER_LINE_MOST)
 		most = READER_LINE_MOST;
 
-	/* The line at position, whose LF has been seen: it is looked for in the bytes held, then
-	 * in a chunk, then in twice as much each time. */
+	/* The LF of the line at position, which has been seen, is looked for in the bytes held, then
+	 * in a chunk, then in what follows: that is not held but as far as there is a line. */
 	before = r->position - r->chunk.at;
 	size = (int64_t)r->chunk.bytes.len - before;
 	if (before < 0 || size < 0)
 		size = 0;
-	for (;; size = size < READER_CHUNK ? READER_CHUNK : size * 2) {
+	for (;;) {
 		if (size > most)
 			size = most;
 		const char *at = window_bytes(&r->chunk, r->position, r->position + size);
@@ -139,6 +139,16 @@ reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
 		}
 		if (size == most)
 			break;
+		if (size < READER_CHUNK) {
+			size = READER_CHUNK;
+			continue;
+		}
+		end = window_line_end(&r->chunk, r->position + size, r->position + most);
+		if (end == -1 || (at = window_bytes(&r->chunk, end - 1, end)) == NULL)
+			return reader_failed(r, err);
+		if (*at != '\n')
+			break;
+		size = end - r->position;
 	}
 	if (most < READER_LINE_MOST)
 		return reader_unsettled(r);
@@ -287,37 +297,39 @@ reader_seek_last(struct reader *r, int64_t count, struct error *err)
 int
 reader_previous(struct reader *r, const char **line, size_t *len, struct error *err)
 {
-	int64_t end = r->position, most = end, size, start;
+	int64_t end = r->position, size, start;
 
 	if (end == 0)
 		return 0;
-	if (most > READER_LINE_MOST)
-		most = READER_LINE_MOST;
 
-	/* Its begin is looked for in the bytes held, then in a chunk, then in twice as much each
-	 * time. */
+	/* Where it begins is looked for in the bytes held, then in a chunk, then in what is before
+	 * that: as forwards. */
 	size = end - r->chunk.at;
 	if (size < 0 || size > (int64_t)r->chunk.bytes.len)
 		size = 0;
-	for (;; size = size < READER_CHUNK ? READER_CHUNK : size * 2) {
-		if (size > most)
-			size = most;
+	for (;; size = READER_CHUNK) {
+		if (size > end)
+			size = end;
 		const char *at = window_bytes(&r->chunk, end - size, end);
 		if (at == NULL)
 			return reader_failed(r, err);
 		const char *lf = size > 0 ? bytes_last(at, at + size - 1, '\n') : NULL;
 		if (lf != NULL || size == end) {
-			*line = lf != NULL ? lf + 1 : at;
-			*len = (size_t)(at + size - 1 - *line);
-			r->position = r->line_start = end - (int64_t)*len - 1;
-			return 1;
-		}
-		if (size == most)
+			start = lf != NULL ? end - (at + size - 1 - lf) : 0;
 			break;
+		}
+		if (size >= READER_CHUNK) {
+			start = window_line_start(&r->chunk, 0, end - size);
+			break;
+		}
 	}
-	if ((start = window_line_start(&r->chunk, 0, end - 1)) == -1)
+	if (start != -1 && end - start > READER_LINE_MOST)
+		return reader_line_too_long(r, start, err);
+	if (start == -1 || (*line = window_bytes(&r->chunk, start, end)) == NULL)
 		return reader_failed(r, err);
-	return reader_line_too_long(r, start, err);
+	*len = (size_t)(end - start - 1);
+	r->position = r->line_start = start;
+	return 1;
 }
 
 int

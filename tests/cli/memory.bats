@@ -1,7 +1,9 @@
 #!/usr/bin/env bats
 # What programs need of memory for a record of many calls, and for many items at once: in
 # bytes for each, above what they need for one. Bounds are a third above what was measured.
+# shellcheck disable=SC2154 # bats sets stderr
 
+bats_require_minimum_version 1.5.0
 load ../support/helpers
 
 CALLS=20000
@@ -63,4 +65,18 @@ record() {
 	awf-run -c "sh ./lines $CALLS | $step"
 	same "$(jq 'select(.type == "step.started").links | length' "$(transcript)")" $((CALLS - 1))
 	bytes_each 140 "$small" "$(cut -d ' ' -f 2 peak)" $CALLS
+}
+
+@test "a line above the limit is told of, and not held, whichever way the file is read" {
+	record 1
+	head -n 2 "$(readlink -f 1/latest)" >long.jsonl
+	truncate -s $(((256 << 20) + 4096)) long.jsonl
+	echo >>long.jsonl
+	tail -n 1 "$(readlink -f 1/latest)" >>long.jsonl
+	for options in '' '-n 3' '--type step.started -n 9' '--cost'; do
+		# shellcheck disable=SC2086 # its words
+		run -1 --separate-stderr "$BUILD/tests/bench/bench_cost" awf-tail $options long.jsonl
+		[[ $stderr == "awf-tail: $PWD/long.jsonl: the line at byte "*" is above the limit of 268435456 bytes" ]]
+		[ "${output#* }" -le 8192 ]
+	done
 }

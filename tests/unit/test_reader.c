@@ -217,6 +217,7 @@ test_line_above_limit(void **state)
 	assert_int_equal(reader_next(&r, &line, &len, &err), -1);
 	assert_int_equal(err.code, ERROR_INVALID_INPUT);
 	assert_non_null(strstr(err.message, "byte 4 "));
+	assert_in_range(r.chunk.bytes.capacity, 0, 1 << 20); /* it is not held */
 	append(path, "two\n", 4);
 	assert_int_equal(reader_seek_last(&r, 0, &err), 0);
 	assert_int_equal(reader_previous(&r, &line, &len, &err), 1);
@@ -224,6 +225,21 @@ test_line_above_limit(void **state)
 	assert_int_equal(reader_previous(&r, &line, &len, &err), -1);
 	assert_int_equal(err.code, ERROR_INVALID_INPUT);
 	assert_non_null(strstr(err.message, "byte 4 "));
+	assert_in_range(r.chunk.bytes.capacity, 0, 1 << 20);
+	reader_close(&r);
+
+	/* The longest that there may be is no error, either way. */
+	record_put(path, "one\n", 4);
+	assert_int_equal(truncate(path, (off_t)SCAN_LINE_LIMIT + 4), 0);
+	append(path, "\n", 1);
+	open_reader(&r, path);
+	expect(&r, "one");
+	assert_int_equal(reader_next(&r, &line, &len, &err), 1);
+	assert_int_equal(len, SCAN_LINE_LIMIT);
+	window_forget(&r.chunk);
+	assert_int_equal(reader_previous(&r, &line, &len, &err), 1);
+	assert_int_equal(len, SCAN_LINE_LIMIT);
+	assert_int_equal(r.position, 4);
 	reader_close(&r);
 	unlink(path);
 }

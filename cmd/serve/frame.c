@@ -129,6 +129,9 @@ frame_line(struct buffer *out, const char *line, size_t len)
 		append_head(out, id, line, len);
 	else if (memchr(line, '\r', len) != NULL)
 		frame_event(out, NULL, id, line, len);
-	else
-		buffer_format(out, "id: %s\ndata: %.*s\n\n", id, (int)len, line);
+	else {
+		buffer_format(out, "id: %s\ndata: ", id);
+		buffer_append(out, line, len);
+		buffer_append(out, "\n\n", 2);
+	}
 }

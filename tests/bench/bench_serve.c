@@ -6,7 +6,11 @@
  *                                                            clients are served
  *   bench_serve PORT PATH TRANSCRIPT CLIENTS rate SECONDS N  at N lines a second: median and
  *                                                            99 % of µs from append to client
- *   bench_serve PORT PATH TRANSCRIPT CLIENTS idle SECONDS    connects, and waits
+ *   bench_serve PORT PATH TRANSCRIPT CLIENTS idle SECONDS    connects, says "ready", and waits
+ *   bench_serve PORT "" "" 1 first COMMAND                   ms from the start of a shell command,
+ *                                                            which makes a run, until a client of
+ *                                                            the list and then of its events has
+ *                                                            the start of its first step
  *
  * $TOKEN is sent, if it is set. Most clients drop their bytes in the kernel (MSG_TRUNC), so as to
  * measure the server and not them; every 10th reads them, and looks when the last was appended.
@@ -25,6 +29,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,7 +79,7 @@ append_lines(size_t count)
 	for (size_t i = 0; i < count; i++) {
 		char *line = bytes + len;
 		int head = snprintf(line, LINE, "{\"seq\":%ld,\"timestamp\":\"2026-11-21T08:15:30.123456Z\","
-		    "\"type\":\"message.assistant\",\"path\":\"a\",\"iteration\":0,\"payload\":{\"t\":%019" PRId64
+		    "\"type\":\"message.assistant\",\"path\":\"a\",\"iteration\":0,\"payload\":{\"t\":%19" PRId64
 		    ",\"text\":\"", next_line++, now());
 
 		memset(line + head, 'x', LINE - (size_t)head);
@@ -86,8 +91,9 @@ append_lines(size_t count)
 		fail("unable to append");
 }
 
-static void
-connect_clients(int port, const char *path)
+/* A connection on which a path was asked for. */
+static int
+ask(int port, const char *path)
 {
 	const char *token = getenv("TOKEN");
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
@@ -96,17 +102,23 @@ connect_clients(int port, const char *path)
 	int len = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
 	    "Accept: text/event-stream\r\n%s%s%s\r\n", path, port, token ? "Authorization: Bearer " : "",
 	    token ? token : "", token ? "\r\n" : "");
+	int fd;
 
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+		fail("unable to connect");
+	if (send(fd, request, (size_t)len, 0) != len)
+		fail("unable to ask");
+	return fd;
+}
+
+static void
+connect_clients(int port, const char *path)
+{
 	for (size_t i = 0; i < client_count; i++) {
 		struct epoll_event event = { .events = EPOLLIN, .data.u64 = i };
 
-		/* Of 28,000 ports each source address has, more are needed of many clients. */
-		clients[i].fd = socket(AF_INET, SOCK_STREAM, 0);
-		if (clients[i].fd == -1 ||
-		    connect(clients[i].fd, (struct sockaddr *)&address, sizeof address) != 0)
-			fail("unable to connect");
-		if (send(clients[i].fd, request, (size_t)len, 0) != len)
-			fail("unable to ask");
+		clients[i].fd = ask(port, path);
 		epoll_ctl(epoll, EPOLL_CTL_ADD, clients[i].fd, &event);
 	}
 }
@@ -163,6 +175,15 @@ poll_clients(int64_t until, bool sampled)
 
 	for (int i = 0; i < count; i++)
 		read_client(events[i].data.u64, sampled);
+}
+
+static bool
+all_begun(void)
+{
+	for (size_t i = 0; i < client_count; i++)
+		if (!clients[i].begun)
+			return false;
+	return true;
 }
 
 static uint64_t
@@ -235,13 +256,54 @@ at_rate(int seconds, int per_second)
 	    sample_count);
 }
 
+/* Reads into the room until a text has come; where it is. */
+static const char *
+read_until(int fd, size_t *have, const char *text)
+{
+	const char *found;
+
+	while (room[*have] = '\0', (found = strstr(room, text)) == NULL) {
+		ssize_t got = read(fd, room + *have, ROOM - 1 - *have);
+
+		if (got <= 0)
+			fail("the stream ended");
+		*have += (size_t)got;
+	}
+	return found;
+}
+
+static void
+first_step(int port, const char *command)
+{
+	static const char sign[] = "\"run_id\":\"";
+	char path[128];
+	size_t have = 0;
+	int64_t begun;
+	int list = ask(port, "/api/runs/stream"), events;
+
+	read_until(list, &have, "retry");
+	have = 0;
+	begun = now();
+	if (fork() == 0) {
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	snprintf(path, sizeof path, "/api/runs/%.36s/events/stream",
+	    read_until(list, &have, sign) + sizeof sign - 1);
+	have = 0;
+	events = ask(port, path);
+	read_until(events, &have, "\"step.started\"");
+	printf("%.1f\n", (double)(now() - begun) / 1e6);
+	wait(NULL);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct rlimit limit;
 
 	if (argc < 7) {
-		fprintf(stderr, "usage: bench_serve PORT PATH TRANSCRIPT CLIENTS flood|rate|idle N [N]\n");
+		fprintf(stderr, "usage: bench_serve PORT PATH TRANSCRIPT CLIENTS flood|rate|idle|first N [N]\n");
 		return 1;
 	}
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -250,18 +312,25 @@ main(int argc, char **argv)
 	client_count = strtoul(argv[4], NULL, 10);
 	clients = memory_zero(client_count, sizeof *clients);
 	room = memory_alloc(ROOM);
+	if (strcmp(argv[5], "first") == 0) {
+		first_step(atoi(argv[1]), argv[6]);
+		return 0;
+	}
 	epoll = epoll_create1(0);
 	transcript = open(argv[3], O_WRONLY | O_APPEND);
 	if (transcript == -1)
 		fail(argv[3]);
 	connect_clients(atoi(argv[1]), argv[2]);
+	/* Who has no answer yet may be one of a server that sends nothing of what was before. */
+	while (!all_begun())
+		poll_clients(now() + 100000000, false);
 	append_lines(1);
-	wait_for(LINE - 1);
+	wait_for(least() + LINE - 1);
 	if (strcmp(argv[5], "flood") == 0)
 		flood(strtol(argv[6], NULL, 10));
 	else if (strcmp(argv[5], "rate") == 0)
 		at_rate(atoi(argv[6]), argc > 7 ? atoi(argv[7]) : 1000);
-	else
+	else if (puts("ready") != EOF && fflush(stdout) == 0)
 		for (int64_t end = now() + strtol(argv[6], NULL, 10) * 1000000000; now() < end;)
 			poll_clients(end, false);
 	return 0;

@@ -5,25 +5,37 @@
  */
 #include "agent/tool.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/definition.h"
 #include "agent/sandboxing.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
+#include "base/polling.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "proc/libexec.h"
+#include "proc/process.h"
 #include "run/kept_digest.h"
 #include "run/run.h"
 #include "run/unreviewed.h"
 
+#define LIST_FILE "tools.json" /* of several tools, or */
+#define LIST_END ".tools.json"
+#define SCHEMA_OPTION "--schema"
+#define SCHEMA_PIECE ((size_t)64 << 10)
 #define OWN_PREFIX "awf-tool-" /* of the programs in AWF's own directory that are AWF's */
 
 static const char *const effects_names[] = {
@@ -158,6 +170,38 @@ read_effects(const struct definition *d, const struct definition_key *key, json_
 	return 0;
 }
 
+/* What an MCP server would say of it, where the file says no `effects`. */
+static int
+read_annotations(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct tool *t = object;
+	bool said = json_object_get(d->document, "effects") != NULL;
+
+	if (!json_is_object(value))
+		return definition_fail(d, key->name, err, "expected an object, got %s",
+		    definition_type(value));
+	if (!said && json_is_true(json_object_get(value, "readOnlyHint")))
+		t->effects = EFFECTS_READ;
+	if (!said && json_is_true(json_object_get(value, "idempotentHint")) &&
+	    t->effects != EFFECTS_READ) {
+		t->effects = EFFECTS_EXTERNAL;
+		t->idempotent = true;
+	}
+	return 0;
+}
+
+/* Of what model APIs call a tool there is one kind here. */
+static int
+read_type(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	(void)object;
+	return json_is_string(value) && (strcmp(json_string_value(value), "function") == 0 ||
+	    strcmp(json_string_value(value), "custom") == 0) ? 0 :
+	    definition_fail(d, key->name, err, "expected function");
+}
+
 static int
 read_env(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -182,7 +226,13 @@ static const struct definition_key keys[] = {
 	{ "name", read_name, 0, 0, 0 },
 	{ "description", definition_text, MEMBER(description), 0, 0 },
 	{ "input_schema", read_input_schema, MEMBER(input), 0, 0 },
+	{ "parameters", read_input_schema, MEMBER(input), 0, 0 },
+	{ "inputSchema", read_input_schema, MEMBER(input), 0, 0 },
 	{ "output_schema", read_schema, MEMBER(output), 0, 0 },
+	{ "outputSchema", read_schema, MEMBER(output), 0, 0 },
+	{ "annotations", read_annotations, 0, 0, 0 },
+	{ "type", read_type, 0, 0, 0 },
+	{ "strict", definition_ignored, 0, 0, 0 },
 	{ "command", read_command, 0, 0, 0 },
 	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
 	{ "effects", read_effects, 0, 0, 0 },
@@ -194,6 +244,9 @@ static const struct definition_key keys[] = {
 	{ "sandbox", sandboxing_mode, MEMBER(sandbox), 0, 0 },
 	{ "network", sandboxing_network, MEMBER(sandbox), 0, 0 },
 	{ "title", definition_ignored, 0, 0, 0 },
+	{ "_meta", definition_ignored, 0, 0, 0 },
+	{ "icons", definition_ignored, 0, 0, 0 },
+	{ "execution", definition_ignored, 0, 0, 0 },
 	{ "$schema", definition_ignored, 0, 0, 0 },
 	{ "$comment", definition_ignored, 0, 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
@@ -253,6 +306,138 @@ digest_files(struct tool *t, const char *directory, bool own, struct buffer *tex
 	return result;
 }
 
+/* ---- what a definition stands in ---- */
+
+/* The name that an entry of a list has, be it wrapped or not. */
+static struct span
+name_of(struct span entry)
+{
+	struct span function = span_member(entry, "function");
+
+	return span_member(span_type(function) == 'o' ? function : entry, "name");
+}
+
+/* The entries of a file of several: a list, or the member `tools` of an object. */
+static struct span
+entries_of(struct span file)
+{
+	return span_type(file) == 'o' ? span_member(file, "tools") : file;
+}
+
+/* Leaves of a file of several what is of the tool. 0: it has none of the name. */
+static int
+pick_entry(const char *name, struct buffer *text)
+{
+	struct span file = span_trim(span_of(buffer_string(text), text->len));
+	size_t bad;
+
+	if (scan_check(file.at, file.len, &bad) != NULL || span_type(entries_of(file)) != 'a')
+		return 0;
+	for (struct span_walk x = span_walk(entries_of(file)); span_next(&x);) {
+		struct buffer entry = BUFFER_INIT;
+
+		if (!span_is(name_of(x.value), name))
+			continue;
+		buffer_append(&entry, x.value.at, x.value.len);
+		buffer_free(text);
+		*text = entry;
+		return 1;
+	}
+	return 0;
+}
+
+/* {"type": "function", "function": {…}}, as Chat Completions has it: what is within. */
+static void
+unwrap(struct buffer *text)
+{
+	struct span whole = span_of(buffer_string(text), text->len);
+	struct span function = span_member(whole, "function");
+	struct buffer within = BUFFER_INIT;
+
+	if (span_type(function) != 'o')
+		return;
+	buffer_append(&within, function.at, function.len);
+	buffer_free(text);
+	*text = within;
+}
+
+/* What a program says of itself when it is asked: PROGRAM --schema. */
+static int
+ask_program(const struct tool *t, struct buffer *text, struct error *err)
+{
+	char option[] = SCHEMA_OPTION, *program = memory_text(t->path);
+	char *argv[] = { program, option, NULL };
+	const struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_PIPE,
+		.err = PROCESS_NULL };
+	int64_t deadline = clock_monotonic() + CHECK_LIMIT_MS;
+	struct process process;
+	bool late = false;
+	ssize_t got = 1;
+	int status = -1;
+
+	if (process_start(&process, &spec, NULL, err) != 0) {
+		free(program);
+		return error_set(err, ERROR_DEFINITION, t->path, "unable to run it with " SCHEMA_OPTION);
+	}
+	while (got > 0 && !late && text->len < DEFINITION_LIMIT) {
+		late = poll_one(process.out, POLLIN, deadline) == 0;
+		if (!late) {
+			got = read(process.out, buffer_reserve(text, SCHEMA_PIECE), SCHEMA_PIECE);
+			text->len += got > 0 ? (size_t)got : 0;
+		}
+	}
+	if (got != 0)
+		kill(process.pid, SIGKILL);
+	file_close(&process.out);
+	while (waitpid(process.pid, &status, 0) == -1 && errno == EINTR)
+		;
+	free(program);
+	if (late)
+		return error_set(err, ERROR_DEFINITION, t->path, "does not answer to " SCHEMA_OPTION);
+	if (got != 0 || status != 0 || text->len == 0)
+		return error_set(err, ERROR_DEFINITION, t->path, SCHEMA_OPTION " %s (a tool without a "
+		    "%s.tool.json says there what it is)", got != 0 ? "says too much" : status != 0 ? "fails" :
+		    "prints nothing", t->name);
+	return 0;
+}
+
+/* Whether a file defines several tools. */
+static bool
+is_list(const char *path)
+{
+	return text_ends(path, LIST_END) || strcmp(path_base(path), LIST_FILE) == 0;
+}
+
+/* Its definition, wherever that stands. */
+static int
+load_text(const struct tool *t, struct buffer *text, struct error *err)
+{
+	bool program = !text_ends(t->path, ".json");
+
+	if (unreviewed_check(t->path, err) != 0)
+		return -1;
+	if (program ? ask_program(t, text, err) != 0 :
+	    file_load(t->path, DEFINITION_LIMIT, text, err) != 0)
+		return -1;
+	if (is_list(t->path) && pick_entry(t->name, text) == 0)
+		return error_set(err, ERROR_DEFINITION, t->path, "has no tool '%s'", t->name);
+	return 0;
+}
+
+/* The schema's own bytes, so that the model reads what the author wrote. */
+static void
+copy_schema(struct tool *t, struct span file)
+{
+	static const char *const names[] = { "input_schema", "parameters", "inputSchema" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names && t->input_schema.len == 0; i++) {
+		struct span schema = span_member(file, names[i]);
+
+		if (schema.at != NULL && span_type(schema) == 'o')
+			scan_minify(schema, &t->input_schema);
+	}
+}
+
 static int
 read_file(struct tool *t, const char *directory, char *const *own_directories,
     struct definition *d, struct buffer *text, struct error *err)
@@ -261,7 +446,7 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 
 	clock_gettime(CLOCK_REALTIME, &t->loaded);
 	pins_add(&t->pins, t->path);
-	if (file_load(t->path, DEFINITION_LIMIT, text, err) != 0 || unreviewed_check(t->path, err) != 0)
+	if (load_text(t, text, err) != 0)
 		return -1;
 	d->document = value_parse(buffer_string(text), text->len, t->path, ERROR_DEFINITION, err);
 	if (d->document == NULL)
@@ -269,13 +454,18 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 	if (!json_is_object(d->document))
 		return error_set(err, ERROR_DEFINITION, t->path, "expected an object, got %s",
 		    definition_type(d->document));
+	if (json_is_object(json_object_get(d->document, "function"))) {
+		json_t *within = json_incref(json_object_get(d->document, "function"));
+
+		json_decref(d->document);
+		d->document = within;
+		unwrap(text);
+	}
 	if (definition_only(d, keys, err) != 0 || definition_read(d, keys, t, err) != 0)
 		return -1;
 
 	if (t->input != NULL) {
-		/* The schema's own bytes, so that the model reads what the author wrote. */
-		scan_minify(span_member(span_of(text->data, text->len), "input_schema"),
-		    &t->input_schema);
+		copy_schema(t, span_of(text->data, text->len));
 	} else {
 		json_t *any = json_pack("{s:s}", "type", "object");
 
@@ -301,6 +491,12 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 	return digest_files(t, directory, own, text, err);
 }
 
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* own: the directories of AWF's own tools. */
 static struct definition_places
 places(const char *own, const char *workflow_directory)
@@ -320,11 +516,58 @@ tool_directories(const char *workflow_directory)
 	return directories;
 }
 
+/* A file of several that has the tool, in memory of its own; NULL: none here. */
+static char *
+list_with(const char *directory, const char *name)
+{
+	DIR *dir = opendir(directory);
+	char **files = NULL, *found = NULL;
+	const struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (is_list(entry->d_name))
+			list_take(&files, path_join(directory, entry->d_name));
+	if (dir != NULL)
+		closedir(dir);
+	if (files != NULL)
+		qsort(files, list_count(files), sizeof *files, by_name);
+	for (char **file = files; found == NULL && file != NULL && *file != NULL; file++) {
+		struct buffer text = BUFFER_INIT;
+
+		if (definition_exists(*file) && file_load(*file, DEFINITION_LIMIT, &text, NULL) == 0 &&
+		    pick_entry(name, &text) == 1)
+			found = memory_text(*file);
+		buffer_free(&text);
+	}
+	list_free(files);
+	return found;
+}
+
+/* NULL: a directory has nothing of the name. */
+static char *
+find_in(const char *directory, const char *name, const char *file)
+{
+	const char *const names[] = { file, NULL };
+	char *path = definition_in(directory, names);
+
+	if (path == NULL)
+		path = list_with(directory, name);
+	if (path == NULL) {
+		/* A program that tells itself what it is. */
+		path = path_join(directory, name);
+		if (!definition_exists(path) || access(path, X_OK) != 0) {
+			free(path);
+			path = NULL;
+		}
+	}
+	return path;
+}
+
 char *
 tool_find(const char *name, const char *workflow_directory, struct error *err)
 {
 	char *file = memory_format("%s.tool.json", name), *own = libexec_path(), *path = NULL;
-	char **own_directories = list_split(own, ':');
+	char **own_directories = list_split(own, ':'), **directories;
 	const char *const names[] = { file, NULL };
 	struct definition_places where = places(own, workflow_directory);
 
@@ -335,7 +578,14 @@ tool_find(const char *name, const char *workflow_directory, struct error *err)
 			path = definition_in(own_directories[i], names);
 		where.elsewhere = path != NULL; /* it comes with AWF */
 		free(path);
-		path = definition_find(&where, file, names, err);
+		path = NULL;
+		directories = definition_directories(&where);
+		for (char **directory = directories; path == NULL && directory != NULL &&
+		    *directory != NULL; directory++)
+			path = find_in(*directory, name, file);
+		list_free(directories);
+		if (path == NULL)
+			path = definition_find(&where, file, names, err); /* which says where was looked */
 	}
 	list_free(own_directories);
 	free(own);

@@ -1,5 +1,7 @@
 /*
- * Tools, awf-tool(5): NAME.tool.json beside an executable. Arguments go in as
+ * Tools, awf-tool(5): NAME.tool.json beside an executable, or an entry of a file of several, or an
+ * executable that says itself what it is (NAME --schema); in our words, or as model APIs and MCP
+ * servers describe them. Arguments go in as
  * JSON on stdin, the result comes back on stdout, a non-zero exit is a failed
  * call whose stderr is the error. Arguments and results are checked against
  * their schemas; a schema with a misspelt keyword is refused when it is loaded.
@@ -33,7 +35,7 @@ bool effects_outside(enum effects effects); /* workspace or external */
 
 struct tool {
 	char *name;
-	char *path;                   /* of the .tool.json */
+	char *path;                   /* of the .tool.json, of the file of several, or the program */
 	char *description;            /* may be NULL */
 	struct buffer input_schema;   /* JSON, as the model gets it: its own bytes, minified */
 	struct schema *input;

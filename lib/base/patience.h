@@ -97,7 +97,7 @@ patience_of(int ms)
 #define MCP_STARTUP_LIMIT_MS 60000
 #define BASH_LIMIT_MS 120000
 #define CONNECT_LIMIT_MS 10000
-/* For a program to say what it has (--check). */
+/* For a program to say what it has (--check), or what it is (--schema). */
 #define CHECK_LIMIT_MS 10000
 /* For a worker that was started to say that it listens. */
 #define WORKER_START_MS 5000

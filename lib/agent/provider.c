@@ -356,30 +356,36 @@ provider_start(struct provider *p, struct error *err)
 	return status;
 }
 
-/* The same, and it listens. A worker that does not say so in time is none of ours for good. */
+/* The same, and it listens. It had what came before the request to say so. Where a worker does not,
+ * another takes its place; if that does not either, there are none for us for good. */
 static int
 start_listening(struct provider *p, const struct interrupts *interrupts, struct error *err)
 {
-	const int64_t deadline = clock_monotonic() + WORKER_START_MS;
-	enum peer_event event = PEER_SERVED;
-	struct span line;
-	int taken = 0;
+	for (;;) {
+		enum peer_event event = PEER_SERVED;
+		int64_t deadline;
+		struct span line;
+		bool starts;
+		int taken = 0;
 
-	if (provider_start(p, err) == -1)
-		return -1;
-	if (p->worker.fd == -1 || p->worker.heard)
-		return 0;
-	while (event == PEER_SERVED && (taken = peer_line(&p->peer, &line)) == 0)
-		event = peer_wait(&p->peer, deadline, interrupts, err);
-	p->worker.heard = taken == 1 && line.len == sizeof POOL_HELLO - 1 &&
-	    memcmp(line.at, POOL_HELLO, line.len) == 0;
-	if (p->worker.heard)
-		return 0;
-	give_up(p);
-	if (event == PEER_INTERRUPTED)
-		return -1;
-	p->run = NULL;
-	return provider_start(p, err);
+		if (provider_start(p, err) == -1)
+			return -1;
+		if (p->worker.fd == -1 || p->worker.heard)
+			return 0;
+		starts = p->worker.starts;
+		deadline = clock_monotonic() + (starts ? WORKER_START_MS : WORKER_HELLO_MS);
+		while (event == PEER_SERVED && (taken = peer_line(&p->peer, &line)) == 0)
+			event = peer_wait(&p->peer, deadline, interrupts, err);
+		p->worker.heard = taken == 1 && line.len == sizeof POOL_HELLO - 1 &&
+		    memcmp(line.at, POOL_HELLO, line.len) == 0;
+		if (p->worker.heard)
+			return 0;
+		give_up(p);
+		if (event == PEER_INTERRUPTED)
+			return -1;
+		if (starts)
+			p->run = NULL;
+	}
 }
 
 void

@@ -1,11 +1,11 @@
 /*
- * A step walks through the slots of a name and takes the first whose lock it gets. Is there a
- * socket and somebody behind it, it waits for the hello; a worker that is dead, stopped or
- * still busy with what its last client left is given up, by taking its socket's name away,
- * which it looks for whenever it has nothing to do. The step then binds a new socket, listens
- * and connects to it before there is anybody, and sends socket and environment to the
- * guardian as descriptors, in one datagram. If nobody takes it up, the socket closes with the
- * last descriptor, and the step reads the end of its connection.
+ * A step walks through the slots of a name and takes the first whose lock it gets. Is there no
+ * socket, or nobody behind it, it binds a new one, listens and connects to it before there is
+ * anybody, and sends socket and environment to the guardian as descriptors, in one datagram. If
+ * nobody takes it up, the socket closes with the last descriptor, and the step reads the end of
+ * its connection. A worker that does not say hello, as it is dead, stopped or still busy with what
+ * its last client left, is given up, by taking its socket's name away, which it looks for
+ * whenever it has nothing to do.
  *
  * Sockets are named through /proc/self/fd, as their names are limited to 108 bytes.
  */
@@ -413,30 +413,6 @@ is_expected(int lock)
 	return fstat(lock, &st) == 0 && st.st_size > 0;
 }
 
-/* Waits for the hello of a worker that is there. False: it does not say it, and the connection
- * is closed. */
-static bool
-hear(struct pool_worker *w)
-{
-	const int64_t deadline = clock_monotonic() + WORKER_HELLO_MS;
-	static const char expected[] = HELLO;
-	char hello[sizeof expected];
-	size_t len = 0;
-
-	while (w->fd != -1 && !w->heard) {
-		ssize_t got = recv(w->fd, hello + len, sizeof expected - 1 - len, 0);
-
-		if (got > 0 && (len += (size_t)got) == sizeof expected - 1 &&
-		    memcmp(hello, expected, len) == 0)
-			w->heard = true;
-		else if (got == 0 || len == sizeof expected - 1 ||
-		    (got < 0 && errno != EAGAIN && errno != EINTR) ||
-		    (got < 0 && poll_one(w->fd, POLLIN, deadline) == 0 && clock_monotonic() >= deadline))
-			file_close(&w->fd);
-	}
-	return w->fd != -1;
-}
-
 bool
 pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 {
@@ -450,11 +426,9 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 		w->lock = lock_slot(&p, i, w->slot, &taken);
 	if (w->lock != -1) {
 		w->fd = connect_to(p.directory, w->slot);
-		if (w->fd == -1 || (!is_expected(w->lock) && !hear(w))) {
-			/* The lock is ours still, though the worker is not. */
-			if (ftruncate(w->lock, 0) == 0)
-				start_worker(&p, w->slot, &w->fd);
-		}
+		w->starts = w->fd == -1 || is_expected(w->lock);
+		if (w->fd == -1 && ftruncate(w->lock, 0) == 0)
+			start_worker(&p, w->slot, &w->fd);
 	}
 	file_close(&p.directory);
 	if (w->fd == -1)

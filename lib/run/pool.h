@@ -53,7 +53,8 @@ struct pool_spec {
 struct pool_worker {
 	int fd;      /* -1: none */
 	int lock;
-	bool heard;  /* its hello; else it is still to come, as the first line */
+	bool starts; /* it is being started, so that its hello may take a while, else a moment; */
+	bool heard;  /* that has come, as the first line, which the caller sees to */
 	char slot[POOL_SLOT_SIZE];
 };
 #define POOL_WORKER_NONE ((struct pool_worker){ .fd = -1, .lock = -1 })

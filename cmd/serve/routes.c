@@ -1,5 +1,6 @@
 /*
- * The routes: what can be asked for, and who may.
+ * The routes: what can be asked for, and who may. Each is described in share/openapi.json, which
+ * tests hold against this table and against the answers.
  */
 #include "serve/routes.h"
 

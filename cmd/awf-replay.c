@@ -283,7 +283,7 @@ run(struct replay *r)
 		return fail(&err);
 	if (served_is_url(r->run)) {
 		if (served_open(&served, r->run, r->shows ? r->shows->served :
-		    SERVED_CHILDREN | SERVED_BLOBS | SERVED_INPUT, &err) != 0) {
+		    SERVED_CHILDREN | SERVED_BLOBS | SERVED_INPUT, warn, &err) != 0) {
 			storage_close(&storage);
 			return fail(&err);
 		}

@@ -645,7 +645,7 @@ fetch(struct tail *t, struct error *err)
 	    (t->given[OPT_CHILDREN] ? SERVED_CHILDREN : 0) |
 	    (t->given[OPT_FOREVER] ? SERVED_LATEST : 0);
 
-	if (served_open(&t->served, t->run, what, err) != 0)
+	if (served_open(&t->served, t->run, what, warn, err) != 0)
 		return -1;
 	t->storage.root = memory_text(t->served.storage.root);
 	t->run = t->given[OPT_FOREVER] ? NULL : t->served.run_id;

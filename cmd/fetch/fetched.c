@@ -1,7 +1,7 @@
 /*
  * A run is loaded, up to what the server has, in one answer of known length; then followed in one
- * that goes on until the attempt ends, with an empty line now and then. Either may be cut off, and
- * begins again where it was. What lines name is asked for in between, and waited for: then all
+ * that goes on until the attempt ends, with an empty line now and then; then loaded again, to its
+ * end. Either answer may be cut off, and begins again where it was. What lines name is asked for in between, and waited for: then all
  * runs wait.
  */
 #include "fetched.h"
@@ -347,8 +347,7 @@ put_off(struct fetched *run, const struct error *why, struct error *err)
 		*err = *why;
 		return -1;
 	}
-	if (f->follow)
-		fetch_tell_lost(f, why);
+	fetch_tell_lost(f, why);
 	if (run->get.answer.retry_after_ms > delay)
 		delay = run->get.answer.retry_after_ms;
 	if (delay > SERVER_RETRY_MOST_MS)
@@ -435,6 +434,22 @@ end_load(struct fetched *run, struct error *err)
 	return 0;
 }
 
+/* What was followed has ended. So it seems, too, where a proxy has lost the server and does not say
+ * so: the run is asked for, and once more what there is of it. */
+static int
+end_following(struct fetched *run, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char run_id[ID_SIZE];
+	enum answered answered = fetch_ask(run->fetch, run->run_id, run_id, &run->alive, &why);
+
+	if (answered != ANSWERED)
+		return stopped_by(run, answered, &why, err);
+	run->phase = FETCH_LOADING;
+	run->again_at = clock_monotonic() + (run->alive ? SERVER_RETRY_MS : 0);
+	return 0;
+}
+
 static int
 end_answer(struct fetched *run, struct error *err)
 {
@@ -452,10 +467,7 @@ end_answer(struct fetched *run, struct error *err)
 		return stopped_by(run, answered, &why, err);
 	if (copy_is_ahead(&run->copy))
 		return renew(run, err);
-	if (run->phase == FETCH_LOADING)
-		return end_load(run, err);
-	end_run(run);
-	return 0;
+	return run->phase == FETCH_LOADING ? end_load(run, err) : end_following(run, err);
 }
 
 void

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/polling.h"
 #include "base/text.h"
@@ -154,10 +155,12 @@ find_token(struct server *s, struct error *err)
 	    "0123456789-._~+/=";
 	const char *other = NULL;
 	struct keys keys;
+	char *path;
 	int failed = 0;
 
 	if (keys_load(&keys, err) != 0)
 		return -1;
+	path = path_config("keys");
 	for (size_t i = 0; failed == 0 && s->authorization == NULL && i < keys.count; i++) {
 		const char *value = keys.values[i], *token;
 		enum fits fit;
@@ -167,7 +170,7 @@ find_token(struct server *s, struct error *err)
 		if (fit == FITS_HOST)
 			other = value;
 		else if (*token == '\0' || token[strspn(token, letters)] != '\0')
-			failed = error_set(err, ERROR_DEFINITION, "keys", TOKEN "=%s has no token behind it",
+			failed = error_set(err, ERROR_DEFINITION, path, TOKEN "=%s has no token behind it",
 			    s->origin);
 		else
 			s->authorization = memory_format("Authorization: Bearer %s", token);
@@ -177,6 +180,7 @@ find_token(struct server *s, struct error *err)
 		failed = error_set(err, ERROR_USAGE, s->base, "the token is for %.*s, and is not sent "
 		    "over plain http", (int)strcspn(other, " \t"), other);
 	keys_free(&keys);
+	free(path);
 	return failed;
 }
 

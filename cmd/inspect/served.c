@@ -146,7 +146,8 @@ served_next(struct served *s, struct served_change *change)
 }
 
 int
-served_open(struct served *s, const char *url, unsigned what, struct error *err)
+served_open(struct served *s, const char *url, unsigned what,
+    void (*warn)(const struct error *warning), struct error *err)
 {
 	struct served_change change;
 	const char *type = "";
@@ -167,6 +168,8 @@ served_open(struct served *s, const char *url, unsigned what, struct error *err)
 			*err = change.error;
 			break;
 		}
+		if (type != NULL && strcmp(type, "warning") == 0)
+			warn(&change.error);
 		if (type == NULL)
 			type = "";
 	}

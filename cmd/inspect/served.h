@@ -39,9 +39,10 @@ struct served {
 };
 
 bool served_is_url(const char *argument);
-/* Begins to copy, and waits until all is there that the server has now. -1: as that program
- * says. */
-int served_open(struct served *s, const char *url, unsigned what, struct error *err);
+/* Begins to copy, and waits until all is there that the server has now; warn is told what comes in
+ * between. -1: as that program says. */
+int served_open(struct served *s, const char *url, unsigned what,
+    void (*warn)(const struct error *warning), struct error *err);
 
 /* What has happened since. */
 enum served_news { SERVED_NOTHING, SERVED_REPLACED, SERVED_WARNING, SERVED_FAILED };

@@ -558,6 +558,9 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 		}
 	}
 
+	if (stat(argument, &status) != 0 && strstr(argument, "://") != NULL)
+		return error_set(err, ERROR_USAGE, argument, "runs of a server are for awf-tail and "
+		    "awf-replay alone");
 	if (stat(argument, &status) != 0)
 		return errno == ENOENT || errno == ENOTDIR ? error_set(err, ERROR_USAGE, argument,
 		    "no such file, and no run whose id begins so in %s", s->root) :

@@ -5,6 +5,9 @@ that it prints:
 relay.py proxy LOG           as an HTTP proxy: CONNECT, and requests with a whole URL. The
                              head of each connection's first request goes into LOG.
 relay.py tls CERT KEY PORT   as a TLS server, in front of the plain one on PORT
+relay.py old PORT            as a proxy that speaks HTTP/1.0 to the server on PORT, and 1.1 to
+                             clients: an answer of no known length ends where the server's does,
+                             though that be dead
 """
 import os
 import re
@@ -60,8 +63,35 @@ def tls(client, certificate, key, port):
     join(client, socket.create_connection(("127.0.0.1", int(port))))
 
 
+def old(client, port):
+    head = read_head(client).replace(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n")
+    try:
+        server = socket.create_connection(("127.0.0.1", int(port)))
+        server.sendall(head)
+        answer = read_head(server)
+    except OSError:
+        answer = b""
+    if not answer:
+        client.sendall(b"HTTP/1.1 502 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        client.close()
+        return
+    answer = answer.replace(b"HTTP/1.0 ", b"HTTP/1.1 ")
+    if re.search(rb"(?i)\r\ncontent-length:", answer):
+        client.sendall(answer)
+        pump(server, client)
+        return
+    client.sendall(answer[:-2] + b"Transfer-Encoding: chunked\r\n\r\n")
+    try:
+        while data := server.recv(65536):
+            client.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+        client.sendall(b"0\r\n\r\n")
+    except OSError:
+        pass
+    client.close()
+
+
 def main():
-    serve = {"proxy": proxy, "tls": tls}[sys.argv[1]]
+    serve = {"proxy": proxy, "tls": tls, "old": old}[sys.argv[1]]
     listener = socket.create_server(("127.0.0.1", int(os.environ.get("PORT", 0))))
     print(listener.getsockname()[1], flush=True)
     while True:

@@ -1,5 +1,6 @@
 // What an event holds, as elements: texts, data, tool calls, images. What is long is cut until it
 // is asked for; what was asked for stays so while the page does, though its row may go and come.
+import { plain } from "/www/ansi.js";
 import { request, runPath } from "/www/api.js";
 import { showDiff } from "/www/diff.js";
 import { h } from "/www/dom.js";
@@ -48,7 +49,7 @@ export function some(list, make) {
 export function text(key, value, name = "") {
 	const element = h("div", { class: "text " + name }), all = key + " all";
 	const show = (whole) => {
-		element.replaceChildren(value.length > LONG && !whole ? value.slice(0, LONG) + "…" : value.slice(0, HUGE));
+		element.replaceChildren(...plain(value.slice(0, whole ? HUGE : LONG)), value.length > LONG && !whole ? "…" : "");
 		if (value.length > HUGE && whole)
 			element.append(h("p", { class: "note" }, `… ${count(value.length - HUGE)} characters more`));
 		if (value.length > LONG && !whole)

@@ -62,6 +62,11 @@ export class Outcome {
 		        `All errors (${count(failed.length)} calls)`))] : []));
 	}
 
+	// Whether a call is shown that has failed for that.
+	tells(code) {
+		return !this.failedList.hidden && this.record.innermost(this.record.failed).some((call) => call.code === code);
+	}
+
 	#makeFailed(call, ended) {
 		const seq = call.events.at(-1), entry = this.record.entries[seq - 1];
 		const element = h("li", null, h("a", { href: "#" + seq, onclick: (event) => {

@@ -50,7 +50,7 @@ function showInfo() {
 	parts.stop.hidden = !(info.alive && parts.may.includes("decide"));
 	outcome.draw(now(), info.status);
 	// Why it ended, if no call says it.
-	say(parts.error, outcome.failedList.hidden && !["running", "waiting"].includes(info.status) && info.error ?
+	say(parts.error, info.error && !["running", "waiting"].includes(info.status) && !outcome.tells(info.error.code) ?
 	    `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
 	parts.resume.hidden = info.alive || info.status === "success";
 	waits.show(info.waits);

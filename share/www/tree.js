@@ -2,6 +2,7 @@
 // its turns and tools. Many calls of one step are one row that counts them; those that run, wait or
 // have failed are shown all the same.
 import { h } from "/www/dom.js";
+import { kindOf } from "/www/event.js";
 import { count, dollars, duration, signs } from "/www/format.js";
 import { List } from "/www/list.js";
 import { axis, bar, Scale } from "/www/timeline.js";
@@ -168,7 +169,7 @@ export class Tree {
 		const tool = entry.type.startsWith("tool");
 		return {
 			sign: { __proto__: null, "message.user": "◆", "message.assistant": "◇", "tool.call": "⚙", "tool.result": "↩" }[entry.type] ?? "·",
-			state: entry.code ? "failed" : tool ? "tool" : "turn", name: entry.label || entry.type,
+			state: entry.code ? "failed" : tool ? "tool" : "turn", name: entry.label || kindOf(entry.type)[2],
 			about: "", took: entry.took >= 1 ? duration(entry.took) : "", bars: [this.#eventBar(seq) ??
 				bar(this.scale, entry.at, entry.at, tool ? "tool" : "turn", "")],
 		};

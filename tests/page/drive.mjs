@@ -278,6 +278,12 @@ const scenarios = {
 		await page.reload();
 		await page.waitForSelector("article.event");
 		assert.deepEqual(await allEvents(), shown);
+		// What was meant for a terminal.
+		assert.ok(await page.evaluate(async () => {
+			const { plain } = await import("/www/ansi.js"), made = document.createElement("div");
+			made.append(...plain("a\x1b[1;31mb\x1b[0mc\x1b[2J\x1b]8;;http://x\x07d\x1b]8;;\x07\x1b[38;5;1me\x1b"));
+			return made.innerHTML === 'a<span class="red bold">b</span>cde\x1b';
+		}));
 		// A link to an event that is not among them shows it all the same.
 		await page.evaluate(() => { location.hash = "#2"; });
 		await page.waitForSelector("article.current[data-seq='2']");

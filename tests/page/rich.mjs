@@ -166,7 +166,7 @@ last = call(last, "analyse", "analyse:0:0", {
 		old_string: "static struct pool pool = {\n\t.name = \"checkout\",\n\t.most = 8,\n\t.idle = 2,\n};\n\nvoid\npool_open(void)\n{\n\tpool_fill(&pool);\n}",
 		new_string: "static struct pool pool = {\n\t.name = \"checkout\",\n\t.most = 64,\t/* 8 made requests wait */\n\t.idle = 2,\n};\n\nvoid\npool_open(void)\n{\n\tpool_fill(&pool);\n}" },
 		{ output: "1 change", changed: [{ path: "pool.c", added: 1, removed: 1, sha256: "3".repeat(64) }, { path: "pool.o", change: "created" }] }, { effects: "workspace" });
-	at = tool(answer, "t2.1", "bash", 3100, { command: "make check" }, { output: "42 passed, 1 failed\n", exit_code: 2, stderr: "check_pool: FAILED: expected 8, have 64\nmake: *** [Makefile:12: check] Error 1\n" }, { effects: "workspace", sandbox: "workspace", network: false });
+	at = tool(answer, "t2.1", "bash", 3100, { command: "make check" }, { output: "42 passed, 1 failed\n", exit_code: 2, stderr: "check_pool: \u001b[1;31mFAILED\u001b[0m: expected 8, have 64\u001b[K\u001b]0;title\u0007\nmake: *** [Makefile:12: check] Error 1\n" }, { effects: "workspace", sandbox: "workspace", network: false });
 	answer = turn(3, 900, "The test expects the small pool. I write the new expectation down.", [{ name: "write", input: {} }]);
 	at = tool(answer, "t3.0", "write", 15, { file_path: "tests/expected", content: "most 64\nidle 2\n" }, { output: "written" }, { effects: "workspace", fidelity: "agent_emitted" });
 	at = event(10, "message.user", "analyse", 0, at, { role: "user", blocks: [], turn: 4, handoff: { from: "analyst", to: "writer" }, agent: "writer", provider: "anthropic", model: MODEL });

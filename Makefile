@@ -59,10 +59,9 @@ CORE_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson libsodium yaml-0.1)
 CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
 # Programs have the archives where there are any: more than half of the instructions that it takes
 # to start awf-step were the linking of shared ones. What is started for each run, step and tool is
-# installed with no shared library at all, where there are archives of all that it needs, but for
-# the sandbox, which has to find any user's home. They lie at another address each time
-# nevertheless: not static at all where the C library cannot do that. Tests run such with shared
-# ones, to have faults put in between.
+# installed with no shared library at all, where there are archives of all that it needs. They lie
+# at another address each time nevertheless: not static at all where the C library cannot do that.
+# Tests run such with shared ones, to have faults put in between.
 PROGRAM_LIBS = $(eval PROGRAM_LIBS := $(foreach l,$(CORE_LIBS),$(if $(filter -l%,$(l)),$(call archive,$(l:-l%=%)),$(l))))$(PROGRAM_LIBS)
 archive = $(shell a=$$($(CC) -print-file-name=lib$(1).a); [ "$$a" = lib$(1).a ] && echo -l$(1) || echo $$a)
 STATIC = $(if $(or $(SANITIZE),$(filter -l%,$(PROGRAM_LIBS)),$(filter -l%,$(call archive,c)),$(filter rcrt1.o,$(shell $(CC) -print-file-name=rcrt1.o))),,1)
@@ -126,7 +125,7 @@ MCP_HTTP = $(BUILD)/libexec/awf/awf-mcp-http
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP_HTTP) $(MASKS)
 # Started for each run, step and tool, and what of it is installed.
-STARTED := $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS)
+STARTED := $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS) $(SANDBOX)
 installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
 TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS) $(SHARED)) $(BUILD)/test/tests
 # Linked before the library, whose own is then left out.
@@ -225,7 +224,7 @@ $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-serve: $(BUILD)/libawf-serve.a
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
-$(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-%: ALL_LDFLAGS += $(3)
+$(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-% $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(3)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS)

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +19,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "sandbox/account.h"
 #include "sandbox/grounds.h"
 #include "sandbox/resolve.h"
 #include "sandbox/scripts.h"
@@ -460,13 +460,13 @@ int
 places_find(struct places *p, const struct settings *s, struct error *err)
 {
 	const char *script = getenv("AWF_WORKFLOW_FILE"), *first = getenv("AWF_WORKFLOW_DIR");
-	const struct passwd *user = getpwuid(getuid());
-	char **seen = NULL, **scripts;
+	char **seen = NULL, **scripts, *home = account_home();
 
 	*p = (struct places){ .workspace_fd = -1 };
 	/* That which the environment names may be another one, or none. */
 	add_home(p, getenv("HOME"));
-	add_home(p, user == NULL ? NULL : user->pw_dir);
+	add_home(p, home);
+	free(home);
 	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1)
 		return -1;
 

@@ -143,7 +143,6 @@ write_only(int fd, struct error *err)
 static int
 enter(struct command *c, struct error *err)
 {
-	static const struct capabilities none;
 	static const char *const homes[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 		"XDG_CACHE_HOME", "XDG_RUNTIME_DIR" };
 	const struct settings *s = c->settings;
@@ -185,8 +184,6 @@ enter(struct command *c, struct error *err)
 	if (limits_set(&s->limits, c->namespaces, err) == -1)
 		return -1;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return error_errno(err, ERROR_BLOCKED, NULL, "unable to set no_new_privs");
 	if (c->landlock > LANDLOCK_NONE) {
 		for (size_t i = 0; failed == 0 && i < p->count; i++) {
 			const struct place *place = &p->list[i];
@@ -206,8 +203,6 @@ enter(struct command *c, struct error *err)
 			return -1;
 	}
 	closefrom(STDERR_FILENO + 1); /* the places were open till here */
-	if (capabilities_keep(&none) != 0)
-		return error_errno(err, ERROR_BLOCKED, NULL, "unable to drop the capabilities");
 	return c->seccomp ? seccomp_enforce(s->network, !c->namespaces, err) : 0;
 }
 
@@ -268,6 +263,11 @@ keep(struct command *c)
 		keeper_refuse(c->report, why);
 	watch_begin(&c->watch, c->settings->read_only ? NULL : c->places->workspace,
 	    c->namespaces ? NULL : c->places->temporary);
+	/* Neither it nor the command needs more from here on, nor gets any. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || capabilities_keep(&none) != 0) {
+		error_errno(why, ERROR_BLOCKED, NULL, "unable to give up capabilities");
+		keeper_refuse(c->report, why);
+	}
 	c->keeper = getpid();
 	pid = fork();
 	if (pid == 0)
@@ -276,10 +276,9 @@ keep(struct command *c)
 		error_errno(why, ERROR_BLOCKED, NULL, "unable to start a process");
 		keeper_refuse(c->report, why);
 	}
-	/* It holds nothing that the command could take over, nor is its memory to be read. */
-	if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-	    capabilities_keep(&none) != 0)
-		error_errno(why, ERROR_BLOCKED, NULL, "unable to give up capabilities");
+	/* Nor is its memory to be read. */
+	if (prctl(PR_SET_DUMPABLE, 0) != 0)
+		error_errno(why, ERROR_BLOCKED, NULL, "unable to keep its memory from being read");
 
 	/* The time to look comes however many signals do, and once more at the end. */
 	next = clock_monotonic() + LIMITS_LOOK_MS;

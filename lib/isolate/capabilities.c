@@ -41,10 +41,14 @@ capabilities_keep(const struct capabilities *kept)
 	struct capabilities now;
 	bool bounds = capabilities_get(&now) == 0 && (now.effective & UINT64_C(1) << CAP_SETPCAP) != 0;
 
-	for (int number = 0; bounds && prctl(PR_CAPBSET_READ, number) >= 0; number++)
+	/* Numbers go up to the last that the kernel has. */
+	for (int number = 0; bounds && number < 64; number++)
 		if ((kept->permitted & UINT64_C(1) << number) == 0 &&
-		    prctl(PR_CAPBSET_DROP, number) != 0)
-			return -1;
+		    prctl(PR_CAPBSET_DROP, number) != 0) {
+			if (errno != EINVAL)
+				return -1;
+			break;
+		}
 	return (int)syscall(SYS_capset, &header, data);
 }
 #endif

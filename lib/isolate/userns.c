@@ -9,6 +9,7 @@
 #ifdef __linux__
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,49 +24,70 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "isolate/capabilities.h"
 #include "isolate/mounts.h"
 
 #define MAP_LIMIT 65536
 
-/* All ids where the user may map them (root), else the user's own. */
-static int
-write_map(pid_t pid, const char *name, unsigned long id)
+/* Every id that this process knows, as it is. */
+static void
+read_known(const char *name, struct buffer *map)
 {
-	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
-	char *groups = memory_format("/proc/%ld/setgroups", (long)pid);
-	char *known = path_join("/proc/self", name), *line, *rest;
-	struct buffer own = BUFFER_INIT, map = BUFFER_INIT;
-	int failed;
+	struct buffer own = BUFFER_INIT;
+	char *path = path_join("/proc/self", name), *line, *rest;
 
-	/* Every id that this process knows, as it is. */
-	if (file_load(known, MAP_LIMIT, &own, NULL) == 0 && own.len > 0)
+	if (file_load(path, MAP_LIMIT, &own, NULL) == 0 && own.len > 0)
 		for (rest = own.data; (line = strsep(&rest, "\n")) != NULL;) {
 			unsigned long first, outside, count;
 
 			if (sscanf(line, "%lu %lu %lu", &first, &outside, &count) == 3)
-				buffer_format(&map, "%lu %lu %lu\n", first, first, count);
+				buffer_format(map, "%lu %lu %lu\n", first, first, count);
 		}
-	failed = setting_write(path, buffer_string(&map));
-	if (failed) {
+	buffer_free(&own);
+	free(path);
+}
+
+/* All ids where the user may map them (root), else the user's own: then groups can be mapped only
+ * if they cannot be dropped. */
+static int
+write_map(pid_t pid, const char *name, unsigned long id, bool all)
+{
+	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
+	char *groups = memory_format("/proc/%ld/setgroups", (long)pid);
+	struct buffer map = BUFFER_INIT;
+	int failed = -1;
+
+	if (all) {
+		read_known(name, &map);
+		failed = setting_write(path, buffer_string(&map));
 		buffer_clear(&map);
+	}
+	if (failed) {
 		buffer_format(&map, "%lu %lu 1\n", id, id);
 		failed = setting_write(path, map.data);
 	}
-	/* Who may not map groups may only if groups cannot be dropped. */
 	if (failed && setting_write(groups, "deny") == 0)
 		failed = setting_write(path, map.data);
-	buffer_free(&own);
 	buffer_free(&map);
-	free(known);
 	free(groups);
 	free(path);
 	return failed;
+}
+
+static bool
+maps_all(void)
+{
+	const uint64_t needed = UINT64_C(1) << CAP_SETUID | UINT64_C(1) << CAP_SETGID;
+	struct capabilities c;
+
+	return capabilities_get(&c) == 0 && (c.effective & needed) == needed;
 }
 
 pid_t
 userns_fork(unsigned long long flags, void (*body)(void *context), void *context, bool *mapped)
 {
 	struct clone_args arguments = { .flags = CLONE_NEWUSER | flags, .exit_signal = SIGCHLD };
+	const bool all = maps_all();
 	int go[2], reason;
 	ssize_t got;
 	pid_t pid;
@@ -89,8 +111,8 @@ userns_fork(unsigned long long flags, void (*body)(void *context), void *context
 		_exit(EXIT_FAILURE);
 	}
 	close(go[0]);
-	if (pid > 0 && (write_map(pid, "uid_map", geteuid()) != 0 ||
-	    write_map(pid, "gid_map", getegid()) != 0 || file_write(go[1], "", 1) != 0)) {
+	if (pid > 0 && (write_map(pid, "uid_map", geteuid(), all) != 0 ||
+	    write_map(pid, "gid_map", getegid(), all) != 0 || file_write(go[1], "", 1) != 0)) {
 		reason = errno;
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

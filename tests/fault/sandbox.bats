@@ -637,3 +637,21 @@ while not os.path.exists("stop"):
 		[[ $output == *'Permission denied' ]]
 	done
 }
+
+@test "home is no workspace of a user whom another source than /etc/passwd knows" {
+	[ "$(id -u)" = 0 ] || skip 'not root'
+	unshare -m true || skip 'no mount namespaces'
+	home="$outside/home"
+	mkdir -p "$home/work"
+	chown -R 4711:4711 "$home" && chmod 755 "$outside"
+	run -0 --separate-stderr unshare -m sh -c '
+		mount --make-rprivate / && mount -t tmpfs none /run && mkdir /run/userdb && cd /run/userdb &&
+		echo "{\"userName\":\"outsider\",\"uid\":4711,\"gid\":4711,\"homeDirectory\":\"$1\",\"disposition\":\"regular\"}" >outsider.user &&
+		ln -s outsider.user 4711.user && getent passwd 4711 >/dev/null || { echo "unknown" && exit; }
+		for directory in "$1" "$1/work"; do
+			cd "$directory" && setpriv --reuid 4711 --regid 4711 --clear-groups env -u HOME "$2" -- pwd
+		done' - "$home" "$sandbox"
+	[ "$output" != unknown ] || skip 'no users of systemd here'
+	same "$output" "$home/work"
+	[[ $stderr == "awf-sandbox: $home: can be no workspace: a sandbox opens no whole home directory"* ]]
+}

@@ -67,7 +67,6 @@ ingest_begin(struct ingest *ingest, const struct storage *s)
 {
 	*ingest = (struct ingest){ .storage = s, .lease_ms = INGEST_LEASE_MS,
 		.line_limit = SCAN_LINE_LIMIT, .run_limit = limit_runs() };
-	ingest->runs = memory_array(NULL, ingest->run_limit, sizeof *ingest->runs);
 }
 
 /* What was recorded is on disk, and the run lives on. */
@@ -145,6 +144,8 @@ add_run(struct ingest *ingest, const char *run_id, const char *sender, bool even
 {
 	struct ingest_run *run = memory_zero(1, sizeof *run);
 
+	if (ingest->runs == NULL)
+		ingest->runs = memory_array(NULL, ingest->run_limit, sizeof *ingest->runs);
 	if (ingest->run_count == ingest->run_limit)
 		drop_run(ingest, ingest->run_count - 1);
 	memcpy(run->run_id, run_id, ID_SIZE);

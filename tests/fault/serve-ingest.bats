@@ -133,3 +133,46 @@ send_on() {
 		kill "$(cat pid)"
 	done
 }
+
+@test "a full disk: what was acknowledged stands, and the rest comes when there is room" {
+	unshare -m true 2>/dev/null || skip "needs the right to mount"
+	machine a
+	machine b
+	for ((i = 0; i < 400; i++)); do echo "{\"type\":\"x\",\"event_id\":$i,\"runId\":\"job\",\"payload\":{\"text\":\"$(printf '%04000d' 0)\"}}"; done >events
+	head -c 3000000 /dev/urandom >blob
+	mkdir small
+	cat >script <<-'END'
+		mount -t tmpfs -o size=1m small small
+		export AWF_STORAGE=$PWD/small/storage
+		token=$(awf-serve --new-token ingest)
+		awf-serve --listen 127.0.0.1:0 >out 2>err &
+		trap 'kill %1' EXIT
+		until [ -s out ]; do sleep 0.05; done
+		url=$(sed 's/\/#.*//' out)
+		send() { curl -sS -o "$1.json" -w '%{http_code}' -H "Authorization: Bearer $token" -H 'Content-Type: application/x-ndjson' --data-binary @- "$url/api/ingest"; }
+		# Blobs as large have no room, nor is any left behind.
+		sha=$(sha256sum <blob | cut -d' ' -f1)
+		put() { curl -sS -o put.json -w '%{http_code}' -H "Authorization: Bearer $token" -T blob "$url/api/runs/11111111-1111-4111-8111-111111111111/blobs/$sha"; }
+		[ "$(put)" = 503 ]
+		[ "$(find small/storage/incoming -name '*.part' | wc -l)" = 0 ]
+		[ "$(send half <events)" = 503 ]
+		run=$(jq -r '.runs[0]' half.json)
+		[ "$(wc -l <"small/storage/transcripts/$run.jsonl")" = "$(jq '.accepted + 1' half.json)" ]
+		cp "small/storage/transcripts/$run.jsonl" half.jsonl
+		[ "$(cat {a,b}/transcripts/*.jsonl | send none)" = 503 ]
+		grep 'No space left on device' err
+		# The server answers all the same, and goes on when there is room.
+		[ "$(curl -s "$url/healthz")" = ok ]
+		mount -o remount,size=32m small
+		[ "$(send rest <events)" = 200 ]
+		[ "$(jq '.accepted + .duplicates' rest.json)" = 400 ]
+		cat {a,b}/transcripts/*.jsonl | send all
+		for file in {a,b}/transcripts/*; do cmp "$file" "small/storage/transcripts/${file##*/}"; done
+		[ "$(put)" = 201 ]
+		awf-verify -q "$run"
+		cp "small/storage/transcripts/$run.jsonl" whole.jsonl
+	END
+	run -0 unshare -m bash -eux script
+	same "$(grep -c '"type":"x"' whole.jsonl)" 400
+	cmp -n "$(($(wc -c <half.jsonl)))" half.jsonl whole.jsonl
+}

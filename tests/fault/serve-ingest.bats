@@ -52,8 +52,8 @@ stays() {
 	machine b
 	for ((seed = 1; seed <= $(rounds 1 20); seed++)); do
 		rm -rf "$AWF_STORAGE" stop
-		mkdir "$AWF_STORAGE"
-		mkdir "$AWF_STORAGE"
+		mkdir -p "$AWF_STORAGE"
+		mkdir -p "$AWF_STORAGE"
 		token_a=$(awf-serve --new-token ingest --label a)
 		token_b=$(awf-serve --new-token ingest --label b)
 		killed_server
@@ -122,8 +122,8 @@ send_on() {
 @test "events that many send, again and again, are there once each, with seqs without a gap" {
 	for ((seed = 1; seed <= $(rounds 1 20); seed++)); do
 		rm -rf "$AWF_STORAGE" stop
-		mkdir "$AWF_STORAGE"
-		mkdir "$AWF_STORAGE"
+		mkdir -p "$AWF_STORAGE"
+		mkdir -p "$AWF_STORAGE"
 		TOKEN=$(awf-serve --new-token ingest)
 		export TOKEN
 		killed_server
@@ -146,7 +146,7 @@ send_on() {
 	cat >script <<-'END'
 		mount -t tmpfs -o size=1m small small
 		export AWF_STORAGE=$PWD/small/storage
-		mkdir "$AWF_STORAGE"
+		mkdir -p "$AWF_STORAGE"
 		token=$(awf-serve --new-token ingest)
 		awf-serve --listen 127.0.0.1:0 >out 2>err &
 		trap 'kill %1' EXIT

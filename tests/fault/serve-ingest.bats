@@ -53,7 +53,6 @@ stays() {
 	for ((seed = 1; seed <= $(rounds 1 20); seed++)); do
 		rm -rf "$AWF_STORAGE" stop
 		mkdir -p "$AWF_STORAGE"
-		mkdir -p "$AWF_STORAGE"
 		token_a=$(awf-serve --new-token ingest --label a)
 		token_b=$(awf-serve --new-token ingest --label b)
 		killed_server
@@ -122,7 +121,6 @@ send_on() {
 @test "events that many send, again and again, are there once each, with seqs without a gap" {
 	for ((seed = 1; seed <= $(rounds 1 20); seed++)); do
 		rm -rf "$AWF_STORAGE" stop
-		mkdir -p "$AWF_STORAGE"
 		mkdir -p "$AWF_STORAGE"
 		TOKEN=$(awf-serve --new-token ingest)
 		export TOKEN

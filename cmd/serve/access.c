@@ -177,10 +177,12 @@ access_cookie(const struct peer *p, char name[32])
 static struct span
 find_cookie(struct span cookies, const char *name)
 {
-	const char *at = cookies.at, *end = at + cookies.len;
+	const char *at = cookies.at, *end;
 	size_t len = strlen(name);
 
-	while (at != NULL && at < end) {
+	if (at == NULL)
+		return SPAN_NONE;
+	for (end = at + cookies.len; at < end;) {
 		const char *stop = memchr(at, ';', (size_t)(end - at));
 
 		if (stop == NULL)

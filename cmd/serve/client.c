@@ -194,7 +194,7 @@ read_head(struct client *c)
 		return refuse(c, &no_http);
 	end = c->in.len > c->looked ? head_end(c->in.data, c->in.len, c->looked) : 0;
 	if (end > HEAD_BYTES || (end == 0 && c->in.len >= HEAD_BYTES))
-		return refuse(c, memchr(c->in.data, '\n', c->in.len) != NULL ? &too_large : &too_long);
+		return refuse(c, memchr(c->in.data, '\n', HEAD_BYTES) != NULL ? &too_large : &too_long);
 	if (end > 0)
 		return take_head(c, end);
 	c->looked = c->in.len;

@@ -9,8 +9,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,6 +23,7 @@
 #endif
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -337,6 +340,27 @@ visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 	}
 	free(t.entries);
 	return count;
+}
+
+bool
+descendants_are(const pid_t *children)
+{
+	char path[64], text[1024], *at = text, *end;
+	ssize_t len;
+	int fd;
+
+	/* A child stays there until this process waits for it: none is missed as others end. */
+	snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd == -1 ? -1 : read(fd, text, sizeof text - 1);
+	file_close(&fd);
+	if (len < 0 || len == sizeof text - 1)
+		return false;
+	text[len] = '\0';
+	for (long pid; (pid = strtol(at, &end, 10)) != 0; at = end)
+		if (!pids_have(children, (pid_t)pid))
+			return false;
+	return true;
 }
 
 size_t

@@ -41,6 +41,9 @@ void descendants_spare_none(void);
  * stopped get SIGCONT too. Signal 0 only counts. Returns how many living ones there
  * were. */
 size_t descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare);
+/* Whether this process, which has one thread, has no children but these (ends with 0), and so no
+ * other descendants than theirs. Where the kernel does not tell it is false. */
+bool descendants_are(const pid_t *children);
 /* The children of this process one by one, asked of the kernel without /proc; 0 after the
  * last. *ended: it is dead, and not waited for. c is all 0 at the first. */
 struct children {

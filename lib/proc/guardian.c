@@ -121,7 +121,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 				}
 		}
 		if ((pid < 0 && errno == ECHILD) ||
-		    (ended && descendants_signal(getpid(), 0, helpers) == 0))
+		    (ended && (descendants_are(helpers) || descendants_signal(getpid(), 0, helpers) == 0)))
 			break;
 		if (getppid() != parent) {
 			descendants_end(getpid(), SIGKILL, NULL);

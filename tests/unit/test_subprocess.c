@@ -523,6 +523,49 @@ directory_and_environment_are_the_bodys(void **state)
 	subprocess_free(b);
 }
 
+/* A child counts until it was waited for, and so does an orphan of one. */
+static void
+other_children_are_seen(void **state)
+{
+	pid_t list[] = { 0, 0, 0 }, child, orphan;
+	char text[16];
+	int ends[2];
+
+	(void)state;
+	if (access("/proc/self/task", F_OK) != 0)
+		skip();
+	assert_true(descendants_are(list));
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		orphan = fork();
+		if (orphan == 0)
+			pause();
+		dprintf(ends[1], "%ld\n", (long)orphan);
+		pause();
+	}
+	assert_true(read(ends[0], text, sizeof text) > 0);
+	orphan = (pid_t)strtol(text, NULL, 10);
+	assert_false(descendants_are(list));
+	list[0] = child;
+	assert_true(descendants_are(list));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	while (descendants_are(list)) /* until the orphan is ours */
+		usleep(1000);
+	list[1] = orphan;
+	assert_true(descendants_are(list));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	list[0] = orphan;
+	list[1] = 0;
+	assert_true(descendants_are(list));
+	assert_int_equal(kill(orphan, SIGKILL), 0);
+	assert_int_equal(waitpid(orphan, NULL, 0), orphan);
+	list[0] = 0;
+	assert_true(descendants_are(list));
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static int
 begin(void **state)
 {
@@ -563,6 +606,7 @@ main(void)
 		cmocka_unit_test(a_signal_cancels),
 		cmocka_unit_test(a_reader_that_went_away_cancels),
 		cmocka_unit_test(kept_children_live_on),
+		cmocka_unit_test(other_children_are_seen),
 		cmocka_unit_test(directory_and_environment_are_the_bodys),
 	};
 

@@ -19,9 +19,9 @@
 #include "base/text.h"
 #include "serve/log.h"
 
-#define UPLOADS_MOST 256                /* at a time */
+#define UPLOADS_MOST 1024               /* at a time */
 #define LINE_LIMIT ((size_t)32 << 20)   /* bytes of a line, or document */
-#define HELD_FREE ((size_t)1 << 20)     /* bytes of one that is not whole, that any may have */
+#define HELD_FREE ((size_t)64 << 10)    /* bytes of one that is not whole, that any may have */
 #define HELD_MOST ((size_t)256 << 20)   /* of all of them, beyond which nobody may have more */
 #define HELD_WAIT_MS 1000
 #define QUOTA_WAIT_MS 60000

@@ -181,7 +181,7 @@ $(BUILD)/gen/%_schema.c: %.schema.json
 	@mkdir -p $(@D)
 	{ echo 'extern const char $(subst -,_,$*)_schema[];'; echo 'const char $(subst -,_,$*)_schema[] ='; \
 	  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
-$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c | packages
 	$(CC) $(filter-out -Wpedantic,$(ALL_CFLAGS)) -c -o $@ $<
 
 $(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
@@ -271,7 +271,7 @@ $(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(ROOM_LIB) $(LIB)
 $(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(ROOM_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) -lm
-$(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c
+$(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIB) $(LIB)

@@ -356,6 +356,26 @@ write_cache_mark(struct writer *w)
 	write_typed(w, "cache_control", "ephemeral");
 }
 
+static void write_block(struct writer *w, struct span block, bool mark);
+
+/* What a tool gave that is more than text. */
+static void
+write_result(struct writer *w, struct span blocks)
+{
+	writer_member_array(w, "content");
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		if (pass_is_file(block.value, stream_media_types)) {
+			write_block(w, block.value, false);
+			continue;
+		}
+		writer_object(w);
+		writer_member_string(w, "type", "text");
+		pass_of(w, "text", block.value, KEY_TEXT);
+		writer_object_end(w);
+	}
+	writer_array_end(w);
+}
+
 static void
 write_block(struct writer *w, struct span block, bool mark)
 {
@@ -370,6 +390,10 @@ write_block(struct writer *w, struct span block, bool mark)
 
 		if (value.at == NULL || (kind == KIND_TEXT && special && span_is(value, "")))
 			continue;
+		if (kind == KIND_TOOL_RESULT && m->form == FORM_JSON && pass_result_blocks(block).at != NULL) {
+			write_result(w, pass_result_blocks(block));
+			continue;
+		}
 		if (m->form != FORM_JSON || special)
 			pass_member(w, m->theirs, value);
 		else if (kind == KIND_TOOL_USE)

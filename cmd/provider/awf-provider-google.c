@@ -278,6 +278,10 @@ is_older_model(const struct stream *s)
 	return stream_model(s->request->model, older);
 }
 
+/* Of files that the API takes. */
+static const char *const media_types[] = { "image/png", "image/jpeg", "image/webp", "image/heic",
+	"image/heif", "application/pdf", NULL };
+
 static void
 write_signature(struct writer *w, struct span block)
 {
@@ -300,6 +304,35 @@ is_sent(struct span block)
 	return !stream_type(block, "text") || !span_is(span_member(block, KEY_TEXT), "") ||
 	    (own && (span_member(block, KEY_SIGNATURE).at != NULL ||
 	    stream_own_type(block).at != NULL));
+}
+
+static void
+write_bytes(struct conversation *c, struct span block)
+{
+	writer_member_object(c->w, "inlineData");
+	pass_of(c->w, "mimeType", block, KEY_MEDIA_TYPE);
+	pass_of(c->w, "data", block, KEY_DATA);
+	writer_object_end(c->w);
+}
+
+/* The files of a tool's result, as parts; key NULL: into the list that is open. */
+static void
+write_files(struct conversation *c, struct span result, const char *key)
+{
+	bool begun = key == NULL;
+
+	for (struct span_walk x = span_walk(pass_result_blocks(result)); span_next(&x);) {
+		if (!pass_is_file(x.value, media_types))
+			continue;
+		if (!begun)
+			writer_member_array(c->w, key);
+		begun = true;
+		writer_object(c->w);
+		write_bytes(c, x.value);
+		writer_object_end(c->w);
+	}
+	if (begun && key != NULL)
+		writer_array_end(c->w);
 }
 
 static void
@@ -348,6 +381,8 @@ write_part(struct conversation *c, struct span block)
 		writer_member_object(c->w, "response");
 		pass_of(c->w, error ? "error" : "output", block, KEY_TOOL_CONTENT);
 		writer_object_end(c->w);
+		if (c->signs) /* Gemini 3 and later take files within a response */
+			write_files(c, block, "parts");
 		writer_object_end(c->w);
 	} else if (stream_type(block, "text")) {
 		pass_of(c->w, "text", block, KEY_TEXT);
@@ -357,10 +392,7 @@ write_part(struct conversation *c, struct span block)
 		writer_member_bool(c->w, "thought", true);
 		write_signature(c->w, block);
 	} else {
-		writer_member_object(c->w, "inlineData");
-		pass_of(c->w, "mimeType", block, KEY_MEDIA_TYPE);
-		pass_of(c->w, "data", block, KEY_DATA);
-		writer_object_end(c->w);
+		write_bytes(c, block);
 	}
 	writer_object_end(c->w);
 }
@@ -389,6 +421,9 @@ write_contents(const struct stream *s, struct writer *w)
 			}
 			write_part(&c, block.value);
 		}
+		/* Older models take files beside the responses alone. */
+		for (struct span_walk block = span_walk(blocks); begun && !c.signs && span_next(&block);)
+			write_files(&c, block.value, NULL);
 		if (begun) {
 			writer_array_end(w);
 			writer_object_end(w);
@@ -532,8 +567,6 @@ write_model_path(const struct stream *s, struct buffer *url)
 int
 main(int argc, char **argv)
 {
-	static const char *const media_types[] = { "image/png", "image/jpeg", "image/webp",
-	    "image/heic", "image/heif", "application/pdf", NULL };
 	static const struct stream_api api = {
 		.program = "awf-provider-google",
 		.usage = usage,

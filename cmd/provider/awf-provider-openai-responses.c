@@ -503,6 +503,24 @@ is_same(struct span a, struct span b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
+/* A part of what the user says, or a tool gives. */
+static void
+write_user_part(struct writer *w, struct span block)
+{
+	writer_object(w);
+	if (stream_type(block, "image")) {
+		writer_member_string(w, "type", "input_image");
+		pass_data_url(w, "image_url", block);
+	} else if (stream_type(block, "document")) {
+		writer_member_string(w, "type", "input_file");
+		openai_write_file(w, block);
+	} else {
+		writer_member_string(w, "type", "input_text");
+		pass_of(w, "text", block, KEY_TEXT);
+	}
+	writer_object_end(w);
+}
+
 /* Writes the message that begins with a block and leaves the walk at its last. */
 static void
 write_message(struct writer *w, bool assistant, struct span_walk *walk)
@@ -521,23 +539,16 @@ write_message(struct writer *w, bool assistant, struct span_walk *walk)
 		bool refusal = assistant && has_field(block, REFUSAL);
 
 		*walk = ahead;
-		writer_object(w);
-		if (stream_type(block, "image")) {
-			writer_member_string(w, "type", "input_image");
-			pass_data_url(w, "image_url", block);
-		} else if (stream_type(block, "document")) {
-			writer_member_string(w, "type", "input_file");
-			openai_write_file(w, block);
-		} else if (!assistant) {
-			writer_member_string(w, "type", "input_text");
-			pass_of(w, "text", block, KEY_TEXT);
-		} else {
-			writer_member_string(w, "type", refusal ? REFUSAL : "output_text");
-			pass_of(w, refusal ? REFUSAL : "text", block, KEY_TEXT);
-			if (!refusal)
-				write_empty(w, block, "annotations");
-			write_raw(w, block, message_members);
+		if (!assistant) {
+			write_user_part(w, block);
+			continue;
 		}
+		writer_object(w);
+		writer_member_string(w, "type", refusal ? REFUSAL : "output_text");
+		pass_of(w, refusal ? REFUSAL : "text", block, KEY_TEXT);
+		if (!refusal)
+			write_empty(w, block, "annotations");
+		write_raw(w, block, message_members);
 		writer_object_end(w);
 	} while (span_next(&ahead) &&
 	    is_part(ahead.value, assistant) && is_same(id, stream_own_raw(ahead.value, API, "id")));
@@ -577,6 +588,24 @@ write_special(struct writer *w, struct span block, struct span_walk after)
 	free(type);
 }
 
+/* What a tool gave that is more than text: what is no file that the API takes is told. */
+static void
+write_files(struct writer *w, struct span blocks)
+{
+	writer_member_array(w, "output");
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		if (pass_is_file(block.value, stream_media_types)) {
+			write_user_part(w, block.value);
+			continue;
+		}
+		writer_object(w);
+		writer_member_string(w, "type", "input_text");
+		pass_of(w, "text", block.value, KEY_TEXT);
+		writer_object_end(w);
+	}
+	writer_array_end(w);
+}
+
 /* What is an item of its own. customs: the calls, by their id, whose results have a type of their
  * own. */
 static void
@@ -603,7 +632,10 @@ write_item(struct writer *w, struct span block, struct map *customs)
 		writer_object(w);
 		writer_member_string(w, "type", custom ? CUSTOM "_output" : "function_call_output");
 		pass_member(w, "call_id", id);
-		pass_as_text(w, "output", span_member(block, KEY_TOOL_CONTENT));
+		if (pass_result_blocks(block).at != NULL)
+			write_files(w, pass_result_blocks(block));
+		else
+			pass_as_text(w, "output", span_member(block, KEY_TOOL_CONTENT));
 		writer_object_end(w);
 	} else if (stream_type(block, "tool_use")) {
 		bool custom = has_field(block, CUSTOM);

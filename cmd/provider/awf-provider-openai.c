@@ -260,6 +260,27 @@ is_part(struct span block)
 	return span_one_of(span_member(block, KEY_TYPE), types) != NULL && !stream_foreign(block, API);
 }
 
+static void
+write_part(struct writer *w, struct span block)
+{
+	writer_object(w);
+	if (stream_type(block, "text")) {
+		writer_member_string(w, "type", "text");
+		pass_of(w, "text", block, KEY_TEXT);
+	} else if (stream_type(block, "image")) {
+		writer_member_string(w, "type", "image_url");
+		writer_member_object(w, "image_url");
+		pass_data_url(w, "url", block);
+		writer_object_end(w);
+	} else {
+		writer_member_string(w, "type", "file");
+		writer_member_object(w, "file");
+		openai_write_file(w, block);
+		writer_object_end(w);
+	}
+	writer_object_end(w);
+}
+
 /* One text is a string, which every server takes, and so is none; all else is an array of parts,
  * of which there are count. */
 static void
@@ -279,26 +300,9 @@ write_content(struct writer *w, struct span blocks, size_t count)
 		return;
 	}
 	writer_array(w);
-	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		if (!is_part(block.value))
-			continue;
-		writer_object(w);
-		if (stream_type(block.value, "text")) {
-			writer_member_string(w, "type", "text");
-			pass_of(w, "text", block.value, KEY_TEXT);
-		} else if (stream_type(block.value, "image")) {
-			writer_member_string(w, "type", "image_url");
-			writer_member_object(w, "image_url");
-			pass_data_url(w, "url", block.value);
-			writer_object_end(w);
-		} else {
-			writer_member_string(w, "type", "file");
-			writer_member_object(w, "file");
-			openai_write_file(w, block.value);
-			writer_object_end(w);
-		}
-		writer_object_end(w);
-	}
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (is_part(block.value))
+			write_part(w, block.value);
 	writer_array_end(w);
 }
 
@@ -343,6 +347,36 @@ write_answer(struct writer *w, struct span blocks, size_t parts)
 	writer_object_end(w);
 }
 
+/* The message of a tool takes text alone: the files that results have follow them as what the user
+ * shows. */
+static void
+write_files(struct writer *w, struct span blocks)
+{
+	bool begun = false;
+
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		for (struct span_walk file = span_walk(pass_result_blocks(block.value)); span_next(&file);) {
+			if (!pass_is_file(file.value, stream_media_types))
+				continue;
+			if (!begun) {
+				writer_object(w);
+				writer_member_string(w, "role", "user");
+				writer_member_array(w, "content");
+				writer_object(w);
+				writer_member_string(w, "type", "text");
+				writer_member_string(w, "text",
+				    "The files that the tools gave, in the order of their results:");
+				writer_object_end(w);
+				begun = true;
+			}
+			write_part(w, file.value);
+		}
+	if (begun) {
+		writer_array_end(w);
+		writer_object_end(w);
+	}
+}
+
 /* What the user says: the results of tools are messages of their own, before it. */
 static void
 write_question(struct writer *w, struct span blocks, size_t parts)
@@ -356,6 +390,7 @@ write_question(struct writer *w, struct span blocks, size_t parts)
 		pass_as_text(w, "content", span_member(block.value, KEY_TOOL_CONTENT));
 		writer_object_end(w);
 	}
+	write_files(w, blocks);
 	if (parts == 0)
 		return;
 	writer_object(w);

@@ -78,6 +78,19 @@ pass_as_text(struct writer *w, const char *key, struct span value)
 	buffer_free(&minified);
 }
 
+struct span
+pass_result_blocks(struct span result)
+{
+	return span_member(result, KEY_TOOL_BLOCKS);
+}
+
+bool
+pass_is_file(struct span block, const char *const *media_types)
+{
+	return !span_is(span_member(block, KEY_TYPE), "text") &&
+	    span_one_of(span_member(block, KEY_MEDIA_TYPE), media_types) != NULL;
+}
+
 void
 pass_data_url(struct writer *w, const char *key, struct span attachment)
 {

@@ -5,6 +5,8 @@
 #ifndef AWF_PROVIDER_PASS_H
 #define AWF_PROVIDER_PASS_H
 
+#include <stdbool.h>
+
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -25,6 +27,10 @@ void pass_tool(struct writer *w, struct span tool, const char *schema_key);
 /* For APIs that take text where any JSON may stand: strings as they are, other
  * values as a string of their minified bytes, "" if there is no value. */
 void pass_as_text(struct writer *w, const char *key, struct span value);
+/* The blocks of a tool's result that is more than text; .at NULL: it is not. */
+struct span pass_result_blocks(struct span result);
+/* Whether one of them goes to the API as the file that it is; else its text does, if it has any. */
+bool pass_is_file(struct span block, const char *const *media_types);
 /* A member that is a string: an attachment as the URL data:MEDIA_TYPE;base64,DATA. */
 void pass_data_url(struct writer *w, const char *key, struct span attachment);
 

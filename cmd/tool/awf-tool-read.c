@@ -1,18 +1,24 @@
 /*
  * awf-tool-read: shows lines of a text file with their numbers. It reads no more of the
- * file than it shows, so that a large one costs no more than its beginning.
+ * file than it shows, so that a large one costs no more than its beginning. An image or a PDF
+ * file goes to the model as such: the answer is a list of content blocks then (agent/content.h).
  */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/digest.h"
+#include "base/media_type.h"
 #include "base/text.h"
 #include "builtin.h"
+#include "json/writer.h"
 
 #define LINE_LIMIT ((size_t)2000)        /* bytes shown of a line */
 #define PAGE_LIMIT ((size_t)256 << 10)   /* bytes shown of a file */
 #define LINES_LIMIT 2000                 /* unless more are asked for */
 #define NUMBER_LIMIT 1000000000000LL
 #define SAMPLE ((size_t)8 << 10)
+#define FILE_LIMIT ((size_t)10 << 20)    /* bytes of an image or a document */
 
 struct page {
 	const char *path;
@@ -80,6 +86,29 @@ show(struct page *p, struct builtin *b, struct error *err)
 	return 0;
 }
 
+/* A file that models take as it is. */
+static int
+show_file(const char *path, const char *media_type, struct builtin *b, struct error *err)
+{
+	bool image = strncmp(media_type, "image/", 6) == 0;
+	struct buffer bytes = BUFFER_INIT, *answer = &b->answer;
+
+	if (builtin_load(path, FILE_LIMIT, &bytes, err) != 0)
+		return -1;
+	b->json = true;
+	if (image) {
+		buffer_format(answer, "[{\"type\":\"image\",\"mimeType\":\"%s\",\"data\":\"", media_type);
+	} else {
+		buffer_text(answer, "[{\"type\":\"resource\",\"resource\":{\"uri\":");
+		json_quote(answer, path, strlen(path));
+		buffer_format(answer, ",\"mimeType\":\"%s\",\"blob\":\"", media_type);
+	}
+	base64_encode(buffer_string(&bytes), bytes.len, answer);
+	buffer_text(answer, image ? "\"}]" : "\"}}]");
+	buffer_free(&bytes);
+	return 0;
+}
+
 static int
 read_file(struct builtin *b, struct error *err)
 {
@@ -97,6 +126,10 @@ read_file(struct builtin *b, struct error *err)
 	if (builtin_arguments(b, arguments, err) != 0 || (fd = builtin_open(p.path, err)) == -1)
 		return -1;
 	len = pread(fd, sample, sizeof sample, 0);
+	if (len >= 0 && media_type_of(sample, (size_t)len) != NULL) {
+		close(fd);
+		return show_file(p.path, media_type_of(sample, (size_t)len), b, err);
+	}
 	if (len >= 0 && builtin_binary(sample, (size_t)len)) {
 		close(fd);
 		return error_set(err, ERROR_INVALID_INPUT, p.path,

@@ -16,6 +16,7 @@
 
 #include "base/beneath.h"
 #include "base/file.h"
+#include "base/media_type.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/attached.h"
@@ -23,23 +24,13 @@
 
 #define SIZE_LIMIT ((size_t)32 << 20)
 #define TOTAL_LIMIT ((int64_t)128 << 20)
-#define FILE_KINDS "PNG, JPEG, GIF, WebP, PDF"
 
-/* Which files are what: bytes at their beginning, and at a later place if there are any. */
-static const struct kind {
-	const char *media_type, *type;
-	const char *magic;
-	size_t len, later_at;
-	const char *later;
-} kinds[] = {
-	{ "image/png", "image", "\x89PNG\r\n\x1a\n", 8, 0, "" },
-	{ "image/jpeg", "image", "\xff\xd8\xff", 3, 0, "" },
-	{ "image/gif", "image", "GIF87a", 6, 0, "" },
-	{ "image/gif", "image", "GIF89a", 6, 0, "" },
-	{ "image/webp", "image", "RIFF", 4, 8, "WEBP" },
-	{ "application/pdf", "document", "%PDF-", 5, 0, "" }
-};
-#define KINDS (sizeof kinds / sizeof *kinds)
+/* Of the block that a file of this type is. */
+static const char *
+block_type(const char *media_type)
+{
+	return strncmp(media_type, "image/", 6) == 0 ? "image" : "document";
+}
 
 static void
 add(struct attachments *a, struct attachment *one)
@@ -66,25 +57,20 @@ static int
 identify(struct attachment *one, const char *place, struct error *err)
 {
 	const struct buffer *bytes = &one->bytes;
+	const char *media_type;
 
 	if (bytes->len == 0)
 		return error_set(err, ERROR_INVALID_INPUT, place, "is empty");
 	if (bytes->len > SIZE_LIMIT)
 		return error_set(err, ERROR_INVALID_INPUT, place, "an attachment is above 32 MiB");
-	for (size_t i = 0; i < KINDS && one->type == NULL; i++) {
-		const struct kind *k = &kinds[i];
-		size_t later = strlen(k->later);
-
-		if (bytes->len < k->len || bytes->len < k->later_at + later ||
-		    memcmp(bytes->data, k->magic, k->len) != 0 ||
-		    memcmp(bytes->data + k->later_at, k->later, later) != 0)
-			continue;
-		one->type = k->type;
-		one->media_type = memory_text(k->media_type);
+	media_type = media_type_of(bytes->data, bytes->len);
+	if (media_type != NULL) {
+		one->media_type = memory_text(media_type);
+		one->type = block_type(media_type);
 	}
 	if (one->type == NULL)
 		return error_set(err, ERROR_INVALID_INPUT, place,
-		    "no attachment that models take: it is none of " FILE_KINDS);
+		    "no attachment that models take: it is none of " MEDIA_TYPES_TOLD);
 	one->size = (int64_t)bytes->len;
 	digest_sha256(bytes->data, bytes->len, one->sha256);
 	return 0;
@@ -155,9 +141,8 @@ take_recorded(struct attachment *one, struct span recorded)
 	if (found.at == NULL)
 		return false;
 	one->media_type = span_text(span_member(found, KEY_MEDIA_TYPE));
-	for (size_t i = 0; one->media_type != NULL && one->type == NULL && i < KINDS; i++)
-		if (strcmp(kinds[i].media_type, one->media_type) == 0)
-			one->type = kinds[i].type;
+	if (one->media_type != NULL)
+		one->type = block_type(one->media_type);
 	if (one->type == NULL || !span_integer(span_member(found, KEY_BYTES), &size) || size <= 0 ||
 	    !span_copy(span_member(found, KEY_SHA256), one->sha256, sizeof one->sha256))
 		return false;

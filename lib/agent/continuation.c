@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/content.h"
 #include "agent/loop.h"
 #include "agent/toolrun.h"
 #include "base/map.h"
@@ -131,7 +132,7 @@ take_result(struct conversation *c, const struct event_view *e)
 	if (state_error(span_member(e->payload, KEY_ERROR), &why))
 		tool_write_failure(&w, &why, output, &errors);
 	else
-		writer_member_span(&w, KEY_TOOL_CONTENT, output);
+		content_write(&w, output);
 	writer_object_end(&w);
 	buffer_free(&errors);
 }

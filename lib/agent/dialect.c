@@ -209,6 +209,19 @@ are_claude_names(const json_t *tools)
 	return are;
 }
 
+/* {write: false}. */
+static bool
+are_switches(const json_t *tools)
+{
+	json_t *object = (json_t *)tools, *on; /* jansson's iterators take no const */
+	const char *name;
+	bool are = json_object_size(tools) > 0;
+
+	json_object_foreach(object, name, on)
+		are = are && json_is_boolean(on);
+	return are;
+}
+
 const struct dialect *
 dialect_of(const struct definition *d)
 {
@@ -228,7 +241,7 @@ dialect_of(const struct definition *d)
 		for (const char *const *key = dialects[i].own_keys; *key != NULL; key++)
 			if (json_object_get(d->document, *key) != NULL)
 				return &dialects[i];
-	if (json_is_object(tools))
+	if (are_switches(tools))
 		return &dialects[OPENCODE];
 	if (are_claude_names(tools) ||
 	    is_claude_alias(json_string_value(json_object_get(d->document, "model"))))

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/content.h"
 #include "agent/mcp_process.h"
 #include "agent/phase.h"
 #include "agent/team.h"
@@ -138,7 +139,13 @@ take_content(struct span result, struct buffer *output)
 
 	if (structured.at != NULL && texts) /* which the texts repeat, for older clients */
 		buffer_append(output, structured.at, structured.len);
-	else if (structured.at != NULL)
+	else if (structured.at != NULL && content_is(content) && span_trim(content).len > 2) {
+		/* Beside files, it is one more text. */
+		buffer_text(output, "[{\"type\":\"text\",\"text\":");
+		json_quote(output, structured.at, structured.len);
+		buffer_text(output, "},");
+		buffer_append(output, content.at + 1, content.len - 1);
+	} else if (structured.at != NULL)
 		buffer_format(output, "{\"structuredContent\":%.*s,\"content\":%.*s}",
 		    (int)structured.len, structured.at, (int)content.len, content.at);
 	else if (!texts)
@@ -246,6 +253,7 @@ answer(void *context, struct tool_run *run, struct error *err)
 		status = mcp_call(s, &call, &use, &why);
 	if (status == 0)
 		status = mcp_answer_read(call.result, &run->output, &why);
+	content_normalise(&run->output);
 	if (status == 0)
 		status = check_output(s, &t->control.tool,
 		    span_member(call.result, "structuredContent"), &run->output, &why);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/content.h"
 #include "agent/sandboxing.h"
 #include "agent/sync_beside.h"
 #include "base/clock.h"
@@ -218,15 +219,19 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	struct call *call = r->turns->call;
 	const struct subprocess *process = &run->process;
 	struct buffer payload = BUFFER_INIT;
+	struct content_blobs blobs;
 	struct writer w;
 	int status;
 
+	/* A filter masks words: what it does not know as bytes stays before its eyes. */
+	content_take_blobs(&blobs, call->transcript->masked ? span_of(NULL, 0) :
+	    span_of(buffer_string(&run->output), run->output.len));
 	writer_begin(&w, &payload);
 	writer_object(&w);
 	writer_member_string(&w, KEY_NAME, run->name);
 	writer_member_string(&w, KEY_CALL_ID, run->call_id);
 	if (run->error.code == ERROR_NONE || run->output.len > 0)
-		writer_member_buffer(&w, KEY_OUTPUT, &run->output);
+		writer_member_buffer(&w, KEY_OUTPUT, blobs.count > 0 ? &blobs.output : &run->output);
 	/* Without its place, which is the tool. */
 	if (run->error.code != ERROR_NONE) {
 		writer_member_object(&w, KEY_ERROR);
@@ -247,8 +252,11 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 		call_name_next(call, run->named_result);
 	if (run->source == TOOL_SKIPPED)
 		call_follow_recorded(call, run->called, r->turns->started);
+	call->raws = blobs.raws;
+	call->raw_count = blobs.count;
 	status = call_event(call, EVENT_TOOL_RESULT, r->cause == NULL ? NULL : run->called, &payload,
 	    run->resulted, err);
+	content_free_blobs(&blobs);
 	if (run->source == TOOL_SKIPPED)
 		call_follow_recorded(call, r->cause, r->turns->started);
 	buffer_free(&payload);
@@ -503,6 +511,7 @@ run_finish(const struct turns *t, struct tool_run *run)
 		error_set(&run->error, ERROR_SCHEMA, run->name,
 		    "the tool's output breaks its schema: %s",
 		    prints_key ? "it has a key in it" : buffer_string(&why));
+	content_normalise(&run->output);
 	buffer_free(&run->process.output);
 	buffer_free(&why);
 }
@@ -666,7 +675,7 @@ tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
 		writer_member_string(&w, KEY_TYPE, "tool_result");
 		writer_member_string(&w, KEY_TOOL_ID, run->call_id);
 		if (run->error.code == ERROR_NONE)
-			writer_member_buffer(&w, KEY_TOOL_CONTENT, &run->output);
+			content_write(&w, span_of(buffer_string(&run->output), run->output.len));
 		else
 			tool_write_failure(&w, &run->error,
 			    span_of(run->output.data, run->output.len), &run->process.errors);

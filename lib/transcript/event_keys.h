@@ -154,6 +154,7 @@
 #define KEY_TOOL_NAME "tool_name"
 #define KEY_TOOL_INPUT "tool_input"
 #define KEY_TOOL_CONTENT "tool_content"
+#define KEY_TOOL_BLOCKS "tool_blocks" /* in requests alone */
 #define KEY_IS_ERROR "is_error"
 #define KEY_COMMAND "command"
 #define KEY_MEDIA_TYPE "media_type"

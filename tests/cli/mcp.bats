@@ -83,8 +83,8 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 	ask
 	same "$(payloads tool.result .output)" '"one\ntwo"
 {"n":3}
-[{"type":"text","text":"see"},{"type":"image","data":"aGk=","mimeType":"image/png"}]
-{"structuredContent":{"a":1},"content":[{"type":"audio","data":"aGk=","mimeType":"audio/wav"}]}
+[{"type":"text","text":"see"},{"type":"image","data":null,"mimeType":"image/png"}]
+[{"type":"text","text":"{\"a\":1}"},{"type":"audio","data":null,"mimeType":"audio/wav"}]
 "dotted.name"
 "batched"
 ""'

@@ -341,7 +341,7 @@ static const struct {
 	  "stop_when: 'a/b' is no tool's name (1 to 64 of A-Z a-z 0-9 _ -)" },
 	{ "mcp_servers: 5", "x.md:2", "mcp_servers: expected a list of names, got whole number" },
 	{ "mcp_servers: a, b, a", "x.md:2", "mcp_servers: 'a' is there twice" },
-	{ "mcp_servers: {a: 5}", "x.md: mcpServers.a", "expected {command: …, args: …}, got whole number" },
+	{ "mcp_servers: {a: 5}", "x.md: mcpServers.a", "expected {command: …, args: …} or {url: …}, got whole number" },
 	{ "mcp_servers: {a__b: {command: x}}", "x.md: mcpServers.a__b",
 	  "'a__b' is no server's name (A-Z a-z 0-9 - and single _)" },
 	{ "mcp_servers: {a: {}}", "x.md: mcpServers.a", "no command" },

@@ -1,0 +1,14 @@
+/*
+ * Images and documents that models take, told by their first bytes and not by their names.
+ */
+#ifndef AWF_BASE_MEDIA_TYPE_H
+#define AWF_BASE_MEDIA_TYPE_H
+
+#include <stddef.h>
+
+#define MEDIA_TYPES_TOLD "PNG, JPEG, GIF, WebP, PDF"
+
+/* "image/png", "application/pdf" …; NULL: none of them. 16 bytes are enough. */
+const char *media_type_of(const char *bytes, size_t len);
+
+#endif

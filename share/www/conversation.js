@@ -23,7 +23,7 @@ export class Conversation {
 		scroller.replaceChildren(space);
 		this.list = new List(scroller, space, {
 			height: (i) => i < this.#count ? guess(this.record.entries[this.seqAt(i) - 1]) : 80,
-			key: (i) => i < this.#count ? this.seqAt(i) : "live" + (i - this.#count),
+			key: (i) => i < this.#count ? this.seqAt(i) : null,
 			make: (i) => this.#make(i),
 		});
 		this.list.onDraw = () => this.#fetchSoon();
@@ -78,27 +78,19 @@ export class Conversation {
 				.filter((seq) => (!types || types(record.entries[seq - 1])) && (!found || found.has(seq)));
 	}
 
-	// More may have come.
+	// More may have come. Rows of text under way stand behind the events, and move.
 	grow() {
-		const follow = this.list.following;
-		const before = this.#count;
+		const follow = this.list.following, before = this.seqs, count = this.#count;
 		this.#choose();
-		this.#rows(before);
+		let from = 0;
+		if (before && this.seqs)
+			while (from < before.length && before[from] === this.seqs[from])
+				from++;
+		else
+			from = Math.min(count, this.#count);
+		this.list.change(from, this.#count + this.#liveShown.length);
 		if (follow)
 			this.list.follow(true);
-	}
-
-	// Rows of text under way stand behind the events: when there are more of these, they move.
-	#rows(before) {
-		for (const index of [...this.list.shown.keys()])
-			if (index >= before)
-				this.list.renew(index);
-		this.list.measured.forEach((_, key) => typeof key === "string" && this.list.measured.delete(key));
-		const count = this.#count + this.#liveShown.length;
-		if (count < this.list.count)
-			this.list.reset(count);
-		else
-			this.list.grow(count);
 	}
 
 	#make(index) {

@@ -8,30 +8,34 @@ const HIGHEST_PX = 8_000_000;
 
 // Sums of heights by position, so that a place in 100,000 rows is found in 17 steps.
 class Heights {
-	constructor(heights) {
-		this.size = heights.length;
-		this.heights = Float64Array.from(heights);
-		this.tree = new Float64Array(this.size + 1);
-		for (let i = 1; i <= this.size; i++) {
-			this.tree[i] += this.heights[i - 1];
-			const up = i + (i & -i);
-			if (up <= this.size)
-				this.tree[up] += this.tree[i];
-		}
+	heights = [];
+	#tree = [0];
+
+	get size() { return this.heights.length; }
+
+	push(height) {
+		const i = this.heights.push(height);
+		this.#tree.push(height + this.before(i - 1) - this.before(i - (i & -i)));
+	}
+
+	// Keeps so many.
+	cut(size) {
+		this.heights.length = size;
+		this.#tree.length = size + 1;
 	}
 
 	set(index, height) {
 		const more = height - this.heights[index];
 		this.heights[index] = height;
 		for (let i = index + 1; i <= this.size; i += i & -i)
-			this.tree[i] += more;
+			this.#tree[i] += more;
 	}
 
 	// Where a row begins.
 	before(index) {
 		let sum = 0;
 		for (let i = index; i > 0; i -= i & -i)
-			sum += this.tree[i];
+			sum += this.#tree[i];
 		return sum;
 	}
 
@@ -41,22 +45,22 @@ class Heights {
 		while (step * 2 <= this.size)
 			step *= 2;
 		for (; step > 0; step >>= 1)
-			if (index + step <= this.size && this.tree[index + step] <= place) {
+			if (index + step <= this.size && this.#tree[index + step] <= place) {
 				index += step;
-				place -= this.tree[index];
+				place -= this.#tree[index];
 			}
 		return Math.min(index, this.size - 1);
 	}
 }
 
 export class List {
-	// rows: { height(index): a guess, key(index), make(index): element }.
+	// rows: { height(index): a guess, key(index), or null if it is never the same again, make(index): element }.
 	constructor(scroller, space, rows) {
 		this.scroller = scroller;
 		this.space = space;
 		this.rows = rows;
 		this.count = 0;
-		this.heights = new Heights([]);
+		this.heights = new Heights();
 		this.measured = new Map();        // key → height
 		this.shown = new Map();           // index → element
 		this.following = false;
@@ -81,19 +85,19 @@ export class List {
 
 	// Other rows than before: all is made anew. Those with a height that is known keep it.
 	reset(count) {
-		this.count = count;
 		this.#target = null;
-		this.#measure();
-		this.#forget();
-		this.draw();
+		this.change(0, count);
 	}
 
-	// More rows behind the last.
-	grow(count) {
-		if (count === this.count)
-			return;
+	// Other rows from this one on.
+	change(from, count) {
+		for (const [index, element] of this.shown)
+			if (index >= from)
+				this.#remove(index, element);
 		this.count = count;
-		this.#measure();
+		this.heights.cut(Math.min(from, this.heights.size));
+		for (let i = this.heights.size; i < count; i++)
+			this.heights.push(this.measured.get(this.rows.key(i)) ?? this.rows.height(i));
 		this.draw();
 	}
 
@@ -104,13 +108,6 @@ export class List {
 			this.#remove(index, element);
 			this.draw();
 		}
-	}
-
-	#measure() {
-		const heights = new Array(this.count);
-		for (let i = 0; i < this.count; i++)
-			heights[i] = this.measured.get(this.rows.key(i)) ?? this.rows.height(i);
-		this.heights = new Heights(heights);
 	}
 
 	#forget() {
@@ -161,7 +158,8 @@ export class List {
 			return false;
 		this.#holdTop();
 		this.heights.set(index, height);
-		this.measured.set(this.rows.key(index), height);
+		if (this.rows.key(index) !== null)
+			this.measured.set(this.rows.key(index), height);
 		return true;
 	}
 

@@ -17,7 +17,7 @@ prepare() {
 	patient
 }
 
-drive() { timeout 150 node "$ROOT/tests/page/drive.mjs" "$1" "$URL" "$CODE" "${@:2}" 3>&-; }
+drive() { timeout 300 node "$ROOT/tests/page/drive.mjs" "$1" "$URL" "$CODE" "${@:2}" 3>&-; }
 demo() { awf-run -n --name demo -c 'awf-step -n a -- echo x | awf-step b -q -- cat; awf-step -n c -q -- true'; }
 
 @test "the list of runs, filters and search; a run; a link to one event in another tab" {

@@ -37,7 +37,7 @@ const logIn = async (at = url) => {
 };
 const openRun = async (run, at = url) => {
 	await page.goto(`${at}/runs/${run}`);
-	await page.waitForSelector("article.event");
+	await page.waitForSelector("article.event", { timeout: 100_000 });
 };
 const events = async () => Number(await page.evaluate(() => [...document.querySelectorAll(".figures > div")]
 	.find((each) => each.textContent.startsWith("Events"))?.lastChild.textContent));

@@ -46,12 +46,13 @@ enum {
 #define NOBODY "0 65534 1\n" /* what is root's belongs to this one, all else to nobody at all */
 enum { WAITING_STACK = 4096 };
 
+/* It dies with whoever made it, at the latest. */
 static int
-wait_for_the_end(void *context)
+wait_for_the_end(void *parent)
 {
-	(void)context;
-	while (pause() == -1)
-		;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == *(const pid_t *)parent)
+		while (pause() == -1)
+			;
 	return 0;
 }
 
@@ -70,8 +71,9 @@ static int
 nobodys_namespace(void)
 {
 	alignas(16) char stack[WAITING_STACK]; /* the memory is this process's own: it has to go first */
+	pid_t parent = getpid();
 	const pid_t pid = clone(wait_for_the_end, stack + sizeof stack,
-	    CLONE_VM | CLONE_NEWUSER | SIGCHLD, NULL);
+	    CLONE_VM | CLONE_NEWUSER | SIGCHLD, &parent);
 	char *path;
 	int fd = -1, reason;
 

@@ -92,6 +92,7 @@ begin_request(struct client *c)
 {
 	c->state = CLIENT_HEAD;
 	c->looked = 0;
+	c->spaced = false;
 	set_limit(c, c->in.len > 0 ? CLIENT_HEAD_MS : CLIENT_IDLE_MS);
 	if (c->in.len == 0)
 		buffer_free(&c->in);
@@ -188,9 +189,13 @@ read_head(struct client *c)
 	size_t len = 0, end;
 
 	/* One empty line before a request is forgiven (RFC 9112, section 2.2). */
-	if (c->looked == 0 && c->in.len >= 2 && memcmp(c->in.data, "\r\n", 2) == 0)
+	if (!c->spaced && c->in.len >= 2 && memcmp(c->in.data, "\r\n", 2) == 0) {
 		buffer_drop(&c->in, 2);
-	if (c->in.len > 0 && (c->in.data[0] < ' ' || c->in.data[0] == 0x7f) && c->in.data[0] != '\r')
+		c->spaced = true;
+		c->looked = 0;
+	}
+	if (c->in.len > 0 && (*c->in.data < '!' || *c->in.data > '~') &&
+	    (c->spaced || *c->in.data != '\r'))
 		return refuse(c, &no_http);
 	end = c->in.len > c->looked ? head_end(c->in.data, c->in.len, c->looked) : 0;
 	if (end > HEAD_BYTES || (end == 0 && c->in.len >= HEAD_BYTES))

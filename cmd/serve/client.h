@@ -72,6 +72,7 @@ struct client {
 	bool broken, chunked;        /* the stream was broken off; it was written in chunks */
 	struct buffer in;            /* read, and not taken yet */
 	size_t looked;               /* of it, for the end of a head */
+	bool spaced;                 /* an empty line came before the head */
 	size_t dropped;              /* bytes, while it is leaving */
 	struct transfer transfer;
 	struct buffer head, content; /* of the answer */

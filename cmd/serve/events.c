@@ -136,10 +136,6 @@ append_lines(struct selection *x, const char *bytes, size_t len, struct buffer *
 {
 	const char *end = bytes + len, *lf;
 
-	if (!x->framed && !x->chosen && x->left == -1) {
-		buffer_append(out, bytes, len);
-		return true;
-	}
 	for (; bytes < end && x->left != 0; bytes = lf + 1) {
 		lf = memchr(bytes, '\n', (size_t)(end - bytes));
 		if (x->chosen && !is_wanted(x, bytes, (size_t)(lf - bytes)))
@@ -161,6 +157,8 @@ fill_lines(struct stream *s, struct buffer *out)
 	const char *bytes;
 	size_t scanned = 0, len;
 	int64_t until = x->until;
+	/* As it stands there, it may be cut anywhere: a line is as long as it is. */
+	bool raw = !x->framed && !x->chosen && x->left == -1;
 
 	append_beginning(s, out);
 	while (out->len < STREAM_PIECE && scanned < SCANNED) {
@@ -170,13 +168,15 @@ fill_lines(struct stream *s, struct buffer *out)
 			most = (size_t)(until - s->offset);
 		if (most == 0)
 			return caught_up(s, out);
-		if (feed_lines(s->feed, s->offset, most, &bytes, &len) != 0)
+		if ((raw ? feed_bytes : feed_lines)(s->feed, s->offset, most, &bytes, &len) != 0)
 			return errno == ENODATA ? STREAM_HEAD : STREAM_FAILED;
 		if (len == 0)
 			return caught_up(s, out);
 		s->offset += (int64_t)len;
 		scanned += len;
-		if (!append_lines(x, bytes, len, out))
+		if (raw)
+			buffer_append(out, bytes, len);
+		else if (!append_lines(x, bytes, len, out))
 			return STREAM_END;
 	}
 	return STREAM_MORE;

@@ -108,6 +108,21 @@ feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, siz
 	return read_lines(feed, from, feed->end, most, bytes, len);
 }
 
+int
+feed_bytes(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len)
+{
+	int64_t to = feed->end - from > (int64_t)most ? from + (int64_t)most : feed->end;
+
+	*len = 0;
+	if (to <= from)
+		return 0;
+	if (read_range(feed, from, to) != 0)
+		return -1;
+	*bytes = feed->feeds->input.data;
+	*len = feed->feeds->input.len;
+	return 0;
+}
+
 /* Takes note of what a line says of its run. */
 static void
 take_line(struct feed *feed, const char *line, size_t len)

@@ -84,6 +84,8 @@ void feed_release(struct feed *feed);
  * the next call; at least one, else not many more than most bytes. *len 0: none is there. A line
  * longer than FRAME_LINE_MOST comes alone. -1 with errno. */
 int feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len);
+/* Bytes of whole lines, at most most of them, wherever a line ends: likewise. */
+int feed_bytes(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len);
 /* "SEQ-DIGEST8" of the last line; "" if there is none. */
 void feed_head(struct feed *feed, char id[]);
 /* The place behind the line with this seq, if the digest is its own or "": 1; 0: there is another

@@ -1,5 +1,5 @@
 /*
- * A chunk's size is written with six digits whatever it is, so that it can be put in when the
+ * A chunk's size is written with eight digits whatever it is, so that it can be put in when the
  * chunk is whole.
  */
 #include "serve/frame.h"
@@ -13,29 +13,30 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define CHUNK_HEAD 8 /* "00ffff" CR LF */
+#define CHUNK_DIGITS 8
+#define CHUNK_HEAD (CHUNK_DIGITS + 2) /* "0000ffff" CR LF */
 
 size_t
 frame_chunk(struct buffer *out)
 {
 	size_t start = out->len;
 
-	buffer_append(out, "000000\r\n", CHUNK_HEAD);
+	buffer_append(out, "00000000\r\n", CHUNK_HEAD);
 	return start;
 }
 
 void
 frame_chunk_end(struct buffer *out, size_t start)
 {
-	char head[CHUNK_HEAD + 1];
+	char head[2 * sizeof (size_t) + 1];
 	size_t len = out->len - start - CHUNK_HEAD;
 
 	if (len == 0) {
 		out->len = start;
 		return;
 	}
-	snprintf(head, sizeof head, "%06zx", len & 0xffffff);
-	memcpy(out->data + start, head, 6);
+	snprintf(head, sizeof head, "%0*zx", CHUNK_DIGITS, len);
+	memcpy(out->data + start, head, CHUNK_DIGITS);
 	buffer_append(out, "\r\n", 2);
 }
 

@@ -77,6 +77,31 @@ started() { grep -qs "\"path\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
 	same "$(messages <stream | tail -n 1)" 'end: {"status":"success","attempt":1,"seq":6,"alive":false}'
 }
 
+@test "a line of any length comes whole in a range, and as its size in a stream" {
+	record
+	file=$(transcript)
+	{
+		printf '{"seq":7,"timestamp":"2026-11-21T08:15:30.123456Z","type":"x.large","path":"a","payload":["'
+		head -c 20000000 /dev/zero | tr '\0' x
+		printf '"]}\n'
+		printf '{"seq":8,"type":"x.small"}\n'
+	} >>"$file"
+	serve
+	for path in events 'events?follow=1' 'events?type=*' 'events?limit=8&follow=1'; do
+		ask "/api/runs/@/$path" | cmp - "$file"
+	done
+	ask '/api/runs/@/events?follow=1' --http1.0 | cmp - "$file"
+	ask /api/runs/@/events/stream >stream
+	[ "$(wc -c <stream)" -lt 20000 ]
+	same "$(messages <stream | sed -n '7s/ [^ ]*$//p' | jq -c '[.seq, .type, .path, .bytes]')" \
+		"[7,\"x.large\",\"a\",$(sed -n 7p "$file" | tr -d '\n' | wc -c)]"
+	same "$(messages <stream | sed -n '8s/ [^ ]*$//p')" '{"seq":8,"type":"x.small"}'
+	# Who is told the head alone is told the same.
+	same "$(ask /api/runs/@/events/stream -I | sed -n '1p; s/^\(Content-Type: .*\)/\1/p' | tr -d '\r' | paste -sd' ')" \
+		'HTTP/1.1 200 OK Content-Type: text/event-stream'
+	same "$(ask /api/runs/@/events -I | sed -n 's/^Content-Length: //p' | tr -d '\r')" "$(stat -c %s "$file")"
+}
+
 @test "tokens: what each may, and that one that is revoked may nothing more" {
 	record
 	awf-run -n --name other -c true

@@ -8,7 +8,8 @@
  *     tool.call → answer() → tool.result → settle()    live, and in a replay
  *     the recorded result → settle()                   in a call that is gone on with
  *
- * The calls of one answer are answered and settled in their order.
+ * The calls of one answer are answered and settled in their order; adjacent ones at once, where
+ * their controls can.
  */
 #ifndef AWF_AGENT_CONTROL_H
 #define AWF_AGENT_CONTROL_H
@@ -30,6 +31,9 @@ struct control {
 	 * output behind it if there is one. In a replay run->recorded is the recorded result,
 	 * for what was left to chance. -1: the call of the step ends with *err. */
 	int (*answer)(void *context, struct tool_run *run, struct error *err);
+	/* In place of answer(), if it is not NULL: of calls at once, whose controls all have it, and
+	 * tools that are concurrent. Each has its error also where this returns -1. */
+	int (*answer_all)(struct tool_run *runs, size_t count, struct error *err);
 	/* The result stands; run->error tells if it is none. NULL: it leads to nothing. */
 	void (*settle)(void *context, const struct tool_run *run);
 	void *context;

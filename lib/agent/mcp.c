@@ -276,29 +276,40 @@ mcp_changed(struct mcp_server *s)
 /* ---- calls ---- */
 
 int
-mcp_call(struct mcp_server *s, struct mcp_call *call, const struct mcp_use *use,
-    struct error *err)
+mcp_call(struct mcp_call *calls, size_t count, const struct mcp_use *use, struct error *err)
 {
-	struct mcp_request r = { .server = s, .method = "tools/call",
-	    .patience_ms = call->timeout_ms, .progress = call->progress, .context = call->context };
+	struct mcp_request *requests = memory_zero(count, sizeof *requests);
+	int64_t now = clock_monotonic();
 	struct buffer members = BUFFER_INIT;
 	struct writer w;
 	int status;
 
-	if (call->timeout_ms != 0)
-		r.due = clock_monotonic() + call->timeout_ms;
-	writer_begin(&w, &members);
-	writer_member_string(&w, "name", call->tool);
-	writer_member_span(&w, "arguments", call->arguments);
-	mcp_send(&r, &members);
-	buffer_free(&members);
-	status = mcp_wait(&r, 1, use, err);
-	call->line = r.line;
-	call->result = r.result;
-	if (status == 0 && r.result.at == NULL) {
-		*err = r.error;
-		status = -1;
+	for (size_t i = 0; i < count; i++) {
+		struct mcp_call *call = &calls[i];
+
+		requests[i] = (struct mcp_request){ .server = call->server, .method = "tools/call",
+		    .due = call->timeout_ms == 0 ? 0 : now + call->timeout_ms,
+		    .patience_ms = call->timeout_ms, .progress = call->progress,
+		    .context = call->context, .error = call->error, .finished = now,
+		    .done = call->error.code != ERROR_NONE };
+		if (requests[i].done)
+			continue;
+		writer_begin(&w, &members);
+		writer_member_string(&w, "name", call->tool);
+		writer_member_span(&w, "arguments", call->arguments);
+		mcp_send(&requests[i], &members);
+		buffer_clear(&members);
 	}
+	status = mcp_wait(requests, count, use, err);
+	for (size_t i = 0; i < count; i++) {
+		calls[i].line = requests[i].line;
+		calls[i].result = requests[i].result;
+		calls[i].error = requests[i].error;
+		calls[i].exit_code = requests[i].exit_code;
+		calls[i].finished = requests[i].finished;
+	}
+	buffer_free(&members);
+	free(requests);
 	return status;
 }
 

@@ -78,20 +78,25 @@ bool mcp_changed(struct mcp_server *s);
 /* A call of a tool. */
 struct mcp_call {
 	/* Set by the caller. */
+	struct mcp_server *server;
 	const char *tool;
 	struct span arguments;       /* JSON object */
 	int64_t timeout_ms;          /* without a sign of progress; 0: none */
 	void (*progress)(void *context, struct span params); /* may be NULL */
 	void *context;
+	struct error error;          /* ERROR_NONE; else it is not made */
 
-	/* Filled. */
+	/* Filled, error too: ERROR_TOOL with what the server says, or what became of it;
+	 * ERROR_TIMEOUT, or the interrupt: the call is cancelled then, and what still comes of it
+	 * is passed over. */
 	struct buffer line;
 	struct span result;          /* in line: an object */
+	int exit_code;               /* of a server that has ended instead, as shells count */
+	int64_t finished;            /* monotonic ms */
 };
-/* -1: ERROR_TOOL with what the server says, or what became of it; ERROR_TIMEOUT, or the
- * interrupt: the call is cancelled then, and what still comes of it is passed over. */
-int mcp_call(struct mcp_server *s, struct mcp_call *call, const struct mcp_use *use,
-    struct error *err);
+/* Makes calls, to one server or several, all at once. -1: interrupted, or the machine failed;
+ * those that had no answer have that error too. */
+int mcp_call(struct mcp_call *calls, size_t count, const struct mcp_use *use, struct error *err);
 void mcp_call_free(struct mcp_call *call);
 
 /* Ends those that run, all at once; they can be opened again. mcp_free() is called after

@@ -235,40 +235,60 @@ check_output(const struct mcp_server *s, const struct tool *tool, struct span st
 	return status;
 }
 
-/* answer() of a struct control (control.h). Whatever goes wrong is for the model to read; what
- * ends the whole call, the caller sees. */
-static int
-answer(void *context, struct tool_run *run, struct error *err)
+/* What came of a call, as what its run did. */
+static void
+take_answer(const struct mcp_call *call, const struct mcp_tool *t, struct tool_run *run)
 {
-	struct mcp_tool *t = context;
-	struct mcp_server *s = t->server;
-	struct mcp_call call = { .tool = t->remote, .arguments = run->input,
-	    .timeout_ms = s->definition.timeout_ms, .progress = show_progress, .context = t };
-	struct mcp_use use = use_of(t->turns);
-	int64_t began = clock_monotonic();
-	struct error why = ERROR_INIT;
-	int status = s->ready ? 0 : mcp_open(&t->server, 1, &use, &why);
+	int status;
 
-	if (status == 0)
-		status = mcp_call(s, &call, &use, &why);
-	if (status == 0)
-		status = mcp_answer_read(call.result, &run->output, &why);
+	run->error = call->error;
+	/* One that a signal ended has perhaps done half of it (recalled_cut_off()). */
+	run->process.exit_code = call->exit_code;
+	if (run->error.code != ERROR_NONE)
+		return;
+	status = mcp_answer_read(call->result, &run->output, &run->error);
 	content_normalise(&run->output);
 	if (status == 0)
-		status = check_output(s, &t->control.tool,
-		    span_member(call.result, "structuredContent"), &run->output, &why);
-	mcp_call_free(&call);
+		check_output(t->server, &t->control.tool,
+		    span_member(call->result, "structuredContent"), &run->output, &run->error);
+}
 
-	run->process.duration_ms = clock_monotonic() - began;
-	if (status == -1)
-		run->error = why;
-	/* One that a signal ended has perhaps done half of it (recalled_cut_off()). */
-	if (status == -1 && s->peer.process.pid == 0)
-		run->process.exit_code = s->exit_code;
-	if (why.code != ERROR_SYSTEM)
-		return 0;
-	*err = why;
-	return -1;
+/* answer_all() of a struct control (control.h). Whatever goes wrong is for the model to read;
+ * what ends the whole call, the caller sees. */
+static int
+answer(struct tool_run *runs, size_t count, struct error *err)
+{
+	struct mcp_tool *first = runs->control->context;
+	struct mcp_call *calls = memory_zero(count, sizeof *calls);
+	struct mcp_use use = use_of(first->turns);
+	int64_t began = clock_monotonic();
+	struct error why = ERROR_INIT;
+	int status = 0;
+
+	/* Servers that do not run are started before any of them has something to do. */
+	for (size_t i = 0; i < count; i++) {
+		struct mcp_tool *t = runs[i].control->context;
+		struct mcp_server *s = t->server;
+
+		calls[i] = (struct mcp_call){ .server = s, .tool = t->remote,
+		    .arguments = runs[i].input, .timeout_ms = s->definition.timeout_ms,
+		    .progress = show_progress, .context = t };
+		if (!s->ready && !interrupted(use.interrupts, &calls[i].error) &&
+		    mcp_open(&s, 1, &use, &calls[i].error) == -1)
+			calls[i].exit_code = s->exit_code;
+	}
+	mcp_call(calls, count, &use, &why);
+	for (size_t i = 0; i < count; i++) {
+		take_answer(&calls[i], runs[i].control->context, &runs[i]);
+		runs[i].process.duration_ms = calls[i].finished - began;
+		if (runs[i].error.code == ERROR_SYSTEM && status == 0) {
+			*err = runs[i].error;
+			status = -1;
+		}
+		mcp_call_free(&calls[i]);
+	}
+	free(calls);
+	return status;
 }
 
 /* ---- making them ---- */
@@ -306,7 +326,7 @@ add_tool(struct mcp_tools *t, const struct turns *turns, struct mcp_server *serv
 	t->list = memory_array(t->list, t->count + 1, sizeof *t->list);
 	tool = &t->list[t->count++];
 	*tool = (struct mcp_tool){ .server = server, .remote = remote, .turns = turns };
-	tool->control = (struct control){ .tool = { .name = name }, .answer = answer,
+	tool->control = (struct control){ .tool = { .name = name }, .answer_all = answer,
 	    .foreign = true };
 	return tool;
 }
@@ -359,6 +379,7 @@ describe(struct mcp_tool *t, struct span listed)
 		tool->description = span_text(span_member(listed, "title"));
 	tool->effects = span_true(span_member(notes, "readOnlyHint")) ? EFFECTS_READ :
 	    EFFECTS_EXTERNAL;
+	tool->concurrent = tool->effects == EFFECTS_READ;
 	tool->idempotent = tool->effects == EFFECTS_EXTERNAL &&
 	    span_true(span_member(notes, "idempotentHint"));
 	set_schema(t, span_member(listed, "inputSchema"));
@@ -552,6 +573,7 @@ recall_tool(struct mcp_tools *t, const struct turns *turns, struct span told,
 	effects = span_text(span_member(told, KEY_EFFECTS));
 	if (effects == NULL || effects_parse(effects, &tool->control.tool.effects) == -1)
 		tool->control.tool.effects = EFFECTS_EXTERNAL;
+	tool->control.tool.concurrent = tool->control.tool.effects == EFFECTS_READ;
 	free(effects);
 	tool->control.tool.idempotent = span_true(span_member(told, KEY_IDEMPOTENT));
 	set_schema(tool, span_member(shown, KEY_INPUT_SCHEMA));

@@ -1,6 +1,7 @@
 /*
- * Requests that wait are a list of the server's, found by id when an answer comes. One poll
- * loop serves all servers; a server may be ended in the midst of reading what it said, so its
+ * Requests that wait are a list of the server's, found by id when an answer comes. A server may
+ * work on one after another, so that a sign that it works is one for all. One poll loop serves
+ * all servers; a server may be ended in the midst of reading what it said, so its
  * pid is asked for after each line.
  */
 #include "agent/mcp_wire.h"
@@ -33,6 +34,7 @@ finish(struct mcp_request *r)
 		link = &(*link)->next;
 	*link = r->next;
 	r->done = true;
+	r->finished = clock_monotonic();
 }
 
 static void
@@ -40,6 +42,7 @@ fail_all(struct mcp_server *s, const struct error *why)
 {
 	while (s->waiting != NULL) {
 		s->waiting->error = *why;
+		s->waiting->exit_code = s->exit_code;
 		finish(s->waiting);
 	}
 }
@@ -102,6 +105,7 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 	s->waiting = r;
 	if (s->peer.process.pid == 0) {
 		mcp_fault(s, &r->error, "has ended");
+		r->exit_code = s->exit_code;
 		finish(r);
 		return;
 	}
@@ -174,6 +178,17 @@ find(const struct mcp_server *s, struct span id)
 	return r;
 }
 
+/* It has done something for one of the requests: the others are waited for anew. */
+static void
+renew(struct mcp_server *s)
+{
+	int64_t now = clock_monotonic();
+
+	for (struct mcp_request *r = s->waiting; r != NULL; r = r->next)
+		if (r->patience_ms != 0)
+			r->due = now + r->patience_ms;
+}
+
 static void
 take_response(struct mcp_server *s, struct span message)
 {
@@ -211,6 +226,7 @@ take_response(struct mcp_server *s, struct span message)
 		return;
 	}
 	finish(r);
+	renew(s);
 }
 
 /* Nothing but ping is ours to answer: no capability is declared. Answers that nobody reads
@@ -254,8 +270,7 @@ take_message(struct mcp_server *s, struct span message)
 
 		if (r == NULL || r->progress == NULL)
 			return;
-		if (r->patience_ms != 0)
-			r->due = clock_monotonic() + r->patience_ms;
+		renew(s);
 		r->progress(r->context, params);
 	}
 }
@@ -308,6 +323,16 @@ mcp_take(struct mcp_server *s)
 
 /* ---- waiting ---- */
 
+/* Whether it is the request by which its server is polled: the first that waits. */
+static bool
+polls(const struct mcp_request *requests, size_t number)
+{
+	for (size_t i = 0; i < number; i++)
+		if (!requests[i].done && requests[i].server == requests[number].server)
+			return false;
+	return !requests[number].done;
+}
+
 int
 mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
     struct error *err)
@@ -325,9 +350,10 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 			const struct mcp_request *r = &requests[i];
 			struct pollfd *own = fds + 1 + PEER_FDS * i;
 
-			peer_poll(&r->server->peer, own);
-			for (int slot = 0; slot < PEER_FDS && r->done; slot++)
-				own[slot].fd = -1;
+			for (int slot = 0; slot < PEER_FDS; slot++)
+				own[slot] = (struct pollfd){ .fd = -1 };
+			if (polls(requests, i))
+				peer_poll(&r->server->peer, own);
 			any = any || !r->done;
 			if (!r->done && r->due != 0 && (deadline == 0 || r->due < deadline))
 				deadline = r->due;

@@ -25,7 +25,7 @@ struct mcp_request {
 	struct mcp_server *server;
 	const char *method;
 	int64_t due;              /* monotonic ms; 0: no limit */
-	int64_t patience_ms;      /* so much longer with each sign of progress; 0: it has none */
+	int64_t patience_ms;      /* so much longer with each sign that the server works; 0: no longer */
 	void (*progress)(void *context, struct span params);
 	void *context;
 	bool stays;               /* it is not cancelled when nobody waits any more */
@@ -35,6 +35,8 @@ struct mcp_request {
 	struct buffer line;
 	struct span result;       /* in line; .at NULL: there is none, but an error */
 	struct error error;
+	int exit_code;            /* of a server that has ended instead of answering */
+	int64_t finished;         /* when it was done, monotonic ms */
 	long long id;
 	struct mcp_request *next; /* of the server's */
 };
@@ -43,7 +45,7 @@ struct mcp_request {
  * done. */
 void mcp_send(struct mcp_request *r, const struct buffer *members);
 void mcp_notify(struct mcp_server *s, const char *method);
-/* Waits until all are done. -1: interrupted, or the machine failed; those that had no
+/* Waits until all are done, of which several may be for one server. -1: interrupted, or the machine failed; those that had no
  * answer yet are cancelled, and have that error too. */
 int mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
     struct error *err);

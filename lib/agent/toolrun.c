@@ -171,7 +171,16 @@ runnable(const struct tool_run *run)
 static bool
 concurrent(const struct tool_run *run)
 {
-	return runnable(run) && run->tool->concurrent;
+	return wanted(run) && run->tool->concurrent &&
+	    (run->control == NULL || run->control->answer_all != NULL);
+}
+
+/* Whether the second may run while the first does: both are programs, or answered alike. */
+static bool
+together(const struct tool_run *a, const struct tool_run *b)
+{
+	return concurrent(a) && concurrent(b) && (a->control == NULL) == (b->control == NULL) &&
+	    (a->control == NULL || a->control->answer_all == b->control->answer_all);
 }
 
 /* What runs outside of a sandbox is what it was when the step began. */
@@ -544,7 +553,21 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	return status;
 }
 
-/* Runs a batch: calls of programs, or one of a control tool, or one that is not to run. */
+/* Has what answers a batch that no program runs answer it. */
+static int
+batch_answer(struct tool_run *batch, size_t count, struct error *err)
+{
+	const struct control *control = batch->control;
+
+	if (control->answer_all != NULL)
+		return control->answer_all(batch, count, err);
+	if (control->answer(control->context, batch, err) == 0)
+		return 0;
+	batch->error = *err;
+	return -1;
+}
+
+/* Runs a batch: calls of programs, or of control tools, or one that is not to run. */
 static int
 batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
 {
@@ -578,8 +601,8 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 		sync_begin(&sync, t->call->transcript);
 	if (runs)
 		batch_start(r, batch, count, &failure);
-	else if (answers && control->answer(control->context, batch, &failure) == -1)
-		batch->error = failure;
+	else if (answers)
+		batch_answer(batch, count, &failure);
 	if (beside && sync_end(&sync, err) == -1)
 		return -1;
 
@@ -603,8 +626,11 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 		*err = failure;
 		return -1;
 	}
-	if (control != NULL && control->settle != NULL)
-		control->settle(control->context, batch);
+	for (size_t i = 0; i < count; i++) {
+		control = batch[i].control;
+		if (control != NULL && control->settle != NULL)
+			control->settle(control->context, &batch[i]);
+	}
 	return 0;
 }
 
@@ -622,7 +648,7 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 		run_check_pins(&r->list[first]);
 		for (end = first + 1; concurrent(&r->list[first]) && end < r->reach; end++) {
 			run_check_pins(&r->list[end]);
-			if (!concurrent(&r->list[end]))
+			if (!together(&r->list[first], &r->list[end]))
 				break;
 		}
 		if (batch_run(r, r->list + first, end - first, err) == -1)

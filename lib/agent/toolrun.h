@@ -5,8 +5,8 @@
  * only an interrupt, the deadline of the whole call, or a failing machine ends
  * them all.
  *
- * Adjacent calls run at once if all their tools allow it (`concurrent`), else one
- * after another; control tools (control.h), those of MCP servers too, answer one by one.
+ * Adjacent calls run at once if all their tools allow it (`concurrent`; those of MCP servers do
+ * that only read), else one after another; control tools (control.h) answer one by one.
  * What is recorded is in the order of the calls:
  *
  *     message.assistant → tool.call → tool.result

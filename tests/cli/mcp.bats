@@ -382,6 +382,78 @@ provider: codex'
 true'
 }
 
+# The model calls these tools, NAME INPUT…, in one answer, and then says "done".
+calls_at_once() {
+	local blocks=
+	for ((i = 0; $# > 0; i++)); do
+		blocks="$blocks${blocks:+,}$(called "c$i" "mcp__$1" "$2")"
+		shift 2
+	done
+	script "$blocks" "$(said 'done')"
+}
+
+@test "calls of one answer that only read are made at once, by one server or several; others one by one" {
+	agent 'mcp_servers: [test, other]'
+	jq -c '.mcpServers.other = .mcpServers.test' .mcp.json >changed && mv changed .mcp.json
+	calls_at_once test__look '{"meet":"place","of":3}' other__look '{"meet":"place","of":3}' \
+		test__look '{"meet":"place","of":3}' test__note '{"text":"a"}' test__echo '{"text":"b"}'
+	recorded 0 ./flow.awf
+	same "$(results)" '["met",null,null]
+["met",null,null]
+["met",null,null]
+["a",null,null]
+["b",null,null]'
+	# What is recorded is in the order of the calls.
+	same "$(jq -r 'select(.type | startswith("tool.")) | .type[5:6] + .payload.call_id' "$(transcript)" | paste -sd' ')" \
+		'cc0 cc1 cc2 rc0 rc1 rc2 cc3 rc3 cc4 rc4'
+	rm server.log
+	awf-replay -q --isolation copy
+	[ ! -e server.log ]
+}
+
+@test "of calls at once each fails by itself; a server that ends takes its own along" {
+	agent 'mcp_servers: [test, other]'
+	jq -c '.mcpServers.other = .mcpServers.test' .mcp.json >changed && mv changed .mcp.json
+	calls_at_once test__number '{"n":"x"}' test__echo '{"text":1}' test__number '{"n":2}' test__dotted_name '{}'
+	ask
+	same "$(results)" '[{"n":"x"},"schema","the tool'"'"'s output breaks its schema: /n: expected integer, got string"]
+[null,"schema","the arguments break the schema: /text: expected string, got integer"]
+[{"n":2},null,null]
+["dotted.name",null,null]'
+	calls_at_once test__look '{"die":1}' test__look '{}' other__echo '{"text":"b"}' test__note '{"text":"c"}'
+	ask
+	same "$(results)" '[null,"tool","the MCP server '"'test'"' ended: exit status 7; it said: out of luck"]
+[null,"tool","the MCP server '"'test'"' ended: exit status 7; it said: out of luck"]
+["b",null,null]
+["c",null,null]'
+	same "$(payloads tool.result .exit_code)" '7
+7
+null
+null'
+	awf-verify -q
+}
+
+@test "a sign that a server works is one for all calls that wait for it" {
+	define '{timeout: 2400}'
+	calls_at_once test__look '{"turn":1,"seconds":1}' test__look '{"turn":2,"seconds":1}' \
+		test__look '{"turn":3,"seconds":1}'
+	ask
+	same "$(results)" '["slept",null,null]
+["slept",null,null]
+["slept",null,null]'
+}
+
+@test "an interrupt cancels all calls that are made at once" {
+	calls_at_once test__look '{"seconds":30}' test__look '{"seconds":30}'
+	echo hello | awf-step -a worker ask -r 2>said 3>&- &
+	eventually eval '[ "$(grep -c tools/call server.log)" = 2 ]'
+	kill -TERM $!
+	wait $! && false
+	same "$(grep -c notifications/cancelled server.log)" 2
+	same "$(results | jq -r '.[1]')" 'cancelled
+cancelled'
+}
+
 @test "an interrupt cancels the call, and ends the servers" {
 	calls slow '{"seconds":30}'
 	agent 'mcp_servers: [test]'

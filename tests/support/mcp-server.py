@@ -18,7 +18,7 @@ import time
 log = open(sys.argv[1], "a") if len(sys.argv) > 1 else None
 options = dict((a.split("=", 1) + [""])[:2] for a in sys.argv[2:])
 cancelled, waiting, grown = set(), {}, False
-lock = threading.Lock()
+lock, order = threading.Lock(), threading.Lock()
 
 
 def out(text):
@@ -94,6 +94,17 @@ def slow(number, token, seconds, steps):
     return text("slept")
 
 
+def meet(place, count):
+    """Answers once as many calls are here, of this server or others, as are to meet."""
+    os.makedirs(place, exist_ok=True)
+    open(os.path.join(place, "%d.%d" % (os.getpid(), threading.get_ident())), "w").close()
+    for _ in range(1000):
+        if len(os.listdir(place)) >= count:
+            return text("met")
+        time.sleep(0.02)
+    return text("alone", isError=True)
+
+
 def call(number, params):
     global grown
     name, given = params["name"], params.get("arguments", {})
@@ -103,6 +114,15 @@ def call(number, params):
             with open(given["file"], "a") as f:
                 f.write(given.get("text", "") + "\n")
         return text(given.get("text", ""))
+    if name == "die" or "die" in given:
+        sys.stderr.write("out of luck\n")
+        sys.stderr.flush()
+        os.kill(os.getpid(), signal.SIGKILL) if given.get("killed") else os._exit(7)
+    if name == "look" and "meet" in given:
+        return meet(given["meet"], given["of"])
+    if name == "look" and "turn" in given:
+        with order:  # one after another
+            return slow(number, token, given["seconds"], 1)
     if name in ("slow", "look"):
         return slow(number, token, given.get("seconds", 5), 1)
     if name == "progress":
@@ -115,10 +135,6 @@ def call(number, params):
         return text("no such thing", isError=True)
     if name == "long_fail":
         return text("first\nsecond", isError=True)
-    if name == "die":
-        sys.stderr.write("out of luck\n")
-        sys.stderr.flush()
-        os.kill(os.getpid(), signal.SIGKILL) if given.get("killed") else os._exit(7)
     if name == "garbage":
         out("{not json")
     if name == "half":

@@ -194,3 +194,23 @@ live: {"done":true}'
 	go_on
 	wait "$run"
 }
+
+@test "where nothing tells of changes, they are looked for" {
+	unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_inotify_instances' 2>/dev/null || skip "needs user namespaces"
+	awf-serve() { exec unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_inotify_instances; exec "$@"' sh "$BUILD/bin/awf-serve" "$@"; }
+	script 1 'say "one"' hold 'say "two"' 'sleep 0.3' 'answer "one two"'
+	serve
+	unset -f awf-serve
+	ask_model s >out 3>&- &
+	run=$!
+	eventually begun
+	token=$(awf-serve --new-token read)
+	curl -sN -H "Authorization: Bearer $token" "$URL/api/runs/@/events/stream?live=1" >stream 3>&- &
+	eventually shows stream '"append":"one"'
+	go_on
+	wait "$run"
+	# That the answer is there is mostly seen later than the end.
+	eventually shows stream 'end: {'
+	same "$(came stream | grep '^live.*append')" 'live: {"turn":0,"kind":"text","append":"one"}
+live: {"turn":0,"kind":"text","append":"two"}'
+}

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "serve/log.h"
 
@@ -411,6 +412,7 @@ begin_all(struct uploads *all, struct error *err)
 	pace_begin(&all->pace, all->rate);
 	ingest_begin(&all->ingest, all->storage);
 	all->ingest.line_limit = LINE_LIMIT;
+	all->ingest.lock_ms = UPLOAD_LOCK_MS;
 	all->ingest.repaired = tell_repaired;
 	return 0;
 }

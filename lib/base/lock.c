@@ -119,13 +119,13 @@ lock_file_share(int fd)
 	return flock(fd, LOCK_SH);
 }
 
-int
-lock_file_within(int fd, int timeout_ms)
+static int
+try_within(int fd, int operation, int timeout_ms)
 {
 	struct timespec nap = { .tv_nsec = NAP_MIN };
 	int64_t deadline = 0;
 
-	for (int tries = 0; lock_file_take(fd) != 0; tries++) {
+	for (int tries = 0; flock(fd, operation | LOCK_NB) != 0; tries++) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -1;
 		if (tries == 0)
@@ -141,6 +141,18 @@ lock_file_within(int fd, int timeout_ms)
 			nap.tv_nsec *= 2;
 	}
 	return 0;
+}
+
+int
+lock_file_within(int fd, int timeout_ms)
+{
+	return try_within(fd, LOCK_EX, timeout_ms);
+}
+
+int
+lock_file_share_within(int fd, int timeout_ms)
+{
+	return try_within(fd, LOCK_SH, timeout_ms);
 }
 
 void

@@ -47,8 +47,9 @@ int lock_file_take(int fd);
 int lock_file_wait(int fd);
 /* The same, but others may share it. */
 int lock_file_share(int fd);
-/* Tries until the time is over: -1 with errno, EWOULDBLOCK then. */
+/* Each tries until the time is over: -1 with errno, EWOULDBLOCK then. */
 int lock_file_within(int fd, int timeout_ms);
+int lock_file_share_within(int fd, int timeout_ms);
 void lock_file_release(int fd);
 /* On bytes; the three above do not exclude it. */
 int lock_file_take_range(int fd, struct lock_range range);

@@ -62,6 +62,8 @@ patience_of(int ms)
 #define REDACTOR_ANSWER_MS 10000
 #define REDACTOR_ANSWER_MIB_MS 1000
 #define TRANSCRIPT_LOCK_MS patience_of(30000)
+/* The same where others wait meanwhile, and who sends comes again. */
+#define UPLOAD_LOCK_MS patience_of(2000)
 #define QUEUE_LOCK_MS patience_of(30000)
 #define AUDIT_LOCK_MS patience_of(2000)
 

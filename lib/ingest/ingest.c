@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "ingest/foreign_event.h"
@@ -66,7 +67,7 @@ void
 ingest_begin(struct ingest *ingest, const struct storage *s)
 {
 	*ingest = (struct ingest){ .storage = s, .lease_ms = INGEST_LEASE_MS,
-		.line_limit = SCAN_LINE_LIMIT, .run_limit = limit_runs() };
+		.line_limit = SCAN_LINE_LIMIT, .lock_ms = TRANSCRIPT_LOCK_MS, .run_limit = limit_runs() };
 }
 
 /* What was recorded is on disk, and the run lives on. */
@@ -155,6 +156,7 @@ add_run(struct ingest *ingest, const char *run_id, const char *sender, bool even
 	if (!events) {
 		mirror_begin(&run->mirror, ingest->storage, run_id, sender);
 		run->mirror.repaired = ingest->repaired;
+		run->mirror.lock_ms = ingest->lock_ms;
 	}
 	memmove(&ingest->runs[1], &ingest->runs[0], ingest->run_count * sizeof ingest->runs[0]);
 	ingest->run_count++;
@@ -235,13 +237,14 @@ open_events(struct ingest *ingest, struct ingest_run *run, struct span name, str
 	char *path = storage_transcript(ingest->storage, run->run_id);
 	char *blobs = storage_blobs(ingest->storage, run->run_id);
 	int failed = origin_claim(&run->origin, ingest->storage, run->run_id, run->sender, ORIGIN_EVENTS,
-	    err);
+	    ingest->lock_ms, err);
 
 	if (failed == 0)
 		failed = (access(path, F_OK) == 0 ? transcript_open : transcript_create)(&run->transcript,
 		    path, blobs, run->run_id, err);
 	if (failed == 0) {
 		run->transcript.repaired = ingest->repaired;
+		run->transcript.lock_ms = ingest->lock_ms;
 		recorder_begin(&run->recorder, &run->transcript, NULL, NULL, NULL);
 		if (!transcript_begun(path))
 			failed = record_started(run, name, err);

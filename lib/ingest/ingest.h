@@ -45,6 +45,7 @@ struct ingest {
 	const struct storage *storage;  /* prepared; the caller's */
 	int64_t lease_ms;               /* how long a run lives after what was sent of it last */
 	size_t line_limit;              /* bytes of a line, or of a document */
+	int lock_ms;                    /* how long a run's locks are waited for: 30 s, if not set */
 	void (*repaired)(const char *text); /* a torn line was moved away; may be NULL */
 
 	/* Inside. */

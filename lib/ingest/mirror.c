@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "ingest/blobs.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
@@ -89,8 +90,8 @@ mirror_lines_add(struct mirror_lines *lines, const char *line, size_t len, struc
 void
 mirror_begin(struct mirror *m, const struct storage *s, const char *run_id, const char *sender)
 {
-	*m = (struct mirror){ .storage = s, .sender = memory_text(sender), .origin = { NULL, -1 },
-		.transcript = { .fd = -1 } };
+	*m = (struct mirror){ .storage = s, .sender = memory_text(sender), .origin = { .fd = -1 },
+		.transcript = { .fd = -1 }, .lock_ms = TRANSCRIPT_LOCK_MS };
 	memcpy(m->run_id, run_id, ID_SIZE);
 }
 
@@ -117,7 +118,7 @@ open_transcript(struct mirror *m, enum mirror_fault *fault, struct error *err)
 	int failed;
 
 	*fault = MIRROR_FAILED;
-	if (origin_claim(&m->origin, m->storage, m->run_id, m->sender, ORIGIN_LINES, err) != 0) {
+	if (origin_claim(&m->origin, m->storage, m->run_id, m->sender, ORIGIN_LINES, m->lock_ms, err) != 0) {
 		if (err->code == ERROR_BLOCKED)
 			*fault = MIRROR_FORBIDDEN;
 		return -1;
@@ -129,6 +130,7 @@ open_transcript(struct mirror *m, enum mirror_fault *fault, struct error *err)
 		failed = (access(path, F_OK) == 0 ? transcript_open : transcript_create)(&m->transcript,
 		    path, blobs, m->run_id, err);
 	m->transcript.repaired = m->repaired;
+	m->transcript.lock_ms = m->lock_ms;
 	m->open = failed == 0;
 	if (failed != 0)
 		origin_close(&m->origin);

@@ -49,6 +49,7 @@ struct mirror {
 	struct transcript transcript;
 	bool open;
 	void (*repaired)(const char *text); /* as the transcript's; may be set */
+	int lock_ms;                  /* so long its locks are waited for; may be set */
 	struct reader reader;         /* for what is there already */
 	bool reading;
 	int64_t read_seq;             /* of the line that it is at; 0: not known */

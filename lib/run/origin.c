@@ -109,7 +109,7 @@ origin_name_valid(const char *name)
 
 /* The file, made if need be, with its lock. -1 with *err. */
 static int
-open_locked(const struct storage *s, const char *path, struct error *err)
+open_locked(const struct storage *s, const char *path, int lock_ms, struct error *err)
 {
 	char *directory = path_join(s->root, "origins");
 	int fd = -1, failed = 0;
@@ -120,7 +120,7 @@ open_locked(const struct storage *s, const char *path, struct error *err)
 			failed = storage_make_directory(directory, true, err);
 		} else if (fd == -1) {
 			failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
-		} else if (lock_file_within(fd, TRANSCRIPT_LOCK_MS) == -1) {
+		} else if (lock_file_within(fd, lock_ms) == -1) {
 			failed = error_errno(err, ERROR_SYSTEM, path, "unable to lock");
 			file_close(&fd);
 		} else if (!lock_named(fd, path)) {
@@ -222,10 +222,10 @@ claim(struct origin *o, const struct storage *s, const char *run_id, const char 
 
 int
 origin_claim(struct origin *o, const struct storage *s, const char *run_id, const char *name,
-    enum origin_kind kind, struct error *err)
+    enum origin_kind kind, int lock_ms, struct error *err)
 {
-	*o = (struct origin){ .path = layout_origin(s->root, run_id), .fd = -1 };
-	o->fd = open_locked(s, o->path, err);
+	*o = (struct origin){ .path = layout_origin(s->root, run_id), .fd = -1, .lock_ms = lock_ms };
+	o->fd = open_locked(s, o->path, lock_ms, err);
 	if (o->fd != -1 && claim(o, s, run_id, name, kind, err) == 0)
 		return 0;
 	origin_close(o);
@@ -235,9 +235,8 @@ origin_claim(struct origin *o, const struct storage *s, const char *run_id, cons
 int
 origin_share(struct origin *o, struct error *err)
 {
-	while (lock_file_share(o->fd) == -1)
-		if (errno != EINTR)
-			return error_errno(err, ERROR_SYSTEM, o->path, "unable to lock");
+	if (lock_file_share_within(o->fd, o->lock_ms) == -1)
+		return error_errno(err, ERROR_SYSTEM, o->path, "unable to lock");
 	if (lock_named(o->fd, o->path))
 		return 1;
 	lock_file_release(o->fd);

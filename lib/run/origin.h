@@ -47,6 +47,7 @@ int origin_check_own_at(const char *transcript, const char *run_id, struct error
 struct origin {
 	char *path;
 	int fd;         /* -1: not open */
+	int lock_ms;    /* so long its lock is waited for */
 };
 
 /* Whether an origin can be called so: some text, without control characters. */
@@ -55,7 +56,7 @@ bool origin_name_valid(const char *name);
  * its transcript can be made. -1: ERROR_BLOCKED: it is another's, this storage's own, sent as
  * something else, or being removed; ERROR_SYSTEM. */
 int origin_claim(struct origin *o, const struct storage *s, const char *run_id, const char *name,
-    enum origin_kind kind, struct error *err);
+    enum origin_kind kind, int lock_ms, struct error *err);
 /* Shares the lock: 1; 0: the run was removed since it was claimed; -1: ERROR_SYSTEM. */
 int origin_share(struct origin *o, struct error *err);
 /* Lets go of the lock. */

@@ -40,7 +40,7 @@ open_as(struct transcript *t, const char *path, int flags, const char *blobs, co
 	struct stat status;
 
 	assert(strlen(run_id) < ID_SIZE);
-	*t = (struct transcript){ .fd = fd, .owner = getpid() };
+	*t = (struct transcript){ .fd = fd, .owner = getpid(), .lock_ms = TRANSCRIPT_LOCK_MS };
 	/* From here on t has the descriptor: memory may run out (lib/shared). */
 	t->path = memory_text(path);
 	t->blobs = memory_text(blobs);
@@ -125,12 +125,12 @@ transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, before);
 	t->busy = false;
-	if (lock_file_within(t->fd, TRANSCRIPT_LOCK_MS) == 0)
+	if (lock_file_within(t->fd, t->lock_ms) == 0)
 		return 0;
 	t->busy = errno == EWOULDBLOCK;
 	if (t->busy)
 		error_set(err, ERROR_SYSTEM, t->path, "locked by another process for %d s: fuser(1) "
-		    "names it", TRANSCRIPT_LOCK_MS / 1000);
+		    "names it", t->lock_ms / 1000);
 	else
 		error_errno(err, ERROR_SYSTEM, t->path, "unable to lock");
 	pthread_sigmask(SIG_SETMASK, before, NULL);

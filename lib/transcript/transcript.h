@@ -51,6 +51,7 @@ struct transcript {
 	bool decided;             /* another than this appended it, and it is a decision */
 	char prev[DIGEST_SIZE];   /* its digest */
 	bool broken;              /* a sync failed */
+	int lock_ms;              /* so long the lock is waited for: 30 s, if it is not set */
 	bool busy;                /* the lock was not had when it was asked for last */
 	bool masked;              /* events pass a filter first: */
 	struct redaction *redaction;  /* the caller's until transcript_close(); NULL: not had */

@@ -321,20 +321,30 @@ s.close()' "$PORT"
 	same "$(awf-tail --list --json | jq -r .name | sort | paste -sd,)" nightly-1,nightly-2
 }
 
-@test "nobody else waits for the disk or a lock of somebody's run" {
+@test "a run whose lock somebody holds holds up no other, and goes on" {
 	start
-	there_is flow
-	id=$(there_id)
-	send_lines < <(head -n 2 "there/transcripts/$id.jsonl")
-	# Somebody holds the transcript's lock.
-	flock "$AWF_STORAGE/transcripts/$id.jsonl" sleep 0.7 3>&- &
-	curl -s -o sent -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/x-ndjson' --data-binary "@there/transcripts/$id.jsonl" "$URL/api/ingest" 3>&- &
-	sending=$!
-	for i in 1 2 3 4 5; do same "$(status_of --max-time 1 "$URL/healthz")" 200; done
-	[ ! -s sent ]
-	wait "$sending"
-	same "$(jq -c '[.duplicates, .error]' sent)" '[2,null]'
-	cmp "there/transcripts/$id.jsonl" "$AWF_STORAGE/transcripts/$id.jsonl"
+	for name in one two; do there_is "$name"; done
+	two=$(there_id)
+	one=$(there awf-tail --list --json | jq -r 'select(.name == "one").run_id')
+	send_lines < <(head -n 2 "there/transcripts/$one.jsonl")
+	for held in transcripts/$one.jsonl origins/$one; do
+		flock "$AWF_STORAGE/$held" sh -c 'touch held; until [ -e go ]; do sleep 0.05; done' 3>&- &
+		holding=$!
+		eventually [ -e held ]
+		curl -s -o sent -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/x-ndjson' --data-binary "@there/transcripts/$one.jsonl" "$URL/api/ingest" 3>&- &
+		sending=$!
+		for i in 1 2 3 4 5; do same "$(status_of --max-time 1 "$URL/healthz")" 200; done
+		send_lines "there/transcripts/$two.jsonl"
+		same "$status" 200
+		wait "$sending"
+		same "$(jq -r .error.code sent)" unavailable
+		touch go
+		wait "$holding"
+		rm held go
+	done
+	send_lines "there/transcripts/$one.jsonl"
+	same "$status $(said .duplicates)" '200 2'
+	for file in there/transcripts/*; do cmp "$file" "$AWF_STORAGE/transcripts/$(basename "$file")"; done
 }
 
 @test "a token that is revoked while it sends gets no further" {

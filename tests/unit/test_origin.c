@@ -42,7 +42,7 @@ claimed(const char *run_id, const char *name, enum origin_kind kind)
 	struct origin o;
 
 	err = (struct error)ERROR_INIT;
-	if (origin_claim(&o, &storage, run_id, name, kind, &err) == 0)
+	if (origin_claim(&o, &storage, run_id, name, kind, 1000, &err) == 0)
 		origin_close(&o);
 	return err.code;
 }
@@ -156,7 +156,7 @@ test_lease(void **state)
 	struct origin o;
 
 	(void)state;
-	assert_int_equal(origin_claim(&o, &storage, RUN_ID, "a", ORIGIN_LINES, &err), 0);
+	assert_int_equal(origin_claim(&o, &storage, RUN_ID, "a", ORIGIN_LINES, 1000, &err), 0);
 	assert_int_equal(origin_lease(&o, clock_wall() + 60000000, &err), 0);
 	assert_true(storage_run_alive(&storage, RUN_ID));
 	assert_false(storage_run_owner(&storage, RUN_ID, NULL));
@@ -175,10 +175,10 @@ test_locks(void **state)
 	(void)state;
 	assert_int_equal(origin_hold(&storage, RUN_ID, &fd), 0);
 	assert_int_equal(fd, -1);
-	assert_int_equal(origin_claim(&a, &storage, RUN_ID, "a", ORIGIN_LINES, &err), 0);
+	assert_int_equal(origin_claim(&a, &storage, RUN_ID, "a", ORIGIN_LINES, 1000, &err), 0);
 	assert_int_equal(origin_hold(&storage, RUN_ID, &fd), -1);
 	origin_release(&a);
-	assert_int_equal(origin_claim(&b, &storage, RUN_ID, "a", ORIGIN_LINES, &err), 0);
+	assert_int_equal(origin_claim(&b, &storage, RUN_ID, "a", ORIGIN_LINES, 1000, &err), 0);
 	origin_release(&b);
 	assert_int_equal(origin_share(&a, &err), 1);
 	assert_int_equal(origin_share(&b, &err), 1);

@@ -163,9 +163,16 @@ begin(struct request *r, enum upload_kind kind)
 	return NULL;
 }
 
+/* Begins an upload: NULL, or what is wrong with it, unless that was answered already. */
+typedef const struct refusal *begin_function(struct request *r);
+
 static const struct refusal *
-take(struct request *r, struct span piece)
+take(struct request *r, struct span piece, begin_function *begin_it)
 {
+	const struct refusal *refusal = r->state == NULL ? begin_it(r) : NULL;
+
+	if (refusal != NULL)
+		return refusal;
 	if (!token_good(r->token, clock_wall()))
 		return &revoked;
 	if (!upload_bytes(r->state, piece.at, piece.len))
@@ -175,16 +182,21 @@ take(struct request *r, struct span piece)
 
 /* The body is whole, or the upload done. */
 static void
-finish(struct request *r)
+finish(struct request *r, begin_function *begin_it)
 {
+	const struct refusal *refusal = r->state == NULL ? begin_it(r) : NULL;
 	struct upload *u = r->state;
 
-	if (u->is_done) {
-		answer(r, u);
+	if (r->answered)
 		return;
+	if (refusal != NULL) {
+		request_refuse(r, refusal);
+	} else if (u->is_done) {
+		answer(r, u);
+	} else {
+		upload_end(u);
+		request_wait(r);
 	}
-	upload_end(u);
-	request_wait(r);
 }
 
 /* ---- events ---- */
@@ -202,20 +214,13 @@ begin_ingest(struct request *r)
 const struct refusal *
 take_ingest(struct request *r, struct span piece)
 {
-	const struct refusal *refusal = r->state == NULL ? begin_ingest(r) : NULL;
-
-	return refusal != NULL ? refusal : take(r, piece);
+	return take(r, piece, begin_ingest);
 }
 
 void
 answer_ingest(struct request *r)
 {
-	const struct refusal *refusal = r->state == NULL ? begin_ingest(r) : NULL;
-
-	if (refusal != NULL)
-		request_refuse(r, refusal);
-	else
-		finish(r);
+	finish(r, begin_ingest);
 }
 
 /* ---- blobs ---- */
@@ -249,26 +254,19 @@ begin_blob(struct request *r)
 const struct refusal *
 take_blob(struct request *r, struct span piece)
 {
-	const struct refusal *refusal = r->state == NULL ? begin_blob(r) : NULL;
-
-	return refusal != NULL ? refusal : take(r, piece);
+	return take(r, piece, begin_blob);
 }
 
 void
 answer_blob_sent(struct request *r)
 {
-	const struct refusal *refusal = r->state == NULL ? begin_blob(r) : NULL;
-
-	if (refusal != NULL)
-		request_refuse(r, refusal);
-	else
-		finish(r);
+	finish(r, begin_blob);
 }
 
 /* ---- ends ---- */
 
-void
-answer_run_end(struct request *r)
+static const struct refusal *
+begin_end(struct request *r)
 {
 	static const struct body_member members[] = { { "status", BODY_TEXT } };
 	static const char *const statuses[] = { "success", "failed", "cancelled", NULL };
@@ -277,18 +275,20 @@ answer_run_end(struct request *r)
 	struct span value;
 	struct upload *u;
 
-	if (r->state == NULL) {
-		if (!body_read(r, members, 1, &value))
-			return;
-		status = value.at != NULL ? span_one_of(value, statuses) : NULL;
-		refusal = status == NULL ? &no_status : begin(r, UPLOAD_END);
-		if (refusal != NULL) {
-			request_refuse(r, refusal);
-			return;
-		}
-		u = r->state;
-		snprintf(u->status, sizeof u->status, "%s", status);
-		ingest_run_id(u->sender, run, strlen(run), u->run_id);
-	}
-	finish(r);
+	if (!body_read(r, members, 1, &value))
+		return NULL;
+	status = value.at != NULL ? span_one_of(value, statuses) : NULL;
+	refusal = status == NULL ? &no_status : begin(r, UPLOAD_END);
+	if (refusal != NULL)
+		return refusal;
+	u = r->state;
+	snprintf(u->status, sizeof u->status, "%s", status);
+	ingest_run_id(u->sender, run, strlen(run), u->run_id);
+	return NULL;
+}
+
+void
+answer_run_end(struct request *r)
+{
+	finish(r, begin_end);
 }

@@ -78,7 +78,7 @@ add_events(struct index *x, const struct recorded_call *c, struct index_record *
 				x->place_capacity = x->place_capacity == 0 ? 256 : x->place_capacity * 2;
 				x->places = memory_array(x->places, x->place_capacity, sizeof *x->places);
 			}
-			x->places[x->place_count++] = rec->events[i].place;
+			x->places[x->place_count++] = recording_event_place(rec, i);
 		}
 		if (c->claims == NO_CALL || !recorded_call_went_on(c, &rec->calls[c->claims]))
 			break;

@@ -90,9 +90,10 @@ struct recorded_call {
 	bool decided : 1;            /* its end is a decision, or reuses one */
 };
 
-/* A message or tool event. */
+/* A message or tool event: of which there are many. Its source is found by its number. */
 struct recorded_event {
-	struct place place;
+	int64_t offset;
+	uint32_t len;
 	uint32_t before;             /* the one of its call that was read before it, or NO_EVENT */
 };
 
@@ -146,6 +147,7 @@ struct recording {
 	size_t read_count;
 	struct map reads_by_run;     /* id of such a run, or of one in it → reads */
 	struct index_source *sources;
+	uint32_t *first_events;      /* of each source, so far: its events begin here */
 	uint32_t attempt;            /* that is being read, over all sources */
 	uint32_t source;             /* that is being read */
 	int64_t lines;               /* read of it */
@@ -166,6 +168,7 @@ int recording_take(struct recording *rec, const char *line, size_t len, int64_t 
 int recording_read_source(struct recording *rec, struct error *err);
 /* When all is read: settles what is known then alone. */
 void recording_end(struct recording *rec);
+struct place recording_event_place(const struct recording *rec, uint32_t event);
 void recording_close(struct recording *rec);
 
 /* The sources in one row: the others, then the run's own. */

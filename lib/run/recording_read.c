@@ -384,7 +384,8 @@ take_event(struct recording *rec, const struct reading *at)
 		rec->event_capacity = rec->event_capacity == 0 ? 64 : rec->event_capacity * 2;
 		rec->events = memory_array(rec->events, rec->event_capacity, sizeof *rec->events);
 	}
-	rec->events[rec->event_count] = (struct recorded_event){ at->place, c->last_event };
+	rec->events[rec->event_count] = (struct recorded_event){ at->place.offset, at->place.len,
+		c->last_event };
 	c->last_event = rec->event_count++;
 	return call;
 }
@@ -523,6 +524,7 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 	*rec = (struct recording){ .spec = spec };
 	model_begin(&rec->model, MODEL_EVENTS);
 	rec->sources = memory_zero(count, sizeof *rec->sources);
+	rec->first_events = memory_zero(count, sizeof *rec->first_events);
 	for (uint32_t i = 0; i < count; i++) {
 		const char *path = history_source(spec, i)->path;
 		struct index_source *source = &rec->sources[i];
@@ -533,6 +535,7 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 		rec->status[0] = '\0';
 		rec->lines = 0;
 		rec->first_of_source = rec->call_count;
+		rec->first_events[i] = rec->event_count;
 		source->foreign = i < spec->other_count;
 		if (lstat(path, &status) != 0)
 			return error_errno(err, ERROR_SYSTEM, path, "unable to open");
@@ -571,6 +574,16 @@ recording_end(struct recording *rec)
 	recording_note_effects(rec);
 }
 
+struct place
+recording_event_place(const struct recording *rec, uint32_t event)
+{
+	uint32_t source = rec->source;
+
+	while (source > 0 && event < rec->first_events[source])
+		source--;
+	return (struct place){ rec->events[event].offset, rec->events[event].len, source };
+}
+
 void
 recording_close(struct recording *rec)
 {
@@ -581,6 +594,7 @@ recording_close(struct recording *rec)
 	free(rec->events);
 	free(rec->tools);
 	free(rec->sources);
+	free(rec->first_events);
 	model_free(&rec->model);
 	*rec = (struct recording){ .calls = NULL };
 }

@@ -53,6 +53,14 @@ record() {
 		"$(AWF_STORAGE=$CALLS peak awf-run --resume @)" $CALLS
 }
 
+@test "the index of agents' calls, with their messages and tools, is made in some hundred bytes of each event" {
+	local tools="$BUILD/tests/bench"
+	"$tools/gen_transcript" 1 small.jsonl
+	"$tools/gen_transcript" $((40 << 20)) large.jsonl
+	bytes_each 115 "$(peak "$tools/bench_history" 1 small.jsonl index)" \
+		"$(peak "$tools/bench_history" 1 large.jsonl index)" "$(wc -l <large.jsonl)"
+}
+
 @test "the one call of all items holds their data once, and of their makers what it records" {
 	cat >lines <<-'end'
 		jq -nc --arg run "$AWF_RUN_ID" --argjson count "$1" 'range($count) | {data: "x", metadata: {
@@ -64,7 +72,7 @@ record() {
 	small=$(cut -d ' ' -f 2 peak)
 	awf-run -c "sh ./lines $CALLS | $step"
 	same "$(jq 'select(.type == "step.started").links | length' "$(transcript)")" $((CALLS - 1))
-	bytes_each 140 "$small" "$(cut -d ' ' -f 2 peak)" $CALLS
+	bytes_each 160 "$small" "$(cut -d ' ' -f 2 peak)" $CALLS
 }
 
 @test "a line above the limit is told of, and not held, whichever way the file is read" {

@@ -17,6 +17,7 @@ export class Record {
 		this.runId = runId;
 		this.clear();
 		this.zero = Date.parse(started);
+		this.alive = false;           // as the server says
 	}
 
 	clear() {
@@ -170,11 +171,10 @@ export class Record {
 		this.#settle(call);
 	}
 
-	// An attempt that ended without an end leaves its calls open.
-	running(call) {
-		return call.state === "open" && this.attempts.length > 0 &&
-		    this.attempts.at(-1).to === null && call.at >= this.attempts.at(-1).from;
-	}
+	// Whether an attempt goes on. One that died has no end, and leaves its calls open.
+	get goesOn() { return this.alive && this.attempts.at(-1)?.to === null; }
+
+	running(call) { return this.goesOn && call.state === "open" && call.at >= this.attempts.at(-1).from; }
 
 	// The call that an event is of, by the id of the event; null: it is not known.
 	callOf(eventId) { return this.#events.get(eventId)?.[0] ?? null; }

@@ -6,7 +6,7 @@ import { forgetOpened } from "/www/blocks.js";
 import { Conversation } from "/www/conversation.js";
 import { ask, byId, h, say, throttle } from "/www/dom.js";
 import { isError } from "/www/event.js";
-import { count, dollars, duration, signs, when } from "/www/format.js";
+import { count, dollars, duration, signs, stateOf, when } from "/www/format.js";
 import { parse, parseExactly } from "/www/json.js";
 import { setKeys } from "/www/keys.js";
 import { Outcome } from "/www/outcome.js";
@@ -43,7 +43,8 @@ const isOver = () => !info.alive && idOf(info) === lastId;
 /* ---- what is shown ---- */
 
 function showInfo() {
-	const state = info.waits?.length > 0 ? "waiting" : info.status;
+	const state = stateOf(info.status, info.waits?.length);
+	record.alive = info.alive;
 	parts.state.className = "state " + state;
 	say(parts.state, `${signs[state] ?? "·"} ${state}`);
 	showFigures();
@@ -53,6 +54,7 @@ function showInfo() {
 	say(parts.error, info.error && !["running", "waiting"].includes(info.status) && !outcome.tells(info.error.code) ?
 	    `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
 	parts.resume.hidden = info.alive || info.status === "success";
+	parts.resume.classList.toggle("decided", state === "decided");
 	waits.show(info.waits);
 	document.title = `${signs[state] ?? ""} ${info.name ?? "run"} ${info.run_id.slice(0, 8)} – AWF`;
 }
@@ -273,14 +275,18 @@ function showPane(name) {
 }
 
 async function stop() {
-	if (parts.stop.hidden || !await ask("Stop this run?", "What is under way is ended; a resume can go on with it later.", "Stop it"))
+	if (parts.stop.hidden || parts.stop.disabled || !await ask("Stop this run?", "What is under way is ended; a resume can go on with it later.", "Stop it"))
 		return;
+	parts.stop.disabled = true;
+	said("It is told to stop…");
 	try {
 		await post(runPath(runId) + "/decisions", { decision: "cancel" });
-		refreshSoon();
+		said("");
 	} catch (error) {
 		said(error.message);
 	}
+	parts.stop.disabled = false;
+	refreshSoon();
 }
 
 function step(by) {
@@ -431,6 +437,14 @@ export async function showRun(main, name, may) {
 	if (!takeAddress(false) && info.alive)
 		follow(true);
 	window.addEventListener("hashchange", () => takeAddress(true));
+	// The number of an event leads to it among those that are shown; in another tab, among all.
+	parts.conversation.addEventListener("click", (event) => {
+		const link = event.target.closest("a.seq");
+		if (!link || event.ctrlKey || event.metaKey || event.shiftKey)
+			return;
+		event.preventDefault();
+		goTo(Number(link.hash.slice(1)), true);
+	});
 	parts.conversation.addEventListener("scroll", () => {
 		if (!conversation.list.following)
 			parts.follow.setAttribute("aria-pressed", "false");

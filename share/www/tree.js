@@ -33,8 +33,7 @@ export class Tree {
 
 	// All rows anew; live bars grow while the run does.
 	draw(now) {
-		const live = this.record.attempts.at(-1)?.to === null;
-		this.scale = new Scale(this.record, live ? now : 0);
+		this.scale = new Scale(this.record, this.record.goesOn ? now : 0);
 		this.scale.zoom(this.view);
 		this.now = now;
 		this.rows = [{ key: "run", level: 1, kind: "run" }];

@@ -181,6 +181,21 @@ rich() {
 	same "$(awf-run --resume @seven)" '{"id":98765432109876543210}'
 }
 
+@test "who may only read decides nothing, and is out when logged out" {
+	awf-run --name waits -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
+	serve
+	drive read @waits "$(awf-serve --new-token read)"
+}
+
+@test "a run that was killed runs no more" {
+	awf-run -n --name killed -c 'awf-step -n a -q -- sleep 60' 3>&- &
+	runner=$!
+	eventually grep -qs step.started "$AWF_STORAGE/latest"
+	serve
+	drive died @killed "$runner"
+	run ! wait "$runner"
+}
+
 @test "a run is stopped" {
 	awf-run -n --name live -c 'awf-step -n a -q -- sleep 60' 3>&- &
 	runner=$!

@@ -284,12 +284,16 @@ const scenarios = {
 			made.append(...plain("a\x1b[1;31mb\x1b[0mc\x1b[2J\x1b]8;;http://x\x07d\x1b]8;;\x07\x1b[38;5;1me\x1b"));
 			return made.innerHTML === 'a<span class="red bold">b</span>cde\x1b';
 		}));
+		// The number of one of them leads to it, and leaves them.
+		await page.click(`article[data-seq="${shown.at(-1)}"] a.seq`);
+		await page.waitForSelector(`article.current[data-seq="${shown.at(-1)}"]`);
+		assert.equal(hash(), `#${shown.at(-1)}&show=messages&call=analyse%3A0%3A0`);
 		// A link to an event that is not among them shows it all the same.
 		await page.evaluate(() => { location.hash = "#2"; });
 		await page.waitForSelector("article.current[data-seq='2']");
 		assert.equal(hash(), "#2");
 		await page.goBack();
-		await until("as before", async () => hash() === "#show=messages&call=analyse%3A0%3A0");
+		await until("as before", async () => hash() === `#${shown.at(-1)}&show=messages&call=analyse%3A0%3A0`);
 		await until("the same events", async () => (await allEvents()).join() === shown.join());
 	},
 
@@ -561,6 +565,7 @@ const scenarios = {
 		await page.fill(".wait input", "not today");
 		await page.click(".wait button:text-is('Deny')");
 		await page.waitForSelector(".wait", { state: "detached" });
+		assert.match(await page.textContent(".state"), /decided/);
 		await until("the reason", async () => /not today/.test(await page.textContent(".conversation .scroll")));
 		// By keys alone: to what waits, past its text and the reason.
 		await openRun(asItIs);
@@ -590,6 +595,41 @@ const scenarios = {
 		await page.fill(".wait textarea", '{"id": 98765432109876543210}');
 		await page.click(".wait button:text-is('Complete')");
 		await page.waitForSelector(".wait", { state: "detached" });
+	},
+
+	// A token that may only read is given in the form; nothing can be decided then; who logs out is out.
+	async read(run, token) {
+		await page.goto(url);
+		await page.fill("#token", "awf_none");
+		await page.keyboard.press("Enter");
+		await until("a word on it", async () => (await page.textContent("[role=alert]")) !== "");
+		await page.fill("#token", token);
+		await page.keyboard.press("Enter");
+		await page.waitForSelector("tbody tr");
+		await openRun(run);
+		await page.waitForSelector(".wait textarea[readonly]");
+		assert.equal((await page.$$(".wait button, .title button.danger:visible")).length, 0);
+		await page.click("text=Log out");
+		await page.waitForSelector(".login");
+		await page.goto(`${url}/runs/${run}`);
+		await page.waitForSelector(".login");
+	},
+
+	// A run that was killed runs no more, nor does its time; what was running in it is open.
+	async died(run, pid) {
+		await logIn();
+		await openRun(run);
+		await until("what runs now", async () => /a:0:0/.test(await page.textContent(".running-list")));
+		process.kill(Number(pid), "SIGKILL");
+		await until("it has died", async () => (await page.textContent(".state")).includes("died"));
+		assert.equal(await page.isVisible(".running-list"), false);
+		await page.reload();
+		await page.waitForSelector(".item.is-open");
+		assert.equal((await page.$$(".is-running")).length, 0);
+		assert.equal(await page.isVisible("text=Stop"), false);
+		const [figures, took] = [await page.textContent(".figures"), await page.textContent(".item.call .took")];
+		await page.waitForTimeout(2200);
+		assert.deepEqual([await page.textContent(".figures"), await page.textContent(".item.call .took")], [figures, took]);
 	},
 
 	// A run is stopped, after a question.

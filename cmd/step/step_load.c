@@ -83,7 +83,7 @@ load_operation(struct step *step, const char *name, struct step_loaded *loaded,
 }
 
 /* Of a tool that is to have no sandbox, what it runs is read: it is the one that was there before
- * anything ran in one. */
+ * anything ran in one. Who can write to AWF's own programs has this one, too. */
 static int
 settle_tool(const struct step *step, const struct agent *agent, struct tool *tool, struct error *err)
 {
@@ -91,7 +91,7 @@ settle_tool(const struct step *step, const struct agent *agent, struct tool *too
 
 	if (sandboxing_decide(&decided, &step->sandbox, agent, tool, err) == -1)
 		return -1;
-	if (!sandbox_holds(&decided))
+	if (!sandbox_holds(&decided) && !tool->own)
 		pins_read(&tool->pins);
 	return 0;
 }

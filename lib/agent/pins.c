@@ -25,7 +25,7 @@ struct pin {
 	char *path;
 	char *name;                /* by which it is found in PATH; NULL */
 	struct stat was;
-	char sha256[DIGEST_SIZE];  /* ""; of what cannot be read any more "-" */
+	char digest[DIGEST_SIZE];  /* ""; of what cannot be read any more "-" */
 };
 
 static struct pin *
@@ -138,41 +138,41 @@ pins_add_command(struct pins *p, char *const *argv)
 
 /* The digest of a file that is still as it was, as far as its state says; else "-". */
 static void
-digest_unchanged(const struct pin *pin, char sha256[DIGEST_SIZE])
+digest_unchanged(const struct pin *pin, char digest[DIGEST_SIZE])
 {
 	struct digest_reading reading;
 	bool same = digest_reading_begin(&reading, pin->path) == 0;
 
 	if (same) {
-		same = file_unchanged(&pin->was, &reading.st) && digest_fd(reading.fd, sha256) == 0;
+		same = file_unchanged(&pin->was, &reading.st) && digest_fd_blake2b(reading.fd, digest) == 0;
 		digest_reading_end(&reading);
 	}
 	if (!same)
-		memcpy(sha256, "-", 2);
+		memcpy(digest, "-", 2);
 }
 
 void
 pins_read(struct pins *p)
 {
 	for (size_t i = 0; i < p->count; i++)
-		if (*p->list[i].sha256 == '\0' &&
+		if (*p->list[i].digest == '\0' &&
 		    !kept_digest_state_tells(p->list[i].path, &p->list[i].was))
-			digest_unchanged(&p->list[i], p->list[i].sha256);
+			digest_unchanged(&p->list[i], p->list[i].digest);
 }
 
 /* Whether it holds what it held, as far as is known. */
 static bool
 is_same(const struct pin *pin)
 {
-	char sha256[DIGEST_SIZE];
+	char digest[DIGEST_SIZE];
 	struct stat is;
 
 	if (stat(pin->path, &is) != 0 || !file_unchanged(&pin->was, &is))
 		return false;
-	if (*pin->sha256 == '\0')
+	if (*pin->digest == '\0')
 		return true;
-	digest_unchanged(pin, sha256);
-	return *sha256 != '-' && strcmp(sha256, pin->sha256) == 0;
+	digest_unchanged(pin, digest);
+	return *digest != '-' && strcmp(digest, pin->digest) == 0;
 }
 
 int

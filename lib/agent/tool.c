@@ -487,6 +487,7 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 	}
 	if (!t->missing && check_executable(t, err) != 0)
 		return -1;
+	t->own = own && strncmp(path_base(t->argv[0]), OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
 	pins_add_command(&t->pins, t->argv);
 	return digest_files(t, directory, own, text, err);
 }

@@ -49,6 +49,7 @@ struct tool {
 	bool starts_run;              /* each call of it starts a child run */
 	char *changes;                /* the argument that names the file it changes; NULL */
 	struct pins pins;             /* its file, and the files that it runs */
+	bool own;                     /* it comes with AWF, and is known by its version */
 	struct timespec loaded;
 	struct sandbox sandbox;       /* what its file says; preset: it is one of AWF's own */
 	char **environment;           /* names that it gets though they are keys; ends

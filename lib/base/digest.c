@@ -89,6 +89,22 @@ digest_fd(int fd, char sha256[DIGEST_SIZE])
 	return result;
 }
 
+int
+digest_fd_blake2b(int fd, char out[DIGEST_SIZE])
+{
+	unsigned char hash[DIGEST_BYTES];
+	crypto_generichash_state state;
+	char bytes[65536];
+	ssize_t got;
+
+	crypto_generichash_init(&state, NULL, 0, sizeof hash);
+	while ((got = read(fd, bytes, sizeof bytes)) > 0)
+		crypto_generichash_update(&state, (unsigned char *)bytes, (size_t)got);
+	crypto_generichash_final(&state, hash, sizeof hash);
+	hex_encode(hash, sizeof hash, out);
+	return got < 0 ? -1 : 0;
+}
+
 void
 hex_encode(const unsigned char *bytes, size_t len, char *out)
 {

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/digest.h"
 
@@ -34,6 +35,7 @@ much_is_the_same(void **state)
 {
 	size_t len = (size_t)3 << 20;
 	char *bytes = calloc(1, len), before[DIGEST_SIZE], after[DIGEST_SIZE];
+	FILE *file;
 
 	(void)state;
 	assert_non_null(bytes);
@@ -43,6 +45,15 @@ much_is_the_same(void **state)
 	    "fc73b8d52d9e23870861b989c02bd7a6ba56620b59fdca816c181ced87637eac");
 	digest_blake2b(bytes, 1000, after);
 	assert_string_equal(before, after);
+	/* And from a file, in pieces. */
+	file = tmpfile();
+	assert_non_null(file);
+	assert_int_equal(ftruncate(fileno(file), (off_t)len), 0);
+	assert_int_equal(digest_fd_blake2b(fileno(file), after), 0);
+	assert_string_equal(after,
+	    "fc73b8d52d9e23870861b989c02bd7a6ba56620b59fdca816c181ced87637eac");
+	assert_int_equal(digest_fd_blake2b(-1, after), -1);
+	fclose(file);
 	free(bytes);
 }
 

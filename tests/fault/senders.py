@@ -181,7 +181,8 @@ class Lines:
     def finish(self):
         everything = b"".join(b"".join(lines) for lines in self.lines.values())
         if URL:
-            while post(NEVER_CUT, everything)[1] is None:
+            end = time.monotonic() + 60
+            while post(NEVER_CUT, everything)[1] is None and time.monotonic() < end:
                 time.sleep(0.1)
             return self.compare()
         program = subprocess.run(["awf-record", "-q", "--origin", "them"], input=everything, check=False)
@@ -203,7 +204,10 @@ class Events:
 
     def send(self, seed, _):
         rng = random.Random(seed)
+        end = time.monotonic() + 600
         while self.waiting and not faults:
+            if time.monotonic() > end:
+                return fault("%d have not been acknowledged" % len(self.waiting))
             # Those that nobody has heard of, and some that somebody has.
             ids = rng.sample(self.ids, min(30, len(self.ids)))
             with accepted:

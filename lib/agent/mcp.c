@@ -108,13 +108,21 @@ ask_initialize(struct opening *o, size_t i, struct mcp_request *r, struct buffer
 	return true;
 }
 
-/* A server without tools is of no use to an agent, which lists it for them. */
+/* A server that has nothing is of no use to an agent. */
 static int
-check_capabilities(const struct mcp_server *s, struct span result, struct error *err)
+take_capabilities(struct mcp_server *s, struct span result, struct error *err)
 {
-	if (span_type(span_path(result, "capabilities", "tools", NULL)) == 'o')
-		return 0;
-	return mcp_fault(s, err, "has no tools");
+	static const struct {
+		const char *name;
+		unsigned feature;
+	} known[] = { { "tools", MCP_TOOLS }, { "resources", MCP_RESOURCES },
+	    { "prompts", MCP_PROMPTS } };
+
+	s->features = 0;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (span_type(span_path(result, "capabilities", known[i].name, NULL)) == 'o')
+			s->features |= known[i].feature;
+	return s->features != 0 ? 0 : mcp_fault(s, err, "has no tools, resources or prompts");
 }
 
 /* A server that refuses the handshake may be one that knows none any more. */
@@ -137,7 +145,7 @@ take_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error
 		free(text);
 		return -1;
 	}
-	if (check_capabilities(s, r->result, err) == -1)
+	if (take_capabilities(s, r->result, err) == -1)
 		return -1;
 	mcp_notify(s, "notifications/initialized");
 	s->ready = true;
@@ -161,7 +169,7 @@ take_discover(struct opening *o, size_t i, struct mcp_request *r, struct error *
 		*err = r->error;
 		return -1;
 	}
-	if (check_capabilities(s, r->result, err) == -1)
+	if (take_capabilities(s, r->result, err) == -1)
 		return -1;
 	s->ready = true;
 	return 0;
@@ -176,6 +184,11 @@ ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *memb
 
 	if (!first && o->cursors[i].len == 0)
 		return false;
+	if ((s->features & MCP_TOOLS) == 0) { /* an empty list, which need not be asked for */
+		s->listed = true;
+		s->listing++;
+		return false;
+	}
 	r->method = "tools/list";
 	if (!first)
 		buffer_format(members, "\"cursor\":%s", buffer_string(&o->cursors[i]));
@@ -281,22 +294,28 @@ mcp_call(struct mcp_call *calls, size_t count, const struct mcp_use *use, struct
 	struct mcp_request *requests = memory_zero(count, sizeof *requests);
 	int64_t now = clock_monotonic();
 	struct buffer members = BUFFER_INIT;
+	struct span inside;
 	struct writer w;
 	int status;
 
 	for (size_t i = 0; i < count; i++) {
 		struct mcp_call *call = &calls[i];
 
-		requests[i] = (struct mcp_request){ .server = call->server, .method = "tools/call",
+		requests[i] = (struct mcp_request){ .server = call->server, .method = call->method,
 		    .due = call->timeout_ms == 0 ? 0 : now + call->timeout_ms,
 		    .patience_ms = call->timeout_ms, .progress = call->progress,
 		    .context = call->context, .error = call->error, .finished = now,
 		    .done = call->error.code != ERROR_NONE };
 		if (requests[i].done)
 			continue;
-		writer_begin(&w, &members);
-		writer_member_string(&w, "name", call->tool);
-		writer_member_span(&w, "arguments", call->arguments);
+		if (call->tool != NULL) {
+			writer_begin(&w, &members);
+			writer_member_string(&w, "name", call->tool);
+			writer_member_span(&w, "arguments", call->arguments);
+		} else {
+			inside = span_trim(span_of(call->arguments.at + 1, call->arguments.len - 2));
+			buffer_append(&members, inside.at, inside.len);
+		}
 		mcp_send(&requests[i], &members);
 		buffer_clear(&members);
 	}

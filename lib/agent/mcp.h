@@ -4,8 +4,8 @@
  * of servers that know no others). It is started when it is first needed, lives as long as
  * the step, and is started anew at the next call if it has ended meanwhile.
  *
- * What it offers beyond tools is not asked for, and what it asks for (roots, sampling,
- * elicitation) is refused: no such capability is declared. A server that breaks the
+ * What it asks for itself (roots, sampling, elicitation) is refused: no such capability is
+ * declared. A server that breaks the
  * protocol is ended: nothing that follows from it could be trusted. What it writes on
  * stderr is kept, and told when it fails, with stars over the keys that it was given; so is
  * what it answers in errors.
@@ -32,6 +32,9 @@
 
 struct mcp_request;
 
+/* What a server may have. */
+enum { MCP_TOOLS = 1, MCP_RESOURCES = 2, MCP_PROMPTS = 4 };
+
 struct mcp_server {
 	struct mcp_definition definition;
 	const struct sandbox *sandbox; /* what its agent says; the agent's */
@@ -41,7 +44,8 @@ struct mcp_server {
 	bool enclosed;               /* it runs in a sandbox */
 	bool cut_off;                /* without network, and its program fetches what it runs */
 	int exit_code;               /* that the last process ended with, as shells count */
-	bool ready;                  /* it has said what it is */
+	bool ready;                  /* it has said what it is, */
+	unsigned features;           /* and what it has */
 	bool listed;                 /* tools is what it offers, */
 	bool stale;                  /* or did: it has said that this has changed */
 	unsigned listing;            /* how often it was listed */
@@ -75,11 +79,12 @@ int mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_u
  * are to be listed anew, which mcp_open() does. */
 bool mcp_changed(struct mcp_server *s);
 
-/* A call of a tool. */
+/* A call of a tool, or a request with another method. */
 struct mcp_call {
 	/* Set by the caller. */
 	struct mcp_server *server;
-	const char *tool;
+	const char *method;
+	const char *tool;            /* NULL: the arguments are the method's params */
 	struct span arguments;       /* JSON object */
 	int64_t timeout_ms;          /* without a sign of progress; 0: none */
 	void (*progress)(void *context, struct span params); /* may be NULL */

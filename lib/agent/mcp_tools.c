@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/content.h"
+#include "agent/mcp_methods.h"
 #include "agent/mcp_process.h"
 #include "agent/phase.h"
 #include "agent/team.h"
@@ -155,15 +156,24 @@ take_content(struct span result, struct buffer *output)
 	buffer_free(&text);
 }
 
+/* Whether a result is none, but a question (2026-07-28). */
+static bool
+asks_for_input(struct span result, struct error *err)
+{
+	if (!span_is(span_member(result, "resultType"), "input_required"))
+		return false;
+	error_set(err, ERROR_TOOL, NULL, "the tool asks for input that there is nobody to give");
+	return true;
+}
+
 int
 mcp_answer_read(struct span result, struct buffer *output, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	bool brief;
 
-	if (span_is(span_member(result, "resultType"), "input_required"))
-		return error_set(err, ERROR_TOOL, NULL,
-		    "the tool asks for input that there is nobody to give");
+	if (asks_for_input(result, err))
+		return -1;
 	if (!span_true(span_member(result, "isError"))) {
 		take_content(result, output);
 		return 0;
@@ -239,14 +249,17 @@ check_output(const struct mcp_server *s, const struct tool *tool, struct span st
 static void
 take_answer(const struct mcp_call *call, const struct mcp_tool *t, struct tool_run *run)
 {
-	int status;
+	int status = -1;
 
 	run->error = call->error;
 	/* One that a signal ended has perhaps done half of it (recalled_cut_off()). */
 	run->process.exit_code = call->exit_code;
 	if (run->error.code != ERROR_NONE)
 		return;
-	status = mcp_answer_read(call->result, &run->output, &run->error);
+	if (t->method == NULL)
+		status = mcp_answer_read(call->result, &run->output, &run->error);
+	else if (!asks_for_input(call->result, &run->error))
+		mcp_method_read(t->method, call->result, &run->output, &run->error);
 	content_normalise(&run->output);
 	if (status == 0)
 		check_output(t->server, &t->control.tool,
@@ -270,8 +283,10 @@ answer(struct tool_run *runs, size_t count, struct error *err)
 		struct mcp_tool *t = runs[i].control->context;
 		struct mcp_server *s = t->server;
 
-		calls[i] = (struct mcp_call){ .server = s, .tool = t->remote,
-		    .arguments = runs[i].input, .timeout_ms = s->definition.timeout_ms,
+		calls[i] = (struct mcp_call){ .server = s,
+		    .method = t->method == NULL ? "tools/call" : t->method->method,
+		    .tool = t->method == NULL ? t->remote : NULL,
+		    .arguments = span_trim(runs[i].input), .timeout_ms = s->definition.timeout_ms,
 		    .progress = show_progress, .context = t };
 		if (!s->ready && !interrupted(use.interrupts, &calls[i].error) &&
 		    mcp_open(&s, 1, &use, &calls[i].error) == -1)
@@ -390,27 +405,29 @@ describe(struct mcp_tool *t, struct span listed)
 	json_decref(document);
 }
 
-/* One that the member may not have is there to be called with a warning. */
+/* mcp__SERVER__TOOL, as model APIs take it. */
+static char *
+full_name(const struct mcp_server *server, const char *remote)
+{
+	return tool_name_fit(memory_format(PREFIX "%s" BETWEEN "%s", server->definition.name,
+	    remote));
+}
+
+/* Adds a tool, if it may be had; takes its name there. One that the member may not have is there
+ * to be called with a warning. 1: it was added. */
 static int
-take_listed(struct listing *l, struct mcp_server *server, struct span tool, struct error *err)
+take_tool(struct listing *l, struct mcp_server *server, char *remote, struct error *err)
 {
 	const struct member *m = l->turns->member;
-	char *remote = span_text(span_member(tool, "name")), *name;
 	struct error why = ERROR_INIT;
 	bool may, good;
+	char *name;
 
-	if (remote == NULL || *remote == '\0') {
-		free(remote);
-		return error_set(err, ERROR_TOOL, NULL, "the MCP server '%s' lists a tool without a name",
-		    server->definition.name);
-	}
 	if (!mcp_definition_has(&server->definition, remote)) {
 		free(remote);
 		return 0;
 	}
-	/* mcp__SERVER__TOOL, as model APIs take it. */
-	name = tool_name_fit(memory_format(PREFIX "%s" BETWEEN "%s", server->definition.name,
-	    remote));
+	name = full_name(server, remote);
 	l->names = memory_array(l->names, l->name_count + 2, sizeof *l->names);
 	l->names[l->name_count++] = memory_text(name);
 	l->names[l->name_count] = NULL;
@@ -423,14 +440,54 @@ take_listed(struct listing *l, struct mcp_server *server, struct span tool, stru
 	good = check_name(l, server, name, remote, &why) == 0;
 	if (good && (may || m->agent.tools_policy == TOOLS_WARN)) {
 		map_put(&l->numbers, name, strlen(name), l->tools->count);
-		describe(add_tool(l->tools, l->turns, server, name, remote), tool);
-		return 0;
+		add_tool(l->tools, l->turns, server, name, remote);
+		return 1;
 	}
 	if (!good && may)
 		*err = why;
 	free(remote);
 	free(name);
 	return good || !may ? 0 : -1;
+}
+
+static int
+take_listed(struct listing *l, struct mcp_server *server, struct span tool, struct error *err)
+{
+	char *remote = span_text(span_member(tool, "name"));
+	int status;
+
+	if (remote == NULL || *remote == '\0') {
+		free(remote);
+		return error_set(err, ERROR_TOOL, NULL, "the MCP server '%s' lists a tool without a name",
+		    server->definition.name);
+	}
+	status = take_tool(l, server, remote, err);
+	if (status == 1)
+		describe(&l->tools->list[l->tools->count - 1], tool);
+	return status == -1 ? -1 : 0;
+}
+
+/* Tools for what the server has beside them, if it has none of the name, nor one too long. */
+static void
+take_methods(struct listing *l, struct mcp_server *server)
+{
+	for (const struct mcp_method *m = mcp_methods; m->tool != NULL; m++) {
+		char *name = full_name(server, m->tool);
+		struct error none = ERROR_INIT;
+		struct mcp_tool *t;
+
+		if ((server->features & m->feature) != 0 && tool_name_valid(name) &&
+		    !list_has(l->names, name) &&
+		    take_tool(l, server, memory_text(m->tool), &none) == 1) {
+			t = &l->tools->list[l->tools->count - 1];
+			t->method = m;
+			t->control.tool.description = memory_text(m->description);
+			t->control.tool.effects = EFFECTS_READ;
+			t->control.tool.concurrent = true;
+			set_schema(t, span_of(m->schema, strlen(m->schema)));
+		}
+		free(name);
+	}
 }
 
 /* ---- from servers ---- */
@@ -509,6 +566,8 @@ mcp_tools_list(struct mcp_tools *t, const struct turns *turns, struct error *err
 		for (struct span_walk tool = span_walk(span_of(array.data, array.len));
 		    status == 0 && span_next(&tool);)
 			status = take_listed(&l, servers[i], tool.value, err);
+		if (status == 0)
+			take_methods(&l, servers[i]);
 	}
 	settle(t);
 	if (status == 0)
@@ -569,6 +628,7 @@ recall_tool(struct mcp_tools *t, const struct turns *turns, struct span told,
 		    "the recording has a tool of an MCP server that the agent does not list");
 	}
 	tool = add_tool(t, turns, server, name, remote);
+	tool->method = mcp_method_find(span_member(told, KEY_METHOD));
 	tool->control.tool.description = span_text(span_member(shown, KEY_DESCRIPTION));
 	effects = span_text(span_member(told, KEY_EFFECTS));
 	if (effects == NULL || effects_parse(effects, &tool->control.tool.effects) == -1)
@@ -626,6 +686,8 @@ mcp_tools_write(const struct mcp_tools *t, const struct offer *offer, struct wri
 		writer_member_string(w, KEY_NAME, tool->name);
 		writer_member_string(w, KEY_SERVER, t->list[i].server->definition.name);
 		writer_member_string(w, KEY_TOOL, t->list[i].remote);
+		if (t->list[i].method != NULL)
+			writer_member_string(w, KEY_METHOD, t->list[i].method->method);
 		writer_member_string(w, KEY_EFFECTS, effects_name(tool->effects));
 		if (tool->idempotent)
 			writer_member_bool(w, KEY_IDEMPOTENT, true);

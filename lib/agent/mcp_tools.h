@@ -4,6 +4,9 @@
  * recorded as those of any tool; effects are external, unless annotations of the server say
  * that the tool only reads (read), or may be called twice (idempotent).
  *
+ * What a server has beside tools are tools here as well (mcp_methods.h), unless it has one of the
+ * name itself.
+ *
  * Which tools there are, a conversation knows from the message.user that it began with,
  * whose payload has them (`mcp`); where a server told that they are others now, from a
  * further one. So a replay needs no server, and a call that is gone on with needs one only
@@ -24,6 +27,7 @@
 #include "json/scan.h"
 #include "json/writer.h"
 
+struct mcp_method;
 struct member;
 struct turns;
 
@@ -32,6 +36,7 @@ struct mcp_tool {
 	struct control control;
 	struct mcp_server *server;
 	char *remote;              /* its name there */
+	const struct mcp_method *method; /* that it stands for; NULL: the server has the tool */
 	const struct turns *turns; /* in which it is called */
 };
 

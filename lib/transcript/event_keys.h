@@ -121,6 +121,7 @@
 #define KEY_TOOLS "tools"
 #define KEY_MCP "mcp"
 #define KEY_SERVER "server"
+#define KEY_METHOD "method"
 #define KEY_PARAMS "params"
 #define KEY_TURN "turn"
 #define KEY_HANDOFF "handoff"

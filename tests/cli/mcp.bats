@@ -160,7 +160,7 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 	try start=hang "the MCP server 'test' did not answer 'initialize' in time"
 	try start=refuse "the MCP server 'test' refused: Method not found (-32601)"
 	try version=2031-01-01 "the MCP server 'test' speaks revision '2031-01-01' of the protocol, which is none of those known"
-	try tools=no "the MCP server 'test' has no tools"
+	try tools=no "the MCP server 'test' has no tools, resources or prompts"
 	try tools=list "the MCP server 'test' gives no list of its tools"
 	try tools=nameless "the MCP server 'test' lists a tool without a name"
 	try tools=long "the tool 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' cannot be offered: 'mcp__test__"
@@ -452,6 +452,134 @@ null'
 	same "$(grep -c notifications/cancelled server.log)" 2
 	same "$(results | jq -r '.[1]')" 'cancelled
 cancelled'
+}
+
+BESIDE='"mcp__test__list_resources","mcp__test__list_resource_templates","mcp__test__read_resource","mcp__test__list_prompts","mcp__test__get_prompt"'
+
+@test "resources and prompts of a server are tools that read them, in a replay too" {
+	export JQ=jq
+	server resources prompts
+	calls list_resources '{}' list_resources '{"cursor":"2"}' list_resource_templates '{}' \
+		read_resource '{"uri":"note:a"}' read_resource '{ "uri": "notes:" }' list_prompts '{}' \
+		get_prompt '{"name":"greet","arguments":{"who":"me"}}' get_prompt '{"name":"greet"}'
+	recorded 0 ./flow.awf
+	same "$(offered | head -1 | jq -c '.[26:]')" "[$BESIDE]"
+	same "$(payloads tool.result .output)" '{"resources":[{"uri":"note:a","name":"a"}],"nextCursor":"2"}
+{"resources":[{"uri":"image:dot","name":"dot"}]}
+{"resourceTemplates":[{"uriTemplate":"note:{name}","name":"notes"}]}
+"line é"
+"line é\nsecond"
+{"prompts":[{"name":"greet","arguments":[{"name":"who","required":true}]}]}
+{"messages":[{"role":"user","content":{"type":"text","text":"Greet me"}}],"description":"A greeting"}
+{"messages":[{"role":"user","content":{"type":"text","text":"Greet all"}}],"description":"A greeting"}'
+	same "$(payloads tool.call .effects | sort -u)" '"read"'
+	same "$(payloads message.user '.mcp[26:][] | [.tool, .method, .effects] | join(" ")')" '"list_resources resources/list read"
+"list_resource_templates resources/templates/list read"
+"read_resource resources/read read"
+"list_prompts prompts/list read"
+"get_prompt prompts/get read"'
+	same "$(log 'select(.method? == "resources/read").params | del(._meta)')" '{"uri":"note:a"}
+{"uri":"notes:"}'
+	rm server.log
+	awf-replay -q --isolation copy
+	[ ! -e server.log ]
+}
+
+@test "bytes of a resource are embedded resources, and kept as blobs" {
+	export JQ=jq
+	server resources
+	calls read_resource '{"uri":"image:dot"}' read_resource '{"uri":"both:"}'
+	recorded 0 ./flow.awf
+	same "$(payloads tool.result .output)" '[{"type":"resource","resource":{"uri":"image:dot","mimeType":"image/png","blob":null}}]
+[{"type":"text","text":"line é"},{"type":"resource","resource":{"uri":"image:dot","mimeType":"image/png","blob":null}}]'
+	same "$(jq -c '.messages[-1].blocks[]?.tool_blocks // empty | map(.type)' requests.jsonl)" '["image"]
+["text","image"]'
+}
+
+@test "what a server does not have beside tools, or has as a tool itself, is not offered" {
+	export JQ=jq
+	server prompts
+	calls list_prompts '{}' list_resources '{}' get_prompt '{}' get_prompt '{"name":"greet","_meta":{}}'
+	ask
+	same "$(results)" '[{"prompts":[{"name":"greet","arguments":[{"name":"who","required":true}]}]},null,null]
+[null,"blocked","the tool '"'mcp__test__list_resources'"' is not allowed"]
+[null,"schema","the arguments break the schema: '"'name'"' is missing"]
+[null,"schema","the arguments break the schema: unexpected '"'_meta'"'"]'
+	server resources own
+	calls read_resource '{}' list_resources '{}'
+	ask
+	same "$(results | head -1)" '["read_resource",null,null]'
+	same "$(payloads message.user '.mcp[] | select(.tool == "read_resource").method')" null
+	# Lists count as for any tool.
+	server resources prompts
+	define '{excludeTools: ["list_resource_templates"]}'
+	agent 'mcp_servers: [test]
+tools: [mcp__test__read_resource, mcp__test__list_prompts]'
+	calls read_resource '{"uri":"note:a"}' get_prompt '{"name":"greet"}'
+	ask
+	same "$(offered | head -1)" '["mcp__test__read_resource","mcp__test__list_prompts"]'
+	same "$(results | tail -1)" '[null,"blocked","the tool '"'mcp__test__get_prompt'"' is not allowed"]'
+	agent 'mcp_servers: [test]
+tools: [mcp__test__list_resource_templates]'
+	run -3 --separate-stderr ask
+	[[ $stderr = *"tools: its server has no tool 'mcp__test__list_resource_templates'"* ]]
+	agent 'mcp_servers: [test]'
+	same "$(echo hello | awf-run --allow-tools mcp__test__get_prompt -c 'awf-step --dry-run -a worker ask' | jq -c '[.tools[].name]')" '["mcp__test__get_prompt"]'
+}
+
+@test "a server may have resources or prompts alone; what goes wrong with them is for the model to read" {
+	server tools=no resources
+	calls read_resource '{"uri":"note:a"}' read_resource '{"uri":"none:"}' read_resource '{"uri":"odd:"}' \
+		read_resource '{"uri":"ask:"}'
+	recorded 0 ./flow.awf
+	same "$(offered | head -1 | jq length)" 3
+	same "$(log 'select(.method? == "tools/list")')" ''
+	same "$(results)" '["line é",null,null]
+[null,"tool","the MCP server '"'test'"' refused: Resource not found (-32002)"]
+[null,"tool","the server'"'"'s answer to '"'resources/read'"' has no '"'contents'"'"]
+[null,"tool","the tool asks for input that there is nobody to give"]'
+	server modern tools=no prompts
+	calls get_prompt '{"name":"greet"}'
+	ask
+	same "$(payloads tool.result '.output.messages[0].content.text')" '"Greet all"'
+}
+
+@test "a name for them that is too long is left out" {
+	name=$(printf 'x%.0s' {1..43})
+	server resources
+	jq -c --arg name "$name" '.mcpServers = {($name): .mcpServers.test}' .mcp.json >changed && mv changed .mcp.json
+	agent "mcp_servers: [$name]"
+	same "$(echo hello | awf-step --dry-run -a worker ask | jq -c '[.tools[].name[-14:]] | .[26:]')" '["list_resources","_read_resource"]'
+}
+
+@test "resources are read at once with tools that read, and again where that was cut off" {
+	server resources
+	calls_at_once test__look '{"seconds":30}' test__read_resource '{"uri":"note:a"}'
+	awf-run ./flow.awf 2>said 3>&- &
+	eventually grep -q resources/read server.log
+	kill -KILL $!
+	wait $! || true
+	eventually ended
+	rm server.log
+	awf-run --resume @ 2>said 3>&- &
+	eventually grep -q resources/read server.log
+	kill -TERM $!
+	wait $! || true
+	same "$(log 'select(.method? == "tools/call" or .method? == "resources/read").method')" '"tools/call"
+"resources/read"'
+}
+
+@test "what a tool of a server requires and has a default for is filled in" {
+	export JQ=jq
+	server defaults
+	calls filled '{"deep":{}}' filled '{"text":"mine","deep":{"n":1}}' filled '{"deep":{"n":"x"}}'
+	recorded 0 ./flow.awf
+	same "$(payloads tool.call .input)" '{"deep":{"n":7},"text":"of itself"}
+{"text":"mine","deep":{"n":1}}
+{"deep":{"n":"x"}}'
+	same "$(results)" '["{\"deep\": {\"n\": 7}, \"text\": \"of itself\"}",null,null]
+["{\"deep\": {\"n\": 1}, \"text\": \"mine\"}",null,null]
+[null,"schema","the arguments break the schema: /deep/n: expected integer, got string"]'
 }
 
 @test "an interrupt cancels the call, and ends the servers" {

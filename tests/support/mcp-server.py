@@ -6,7 +6,8 @@ usage: mcp-server.py [LOG] [OPTION...]
 Each line that it reads is appended to LOG. Options: start=hang|die|tell|ask|garbage|refuse|greet|flood,
 version=REVISION, modern, page=N (tools a page), page=endless, stop=ignore (neither EOF nor
 SIGTERM ends it), tools=none|long|twice|nameless|list|many, schema (one with a keyword of its own),
-mirror (a tool with arguments for headers), mirror=wrong."""
+mirror (a tool with arguments for headers), mirror=wrong, resources, prompts (it has them too), own
+(a tool read_resource of its own), defaults (a tool with them)."""
 import json
 import os
 import signal
@@ -57,6 +58,14 @@ def tools():
         listed.append(tool("mirrored", READS, {
             "region": {"type": "string", "x-mcp-header": region},
             "text": {"type": "string", "x-mcp-header": "Text"}}))
+    if "own" in options:
+        listed.append(tool("read_resource", READS))
+    if "defaults" in options:
+        listed.append(dict(tool("filled", READS), inputSchema={
+            "type": "object", "required": ["text"], "properties": {
+                "text": {"type": "string", "default": "of itself"},
+                "deep": {"type": "object", "required": ["n"],
+                         "properties": {"n": {"type": "integer", "default": 7}}}}}))
     special = options.get("tools")
     if special == "none":
         return []
@@ -180,9 +189,45 @@ def call(number, params):
         out(json.dumps([{"jsonrpc": "2.0", "method": "notifications/message", "params": {}},
                         {"jsonrpc": "2.0", "id": number, "result": text("batched")}]))
         return None
-    if name in ("dotted.name", "mirrored"):
+    if name == "filled":
+        return text(json.dumps(given, sort_keys=True))
+    if name in ("dotted.name", "mirrored", "read_resource"):
         return text(name)
     return {"error": {"code": -32602, "message": "Unknown tool: " + name}}
+
+
+NOTES = {"uri": "note:a", "mimeType": "text/plain", "text": "line \u00e9"}
+IMAGE = {"uri": "image:dot", "mimeType": "image/png", "blob": "aGk="}
+RESOURCES = {"note:a": [NOTES], "image:dot": [IMAGE], "both:": [NOTES, IMAGE],
+             "notes:": [NOTES, dict(NOTES, uri="note:b", text="second")], "odd:": None}
+
+
+def beside(method, params):
+    """What there is beside tools; None: no such thing."""
+    if method == "resources/list" and params.get("cursor") == "2":
+        return {"resources": [{"uri": "image:dot", "name": "dot"}], "_meta": {"x": 1}}
+    if method == "resources/list":
+        return {"resources": [{"uri": "note:a", "name": "a"}], "nextCursor": "2", "ttlMs": 1}
+    if method == "resources/templates/list":
+        return {"resourceTemplates": [{"uriTemplate": "note:{name}", "name": "notes"}]}
+    if method == "resources/read" and params["uri"] == "ask:":
+        return {"resultType": "input_required", "inputRequests": {}}
+    if method == "resources/read" and params["uri"] in RESOURCES:
+        return {"contents": RESOURCES[params["uri"]]}
+    if method == "resources/read":
+        return {"error": {"code": -32002, "message": "Resource not found"}}
+    if method == "prompts/list":
+        return {"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": True}]}]}
+    if method == "prompts/get":
+        return {"description": "A greeting", "messages": [{"role": "user", "content": {
+            "type": "text", "text": "Greet " + params.get("arguments", {}).get("who", "all")}}]}
+    return None
+
+
+def capabilities():
+    has = {} if options.get("tools") == "no" else {"tools": {"listChanged": True}}
+    has.update((name, {}) for name in ("resources", "prompts") if name in options)
+    return has
 
 
 def answer(message):
@@ -192,19 +237,19 @@ def answer(message):
             return {"error": {"code": -32022, "message": "Unsupported protocol version",
                               "data": {"supported": ["2026-07-28"]}}}
         return {"protocolVersion": options.get("version", params["protocolVersion"]),
-                "capabilities": {} if options.get("tools") == "no" else
-                {"tools": {"listChanged": True}}, "serverInfo": {"name": "test", "version": "1"}}
+                "capabilities": capabilities(), "serverInfo": {"name": "test", "version": "1"}}
     if "modern" in options and "io.modelcontextprotocol/protocolVersion" not in \
             params.get("_meta", {}):
         return {"error": {"code": -32602, "message": "no protocol version"}}
     if method == "server/discover" and "modern" in options:
         return {"resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}}}
+                "capabilities": capabilities()}
     if method == "tools/list":
         return page(params)
     if method == "tools/call":
         return call(number, params)
-    return {"error": {"code": -32601, "message": "Method not found"}}
+    return (method.split("/")[0] in options and beside(method, params)) or \
+        {"error": {"code": -32601, "message": "Method not found"}}
 
 
 def page(params):

@@ -378,7 +378,8 @@ add_home(struct places *p, const char *home)
 /* What AWF runs or takes up of a workspace, outside of any sandbox, and git with it. */
 static const char *const trusted[] = { "tools", "agents", "skills", ".awf/skills",
 	".agents/skills", ".claude/skills", ".claude/agents", ".github/agents", ".gemini/agents",
-	".opencode/agent", ".opencode/agents", ".mcp.json", ".git/hooks", ".git/config", NULL };
+	".opencode/agent", ".opencode/agents", ".mcp.json", ".vscode/mcp.json", ".git/hooks", ".git/config",
+	NULL };
 
 /* Of a work tree that has its repository elsewhere, the file that says where. */
 static const char repository[] = ".git";

@@ -428,6 +428,39 @@ lacking() {
 	run -3 awf-step -n x -q --sandbox workspace --open agents -- sh -c 'echo z >tools/a'
 }
 
+# Where a step looks for its agent, tool, servers and skills below this directory, a line for each.
+looked_for() {
+	command -v strace >/dev/null || skip 'no strace'
+	local name
+	agent servers 'mcp_servers: [nobody]'
+	agent skilled 'skills: [nobody]'
+	for name in nobody servers skilled; do
+		strace -qf -e trace=%file -o trace awf-step -n --dry-run -p x -a "$name" x || true
+		cat trace
+	done 2>/dev/null >traced
+	strace -qf -e trace=%file -o trace awf-step --dry-run -i json -t nobody x <<<'{}' 2>/dev/null || true
+	# What is known by a name alone is none, and of a repository it is asked whether there is one.
+	cat traced trace | grep -oE '"[^"]+"' | tr -d '"' | sed "s|^$PWD/||; s|^\./||" |
+		grep -vE '^/|^[^/.]*$|^\.git$|^agents/(servers|skilled)' | sort -u
+	rm -f trace traced
+}
+
+@test "whatever a step looks for in the workspace is kept there" {
+	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
+	looked_for >../looked
+	for name in tools/nobody.tool.json agents/nobody.md skills/nobody/SKILL.md .mcp.json .vscode/mcp.json .claude/agents; do
+		grep -qx "$name" ../looked || { echo "not looked for: $name"; false; }
+	done
+	while read -r path; do
+		rm -rf "${path%%/*}"
+		mkdir -p "$(dirname "$path")"
+		if [[ $path == *agents ]]; then mkdir "$path" && path=$path/a; fi
+		echo x >"$path"
+		run -2 "$sandbox" -- sh -c 'echo y >"$1"' - "$path"
+		run -1 "$sandbox" -- sh -c 'mv "$1" elsewhere 2>/dev/null || rm -r "$1"' - "${path%%/*}"
+	done <../looked
+}
+
 # Makes a file of stdin in a sandbox.
 made_there() { awf-step m -q "${@:2}" --sandbox workspace -- sh -c 'mkdir -p "$(dirname "$1")" && cat >"$1" && chmod +x "$1"' - "$1"; }
 # Later, as file systems tell the time, which may lag behind the clock.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Servers that others have written, from npm: those in $AWF_MCP_SERVERS, or below build/test/mcp,
 # where `make check-mcp` puts them.
-# shellcheck disable=SC2154 # bats sets stderr
+# shellcheck disable=SC2154,SC2030,SC2031 # bats sets stderr, and runs each test in a subshell
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/scripted
@@ -52,6 +52,39 @@ results() { payloads tool.result "$1"; }
 	results 'select(.call_id == "8").output | fromjson | keys[]' | grep -q _API_KEY && return 1
 	awf-verify -q
 }
+
+@test "server-everything: resources and prompts, over stdio and HTTP, at once" {
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	PORT=$port "$SERVERS/mcp-server-everything" streamableHttp >listening 2>&1 3>&- &
+	SERVER=$!
+	eventually grep -q "port $port" listening
+	jq -c --arg url "http://127.0.0.1:$port/mcp" '.mcpServers.web = {url: $url}' .mcp.json >changed && mv changed .mcp.json
+	printf -- '---\nprovider: scripted\nmodel: m\nmcp_servers: [everything, web]\n---\nBe brief.\n' >agents/worker.md
+	calls=
+	for server in everything web; do
+		calls="$calls${calls:+,}$(called "$server.echo" "mcp__${server}__echo" '{"message":"hi"}')"
+		calls="$calls,$(called "$server.list" "mcp__${server}__list_resources" '{}')"
+		calls="$calls,$(called "$server.text" "mcp__${server}__read_resource" '{"uri":"demo://resource/dynamic/text/1"}')"
+		calls="$calls,$(called "$server.blob" "mcp__${server}__read_resource" '{"uri":"demo://resource/dynamic/blob/1"}')"
+		calls="$calls,$(called "$server.none" "mcp__${server}__read_resource" '{"uri":"demo://none"}')"
+		calls="$calls,$(called "$server.prompt" "mcp__${server}__get_prompt" '{"name":"args-prompt","arguments":{"city":"Bonn"}}')"
+	done
+	script "$calls" "$(called progress mcp__web__trigger-long-running-operation '{"duration":1,"steps":4}')" "$(said 'done')"
+	echo hello | awf-step -a worker ask -r -v 2>progress
+	for server in everything web; do
+		same "$(results "select(.call_id | startswith(\"$server.\")) | [.call_id[$((${#server} + 1)):], .error.code, (.output | type)]")" '["echo",null,"string"]
+["list",null,"object"]
+["text",null,"string"]
+["blob",null,"array"]
+["none","tool","null"]
+["prompt",null,"object"]'
+		same "$(results "select(.call_id == \"$server.prompt\").output.messages[0].content.text | contains(\"Bonn\")")" true
+		same "$(results "select(.call_id == \"$server.blob\").output[0].type")" '"resource"'
+	done
+	grep -q 'mcp__web__trigger-long-running-operation: 4/4' progress
+	awf-verify -q
+}
+cleanup() { [ -z "${SERVER:-}" ] || kill "$SERVER" 2>/dev/null || true; }
 
 @test "server-filesystem: writes, reads, and keeps to its directory; replays without it" {
 	script "$(called 1 mcp__files__write_file "{\"path\":\"$PWD/files/a\",\"content\":\"one\\ntwo\\n\"}")" \

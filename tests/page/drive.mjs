@@ -247,6 +247,15 @@ const scenarios = {
 		await page.click(".failed-list a");
 		await page.waitForSelector("article.current.is-error[data-seq='3']");
 		await openRun(run);
+		assert.match(await page.textContent(".figures"), /Tokens20k in, 4\.8k outCost\$0\.113/);
+		assert.match(await page.textContent(".item.call:has-text('analyse')"), /\$0\.113 · 25k tok/);
+		// The system prompt is folded, a change shown as one.
+		await page.goto(`${url}/runs/${run}#13`);
+		await page.waitForSelector("article.current details:not([open]) > summary:has-text('system prompt')");
+		await page.evaluate(() => { location.hash = "#24"; });
+		assert.equal(await page.textContent("article.current .diff .gone"), "removed: -\t.most = 8,");
+		assert.equal(await page.textContent("article.current .diff .new"), "added: +\t.most = 64,\t/* 8 made requests wait */");
+		await openRun(run);
 		const seqs = () => page.$$eval("article[data-seq]", (all) => all.map((row) => Number(row.dataset.seq)));
 		const hash = () => new URL(page.url()).hash;
 		const all = await allEvents();

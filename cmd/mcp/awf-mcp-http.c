@@ -514,7 +514,10 @@ refuse(struct transfer *t, long status)
 		buffer_append(&text, body.at, body.len < ERROR_TEXT_LIMIT ? body.len : ERROR_TEXT_LIMIT);
 	if (status == 404 && t->session != NULL) {
 		put_error(t, "has ended the session, and the next");
-	} else if (status == 401 || status == 403) {
+	} else if (status == 403) {
+		put_error(t, "does not let this be asked (HTTP 403)%s%s", text.len > 0 ? ": " : "",
+		    buffer_string(&text));
+	} else if (status == 401) {
 		put_error(t, "wants to know who asks (HTTP %ld): give it a header in `headers`, such as "
 		    "\"Authorization\": \"Bearer ${TOKEN}\"; OAuth is not spoken%s%s", status,
 		    text.len > 0 ? ": " : "", buffer_string(&text));

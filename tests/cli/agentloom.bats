@@ -300,7 +300,7 @@ hash() {
 	AWF_PROVIDER=rplay run -2 --separate-stderr awf-step -n -p hi -m anthropic/m a
 	same "$stderr" "awf-step: AWF_PROVIDER: unknown provider 'rplay' (did you mean 'replay'?)"
 	AWF_PROVIDER='' run -2 --separate-stderr awf-step -n -p hi -m m a
-	[[ $stderr == "awf-step: -m: no provider: "* ]]
+	[[ $stderr == "awf-step: -m: no provider for the model m: "* ]]
 }
 
 @test "what was given cannot be noted" {

@@ -198,6 +198,7 @@ none_left() { [ -z "$(bridges)" ]; }
 		same "$(results)" "[null,\"tool\",\"the MCP server 'test' $message\"]"
 	done <<-'END'
 		status=503|answers HTTP 503, and wants to be asked again in 7 s: out of order
+		status=403|does not let this be asked (HTTP 403): out of order
 		status=500|answers HTTP 500, and wants to be asked again in 7 s: out of order
 		empty|gave no answer
 		page|answers with what is no JSON-RPC message

@@ -47,9 +47,13 @@ begin(struct client *c, const struct head *h, const char *bytes, size_t len)
 static const struct refusal *
 body(struct client *c, struct span piece, int64_t left)
 {
+	const struct refusal *refused = request_handler.body(c, piece, left);
+
 	assert(left >= 0);
-	buffer_append(&seen, piece.at, piece.len);
-	return request_handler.body(c, piece, left);
+	/* How much of what is too large has come depends on the pieces. */
+	if (refused == NULL)
+		buffer_append(&seen, piece.at, piece.len);
+	return refused;
 }
 
 static void

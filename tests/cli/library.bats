@@ -12,7 +12,7 @@ setup_file() {
 	top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	build=${BUILD:-$top/build/test}
 	PREFIX=$BATS_FILE_TMPDIR/prefix
-	make -s -C "$top" -o all BUILD="$build" DESTDIR= PREFIX="$PREFIX" install
+	make -s -C "$top" -o all BUILD="$build" STATIC= DESTDIR= PREFIX="$PREFIX" install
 	export PREFIX PKG_CONFIG_PATH="$PREFIX/lib/pkgconfig" LD_LIBRARY_PATH="$PREFIX/lib"
 	# What is built for the sanitizers needs them in each program.
 	for name in address thread undefined; do

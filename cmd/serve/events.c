@@ -154,8 +154,8 @@ static enum stream_state
 fill_lines(struct stream *s, struct buffer *out)
 {
 	struct selection *x = s->state;
-	const char *bytes;
-	size_t scanned = 0, len;
+	const char *bytes = NULL;
+	size_t scanned = 0, len = 0;
 	int64_t until = x->until;
 	/* As it stands there, it may be cut anywhere: a line is as long as it is. */
 	bool raw = !x->framed && !x->chosen && x->left == -1;

@@ -40,6 +40,10 @@ static const struct refusal too_many_from = { 429, "too_many",
 
 static const struct refusal too_busy = { 503, "unavailable",
 	"the server has too many files open: try again later" };
+/* Whoever sends a body need not have shown yet who it is: a hook's signature is of all of it. */
+#define BODIES_MOST ((size_t)128 << 20)
+static const struct refusal too_much_held = { 503, "unavailable",
+	"the server has too much to keep of the bodies that others send" };
 static const struct refusal unanswered = { 500, "internal", "the server failed to answer" };
 
 /* ---- the head of the answer ---- */
@@ -481,12 +485,16 @@ take_body(struct client *c, struct span piece, int64_t left)
 {
 	struct request *r = c->request;
 
-	if (r->received + piece.len + (size_t)left > r->route->body)
+	if (r->received + piece.len + (size_t)left > r->route->body) {
 		r->refusal = &too_large;
-	else if (piece.len > 0 && r->route->take != NULL)
+	} else if (piece.len > 0 && r->route->take != NULL) {
 		r->refusal = r->route->take(r, piece);
-	else if (piece.len > 0)
+	} else if (piece.len > BODIES_MOST - r->server->held) {
+		r->refusal = &too_much_held;
+	} else if (piece.len > 0) {
 		buffer_append(&r->body, piece.at, piece.len);
+		r->server->held += piece.len;
+	}
 	r->received += piece.len;
 	return r->refusal;
 }
@@ -532,6 +540,7 @@ end_request(struct client *c)
 	token_release(r->token);
 	target_free(&r->target);
 	buffer_free(&r->head);
+	r->server->held -= r->body.len;
 	buffer_free(&r->body);
 	free(r);
 }

@@ -245,3 +245,26 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	done
 	same "$(awf-tail --list --json | jq -r .name | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" '2 buffer-one,1 skip'
 }
+
+@test "bodies that nobody has signed for do not fill the memory" {
+	serve --workflows flows
+	cat >flood.py <<-'END'
+		import socket, sys, urllib.parse
+		at = urllib.parse.urlparse(sys.argv[1])
+		size, open_ones, refused = 24 << 20, [], b""
+		for i in range(7):
+		    s = socket.create_connection((at.hostname, at.port))
+		    s.sendall(b"POST /hooks/deploy HTTP/1.1\r\nHost: %s\r\nX-Hub-Signature-256: sha256=00\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (at.netloc.encode(), size))
+		    s.settimeout(5)
+		    try:
+		        for piece in range(23):
+		            s.sendall(b" " * (1 << 20))
+		    except OSError:
+		        pass
+		    open_ones.append(s)
+		s.settimeout(5)
+		print(open_ones[-1].recv(200).split(b"\r\n")[0].decode())
+	END
+	same "$(python3 flood.py "$URL")" 'HTTP/1.1 503 Service Unavailable'
+	same "$(deliver '{"ref":"main"}')" '202 started'
+}

@@ -25,7 +25,8 @@ find_link(const struct job *j)
 {
 	const struct run *r = &j->run;
 
-	if (run_in_environment() || r->attempt > 1 || j->forks || *r->name == '.' ||
+	if (run_in_environment() || r->attempt > 1 || j->forks ||
+	    environment_get(&j->environment, "AWF_PROVIDER") != NULL || *r->name == '.' ||
 	    strchr(r->name, '/') != NULL || strlen(r->name) > NAME_MAX)
 		return NULL;
 	return memory_format("%s/" DIRECTORY "/%s", r->storage.root, r->name);

@@ -8,7 +8,8 @@
  * It is a matter of speed alone: a link that is not there, or says what is not so any more, costs
  * time and is no error. A run that asks nobody leaves none, so that the next one of its name
  * starts nothing in vain. Runs inside of others, further attempts and forks take no part: most of
- * what they do is recorded, or begun by others.
+ * what they do is recorded, or begun by others. Nor do those whose environment says which provider
+ * is asked (AWF_PROVIDER), as for runs on recorded answers: it is not the usual one.
  */
 #ifndef AWF_RUN_USUAL_H
 #define AWF_RUN_USUAL_H

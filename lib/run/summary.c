@@ -61,7 +61,7 @@ summary_error(struct span payload)
 {
 	struct span error = span_member(payload, KEY_ERROR);
 
-	return span_type(error) == 'o' && error.len <= ERROR_MOST ? 
+	return span_type(error) == 'o' && error.len <= ERROR_MOST ?
 	    memory_copy(error.at, error.len) : NULL;
 }
 

@@ -418,6 +418,15 @@ asks='slots | wc -l; echo x | awf-step -r s -a writer; slots | wc -l'
 	same "${lines[0]}" 0
 }
 
+@test "a run on recorded answers starts none, and what was asked before it is still known" {
+	serve
+	flow a "$asks"
+	awf-tail --as agentloom @a >answers.json
+	run -0 awf-replay --from answers.json -n --name a -- bash -c "$asks"
+	same "$output" $'0\nfine\n0'
+	same "$(readlink "$AWF_STORAGE/providers/a")" anthropic
+}
+
 @test "what cannot be started ahead is no failure" {
 	serve
 	mkdir -p "$AWF_STORAGE/providers"

@@ -70,25 +70,24 @@ ingest_begin(struct ingest *ingest, const struct storage *s)
 		.line_limit = SCAN_LINE_LIMIT, .lock_ms = TRANSCRIPT_LOCK_MS, .run_limit = limit_runs() };
 }
 
-/* What was recorded is on disk, and the run lives on. */
-static int
-sync_events(struct ingest_run *run, int64_t lease_ms, struct error *err)
-{
-	int ended, failed;
-
-	if (!run->recorder.unsynced)
-		return 0;
-	ended = recorder_sync(&run->recorder, err) == 0 ? waiting_run_ended(&run->transcript, err) : -1;
-	failed = ended == -1 ? -1 : origin_lease(&run->origin,
-	    clock_wall() + (ended == 1 ? 0 : lease_ms * 1000), err);
-	return failed;
-}
-
+/* What was taken of it, or known, is on disk, and the run lives on, unless it has ended. Without the
+ * lock of its origin, which others may hold: neither harms a run that is being removed. */
 static int
 sync_run(struct ingest *ingest, struct ingest_run *run, struct error *err)
 {
-	return run->events ? sync_events(run, ingest->lease_ms, err) :
-	    mirror_sync(&run->mirror, ingest->lease_ms, err);
+	const struct transcript *t = run->events ? &run->transcript : &run->mirror.transcript;
+	struct origin *origin = run->events ? &run->origin : &run->mirror.origin;
+	struct error unread;
+	int64_t lease_ms;
+
+	if (!(run->events ? run->recorder.unsynced : run->mirror.unsynced))
+		return 0;
+	if ((run->events ? recorder_sync(&run->recorder, err) : mirror_sync(&run->mirror, err)) != 0) {
+		ingest->lost = *err;
+		return -1;
+	}
+	lease_ms = waiting_run_ended(t, &unread) == 1 ? 0 : ingest->lease_ms;
+	return origin_lease(origin, clock_wall() + lease_ms * 1000, err);
 }
 
 /* Lets go of memory that long lines have needed, as many runs are open for long. */
@@ -106,9 +105,10 @@ static void
 drop_run(struct ingest *ingest, size_t at)
 {
 	struct ingest_run *run = ingest->runs[at];
+	struct error failed;
 
 	if (ingest->lost.code == ERROR_NONE)
-		sync_run(ingest, run, &ingest->lost);
+		sync_run(ingest, run, &failed);
 	if (run->events) {
 		recorder_end(&run->recorder);
 		transcript_close(&run->transcript);
@@ -330,7 +330,7 @@ ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, con
 	origin_release(&run->origin);
 	buffer_free(&payload);
 	if (failed == 0)
-		failed = sync_events(run, ingest->lease_ms, err);
+		failed = sync_run(ingest, run, err);
 	return failed == 0 ? INGEST_NONE : err->code == ERROR_BLOCKED ? INGEST_CONFLICT : INGEST_FAILED;
 }
 
@@ -772,13 +772,14 @@ ingest_flush(struct ingest_input *in)
 		failed = sync_run(ingest, ingest->runs[i], &error);
 	for (size_t i = 0; i < ingest->run_count; i++)
 		trim_run(ingest->runs[i]);
-	if (failed == 0 && in->recorder != NULL)
+	if (failed == 0 && in->recorder != NULL) {
 		failed = recorder_sync(in->recorder, &error);
+		if (failed != 0)
+			ingest->lost = error;
+	}
 	if (failed != 0) {
-		/* What a failed sync has left in memory may pass for being on disk. */
 		const struct ingest_refusal refusal = { .fault = INGEST_FAILED, .error = error };
 
-		ingest->lost = error;
 		forget_pending(in);
 		return refuse(in, &refusal);
 	}

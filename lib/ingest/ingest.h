@@ -51,7 +51,8 @@ struct ingest {
 	/* Inside. */
 	struct ingest_run **runs;       /* those that are open, the last used first */
 	size_t run_count, run_limit;
-	struct error lost;              /* what was sent could not be synced: nothing more is taken */
+	struct error lost;              /* what was sent could not be synced: nothing more is acknowledged,
+	                                   for what that has left in memory may pass for being on disk */
 };
 
 enum ingest_fault {

@@ -15,7 +15,6 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "ingest/blobs.h"
-#include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/form.h"
@@ -105,7 +104,7 @@ close_transcript(struct mirror *m)
 	if (m->checking)
 		verify_lines_free(&m->checked);
 	origin_close(&m->origin);
-	m->open = m->reading = m->checking = false;
+	m->open = m->reading = m->checking = m->unsynced = false;
 	m->read_seq = 0;
 }
 
@@ -408,24 +407,12 @@ mirror_take(struct mirror *m, const struct mirror_lines *lines, struct mirror_re
 }
 
 int
-mirror_sync(struct mirror *m, int64_t lease_ms, struct error *err)
+mirror_sync(struct mirror *m, struct error *err)
 {
-	int ended, shared;
-
-	if (!m->unsynced || !m->open)
-		return 0;
-	shared = origin_share(&m->origin, err);
-	/* What was removed meanwhile had come to be there. */
-	m->unsynced = shared == -1;
-	if (shared != 1)
-		return shared;
-	ended = transcript_sync(&m->transcript, err) == 0 ? waiting_run_ended(&m->transcript, err) : -1;
-	if (ended != -1 && origin_lease(&m->origin,
-	    clock_wall() + (ended == 1 ? 0 : lease_ms * 1000), err) != 0)
-		ended = -1;
-	origin_release(&m->origin);
-	m->unsynced = ended == -1;
-	return ended == -1 ? -1 : 0;
+	if (m->unsynced && transcript_sync(&m->transcript, err) != 0)
+		return -1;
+	m->unsynced = false;
+	return 0;
 }
 
 void

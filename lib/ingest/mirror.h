@@ -89,9 +89,8 @@ void mirror_begin(struct mirror *m, const struct storage *s, const char *run_id,
 /* Takes lines. -1 with *err, and in *result why and how far it came. */
 int mirror_take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *result,
     struct error *err);
-/* All that was taken, or known, is on disk (unless AWF_SYNC is none), and the run lives for so
- * many ms more, unless it has ended. */
-int mirror_sync(struct mirror *m, int64_t lease_ms, struct error *err);
+/* All that was taken, or known, is on disk (unless AWF_SYNC is none). */
+int mirror_sync(struct mirror *m, struct error *err);
 /* Lets go of memory that long lines have needed. */
 void mirror_trim(struct mirror *m);
 void mirror_end(struct mirror *m);

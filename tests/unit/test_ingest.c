@@ -5,7 +5,9 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -553,6 +555,39 @@ test_life(void **state)
 	free(from);
 }
 
+/* Somebody holds a run when what came of it is synced: it is on disk, and lives, all the same, and
+ * others are not held up by it. */
+static void
+test_held_run(void **state)
+{
+	const struct original *o = &originals[0], *other = &originals[1];
+	const struct ingest_spec spec = { .sender = "a" };
+	char *origin = layout_origin(storage.root, o->run_id);
+	struct ingest_input in;
+	int lock;
+
+	(void)state;
+	ingest.lock_ms = 10;
+	ingest_input_begin(&in, &ingest, &spec);
+	assert_int_equal(ingest_feed(&in, o->bytes.data, o->starts[5]), 0);
+	lock = open(origin, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(lock, LOCK_EX), 0);
+	assert_int_equal(ingest_flush(&in), 0);
+	assert_true(storage_run_alive(&storage, o->run_id));
+	assert_int_equal(ingest_feed(&in, other->bytes.data, other->starts[LINES]), 0);
+	assert_int_equal(ingest_input_end(&in), 0);
+	ingest_input_free(&in);
+
+	/* Nothing is added meanwhile. */
+	in = send_as("a", o->bytes.data, o->starts[7], 0, false, false);
+	assert_int_equal(in.refusal.fault, INGEST_FAILED);
+	close(lock);
+	in = send_as("a", o->bytes.data, o->starts[7], 0, false, false);
+	assert_int_equal(in.accepted, 2);
+	assert_int_equal(in.duplicates, 5);
+	free(origin);
+}
+
 /* Any lines, in any order, from many senders in turn, in pieces of any size: what is there is at
  * any time a beginning of the original, and in the end the original. */
 static void
@@ -1048,7 +1083,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_lines), TEST(test_lines_that_are_others),
 		TEST(test_lines_that_verify_refuses), TEST(test_what_is_there_is_none),
-		TEST(test_whose_runs_they_are), TEST(test_life), TEST(test_any_order), TEST(test_limits), TEST(test_malformed),
+		TEST(test_whose_runs_they_are), TEST(test_life), TEST(test_held_run), TEST(test_any_order), TEST(test_limits), TEST(test_malformed),
 		TEST(test_events), TEST(test_pace_and_names), TEST(test_many_runs), TEST(test_blobs), TEST(test_blobs_under_way),
 		TEST(test_blobs_adopted_twice),
 		TEST(test_blobs_missing), TEST(test_no_room),

@@ -348,7 +348,7 @@ refuse(struct ingest_input *in, const struct ingest_refusal *refusal)
 {
 	bool goes_on = in->spec.refused != NULL && in->spec.refused(in->spec.context, refusal);
 
-	if (in->refusal.fault == INGEST_NONE)
+	if (in->refusal.fault == INGEST_NONE || refusal->fault == INGEST_FAILED)
 		in->refusal = *refusal;
 	in->over |= !goes_on || refusal->fault == INGEST_FAILED || refusal->fault == INGEST_TOO_FAST;
 	return in->over ? -1 : 0;
@@ -480,7 +480,8 @@ commit_lines(struct ingest_input *in)
 			refusal.fault = fault_of(result.fault);
 		if (!run->mirror.open)
 			drop_run(in->ingest, 0);
-		count(in, in->lines_run, result.taken, result.known);
+		if (result.taken + result.known > 0)
+			count(in, in->lines_run, result.taken, result.known);
 	} else if (refusal.fault == INGEST_TOO_FAST) {
 		result.wanted = lines.seq;
 	}
@@ -781,7 +782,8 @@ ingest_flush(struct ingest_input *in)
 		const struct ingest_refusal refusal = { .fault = INGEST_FAILED, .error = error };
 
 		forget_pending(in);
-		return refuse(in, &refusal);
+		in->accepted = in->duplicates = 0;
+		return in->refusal.fault == INGEST_FAILED ? -1 : refuse(in, &refusal);
 	}
 	for (size_t i = 0; i < in->pending_count && in->spec.taken != NULL; i++) {
 		const struct ingest_pending *pending = &in->pending[i];

@@ -126,9 +126,9 @@ struct ingest_spec {
 struct ingest_input {
 	struct ingest *ingest;
 	struct ingest_spec spec;
-	int64_t accepted, duplicates;     /* lines and events */
+	int64_t accepted, duplicates;     /* lines and events; 0 if they could not be synced */
 	int64_t missing_blobs;            /* named by lines that were accepted, and not there */
-	struct ingest_refusal refusal;    /* the first; fault INGEST_NONE: there is none */
+	struct ingest_refusal refusal;    /* the first, or INGEST_FAILED; fault INGEST_NONE: there is none */
 
 	/* Inside. */
 	bool over;                        /* nothing more is looked at */

@@ -119,7 +119,7 @@ two failed laptop'
 	done
 	# The run of another; of this storage; a replay of it; a type that is none; a method.
 	TOKEN=$OTHER send_lines lines
-	same "$status $(said '[.error.code, .error.message]')" '403 ["forbidden","the run is not one of this sender'"'"'s"]'
+	same "$status $(said '[.runs, .error.code, .error.message]')" '403 [[],"forbidden","the run is not one of this sender'"'"'s"]'
 	awf-run -n --name own true
 	before=$(written)
 	send_lines "$(transcript)"
@@ -372,6 +372,9 @@ s.close()' "$PORT"
 	LD_PRELOAD=$BUILD/tests/fault/preload.so serve
 	unset FAULT AWF_SYNC
 	send_lines "there/transcripts/$(there_id).jsonl"
-	same "$status $(said .error)" '503 {"code":"unavailable","message":"the server failed to take it: its log says why"}'
+	same "$status $(said '[.accepted, .error]')" '503 [0,{"code":"unavailable","message":"the server failed to take it: its log says why"}]'
+	# Nor behind something else that is wrong.
+	send_lines < <(cat "there/transcripts/$(there_id).jsonl"; echo x)
+	same "$status $(said '[.accepted, .duplicates, .error.code]')" '503 [0,0,"unavailable"]'
 	grep -q 'unable to sync' "$BATS_TEST_TMPDIR/serve.err"
 }

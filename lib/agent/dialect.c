@@ -189,8 +189,8 @@ names_of(const json_t *value)
 	return names;
 }
 
-/* Whether all names are the program's, or none of the built-in ones as we call them: a list
- * such as "read, Bash" is a mistake in one of ours. */
+/* Whether a name is the program's, and none is a built-in one as we call it: a list such as
+ * "read, Bash" is a mistake in one of ours. */
 static bool
 are_claude_names(const json_t *tools)
 {
@@ -264,8 +264,12 @@ struct translation {
 	const char *workflow_directory;
 	unsigned tools;              /* built-in ones that it has */
 	unsigned denied;             /* and those that it is not to have */
+	bool all;                    /* it has all that there are */
 	char **others;               /* tools of MCP servers, and own ones; NULL */
-	char **servers;              /* that those are of; NULL */
+	const char *servers_key;     /* under which the file has or names servers */
+	json_t *own;                 /* those that it has, an object */
+	char **servers;              /* else those that it or its tools name; NULL */
+	char **forbidden;            /* tools of MCP servers, and all of one as mcp__SERVER__*; NULL */
 	char **left_out;             /* NULL */
 };
 
@@ -277,17 +281,31 @@ value_of(const struct translation *t, const char *key)
 	return json_is_null(value) ? NULL : value;
 }
 
-/* The server stands in the file itself, or is found by its name. */
+/* Servers that the file defines; in a list, an object is one. */
+static json_t *
+own_servers(const json_t *servers)
+{
+	json_t *own = json_object();
+
+	if (json_is_object(servers))
+		json_object_update(own, (json_t *)servers); /* which jansson leaves as it is */
+	for (size_t i = 0; i < json_array_size(servers); i++)
+		if (json_is_object(json_array_get(servers, i)))
+			json_object_update(own, json_array_get(servers, i));
+	return own;
+}
+
+/* Whether the agent may have the server: it stands in the file itself; else, if none does, it is
+ * found by its name. */
 static bool
 has_server(struct translation *t, const char *name)
 {
 	struct mcp_definition found;
 	struct error why = ERROR_INIT;
-	bool has = json_object_get(value_of(t, "mcp-servers"), name) != NULL ||
-	    json_object_get(value_of(t, "mcpServers"), name) != NULL;
+	bool has;
 
-	if (has)
-		return true;
+	if (json_object_size(t->own) > 0)
+		return json_object_get(t->own, name) != NULL;
 	has = mcp_definition_find(&found, name, t->workflow_directory, &why) == 0;
 	mcp_definition_free(&found);
 	if (has && !list_has(t->servers, name))
@@ -295,13 +313,12 @@ has_server(struct translation *t, const char *name)
 	return has;
 }
 
-/* "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/". NULL: it is none
- * of a server that is known; else its name here, in memory of its own. */
+/* "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/": the tool as a list
+ * of ours has it, in memory of its own, and so is *server. NULL: it is none of a server. */
 static char *
-served_tool(struct translation *t, const char *name)
+served_tool(const struct translation *t, const char *name, char **server)
 {
-	const char *between = strchr(name, '/'), *tool = NULL;
-	char *server, *ours = NULL;
+	const char *between = strchr(name, '/'), *tool;
 
 	if (tool_name_served(name)) {
 		name += strlen(TOOL_SERVED_PREFIX);
@@ -309,18 +326,11 @@ served_tool(struct translation *t, const char *name)
 		tool = between == NULL ? "*" : between + 2;
 	} else if (t->dialect->program == COPILOT && between != NULL) {
 		tool = between + 1;
-	}
-	if (tool == NULL)
+	} else {
 		return NULL;
-	server = between == NULL ? memory_text(name) : memory_copy(name, (size_t)(between - name));
-	if (has_server(t, server))
-		ours = memory_format(TOOL_SERVED_PREFIX "%s__%s", server, *tool == '\0' ? "*" : tool);
-	free(server);
-	if (ours != NULL && !tool_name_listable(ours)) {
-		free(ours);
-		ours = NULL;
 	}
-	return ours;
+	*server = between == NULL ? memory_text(name) : memory_copy(name, (size_t)(between - name));
+	return memory_format(TOOL_SERVED_PREFIX "%s__%s", *server, *tool == '\0' ? "*" : tool);
 }
 
 /* Adds what a name of theirs is here. */
@@ -330,7 +340,7 @@ allow(struct translation *t, const char *name)
 	bool either_case = t->dialect->program == COPILOT;
 	unsigned tools = meaning_of(t->dialect->tools, name, either_case);
 	size_t len = strcspn(name, "(");
-	char *ours, *path;
+	char *ours, *path, *server = NULL;
 
 	/* With limits to its arguments, but for those that are none. */
 	if (tools == 0 && (strcmp(name + len, "(*)") == 0 || strcmp(name + len, "(:*)") == 0)) {
@@ -341,9 +351,15 @@ allow(struct translation *t, const char *name)
 	}
 	if (tools != 0) {
 		t->tools |= tools;
+		t->all = t->all || strcmp(name, "*") == 0;
 		return;
 	}
-	ours = served_tool(t, name);
+	ours = served_tool(t, name, &server);
+	if (ours != NULL && (!has_server(t, server) || !tool_name_listable(ours))) {
+		free(ours);
+		ours = NULL;
+	}
+	free(server);
 	if (ours == NULL && tool_name_valid(name) && !tool_name_served(name)) {
 		/* One of the user's, beside them. */
 		path = tool_find(name, t->workflow_directory, NULL);
@@ -377,10 +393,12 @@ read_switches(struct translation *t, json_t *switches)
 	}
 }
 
-/* {edit: deny, bash: {"git *": allow}}: what is not allowed as a whole is not to be had. */
+/* {edit: deny, bash: {"git *": allow}}, or one word for all: what is not allowed as a whole is not to
+ * be had. */
 static void
-read_permissions(struct translation *t, json_t *permissions)
+read_permissions(struct translation *t, json_t *said)
 {
+	json_t *permissions = json_is_string(said) ? json_pack("{s:O}", "*", said) : json_incref(said);
 	const char *name, *pattern;
 	json_t *value, *one;
 
@@ -406,25 +424,41 @@ read_permissions(struct translation *t, json_t *permissions)
 			list_take(&t->left_out, memory_format("%s (%s)", name,
 			    says == NULL ? "by pattern" : "to be asked about"));
 	}
+	json_decref(permissions);
 }
 
-/* A name of what is forbidden; one with limits forbids it as a whole. */
+/* Whether one name of tools of servers is, or stands for, the other. */
+static bool
+covers(const char *one, const char *other)
+{
+	return strcmp(one, other) == 0 ||
+	    (tool_name_pattern(one) && strncmp(one, other, strlen(one) - 1) == 0);
+}
+
+/* A name of what is forbidden; one with limits forbids it as a whole. That all tools of a server are
+ * to be had but this cannot be said in a list: none of them are, then. */
 static void
 forbid(struct translation *t, const char *name)
 {
-	char *bare = memory_copy(name, strcspn(name, "(")), *ours = served_tool(t, bare);
+	char *bare = memory_copy(name, strcspn(name, "(")), *server = NULL;
+	char *ours = served_tool(t, bare, &server), *one;
 	size_t kept = 0;
 
 	t->denied |= meaning_of(t->dialect->tools, bare, t->dialect->program == COPILOT);
-	for (size_t i = 0; ours != NULL && t->others != NULL && t->others[i] != NULL; i++) {
-		if (strcmp(t->others[i], ours) == 0)
-			free(t->others[i]);
-		else
-			t->others[kept++] = t->others[i];
+	for (size_t i = 0; t->others != NULL && (one = t->others[i]) != NULL; i++) {
+		if (ours == NULL ? strcmp(bare, one) != 0 : !covers(ours, one) && !covers(one, ours)) {
+			t->others[kept++] = one;
+			continue;
+		}
+		if (ours != NULL && !covers(ours, one))
+			list_take(&t->left_out, memory_format("MCP server %s (without %s)", server, ours));
+		free(one);
 	}
-	if (ours != NULL && t->others != NULL)
+	if (t->others != NULL)
 		t->others[kept] = NULL;
-	free(ours);
+	if (ours != NULL)
+		list_take(&t->forbidden, ours);
+	free(server);
 	free(bare);
 }
 
@@ -435,7 +469,8 @@ read_tools(struct translation *t)
 	char **names = names_of(tools), **forbidden = names_of(value_of(t, "disallowedTools"));
 	const char *mode = json_string_value(value_of(t, "permissionMode"));
 
-	if (tools == NULL)
+	t->all = tools == NULL;
+	if (t->all)
 		t->tools = ALL;
 	else if (json_is_object(tools))
 		read_switches(t, tools);
@@ -473,49 +508,57 @@ rename_key(struct translation *t, const char *theirs, const char *ours, json_t *
 		json_object_del(t->d->document, theirs);
 }
 
-/* Servers that the file has or names, and those of its tools. */
+/* Whether the agent has tools of a server. Where its list names none, it has none. */
+static bool
+has_tools_of(struct translation *t, const char *server)
+{
+	char *name = mcp_server_name(server), *all = memory_format(TOOL_SERVED_PREFIX "%s__*", name);
+	bool has = false;
+
+	for (char **tool = t->others; tool != NULL && *tool != NULL; tool++)
+		has = has || covers(all, *tool);
+	if (!has && t->all) {
+		char **tool = t->forbidden;
+
+		while (tool != NULL && *tool != NULL && !covers(all, *tool))
+			tool++;
+		has = tool == NULL || *tool == NULL;
+		if (!has && strcmp(*tool, all) != 0)
+			list_take(&t->left_out, memory_format("MCP server %s (without %s)", name, *tool));
+	}
+	free(all);
+	free(name);
+	return has;
+}
+
+/* Servers that the file has, or else names and its tools name, as far as it has tools of them. */
 static void
 read_servers(struct translation *t)
 {
-	const char *key = value_of(t, "mcp-servers") != NULL ? "mcp-servers" : "mcpServers";
-	json_t *servers = value_of(t, key), *all;
+	json_t *theirs = value_of(t, t->servers_key), *ours = json_object_size(t->own) > 0 ?
+	    json_object() : json_array(), *definition;
+	char **names = names_of(theirs);
+	const char *server;
 
-	if (json_is_object(servers)) {
-		rename_key(t, key, "mcp_servers", json_incref(servers));
-	} else if (servers != NULL || t->servers != NULL) {
-		char **names = names_of(servers);
-
-		all = json_array();
-		/* One that is defined in the list: as an object of it. */
-		for (size_t i = 0; i < json_array_size(servers); i++) {
-			const char *name;
-			json_t *definition;
-
-			json_object_foreach(json_array_get(servers, i), name, definition) {
-				if (!json_is_object(all)) {
-					json_decref(all);
-					all = json_object();
-				}
-				json_object_set(all, name, definition);
-			}
-		}
-		for (char **name = names; json_is_array(all) && name != NULL && *name != NULL; name++) {
-			if (!has_server(t, *name))
-				list_take(&t->left_out, memory_format("MCP server %s", *name));
-		}
-		for (char **name = names; json_is_object(all) && name != NULL && *name != NULL; name++)
+	for (char **name = names; name != NULL && *name != NULL; name++)
+		if (json_is_object(ours))
 			list_take(&t->left_out, memory_format("MCP server %s (beside one that is defined)",
 			    *name));
-		for (char **name = t->servers; json_is_array(all) && name != NULL && *name != NULL; name++)
-			json_array_append_new(all, json_string(*name));
-		if (json_is_array(all) && json_array_size(all) == 0) {
-			json_decref(all);
-			json_object_del(t->d->document, key);
-		} else {
-			rename_key(t, key, "mcp_servers", all);
-		}
-		list_free(names);
+		else if (!has_server(t, *name))
+			list_take(&t->left_out, memory_format("MCP server %s", *name));
+	json_object_foreach(t->own, server, definition)
+		if (has_tools_of(t, server))
+			json_object_set(ours, server, definition);
+	for (char **name = t->servers; name != NULL && *name != NULL; name++)
+		if (has_tools_of(t, *name))
+			json_array_append_new(ours, json_string(*name));
+	if (json_object_size(ours) + json_array_size(ours) > 0) {
+		rename_key(t, t->servers_key, "mcp_servers", ours);
+	} else {
+		json_object_del(t->d->document, t->servers_key);
+		json_decref(ours);
 	}
+	list_free(names);
 }
 
 /* "Claude Sonnet 4.5 (copilot)" as the API of its maker calls it: in memory of its own, NULL if
@@ -656,6 +699,8 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 		if (value_of(&t, listing[i]) != NULL)
 			key = listing[i];
 	place = definition_place(d, key != NULL ? key : "tools");
+	t.servers_key = value_of(&t, "mcp-servers") != NULL ? "mcp-servers" : "mcpServers";
+	t.own = own_servers(value_of(&t, t.servers_key));
 	read_tools(&t);
 	read_servers(&t);
 	read_model(&t, rest);
@@ -672,15 +717,9 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 	}
 	free(place);
 	list_free(t.others);
+	json_decref(t.own);
 	list_free(t.servers);
+	list_free(t.forbidden);
 	list_free(t.left_out);
 	return 0;
-}
-
-void
-dialect_rest_free(struct dialect_rest *rest)
-{
-	free(rest->left_out);
-	free(rest->alias);
-	*rest = (struct dialect_rest){ NULL, NULL };
 }

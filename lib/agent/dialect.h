@@ -42,9 +42,8 @@ const struct dialect *dialect_of(const struct definition *d);
 /* The program, for people. */
 const char *dialect_program(const struct dialect *dialect);
 /* Puts the document into our words; keys that are unknown to both stay. -1, ERROR_DEFINITION:
- * it says that it is switched off, or an agent elsewhere. rest is the caller's to free. */
+ * it says that it is switched off, or an agent elsewhere. What rest has is the caller's. */
 int dialect_translate(const struct dialect *dialect, struct definition *d,
     const char *workflow_directory, struct dialect_rest *rest, struct error *err);
-void dialect_rest_free(struct dialect_rest *rest);
 
 #endif

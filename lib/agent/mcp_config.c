@@ -244,9 +244,8 @@ stand_beside(char **word, const char *file)
 	*word = beside;
 }
 
-/* As tools are called, mcp__NAME__TOOL: what no tool's name has becomes one _, and two do. */
-static char *
-server_name(const char *name)
+char *
+mcp_server_name(const char *name)
 {
 	char *fitted = tool_name_fit(memory_text(name));
 	size_t kept = 0;
@@ -266,7 +265,7 @@ read_definition(struct mcp_definition *m, const char *name, json_t *value, const
 {
 	struct definition d;
 
-	*m = (struct mcp_definition){ .name = server_name(name), .file = memory_text(file),
+	*m = (struct mcp_definition){ .name = mcp_server_name(name), .file = memory_text(file),
 	    .place = memory_format("%s: %s.%s", file, SERVERS, name),
 	    .startup_timeout_ms = MCP_STARTUP_LIMIT_MS };
 	d = (struct definition){ m->place, value, NULL };
@@ -351,7 +350,7 @@ mcp_key_read(const struct definition *d, const struct definition_key *key, json_
 	}
 	servers->own = memory_zero(json_object_size(value) + 1, sizeof *servers->own);
 	json_object_foreach(value, name, member) {
-		list_take(&servers->names, server_name(name));
+		list_take(&servers->names, mcp_server_name(name));
 		if (read_definition(&servers->own[count++], name, member, d->path, err) == -1)
 			return -1;
 	}
@@ -400,7 +399,7 @@ server_of(json_t *servers, const char **name)
 
 	if (value == NULL)
 		json_object_foreach(servers, other, value) {
-			char *fitted = server_name(other);
+			char *fitted = mcp_server_name(other);
 			bool is = strcmp(fitted, *name) == 0;
 
 			free(fitted);

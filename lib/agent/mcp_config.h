@@ -58,6 +58,9 @@ void mcp_key_free(struct mcp_key *key);
  * ERROR_DEFINITION, listing where was looked; mcp_definition_free() is called either way. */
 int mcp_definition_find(struct mcp_definition *m, const char *name,
     const char *workflow_directory, struct error *err);
+/* A server's name as its tools are called, mcp__NAME__TOOL: what no tool's name has becomes one _,
+ * and two do. In memory of its own. */
+char *mcp_server_name(const char *name);
 /* Whether one of its tools may be had at all. */
 bool mcp_definition_has(const struct mcp_definition *m, const char *tool);
 /* A copy of one that an agent file has. */

@@ -61,6 +61,9 @@ refused() {
 		.opencode/agent/a.md|permission: {edit: deny, bash: {"*": ask, "git log*": allow}, webfetch: deny}|glob grep read|bash (by pattern)
 		.opencode/agent/a.md|permission: {"*": deny, read: allow}|read|
 		.opencode/agent/a.md|permission: {bash: ask}|edit glob grep read write|bash (to be asked about)
+		.opencode/agent/a.md|permission: allow|bash edit glob grep read write|
+		.opencode/agent/a.md|permission: deny||
+		.opencode/agent/a.md|permission: ask||* (to be asked about)
 		.gemini/agents/a.md|tools: [read_file, grep_search, run_shell_command, list_directory, replace, google_web_search]|bash edit glob grep read|google_web_search
 		agents/a.md|tools: []||
 		agents/a.md|description: ours||
@@ -89,6 +92,14 @@ refused() {
 	file .claude/agents/a.md 'tools: mcp__docs__x, mcp__other__y' 'model: opus'
 	run -0 --separate-stderr awf-step -a a -m replay/none --dry-run --allow-tools read ask <<<question
 	same "$stderr" 'awf-step: .claude/agents/a.md:2: warning: left out, as it is not here: mcp__other__y'
+	file .claude/agents/a.md 'tools: Read, count' 'disallowedTools: count'
+	same "$(tools .claude/agents/a.md)" read
+	# One of the project's is not there beside those that the file has itself.
+	for servers in 'mcp-servers: {own: {command: cat}}' 'mcpServers: [{own: {command: cat}}]'; do
+		file any.agent.md "$servers" 'tools: [own/*, docs/x]' 'model: replay/none'
+		run -0 --separate-stderr awf-step -a any.agent.md --dry-run --allow-tools read ask <<<question
+		same "$stderr" 'awf-step: any.agent.md:3: warning: left out, as it is not here: docs/x'
+	done
 }
 
 @test "models: those that have a version, an alias, or none" {

@@ -110,6 +110,37 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 ["alive",null,null]'
 }
 
+@test "an agent file of another program has no more of a server than it gives" {
+	script "$(said 'done')"
+	local own='mcpServers: {test: {command: python3, args: ["'$SERVER'"]}}'
+	while IFS='|' read -r keys expected warning; do
+		printf -- '---\nname: worker\n%s\n---\nBe brief.\n' "${keys//; /$'\n'}" >agents/worker.agent.md
+		rm -f requests.jsonl
+		run -0 --separate-stderr awf-step -a agents/worker.agent.md -m scripted/m ask -r <<<hello
+		same "$(jq -r '[.tools[]?.name | select(startswith("mcp__test__"))] |
+			if length > 3 then "all but " + ((["mcp__test__echo", "mcp__test__note"] - .) | join(" ")) else join(" ") end' \
+			requests.jsonl)" "$expected"
+		[[ $stderr == *"$warning" ]]
+	done <<-END
+		mcpServers: [test]|all but |
+		$own|all but |
+		tools: ["*"]; mcpServers: [test]|all but |
+		tools: [read]; mcpServers: [test]||
+		tools: [read]; $own||
+		tools: [read, test/note]; mcpServers: [test]|mcp__test__note|
+		tools: [read]; disallowedTools: mcp__test__note||
+		disallowedTools: mcp__test__note||
+		disallowedTools: mcp__test; mcpServers: [test]||
+		disallowedTools: mcp__test__*; $own||
+		disallowedTools: mcp__test__note; mcpServers: [test]||left out, as it is not here: MCP server test (without mcp__test__note)
+		disallowedTools: mcp__test__note; $own||left out, as it is not here: MCP server test (without mcp__test__note)
+		tools: [mcp__test]; disallowedTools: mcp__test__note||left out, as it is not here: MCP server test (without mcp__test__note)
+		tools: [mcp__test__echo, mcp__test__note]; disallowedTools: mcp__test__note|mcp__test__echo|
+		tools: [mcp__test__note]; disallowedTools: mcp__test__note; mcpServers: [test]||
+		tools: [mcp__test__note]; disallowedTools: mcp__test||
+	END
+}
+
 @test "what a server asks for is refused, but ping" {
 	export JQ=jq
 	calls ask '{}'

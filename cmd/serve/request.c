@@ -37,13 +37,16 @@ static const struct refusal too_many_clients = { 503, "unavailable",
 static const struct refusal closing = { 503, "unavailable", "the server is being stopped" };
 static const struct refusal too_many_from = { 429, "too_many",
 	"too many clients from this address" };
-
 static const struct refusal too_busy = { 503, "unavailable",
 	"the server has too many files open: try again later" };
-/* Whoever sends a body need not have shown yet who it is: a hook's signature is of all of it. */
+/* Whoever sends a body need not have shown yet who it is: a hook's signature is of all of it. One
+ * address alone does not keep out the others. */
 #define BODIES_MOST ((size_t)128 << 20)
+#define BODIES_FROM_MOST ((size_t)32 << 20)
 static const struct refusal too_much_held = { 503, "unavailable",
 	"the server has too much to keep of the bodies that others send" };
+static const struct refusal too_much_from = { 429, "too_many",
+	"too much is kept of the bodies that this address sends" };
 static const struct refusal unanswered = { 500, "internal", "the server failed to answer" };
 
 /* ---- the head of the answer ---- */
@@ -480,6 +483,18 @@ begin_request(struct client *c, const struct head *h, const char *bytes, size_t 
 	return r->refusal;
 }
 
+/* Bytes of bodies that are kept of an address. */
+static size_t
+held_from(const struct server *s, const char *address)
+{
+	size_t held = 0;
+
+	for (const struct client *c = s->clients; c != NULL; c = c->next)
+		if (c->request != NULL && c->request->body.len > 0 && strcmp(c->address, address) == 0)
+			held += c->request->body.len;
+	return held;
+}
+
 static const struct refusal *
 take_body(struct client *c, struct span piece, int64_t left)
 {
@@ -491,6 +506,8 @@ take_body(struct client *c, struct span piece, int64_t left)
 		r->refusal = r->route->take(r, piece);
 	} else if (piece.len > BODIES_MOST - r->server->held) {
 		r->refusal = &too_much_held;
+	} else if (piece.len > 0 && held_from(r->server, c->address) + piece.len > BODIES_FROM_MOST) {
+		r->refusal = &too_much_from;
 	} else if (piece.len > 0) {
 		buffer_append(&r->body, piece.at, piece.len);
 		r->server->held += piece.len;

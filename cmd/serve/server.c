@@ -9,7 +9,6 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/list.h"

@@ -246,25 +246,52 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	same "$(awf-tail --list --json | jq -r .name | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" '2 buffer-one,1 skip'
 }
 
-@test "bodies that nobody has signed for do not fill the memory" {
-	serve --workflows flows
+# Sends 23 of 24 MiB from each address, waits, and tells what status the last one got: "" is none yet.
+flood() {
 	cat >flood.py <<-'END'
-		import socket, sys, urllib.parse
-		at = urllib.parse.urlparse(sys.argv[1])
-		size, open_ones, refused = 24 << 20, [], b""
-		for i in range(7):
-		    s = socket.create_connection((at.hostname, at.port))
-		    s.sendall(b"POST /hooks/deploy HTTP/1.1\r\nHost: %s\r\nX-Hub-Signature-256: sha256=00\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (at.netloc.encode(), size))
-		    s.settimeout(5)
+		import socket, sys, time
+		clients = []
+		for address in sys.argv[2:]:
+		    client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+		    clients.append(client)
+		    client.settimeout(20)
+		    head = ["POST /hooks/deploy HTTP/1.1", "Host: 127.0.0.1:" + sys.argv[1], "X-Forwarded-For: " + address,
+		            "X-Hub-Signature-256: sha256=00", f"Content-Length: {24 << 20}"]
 		    try:
-		        for piece in range(23):
-		            s.sendall(b" " * (1 << 20))
+		        client.sendall("\r\n".join(head + ["", ""]).encode() + b" " * (23 << 20))
 		    except OSError:
-		        pass
-		    open_ones.append(s)
-		s.settimeout(5)
-		print(open_ones[-1].recv(200).split(b"\r\n")[0].decode())
+		        pass  # it was answered meanwhile
+		client.settimeout(1)
+		try:
+		    print(clients[-1].recv(200)[9:12].decode(), flush=True)
+		except TimeoutError:
+		    print("", flush=True)
+		time.sleep(60)
 	END
-	same "$(python3 flood.py "$URL")" 'HTTP/1.1 503 Service Unavailable'
+	rm -f flooded
+	python3 flood.py "$PORT" "$@" >flooded 3>&- &
+	FLOOD=$!
+	eventually [ -s flooded ]
+}
+flood_end() {
+	kill "$FLOOD"
+	wait "$FLOOD" || true
+}
+
+@test "bodies that nobody has signed for fill neither the memory nor the room of others" {
+	patient
+	serve --workflows flows --trusted-proxy 127.0.0.1
+	# Of one address, while another's are taken.
+	flood 10.0.0.1
+	same "$(cat flooded)" ''
+	flood_end
+	flood 10.0.0.1 10.0.0.1
+	same "$(cat flooded)" 429
 	same "$(deliver '{"ref":"main"}')" '202 started'
+	flood_end
+	# Of all.
+	flood 10.0.0.{1..6}
+	same "$(cat flooded)" 503
+	flood_end
+	same "$(deliver '{"ref":"other"}')" '202 started'
 }

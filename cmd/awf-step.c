@@ -185,8 +185,6 @@ handle_signals(void)
 
 	interrupts = interrupts_catch(ends);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the children's ends away */
-	descendants_adopt();
 }
 
 /* Ends a run of its own: it came to what its one step did, unless a signal or the machine
@@ -378,7 +376,6 @@ dry_run(struct settings *s, struct resources *r)
 	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
 	prepare_stream(s, &stream, &reader);
 	signal(SIGPIPE, SIG_IGN);
-	descendants_adopt(); /* what a server leaves behind is ended with it */
 	done = take_environment(s, r, &err);
 	if (done == 0)
 		done = stream_describe(&stream, &out, &err);
@@ -456,6 +453,8 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	struct error err = ERROR_INIT;
 	int loaded;
 
+	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the children's ends away */
+	descendants_adopt();      /* what a child leaves behind is ended with it */
 	collect_inputs(&s->step.inputs);
 	loaded = step_load(&s->step, &s->source, &r->loaded, &err);
 	for (size_t i = 0; i < team->count; i++) {

@@ -7,27 +7,22 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/definition.h"
 #include "agent/sandboxing.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "proc/libexec.h"
-#include "proc/process.h"
+#include "proc/subprocess.h"
 #include "run/kept_digest.h"
 #include "run/run.h"
 #include "run/unreviewed.h"
@@ -35,7 +30,6 @@
 #define LIST_FILE "tools.json" /* of several tools, or */
 #define LIST_END ".tools.json"
 #define SCHEMA_OPTION "--schema"
-#define SCHEMA_PIECE ((size_t)64 << 10)
 #define OWN_PREFIX "awf-tool-" /* of the programs in AWF's own directory that are AWF's */
 
 static const char *const effects_names[] = {
@@ -365,40 +359,19 @@ unwrap(struct buffer *text)
 static int
 ask_program(const struct tool *t, struct buffer *text, struct error *err)
 {
-	char option[] = SCHEMA_OPTION, *program = memory_text(t->path);
-	char *argv[] = { program, option, NULL };
-	const struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_PIPE,
-		.err = PROCESS_NULL };
-	int64_t deadline = clock_monotonic() + CHECK_LIMIT_MS;
-	struct process process;
-	bool late = false;
-	ssize_t got = 1;
-	int status = -1;
+	char option[] = SCHEMA_OPTION, *argv[] = { t->path, option, NULL };
+	struct subprocess s = { .argv = argv, .timeout_ms = CHECK_LIMIT_MS,
+		.output_limit = DEFINITION_LIMIT, .quiet = true };
+	int status = subprocesses_run(&s, 1, NULL, err);
 
-	if (process_start(&process, &spec, NULL, err) != 0) {
-		free(program);
-		return error_set(err, ERROR_DEFINITION, t->path, "unable to run it with " SCHEMA_OPTION);
-	}
-	while (got > 0 && !late && text->len < DEFINITION_LIMIT) {
-		late = poll_one(process.out, POLLIN, deadline) == 0;
-		if (!late) {
-			got = read(process.out, buffer_reserve(text, SCHEMA_PIECE), SCHEMA_PIECE);
-			text->len += got > 0 ? (size_t)got : 0;
-		}
-	}
-	if (got != 0)
-		kill(process.pid, SIGKILL);
-	file_close(&process.out);
-	while (waitpid(process.pid, &status, 0) == -1 && errno == EINTR)
-		;
-	free(program);
-	if (late)
-		return error_set(err, ERROR_DEFINITION, t->path, "does not answer to " SCHEMA_OPTION);
-	if (got != 0 || status != 0 || text->len == 0)
-		return error_set(err, ERROR_DEFINITION, t->path, SCHEMA_OPTION " %s (a tool without a "
-		    "%s.tool.json says there what it is)", got != 0 ? "says too much" : status != 0 ? "fails" :
-		    "prints nothing", t->name);
-	return 0;
+	if (status == 0 && (s.error.code != ERROR_NONE || s.output.len == 0))
+		status = error_set(err, ERROR_DEFINITION, t->path, SCHEMA_OPTION ": %s (a tool without a "
+		    "%s.tool.json says there what it is)",
+		    s.error.code != ERROR_NONE ? s.error.message : "printed nothing", t->name);
+	if (status == 0)
+		buffer_append(text, s.output.data, s.output.len);
+	subprocess_free(&s);
+	return status;
 }
 
 /* Whether a file defines several tools. */

@@ -102,11 +102,11 @@ refused() {
 		printf '#!/bin/sh\n%s\n' "$body" >tools/greet
 		same "$(refused greet)" "tools/greet: $message"
 	done <<-'END'
-		exit 1|--schema fails (a tool without a greet.tool.json says there what it is)
-		true|--schema prints nothing (a tool without a greet.tool.json says there what it is)
+		exit 1|--schema: exit status 1 (a tool without a greet.tool.json says there what it is)
+		true|--schema: printed nothing (a tool without a greet.tool.json says there what it is)
 		echo []|expected an object, got list
 		echo '{"descripton":"x"}'|descripton: unknown key (did you mean 'description'?)
-		yes|--schema says too much (a tool without a greet.tool.json says there what it is)
+		yes|--schema: ended because its output is larger than 4194304 bytes (a tool without a greet.tool.json says there what it is)
 	END
 	printf 'no program' >tools/greet
 	chmod -x tools/greet
@@ -115,10 +115,12 @@ refused() {
 	[[ $(refused greet) == 'tools/greet: '* ]]
 }
 
-@test "one that does not answer is not waited for" {
-	printf '#!/bin/sh\nexec sleep 60\n' >tools/greet
+@test "one that does not end is not waited for, and nothing of it is left" {
+	printf '#!/bin/sh\nexec >/dev/null 2>&1\nsleep 61 &\nsleep 61\n' >tools/greet
 	chmod +x tools/greet
 	SECONDS=0
-	same "$(refused greet)" 'tools/greet: does not answer to --schema'
+	same "$(refused greet)" 'tools/greet: --schema: timed out after 10.0s (a tool without a greet.tool.json says there what it is)'
 	[ "$SECONDS" -lt 30 ]
+	left() { for pid in $(pgrep -x sleep); do readlink "/proc/$pid/cwd"; done | grep -x "$PWD"; }
+	same "$(left)" ''
 }

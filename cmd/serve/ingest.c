@@ -229,10 +229,9 @@ static const struct refusal *
 begin_blob(struct request *r)
 {
 	const char *run_id = request_segment(r, 0), *sha256 = request_segment(r, 1);
-	struct span length = request_header(r, "Content-Length");
 	const struct refusal *refusal;
 	struct upload *u;
-	int64_t size = 0;
+	long long size;
 
 	if (!id_valid(run_id, strlen(run_id)))
 		return &no_run;
@@ -244,10 +243,7 @@ begin_blob(struct request *r)
 	u = r->state;
 	memcpy(u->run_id, run_id, ID_SIZE);
 	memcpy(u->sha256, sha256, DIGEST_SIZE);
-	/* It was read before, and is a number below the limit of the body. */
-	for (size_t i = 0; i < length.len; i++)
-		size = size * 10 + (length.at[i] - '0');
-	u->size = length.at != NULL ? size : -1;
+	u->size = span_integer(request_header(r, "Content-Length"), &size) ? size : -1;
 	return NULL;
 }
 
@@ -269,7 +265,6 @@ static const struct refusal *
 begin_end(struct request *r)
 {
 	static const struct body_member members[] = { { "status", BODY_TEXT } };
-	static const char *const statuses[] = { "success", "failed", "cancelled", NULL };
 	const struct refusal *refusal;
 	const char *run = request_segment(r, 0), *status;
 	struct span value;
@@ -277,12 +272,12 @@ begin_end(struct request *r)
 
 	if (!body_read(r, members, 1, &value))
 		return NULL;
-	status = value.at != NULL ? span_one_of(value, statuses) : NULL;
+	status = value.at != NULL ? span_one_of(value, ingest_statuses) : NULL;
 	refusal = status == NULL ? &no_status : begin(r, UPLOAD_END);
 	if (refusal != NULL)
 		return refusal;
 	u = r->state;
-	snprintf(u->status, sizeof u->status, "%s", status);
+	u->status = status;
 	ingest_run_id(u->sender, run, strlen(run), u->run_id);
 	return NULL;
 }

@@ -87,7 +87,7 @@ struct upload {
 	char address[PEER_ADDRESS];
 	char run_id[ID_SIZE];        /* of UPLOAD_BLOB and UPLOAD_END */
 	char sha256[DIGEST_SIZE];
-	char status[16];             /* of UPLOAD_END */
+	const char *status;          /* of UPLOAD_END: one of ingest_statuses */
 	int64_t size;                /* of UPLOAD_BLOB; -1: not known */
 
 	/* The loop's: */

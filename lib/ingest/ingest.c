@@ -292,11 +292,12 @@ allow_end(void *context, struct event *e, struct error *err)
 	return ended == 0 ? 0 : -1;
 }
 
+const char *const ingest_statuses[] = { "success", "failed", "cancelled", NULL };
+
 enum ingest_fault
 ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, const char *status,
     struct error *err)
 {
-	static const char *const statuses[] = { "success", "failed", "cancelled", NULL };
 	struct event e = { .type = EVENT_RUN_COMPLETED, .path = "" };
 	char *path = storage_transcript(ingest->storage, run_id);
 	bool begun = transcript_begun(path);
@@ -306,7 +307,7 @@ ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, con
 	int failed;
 
 	free(path);
-	if (text_index(status, statuses) == -1) {
+	if (text_index(status, ingest_statuses) == -1) {
 		error_set(err, ERROR_INVALID_INPUT, status, "is no end of a run");
 		return INGEST_INVALID;
 	}

@@ -73,10 +73,11 @@ void ingest_begin(struct ingest *ingest, const struct storage *s);
 /* The id here of a run that is made of events, by what its sender calls it: the same, if that is
  * one. */
 void ingest_run_id(const char *sender, const char *name, size_t len, char run_id[ID_SIZE]);
-/* Ends a run that was made of events, as its sender wishes: a run.completed with this status
- * (success, failed, cancelled). A foreign event never does. *err says what the fault is:
- * INGEST_FORBIDDEN: it is not there, another's, or not made of events; INGEST_CONFLICT: it has
- * ended. */
+/* How such a run may end: success, failed, cancelled, NULL. */
+extern const char *const ingest_statuses[];
+/* Ends it, as its sender wishes: a run.completed with one of these. A foreign event never does.
+ * *err says what the fault is: INGEST_FORBIDDEN: it is not there, another's, or not made of
+ * events; INGEST_CONFLICT: it has ended. */
 enum ingest_fault ingest_finish(struct ingest *ingest, const char *sender, const char *run_id,
     const char *status, struct error *err);
 /* Syncs and closes all. */

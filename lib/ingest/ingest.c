@@ -254,6 +254,16 @@ open_events(struct ingest *ingest, struct ingest_run *run, struct span name, str
 	return failed;
 }
 
+static bool
+has_begun(const struct ingest *ingest, const char *run_id)
+{
+	char *path = storage_transcript(ingest->storage, run_id);
+	bool begun = transcript_begun(path);
+
+	free(path);
+	return begun;
+}
+
 /* The run of events with the lock of its origin, made if need be; NULL with *err. */
 static struct ingest_run *
 enter_events(struct ingest *ingest, const char *run_id, const char *sender, struct span name,
@@ -299,19 +309,16 @@ ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, con
     struct error *err)
 {
 	struct event e = { .type = EVENT_RUN_COMPLETED, .path = "" };
-	char *path = storage_transcript(ingest->storage, run_id);
-	bool begun = transcript_begun(path);
 	struct buffer payload = BUFFER_INIT;
 	struct ingest_run *run;
 	struct writer w;
 	int failed;
 
-	free(path);
 	if (text_index(status, ingest_statuses) == -1) {
 		error_set(err, ERROR_INVALID_INPUT, status, "is no end of a run");
 		return INGEST_INVALID;
 	}
-	if (!begun) {
+	if (!has_begun(ingest, run_id)) {
 		error_set(err, ERROR_BLOCKED, run_id, "there is no such run");
 		return INGEST_FORBIDDEN;
 	}
@@ -545,7 +552,7 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
     char run_id[ID_SIZE], enum ingest_fault *fault, struct error *err)
 {
 	struct span name = foreign_event_run(object);
-	bool open;
+	bool begun;
 
 	*run = NULL;
 	if (in->spec.recorder != NULL) {
@@ -563,12 +570,13 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 	run_id_of(name, in->spec.sender, run_id);
 	if (told_of(in, run_id) == TOLD_REFUSED)
 		return NULL;
-	open = find_run(in->ingest, run_id, in->spec.sender, true) != NULL;
-	*fault = check_allowed(in, run_id, open ? SPAN_NONE : name, err);
+	begun = find_run(in->ingest, run_id, in->spec.sender, true) != NULL ||
+	    has_begun(in->ingest, run_id);
+	*fault = check_allowed(in, run_id, begun ? SPAN_NONE : name, err);
 	if (*fault != INGEST_NONE)
 		return NULL;
 	/* What is none makes no run. */
-	if (!open) {
+	if (!begun) {
 		const struct foreign_scope scope = { run_id, NULL };
 		struct foreign_event f;
 

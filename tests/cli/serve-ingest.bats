@@ -318,6 +318,12 @@ s.close()' "$PORT"
 	same "$status" 403
 	send_lines <<<'{"type":"x","runId":"nightly-2"}'
 	same "$status" 200
+	# One that has begun goes on by its id, too, whether the server knows it still or not.
+	for restart in true false; do
+		send_lines <<<"{\"type\":\"x\",\"runId\":$(said '.runs[0]')}"
+		same "$status $(said .accepted)" '200 1'
+		! $restart || { serve_end; serve; }
+	done
 	same "$(awf-tail --list --json | jq -r .name | sort | paste -sd,)" nightly-1,nightly-2
 }
 

@@ -684,16 +684,24 @@ static void
 show_tool_result(struct view *v, const struct event_view *event)
 {
 	struct span error = span_member(event->payload, KEY_ERROR);
+	struct span output = span_member(event->payload, KEY_OUTPUT);
+	struct buffer words = BUFFER_INIT, quoted = BUFFER_INIT;
 
 	add_head(v, event, "", &view_words[member_set(error) ? VIEW_FAILED : VIEW_RESULT]);
 	add_tool_name(v, event->payload);
 	add_changed(v, " ", event->payload);
 	detail_duration(v, event->payload);
 	detail_size(v, event, KEY_OUTPUT);
+	if (attached_output(output, event->refs, &words)) {
+		json_quote(&quoted, buffer_string(&words), words.len);
+		output = span_of(quoted.data, quoted.len);
+	}
 	if (member_set(error))
 		add_error(v, error);
 	else
-		add_preview(v, span_member(event->payload, KEY_OUTPUT));
+		add_preview(v, output);
+	buffer_free(&quoted);
+	buffer_free(&words);
 }
 
 /* A type that this version does not know: its name and payload as they are; of what another

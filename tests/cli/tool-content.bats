@@ -109,6 +109,11 @@ null
 	[[ $(second anthropic/m read '{"file_path":"y.bin"}' | jq -c '.messages[-1].content[0]') == *'this is a binary file'* ]]
 }
 
+@test "who follows a run sees what they are" {
+	second anthropic/m >/dev/null
+	same "$(awf-tail @ | sed -n 's/.*result shot ([^)]*): //p')" "${WORDS//$'\n'/ }"
+}
+
 @test "the record replays, resumes and goes on with them" {
 	second anthropic/m >/dev/null
 	awf-replay -q @

@@ -28,6 +28,7 @@
 #include "run/leftovers.h"
 #include "run/notice.h"
 #include "run/pool.h"
+#include "run/report.h"
 #include "run/storage.h"
 #include "run/usual.h"
 #include "transcript/call.h"
@@ -178,71 +179,6 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	return failed;
 }
 
-/* The run that takes the place of this one. */
-static bool
-has_successor(struct job *j, char id[ID_SIZE])
-{
-	const struct supervision *s = &j->supervision;
-
-	return s->verdict == VERDICT_CANCELLED && s->signal_number == SIGTERM &&
-	    overlap_successor(&j->overlap, id);
-}
-
-/* One line about a failure, and how to go on; a reader that went away is none to speak
- * of. */
-static void
-report(struct job *j, const struct conclusion *e)
-{
-	const struct outcome *o = &j->outcome;
-	const bool waits = e->error.code == ERROR_WAITING, approval = o->asks == WAITING_APPROVAL;
-	const bool first_failed = strcmp(e->step, o->first_failed) == 0;
-	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
-	const char *call = getenv("AWF_CALL"), *item = first_failed ? o->failed_item : "";
-	char more[64] = "", id[ID_SIZE], successor[ID_SIZE];
-	struct error line;
-
-	if (e->error.code == ERROR_NONE || e->error.code == ERROR_DOWNSTREAM_CLOSED)
-		return;
-	/* Within a call what is told is recorded, and compared by a replay: the data is not told
-	 * once more there. */
-	if (call != NULL && *call != '\0')
-		item = "";
-	if (o->asking > 1)
-		snprintf(more, sizeof more, " (and %lld more)", (long long)o->asking - 1);
-	if (waits && o->asks != WAITING_NOTHING)
-		error_set(&line, ERROR_WAITING, j->run.name, "waits for %s: awf-ctl %s %s %s%s",
-		    approval ? "a decision" : "a result", approval ? "approve" : "complete", e->step,
-		    j->run.id, more);
-	else if (waits && o->decisions > 0) /* it lived still when that was done */
-		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: awf-run --resume %s",
-		    j->run.id);
-	else if (*e->step == '\0')
-		error_set(&line, e->error.code, place, "%s", e->error.message);
-	else
-		error_set(&line, e->error.code, place, "step %s%s%s: %s", e->step, item,
-		    waits ? "" : " failed", e->error.message);
-
-	/* What may have been meant to make the failure good, but may be other work as well. */
-	if (*o->repeated_by != '\0' && first_failed) {
-		char failed[sizeof line.message];
-
-		snprintf(failed, sizeof failed, "%s", line.message);
-		error_set(&line, line.code, line.place, "%.700s (%s succeeded later: "
-		    "with --try a step may fail)", failed, o->repeated_by);
-	}
-	program_fail(PROGRAM, &line);
-
-	/* How to go on, where there is something that need not be done again. A terminal call or
-	 * a person who said no will say so again; what is inside of another run goes on with that
-	 * one. */
-	if (waits || o->calls == 0 || o->decision == RUN_FAILS ||
-	    j->conclusion.error.code == ERROR_DENIED || !j->run.keep_transcript || run_in_environment() ||
-	    redactor_redaction(&j->redactor) != NULL || has_successor(j, successor))
-		return;
-	fprintf(stderr, PROGRAM ": %s: to go on from there: awf-run --resume %s\n", j->run.name,
-	    storage_short_id(&j->run.storage, j->run.id, id));
-}
-
 static int
 finish(struct job *j)
 {
@@ -258,7 +194,7 @@ finish(struct job *j)
 	usual_keep(j);
 	/* Why it was cancelled: by the run that takes its place, or by somebody. */
 	by = cancelled_by(j->run.directory);
-	if (has_successor(j, id)) {
+	if (report_successor(j, id)) {
 		s->interrupted = false;
 		error_set(&s->error, ERROR_CANCELLED, NULL,
 		    "cancelled: run %s takes its place (--overlap cancel-other)", id);
@@ -273,16 +209,18 @@ finish(struct job *j)
 		conclusion_fail(e, &err);
 	if (printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
 		conclusion_fail(e, &err);
-	report(j, e);
 	/* For those who are told of the end. A record that is not kept goes with it. */
-	if (notice_wanted(&j->settings)) {
+	if (notice_wanted(&j->settings) || report_tells_cost(j)) {
 		sum = COST_UNKNOWN;
-		if (read_cost(&cost, &j->run, &warning) != 0)
-			job_warn(&warning);
-		else if (cost.prices.count > 0)
+		if (read_cost(&cost, &j->run, &warning) != 0) {
+			if (notice_wanted(&j->settings))
+				job_warn(&warning);
+		} else if (cost.prices.count > 0) {
 			sum = cost_sum(&cost);
+		}
 		cost_free(&cost);
 	}
+	report_end(j, sum);
 	if (s->survivors)
 		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
 		    j->run.name);

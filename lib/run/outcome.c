@@ -58,6 +58,20 @@ excused(const struct model_call *c)
 	return false;
 }
 
+/* Where the end of a failed call is, which has its stderr: what failed in it says more than a
+ * group does. */
+static struct event_place
+innermost_end(const struct model_call *c)
+{
+	const struct model_call *failed = NULL;
+
+	for (const struct model_call *in = c->first_inside; in != NULL; in = in->beside)
+		if (in->state == CALL_FAILED && !excused_itself(in))
+			failed = in;
+	return failed != NULL ? innermost_end(failed) :
+	    c->state == CALL_FAILED ? c->end : (struct event_place){ 0 };
+}
+
 static void
 set_failed(struct outcome *o, const struct model_call *c, const char *path)
 {
@@ -82,6 +96,7 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 		error_set(&o->error, c->code, NULL, "%s", message != NULL ? message : "");
 		free(message);
 		buffer_free(&line);
+		o->failed_end = innermost_end(c);
 	}
 	/* Only a failed call's item is looked for: what others began with is not kept. */
 	if (number == NULL || strcmp(number, ":0") == 0 || call_is_member(c->id))

@@ -41,6 +41,8 @@ struct outcome {
 	int64_t asking;                    /* how many ask */
 	int64_t decisions;                 /* how many asked and were decided about meanwhile */
 	struct error error;                /* of the first failed call */
+	struct event_place failed_end;     /* its end, or that of the call in it that failed last;
+	                                      length 0: none of them has ended */
 	/* What the last terminal call said. Cancelling, a time limit, AWF's own failure and a
 	 * call that waits come before it; it comes before all else. */
 	enum run_decision decision;

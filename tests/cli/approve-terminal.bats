@@ -205,7 +205,8 @@ decided() {
 	keys e Enter
 	eventually eval '[ "$(screen | grep -c "^Approve ok:0:0")" = 2 ]'
 	keys y Enter
-	shown '^\\xff\\xfestatus 0'
+	shown '^\\xff\\xfeawf-run: flow: done after [0-9.]+m?s$'
+	shown '^status 0'
 }
 
 @test "signed where there is a key; asked nobody where stderr is no terminal" {

@@ -95,6 +95,19 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 	same "$(cost)" '"cost":0'
 }
 
+@test "the end of a run that failed says what it has cost, with what its earlier attempts have" {
+	model_server --answer answer --loop
+	ends() { [[ ${stderr_lines[-1]} == "awf-run: x: failed after "*"s, 10 in, 5 out$1; to go on from there: awf-run --resume "* ]]; }
+	run -7 --separate-stderr awf-run -n --name x -c 'awf-step -n -p hi -q -a writer one; [ -e go ] || exit 7; awf-step -n -p hi -q -a writer two; exit 7'
+	ends ', $0.000020'
+	touch go
+	run -7 --separate-stderr awf-run --resume @
+	ends ', $0.000040 in all'
+	echo 'other/* 1 1' >prices
+	run -7 --separate-stderr awf-run -n --name x -c 'awf-step -n -p hi -q -a writer one; exit 7'
+	ends ''
+}
+
 @test "who is told of a run's end, without a price, a table, or one that is right" {
 	model_server --answer answer --loop
 	told() { awf-run -n --on-complete 'cat >summary' -c 'awf-step -n -p hi -q -a writer one'; }

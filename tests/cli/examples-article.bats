@@ -11,7 +11,7 @@ prepare() { example article; }
 article() {
 	run -75 --separate-stderr ./article.awf <<<'solid-state batteries'
 	same "$output" ''
-	same "${stderr_lines[-1]}" "awf-run: article.awf: waits for a decision: awf-ctl approve findings:0:0 $(basename "$(transcript)" .jsonl)"
+	same "${stderr_lines[-2]}" "awf-run: article.awf: waits for a decision: awf-ctl approve findings:0:0 $(basename "$(transcript)" | cut -c 1-8)"
 }
 title='Solid-state batteries: better cells, unproven factories'
 written_from() {

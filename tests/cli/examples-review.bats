@@ -62,7 +62,7 @@ chaired() {
 	same "$output" ''
 	[[ $stderr == 'awf-step: review[2] ('*'): replay: no
 awf-run: review.awf: step review:0:2 ('*') failed: replay: no
-awf-run: review.awf: to go on from there: awf-run --resume '* ]]
+awf-run: review.awf: failed after '*'; to go on from there: awf-run --resume '* ]]
 	same "$(answers "$(transcript)")" ' 4 review '
 	sed -i 's/"type":"error".*/"blocks":[{"type":"text","text":"review of file3"}]}/' "$RECORDING"
 	run -0 awf-run --resume @

@@ -34,7 +34,7 @@ submitted() { wc -l <tasks; }
 @test "a command that exits 75 waits for its result" {
 	waits ./flow <<<work
 	same "$(cat err)" "awf-step: job: waits for its result
-awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id)"
+awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id | cut -c 1-8)"
 	same "$(cat tasks)" "$(id)/job:0:0"
 	same "$(last job '|[.error.code,.approval,.exit_code,.result]')" \
 		'["waiting",{"asks":"completion","form":"text"},75,null]'

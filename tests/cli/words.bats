@@ -6,17 +6,42 @@ bats_require_minimum_version 1.5.0
 
 # The beginning of the latest run's id that is named to people.
 short() { basename "$(transcript)" | cut -c 1-8; }
+untimed() { sed -E 's/(after )[0-9.]+m?s/\1_/' <<<"$stderr"; }
 
 @test "a failure says which run it is and how it goes on; a success says nothing" {
 	run -3 --separate-stderr awf-run -n --name nightly -c 'awf-step -n -q a -- true; awf-step -n -q b -- sh -c "echo disk full >&2; exit 2"'
-	same "$stderr" "disk full
+	same "$(untimed)" "disk full
 awf-step: b: sh: exit status 2
 awf-run: nightly: step b:0:0 failed: sh: exit status 2
-awf-run: nightly: to go on from there: awf-run --resume $(short)"
+  | disk full
+awf-run: nightly: failed after _; to go on from there: awf-run --resume $(short)"
 	run -3 --separate-stderr awf-run --resume "$(short)"
-	same "${stderr_lines[-1]}" "awf-run: nightly: to go on from there: awf-run --resume $(short)"
+	same "$(untimed | tail -n 1)" "awf-run: nightly: failed after _; to go on from there: awf-run --resume $(short)"
 	run -0 --separate-stderr awf-run -n -c 'awf-step -n -q a -- true'
 	same "$output$stderr" ''
+}
+
+@test "a failure shows the last lines of the stderr of the call that failed, harmless" {
+	run -3 --separate-stderr awf-run -n --name map -c 'seq 40 | awf-step -i lines -q -j 20 map -- sh -c '\''
+		read -r x; seq 3 >&2; test "$x" != 7 || { seq -f "line %.0f" 9 >&2; printf "\033[31mred\n\n" >&2; exit 4; }'\'
+	same "$(untimed | tail -n 7)" "awf-run: map: step map:0:6 (\"7\") failed: sh: exit status 4
+  | line 6
+  | line 7
+  | line 8
+  | line 9
+  | \x1b[31mred
+awf-run: map: failed after _; to go on from there: awf-run --resume $(short)"
+}
+
+@test "a group shows what failed in it wrote; a text in a blob is shown too; what is recorded of a run inside has neither" {
+	run -3 --separate-stderr awf-run -n --name loop -c 'awf-step -n -q --until false --max 2 refine -- sh -c "
+		awf-step -n -q a -- sh -c \"yes deep | head -n 60000 >&2; exit 2\""'
+	same "$(untimed | tail -n 3)" "  | deep
+  | deep
+awf-run: loop: failed after _; to go on from there: awf-run --resume $(short)"
+	run -3 --separate-stderr awf-run -n -c 'awf-step -n -q outer -- awf-run -n -c "awf-step -n -q a -- sh -c \"echo no >&2; exit 1\""'
+	same "$(jq -r 'select(.path == "outer" and .type == "step.completed").payload.stderr' "$(transcript)" | sed -n '/^awf-run/,$p')" \
+		'awf-run: pipeline: step a:0:0 failed: sh: exit status 1'
 }
 
 @test "no way on is named where there is none" {
@@ -34,7 +59,7 @@ awf-run: nightly: to go on from there: awf-run --resume $(short)"
 @test "what fails inside of another run goes on with that" {
 	run -3 --separate-stderr awf-run -n --name outer -c 'awf-run -n --name inner -c "awf-step -n -q a -- false"'
 	same "$(grep -c -- --resume <<<"$stderr")" 1
-	same "${stderr_lines[-1]}" "awf-run: outer: to go on from there: awf-run --resume $(short)"
+	same "$(untimed | tail -n 1)" "awf-run: outer: failed after _; to go on from there: awf-run --resume $(short)"
 }
 
 @test "so much of the id is named as no other run has" {
@@ -42,7 +67,7 @@ awf-run: nightly: to go on from there: awf-run --resume $(short)"
 	id=$(basename "$(transcript)" .jsonl)
 	cp "$(transcript)" "$AWF_STORAGE/transcripts/${id:0:9}$(tr 0-9a-f 1-9a-f0 <<<"${id:9}").jsonl"
 	run -3 --separate-stderr awf-run --resume "$id"
-	same "${stderr_lines[-1]}" "awf-run: pipeline: to go on from there: awf-run --resume ${id:0:10}"
+	same "$(untimed | tail -n 1)" "awf-run: pipeline: failed after _; to go on from there: awf-run --resume ${id:0:10}"
 	run -3 --separate-stderr awf-run --resume "${id:0:10}"
 }
 

@@ -23,7 +23,7 @@ prepare() {
 # The end of the latest attempt, as recorded.
 ended() { payloads run.completed '[.status, .exit_code, .error.code, .error.message]' | tail -n 1; }
 # What is said of the failure at last, before how to go on.
-last_word() { grep -v ": to go on from there: " <<<"$stderr" | tail -n 1; }
+last_word() { grep -vE "to go on from there: |^  [|] " <<<"$stderr" | tail -n 1; }
 
 # RUN SCRIPT STEP REASON: what a run ends as, and that it is taken up when there is room.
 fails_of_the_machine() {

@@ -1,0 +1,220 @@
+/*
+ * The failed call's last lines stand in its end, which is read again where it is recorded: of a
+ * group or a workflow inside, in that of the call in it that failed.
+ */
+#include "run/report.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "proc/api_keys.h"
+#include "program.h"
+#include "run/cost.h"
+#include "run/decision.h"
+#include "run/screen.h"
+#include "run/view.h"
+#include "transcript/blob.h"
+#include "transcript/event_keys.h"
+
+#define LINES_MOST 5
+#define INDENT "  | "
+
+bool
+report_successor(struct job *j, char id[ID_SIZE])
+{
+	const struct supervision *s = &j->supervision;
+
+	return s->verdict == VERDICT_CANCELLED && s->signal_number == SIGTERM &&
+	    overlap_successor(&j->overlap, id);
+}
+
+/* Within a call of another run. */
+static bool
+is_recorded(void)
+{
+	return environment_text("AWF_CALL") != NULL;
+}
+
+bool
+report_tells_cost(const struct job *j)
+{
+	const struct span usage = span_of(j->outcome.usage.data, j->outcome.usage.len);
+
+	return !is_recorded() && span_member(usage, KEY_INPUT_TOKENS).at != NULL &&
+	    (j->conclusion.error.code != ERROR_NONE || terminal_is(STDERR_FILENO));
+}
+
+/* " after 12.4s, 1.7k in, 320 out, $0.0310": of this attempt, but for the cost. */
+static void
+add_figures(const struct job *j, int64_t cost, struct buffer *out)
+{
+	static const struct { const char *key, *word; } tokens[] = {
+		{ KEY_INPUT_TOKENS, "in" }, { KEY_OUTPUT_TOKENS, "out" },
+	};
+	const struct span usage = span_of(j->outcome.usage.data, j->outcome.usage.len);
+	char text[MONEY_SIZE];
+	long long count;
+
+	buffer_format(out, " after %s", duration_text(clock_monotonic() - j->run.started_monotonic,
+	    text, sizeof text));
+	for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+		if (span_integer(span_member(usage, tokens[i].key), &count))
+			buffer_format(out, ", %s %s", count_text(count, text, sizeof text), tokens[i].word);
+	if (cost > 0)
+		buffer_format(out, ", %s%s", money_text(cost, text), j->run.attempt > 1 ? " in all" : "");
+}
+
+/* Where the last lines of a text begin, without the LF at its end. */
+static const char *
+last_lines(const char *text, size_t *len)
+{
+	const char *from;
+	int lines = 0;
+
+	while (*len > 0 && text[*len - 1] == '\n')
+		--*len;
+	for (from = text + *len; from > text && (from[-1] != '\n' || ++lines < LINES_MOST); from--)
+		;
+	*len -= (size_t)(from - text);
+	return from;
+}
+
+/* What the failed call wrote last on stderr. That it cannot be read is no failure of the run. */
+static void
+tell_stderr(const struct job *j)
+{
+	const char *path = j->run.transcript.path, *at;
+	const size_t width = terminal_is(STDERR_FILENO) ? terminal_width(STDERR_FILENO) : 0;
+	struct buffer line = BUFFER_INIT, whole = BUFFER_INIT, text = BUFFER_INIT, shown = BUFFER_INIT;
+	char *blobs = storage_blobs(&j->run.storage, j->run.id);
+	struct error ignored = ERROR_INIT;
+	struct event_view event;
+	size_t len, part;
+
+	if (j->outcome.failed_end.length > 0 &&
+	    event_load(path, j->outcome.failed_end, &line, &ignored) == 0 &&
+	    blob_inline(blobs, line.data, line.len, &whole, &ignored) == 0 &&
+	    event_view(whole.data, whole.len, &event) == 0)
+		span_decode(span_member(event.payload, KEY_STDERR), &text);
+	len = text.len;
+	at = last_lines(buffer_string(&text), &len);
+	for (const char *end = at + len; at < end; at += part + 1) {
+		part = strcspn(at, "\n");
+		part = part < (size_t)(end - at) ? part : (size_t)(end - at);
+		buffer_text(&shown, INDENT);
+		text_visible(&shown, at, part, width > sizeof INDENT ? width - sizeof INDENT : 0);
+		buffer_byte(&shown, '\n');
+	}
+	if (shown.len > 0) {
+		api_keys_hide(shown.data);
+		fputs(shown.data, stderr);
+	}
+	buffer_free(&line);
+	buffer_free(&whole);
+	buffer_free(&text);
+	buffer_free(&shown);
+	free(blobs);
+}
+
+/* Who says yes or no to what waits. */
+static void
+tell_who_decides(const struct job *j)
+{
+	char *by;
+
+	if (is_recorded() || !j->run.keep_transcript)
+		return;
+	by = decision_maker();
+	fprintf(stderr, PROGRAM ": %s: %s decides, or who may on the page of awf-serve; "
+	    "awf-ctl deny says no\n", j->run.name, by);
+	free(by);
+}
+
+/* What failed or waits, and why. */
+static void
+tell_reason(const struct job *j, const char *run)
+{
+	const struct conclusion *e = &j->conclusion;
+	const struct outcome *o = &j->outcome;
+	const bool waits = e->error.code == ERROR_WAITING, approval = o->asks == WAITING_APPROVAL;
+	const bool first_failed = strcmp(e->step, o->first_failed) == 0;
+	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
+	const char *item = first_failed && !is_recorded() ? o->failed_item : "";
+	char more[64] = "";
+	struct error line;
+
+	if (o->asking > 1)
+		snprintf(more, sizeof more, " (and %lld more)", (long long)o->asking - 1);
+	if (waits && o->asks != WAITING_NOTHING)
+		error_set(&line, ERROR_WAITING, j->run.name, "waits for %s: awf-ctl %s %s %s%s",
+		    approval ? "a decision" : "a result", approval ? "approve" : "complete", e->step,
+		    run, more);
+	else if (waits && o->decisions > 0) /* it lived still when that was done */
+		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: awf-run --resume %s",
+		    run);
+	else if (*e->step == '\0')
+		error_set(&line, e->error.code, place, "%s", e->error.message);
+	else
+		error_set(&line, e->error.code, place, "step %s%s%s: %s", e->step, item,
+		    waits ? "" : " failed", e->error.message);
+
+	/* What may have been meant to make the failure good, but may be other work as well. */
+	if (*o->repeated_by != '\0' && first_failed) {
+		char failed[sizeof line.message];
+
+		snprintf(failed, sizeof failed, "%s", line.message);
+		error_set(&line, line.code, line.place, "%.700s (%s succeeded later: "
+		    "with --try a step may fail)", failed, o->repeated_by);
+	}
+	program_fail(PROGRAM, &line);
+	if (waits && o->asks == WAITING_APPROVAL)
+		tell_who_decides(j);
+	if (first_failed && *o->first_failed != '\0' && !is_recorded())
+		tell_stderr(j);
+}
+
+/* Whether to go on from there makes sense: there is something that need not be done again. A
+ * terminal call or a person who said no will say so again; what is inside of another run goes on
+ * with that one. */
+static bool
+goes_on(struct job *j)
+{
+	const struct error *error = &j->conclusion.error;
+	char successor[ID_SIZE];
+
+	return error->code != ERROR_NONE && error->code != ERROR_WAITING && j->outcome.calls > 0 &&
+	    j->outcome.decision != RUN_FAILS && error->code != ERROR_DENIED &&
+	    j->run.keep_transcript && !run_in_environment() &&
+	    redactor_redaction(&j->redactor) == NULL && !report_successor(j, successor);
+}
+
+void
+report_end(struct job *j, int64_t cost)
+{
+	const enum error_code code = j->conclusion.error.code;
+	struct buffer line = BUFFER_INIT;
+	const bool way_on = goes_on(j);
+	char run[ID_SIZE];
+
+	storage_short_id(&j->run.storage, j->run.id, run);
+	if (code == ERROR_DOWNSTREAM_CLOSED) /* a reader that went away is none to speak of */
+		return;
+	if (code != ERROR_NONE)
+		tell_reason(j, run);
+	if (!is_recorded() && code != ERROR_WAITING && (way_on || terminal_is(STDERR_FILENO))) {
+		buffer_text(&line, code == ERROR_NONE ? "done" : j->conclusion.status);
+		add_figures(j, cost, &line);
+	}
+	if (way_on)
+		buffer_format(&line, "%sto go on from there: awf-run --resume %s", line.len > 0 ? "; " : "",
+		    run);
+	if (line.len > 0)
+		fprintf(stderr, PROGRAM ": %s: %s\n", j->run.name, line.data);
+	buffer_free(&line);
+}

@@ -31,6 +31,19 @@ export function say(element, text) {
 		element.textContent = text;
 }
 
+// Makes these the children of an element. Those that stay are not touched: a focus or a click that
+// has begun in them goes on.
+export function arrange(parent, elements) {
+	const wanted = new Set(elements);
+	for (const child of [...parent.children])
+		if (!wanted.has(child))
+			child.remove();
+	elements.forEach((element, i) => {
+		if (parent.children[i] !== element)
+			parent.insertBefore(element, parent.children[i] ?? null);
+	});
+}
+
 // Calls what at most once in so many ms, the last time included.
 export function throttle(ms, what) {
 	let timer = 0, last = -Infinity;

@@ -54,7 +54,8 @@ class Heights {
 }
 
 export class List {
-	// rows: { height(index): a guess, key(index), or null if it is never the same again, make(index): element }.
+	// rows: { height(index): a guess, key(index), or null if it is never the same again, make(index): element,
+	// fill(index, element): only for refresh() }.
 	constructor(scroller, space, rows) {
 		this.scroller = scroller;
 		this.space = space;
@@ -87,6 +88,30 @@ export class List {
 	reset(count) {
 		this.#target = null;
 		this.change(0, count);
+	}
+
+	// Perhaps other rows than before, each with a key: those that stay keep their elements, filled anew.
+	refresh(count) {
+		const kept = new Map([...this.shown.values()].map((element) => [element.listKey, element]));
+		this.#target = null;
+		this.shown.clear();
+		this.count = count;
+		this.heights.cut(0);
+		for (let i = 0; i < count; i++) {
+			const key = this.rows.key(i), element = kept.get(key);
+			this.heights.push(this.measured.get(key) ?? this.rows.height(i));
+			if (!element)
+				continue;
+			kept.delete(key);
+			element.listIndex = i;
+			this.shown.set(i, element);
+			this.rows.fill(i, element);
+		}
+		for (const element of kept.values()) {
+			this.#sizes.unobserve(element);
+			element.remove();
+		}
+		this.draw();
 	}
 
 	// Other rows from this one on.
@@ -229,12 +254,14 @@ export class List {
 			if (!element) {
 				element = this.rows.make(index);
 				element.listIndex = index;
+				element.listKey = this.rows.key(index);
 				element.classList.add("row");
 				this.shown.set(index, element);
-				// In the order of the rows, for who reads or tabs through them.
-				this.space.insertBefore(element, next);
 				made.push(element);
 			}
+			// In the order of the rows, for who reads or tabs through them.
+			if (!element.isConnected || (next !== null && element.nextSibling !== next))
+				this.space.insertBefore(element, next);
 			next = element;
 		}
 		let other = false;

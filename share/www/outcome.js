@@ -1,6 +1,6 @@
 // What an operator looks for first: which calls run now, and which have failed, and why.
 import { text } from "/www/blocks.js";
-import { h, say } from "/www/dom.js";
+import { arrange, h, say } from "/www/dom.js";
 import { count, duration, line } from "/www/format.js";
 
 const RUNNING_SHOWN = 4, FAILED_SHOWN = 3;
@@ -18,6 +18,7 @@ export class Outcome {
 		this.on = on;
 		this.failedList = h("ul", { class: "failed-list", "aria-label": "What failed" });
 		this.runningList = h("ul", { class: "running-list", "aria-label": "What runs now" });
+		this.more = h("li", { class: "note" });
 		element.replaceChildren(this.failedList, this.runningList);
 	}
 
@@ -43,7 +44,8 @@ export class Outcome {
 			say(about, [call.agent, doing].filter(Boolean).join(": "));
 		}
 		const more = running.length - this.#running.size;
-		this.runningList.replaceChildren(...this.#running.values(), ...(more > 0 ? [h("li", { class: "note" }, `and ${count(more)} more`)] : []));
+		say(this.more, `and ${count(more)} more`);
+		arrange(this.runningList, [...this.#running.values(), ...(more > 0 ? [this.more] : [])]);
 		this.runningList.hidden = running.length === 0;
 	}
 

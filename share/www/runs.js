@@ -2,7 +2,7 @@
 // late. The filters stand behind the # of the address,
 // so that a list can be kept as a bookmark, and reload shows the same.
 import { get, runPath } from "/www/api.js";
-import { byId, h, say, throttle } from "/www/dom.js";
+import { arrange, byId, h, say, throttle } from "/www/dom.js";
 import { ago, count, dollars, duration, line, signs, stateOf, when } from "/www/format.js";
 import { setKeys } from "/www/keys.js";
 import { Stream } from "/www/stream.js";
@@ -102,7 +102,7 @@ function makeRow(run) {
 function draw() {
 	const old = rows;
 	rows = new Map();
-	runs.forEach((run, index) => {
+	for (const run of runs) {
 		const row = old.get(run.run_id) ?? makeRow(run);
 		cells(run).forEach(([name, text], i) => {
 			const cell = row.cells[i];
@@ -111,11 +111,8 @@ function draw() {
 		});
 		row.querySelector(".ago").title = when(run.started);
 		rows.set(run.run_id, row);
-		if (body.rows[index] !== row)
-			body.insertBefore(row, body.rows[index] ?? null);
-	});
-	for (const row of [...body.rows].slice(runs.length))
-		row.remove();
+	}
+	arrange(body, [...rows.values()]);
 	byId("none").hidden = runs.length > 0;
 	say(byId("none"), "No runs are like this.");
 	byId("older").hidden = !next;

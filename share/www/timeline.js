@@ -49,6 +49,23 @@ export function bar(scale, from, until, name, title) {
 	return element;
 }
 
+// Puts bars in a place that has some, which become these.
+export function setBars(place, bars) {
+	bars = bars.filter(Boolean);
+	while (place.children.length > bars.length)
+		place.lastChild.remove();
+	bars.forEach((bar, i) => {
+		const old = place.children[i];
+		if (old) {
+			old.className = bar.className;
+			old.title = bar.title;
+			old.style.cssText = bar.style.cssText;
+		} else {
+			place.append(bar);
+		}
+	});
+}
+
 // Round numbers along the top.
 export function axis(scale) {
 	const { from, until } = scale.window, length = until - from;

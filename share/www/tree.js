@@ -1,11 +1,11 @@
 // The calls of a run as a tree, each beside its bar in time; below a call without calls of its own
 // its turns and tools. Many calls of one step are one row that counts them; those that run, wait or
 // have failed are shown all the same.
-import { h } from "/www/dom.js";
+import { h, say } from "/www/dom.js";
 import { kindOf } from "/www/event.js";
 import { count, dollars, duration, signs } from "/www/format.js";
 import { List } from "/www/list.js";
-import { axis, bar, Scale } from "/www/timeline.js";
+import { axis, bar, Scale, setBars } from "/www/timeline.js";
 
 const ROW_PX = 28;
 const GROUP_FROM = 12;                // so many calls of a step beside each other are one row
@@ -27,11 +27,12 @@ export class Tree {
 		scroller.replaceChildren(this.space);
 		this.list = new List(scroller, this.space, {
 			height: () => ROW_PX, key: (i) => this.rows[i].key, make: (i) => this.#make(i),
+			fill: (i, element) => this.#fill(i, element),
 		});
 		this.space.addEventListener("keydown", (event) => this.#key(event));
 	}
 
-	// All rows anew; live bars grow while the run does.
+	// All rows as they are now; live bars grow while the run does.
 	draw(now) {
 		this.scale = new Scale(this.record, this.record.goesOn ? now : 0);
 		this.scale.zoom(this.view);
@@ -39,7 +40,7 @@ export class Tree {
 		this.rows = [{ key: "run", level: 1, kind: "run" }];
 		this.#enter(this.record.calls.filter((call) => call.around === null), 2);
 		this.axis.replaceChildren(...axis(this.scale));
-		this.list.reset(this.rows.length);
+		this.list.refresh(this.rows.length);
 		this.#mark();
 	}
 
@@ -81,14 +82,10 @@ export class Tree {
 	}
 
 	#make(index) {
-		const row = this.rows[index];
-		const { sign, state, name, about, took, bars, kind } = this[`_${row.kind}`](row);
 		const element = h("div", {
-			id: "row-" + row.key, role: "treeitem", class: `item ${row.kind} is-${state}`,
-			"aria-level": row.level, "aria-expanded": row.open === undefined ? null : String(row.open),
-			"aria-selected": String(row.key === this.#chosenKey()),
-			title: kind,
+			id: "row-" + this.rows[index].key, role: "treeitem",
 			onclick: (event) => {
+				const row = this.rows[element.listIndex];
 				this.active = row.key;
 				if (event.target.closest(".twist"))
 					this.#toggle(row);
@@ -97,17 +94,35 @@ export class Tree {
 			},
 		},
 		    h("span", { class: "names" },
-		        h("span", { class: "twist", "aria-hidden": "true" }, row.open === undefined ? "" : row.open ? "▾" : "▸"),
-		        h("span", { class: "sign", "aria-hidden": "true" }, sign),
-		        h("span", { class: "unseen" }, state + " "),
-		        h("span", { class: "name" }, name), " ",
-		        h("span", { class: "about" }, about)),
-		    h("span", { class: "took" }, took),
-		    h("span", { class: "bars", "aria-hidden": "true" }, bars));
-		element.style.setProperty("--level", Math.min(row.level, 12));
-		if (row.key === this.active)
-			element.classList.add("active");
+		        h("span", { class: "twist", "aria-hidden": "true" }), h("span", { class: "sign", "aria-hidden": "true" }),
+		        h("span", { class: "unseen" }), h("span", { class: "name" }), " ", h("span", { class: "about" })),
+		    h("span", { class: "took" }),
+		    h("span", { class: "bars", "aria-hidden": "true" }));
+		this.#fill(index, element);
 		return element;
+	}
+
+	#fill(index, element) {
+		const row = this.rows[index], [names, took, bars] = element.children;
+		const shown = this[`_${row.kind}`](row);
+		const [twist, sign, unseen, name, about] = names.children;
+		element.className = `row item ${row.kind} is-${shown.state}` + (row.key === this.active ? " active" : "");
+		element.style.setProperty("--level", Math.min(row.level, 12));
+		element.setAttribute("aria-level", row.level);
+		element.setAttribute("aria-selected", String(row.key === this.#chosenKey()));
+		if (row.open === undefined)
+			element.removeAttribute("aria-expanded");
+		else
+			element.setAttribute("aria-expanded", String(row.open));
+		if (shown.kind)
+			element.title = shown.kind;
+		say(twist, row.open === undefined ? "" : row.open ? "▾" : "▸");
+		say(sign, shown.sign);
+		say(unseen, shown.state + " ");
+		say(name, shown.name);
+		say(about, shown.about);
+		say(took, shown.took);
+		setBars(bars, shown.bars);
 	}
 
 	_run() {

@@ -2,7 +2,7 @@
 // starts it has playwright-core, and axe-core, in NODE_PATH. It prints what was measured; a
 // scenario that fails ends it with 1.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -124,7 +124,6 @@ async function scrolled() {
 	return { frames, rows, last, work: ((await threadTime() - before) / frames.length).toFixed(1) };
 }
 
-// So many events, from the first to the last: how long the page works for each frame.
 // So many events, from the first to the last: how long the page works for each frame.
 async function scrolling(run, many, most) {
 	const begin = Date.now();
@@ -482,6 +481,15 @@ const scenarios = {
 		const run = spawn("awf-run", ["-n", "--name", "fresh", "-c", "awf-step -n a -q -- cat go"], { stdio: "ignore" });
 		await until("it runs", async () => (await rows()).join() === "fresh ▶ running");
 		await until("one is counted", async () => await page.textContent(".counts button:visible") === "▶ 1 running");
+		// A run that comes and goes takes no focus along.
+		const before = readdirSync(transcripts);
+		spawnSync("awf-run", ["-n", "--name", "other", "-c", "true"], { stdio: "ignore" });
+		await until("both", async () => (await rows()).join() === "other ✓ success,fresh ▶ running");
+		await page.focus("tbody tr:last-child a");
+		for (const file of readdirSync(transcripts).filter((file) => !before.includes(file)))
+			rmSync(join(transcripts, file));
+		await until("the first one", async () => (await rows()).join() === "fresh ▶ running");
+		assert.equal(await page.evaluate(() => document.activeElement.textContent), "fresh");
 		const gone = new Promise((resolve) => run.once("exit", resolve));
 		writeFileSync("go", "x");
 		await until("it has ended", async () => (await rows()).join() === "fresh ✓ success");
@@ -624,11 +632,22 @@ const scenarios = {
 		await page.waitForSelector(".login");
 	},
 
+	// While a run goes on, what is shown of it stays in place: a slow click is one, the focus is kept.
 	// A run that was killed runs no more, nor does its time; what was running in it is open.
 	async died(run, pid) {
 		await logIn();
 		await openRun(run);
 		await until("what runs now", async () => /a:0:0/.test(await page.textContent(".running-list")));
+		for (const place of [".item.call .name", ".item.call .bar", ".running-list button"]) {
+			await page.hover(place);
+			await page.mouse.down();
+			await page.waitForTimeout(2200);
+			await page.mouse.up();
+			await until("the call of " + place, async () => await page.textContent(".pane.conversation h2") === "a:0:0");
+			await page.keyboard.press("u");
+			await until("all events", async () => await page.textContent(".pane.conversation h2") === "All events");
+		}
+		assert.equal(await page.evaluate(() => document.activeElement.closest(".running-list") !== null), true);
 		process.kill(Number(pid), "SIGKILL");
 		await until("it has died", async () => (await page.textContent(".state")).includes("died"));
 		assert.equal(await page.isVisible(".running-list"), false);

@@ -214,7 +214,7 @@ run_command(const struct command *c, int argc, char **argv)
 		}
 	}
 	if (id == OPTION_HELP) {
-		options_help(stdout, c->usage, c->options);
+		options_help(stdout, c->usage, c->options, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	}
 	if (id == OPTION_VERSION)
@@ -231,6 +231,7 @@ main(int argc, char **argv)
 {
 	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant, *name;
 	struct error err = ERROR_INIT;
+	bool all;
 
 	program_begin();
 	signal(SIGPIPE, SIG_IGN);
@@ -239,13 +240,18 @@ main(int argc, char **argv)
 		return program_fail(PROGRAM, &err);
 	}
 	name = argv[1];
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+	all = strcmp(name, "--help=all") == 0;
+	if (all || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
 		for (const struct command *c = commands; c->name != NULL; c++)
 			printf("%s %s\n", c == commands ? "usage:" : "      ", c->usage);
 		printf("\n");
 		for (const struct command *c = commands; c->name != NULL; c++)
 			printf("  %-10s %s\n", c->name, c->help);
-		printf("\nawf-ctl COMMAND --help lists the options of one.\n");
+		printf("\nawf-ctl COMMAND --help lists the options of one, --help=all those of all.\n");
+		for (const struct command *c = commands; all && c->options != NULL; c++) {
+			printf("\n");
+			options_help(stdout, c->usage, c->options, OPTION_HELP);
+		}
 		return program_end(PROGRAM, STATUS_OK);
 	}
 	if (strcmp(name, "--version") == 0)

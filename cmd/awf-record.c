@@ -439,7 +439,7 @@ main(int argc, char **argv)
 		}
 	}
 	if (id == OPTION_HELP) {
-		options_help(stdout, "awf-record [options] [RUN]", options_table);
+		options_help(stdout, "awf-record [options] [RUN]", options_table, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	}
 	if (id == OPTION_VERSION)

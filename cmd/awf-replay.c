@@ -38,18 +38,22 @@ static const struct option_spec options_table[] = {
 	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in" },
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
 	{ OPT_FROM, 0, "from", "FILE", "run a workflow on recorded answers, as awf-run does" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "How it is run again" },
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
 	{ OPT_VISIBLE, 0, "visible", "DIR", "seen although it lies in a private place; repeatable" },
 	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage" },
-	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that replays elsewhere" },
-	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: today's workspace, if it has no snapshot" },
 	{ OPT_CURRENT, 0, "current", NULL, "scripts, agents and other files as they are today" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "To take it elsewhere" },
+	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that replays elsewhere" },
+	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: today's workspace, if it has no snapshot" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
     "awf-replay [options] [RUN|FILE|URL|DIR]\n"
-    "awf-replay --tree | --timeline | --state PATH | --show FILE [RUN|FILE|URL]\n"
+    "awf-replay --tree|--timeline|--state PATH|--show FILE [RUN|FILE|URL]\n"
     "awf-replay --order ORDER | --canonical [RUN|FILE|URL]\n"
     "awf-replay --from FILE [awf-run options] workflow [arg...]";
 
@@ -133,7 +137,7 @@ read_options(struct replay *r, int argc, char **argv, struct error *err)
 
 	options_begin(&o, options_table, argc, argv);
 	while ((id = options_next(&o, err)) != OPTION_END) {
-		if (id == -1 || id == OPTION_HELP || id == OPTION_VERSION)
+		if (id == -1 || OPTION_ASKS(id))
 			return id;
 		if (take_option(r, id, o.value, err) != 0)
 			return -1;
@@ -320,7 +324,7 @@ main(int argc, char **argv)
 {
 	struct replay replay = { .shows = NULL };
 	struct error err = ERROR_INIT;
-	int status = STATUS_OK;
+	int id, status = STATUS_OK;
 	char **words;
 	const char *file;
 
@@ -330,9 +334,11 @@ main(int argc, char **argv)
 		from_run(file, words, &err);
 		return program_fail(PROGRAM, &err);
 	}
-	switch (read_options(&replay, argc, argv, &err)) {
+	id = read_options(&replay, argc, argv, &err);
+	switch (id) {
 	case OPTION_HELP:
-		options_help(stdout, usage, options_table);
+	case OPTION_HELP_ALL:
+		options_help(stdout, usage, options_table, id);
 		break;
 	case OPTION_VERSION:
 		program_version(PROGRAM);

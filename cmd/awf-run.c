@@ -323,11 +323,11 @@ main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	status = settings_parse(&job.settings, argc, argv, &err);
-	if (status == OPTION_HELP)
-		options_help(stdout, run_usage, run_options);
 	if (status == OPTION_VERSION)
 		program_version(PROGRAM);
-	if (status == OPTION_HELP || status == OPTION_VERSION)
+	else if (OPTION_ASKS(status))
+		options_help(stdout, run_usage, run_options, status);
+	if (OPTION_ASKS(status))
 		status = program_end(PROGRAM, STATUS_OK);
 	else
 		status = status == -1 ? own_failure(&err) : run(&job);

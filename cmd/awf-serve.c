@@ -31,21 +31,23 @@ enum {
 
 static const struct option_spec options_table[] = {
 	{ OPT_LISTEN, 'l', "listen", "WHERE", "ADDRESS:PORT or unix:PATH (127.0.0.1:8741); repeatable" },
-	{ OPT_HOST, 0, "host", "NAME", "a name that clients know this server by; repeatable" },
-	{ OPT_PROXY, 0, "trusted-proxy", "ADDRESS",
-	    "who says whose requests it passes on: an address, or unix; repeatable" },
-	{ OPT_REQUIRE_TOKEN, 0, "require-token", NULL, "on Unix sockets, too" },
 	{ OPT_WORKFLOWS, 0, "workflows", "DIRECTORY", "of workflows that POST /hooks/NAME starts" },
-	{ OPT_CLIENTS, 0, "clients", "N", "at most so many (1024)" },
-	{ OPT_CLIENTS_FROM, 0, "clients-per-address", "N", "from one address (256); 0: any number" },
-	{ OPT_INGEST_RATE, 0, "ingest-rate", "N",
-	    "take so many events a second of one run, and from one address (10000)" },
-	{ OPT_BLOB_QUOTA, 0, "blob-quota", "SIZE", "keep so much in blobs of runs that have not come (1G)" },
 	{ OPT_NEW_TOKEN, 0, "new-token", "ROLE", "make a token: read, decide, ingest or start" },
 	{ OPT_NAME, 0, "name", "GLOB,...", "of --new-token: for runs of these workflows alone" },
 	{ OPT_LABEL, 0, "label", "TEXT", "of --new-token: whose it is" },
 	{ OPT_LIST_TOKENS, 0, "list-tokens", NULL, "print the digests, roles and labels of all tokens" },
 	{ OPT_REVOKE_TOKEN, 0, "revoke-token", "PREFIX", "the token with this digest is none any more" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Clients, and how much of them is taken" },
+	{ OPT_HOST, 0, "host", "NAME", "a name that clients know this server by; repeatable" },
+	{ OPT_PROXY, 0, "trusted-proxy", "ADDRESS",
+	    "who says whose requests it passes on: an address, or unix; repeatable" },
+	{ OPT_REQUIRE_TOKEN, 0, "require-token", NULL, "on Unix sockets, too" },
+	{ OPT_CLIENTS, 0, "clients", "N", "at most so many (1024)" },
+	{ OPT_CLIENTS_FROM, 0, "clients-per-address", "N", "from one address (256); 0: any number" },
+	{ OPT_INGEST_RATE, 0, "ingest-rate", "N",
+	    "take so many events a second of one run, and from one address (10000)" },
+	{ OPT_BLOB_QUOTA, 0, "blob-quota", "SIZE", "keep so much in blobs of runs that have not come (1G)" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
@@ -148,7 +150,7 @@ read_options(struct serve_command *c, int argc, char **argv, struct error *err)
 
 	options_begin(&o, options_table, argc, argv);
 	while ((id = options_next(&o, err)) != OPTION_END) {
-		if (id == -1 || id == OPTION_HELP || id == OPTION_VERSION)
+		if (id == -1 || OPTION_ASKS(id))
 			return id;
 		if (id > 0)
 			c->said |= OPTION_SAID(id);
@@ -225,13 +227,16 @@ main(int argc, char **argv)
 		.clients_per_address = CLIENTS_FROM_DEFAULT, .ingest_rate = INGEST_RATE_DEFAULT,
 		.blob_quota = BLOB_QUOTA_DEFAULT }, .names = "", .label = "" };
 	struct error err = ERROR_INIT;
+	int id;
 
 	program_begin();
-	switch (read_options(&c, argc, argv, &err)) {
+	id = read_options(&c, argc, argv, &err);
+	switch (id) {
 	case -1:
 		return program_fail(PROGRAM, &err);
 	case OPTION_HELP:
-		options_help(stdout, usage, options_table);
+	case OPTION_HELP_ALL:
+		options_help(stdout, usage, options_table, id);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));

@@ -482,7 +482,7 @@ main(int argc, char **argv)
 	struct error err = ERROR_INIT;
 	struct settings settings;
 	struct resources r;
-	int status;
+	int id, status;
 
 	program_begin();
 #ifdef __GLIBC__
@@ -492,9 +492,11 @@ main(int argc, char **argv)
 #endif
 	memset(&r, 0, sizeof r);
 	r.roster.fd = -1;
-	switch (settings_parse(&settings, argc, argv, &err)) {
+	id = settings_parse(&settings, argc, argv, &err);
+	switch (id) {
 	case OPTION_HELP:
-		options_help(stdout, step_usage, step_options);
+	case OPTION_HELP_ALL:
+		options_help(stdout, step_usage, step_options, id);
 		status = program_end(PROGRAM, STATUS_OK);
 		break;
 	case OPTION_VERSION:

@@ -43,30 +43,31 @@ static const struct option_spec options_table[] = {
 	{ OPT_FOLLOW, 'f', "follow", NULL, "follow to the end of the run, or of the next one" },
 	{ OPT_FOREVER, 'F', "follow-latest", NULL, "follow the latest run, for ever" },
 	{ OPT_CHILDREN, 'R', "children", NULL, "take in child runs" },
-	{ OPT_EXIT_STATUS, 0, "exit-status", NULL, "exit with the run's exit code" },
-	{ OPT_AFTER, 0, "after", "SEQ", "events after this number" },
+	{ OPT_LIST, 0, "list", NULL, "list runs, the newest first" },
+	{ OPT_NAME, 0, "name", "GLOB,...", "list runs of these workflows" },
+	{ OPT_STATUS, 0, "status", "STATUS", "list runs with this status" },
 	{ OPT_SINCE, 0, "since", "TIME", "events, or runs, since a time or an age such as 2h" },
 	{ OPT_TYPE, 0, "type", "GLOB,...", "events of these types" },
 	{ OPT_PATH, 0, "path", "GLOB,...", "events of these step paths" },
 	{ OPT_GREP, 0, "grep", "REGEX", "events whose line matches" },
 	{ OPT_ERRORS, 0, "errors", NULL, "failed calls, with their stderr" },
-	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run" },
-	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines" },
-	{ OPT_AS, 0, "as", "NAME", "in another vocabulary, see awf-projections(7)" },
-	{ OPT_TOOLS, 0, "tools", NULL, "with --as daemon-event: tool calls too" },
 	{ OPT_COST, 0, "cost", NULL, "what answers have cost, see awf-prices(5)" },
+	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run" },
+	{ OPT_AS, 0, "as", "NAME", "in another vocabulary, see awf-projections(7)" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Seldom needed" },
+	{ OPT_AFTER, 0, "after", "SEQ", "events after this number" },
+	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines" },
+	{ OPT_TOOLS, 0, "tools", NULL, "with --as daemon-event: tool calls too" },
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
+	{ OPT_EXIT_STATUS, 0, "exit-status", NULL, "exit with the run's exit code" },
 	{ OPT_DROP, 0, "drop", NULL, "drop events that a slow reader has no room for" },
 	{ OPT_BUFFER, 0, "buffer", "N", "events kept before any is dropped (256)" },
-	{ OPT_LIST, 0, "list", NULL, "list runs, the newest first" },
-	{ OPT_NAME, 0, "name", "GLOB,...", "list runs of these workflows" },
-	{ OPT_STATUS, 0, "status", "STATUS", "list runs with this status" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
     "awf-tail [options] [RUN|FILE|URL|-]\n"
-    "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--since TIME] [--json]\n"
-    "    [--cost]";
+    "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--json]";
 
 /* As messages name it. */
 static const char *
@@ -257,7 +258,7 @@ read_options(struct tail *t, int argc, char **argv, struct error *err)
 
 	options_begin(&o, options_table, argc, argv);
 	while ((id = options_next(&o, err)) != OPTION_END) {
-		if (id == -1 || id == OPTION_HELP || id == OPTION_VERSION)
+		if (id == -1 || OPTION_ASKS(id))
 			return id;
 		if (id > 0)
 			t->given[id] = true;
@@ -879,16 +880,18 @@ main(int argc, char **argv)
 {
 	struct tail *t = &tail;
 	struct error err = ERROR_INIT;
-	int status;
+	int id, status;
 
 	program_begin();
 	filter_begin(&t->filter);
 	t->callbacks = (struct follow_callbacks){ on_line, on_warning, t };
-	switch (read_options(t, argc, argv, &err)) {
+	id = read_options(t, argc, argv, &err);
+	switch (id) {
 	case -1:
 		return fail(&err);
 	case OPTION_HELP:
-		options_help(stdout, usage, options_table);
+	case OPTION_HELP_ALL:
+		options_help(stdout, usage, options_table, id);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));

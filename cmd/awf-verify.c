@@ -49,17 +49,19 @@ static const struct option_spec options_table[] = {
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none" },
 	{ OPT_VISIBLE, 0, "visible", "DIR", "what they see of private places too; repeatable" },
 	{ OPT_FROM, 0, "from", "FILE", "of a workflow on these recorded answers; the rest is awf-run's" },
+	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings" },
+	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Schemas" },
 	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line, or of a projection's" },
 	{ OPT_AGAINST, 0, "against", "SCHEMA", "check lines of JSON against the JSON Schema in this file" },
 	{ OPT_FORMATS, 0, "formats", NULL, "with --against: \"format\" is checked too" },
-	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings" },
-	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
     "awf-verify [options] [RUN|FILE|DIR]...\n"
     "awf-verify --determinism [options] [RUN|FILE|DIR]...\n"
-    "awf-verify --determinism [options] --from FILE [awf-run options] workflow [arg...]\n"
+    "awf-verify --determinism --from FILE [awf-run options] WORKFLOW [ARG...]\n"
     "awf-verify --keygen FILE\n"
     "awf-verify --schema [NAME]\n"
     "awf-verify --against SCHEMA [--formats] [FILE]...";
@@ -522,12 +524,14 @@ main(int argc, char **argv)
 	struct verify_command command = { .repair = false };
 	const char **words = memory_zero((size_t)argc + 1, sizeof *words);
 	struct error err = ERROR_INIT;
-	int status = STATUS_OK;
+	int id, status = STATUS_OK;
 
 	program_begin();
-	switch (read_options(&command, argc, argv, words, &err)) {
+	id = read_options(&command, argc, argv, words, &err);
+	switch (id) {
 	case OPTION_HELP:
-		options_help(stdout, usage, options_table);
+	case OPTION_HELP_ALL:
+		options_help(stdout, usage, options_table, id);
 		break;
 	case OPTION_VERSION:
 		program_version(PROGRAM);

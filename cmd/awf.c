@@ -38,7 +38,7 @@ static const struct command {
 	{ "record", "awf-record", "record what other programs did, and runs from elsewhere" },
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
 	{ "serve", "awf-serve", "serve the runs over HTTP" },
-	{ "doctor", NULL, "say what is there of providers, keys, sandbox and so on, and what is missing" },
+	{ "doctor", NULL, "say what is there of providers, keys and so on, and what is missing" },
 	{ "help", NULL, "show the manual page of a command" },
 	{ NULL, NULL, NULL },
 };
@@ -125,7 +125,9 @@ init(char *const *words)
 	const char *directory = words[0] != NULL ? words[0] : ".";
 
 	if (words[0] != NULL && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
-		printf("usage: awf init [DIRECTORY]\n");
+		printf("usage: awf init [DIRECTORY]\n\n"
+		    "Makes a workflow to begin with there, or here: two agents, a tool, and answers of a\n"
+		    "model that it runs against.\n");
 		return program_end(PROGRAM, STATUS_OK);
 	}
 	if (words[0] != NULL && strcmp(words[0], "--") == 0)
@@ -205,7 +207,7 @@ main(int argc, char **argv)
 	if (argc < 2)
 		return usage(NULL, "no command given (see --help)");
 	name = argv[1];
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "--help=all") == 0) {
 		printf("usage: awf COMMAND [ARG...]\n\n");
 		for (const struct command *c = commands; c->name != NULL; c++)
 			printf("  %-7s %s\n", c->name, c->help);
@@ -215,6 +217,8 @@ main(int argc, char **argv)
 	}
 	if (strcmp(name, "--version") == 0)
 		return program_end(PROGRAM, program_version(PROGRAM));
+	if (*name == '-')
+		return usage(name, "unknown option: a COMMAND comes first, then its options (see --help)");
 	command = find(name);
 	if (command != NULL && strcmp(command->name, "init") == 0)
 		return init(argv + 2);
@@ -245,7 +249,7 @@ main(int argc, char **argv)
 			error_set(&err, ERROR_SYSTEM, command->program,
 			    "is not there: is AWF installed whole?");
 	} else {
-		if (*name != '-' && strchr(name, '/') == NULL) {
+		if (strchr(name, '/') == NULL) {
 			own = memory_format(PROGRAM "-%s", name);
 			status = run_program(own, argv + 2);
 			free(own);

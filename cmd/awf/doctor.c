@@ -110,7 +110,7 @@ doctor(int argc, char **argv)
 	case OPTION_END:
 		break;
 	case OPTION_HELP:
-		options_help(stdout, "awf doctor [options]\n", options);
+		options_help(stdout, "awf doctor [options]\n", options, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));

@@ -146,7 +146,7 @@ main(int argc, char **argv)
 	case -1:
 		return program_fail(PROGRAM, &err);
 	case OPTION_HELP:
-		options_help(stdout, usage, options_table);
+		options_help(stdout, usage, options_table, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));

@@ -288,7 +288,7 @@ main(int argc, char **argv)
 	program_begin();
 	switch (read_options(argc, argv, &path, &err)) {
 	case OPTION_HELP:
-		options_help(stdout, USAGE, none);
+		options_help(stdout, USAGE, none, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));

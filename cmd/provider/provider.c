@@ -481,7 +481,7 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 			return STATUS_OK;
 		break;
 	case OPTION_HELP:
-		options_help(stdout, api->usage, options);
+		options_help(stdout, api->usage, options, OPTION_HELP);
 		return program_end(api->program, STATUS_OK);
 	case OPTION_VERSION:
 		program_version(api->program);

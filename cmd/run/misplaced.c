@@ -25,8 +25,8 @@ option_of(const char *word)
 		return NULL;
 	len = strcspn(word + 2, "=");
 	for (const struct option_spec *s = run_options; s->id != OPTION_END; s++)
-		if (word[1] == '-' ? strlen(s->name) == len && memcmp(s->name, word + 2, len) == 0
-		    : word[1] == s->letter && word[2] == '\0')
+		if (s->name != NULL && (word[1] == '-' ? strlen(s->name) == len && memcmp(s->name, word + 2, len) == 0
+		    : word[1] == s->letter && word[2] == '\0'))
 			return s;
 	return NULL;
 }

@@ -41,7 +41,7 @@ struct settings {
 extern const char run_usage[];
 extern const struct option_spec run_options[];
 
-/* OPTION_END: go on; OPTION_HELP, OPTION_VERSION, or -1 with *err. */
+/* OPTION_END: go on; one of OPTION_ASKS(), or -1 with *err. */
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
 void settings_free(struct settings *s);
 

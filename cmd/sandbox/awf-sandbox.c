@@ -65,12 +65,14 @@ main(int argc, char **argv)
 {
 	struct error err = ERROR_INIT;
 	struct settings settings;
-	int status;
+	int id, status;
 
 	program_begin();
-	switch (settings_parse(&settings, argc, argv, &err)) {
+	id = settings_parse(&settings, argc, argv, &err);
+	switch (id) {
 	case OPTION_HELP:
-		options_help(stdout, sandbox_usage, sandbox_options);
+	case OPTION_HELP_ALL:
+		options_help(stdout, sandbox_usage, sandbox_options, id);
 		status = program_end(PROGRAM, STATUS_OK);
 		break;
 	case OPTION_VERSION:

@@ -34,13 +34,15 @@ const struct option_spec sandbox_options[] = {
 	    "leave this variable, though it holds a secret; repeatable" },
 	{ OPT_PREFER, 0, "prefer", NULL, "go on where this system lacks a part, and say what" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "do not say it" },
+	{ OPT_CHECK, 0, "check", NULL, "run nothing: say whether it could be, and by what" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Limits, and what AWF says" },
 	{ OPT_FILE_SIZE, 0, "file-size", "SIZE", "the largest file that can be written (1G)" },
 	{ OPT_DISK, 0, "disk", "SIZE", "end it when the disk has lost so much meanwhile (8G)" },
 	{ OPT_TEMPORARY, 0, "temporary", "SIZE", "room in the private temporary directory (1G)" },
 	{ OPT_PROCESSES, 0, "processes", "N", "at most N processes and threads (1024)" },
 	{ OPT_PARENT, 0, "parent", "PID", "end at once if this is not the parent process" },
 	{ OPT_WITHOUT, 0, "without", "PARTS", "do without landlock, namespaces, seccomp: for tests" },
-	{ OPT_CHECK, 0, "check", NULL, "run nothing: say whether it could be, and by what" },
 	{ 0, 0, NULL, NULL, NULL }
 };
 
@@ -114,7 +116,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	options_begin(&o, sandbox_options, argc, argv);
 	o.stop_at_dashes = true;
 	while ((id = options_next(&o, err)) != OPTION_END) {
-		if (id == OPTION_HELP || id == OPTION_VERSION)
+		if (OPTION_ASKS(id))
 			return id;
 		if (id == OPTION_WORD)
 			return error_set(err, ERROR_USAGE, o.value, "a command goes after --");

@@ -37,7 +37,7 @@ extern const struct option_spec sandbox_options[];
 /* "landlock" …; ends with NULL. The order is that of the bits. */
 extern const char *const part_names[];
 
-/* Reads the command line. 0: go on; else OPTION_HELP, OPTION_VERSION, or -1 with *err. */
+/* Reads the command line. 0: go on; else one of OPTION_ASKS(), or -1 with *err. */
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
 void settings_free(struct settings *s);
 

@@ -44,29 +44,48 @@ _Static_assert(OPT_VERBOSE < 64, "a bit for each");
 
 const char step_usage[] =
     "awf-step [options] NAME -- command [arg ...]\n"
-    "awf-step [options] -a AGENT NAME\n"
-    "awf-step [options] -t TOOL NAME\n"
-    "awf-step [options] --approve NAME\n"
-    "awf-step [options] --each NAME -- command [arg ...]\n"
-    "awf-step [options] [--while COND] [--until COND] [--max N] NAME -- command [arg ...]\n"
-    "awf-step [options] --parallel [--strategy WORD] NAME -- 'command' ['command' ...]\n"
-    "awf-step [options] --terminal success|failure NAME\n";
+    "awf-step [options] -a AGENT|-m MODEL -p PROMPT|-t TOOL|--approve NAME\n"
+    "awf-step [options] --each|--until COND|--max N|--parallel NAME -- command\n";
 
 const struct option_spec step_options[] = {
-	{ OPT_AGENT, 'a', "agent", "FILE", "an agent does the work: an agent file or its name" },
-	{ OPT_MODEL, 'm', "model", "[PROVIDER/]MODEL", "the model to call" },
+	{ OPT_AGENT, 'a', "agent", "FILE", "an agent does the work: its file or its name" },
+	{ OPT_MODEL, 'm', "model", "MODEL", "the model to call: PROVIDER/NAME, or a short name" },
 	{ OPT_PROMPT, 'p', "prompt", "TEXT|@FILE", "the prompt; {{data}} is the item's data" },
-	{ OPT_ATTACH, 0, "attach", "FILE", "an image or PDF that goes with the prompt; repeatable" },
 	{ OPT_TOOL, 't', "tool", "TOOL", "call this tool with the data, without a model" },
-	{ OPT_APPROVE, 0, "approve", NULL, "a person decides about the data: yes, no or edited" },
-	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
+	{ OPT_APPROVE, 0, "approve", NULL, "a person decides about the data" },
+	{ OPT_INPUT, 'i', "input", "FORM", "items: auto, text, lines, nul, json or state" },
+	{ OPT_NO_INPUT, 'n', "no-input", NULL, "read nothing; one item, null" },
+	{ OPT_JOIN, 's', "join", NULL, "join all items into one array" },
+	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls, or branches, at a time" },
+	{ OPT_RAW, 'r', "raw", NULL, "print the data alone, not state lines" },
+	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears on success" },
+	{ OPT_WHEN, 0, "when", "COND", "only if the shell command COND ends with 0" },
+	{ OPT_TRY, 0, "try", NULL, "if it fails, the run does not" },
+	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end a try (an agent: the call) after so long" },
+	{ OPT_RETRIES, 0, "retries", "N", "try up to N times more (agents: 2, else 0)" },
+	{ OPT_SANDBOX, 0, "sandbox", "MODE", "workspace, read-only or none" },
+	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be asked or run, and do not" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Input and output" },
+	{ OPT_ALLOW_EMPTY, 0, "allow-empty", NULL, "no input at all is no fault" },
+	{ OPT_STATE, 'e', "state", NULL, "give the command the whole state line" },
+	{ OPT_OUTPUT_FORM, 'O', "output-form", "FORM", "results in stdout: text, lines, nul or json" },
+	{ OPT_BY_NAME, 0, "by-name", NULL, "with -s: an object with the names of the steps as keys" },
+	{ OPT_COMPLETE, 0, "complete", "[=PATH,...]", "with -s: fail unless all that they made has come" },
+	{ OPT_INTO, 0, "into", "KEY", "put the result into data.KEY and keep the rest" },
+	{ OPT_QUIET, 'q', "quiet", NULL, "print nothing on stdout" },
+	{ OPT_REQUIRE, 0, "require", "PATH", "take only what this step or call made; repeatable" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Groups of steps" },
 	{ OPT_EACH, 0, "each", NULL, "the command is a group of steps: state lines that it prints pass" },
 	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as the shell command COND ends with 0" },
 	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, asked after a round, ends with 0" },
 	{ OPT_MAX, 0, "max", "N", "at most N rounds of the loop (10); alone: exactly N" },
 	{ OPT_PARALLEL, 0, "parallel", NULL, "a group of branches at a time, each a shell command" },
 	{ OPT_STRATEGY, 0, "strategy", "WORD", "branches that are to succeed: all (default), any or best-effort" },
-	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Agents" },
+	{ OPT_ATTACH, 0, "attach", "FILE", "an image or PDF that goes with the prompt; repeatable" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
 	{ OPT_OUTPUT_SCHEMA, 0, "output-schema", "FILE", "the agent's answer is JSON that fits this JSON Schema" },
@@ -74,43 +93,29 @@ const struct option_spec step_options[] = {
 	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
 	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no more once a call has cost so much" },
-	{ OPT_INPUT, 'i', "input", "FORM", "items of stdin: auto, text, lines, nul, json or state" },
-	{ OPT_NO_INPUT, 'n', "no-input", NULL, "read nothing; one item, null" },
-	{ OPT_ALLOW_EMPTY, 0, "allow-empty", NULL, "no input at all is no fault" },
-	{ OPT_STATE, 'e', "state", NULL, "give the command the whole state line" },
-	{ OPT_OUTPUT_FORM, 'O', "output-form", "FORM", "results in stdout: text, lines, nul or json" },
-	{ OPT_JOIN, 's', "join", NULL, "join all items into one array" },
-	{ OPT_BY_NAME, 0, "by-name", NULL, "with -s: an object with the names of the steps as keys" },
-	{ OPT_COMPLETE, 0, "complete", "[=PATH,...]", "with -s: fail unless all that they made has come" },
-	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls, or branches, at a time; the order stays" },
-	{ OPT_INTO, 0, "into", "KEY", "put the result into data.KEY and keep the rest" },
-	{ OPT_RAW, 'r', "raw", NULL, "print the data alone" },
-	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears when all succeeded" },
-	{ OPT_QUIET, 'q', "quiet", NULL, "print nothing on stdout" },
-	{ OPT_WHEN, 0, "when", "COND", "call only if the shell command COND ends with 0" },
-	{ OPT_REQUIRE, 0, "require", "PATH", "take only what this step or call made; repeatable" },
+	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens …; repeatable" },
+	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Failures and tries" },
 	{ OPT_RESCUE, 0, "rescue", NULL, "run on items that failed before, pass the others" },
 	{ OPT_ALLOW_FAILURE, 0, "allow-failure", NULL, "a failed call goes on as null and is no failure" },
-	{ OPT_TRY, 0, "try", NULL, "a failed call prints nothing and does not fail the run" },
 	{ OPT_CLEANUP, 0, "cleanup", NULL, "for a trap: works though the run is being cancelled" },
-	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end a try (an agent: the call) after so long" },
-	{ OPT_RETRIES, 0, "retries", "N", "try up to N times more (agents: 2, else 0)" },
 	{ OPT_BACKOFF, 0, "backoff", "KIND", "constant, linear or exponential (default)" },
 	{ OPT_DELAY, 0, "delay", "DURATION", "the first delay between tries (1s)" },
 	{ OPT_MAX_DELAY, 0, "max-delay", "DURATION", "the longest delay (60s)" },
 	{ OPT_RETRY_ON, 0, "retry-on", "CODES", "error codes to try again on, comma-separated" },
+	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
+	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Effects and the sandbox" },
 	{ OPT_EFFECTS, 0, "effects", "WORD[,idempotent]", "none, read, workspace or external" },
-	{ OPT_PASS_KEY, 0, "pass-key", "NAME", "leave this API key in the environment of commands" },
-	{ OPT_SANDBOX, 0, "sandbox", "MODE", "workspace, read-only or none: of the command, or the tools" },
 	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed in the sandbox" },
 	{ OPT_NO_NETWORK, 0, "no-network", NULL, "they are not, whatever agent and tools say" },
 	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require (default) or prefer: where the system lacks a part" },
 	{ OPT_OPEN, 0, "open", "PATH", "may be changed in the sandbox, though AWF or git runs it or takes it up" },
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "leave this variable in the sandbox, though it holds a secret" },
+	{ OPT_PASS_KEY, 0, "pass-key", "NAME", "leave this API key in the environment of commands" },
 	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded" },
-	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens …; repeatable" },
-	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be asked or run, and do not" },
-	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
 	{ 0, 0, NULL, NULL, NULL }
 };
 
@@ -524,7 +529,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	options_begin(&o, step_options, argc, argv);
 	o.stop_at_dashes = true;
 	while ((id = options_next(&o, err)) != OPTION_END) {
-		if (id == OPTION_HELP || id == OPTION_VERSION)
+		if (OPTION_ASKS(id))
 			return id;
 		if (id == OPTION_WORD) {
 			if (s->step.name != NULL)

@@ -31,7 +31,7 @@ struct settings {
 extern const char step_usage[];
 extern const struct option_spec step_options[];
 
-/* Reads the command line. 0: go on; else OPTION_HELP, OPTION_VERSION, or -1 with *err. */
+/* Reads the command line. 0: go on; else one of OPTION_ASKS(), or -1 with *err. */
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
 void settings_free(struct settings *s);
 

@@ -343,7 +343,7 @@ builtin_main(const char *name, int (*work)(struct builtin *b, struct error *err)
 	switch (options_next(&o, &err)) {
 	case OPTION_HELP:
 		snprintf(usage, sizeof usage, "%s <arguments >result", program);
-		options_help(stdout, usage, none);
+		options_help(stdout, usage, none, OPTION_HELP);
 		return program_end(program, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(program, program_version(program));

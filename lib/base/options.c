@@ -17,7 +17,7 @@
 
 /* What every program has, after its own table. */
 static const struct option_spec common[] = {
-	{OPTION_HELP, 'h', "help", NULL, "print this help"},
+	{OPTION_HELP, 'h', "help", "[=all]", "print this help"},
 	{OPTION_VERSION, 0, "version", NULL, "print the version"},
 	{OPTION_END, 0, NULL, NULL, NULL},
 };
@@ -66,6 +66,7 @@ unknown(const struct options *o, const char *place, const char *name, struct err
 	return error_set(err, ERROR_USAGE, place, "unknown option (see --help)");
 }
 
+/* Only after = then, so that a letter has none. */
 static bool
 argument_optional(const struct option_spec *s)
 {
@@ -79,6 +80,14 @@ take_argument(struct options *o, const struct option_spec *s, const char *place,
 		return error_set(err, ERROR_USAGE, place, "needs an argument, %s", s->argument);
 	o->value = o->argv[o->next++];
 	return s->id;
+}
+
+static bool
+has_sections(const struct option_spec *table)
+{
+	while (table->id != OPTION_END && table->id != OPTION_SECTION)
+		table++;
+	return table->id == OPTION_SECTION;
 }
 
 /* word is "--name" or "--name=value". */
@@ -95,6 +104,10 @@ next_long(struct options *o, const char *word, struct error *err)
 		id = unknown(o, place, place + 2, err);
 	} else if (value && !s->argument) {
 		id = error_set(err, ERROR_USAGE, place, "takes no argument");
+	} else if (value && s->id == OPTION_HELP) {
+		id = has_sections(o->table) ? OPTION_HELP_ALL : OPTION_HELP;
+		if (strcmp(value, "all") != 0)
+			id = error_set(err, ERROR_USAGE, place, "takes no argument but all: --help=all");
 	} else if (value || !s->argument || argument_optional(s)) {
 		o->value = value;
 		id = s->id;
@@ -117,7 +130,7 @@ next_short(struct options *o, struct error *err)
 	o->cluster++;
 	if (*o->cluster == '\0')
 		o->cluster = NULL;
-	if (!s->argument)
+	if (!s->argument || argument_optional(s))
 		return s->id;
 	if (!o->cluster)
 		return take_argument(o, s, place, err);
@@ -154,44 +167,87 @@ options_next(struct options *o, struct error *err)
 	return o->stop_at_dashes ? OPTION_END : options_next(o, err);
 }
 
-/* The left column of an option, as "  -n, --lines N"; its width. */
+#define HELP_COLUMNS 80
+#define HELP_LEFT 26  /* columns of options at most; the text of a longer one is below it */
+
+/* The left column of an option, as "  -n, --lines N"; its width. all: there are sections. */
 static int
-help_left(FILE *out, const struct option_spec *s, int width)
+help_left(char *text, size_t size, const struct option_spec *s, bool all)
 {
 	char letter[] = {'-', s->letter, '\0'};
-	char text[128];
-	int len = snprintf(text, sizeof text, "  %s%s%s%s%s%s", s->letter ? letter : "  ",
-	    s->name ? (s->letter ? ", " : "  ") : "", s->name ? "--" : "", s->name ? s->name : "",
-	    s->argument && !argument_optional(s) ? " " : "", s->argument ? s->argument : "");
+	const char *argument = s->id == OPTION_HELP && !all ? NULL : s->argument;
 
-	if (out)
-		fprintf(out, "%-*s", width, text);
-	return len;
+	return snprintf(text, size, "  %s%s%s%s%s%s", s->letter ? letter : "  ",
+	    s->name ? (s->letter ? ", " : "  ") : "", s->name ? "--" : "", s->name ? s->name : "",
+	    argument && !argument_optional(s) ? " " : "", argument ? argument : "");
+}
+
+/* Text in the right column, which begins at left; the first line of it has begun. */
+static void
+help_text(FILE *out, const char *text, int left)
+{
+	size_t room = (size_t)(HELP_COLUMNS - left), len, columns;
+
+	for (;; text += len + 1, fprintf(out, "%*s", left, "")) {
+		len = columns = 0;
+		for (size_t at = 0; columns <= room; at++) {
+			if (text[at] == ' ' || text[at] == '\0')
+				len = at;
+			if (text[at] == '\0')
+				break;
+			columns += ((unsigned char)text[at] & 0xc0) != 0x80;
+		}
+		if (len == 0)
+			len = strlen(text);
+		fprintf(out, "%.*s\n", (int)len, text);
+		if (text[len] == '\0')
+			return;
+	}
 }
 
 void
-options_help(FILE *out, const char *usage, const struct option_spec *table)
+options_help(FILE *out, const char *usage, const struct option_spec *table, int id)
 {
 	const struct option_spec *const tables[] = {table, common};
+	bool sections = has_sections(table), text = false;
+	char left[128];
 	int width = 0;
 
 	for (const char *line = usage; *line;) {
 		size_t len = strcspn(line, "\n");
 
-		fprintf(out, "%s%.*s\n", line == usage ? "usage: " : "       ", (int)len, line);
+		text = text || len == 0;
+		fprintf(out, "%s%.*s\n", line == usage ? "usage: " : text ? "" : "       ", (int)len, line);
 		line += len + (line[len] == '\n');
 	}
 	fputc('\n', out);
+	/* The same columns for all of it, long or short. */
 	for (size_t t = 0; t < 2; t++)
 		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
-			int len = help_left(NULL, s, 0);
+			int len = s->id == OPTION_SECTION ? 0 : help_left(left, sizeof left, s, sections);
 
-			width = len > width ? len : width;
+			if (len > width && len <= HELP_LEFT)
+				width = len;
 		}
 	for (size_t t = 0; t < 2; t++)
 		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
-			help_left(out, s, width);
-			fprintf(out, "  %s\n", s->help);
+			int len;
+
+			if (s->id == OPTION_SECTION && id != OPTION_HELP_ALL)
+				break;
+			if (s->id == OPTION_SECTION) {
+				fprintf(out, "\n%s:\n", s->help);
+				continue;
+			}
+			if (sections && id == OPTION_HELP_ALL && s == common)
+				fputc('\n', out);
+			len = help_left(left, sizeof left, s, sections);
+			if (len > width)
+				fprintf(out, "%s\n%*s  ", left, width, "");
+			else
+				fprintf(out, "%-*s  ", width, left);
+			help_text(out, s->id == OPTION_HELP && sections ?
+			    "print this help, or that of all options" : s->help, width + 2);
 		}
 }
 

@@ -1,6 +1,8 @@
 /*
  * Command lines. The options of a program and their help stand in one table;
- * the parser and --help read it (--help and --version need no entry). GNU long
+ * the parser and --help read it (--help and --version need no entry). A long table
+ * begins with what most people need, which --help shows on one screen; the rest stands
+ * behind it in sections, and --help=all shows it too. GNU long
  * options (--name value, --name=value, unambiguous prefixes are refused), short
  * ones (-n 5, -n5, grouped flags), "--" ends options.
  */
@@ -18,8 +20,13 @@ enum {
 	OPTION_END = 0,
 	OPTION_WORD = -2,    /* an operand: options.value */
 	OPTION_HELP = -3,
-	OPTION_VERSION = -4
+	OPTION_VERSION = -4,
+	OPTION_HELP_ALL = -5, /* --help=all, of a table with sections */
+	OPTION_SECTION = -6   /* in a table: no option, but the heading (help) of those behind it */
 };
+
+/* Whether it is asked for instead of work. */
+#define OPTION_ASKS(id) ((id) == OPTION_HELP || (id) == OPTION_HELP_ALL || (id) == OPTION_VERSION)
 
 struct option_spec {
 	int id;               /* > 0; what options_next() returns */
@@ -47,8 +54,9 @@ void options_begin(struct options *o, const struct option_spec *table, int argc,
 /* The next id, OPTION_WORD, OPTION_HELP, OPTION_VERSION, OPTION_END, or -1 with
  * ERROR_USAGE ("--foo: unknown option (did you mean --food?)"). */
 int options_next(struct options *o, struct error *err);
-/* usage (one or more lines as "awf-tail [options] [RUN|FILE]"), then the table. */
-void options_help(FILE *out, const char *usage, const struct option_spec *table);
+/* usage (one or more lines as "awf-tail [options] [RUN|FILE]", and what stands behind an empty
+ * one is text), then the table, within 80 columns; its sections too if id is OPTION_HELP_ALL. */
+void options_help(FILE *out, const char *usage, const struct option_spec *table, int id);
 /* A whole number in [min, max]; -1 with ERROR_USAGE and name, as the user knows
  * it ("--lines"), for place. */
 int options_number(const char *name, const char *text, long long min, long long max,

@@ -92,7 +92,7 @@ load ../support/helpers
 		|no command given (see --help)
 		rn|rn: no such command (did you mean run?)
 		nothing|nothing: no such command, nor a program awf-nothing (see --help)
-		--nothing|--nothing: no such command, nor a program awf---nothing (see --help)
+		--nothing|--nothing: unknown option: a COMMAND comes first, then its options (see --help)
 		../x|../x: no such command, nor a program awf-../x (see --help)
 		init a b|b: one DIRECTORY only
 		init --force|--force: unknown option (see awf init --help)

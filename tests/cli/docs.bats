@@ -35,13 +35,12 @@ programs() { (cd "$BUILD/bin" && ls awf*); }
 @test "every option in --help is in the page and in the completions" {
 	for program in $(programs); do
 		page=$ROOT/man/$program.1
-		run -0 "$program" --help
-		[[ $output == "usage: $program "* ]]
+		run -0 "$program" --help=all
+		[[ $output == *"usage: $program "* ]]
 		# Those of its commands too.
 		for command in $(sed -n 's/^  \([a-z]*\) .*/\1/p' <<<"$output"); do
 			case "$program $command" in
-			'awf-ctl list') ;;
-			awf-ctl* | 'awf doctor') output+=$'\n'$("$program" "$command" --help) ;;
+			'awf doctor') output+=$'\n'$("$program" "$command" --help) ;;
 			esac
 		done
 		for option in $(grep -o '^ *\(-., \)\?--[a-z-]*' <<<"$output" | grep -o -- '--[a-z-]*'); do
@@ -56,6 +55,24 @@ programs() { (cd "$BUILD/bin" && ls awf*); }
 			grep -q -- "{$option,--" "$ROOT/completions/_$program" || { echo "_$program: $option"; false; }
 			grep -q -- "-s ${option#-}\b" "$ROOT/completions/$program.fish" || { echo "$program.fish: $option"; false; }
 		done
+	done
+}
+
+@test "--help fits on a screen, and all of it between its sides" {
+	local LC_ALL=C.UTF-8
+	for program in $(programs) $(cd "$BUILD/libexec/awf" && ls awf-*); do
+		[[ $program != *.json ]] || continue
+		PATH=$BUILD/libexec/awf:$PATH "$program" --help >short
+		[ "$(wc -l <short)" -le 24 ] || { echo "$program --help: $(wc -l <short) lines"; false; }
+		PATH=$BUILD/libexec/awf:$PATH "$program" --help=all >all
+		[ "$(wc -L <all)" -le 80 ] || { echo "$program: $(wc -L <all) columns"; false; }
+		run ! grep -n ' $' short all
+		# What is told of first is told of there, too.
+		run ! grep -vxFf all short
+	done
+	for command in 'awf init' 'awf doctor' 'awf-ctl approve' 'awf-ctl prune'; do
+		$command --help >short
+		[ "$(wc -l <short)" -le 24 ]
 	done
 }
 

@@ -945,7 +945,7 @@ main(int argc, char **argv)
 
 	id = read_options(&s, argc, argv, &err);
 	if (id == OPTION_HELP) {
-		options_help(stdout, usage, options);
+		options_help(stdout, usage, options, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	}
 	if (id == OPTION_VERSION)

@@ -90,7 +90,9 @@ parses(void **state)
 		{{""}, "w= end"},
 		{{"--folow"}, "! --folow: unknown option (did you mean --follow?)"},
 		{{"--follow=1"}, "! --follow: takes no argument"},
-		{{"--help=1"}, "! --help: takes no argument"},
+		{{"--help=all"}, "-3 end"},
+		{{"--help=1"}, "! --help: takes no argument but all: --help=all"},
+		{{"-hf"}, "-3 2 end"},
 		{{"--foll"}, "! --foll: unknown option (did you mean --follow?)"},
 		{{"--versoin"}, "! --versoin: unknown option (did you mean --version?)"},
 		{{"--zzzzzzzz"}, "! --zzzzzzzz: unknown option (see --help)"},
@@ -129,29 +131,72 @@ stops_where_it_is_told(void **state)
 }
 
 static void
-help(void **state)
+check_help(const struct option_spec *options, int id, const char *expected)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(out);
-	options_help(out, "awf-x [options] FILE\nawf-x --list", table);
+	options_help(out, "awf-x [options] FILE\nawf-x --list\n\nSays more.", options, id);
 	fclose(out);
-	assert_string_equal(text,
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void
+help(void **state)
+{
+	static const struct option_spec long_table[] = {
+		{LINES, 'n', "lines", "N", "only the last N"},
+		{OPTION_SECTION, 0, NULL, NULL, "Seldom needed"},
+		{COLOUR, 0, "colour", "WHEN", "always, never or auto, whatever the terminal may say of "
+		    "itself, … and so on"},
+		{MODEL, 0, "model-of-the-agent", "[PROVIDER/]MODEL", "below what is too long"},
+		{OPTION_END, 0, NULL, NULL, NULL},
+	};
+
+	(void)state;
+	check_help(table, OPTION_HELP,
 	    "usage: awf-x [options] FILE\n"
 	    "       awf-x --list\n"
 	    "\n"
-	    "  -n, --lines N                 only the last N\n"
-	    "  -f, --follow                  go on as it grows\n"
-	    "  -q                            say nothing\n"
-	    "      --colour WHEN             always, never or auto\n"
-	    "      --seal[=KEYFILE]          with a key or without\n"
-	    "      --model [PROVIDER/]MODEL  part of it may be left out\n"
-	    "  -h, --help                    print this help\n"
-	    "      --version                 print the version\n");
-	free(text);
+	    "Says more.\n"
+	    "\n"
+	    "  -n, --lines N         only the last N\n"
+	    "  -f, --follow          go on as it grows\n"
+	    "  -q                    say nothing\n"
+	    "      --colour WHEN     always, never or auto\n"
+	    "      --seal[=KEYFILE]  with a key or without\n"
+	    "      --model [PROVIDER/]MODEL\n"
+	    "                        part of it may be left out\n"
+	    "  -h, --help            print this help\n"
+	    "      --version         print the version\n");
+	check_help(long_table, OPTION_HELP,
+	    "usage: awf-x [options] FILE\n"
+	    "       awf-x --list\n"
+	    "\n"
+	    "Says more.\n"
+	    "\n"
+	    "  -n, --lines N      only the last N\n"
+	    "  -h, --help[=all]   print this help, or that of all options\n"
+	    "      --version      print the version\n");
+	check_help(long_table, OPTION_HELP_ALL,
+	    "usage: awf-x [options] FILE\n"
+	    "       awf-x --list\n"
+	    "\n"
+	    "Says more.\n"
+	    "\n"
+	    "  -n, --lines N      only the last N\n"
+	    "\n"
+	    "Seldom needed:\n"
+	    "      --colour WHEN  always, never or auto, whatever the terminal may say of\n"
+	    "                     itself, … and so on\n"
+	    "      --model-of-the-agent [PROVIDER/]MODEL\n"
+	    "                     below what is too long\n"
+	    "\n"
+	    "  -h, --help[=all]   print this help, or that of all options\n"
+	    "      --version      print the version\n");
 }
 
 static void

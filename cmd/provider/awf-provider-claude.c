@@ -7,6 +7,8 @@
 
 #include "cli.h"
 
+#define COUNTS_SESSION "2.1.299"
+
 static const char usage[] =
 "awf-provider-claude < requests\n"
 "\n"
@@ -78,8 +80,9 @@ take_param(struct cli_run *r, struct span key, struct span value)
 	return true;
 }
 
-/* By model, sub-agents included; an older CLI tells the sum without them alone. All of the
- * input, cached or not, as the API counts its parts apart. */
+/* By model, sub-agents included, and from COUNTS_SESSION on all of the session, as is the cost;
+ * where what was before is not known, and in older CLIs, there is the sum of this run without
+ * them. All of the input, cached or not, as the API counts its parts apart. */
 static void
 take_usage(struct cli_run *r, struct span line)
 {
@@ -102,10 +105,15 @@ take_usage(struct cli_run *r, struct span line)
 		USAGE_END
 	};
 	struct span models = span_member(line, "modelUsage");
-	struct usage *u = &r->message.usage;
+	struct usage all = USAGE_INIT, *u = &r->message.usage;
 
 	for (struct span_walk model = span_walk(models); span_next(&model);)
-		usage_sum(u, model.value, of_model);
+		usage_sum(&all, model.value, of_model);
+	usage_add_cost(&all, span_member(line, "total_cost_usd"));
+	if (cli_reaches(r, COUNTS_SESSION))
+		cli_total(r, &all);
+	else
+		*u = all;
 	if (u->input < 0)
 		usage_sum(u, span_member(line, "usage"), of_run);
 }
@@ -184,6 +192,7 @@ take(struct cli_run *r, struct span type, struct span line)
 		}
 	} else if (span_is(type, "system")) {
 		text_once(&r->message.session_id, span_member(line, "session_id"));
+		text_once(&r->version, span_member(line, "claude_code_version"));
 	} else if (span_is(type, "result")) {
 		struct span reason = span_member(line, "stop_reason");
 

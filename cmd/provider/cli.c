@@ -166,7 +166,8 @@ cli_total(struct cli_run *r, const struct usage *total)
 		{ "output", total->output, &u->output },
 		{ "cache_read", total->cache_read, &u->cache_read },
 		{ "cache_write", total->cache_write, &u->cache_write },
-		{ "reasoning", total->reasoning, &u->reasoning }
+		{ "reasoning", total->reasoning, &u->reasoning },
+		{ "cost", total->cost, &u->cost }
 	};
 	struct writer w;
 
@@ -184,6 +185,24 @@ cli_total(struct cli_run *r, const struct usage *total)
 			*numbers[i].since = numbers[i].now - then;
 	}
 	writer_object_end(&w);
+}
+
+bool
+cli_reaches(const struct cli_run *r, const char *version)
+{
+	const char *have = r->version, *need = version;
+	long mine = 0, least = 0;
+
+	/* Number by number, until one differs; what follows the last is of no account. */
+	while (have != NULL && *need != '\0' && mine == least) {
+		char *have_end, *need_end;
+
+		mine = strtol(have, &have_end, 10);
+		least = strtol(need, &need_end, 10);
+		have = have_end + (*have_end == '.');
+		need = need_end + (*need_end == '.');
+	}
+	return have != NULL && mine >= least;
 }
 
 void
@@ -551,6 +570,7 @@ cli_free(struct cli_run *r)
 	free(r->calls);
 	map_free(&r->call_index);
 	free(r->session);
+	free(r->version);
 	buffer_free(&r->prompt);
 	buffer_free(&r->rest);
 	buffer_free(&r->errors);

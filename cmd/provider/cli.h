@@ -104,6 +104,7 @@ struct cli_run {
 	struct buffer errors;            /* the end of its stderr */
 	struct buffer complaint;         /* the last error that need not be the end; a text */
 	struct buffer total;             /* JSON; see cli_total() */
+	char *version;                   /* that the CLI says it is; NULL: it does not */
 	size_t noise;                    /* lines that are no JSON */
 	char noise_sample[128];          /* the first of them */
 
@@ -157,6 +158,8 @@ void cli_result(struct cli_run *r, const char *type, struct span id, struct span
  * before, whose total goes along with the session's id. Where that is not known, neither
  * is the usage. */
 void cli_total(struct cli_run *r, const struct usage *total);
+/* Whether the CLI says that it is of this version, "2.1.299", or a later one. */
+bool cli_reaches(const struct cli_run *r, const char *version);
 /* The answer has ended for a reason, a word of the CLI's; with one that its table has not,
  * or calls an error, there is no answer, unless the CLI goes on by itself. */
 void cli_ended(struct cli_run *r, const struct end *ends, struct span word);

@@ -40,9 +40,9 @@ find_session(struct cli_run *r)
 			known = count;
 		}
 	}
-	r->session = span_text(span_member(r->known, "session"));
-	if (r->session == NULL)
-		r->session = span_text(r->request->session);
+	if (known == 0)
+		r->known = r->request->session_raw;
+	r->session = span_text(known > 0 ? span_member(r->known, "session") : r->request->session);
 	return known;
 }
 

@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "agent/known_end.h"
+#include "base/count.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/price.h"
 #include "transcript/event_keys.h"
 
 #define NUMBER_LIMIT (1LL << 53) /* what every JSON reader keeps exact; sums fit */
@@ -177,6 +179,15 @@ usage_sum(struct usage *u, struct span object, const struct usage_place *places)
 		if (said >= 0)
 			*sum = *sum < 0 ? said : *sum + said;
 	}
+}
+
+void
+usage_add_cost(struct usage *u, struct span dollars)
+{
+	int64_t cost;
+
+	if (money_read(dollars, &cost))
+		u->cost = count_add(u->cost < 0 ? 0 : u->cost, cost);
 }
 
 const char *
@@ -360,6 +371,7 @@ message_write(const struct message *m, struct writer *w)
 		{ KEY_CACHE_WRITE_TOKENS, m->usage.cache_write },
 		{ KEY_REASONING_TOKENS, m->usage.reasoning }
 	};
+	char dollars[MONEY_SIZE];
 
 	writer_member_array(w, KEY_BLOCKS);
 	for (size_t i = 0; i < m->count; i++)
@@ -370,6 +382,11 @@ message_write(const struct message *m, struct writer *w)
 	for (size_t i = 0; i < sizeof usage / sizeof usage[0]; i++)
 		if (usage[i].number >= 0)
 			writer_member_integer(w, usage[i].key, usage[i].number);
+	if (m->usage.cost >= 0) {
+		money_number(m->usage.cost, dollars);
+		writer_key(w, KEY_COST_USD);
+		writer_raw(w, dollars, strlen(dollars));
+	}
 	writer_object_end(w);
 	writer_member_string(w, KEY_MODEL, m->model);
 	writer_member_string(w, KEY_REQUEST_ID, m->request_id);

@@ -49,8 +49,9 @@ struct block {
 /* -1: unknown. */
 struct usage {
 	long long input, output, cache_read, cache_write, reasoning;
+	long long cost;           /* nano-dollars, where who answers says so */
 };
-#define USAGE_INIT { -1, -1, -1, -1, -1 }
+#define USAGE_INIT { -1, -1, -1, -1, -1, -1 }
 
 /* Where an API tells a number of its usage. A table of them ends with USAGE_END. */
 struct usage_place {
@@ -105,6 +106,8 @@ void number_set(long long *number, struct span value);
 void usage_set(struct usage *u, struct span object, const struct usage_place *places);
 /* Adds them up: all places of one, and what there was before. */
 void usage_sum(struct usage *u, struct span object, const struct usage_place *places);
+/* Adds a number of dollars to what it cost; anything else is passed over. */
+void usage_add_cost(struct usage *u, struct span dollars);
 
 /* A word that an API ends answers with. A table of them ends with { NULL, NULL, ERROR_NONE }. */
 struct end {

@@ -290,12 +290,12 @@ next_line(struct provider *p, struct buffer *line)
 static int
 parse_request(struct provider_request *r, const struct buffer *line, struct error *err)
 {
-	enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, CHECKED,
+	enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, SESSION_RAW, CHECKED,
 		ID = CHECKED, STREAM, MEMBERS };
 	static const char *const keys[MEMBERS] = {
 		[STEP] = "step", [MODEL] = KEY_MODEL, [SYSTEM] = "system", [MESSAGES] = "messages",
 		[TOOLS] = KEY_TOOLS, [PARAMS] = KEY_PARAMS, [OUTPUT_SCHEMA] = "output_schema",
-		[SESSION] = "session", [ID] = "id", [STREAM] = "stream"
+		[SESSION] = "session", [SESSION_RAW] = "session_raw", [ID] = "id", [STREAM] = "stream"
 	};
 	/* What a member must be (span_type()), unless it may be absent, or null. */
 	const struct {
@@ -311,7 +311,8 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 		[TOOLS] = { &r->tools, 'a', false, "an array" },
 		[PARAMS] = { &r->params, 'o', false, "an object" },
 		[OUTPUT_SCHEMA] = { &r->output_schema, 'o', false, "an object" },
-		[SESSION] = { &r->session, 's', false, "a string" }
+		[SESSION] = { &r->session, 's', false, "a string" },
+		[SESSION_RAW] = { &r->session_raw, 'o', false, "an object" }
 	};
 	struct span values[MEMBERS];
 	const char *why;

@@ -242,6 +242,7 @@ run_agent(struct step_call *call)
 		t.prompt = span_of(buffer_string(&prompt), prompt.len);
 		t.attachments = &call->attachments;
 		t.session = call->continued.session;
+		t.session_raw = span_of(call->continued.raw.data, call->continued.raw.len);
 		t.before = span_of(call->continued.messages.data, call->continued.messages.len);
 		turns_done(call, &t, turns_run(&t, error));
 	}

@@ -102,7 +102,10 @@ budget_cost(const struct budget *b, const char *provider, const char *asked,
 {
 	const struct price *price = answered == NULL ? NULL :
 	    prices_find(&b->prices, provider, answered);
+	const int64_t told = price_told(usage);
 
+	if (told >= 0)
+		return told;
 	if (price == NULL)
 		price = prices_find(&b->prices, provider, asked);
 	return price == NULL ? 0 : price_cost(price, usage);

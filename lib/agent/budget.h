@@ -38,7 +38,7 @@ int budget_begin(struct budget *b, int64_t of_call, const struct team *team, str
  * so much: ERROR_MAX_COST; ERROR_DEFINITION if its price is not known; ERROR_SYSTEM. */
 int budget_check(struct budget *b, int64_t spent, const char *agent, const char *provider,
     const char *model, struct error *err);
-/* What an answer has cost: by the name that the API gave the model (NULL: none), else by
+/* What an answer has cost: as it tells itself, else by the price of the name that the API gave the model (NULL: none), else by
  * the one that it was asked by. */
 int64_t budget_cost(const struct budget *b, const char *provider, const char *asked,
     const char *answered, struct span usage);

@@ -26,7 +26,13 @@ struct conversation {
 	bool lacks;              /* the bytes of an attachment */
 };
 
-/* The calls of one path. */
+/* What was noted last with a session of an agent CLI. */
+struct noted {
+	char *session;
+	struct buffer raw;
+};
+
+/* The calls of one path, and the sessions of all. */
 struct search {
 	const char *path, *blobs;
 	struct conversation *list;
@@ -34,6 +40,9 @@ struct search {
 	struct map by_start;        /* event of a call's start → its conversation */
 	size_t latest;
 	char completed[ID_SIZE];    /* "": none yet */
+	struct noted *noted;
+	size_t noted_count;
+	struct map by_session;      /* id → its place in noted */
 };
 
 #define NONE ((size_t)-1)
@@ -137,7 +146,38 @@ take_result(struct conversation *c, const struct event_view *e)
 	buffer_free(&errors);
 }
 
-/* Takes an event of the path, its blobs put back. */
+/* A session goes on in whichever step continues it, and its provider may count from its
+ * beginning: what it noted in the latest answer counts, of any step. */
+static void
+note_session(struct search *s, const struct event_view *e)
+{
+	char *session = span_text(span_member(e->payload, KEY_SESSION_ID));
+	struct span last = SPAN_NONE, raw;
+	const size_t *known;
+	size_t at;
+
+	for (struct span_walk block = span_walk(span_member(e->payload, KEY_BLOCKS));
+	    span_next(&block);)
+		last = block.value;
+	raw = span_member(last, KEY_RAW);
+	if (session == NULL || raw.at == NULL) {
+		free(session);
+		return;
+	}
+	known = map_get(&s->by_session, session, strlen(session));
+	at = known == NULL ? s->noted_count++ : *known;
+	if (known == NULL) {
+		s->noted = memory_array(s->noted, s->noted_count, sizeof *s->noted);
+		s->noted[at] = (struct noted){ .session = session };
+		map_put(&s->by_session, session, strlen(session), at);
+	} else {
+		free(session);
+	}
+	buffer_clear(&s->noted[at].raw);
+	buffer_append(&s->noted[at].raw, raw.at, raw.len);
+}
+
+/* Takes an event of the path, or an answer, its blobs put back. */
 static int
 take_event(void *context, const struct placed *p, struct error *err)
 {
@@ -146,12 +186,21 @@ take_event(void *context, const struct placed *p, struct error *err)
 	struct buffer whole = BUFFER_INIT;
 	size_t at;
 
-	if (!span_is(e.path, s->path))
+	bool answers = e.type == EVENT_MESSAGE_ASSISTANT &&
+	    span_member(e.payload, KEY_SESSION_ID).at != NULL;
+
+	if (!span_is(e.path, s->path) && !answers)
 		return 0;
 	if (e.refs.at != NULL && (blob_inline(s->blobs, p->line.at, p->line.len, &whole, err) != 0 ||
 	    event_view(whole.data, whole.len, &e) != 0)) {
 		buffer_free(&whole);
 		return -1;
+	}
+	if (answers)
+		note_session(s, &e);
+	if (!span_is(e.path, s->path)) {
+		buffer_free(&whole);
+		return 0;
 	}
 	if (e.type == EVENT_STEP_STARTED) {
 		/* A call begins a conversation, unless it goes on from an earlier attempt, whose it
@@ -213,6 +262,12 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 		c->lacks = found->lacks;
 		*found = (struct conversation){ .results = found->results };
 	}
+	if (c->session != NULL) {
+		const size_t *noted = map_get(&s.by_session, c->session, strlen(c->session));
+
+		if (noted != NULL)
+			buffer_append(&c->raw, s.noted[*noted].raw.data, s.noted[*noted].raw.len);
+	}
 
 	for (size_t i = 0; i < s.count; i++) {
 		free(s.list[i].session);
@@ -220,8 +275,14 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 		buffer_free(&s.list[i].messages);
 		buffer_free(&s.list[i].results);
 	}
+	for (size_t i = 0; i < s.noted_count; i++) {
+		free(s.noted[i].session);
+		buffer_free(&s.noted[i].raw);
+	}
 	free(s.list);
+	free(s.noted);
 	map_free(&s.by_start);
+	map_free(&s.by_session);
 	return result;
 }
 
@@ -230,6 +291,7 @@ continuation_free(struct continuation *c)
 {
 	free(c->session);
 	free(c->provider);
+	buffer_free(&c->raw);
 	buffer_free(&c->messages);
 	*c = (struct continuation){ .session = NULL };
 }

@@ -16,6 +16,8 @@
 
 struct continuation {
 	char *session;           /* NULL: its answers told none */
+	struct buffer raw;       /* what the provider noted with the session (`raw` of the last block)
+	                            in the latest answer of the run that has it; JSON, or empty */
 	char *provider;          /* that answered; may be NULL */
 	struct buffer messages;  /* as in a request, inside of a JSON array */
 	bool lacks;              /* the bytes of an attachment, which a masked run does not keep */

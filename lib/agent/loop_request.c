@@ -129,10 +129,27 @@ loop_write_asked(const struct loop *l, struct writer *w)
 	return len;
 }
 
+/* What a session's provider noted with it. It is no part of what is asked, so not of its digest:
+ * another step may go on with the session meanwhile. */
+static void
+add_session_raw(const struct loop *l, struct buffer *text)
+{
+	struct span raw = l->turns->session_raw;
+	struct writer w;
+
+	if (session_of(l) == NULL || raw.len == 0)
+		return;
+	text->len--; /* the brace */
+	writer_begin(&w, text);
+	w.comma = true;
+	writer_member_span(&w, "session_raw", raw);
+	buffer_byte(text, '}');
+}
+
 void
 loop_request(struct loop *l, struct request *request)
 {
-	const struct buffer *text = &request->text;
+	struct buffer *text = &request->text;
 	size_t head, known = l->conversation.asked_len;
 	struct digest whole;
 	struct writer w;
@@ -146,13 +163,14 @@ loop_request(struct loop *l, struct request *request)
 	/* A conversation only grows: what was asked before is digested once, not every turn. */
 	if (l->turn.change.text.len > 0) {
 		digest_sha256(text->data, text->len, request->sha256);
-		return;
+	} else {
+		digest_add(&l->conversation.asked, text->data + known, head - known);
+		l->conversation.asked_len = head;
+		whole = l->conversation.asked;
+		digest_add(&whole, text->data + head, text->len - head);
+		digest_end(&whole, request->sha256);
 	}
-	digest_add(&l->conversation.asked, text->data + known, head - known);
-	l->conversation.asked_len = head;
-	whole = l->conversation.asked;
-	digest_add(&whole, text->data + head, text->len - head);
-	digest_end(&whole, request->sha256);
+	add_session_raw(l, text);
 }
 
 void

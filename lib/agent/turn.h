@@ -36,6 +36,7 @@ struct turns {
 	const char *workflow_directory;   /* where tools are looked for; may be NULL */
 	struct span prompt;               /* rendered text */
 	const char *session;              /* of an agent CLI, to go on with; NULL */
+	struct span session_raw;          /* what its provider noted with it last; may be absent */
 	struct span before;               /* messages that go before the prompt, where no session
 	                                     has them: the inside of an array; may be empty */
 	const struct attachments *attachments; /* that go with it; NULL: none */

@@ -1,5 +1,5 @@
 /*
- * An answer's price is looked for by the name that the API gave the model, then by the one
+ * What an answer itself tells counts. Else its price is looked for by the name that the API gave the model, then by the one
  * that it was asked by. Sums stay at the largest number where they would pass it.
  */
 #include "run/cost.h"
@@ -28,13 +28,18 @@ cost_take(struct cost *c, const struct placed *placed)
 	static const char *const names[] = { KEY_PARTIAL, KEY_MODEL, KEY_USAGE };
 	struct span partial_model_usage[3];
 	char *answered;
-	int64_t cost = COST_UNKNOWN;
+	int64_t cost;
 
 	if (event->type != EVENT_MESSAGE_ASSISTANT)
 		return COST_NONE;
 	span_members(event->payload, names, 3, partial_model_usage);
 	if (span_true(partial_model_usage[0]))
 		return COST_NONE;
+	cost = price_told(partial_model_usage[2]);
+	if (cost >= 0) {
+		c->total = count_add(c->total, cost);
+		return cost;
+	}
 	if (call != NULL && call->step->fallback_provider != NULL) {
 		provider = call->step->fallback_provider;
 		model = call->step->fallback_model;
@@ -44,6 +49,7 @@ cost_take(struct cost *c, const struct placed *placed)
 	}
 	if (provider == NULL || model == NULL)
 		provider = model = NULL;
+	cost = COST_UNKNOWN;
 	answered = span_text(partial_model_usage[1]);
 	if (answered != NULL)
 		price = prices_find(&c->prices, provider, answered);

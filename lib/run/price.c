@@ -1,6 +1,6 @@
 /*
- * Amounts are read and written digit by digit, so that no floating point touches money. The
- * first line of the table that fits holds, and the user's table comes before the installed
+ * Amounts are read and written digit by digit, so that no floating point touches money,
+ * but where others have computed with it. The first line of the table that fits holds, and the user's table comes before the installed
  * one. Tokens times price is split at a million, so that nothing overflows on the way.
  */
 #include "run/price.h"
@@ -44,6 +44,23 @@ money_parse(const char *text, int64_t *nano)
 			part += (*at - '0') * unit;
 	*nano = whole * NANO + part;
 	return *at == '\0';
+}
+
+bool
+money_read(struct span dollars, int64_t *nano)
+{
+	struct span digits = span_trim(dollars);
+	char text[64] = "";
+	double amount;
+
+	if (span_type(digits) != 'n' || digits.len >= sizeof text)
+		return false;
+	memcpy(text, digits.at, digits.len);
+	amount = strtod(text, NULL) * (double)NANO;
+	if (!(amount >= 0 && amount <= (double)(WHOLE_MAX * NANO)))
+		return false;
+	*nano = (int64_t)(amount + 0.5);
+	return true;
 }
 
 char *
@@ -233,6 +250,14 @@ times(int64_t tokens, int64_t price)
 	if (price != 0 && tokens / MILLION > (INT64_MAX - rest) / price)
 		return INT64_MAX;
 	return tokens / MILLION * price + rest;
+}
+
+int64_t
+price_told(struct span usage)
+{
+	int64_t cost;
+
+	return money_read(span_member(usage, KEY_COST_USD), &cost) ? cost : -1;
 }
 
 int64_t

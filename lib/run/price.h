@@ -40,12 +40,16 @@ int prices_parse(struct prices *p, const char *text, const char *path, struct er
 /* The first that fits; provider NULL: whatever it is. NULL: none. */
 const struct price *prices_find(const struct prices *p, const char *provider,
     const char *model);
-/* Nano-dollars of a usage object. */
+/* Nano-dollars that a usage object itself tells; -1: it tells none. */
+int64_t price_told(struct span usage);
+/* Nano-dollars of a usage object, by its tokens. */
 int64_t price_cost(const struct price *price, struct span usage);
 void prices_free(struct prices *p);
 
 /* Reads "0.25" as nano-dollars; false if it is no amount. */
 bool money_parse(const char *text, int64_t *nano);
+/* The same with a JSON number of dollars, rounded: others compute with fractions. */
+bool money_read(struct span dollars, int64_t *nano);
 /* "$0.0012": four digits after the point, more where they would all be 0. Returns out. */
 #define MONEY_SIZE 40
 char *money_text(int64_t nano, char out[MONEY_SIZE]);

@@ -65,6 +65,7 @@
 #define KEY_CACHE_READ_TOKENS "cache_read_tokens"
 #define KEY_CACHE_WRITE_TOKENS "cache_write_tokens"
 #define KEY_REASONING_TOKENS "reasoning_tokens"
+#define KEY_COST_USD "cost_usd"
 #define KEY_INTERRUPTED "interrupted"
 #define KEY_SEAL "seal"
 

@@ -140,3 +140,42 @@ resumed() { jq -r '.arguments | index("--resume") as $at | if $at then .[$at + 1
 	[[ $stderr == *"second: continue_from: 'one' had no conversation in this run"* ]]
 	[ ! -e started.jsonl ]
 }
+
+# Four steps, of which each goes on with the session of the first, and what the CLI counted by
+# its end: FIRST SECOND THIRD FOURTH, files of fake-cli.
+chain() {
+	FAKE_CLI=$PWD/$1 awf-run --shell bash -c '
+		awf-step one -a first -q <<<1
+		FAKE_CLI=$PWD/'"$2"' awf-step two -a second -q <<<2
+		FAKE_CLI=$PWD/'"$3"' awf-step three -a second -q <<<3
+		FAKE_CLI=$PWD/'"$4"' awf-step four -a second -q <<<4'
+	payloads message.assistant '.usage | [.input_tokens, .output_tokens, .cost_usd]' | paste -sd' '
+}
+
+@test "what a CLI counts from the beginning of a session is counted once" {
+	local n claude=$ROOT/tests/fixtures/cli/claude/tool codex=$ROOT/tests/fixtures/cli/codex/tool
+	for n in 1 2 3 4; do
+		jq -c --argjson n "$n" --arg version 2.1.299 'if .subtype == "init" then
+			.claude_code_version = $version
+			elif .type != "result" then . else .total_cost_usd = 0.00021 * $n
+			| .modelUsage[] |= map_values(. * $n) end' "$claude.stdout.jsonl" >"claude$n.stdout.jsonl"
+		jq -c 'if .subtype == "init" then .claude_code_version = "2.1.298"
+			elif .type != "result" then . else .total_cost_usd = 0.00021 end' \
+			"$claude.stdout.jsonl" >"old$n.stdout.jsonl"
+		jq -c --argjson n "$n" 'if .usage then .usage |= map_values(. * $n) else . end' \
+			"$codex.stdout.jsonl" >"codex$n.stdout.jsonl"
+		echo 0 | tee claude$n.exit old$n.exit >codex$n.exit
+	done
+	same "$(chain claude1 claude2 claude3 claude4)" \
+		'[27,6,0.00021] [27,6,0.00021] [27,6,0.00021] [27,6,0.00021]'
+	same "$(awf-tail --list --json --cost | jq -c .cost)" 0.00084
+	same "$(chain old1 old2 old3 old4)" '[27,6,0.00021] [27,6,0.00021] [27,6,0.00021] [27,6,0.00021]'
+	# Where a later version goes on, only this turn's is known, without its cost.
+	same "$(chain old1 claude2 claude3 claude3)" '[27,6,0.00021] [27,6,null] [27,6,0.00021] [0,0,0]'
+	sed -i 's/claude/codex/' agents/*.md
+	same "$(chain codex1 codex2 codex3 codex4)" '[27,6,null] [27,6,null] [27,6,null] [27,6,null]'
+	awf-verify -q
+	# A replay asks for the same, without what was counted.
+	rm -r clis
+	awf-verify --determinism --isolation copy
+}

@@ -11,5 +11,6 @@ map(select(.parent_tool_use_id == null)) as $top
       | {input_tokens: (map(.inputTokens + .cacheReadInputTokens + .cacheCreationInputTokens) | add),
          output_tokens: (map(.outputTokens) | add),
          cache_read_tokens: (map(.cacheReadInputTokens) | add),
-         cache_write_tokens: (map(.cacheCreationInputTokens) | add)}),
+         cache_write_tokens: (map(.cacheCreationInputTokens) | add)}
+      + ($whole.total_cost_usd | if . == null then {} else {cost_usd: (. * 1e9 | round / 1e9)} end)),
     session: $whole.session_id }

@@ -80,6 +80,32 @@ test_numbers(void **state)
 		assert_string_equal(money_number(numbers[i].nano, text), numbers[i].text);
 }
 
+/* Of numbers that others have computed, to the nearest nano-dollar; -1: it is no amount. */
+static const struct {
+	const char *usage;
+	int64_t nano;
+} told[] = {
+	{ "{\"cost_usd\":0.0019280999999999999}", 1928100 },
+	{ "{\"cost_usd\": 1.05e-7 }", 105 },
+	{ "{\"cost_usd\":0}", 0 },
+	{ "{\"cost_usd\":2}", 2 * NANO },
+	{ "{\"cost_usd\":-1}", -1 },
+	{ "{\"cost_usd\":1e300}", -1 },
+	{ "{\"cost_usd\":\"1\"}", -1 },
+	{ "{\"cost_usd\":0.0000000000000000000000000000000000000000000000000000000000000001}", -1 },
+	{ "{\"input_tokens\":1}", -1 },
+	{ "", -1 }
+};
+
+static void
+test_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(told); i++)
+		if (price_told(span_of(told[i].usage, strlen(told[i].usage))) != told[i].nano)
+			fail_msg("%s", told[i].usage);
+}
+
 static const char table[] =
     "# a comment\n"
     "\n"
@@ -179,6 +205,7 @@ main(void)
 		cmocka_unit_test(test_amounts),
 		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_wrong)

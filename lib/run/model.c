@@ -108,9 +108,11 @@ keep_step(struct model *m, const struct model_step *step)
 /* ---- the memory of calls ---- */
 
 /* A model that forgets calls has in front of each, for it to be taken out, what stands before it
- * in the lists that it is in. */
+ * in the lists that it is in; and, of MODEL_INSIDE, the messages and tools of one that is open. */
 struct back {
 	struct model_call *previous, *beside;
+	struct uuid *events;
+	size_t event_count;
 };
 
 static struct back *
@@ -173,8 +175,23 @@ free_call(const struct model *m, struct model_call *c)
 		free(c->rare->given_to.list);
 		free((struct model_rare *)c->rare);
 	}
-	if (m->level < MODEL_EVENTS)
+	if (m->level < MODEL_EVENTS) {
+		free(back_of(c)->events);
 		free(back_of(c));
+	}
+}
+
+/* No message or tool of the call is asked for any more. */
+static void
+forget_inside(struct model *m, struct model_call *c)
+{
+	struct back *back = back_of(c);
+
+	for (size_t i = 0; i < back->event_count; i++)
+		event_index_remove(&m->events, back->events[i]);
+	free(back->events);
+	back->events = NULL;
+	back->event_count = 0;
 }
 
 /* ---- calls ---- */
@@ -637,7 +654,7 @@ take_inner(struct model *m, struct placed *p)
 	} else if (event->type == EVENT_TOOL_RESULT && m->open_tools > 0 && --m->open_tools == 0) {
 		event_index_free(&m->tools);
 	}
-	if (m->level == MODEL_EVENTS)
+	if (m->level >= MODEL_INSIDE)
 		follow_cause(m, p);
 }
 
@@ -697,11 +714,19 @@ index_event(struct model *m, const struct placed *p, bool verdict)
 	/* A decision that is none, as its call does not wait, may outlive the call. */
 	bool outlives = verdict && m->level < MODEL_EVENTS && p->call != NULL &&
 	    p->call->state != CALL_WAITING;
+	const struct uuid id = event_key(p->event->event_id);
 
+	if (m->level == MODEL_INSIDE && !matters && p->call != NULL && p->call->state == CALL_OPEN &&
+	    event_index_find(&m->events, id) == NULL) {
+		struct back *back = back_of(p->call);
+
+		back->events = memory_array(back->events, back->event_count + 1, sizeof *back->events);
+		back->events[back->event_count++] = id;
+		matters = true;
+	}
 	if (matters)
 		event_index_put(&m->events, (struct indexed_event){
-			.id = event_key(p->event->event_id), .call = outlives ? NULL : p->call,
-			.wall = p->wall }, p->event->type);
+			.id = id, .call = outlives ? NULL : p->call, .wall = p->wall }, p->event->type);
 }
 
 void
@@ -739,8 +764,14 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 	} else if (m->level > MODEL_LIVE) {
 		take_inner(m, p);
 	}
+	if (p->call != NULL) {
+		p->step = p->call->step;
+		p->number = p->call->number;
+	}
 	waitings_take(&m->waits, event,
 	    p->call != NULL ? p->call->begin : (struct event_place){ 0, 0 });
+	if (m->level == MODEL_INSIDE && p->call != NULL && p->call->state != CALL_OPEN)
+		forget_inside(m, p->call);
 	index_event(m, p, verdict);
 	if (m->level < MODEL_EVENTS && ends && p->call != NULL && is_done(m, p->call)) {
 		forget_done(m, p->call);

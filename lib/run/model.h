@@ -17,8 +17,9 @@
  * How much it keeps is its level. MODEL_LIVE is for the calls that are open, what these are in,
  * and what waits; it takes no notice of messages and tools. MODEL_OPEN is for what still matters
  * of the attempt that is the last so far: calls that are open, failed or wait, and what these
- * are in; and for what has waited in any. Its memory is that of these alone. MODEL_EVENTS has
- * every call, in some 180 bytes each, and knows of every event which call it is of, in some 40.
+ * are in; and for what has waited in any. Its memory is that of these alone. MODEL_INSIDE knows
+ * besides which call a message or tool is of, as long as that is open. MODEL_EVENTS has every call,
+ * in some 180 bytes each, and knows of every event which call it is of, in some 40.
  * It may be fed what several runs have recorded, one after another: who asks what came of a run
  * that was forked from another (run/recording.h) feeds it that one first.
  */
@@ -39,7 +40,7 @@
 #include "transcript/event.h"
 #include "transcript/reader.h"
 
-enum model_level { MODEL_LIVE, MODEL_OPEN, MODEL_EVENTS };
+enum model_level { MODEL_LIVE, MODEL_OPEN, MODEL_INSIDE, MODEL_EVENTS };
 
 /* What a call has come to, as its end says. */
 enum call_state {
@@ -160,7 +161,8 @@ struct model {
 	void *context;
 
 	/* Inside. */
-	struct event_index events;    /* of MODEL_OPEN: starts of calls, ends that may matter */
+	struct event_index events;    /* below MODEL_EVENTS: starts of calls, ends that may matter, and
+	                                 of MODEL_INSIDE messages and tools of calls that are open */
 	struct call_index calls;      /* of the last attempt */
 	struct event_index works;     /* likewise, the last of each work */
 	struct event_index tools;     /* tool.calls, until none of them is open */
@@ -180,7 +182,9 @@ struct placed {
 	struct event_place place;
 	struct span line;             /* as model_line() was given it; else .at NULL */
 	const struct model *run;
-	struct model_call *call;      /* NULL: none */
+	struct model_call *call;      /* NULL: none, or it is forgotten now */
+	const struct model_step *step; /* of the call, forgotten or not; NULL: none */
+	uint32_t number;              /* likewise, of the call */
 	enum event_type cause;        /* of a message or tool event; EVENT_TYPES: unknown */
 	int64_t wall;                 /* µs since 1970; 0: its timestamp is none */
 	int64_t started;              /* of what it ends: an attempt, call, tool call or turn; else
@@ -189,7 +193,7 @@ struct placed {
 
 void model_begin(struct model *m, enum model_level level);
 /* Takes the next event, whose line is at this place, and says where it stands; *placed is
- * valid as long as the event is. Below MODEL_EVENTS, messages and tools have no call. */
+ * valid as long as the event is. Below MODEL_INSIDE, messages and tools have no call. */
 void model_take(struct model *m, const struct event_view *event, struct event_place place,
     struct placed *placed);
 /* Takes the next line. False if it says nothing to this model: it is no event, or, of

@@ -296,7 +296,7 @@ test_outcomes_depend_on_neither_level_nor_pieces(void **state)
 		make_run(&run, seed);
 		cut = (size_t)rand() % run.lines.len;
 		record_put(path, run.lines.data, cut);
-		model_begin(&pieces, MODEL_OPEN);
+		model_begin(&pieces, MODEL_INSIDE);
 		assert_int_equal(reader_open(&reader, path, NULL), 0);
 		assert_int_equal(model_read(&pieces, &reader, NULL), 0);
 		record_put(path, run.lines.data, run.lines.len);
@@ -325,6 +325,7 @@ test_outcomes_depend_on_neither_level_nor_pieces(void **state)
 static void
 test_calls_stand_in_what_they_are_in(void **state)
 {
+	static const enum model_level levels[] = { MODEL_OPEN, MODEL_INSIDE, MODEL_EVENTS };
 	const char *path = record_path("random.jsonl");
 
 	(void)state;
@@ -334,7 +335,7 @@ test_calls_stand_in_what_they_are_in(void **state)
 
 		make_run(&run, seed);
 		record_put(path, run.lines.data, run.lines.len);
-		model_begin(&m, seed % 2 == 0 ? MODEL_OPEN : MODEL_EVENTS);
+		model_begin(&m, levels[seed % COUNT(levels)]);
 		assert_int_equal(model_read_file(&m, path, NULL), 0);
 		for (const struct model_call *c = m.first; c != NULL; c = c->next) {
 			const struct model_call *inside;
@@ -348,7 +349,7 @@ test_calls_stand_in_what_they_are_in(void **state)
 			} else {
 				assert_null(c->around);
 			}
-			if (m.level == MODEL_OPEN)
+			if (m.level < MODEL_EVENTS)
 				assert_true(c->first_inside != NULL || c->state == CALL_OPEN ||
 				    c->state == CALL_FAILED || c->state == CALL_WAITING);
 			for (inside = c->first_inside; inside != NULL; inside = inside->beside)
@@ -357,6 +358,52 @@ test_calls_stand_in_what_they_are_in(void **state)
 		model_free(&m);
 		buffer_free(&run.lines);
 	}
+}
+
+/* Messages and tools are of the same call whether those that are done are forgotten or not; and
+ * with the calls goes all that is known of what was in them. */
+static void
+test_what_is_in_an_open_call_is_known(void **state)
+{
+	static const struct { unsigned id, parent; const char *type, *payload; const char *of; } events[] = {
+		{ 1, 0, "run.started", "{\"name\":\"x\",\"attempt\":1}", NULL },
+		{ 2, 1, "step.started", "{\"name\":\"a\",\"call\":\"a:0:0\"}", "a" },
+		{ 3, 1, "step.started", "{\"name\":\"b\",\"call\":\"b:0:0\"}", "b" },
+		{ 4, 2, "message.user", "{}", "a" },
+		{ 5, 4, "message.assistant", "{}", "a" },
+		{ 6, 3, "message.user", "{}", "b" },
+		{ 7, 5, "tool.call", "{}", "a" },
+		{ 8, 7, "tool.result", "{}", "a" },
+		{ 8, 6, "message.assistant", "{}", "b" }, /* an id that was there before */
+		{ 9, 8, "message.assistant", "{}", "a" },
+		{ 10, 9, "step.completed", "{\"call\":\"a:0:0\"}", "a" },
+		{ 11, 6, "step.completed", "{\"call\":\"b:0:0\",\"error\":{\"code\":\"exit_status\"}}", "b" },
+		{ 12, 11, "run.completed", "{\"status\":\"failed\"}", NULL },
+	};
+	struct model m;
+
+	(void)state;
+	model_begin(&m, MODEL_INSIDE);
+	for (unsigned i = 0; i < COUNT(events); i++) {
+		struct buffer line = BUFFER_INIT;
+		struct event_view event;
+		struct placed placed;
+
+		graph_event(&line, i + 1, events[i].id, events[i].parent, NULL, events[i].type,
+		    events[i].payload);
+		assert_true(model_line(&m, line.data, line.len - 1, (struct event_place){ 0, 0 }, &event,
+		    &placed));
+		if (events[i].of == NULL) {
+			assert_null(placed.step);
+		} else {
+			assert_string_equal(placed.step->name, events[i].of);
+			assert_int_equal(placed.number, events[i].of[0] - 'a');
+		}
+		buffer_free(&line);
+	}
+	/* What is left is the start and the end of the one that has failed. */
+	assert_int_equal(m.events.count, 2);
+	model_free(&m);
 }
 
 /* Calls that begin as a step's and end as a child run's, in a record that is not what it should
@@ -405,6 +452,7 @@ main(void)
 		cmocka_unit_test(test_calls_are_found_by_their_ids),
 		cmocka_unit_test(test_outcomes_depend_on_neither_level_nor_pieces),
 		cmocka_unit_test(test_calls_stand_in_what_they_are_in),
+		cmocka_unit_test(test_what_is_in_an_open_call_is_known),
 		cmocka_unit_test(test_work_is_repeated_by_the_first_that_succeeded),
 	};
 

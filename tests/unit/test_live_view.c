@@ -1,0 +1,398 @@
+/* run/live_view: what is shown of runs that go on, in terminals of several sizes, and what is told
+ * of what has ended. */
+#include "record.h"
+
+#include "base/clock.h"
+#include "run/live_view.h"
+#include "unit.h"
+
+#define BEGIN INT64_C(1795420800000000) /* 2026-11-23T08:00:00Z */
+
+static struct model model, child;
+static struct live_view view;
+
+/* An event of a run, so many ms after its begin; id, parent: numbers of events, 0: none. */
+static void
+happens(struct model *m, int64_t ms, unsigned id, unsigned parent, const char *type,
+    const char *path, int iteration, const char *payload)
+{
+	struct buffer line = BUFFER_INIT, members = BUFFER_INIT;
+	struct event_view event;
+	struct placed placed;
+	char time[CLOCK_TEXT_SIZE];
+
+	buffer_format(&members, "\"timestamp\":\"%s\",\"event_id\":\"00000000-0000-4000-8000-%012u\","
+	    "\"run_id\":\"%s\",", clock_text(BEGIN + ms * 1000, time), id,
+	    m == &model ? RUN_ID : OTHER_ID);
+	if (m == &child)
+		buffer_text(&members, "\"parent_run_id\":\"" RUN_ID "\",");
+	if (strcmp(type, "step.call_workflow.started") == 0)
+		buffer_text(&members, "\"child_run_id\":\"" OTHER_ID "\",");
+	if (parent > 0)
+		buffer_format(&members, "\"parent_event_id\":\"00000000-0000-4000-8000-%012u\",", parent);
+	buffer_format(&members, "\"type\":\"%s\",\"path\":\"%s\",\"iteration\":%d,\"payload\":%s", type,
+	    path, iteration, payload);
+	record_line(&line, 1, members.data);
+	assert_true(model_line(m, line.data, line.len - 1, (struct event_place){ 0, 0 }, &event,
+	    &placed));
+	live_view_take(&view, &placed);
+	buffer_free(&members);
+	buffer_free(&line);
+}
+
+static void
+writes(unsigned call, int64_t turn, enum live_kind kind, const char *text)
+{
+	char id[ID_SIZE];
+
+	snprintf(id, sizeof id, "00000000-0000-4000-8000-%012u", call);
+	live_view_write(&view, &(struct live_news){ .event = LIVE_APPENDED, .call = id, .turn = turn,
+	    .kind = kind, .text = span_of(text, strlen(text)) });
+}
+
+static void
+begin(size_t width, size_t height)
+{
+	model_begin(&model, MODEL_INSIDE);
+	model_begin(&child, MODEL_INSIDE);
+	live_view_begin(&view);
+	view.width = width;
+	view.height = height;
+	view.utf8 = view.ends = true;
+	happens(&model, 0, 1, 0, "run.started", "", 0, "{\"name\":\"slow.awf\",\"attempt\":1}");
+}
+
+static void
+end(void)
+{
+	live_view_free(&view);
+	model_free(&model);
+	model_free(&child);
+}
+
+/* What is told since the last look. */
+static void
+told(const char *expected)
+{
+	assert_string_equal(buffer_string(&view.told), expected);
+	buffer_clear(&view.told);
+}
+
+static void
+shows(int64_t ms, const char *expected)
+{
+	struct buffer out = BUFFER_INIT;
+	size_t rows = live_view_draw(&view, BEGIN + ms * 1000, &out), lines = 0;
+
+	for (size_t i = 0; i < out.len; i++)
+		lines += out.data[i] == '\n';
+	assert_string_equal(buffer_string(&out), expected);
+	assert_int_equal(lines, rows);
+	assert_true(rows < view.height);
+	buffer_free(&out);
+}
+
+#define AGENT(name) "{\"name\":\"" name "\",\"kind\":\"agent\",\"call\":\"" name ":0:0\"," \
+    "\"agent\":\"" name "\",\"provider\":\"openai\",\"model\":\"mock\"}"
+#define ANSWER(text) "{\"role\":\"assistant\",\"turn\":0,\"blocks\":[{\"type\":\"text\",\"text\":\"" \
+    text "\"}],\"usage\":{\"input_tokens\":1700,\"output_tokens\":320},\"stop_reason\":\"end_turn\"}"
+
+/* A run with all that there is: an agent that has ended, a panel of which a branch has failed,
+ * a child run, and items. */
+static void
+story(void)
+{
+	happens(&model, 10, 2, 1, "step.started", "research", 0, AGENT("research"));
+	happens(&model, 20, 3, 2, "message.user", "research", 0, "{\"role\":\"user\"}");
+	happens(&model, 900, 4, 3, "message.assistant", "research", 0,
+	    "{\"role\":\"assistant\",\"turn\":0,\"stop_reason\":\"tool_use\"}");
+	happens(&model, 910, 5, 4, "tool.call", "research", 0, "{\"name\":\"slow_search\"}");
+	happens(&model, 911, 6, 4, "tool.call", "research", 0, "{\"name\":\"slow_search\"}");
+	happens(&model, 2000, 7, 5, "tool.result", "research", 0, "{\"name\":\"slow_search\"}");
+	happens(&model, 2001, 8, 6, "tool.result", "research", 0, "{\"name\":\"slow_search\"}");
+	happens(&model, 8000, 9, 7, "message.assistant", "research", 0, ANSWER("A solid"));
+	happens(&model, 8510, 10, 9, "step.completed", "research", 0,
+	    "{\"call\":\"research:0:0\",\"result\":\"A solid electrolyte\\nseparates …\"}");
+
+	happens(&model, 8600, 20, 10, "step.started", "panel", 0,
+	    "{\"name\":\"panel\",\"kind\":\"parallel\",\"call\":\"panel:0:0\",\"strategy\":\"best-effort\","
+	    "\"blocks\":[{\"command\":\"a\"},{\"command\":\"b\"},{\"command\":\"c\"}]}");
+	happens(&model, 8610, 21, 20, "step.started", "panel", 0,
+	    "{\"name\":\"panel\",\"kind\":\"branch\",\"call\":\"panel:0:0/panel:0:0\"}");
+	happens(&model, 8620, 22, 20, "step.started", "panel", 1,
+	    "{\"name\":\"panel\",\"kind\":\"branch\",\"call\":\"panel:0:0/panel:0:1\"}");
+	happens(&model, 8630, 23, 20, "step.started", "panel", 2,
+	    "{\"name\":\"panel\",\"kind\":\"branch\",\"call\":\"panel:0:0/panel:0:2\"}");
+	happens(&model, 8700, 24, 21, "step.started", "panel.pro", 0,
+	    "{\"name\":\"pro\",\"kind\":\"agent\",\"call\":\"panel:0:0/panel:0:0/pro:0:0\",\"agent\":\"pro\","
+	    "\"provider\":\"openai\",\"model\":\"mock\"}");
+	happens(&model, 8710, 25, 24, "message.user", "panel.pro", 0, "{\"role\":\"user\"}");
+	happens(&model, 8720, 26, 22, "step.started", "panel.con", 0,
+	    "{\"name\":\"con\",\"kind\":\"command\",\"call\":\"panel:0:0/panel:0:1/con:0:0\","
+	    "\"blocks\":[{\"command\":\"look up\"}]}");
+	happens(&model, 9000, 27, 23, "step.call_workflow.started", "panel.child", 0,
+	    "{\"name\":\"child\",\"kind\":\"workflow\",\"call\":\"panel:0:0/panel:0:2/child:0:0\"}");
+	happens(&child, 9100, 101, 0, "run.started", "", 0, "{\"name\":\"child\",\"attempt\":1}");
+	happens(&child, 9200, 102, 101, "step.started", "critique", 0, AGENT("critique"));
+	happens(&child, 9210, 103, 102, "message.user", "critique", 0, "{\"role\":\"user\"}");
+	happens(&model, 11720, 28, 26, "step.completed", "panel.con", 0,
+	    "{\"call\":\"panel:0:0/panel:0:1/con:0:0\",\"error\":{\"code\":\"exit_status\","
+	    "\"message\":\"look: exit status 4\"},\"stderr\":\"trying\\ncould not reach \\u001b[31mdatabase\\n\"}");
+	happens(&model, 11730, 29, 22, "step.completed", "panel", 1,
+	    "{\"call\":\"panel:0:0/panel:0:1\",\"error\":{\"code\":\"exit_status\",\"message\":\"sh: exit status 3\"}}");
+	writes(24, 0, LIVE_TEXT, "Against it speaks\nthe price of lithium");
+
+	for (int i = 0; i < 8; i++) {
+		char payload[256];
+
+		snprintf(payload, sizeof payload, "{\"name\":\"crunch\",\"kind\":\"command\",\"call\":"
+		    "\"crunch:0:%d\",\"input\":\"item %d\",\"blocks\":[{\"command\":\"bc\"}]}", i, i);
+		happens(&model, 9300 + i * 10, 40 + (unsigned)i, 1, "step.started", "crunch", i, payload);
+	}
+	for (int i = 0; i < 5; i++) {
+		char payload[256];
+
+		snprintf(payload, sizeof payload, "{\"call\":\"crunch:0:%d\",%s}", i, i == 3 ?
+		    "\"error\":{\"code\":\"exit_status\",\"message\":\"bc: exit status 1\"}" :
+		    "\"result\":1");
+		happens(&model, 11800 + i, 50 + (unsigned)i, 40 + (unsigned)i, "step.completed", "crunch", i,
+		    payload);
+	}
+}
+
+static const struct {
+	size_t width, height;
+	bool utf8, colour;
+	const char *told, *shown;
+} sizes[] = {
+	{ 80, 24, true, false,
+	  "✓ research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separa…\n"
+	  "  ✗ con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase\n"
+	  "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
+	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
+	  "⠼ panel             3.8s  1 of 3\n"
+	  "  ⠼ pro             3.7s  writing, 7 words  \"…ks the price of lithium\"\n"
+	  "  ⠼ child ▸ critique    3.4s  waiting for openai/mock\n"
+	  "⠼ crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	{ 40, 12, true, false,
+	  "✓ research         8.5s  2 turns, slow…\n"
+	    "  ✗ con            3.0s  look: exit status 4: could not reach \\x1b[31mdatabase\n"
+	    "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
+	  "slow.awf   12.4s   5 running, 2 failed…\n"
+	  "⠼ panel            3.8s  1 of 3\n"
+	  "  ⠼ pro            3.7s  writing, 7 wo…\n"
+	  "  ⠼ child ▸ crit…    3.4s  waiting for…\n"
+	  "⠼ crunch           3.1s  4 done, 1 fai…\n" },
+	{ 200, 50, true, false,
+	  "✓ research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separates …\"\n"
+	  "  ✗ con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase\n"
+	  "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
+	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
+	  "⠼ panel             3.8s  1 of 3\n"
+	  "  ⠼ pro             3.7s  writing, 7 words  \"Against it speaks the price of lithium\"\n"
+	  "  ⠼ child ▸ critique    3.4s  waiting for openai/mock\n"
+	  "⠼ crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	{ 80, 24, false, false,
+	  "+ research          8.5s  2 turns, slow_search x2  \"A solid electrolyte separa.\n"
+	  "  x con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase\n"
+	  "x crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
+	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
+	  "| panel             3.8s  1 of 3\n"
+	  "  | pro             3.7s  writing, 7 words  \".ks the price of lithium\"\n"
+	  "  | child > critique    3.4s  waiting for openai/mock\n"
+	  "| crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	{ 80, 5, true, true,
+	  "\033[32m✓\033[0m research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separa…\n"
+	  "  \033[31m✗\033[0m con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase\n"
+	  "\033[31m✗\033[0m crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
+	  "\033[1mslow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\033[0m\n"
+	  "\033[1m⠼\033[0m panel             3.8s  1 of 3\n"
+	  "  \033[1m⠼\033[0m pro             3.7s  writing, 7 words  \"…ks the price of lithium\"\n"
+	  "… 2 more\n" },
+};
+
+static void
+test_a_run_in_terminals_of_several_sizes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		begin(sizes[i].width, sizes[i].height);
+		view.utf8 = sizes[i].utf8;
+		view.colour = sizes[i].colour;
+		story();
+		told(sizes[i].told);
+		shows(12400, sizes[i].shown);
+		told("");
+		end();
+	}
+}
+
+/* Steps that follow each other are told when they have been over for a second; what is in one
+ * that ends, before it. */
+static void
+test_what_has_ended_is_told_once(void **state)
+{
+	(void)state;
+	begin(80, 24);
+	happens(&model, 100, 2, 1, "step.started", "a", 0,
+	    "{\"name\":\"a\",\"kind\":\"command\",\"call\":\"a:0:0\",\"blocks\":[{\"command\":\"make  -j2\"}]}");
+	shows(400, "slow.awf 0b7a1c52   400ms   1 running\n"
+	    "⠼ a              300ms  make -j2\n");
+	happens(&model, 500, 3, 2, "step.completed", "a", 0, "{\"call\":\"a:0:0\",\"result\":[1,2],\"count\":2}");
+	shows(600, "slow.awf 0b7a1c52   600ms   0 running\n"
+	    "✓ a              400ms  2 lines\n");
+	told("");
+	shows(1500, "slow.awf 0b7a1c52   1.5s   0 running\n");
+	told("✓ a              400ms  2 lines\n");
+	/* The time of what comes is as good as the clock. */
+	happens(&model, 2000, 4, 3, "step.started", "b", 0, "{\"name\":\"b\",\"call\":\"b:0:0\"}");
+	happens(&model, 2100, 5, 4, "step.completed", "b", 0, "{\"call\":\"b:0:0\",\"skipped\":\"upstream_failed\"}");
+	happens(&model, 3200, 6, 5, "step.started", "g", 0, "{\"name\":\"g\",\"kind\":\"loop\",\"call\":\"g:0:0\"}");
+	told("– b              100ms  upstream_failed\n");
+	happens(&model, 3300, 7, 6, "step.started", "g", 0, "{\"name\":\"g\",\"call\":\"g:0:0/g:0:0\"}");
+	happens(&model, 3400, 8, 7, "step.started", "g.d", 0, "{\"name\":\"d\",\"call\":\"g:0:0/g:0:0/d:0:0\"}");
+	happens(&model, 3500, 9, 8, "step.completed", "g.d", 0, "{\"call\":\"g:0:0/g:0:0/d:0:0\",\"result\":\"x\"}");
+	shows(3600, "slow.awf 0b7a1c52   3.6s   1 running\n"
+	    "⠦ g              400ms  round 1\n"
+	    "  ✓ d            100ms  \"x\"\n");
+	happens(&model, 3700, 10, 9, "step.completed", "g", 0, "{\"call\":\"g:0:0/g:0:0\"}");
+	told("  ✓ d            100ms  \"x\"\n");
+	happens(&model, 3800, 11, 6, "step.started", "g", 1, "{\"name\":\"g\",\"call\":\"g:0:0/g:0:1\"}");
+	shows(3900, "slow.awf 0b7a1c52   3.9s   1 running\n"
+	    "⠏ g              700ms  round 2\n"
+	    "  ⠏ g[1]         100ms\n");
+	/* One that never ends is dropped with what it is in. */
+	happens(&model, 4000, 12, 6, "step.completed", "g", 0, "{\"call\":\"g:0:0\",\"result\":\"y\"}");
+	happens(&model, 4100, 13, 1, "run.completed", "", 0, "{\"status\":\"success\"}");
+	told("✓ g              800ms  2 rounds  \"y\"\n"
+	    "✓ slow.awf 0b7a1c52 success   4.1s\n");
+	shows(4200, "");
+	end();
+}
+
+static void
+test_an_agent(void **state)
+{
+	(void)state;
+	begin(60, 9);
+	happens(&model, 0, 2, 1, "step.started", "talk", 0, AGENT("talk"));
+	happens(&model, 1, 3, 2, "message.user", "talk", 0, "{\"role\":\"user\"}");
+	shows(100, "slow.awf 0b7a1c52   100ms   1 running\n"
+	    "⠙ talk           100ms  waiting for openai/mock\n");
+	happens(&model, 200, 4, 3, "message.assistant", "talk", 0, "{\"role\":\"assistant\",\"retry\":"
+	    "{\"code\":\"overloaded\",\"message\":\"HTTP 429\",\"try\":2,\"of\":3},\"delay_ms\":2000,"
+	    "\"partial\":true,\"turn\":0}");
+	shows(300, "slow.awf 0b7a1c52   300ms   1 running\n"
+	    "⠸ talk           300ms  HTTP 429, try 2 of 3 in 2 s\n");
+	shows(2300, "slow.awf 0b7a1c52   2.3s   1 running\n"
+	    "⠸ talk            2.3s  HTTP 429, try 2 of 3\n");
+	writes(2, 0, LIVE_THINKING, "Let me see");
+	shows(2400, "slow.awf 0b7a1c52   2.4s   1 running\n"
+	    "⠼ talk            2.4s  thinking, 3 words  \"Let me see\"\n");
+	/* Of one agent alone all of the text that there is room for, in its lines. */
+	writes(2, 0, LIVE_TEXT, "Once upon a time there was a cat that could read.\nIt did so every day of the ");
+	shows(2500, "slow.awf 0b7a1c52   2.5s   1 running\n"
+	    "⠴ talk            2.5s  writing, 18 words\n"
+	    "  Once upon a time there was a cat that could read.\n"
+	    "  It did so every day of the\n");
+	writes(2, 0, LIVE_TEXT, "week, but for those on which \033[2Jit \tsle");
+	shows(2600, "slow.awf 0b7a1c52   2.6s   1 running\n"
+	    "⠦ talk            2.6s  writing, 26 words\n"
+	    "  It did so every day of the week, but for those on which\n"
+	    "  \\x1b[2Jit sle\n");
+	happens(&model, 2700, 5, 3, "message.assistant", "talk", 0, ANSWER("done"));
+	writes(2, 0, LIVE_TEXT, "what comes late"); /* is no news */
+	happens(&model, 2710, 6, 5, "tool.call", "talk", 0, "{\"name\":\"read\"}");
+	happens(&model, 2720, 7, 5, "tool.call", "talk", 0, "{\"name\":\"grep\"}");
+	shows(2800, "slow.awf 0b7a1c52   2.8s   1 running   1.7k in 320 out\n"
+	    "⠇ talk            2.8s  grep and 1 more\n");
+	happens(&model, 2900, 8, 6, "tool.result", "talk", 0, "{}");
+	happens(&model, 2900, 9, 7, "tool.result", "talk", 0, "{}");
+	writes(2, 1, LIVE_TEXT, "second");
+	live_view_write(&view, &(struct live_news){ .event = LIVE_RESTARTED, .turn = 1,
+	    .call = "00000000-0000-4000-8000-000000000002" });
+	writes(2, 1, LIVE_TEXT, "anew");
+	shows(3000, "slow.awf 0b7a1c52   3.0s   1 running   1.7k in 320 out\n"
+	    "⠋ talk            3.0s  writing, 1 word\n"
+	    "  anew\n");
+	live_view_died(&view, RUN_ID);
+	told("? slow.awf 0b7a1c52 died   1.7k in 320 out\n");
+	live_view_died(&view, OTHER_ID);
+	shows(3100, "");
+	end();
+}
+
+static void
+test_what_waits_and_what_asks(void **state)
+{
+	(void)state;
+	begin(80, 24);
+	happens(&model, 0, 2, 1, "step.started", "check", 0, "{\"name\":\"check\",\"kind\":\"approval\",\"call\":\"check:0:0\"}");
+	shows(100, "slow.awf 0b7a1c52   100ms   1 running\n"
+	    "⠙ check          100ms  asks at its terminal\n");
+	happens(&model, 200, 3, 2, "step.completed", "check", 0, "{\"call\":\"check:0:0\",\"error\":"
+	    "{\"code\":\"waiting\",\"message\":\"waits\"},\"approval\":{\"asks\":\"approval\"}}");
+	told("… check          200ms  waits for a decision: awf-ctl approve check:0:0 0b7a1c52\n");
+	shows(300, "slow.awf 0b7a1c52   300ms   0 running, 1 waiting\n");
+	/* Decided about meanwhile: that is for the next attempt. */
+	happens(&model, 400, 4, 3, "step.completed", "check", 0,
+	    "{\"call\":\"check:0:0\",\"approval\":{\"decision\":\"approved\",\"by\":\"alice\"}}");
+	/* Another attempt begins anew. */
+	happens(&model, 5000, 5, 1, "run.started", "", 0, "{\"name\":\"slow.awf\",\"attempt\":2}");
+	told("");
+	shows(5100, "slow.awf 0b7a1c52   100ms   0 running\n");
+	end();
+}
+
+/* Ten thousand items, and a hundred branches, in the rows that there are. */
+static void
+test_many(void **state)
+{
+	struct buffer out = BUFFER_INIT;
+	char payload[256];
+
+	(void)state;
+	begin(80, 24);
+	for (unsigned i = 0; i < 10000; i++) {
+		snprintf(payload, sizeof payload, "{\"name\":\"map\",\"call\":\"map:0:%u\"}", i);
+		happens(&model, i / 10, i + 10, 1, "step.started", "map", (int)i, payload);
+	}
+	shows(2000, "slow.awf 0b7a1c52   2.0s   10000 running\n"
+	    "⠋ map             2.0s  10000 running   oldest map 2.0s\n");
+	for (unsigned i = 0; i < 9999; i++) {
+		snprintf(payload, sizeof payload, "{\"call\":\"map:0:%u\",\"result\":1}", i);
+		happens(&model, 2000, i + 20000, i + 10, "step.completed", "map", (int)i, payload);
+	}
+	shows(2000, "slow.awf 0b7a1c52   2.0s   1 running\n"
+	    "⠋ map             2.0s  9999 done, 1 running   map[9999] 1.0s\n");
+	happens(&model, 2100, 40000, 1, "step.completed", "map", 9999, "{\"call\":\"map:0:9999\",\"result\":1}");
+	told("");
+	live_view_draw(&view, BEGIN + 3100000, &out);
+	told("✓ map             2.1s  10000 done\n");
+
+	happens(&model, 4000, 50000, 1, "step.started", "wide", 0, "{\"name\":\"wide\",\"kind\":\"parallel\","
+	    "\"call\":\"wide:0:0\",\"strategy\":\"all\",\"blocks\":[{},{}]}");
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(payload, sizeof payload, "{\"name\":\"wide\",\"call\":\"wide:0:0/wide:0:%u\"}", i);
+		happens(&model, 4000, i + 50001, 50000, "step.started", "wide", (int)i, payload);
+	}
+	buffer_clear(&out);
+	assert_int_equal(live_view_draw(&view, BEGIN + 5000000, &out), 23);
+	assert_non_null(strstr(out.data, "\n… 80 more\n"));
+	buffer_free(&out);
+	end();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_run_in_terminals_of_several_sizes),
+		cmocka_unit_test(test_what_has_ended_is_told_once),
+		cmocka_unit_test(test_an_agent),
+		cmocka_unit_test(test_what_waits_and_what_asks),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

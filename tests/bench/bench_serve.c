@@ -12,14 +12,16 @@
  *                                                            the list and then of its events has
  *                                                            the start of its first step
  *
- * $TOKEN is sent, if it is set. Most clients drop their bytes in the kernel (MSG_TRUNC), so as to
- * measure the server and not them; every 10th reads them, and looks when the last was appended.
+ * $TOKEN is sent, if it is set. Every client reads all that comes and takes the lines out of it:
+ * a delivery is one that came whole, to one client, and is the next one of those appended; else
+ * the measurement fails. All clients are one thread, which takes its share of the figures.
  */
-#define _GNU_SOURCE /* memmem(), memrchr() */
+#define _GNU_SOURCE /* memmem(), epoll_pwait2() */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,15 +37,17 @@
 
 #include "base/memory.h"
 
-#define LINE 1024
+#define LINE 1024            /* bytes of a line, with its LF */
 #define FIRST 1000001        /* the first number: all have as many digits */
-#define AHEAD (256 * LINE)   /* that the slowest client may be behind, in a flood */
+#define AHEAD 256            /* lines that the slowest client may be behind, in a flood */
 #define ROOM (256 << 10)
 
 struct client {
 	int fd;
 	bool begun;              /* the head of the answer is read */
-	uint64_t bytes;          /* of the body */
+	long next;               /* the number of the line that is to come next */
+	char part[2 * LINE];     /* of a line of the answer, that has not come whole */
+	size_t part_len;
 };
 
 static struct client *clients;
@@ -83,9 +87,8 @@ append_lines(size_t count)
 		    ",\"text\":\"", next_line++, now());
 
 		memset(line + head, 'x', LINE - (size_t)head);
-		memcpy(line + LINE - 5, "\"}}\n", 4);
-		line[LINE - 5 + 3] = '\n';
-		len += LINE - 1;
+		memcpy(line + LINE - 4, "\"}}\n", 4);
+		len += LINE;
 	}
 	if (write(transcript, bytes, len) != (ssize_t)len)
 		fail("unable to append");
@@ -124,46 +127,68 @@ connect_clients(int port, const char *path)
 }
 
 static void
-take_sample(size_t len)
+take_sample(const char *line, size_t len, int64_t came)
 {
 	static const char sign[] = "\"t\":";
-	const char *at = room, *end = room + len, *found;
+	const char *found = memmem(line, len, sign, sizeof sign - 1);
 
-	while ((found = memmem(at, (size_t)(end - at), sign, sizeof sign - 1)) != NULL &&
-	    end - found > 24) {
-		if (sample_count == sample_room) {
-			sample_room = sample_room ? sample_room * 2 : 4096;
-			samples = memory_array(samples, sample_room, sizeof *samples);
-		}
-		samples[sample_count++] = (double)(now() - strtoll(found + 4, NULL, 10)) / 1000;
-		at = found + 24;
+	if (sample_count == sample_room) {
+		sample_room = sample_room ? sample_room * 2 : 4096;
+		samples = memory_array(samples, sample_room, sizeof *samples);
 	}
+	samples[sample_count++] = (double)(came - strtoll(found + sizeof sign - 1, NULL, 10)) / 1000;
+}
+
+/* A line of an answer: perhaps one that was appended. */
+static void
+take_line(struct client *c, const char *line, size_t len, int64_t came)
+{
+	static const char sign[] = "data: {\"seq\":";
+	const size_t head = sizeof sign - 1;
+	long number;
+
+	if (len < head || memcmp(line, sign, head) != 0 || (number = strtol(line + head, NULL, 10)) < FIRST)
+		return;
+	if (number != c->next || len != strlen("data: ") + LINE - 1 || memcmp(line + len - 3, "\"}}", 3) != 0) {
+		fprintf(stderr, "bench_serve: line %ld has come with %zu bytes, where %ld was to come\n",
+		    number, len, c->next);
+		exit(4);
+	}
+	c->next++;
+	if (came != 0)
+		take_sample(line, len, came);
 }
 
 /* Reads what there is of a client. */
 static void
-read_client(size_t i, bool sampled)
+read_client(struct client *c, bool sampled)
 {
-	struct client *c = &clients[i];
-	bool drop = c->begun && !(sampled && i % 10 == 0);
-	ssize_t got = recv(c->fd, room, ROOM, MSG_DONTWAIT | (drop ? MSG_TRUNC : 0));
+	const char *at = room, *end, *lf;
+	ssize_t got;
+	int64_t came;
 
+	memcpy(room, c->part, c->part_len);
+	got = recv(c->fd, room + c->part_len, ROOM - c->part_len - 1, MSG_DONTWAIT);
 	if (got <= 0)
 		fail("a client was let go");
+	came = sampled ? now() : 0;
+	end = room + c->part_len + got;
 	if (!c->begun) {
-		const char *body = memmem(room, (size_t)got, "\r\n\r\n", 4);
-
-		if (body == NULL || memcmp(room, "HTTP/1.1 200", 12) != 0) {
-			fprintf(stderr, "%.*s\n", (int)got, room);
+		if (memmem(room, (size_t)(end - room), "\r\n\r\n", 4) == NULL ||
+		    memcmp(room, "HTTP/1.1 200", 12) != 0) {
+			fprintf(stderr, "%.*s\n", (int)(end - room), room);
 			fail("no stream");
 		}
 		c->begun = true;
-		c->bytes += (uint64_t)(room + got - body - 4);
-		return;
 	}
-	c->bytes += (uint64_t)got;
-	if (!drop && sampled)
-		take_sample((size_t)got);
+	for (; (lf = memchr(at, '\n', (size_t)(end - at))) != NULL; at = lf + 1)
+		take_line(c, at, (size_t)(lf - at), came);
+	c->part_len = (size_t)(end - at);
+	if (c->part_len > sizeof c->part) {
+		fprintf(stderr, "bench_serve: a line has no end\n");
+		exit(4);
+	}
+	memcpy(c->part, at, c->part_len);
 }
 
 static void
@@ -171,10 +196,15 @@ poll_clients(int64_t until, bool sampled)
 {
 	struct epoll_event events[256];
 	int64_t left = until - now();
-	int count = epoll_wait(epoll, events, 256, left > 0 ? (int)(left / 1000000) : 0);
+	struct timespec most = { .tv_sec = 0, .tv_nsec = 0 };
+	int count;
+
+	if (left > 0)
+		most = (struct timespec){ .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
+	count = epoll_pwait2(epoll, events, 256, &most, NULL);
 
 	for (int i = 0; i < count; i++)
-		read_client(events[i].data.u64, sampled);
+		read_client(&clients[events[i].data.u64], sampled);
 }
 
 static bool
@@ -186,26 +216,29 @@ all_begun(void)
 	return true;
 }
 
-static uint64_t
+/* The number of the line that the slowest client waits for. */
+static long
 least(void)
 {
-	uint64_t bytes = UINT64_MAX;
+	long next = LONG_MAX;
 
 	for (size_t i = 0; i < client_count; i++)
-		if (clients[i].bytes < bytes)
-			bytes = clients[i].bytes;
-	return bytes;
+		if (clients[i].next < next)
+			next = clients[i].next;
+	return next;
 }
 
+/* Until all clients have all lines. */
 static void
-wait_for(uint64_t bytes)
+wait_for_all(void)
 {
 	int64_t end = now() + (int64_t)60 * 1000000000;
 
-	while (least() < bytes) {
+	while (least() < next_line) {
 		if (now() > end) {
-			fprintf(stderr, "have %" PRIu64 " of %" PRIu64 "\n", least(), bytes);
-			fail("it takes too long");
+			fprintf(stderr, "bench_serve: %ld of %ld lines have come in 60 s\n", least() - FIRST,
+			    next_line - FIRST);
+			exit(4);
 		}
 		poll_clients(now() + 100000000, false);
 	}
@@ -214,18 +247,17 @@ wait_for(uint64_t bytes)
 static void
 flood(long lines)
 {
-	uint64_t before = least();
 	int64_t begun = now();
 	long written = 0;
 
 	while (written < lines) {
-		if ((int64_t)(least() - before) + AHEAD >= (int64_t)written * (LINE - 1)) {
+		if (next_line - least() <= AHEAD) {
 			append_lines(64);
 			written += 64;
 		}
 		poll_clients(now(), false);
 	}
-	wait_for(before + (uint64_t)written * (LINE - 1));
+	wait_for_all();
 	printf("%.0f\n", (double)written * (double)client_count / ((double)(now() - begun) / 1e9));
 }
 
@@ -244,13 +276,15 @@ at_rate(int seconds, int per_second)
 
 	for (long i = 0; i < (long)seconds * per_second; i++) {
 		while (now() < begun + i * step)
-			poll_clients(now(), true);
+			poll_clients(begun + i * step, true);
 		append_lines(1);
 	}
-	for (int i = 0; i < 200; i++)
-		poll_clients(now() + 5000000, true);
-	if (sample_count == 0)
-		fail("nothing came");
+	for (int64_t end = now() + 1000000000; least() < next_line && now() < end;)
+		poll_clients(end, true);
+	if (sample_count != client_count * (size_t)(next_line - FIRST - 1)) {
+		fprintf(stderr, "bench_serve: %zu lines have come within a second\n", sample_count);
+		exit(4);
+	}
 	qsort(samples, sample_count, sizeof *samples, ascending);
 	printf("%.0f %.0f %zu\n", samples[sample_count / 2], samples[sample_count * 99 / 100],
 	    sample_count);
@@ -320,12 +354,14 @@ main(int argc, char **argv)
 	transcript = open(argv[3], O_WRONLY | O_APPEND);
 	if (transcript == -1)
 		fail(argv[3]);
+	for (size_t i = 0; i < client_count; i++)
+		clients[i].next = FIRST;
 	connect_clients(atoi(argv[1]), argv[2]);
 	/* Who has no answer yet may be one of a server that sends nothing of what was before. */
 	while (!all_begun())
 		poll_clients(now() + 100000000, false);
 	append_lines(1);
-	wait_for(least() + LINE - 1);
+	wait_for_all();
 	if (strcmp(argv[5], "flood") == 0)
 		flood(strtol(argv[6], NULL, 10));
 	else if (strcmp(argv[5], "rate") == 0)

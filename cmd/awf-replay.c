@@ -24,12 +24,13 @@
 
 #define PROGRAM "awf-replay"
 
-enum { OPT_TREE = 1, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_SHOW, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
+enum { OPT_TREE = 1, OPT_ALL, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_SHOW, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
 	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET, OPT_EXPORT, OPT_WORKSPACE,
 	OPT_CURRENT };
 
 static const struct option_spec options_table[] = {
 	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls" },
+	{ OPT_ALL, 0, "all", NULL, "with --tree: each item of a step, however many" },
 	{ OPT_TIMELINE, 0, "timeline", NULL, "the time that its calls took, as a chart" },
 	{ OPT_HTML, 0, "html", "FILE", "with --timeline: write it as a page of HTML instead" },
 	{ OPT_STATE, 0, "state", "PATH", "what flowed into and out of a step, or one call, as JSON" },
@@ -81,6 +82,7 @@ struct replay {
 	const struct shows *shows; /* NULL: nothing yet */
 	const char *argument;      /* of that option */
 	const char *html;          /* NULL: as text */
+	bool all;                  /* of a tree */
 	const char *color;         /* NULL: auto */
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;
@@ -106,6 +108,7 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 			return error_set(err, ERROR_USAGE, value, "only one run at a time");
 		r->run = value;
 		return 0;
+	case OPT_ALL: r->all = true; return 0;
 	case OPT_HTML: r->html = value; return 0;
 	case OPT_COLOR: r->color = value; return options_choice("--color", value, colors, err);
 	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
@@ -153,6 +156,8 @@ read_options(struct replay *r, int argc, char **argv, struct error *err)
 		    "not with %s, which runs nothing", shown ? r->shows->name : "--export");
 	if (r->color && shown != OPT_TREE && shown != OPT_TIMELINE)
 		return error_set(err, ERROR_USAGE, "--color", "only with --tree or --timeline");
+	if (r->all && shown != OPT_TREE)
+		return error_set(err, ERROR_USAGE, "--all", "only with --tree");
 	if (r->html && shown != OPT_TIMELINE)
 		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
 	if (r->with_workspace && !r->export)
@@ -185,7 +190,8 @@ show_run(const struct replay *r, const struct storage *storage)
 	struct error err = ERROR_INIT;
 	struct run_ref run;
 	struct outlet out;
-	const struct display d = { .run = &run, .argument = r->argument, .html = r->html, .out = &out,
+	const struct display d = { .run = &run, .argument = r->argument, .html = r->html, .all = r->all,
+		.out = &out,
 		.width = terminal_width(STDOUT_FILENO),
 		.screened = isatty(STDOUT_FILENO) != 0,
 		.colour = terminal_colour(STDOUT_FILENO, r->color ? r->color : "auto"), .warn = warn };

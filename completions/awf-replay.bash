@@ -33,7 +33,7 @@ _awf_replay()
 	--state | --show) return ;;
 	esac
 	case $cur in
-	-*) words='--tree --timeline --html --state --show --order --canonical --color --from --isolation --visible --record --export --with-workspace --current -q --quiet --help --version' ;;
+	-*) words='--tree --all --timeline --html --state --show --order --canonical --color --from --isolation --visible --record --export --with-workspace --current -q --quiet --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

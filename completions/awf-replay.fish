@@ -10,6 +10,7 @@ function __awf_replay_runs
 end
 complete -c awf-replay -a '(__awf_replay_runs)'
 complete -c awf-replay -l tree -d 'the tree of its calls'
+complete -c awf-replay -l all -d 'with --tree: each item of a step'
 complete -c awf-replay -l timeline -d 'the time that its calls took'
 complete -c awf-replay -l html -r -F -d 'with --timeline: write it as a page'
 complete -c awf-replay -l state -x -d 'what flowed into and out of a step'

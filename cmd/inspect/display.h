@@ -17,6 +17,7 @@ struct display {
 	const struct run_ref *run;
 	const char *argument;      /* of the display's option; NULL: it takes none */
 	const char *html;          /* of a timeline: a file that gets it as a page, or NULL */
+	bool all;                  /* of a tree: each item of a step */
 	struct outlet *out;
 	size_t width;              /* columns; 0: no limit */
 	bool colour;
@@ -31,7 +32,8 @@ struct display {
 int display_state(const struct display *d, struct error *err);
 /* The lines themselves, in the order that `argument` names: causal or seq. */
 int display_order(const struct display *d, struct error *err);
-/* The tree of its calls (cmd/inspect/call_tree.h), a line for each. */
+/* The tree of its calls (cmd/inspect/call_tree.h), a line for each, or for a series
+ * (cmd/inspect/call_series.h). */
 int display_tree(const struct display *d, struct error *err);
 /* The time that its calls took: a line for each, attempt by attempt; or the page. */
 int display_timeline(const struct display *d, struct error *err);

@@ -212,6 +212,40 @@ tree() {
 └─ d command failed (0ms): odd'
 }
 
+@test "--tree: many items of a step are counted, and those that did not end well shown; --all" {
+	local i
+	{
+		printf '%s\n' '00 1 - run.started {"name":"n","attempt":1}'
+		# Of two steps in turn, after another one: id 10 + i begins an item, 40 + i ends it.
+		printf '%s\n' '01 2 1 step.started {"name":"a","kind":"k","call":"a:0:0"}' '01 3 2 step.completed {"call":"a:0:0"}'
+		for i in {10..21}; do
+			printf '02 %s 1 step.started {"name":"b","kind":"k","call":"b:0:%s"}\n' "$i" $((i - 10))
+			((i > 20)) || printf '02 %s 1 step.started {"name":"c","kind":"k","call":"c:0:%s"}\n' $((i + 60)) $((i - 10))
+		done
+		for i in {10..20}; do
+			end=
+			[ "$i" != 12 ] || end=',"error":{"code":"x","message":"y"}'
+			[ "$i" != 13 ] || end=',"skipped":"when"'
+			printf '04 %s %s step.completed {"call":"b:0:%s"%s}\n' $((i + 30)) "$i" $((i - 10)) "$end"
+		done
+		printf '%s\n' '05 90 1 step.started {"name":"d","kind":"k","call":"d:0:0"}' '05 91 90 step.started {"name":"d","kind":"k","call":"d:0:0/d:0:0"}'
+	} | while read -r second id parent type payload; do
+		[ "$parent" = - ] && parent=null || parent="\"$(printf '00000000-0000-4000-8000-%012d' "$parent")\""
+		printf '{"timestamp":"2026-11-21T08:00:%s.000000Z","event_id":"00000000-0000-4000-8000-%012d","run_id":"%s","parent_event_id":%s,"type":"%s","path":"%s","iteration":0,"payload":%s}\n' \
+			"$second" "$id" "$BRIEF" "$parent" "$type" "$(jq -r '.name // ""' <<<"$payload")" "$payload"
+	done | chain >t.jsonl
+	same "$(awf-replay --tree t.jsonl | tail -n +2 | head -n 5)" '├─ a k done (0ms)
+├─ b ×12: 9 ✓ 1 – 1 ? 1 ✗ (3.0s)
+│  ├─ b k failed (2.0s): x: y
+│  └─ b k unfinished
+├─ c k unfinished'
+	same "$(awf-replay --tree t.jsonl | tail -n 2)" '└─ d k unfinished
+   └─ d[0] k unfinished'
+	same "$(awf-replay --tree t.jsonl | wc -l)" 18
+	same "$(awf-replay --tree --all t.jsonl | wc -l)" 27
+	[[ $(awf-replay --tree --color always t.jsonl) == *$'b ×12: \e[31m9 ✓ 1 – 1 ? 1 ✗\e[0m (3.0s)'* ]]
+}
+
 @test "--tree: what tells of no attempt, no call, or twice" {
 	same "$(tree <<-'END'
 		2 - - step.started {"name":"a","kind":"k","call":"a:0:0"}
@@ -436,6 +470,7 @@ one             ??????????????????????? unfinished
 	refused 1 "--color: only with --tree or --timeline" --color never
 	refused 1 "--color: only with --tree or --timeline" --canonical --color never
 	refused 1 '--html: only with --timeline' --tree --html x
+	refused 1 '--all: only with --tree' --timeline --all
 	refused 1 '--tree: not with --timeline' --timeline --tree
 	refused 1 "--state: 'a b' is neither a step (a.b) nor a call (a:0:0/b:0:0)" --state 'a b' "$BRIEF"
 	refused 1 "--state: no step or call 'a' is in this run (see awf-replay --tree)" --state a "$BRIEF"

@@ -32,6 +32,16 @@ brief() { echo 'solid-state batteries' | ./brief.awf >brief.txt; }
 
 programs() { (cd "$BUILD/bin" && ls awf*); }
 
+# FILE BEGIN WORDS [END]: each word stands in the file, behind that, and before that (or what is no
+# letter).
+has_words() {
+	local text word
+	text=$(<"$1")
+	for word in $3; do
+		[[ $text =~ "$2$word"${4:-([^a-zA-Z0-9_]|$)} ]] || { echo "$1: $2$word" >&2; return 1; }
+	done
+}
+
 @test "every option in --help is in the page and in the completions" {
 	for program in $(programs); do
 		page=$ROOT/man/$program.1
@@ -43,18 +53,16 @@ programs() { (cd "$BUILD/bin" && ls awf*); }
 			'awf doctor') output+=$'\n'$("$program" "$command" --help) ;;
 			esac
 		done
-		for option in $(grep -o '^ *\(-., \)\?--[a-z-]*' <<<"$output" | grep -o -- '--[a-z-]*'); do
-			grep -q -- "Fl -${option#--}\b" "$page" || { echo "$page: $option"; false; }
-			grep -q -- "$option\b" "$ROOT/completions/$program.bash" || { echo "$program.bash: $option"; false; }
-			grep -q -- "$option\b" "$ROOT/completions/_$program" || { echo "_$program: $option"; false; }
-			grep -q -- "-l ${option#--}\b" "$ROOT/completions/$program.fish" || { echo "$program.fish: $option"; false; }
-		done
-		for option in $(grep -o '^ *-., --' <<<"$output" | grep -o -- '-.,'); do
-			option=${option%,}
-			grep -q -- "Fl ${option#-}\b" "$page" || { echo "$page: $option"; false; }
-			grep -q -- "{$option,--" "$ROOT/completions/_$program" || { echo "_$program: $option"; false; }
-			grep -q -- "-s ${option#-}\b" "$ROOT/completions/$program.fish" || { echo "$program.fish: $option"; false; }
-		done
+		long=$(grep -o '^ *\(-., \)\?--[a-z-]*' <<<"$output" | grep -o -- '--[a-z-]*')
+		short=$(grep -o '^ *-., --' <<<"$output" | grep -o -- '-.,' | tr -d ,)
+		[ -n "$long" ]
+		has_words "$page" 'Fl -' "${long//--/}"
+		has_words "$page" 'Fl ' "${short//-/}"
+		has_words "$ROOT/completions/$program.bash" -- "${long//--/}"
+		has_words "$ROOT/completions/_$program" -- "${long//--/}"
+		has_words "$ROOT/completions/_$program" '{-' "${short//-/}" ,--
+		has_words "$ROOT/completions/$program.fish" '-l ' "${long//--/}"
+		has_words "$ROOT/completions/$program.fish" '-s ' "${short//-/}"
 	done
 }
 

@@ -582,12 +582,14 @@ work/tools/add.tool.json"
 }
 
 @test "a reader that leaves early ends a replay where it ended the run" {
-	for _ in 1 2 3 4 5 6 7 8; do
+	local again
+	again=$(seq "$(rounds 2 8)")
+	for _ in $again; do
 		replays -c 'seq 5 | awf-step -i lines l -- cat | head -n 1 | awf-step -r first -- cat'
 		replays -c 'seq 9 | awf-step -i lines -j 3 l -- cat | head -n 1 | awf-step -r first -- cat'
 	done
 	agent slow '' "$(says one)"
-	for _ in 1 2 3 4 5 6 7 8; do
+	for _ in $again; do
 		replays -c 'awf-step -n -p hi -a slow a | awf-step -n --try -r b -- false || echo none'
 	done
 	# What differs is still found.

@@ -10,13 +10,19 @@ record() { printf 'a\n' | awf-run --name demo -c 'awf-step -i lines up -q -- tr 
 # Bytes as printf writes them, with HOST for the header, get one answer, this status, as JSON,
 # and the connection is closed.
 refused() {
+	local answer head
+	exec 9<>"/dev/tcp/127.0.0.1/$PORT"
 	# shellcheck disable=SC2059 # it is a format
-	printf "${2//HOST/Host: 127.0.0.1:$PORT}" | raw >answer
-	same "$(grep -ac '^HTTP/' answer) $(sed -n '1s/HTTP\/1.1 \([0-9]*\) .*/\1/p' answer)" "1 $1" || { echo "of: $2" >&2; cat answer >&2; return 1; }
-	same "$(tail -c 9 answer)" '[closed]' || { echo "of: $2" >&2; return 1; }
-	grep -qi '^content-type: application/json' answer
-	grep -qi '^connection: close' answer
-	sed '1,/^\r$/d; s/\[closed\]$//' answer | jq -e '.error | .code and .message' >/dev/null
+	env printf "${2//HOST/Host: 127.0.0.1:$PORT}" >&9
+	answer=$(timeout 5 cat <&9 && echo '[closed]')
+	exec 9>&-
+	head=${answer%%$'\r\n\r\n'*}
+	[[ $answer == "HTTP/1.1 $1 "*'[closed]' && ${answer#HTTP} != *HTTP/1.?' '[0-9]* &&
+		${head,,} == *$'\ncontent-type: application/json'* && ${head,,} == *$'\nconnection: close'* ]] &&
+		jq -e '.error | .code and .message' <<<"${answer:${#head}:-8}" >/dev/null || {
+		printf 'of: %s\nhave: %s\n' "$2" "$answer" >&2
+		return 1
+	}
 }
 
 @test "a request that could be read in two ways is refused, and no other one is read behind it" {

@@ -23,6 +23,7 @@ prepare() {
 
 cleanup() {
 	kill "$victim" "${listener:-$victim}" "${swapper:-$victim}" 2>/dev/null || true
+	cd /
 	umount "$outside/small" 2>/dev/null || true
 	rm -rf "$outside"
 }
@@ -512,7 +513,7 @@ time.sleep(0.1)'
 		[ "$(stat -c %s x)" = 1048576 ]
 		rm x
 		run -77 --separate-stderr inside --disk 8M -- sh -c \
-			'i=0; while :; do dd if=/dev/zero of=f$i bs=64k count=4 2>/dev/null; i=$((i+1)); sleep 0.01; done'
+			'i=0; while [ $i -lt 400 ]; do dd if=/dev/zero of=f$i bs=64k count=4 2>/dev/null; i=$((i+1)); sleep 0.01; done'
 		[[ $stderr == *"too much was written"* ]]
 		[ "$(df --output=avail -m . | tail -1)" -gt 16 ]
 		rm -f f*
@@ -542,10 +543,12 @@ os._exit(ctypes.CDLL(None).fallocate(fd, 0, ctypes.c_long(0), ctypes.c_long(1 <<
 		[ "$(stat -c %s g)" -le 8388608 ]
 		run -77 --separate-stderr inside --disk 1M -- sh -c 'for i in 1 2 3 4; do head -c 1048576 /dev/zero >f$i; done'
 		rm -f g f*
+		# Nor are all its files made, though most were before.
+		seq -f old%g 3400 | xargs touch
 		run -77 --separate-stderr inside -- sh -c \
-			'i=0; while :; do touch n$i; i=$((i+1)); done'
+			'i=0; while [ $i -lt 1000 ]; do touch n$i; i=$((i+1)); done'
 		[ "$(df --output=iavail . | tail -1)" -gt 0 ]
-		find . -name 'n*' -delete
+		find . -name 'n*' -delete -o -name 'old*' -delete
 	done
 	run -1 --separate-stderr inside_full_temporary
 	cd / || false

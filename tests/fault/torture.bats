@@ -11,7 +11,7 @@ torture() { TMPDIR="$BATS_TEST_TMPDIR" python3 -B "$ROOT/tests/torture/campaign-
 
 @test "random workflows, killed at random and resumed" { CYCLES=5 torture kill; }
 
-@test "states that a power cut may leave" { CYCLES=$(rounds 5 15) torture powercut; }
+@test "states that a power cut may leave" { CYCLES=$(rounds 12 50) torture powercut; }
 
 @test "without syncs power cuts are noticed, so the others mean something" {
 	export CYCLES=100 TORTURE_STOP=1 TORTURE_SYNC=none

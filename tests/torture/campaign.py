@@ -80,12 +80,17 @@ def play_case(campaign, play, seed, number, world):
     return case.cycles, case.counts, None
 
 
-def work(campaign, play, make_world, seed, numbers, until, results):
+def work(campaign, play, make_world, seed, numbers, until, done, stop, results):
     world = make_world() if make_world else None
     for number in numbers:
         if until():
             break
-        results.put(play_case(campaign, play, seed, number, world))
+        result = play_case(campaign, play, seed, number, world)
+        with done.get_lock():
+            done.value += result[0]
+        if result[2] and os.environ.get("TORTURE_STOP"):
+            stop.value = 1
+        results.put(result)
     if world:
         world.stop()
     results.put(None)
@@ -135,7 +140,7 @@ def main(name, play, make_world=None):
         return done.value >= cycles if cycles else time.monotonic() - tally.began >= seconds
 
     workers = [multiprocessing.Process(target=work, args=(
-        name, play, make_world, seed, numbers_of(worker, jobs, repeat), until, results))
+        name, play, make_world, seed, numbers_of(worker, jobs, repeat), until, done, stop, results))
         for worker in range(jobs)]
     for worker in workers:
         worker.start()
@@ -154,9 +159,6 @@ def main(name, play, make_world=None):
                 break
             continue
         tally.add(result)
-        done.value = tally.cycles
-        if tally.violations and os.environ.get("TORTURE_STOP"):
-            stop.value = 1
     for what, count in sorted(tally.counts.items()):
         print(f"{name}: {count} {what}")
     print(f"{name}: {tally.cases} cases, seed {seed}, "

@@ -21,9 +21,11 @@ open_run(struct deciding *d, const struct storage *storage, const char *run,
 
 	if (storage_resolve(storage, run, &ref, err) != 0)
 		return -1;
-	failed = ref.in_storage ? deciding_open(d, storage, ref.run_id, verdict, err) :
-	    error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
-	    storage->root);
+	if (!ref.in_storage)
+		failed = error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
+		    storage->root);
+	else if ((failed = deciding_allowed(storage, ref.run_id, verdict, getpid(), err)) == 0)
+		failed = deciding_open(d, storage, ref.run_id, verdict, err);
 	run_ref_free(&ref);
 	return failed;
 }

@@ -62,8 +62,10 @@ peer_of(struct peer *p, int fd)
 		p->local = true;
 		memcpy(p->address, "unix", sizeof "unix");
 		len = sizeof credentials;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) == 0)
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) == 0) {
 			p->uid = credentials.uid;
+			p->pid = credentials.pid;
+		}
 		return;
 	}
 	address_text(&address, p->own, &p->port, &p->loopback);

@@ -29,6 +29,7 @@
 struct peer {
 	bool local;                    /* of a Unix socket */
 	uid_t uid;                     /* then */
+	pid_t pid;                     /* who has connected then; 0: he cannot be seen from here */
 	char address[PEER_ADDRESS];    /* else, its IP address as text; of a local one "unix" */
 	char own[PEER_ADDRESS];        /* ours, that it came to */
 	int port;                      /* ours */

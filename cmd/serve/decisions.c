@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/patience.h"
@@ -174,6 +175,13 @@ complete(struct deciding *d, struct span data, struct error *err)
 	return failed;
 }
 
+/* Who needs no token may be a step of a run; who has one has it from somebody. */
+static pid_t
+asker(const struct request *r)
+{
+	return r->token == r->server->access.own ? r->client->peer.pid : getpid();
+}
+
 static int
 decide(const struct decide_request *q, struct deciding *d, struct outcome *o)
 {
@@ -181,6 +189,8 @@ decide(const struct decide_request *q, struct deciding *d, struct outcome *o)
 	const char *call = q->task != NULL ? q->task : q->call;
 	int failed = 0;
 
+	if (deciding_allowed(storage, q->run_id, q->verdict, asker(q->request), &o->err) != 0)
+		return fail(o, 403);
 	if (deciding_open(d, storage, q->run_id, q->verdict, &o->err) != 0)
 		return fail(o, 409);
 	if (deciding_find(d, call, q->task != NULL, &o->err) != 0)
@@ -394,8 +404,8 @@ answer_decision(struct request *r)
 	} else if (q != NULL) {
 		const struct outcome *o = &q->outcome;
 
-		request_error(r, o->status, o->status == 400 ? "invalid_input" : o->status == 404 ?
-		    "not_found" : "conflict", "%s%s%s", o->err.place, o->err.place[0] != '\0' ? ": " : "",
+		request_error(r, o->status, o->status == 400 ? "invalid_input" : o->status == 403 ?
+		    "forbidden" : o->status == 404 ? "not_found" : "conflict", "%s%s%s", o->err.place, o->err.place[0] != '\0' ? ": " : "",
 		    o->err.message);
 	}
 	if (q != NULL)

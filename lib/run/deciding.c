@@ -6,8 +6,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/memory.h"
+#include "proc/process.h"
 #include "run/lineage.h"
 #include "run/run.h"
 #include "transcript/event_keys.h"
@@ -23,28 +26,67 @@ deciding_task(const char *text, char run_id[ID_SIZE])
 	return text + ID_SIZE;
 }
 
-/* A run that decides about itself, or about one that it is inside of, however deep, would approve
- * whatever it likes. */
+/* Whether that run is this one, or was started in it, however deep: 1, 0, or -1 with *err. */
 static int
-refuse_own(const struct storage *storage, const char *run_id, struct error *err)
+is_inside(const struct storage *storage, const char *inner, const char *run_id, struct error *err)
 {
-	const char *own = getenv("AWF_RUN_ID");
 	struct lineage lineage = { .count = 0 };
 	char *directory;
 	bool inside;
 	int failed;
 
-	if (own == NULL || !id_valid(own, strlen(own)))
+	if (inner == NULL || !id_valid(inner, strlen(inner)))
 		return 0;
-	directory = storage_run_directory(storage, own);
+	directory = storage_run_directory(storage, inner);
 	failed = lineage_read(&lineage, directory, err);
 	free(directory);
 	if (failed != 0)
 		return -1;
-	inside = strcmp(own, run_id) == 0;
+	inside = strcmp(inner, run_id) == 0;
 	for (size_t i = 0; i < lineage.count; i++)
 		inside = inside || strcmp(lineage.runs[i].run_id, run_id) == 0;
-	return !inside ? 0 : error_set(err, ERROR_USAGE, run_id,
+	return inside;
+}
+
+/* The same of a process, by the environment that it was started with. */
+static int
+is_started_inside(const struct storage *storage, pid_t pid, const char *run_id, struct error *err)
+{
+	static const char name[] = "AWF_RUN_ID=";
+	struct buffer text = BUFFER_INIT;
+	int inside = 0;
+
+	if (process_read(pid, "environ", &text))
+		for (const char *at = buffer_string(&text), *end = at + text.len;
+		    at < end && inside == 0; at += strlen(at) + 1)
+			if (strncmp(at, name, sizeof name - 1) == 0)
+				inside = is_inside(storage, at + sizeof name - 1, run_id, err);
+	buffer_free(&text);
+	return inside;
+}
+
+int
+deciding_allowed(const struct storage *s, const char *run_id, enum decision_verdict verdict,
+    pid_t asker, struct error *err)
+{
+	struct process_stat status;
+	bool own = asker == getpid();
+	pid_t owner = 0;
+	int inside;
+
+	if (decision_about(verdict) != WAITING_APPROVAL)
+		return 0;
+	if (!own && (asker <= 0 || !process_stat(asker, &status)))
+		return error_set(err, ERROR_USAGE, run_id, "the process that asks cannot be seen from "
+		    "here, and may be part of the run");
+	inside = own ? is_inside(s, getenv("AWF_RUN_ID"), run_id, err) : 0;
+	storage_run_owner(s, run_id, &owner);
+	/* Who has cleaned his environment has mostly been started by somebody who has not; who has
+	 * left those, too, is a child of the awf-run. */
+	for (pid_t pid = asker; inside == 0 && pid > 1 && process_stat(pid, &status);
+	    pid = status.parent)
+		inside = pid == owner ? 1 : is_started_inside(s, pid, run_id, err);
+	return inside != 1 ? inside : error_set(err, ERROR_USAGE, run_id,
 	    "a run does not decide about itself, nor about one that it is inside of");
 }
 
@@ -52,13 +94,9 @@ int
 deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
     enum decision_verdict verdict, struct error *err)
 {
-	char *path, *blobs;
+	char *path = storage_transcript(s, run_id), *blobs = storage_blobs(s, run_id);
 
 	d->decision.verdict = verdict;
-	if (decision_about(verdict) == WAITING_APPROVAL && refuse_own(s, run_id, err) != 0)
-		return -1;
-	path = storage_transcript(s, run_id);
-	blobs = storage_blobs(s, run_id);
 	d->opened = undecided_open(&d->undecided, path, blobs, run_id, err) == 0;
 	free(blobs);
 	free(path);

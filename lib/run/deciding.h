@@ -2,8 +2,8 @@
  * Deciding, as who says it: which call of which run, what, and with what data (run/decision.h has
  * the record of it). Nothing is run; awf-run --resume does that afterwards.
  *
- * Everything that can be wrong is found before the record is touched: the run, whether it may be
- * decided about from in here, the call that waits, the key, then the data. So bad data decides
+ * Everything that can be wrong is found before the record is touched: the run, whether who asks may
+ * decide about it, the call that waits, the key, then the data. So bad data decides
  * nothing. deciding_record() comes last, and looks under the transcript's lock whether another
  * decision was first.
  */
@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/id.h"
@@ -32,10 +33,16 @@ struct deciding {
 /* The call in a task's token, RUN_ID/CALL as $AWF_TASK has it, and the run; NULL: it is none. */
 const char *deciding_task(const char *text, char run_id[ID_SIZE]);
 
+/* A run does not approve or deny what waits in it, nor in a run that it is inside of: ERROR_USAGE
+ * if the process that asks for the verdict is part of such a one, by its environment, that of a
+ * process that it was started by, or as its awf-run is one of those. A process that cannot be seen
+ * is refused, too, unless it is this one. */
+int deciding_allowed(const struct storage *s, const char *run_id, enum decision_verdict verdict,
+    pid_t asker, struct error *err);
+
 /* deciding_close() is called whatever the others return; *d is all zeros.
  *
- * A run of the storage. ERROR_USAGE: it is masked, or recorded elsewhere, or this process is part
- * of what is to be approved or denied. */
+ * A run of the storage. ERROR_USAGE: it is masked, or recorded elsewhere. */
 int deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
     enum decision_verdict verdict, struct error *err);
 /* The call that waits for the verdict, by its path or id or, with task, as its token names it.

@@ -418,6 +418,10 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	sed -i '1i awf-ctl approve ok "$AWF_RUN_ID" </dev/null' flow
 	run -75 resume
 	[[ $output == *"awf-ctl: $(id): a run does not decide about itself"* ]]
+	# Whatever of its environment it drops.
+	sed -i '1s|.*|RUN=$AWF_RUN_ID; env -u AWF_RUN_ID awf-ctl approve ok "$RUN" </dev/null|' flow
+	run -75 resume
+	[[ $output == *"awf-ctl: $(id): a run does not decide about itself"* ]]
 	same "$(events ok '.approval.decision | select(.)')" ''
 }
 

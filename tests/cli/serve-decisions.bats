@@ -108,6 +108,50 @@ ME=$(command id -un)
 	same "$(last ok:0:0)" '[null,"waits for a decision",null,null]'
 }
 
+# As the last step of a run that waits: approves what waits in it on the socket, in a way of its own.
+decides_itself() {
+	cat >approves <<-END
+		run=\${run-\$AWF_RUN_ID}
+		body='{"decision":"approve","call":"ok"}'
+		approve() { \$1 curl -sS --max-time 20 --unix-socket "$BATS_TEST_TMPDIR/socket" -H 'Content-Type: application/json' -d "\$body" "http://localhost/api/runs/\$run/decisions"; }
+	END
+	waits "awf-step --approve ok || status=\$?; . ./approves; $1; exit \$status" <<<cake
+	same "$(cat answer)" "{\"error\":{\"code\":\"forbidden\",\"message\":\"$(basename "$(transcript)" .jsonl): $2\"}}"
+	same "$(last ok:0:0)" '[null,"waits for a decision",null,null]'
+}
+
+@test "a run does not decide about itself on the socket, nor about one that it is inside of" {
+	serve
+	own='a run does not decide about itself, nor about one that it is inside of'
+	decides_itself 'approve >answer' "$own"
+	decides_itself 'approve "env -i PATH=$PATH" >answer' "$own"
+	# Nobody but the awf-run is left of those that have started it.
+	decides_itself 'rm answer; (env -i PATH=$PATH run=$AWF_RUN_ID sh -c ". ./approves; approve >new; mv new answer" &); until [ -e answer ]; do sleep 0.01; done' "$own"
+	decides_itself 'awf-run -n --no-transcript -c "run=$AWF_RUN_ID; . ./approves; approve" >answer' "$own"
+	# Who has gone is not known.
+	cat >forks.py <<-'END'
+		import os, socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(sys.argv[1])
+		parent = os.getpid()
+		if os.fork():
+		    os._exit(0)
+		while os.getppid() == parent:
+		    pass
+		body = b'{"decision":"approve","call":"ok"}'
+		s.sendall(b'POST /api/runs/@/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+		          b'Connection: close\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
+		print(s.makefile().read())
+	END
+	waits 'awf-step --approve ok' <<<cake
+	[[ $(python3 forks.py "$BATS_TEST_TMPDIR/socket") == *'"forbidden"'*'the process that asks cannot be seen from here'* ]]
+	same "$(last ok:0:0)" '[null,"waits for a decision",null,null]'
+	# Of another one it does.
+	id=$(basename "$(transcript)" .jsonl)
+	awf-run -n --name other -c "run=$id; . ./approves; approve" >answer
+	same "$(jq -r .decision answer)" approved
+}
+
 @test "a result, in the form that the step takes" {
 	serve
 	while IFS='|' read -r form data want; do

@@ -50,7 +50,7 @@ _awf_step()
 	--)
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 		return ;;
-	*) words='--agent --model --prompt --attach --tool --approve --pending --each --while --until --max --parallel --strategy --terminal --allow-tools --tools-policy --output-schema --max-turns --max-children --max-tokens-total --max-cost
+	*) words='--agent --model --prompt --attach --tool --approve --ask --accept --max-answers --ask-grace --pending --each --while --until --max --parallel --strategy --terminal --allow-tools --tools-policy --output-schema --max-turns --max-children --max-tokens-total --max-cost
 		--input --no-input --allow-empty --state --output-form --join --by-name --complete --jobs --into
 		--raw --output --quiet --when --rescue --allow-failure --try --cleanup --timeout --retries
 		--backoff --delay --max-delay --retry-on --require --effects --pass-key --sandbox --network --no-network --sandbox-mode --open --pass-env --kind --known-end --dry-run

@@ -83,7 +83,7 @@ tell(const struct deciding *d, const struct storage *storage)
 int
 decide(const struct decide_spec *spec, struct error *err)
 {
-	struct deciding d = { .opened = false };
+	struct deciding d = DECIDING_INIT;
 	struct storage storage;
 	char token[ID_SIZE], *by = NULL;
 	const char *task = deciding_task(spec->path, token);

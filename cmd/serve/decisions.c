@@ -221,7 +221,7 @@ work(void *context, void *answer)
 {
 	const struct decide_request *q = context;
 	struct outcome *o = answer;
-	struct deciding d = { .opened = false };
+	struct deciding d = DECIDING_INIT;
 	char *by = decider(q->request->token);
 	sigset_t none;
 

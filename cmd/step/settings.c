@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "run/price.h"
 #include "transcript/call.h"
@@ -29,7 +30,8 @@
 /* Each is a bit of settings.given. */
 enum {
 	OPT_COMMAND,                  /* what follows the dashes; no option by itself */
-	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_ATTACH, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
+	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_ATTACH, OPT_TOOL, OPT_APPROVE, OPT_ASK, OPT_ACCEPT,
+	OPT_MAX_ANSWERS, OPT_ASK_GRACE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE,
@@ -88,7 +90,7 @@ const struct option_spec step_options[] = {
 	{ OPT_ATTACH, 0, "attach", "FILE", "an image or PDF that goes with the prompt; repeatable" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
-	{ OPT_OUTPUT_SCHEMA, 0, "output-schema", "FILE", "the agent's answer is JSON that fits this JSON Schema" },
+	{ OPT_OUTPUT_SCHEMA, 0, "output-schema", "FILE", "the answer is JSON that fits this JSON Schema" },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
 	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
@@ -104,8 +106,14 @@ const struct option_spec step_options[] = {
 	{ OPT_DELAY, 0, "delay", "DURATION", "the first delay between tries (1s)" },
 	{ OPT_MAX_DELAY, 0, "max-delay", "DURATION", "the longest delay (60s)" },
 	{ OPT_RETRY_ON, 0, "retry-on", "CODES", "error codes to try again on, comma-separated" },
-	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
 	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Work that others do" },
+	{ OPT_ASK, 0, "ask", "TEXT|@FILE", "ask somebody outside, whose answer is the result" },
+	{ OPT_ACCEPT, 0, "accept", "COND", "with --ask: take an answer if the shell command COND ends with 0" },
+	{ OPT_MAX_ANSWERS, 0, "max-answers", "N", "with --ask: fail after N answers that were not taken" },
+	{ OPT_ASK_GRACE, 0, "ask-grace", "DURATION", "with --ask: how long it stays while nobody is there (10s)" },
+	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Effects and the sandbox" },
 	{ OPT_EFFECTS, 0, "effects", "WORD[,idempotent]", "none, read, workspace or external" },
@@ -144,6 +152,7 @@ static const struct plain {
 	{ OPT_MODEL, KIND_TEXT, AT(source.team.model), 0, 0 },
 	{ OPT_OUTPUT_SCHEMA, KIND_TEXT, AT(source.team.output_schema), 0, 0 },
 	{ OPT_PROMPT, KIND_TEXT, AT(source.prompt), 0, 0 },
+	{ OPT_ASK, KIND_TEXT, AT(step.ask), 0, 0 },
 	{ OPT_TOOL, KIND_TEXT, AT(source.tool), 0, 0 },
 	{ OPT_INTO, KIND_TEXT, AT(step.into), 0, 0 },
 	{ OPT_ATTACH, KIND_LIST, AT(source.attach), 0, 0 },
@@ -153,13 +162,16 @@ static const struct plain {
 	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
 	{ OPT_UNTIL, KIND_CONDITION, AT(step.until), 0, 0 },
 	{ OPT_WHEN, KIND_CONDITION, AT(step.when), 0, 0 },
+	{ OPT_ACCEPT, KIND_CONDITION, AT(step.accept), 0, 0 },
 	{ OPT_MAX, KIND_NUMBER, AT(step.max_rounds), 1, ROUNDS_MAX },
+	{ OPT_MAX_ANSWERS, KIND_NUMBER, AT(step.max_answers), 0, LIMIT_MAX },
 	{ OPT_MAX_TURNS, KIND_NUMBER, AT(source.team.max_turns), 0, LIMIT_MAX },
 	{ OPT_MAX_TOKENS_TOTAL, KIND_NUMBER, AT(source.team.max_tokens_total), 0, LIMIT_MAX },
 	{ OPT_MAX_CHILDREN, KIND_NUMBER, AT(step.max_children), 0, LIMIT_MAX },
 	{ OPT_JOBS, KIND_NUMBER, AT(jobs), 1, JOBS_LIMIT },
 	{ OPT_RETRIES, KIND_NUMBER, AT(retries), 0, RETRIES_LIMIT },
 	{ OPT_TIMEOUT, KIND_DURATION, AT(step.timeout_ms), 0, 0 },
+	{ OPT_ASK_GRACE, KIND_DURATION, AT(step.ask_grace_ms), 0, 0 },
 	{ OPT_DELAY, KIND_DURATION, AT(step.retry.delay_ms), 0, 0 },
 	{ OPT_MAX_DELAY, KIND_DURATION, AT(step.retry.max_delay_ms), 0, 0 },
 #undef AT
@@ -339,7 +351,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 #define SAID(id) OPTION_SAID(id)
 #define COMMAND SAID(OPT_COMMAND)
 #define AGENT (SAID(OPT_AGENT) | SAID(OPT_MODEL))
-#define WORK (COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL))
+#define WORK \
+	(COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_ASK) | SAID(OPT_TERMINAL))
 #define LOOP (SAID(OPT_WHILE) | SAID(OPT_UNTIL) | SAID(OPT_MAX))
 #define GROUP (SAID(OPT_EACH) | SAID(OPT_PARALLEL) | LOOP)
 #define RETRYING (SAID(OPT_RETRIES) | SAID(OPT_BACKOFF) | SAID(OPT_DELAY) | SAID(OPT_MAX_DELAY) | \
@@ -352,8 +365,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 
 /* The first that is broken is told of. */
 static const struct option_rule rules[] = {
-	{ OPT_TERMINAL, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE), 0,
-	    "not with work to do: it decides about the run alone" },
+	{ OPT_TERMINAL, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) |
+	    SAID(OPT_ASK), 0, "not with work to do: it decides about the run alone" },
 	{ OPT_TERMINAL, SAID(OPT_INTO) | SPARED | RETRYING | SAID(OPT_EFFECTS), 0,
 	    "not with options about work or its result: it does none" },
 	{ OPT_TERMINAL, SAID(OPT_TIMEOUT), SAID(OPT_WHEN),
@@ -364,6 +377,13 @@ static const struct option_rule rules[] = {
 	    "not together with a command, a loop, -a, -m or -t" },
 	{ OPT_APPROVE, SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS) | SAID(OPT_INTO), 0,
 	    "not with --timeout, --retries, --effects or --into: nothing is run" },
+	{ OPT_ASK, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) | SAID(OPT_PROMPT), 0,
+	    "not together with a command, a loop, -a, -m, -p, -t or --approve" },
+	{ OPT_ASK, SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS), 0,
+	    "not with --timeout, --retries or --effects: nothing is run" },
+	{ OPT_ACCEPT, 0, SAID(OPT_ASK), "only with --ask" },
+	{ OPT_MAX_ANSWERS, 0, SAID(OPT_ASK), "only with --ask" },
+	{ OPT_ASK_GRACE, 0, SAID(OPT_ASK), "only with --ask" },
 	{ OPT_PENDING, GROUP, 0, "only with a command, and not with a group of steps" },
 	{ OPT_PENDING, 0, COMMAND, "only with a command, and not with a group of steps" },
 	{ OPT_EACH, LOOP, 0, "not with --while, --until or --max: these make a loop of each item" },
@@ -381,7 +401,7 @@ static const struct option_rule rules[] = {
 	{ OPT_ATTACH, 0, AGENT, "only with -a or -m: commands and tools get the data alone" },
 	{ OPT_ALLOW_TOOLS, 0, AGENT, "only with -a or -m" },
 	{ OPT_TOOLS_POLICY, 0, AGENT, "only with -a or -m" },
-	{ OPT_OUTPUT_SCHEMA, 0, AGENT, "only with -a or -m" },
+	{ OPT_OUTPUT_SCHEMA, 0, AGENT | SAID(OPT_ASK), "only with -a, -m or --ask" },
 	{ OPT_MAX_TURNS, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_COST, 0, AGENT, "only with -a or -m" },
@@ -402,6 +422,7 @@ static const struct option_rule rules[] = {
 	    "not with -n: there is no input to come from a step" },
 	{ OPT_REQUIRE, SAID(OPT_RESCUE), 0,
 	    "not with --rescue: what failed was not made by the step that it came from" },
+	{ OPT_ASK, SANDBOX, 0, "not with options about a sandbox: nothing is run" },
 	{ OPT_APPROVE, SANDBOX, 0, "not with options about a sandbox: nothing is run" },
 	{ OPT_TERMINAL, SANDBOX, 0, "not with options about a sandbox: nothing is run" },
 	{ OPT_SANDBOX, GROUP, 0, NO_GROUP },
@@ -507,7 +528,7 @@ check(const struct settings *s, struct error *err)
 		return error_set(err, ERROR_USAGE, name, "no name of a step: A-Z a-z 0-9 _ - only");
 	if ((said(s) & WORK) == 0)
 		return error_set(err, ERROR_USAGE, name,
-		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve");
+		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask");
 	/* Each word is a line for the shell; a program of its own that is a step does nothing. */
 	for (; words != NULL && *words != NULL; words++)
 		if (strcmp(path_base(*words), "awf-step") == 0)
@@ -525,6 +546,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	memset(s, 0, sizeof *s);
 	s->source.team.max_turns = s->source.team.max_tokens_total = s->step.max_children = -1;
 	s->retries = s->max_cost = -1;
+	s->step.ask_grace_ms = ASK_GRACE_MS;
 	retry_default(&s->step.retry);
 	options_begin(&o, step_options, argc, argv);
 	o.stop_at_dashes = true;

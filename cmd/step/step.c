@@ -93,6 +93,14 @@ step_define(struct step *s)
 		writer_string(&w, s->operation->sha256);
 	if (s->approve)
 		writer_string(&w, "--approve");
+	if (s->ask != NULL) {
+		writer_string(&w, "--ask");
+		writer_string(&w, s->prompt);
+		if (strstr(s->prompt, "inputs.") != NULL)
+			writer_raw(&w, buffer_string(&s->inputs), s->inputs.len);
+		writer_string(&w, s->answer_schema->text.len > 0 ? s->answer_schema->text.data : NULL);
+		writer_string(&w, s->accept.text);
+	}
 	writer_array_end(&w);
 	digest_sha256(text.data, text.len, s->definition_sha256);
 	buffer_free(&text);

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "agent/attachment.h"
+#include "agent/output_schema.h"
 #include "agent/retry.h"
 #include "agent/team.h"
 #include "agent/tool.h"
@@ -46,7 +47,7 @@ enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
 enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
 
 struct step {
-	/* What it does: one of command, team, operation, approve, terminal. */
+	/* What it does: one of command, team, operation, approve, ask, terminal. */
 	const char *name;
 	const char *kind;            /* as the record has it: step_load(), or --kind */
 	char *const *command;        /* argv; of a parallel group, shell text of each branch;
@@ -64,6 +65,11 @@ struct step {
 	bool approve;                /* --approve: a person decides about the data */
 	bool pending;                /* --pending: the command may end as STATUS_WAITING */
 	int64_t pending_ms;          /* and waits so long; 0: no limit */
+	const char *ask;             /* --ask: a question, the prompt then; NULL */
+	const struct output_schema *answer_schema; /* of the answer to it */
+	struct condition accept;     /* --accept: whether an answer is taken */
+	int64_t max_answers;         /* that are refused before the call fails; 0: no limit */
+	int64_t ask_grace_ms;        /* how long it asks while nobody is there */
 	struct team *team;           /* NULL */
 	const struct agent *agent;   /* the team's first; NULL */
 	const struct attachments *attached; /* --attach, for each item; NULL: none */
@@ -125,6 +131,7 @@ struct step_loaded {
 	struct team team;
 	struct tool operation;
 	struct buffer prompt;
+	struct output_schema answer_schema;
 	struct attachments attachments;
 };
 

@@ -49,6 +49,15 @@ step_wait(struct step_call *call, enum waiting_for what, const char *form, int64
 	writer_object_end(&w);
 }
 
+void
+step_note_decision(struct step_call *call, const struct decision *d)
+{
+	struct writer w = begin_approval(call);
+
+	decision_write(d, &w);
+	writer_object_end(&w);
+}
+
 /* The members of the recorded payload.approval that are listed. */
 static void
 copy_approval(struct step_call *call, struct span approval, const char *const *names)
@@ -152,10 +161,8 @@ decide(struct step_call *call, const struct question *q, struct edit *edit,
 		.verdict = answer == ANSWER_NO ? DECISION_DENIED :
 		    edit->differs ? DECISION_EDITED : DECISION_APPROVED };
 	struct data data = { BUFFER_INIT, false, false };
-	struct writer w = begin_approval(call);
 
-	decision_write(&d, &w);
-	writer_object_end(&w);
+	step_note_decision(call, &d);
 	if (answer == ANSWER_YES) {
 		data_copy(&data, edit->differs ? &edit->data : edit->original);
 		step_add_result(&call->end, &data);

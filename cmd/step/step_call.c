@@ -34,6 +34,7 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 	call->end.changed = (struct changed)CHANGED_INIT;
 	call->end.exit_code = -1;
 	call->end.winner = -1;
+	call->end.answerer = -1;
 	call->step = s;
 	call->item = item;
 	call->index = index;
@@ -66,7 +67,9 @@ release(struct step_call *call)
 	buffer_free(&end->errors);
 	changed_free(&end->changed);
 	free(end->agent);
+	step_tell_answerer(call, NULL);
 	buffer_free(&end->approval);
+	buffer_free(&call->question);
 	seal_key_forget(&end->seal);
 	attachments_free(&call->attachments);
 	buffer_free(&call->attached);
@@ -313,6 +316,7 @@ carry_out(struct step_call *call, struct error *err)
 	const struct item *item = call->item;
 	struct verdict *v = &call->verdict;
 	struct data data = { BUFFER_INIT, false, false };
+	bool taken;
 
 	if (s->terminal != NULL) {
 		/* An item without a line of this run becomes the result, others pass. */
@@ -326,7 +330,15 @@ carry_out(struct step_call *call, struct error *err)
 	if (v->recalls && step_replays(s) && s->team == NULL && retried_repeat(&v->recalled,
 	    &call->events, call->started, RECALL_TO_THE_END, err) == -1)
 		return -1;
-	if (!take_verdict(call)) {
+	taken = take_verdict(call);
+	if (taken && s->ask != NULL) {
+		int checked = step_check_answer(call, err);
+
+		if (checked == -1 && call->end.error.code == ERROR_NONE)
+			return -1;
+		taken = checked != 0;
+	}
+	if (!taken) {
 		if (step_work(call, err) == -1)
 			return -1;
 		step_note_ending(call);
@@ -436,6 +448,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	} else {
 		read_attachments(call);
 		find_conversation(call);
+		step_render_question(call);
 	}
 
 	recalled = recall(call, err);
@@ -480,6 +493,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	}
 	if (record_end(call, &completed, err) == -1)
 		return -1;
+	step_tell_answerer(call, &completed);
 	conclude(call, &completed, result);
 	return 0;
 }
@@ -588,6 +602,8 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 		writer_member_string(&w, "tool", s->operation->name);
 	if (s->approve)
 		writer_member_bool(&w, "approve", true);
+	if (s->ask != NULL)
+		writer_member_string(&w, "ask", s->prompt);
 	writer_member_string(&w, "terminal", s->terminal);
 	if (s->command != NULL) {
 		writer_member_array(&w, s->group == GROUP_PARALLEL ? "branches" : "command");

@@ -27,6 +27,7 @@
 #include "agent/continuation.h"
 #include "base/clock.h"
 #include "json/writer.h"
+#include "run/decision.h"
 #include "run/recall.h"
 #include "run/waiting.h"
 #include "step/step.h"
@@ -84,6 +85,7 @@ struct step_end {
 	int64_t tool_calls;
 	char *agent;               /* that ended it, if it is not the step's first; NULL */
 	int64_t duration_ms;
+	int answerer;              /* who gave the answer, and is to be told; -1: nobody */
 	struct buffer approval;    /* payload.approval: of what waits, or was decided; "": none */
 	struct seal_key seal;      /* that signs a decision made here; else without a public key */
 };
@@ -104,6 +106,7 @@ struct step_call {
 	struct buffer attached;         /* the item's list, with their digests; empty: as it came */
 	struct continuation continued;  /* of an agent that goes on */
 	struct condition_answer when;
+	struct buffer question;    /* that is asked; empty: none */
 	int64_t begun;             /* monotonic ms */
 	int64_t record_from;       /* where in the transcript what is made in it comes */
 
@@ -184,10 +187,25 @@ void step_wait(struct step_call *call, enum waiting_for what, const char *form,
     int64_t timeout_ms);
 /* The recorded call waits for its result: on, or no more. */
 void step_wait_on(struct step_call *call);
-/* What was decided: payload.approval as it stands in the recorded end. */
+/* What was decided: payload.approval as it stands in the recorded end; and as it is now. */
 void step_take_approval(struct step_call *call);
+void step_note_decision(struct step_call *call, const struct decision *d);
 /* Asks whoever sits at the terminal, else lets the call wait. -1: the machine failed. */
 int step_approve(struct step_call *call, struct error *err);
+
+/* step_ask.c: a question to somebody outside. */
+
+/* The question, of a step that asks; what it lacks is the call's error. */
+void step_render_question(struct step_call *call);
+/* payload.question, if there is one. */
+void step_write_question(const struct step_call *call, struct writer *w);
+/* Asks until there is an answer, or lets the call wait. -1: the machine failed. */
+int step_ask(struct step_call *call, struct error *err);
+/* Whether a decision that the call has taken over may be its result: 1; 0: it is told why not, and
+ * the call has none; -1: the machine failed, or the call was ended. */
+int step_check_answer(struct step_call *call, struct error *err);
+/* Tells whoever gave the answer that it was taken, once its end is recorded; NULL: it is not. */
+void step_tell_answerer(struct step_call *call, const struct event *completed);
 
 /* step_recall.c */
 

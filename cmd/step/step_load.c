@@ -24,6 +24,24 @@
 #include "run/definition_file_keep.h"
 #include "step/step.h"
 
+/* A template, or @FILE. */
+static int
+load_prompt(struct step *step, const char *prompt, const char *place, struct step_loaded *loaded,
+    struct error *err)
+{
+	step->prompt = prompt;
+	step->prompt_place = place;
+	if (prompt[0] == '@') {
+		step->prompt_place = prompt + 1;
+		if (file_load(step->prompt_place, SCAN_LINE_LIMIT, &loaded->prompt, err) == -1) {
+			err->code = ERROR_DEFINITION;
+			return -1;
+		}
+		step->prompt = buffer_string(&loaded->prompt);
+	}
+	return prompt_check(step->prompt, step->prompt_place, err);
+}
+
 static int
 load_agents(struct step *step, const struct step_source *source, struct step_loaded *loaded,
     struct error *err)
@@ -43,23 +61,29 @@ load_agents(struct step *step, const struct step_source *source, struct step_loa
 	if (step->effects == EFFECTS_UNDECLARED && team_runs_cli(&loaded->team))
 		step->effects = team_clis_only_read(&loaded->team) ? EFFECTS_READ : EFFECTS_EXTERNAL;
 
-	step->prompt = source->prompt != NULL ? source->prompt : "{{data}}";
-	step->prompt_place = source->prompt != NULL ? "-p" : "prompt";
-	if (step->prompt[0] == '@') {
-		step->prompt_place = source->prompt + 1;
-		if (file_load(step->prompt_place, SCAN_LINE_LIMIT, &loaded->prompt, err) == -1) {
-			err->code = ERROR_DEFINITION;
-			return -1;
-		}
-		step->prompt = buffer_string(&loaded->prompt);
-	}
+	if (load_prompt(step, source->prompt != NULL ? source->prompt : "{{data}}",
+	    source->prompt != NULL ? "-p" : "prompt", loaded, err) == -1)
+		return -1;
 	for (char *const *file = source->attach; file != NULL && *file != NULL; file++)
 		if (attachments_add_file(&loaded->attachments, *file, err) == -1) {
 			err->code = ERROR_DEFINITION;
 			return -1;
 		}
 	step->attached = loaded->attachments.count > 0 ? &loaded->attachments : NULL;
-	return prompt_check(step->prompt, step->prompt_place, err);
+	return 0;
+}
+
+/* The schema is that of the answer. */
+static int
+load_question(struct step *step, const struct step_source *source, struct step_loaded *loaded,
+    struct error *err)
+{
+	step->kind = "question";
+	step->answer_schema = &loaded->answer_schema;
+	if (source->team.output_schema != NULL &&
+	    output_schema_load(&loaded->answer_schema, source->team.output_schema, err) == -1)
+		return -1;
+	return load_prompt(step, step->ask, "--ask", loaded, err);
 }
 
 static int
@@ -158,6 +182,8 @@ step_load(struct step *step, const struct step_source *source, struct step_loade
 		result = load_operation(step, source->tool, loaded, err);
 	else if (step->approve)
 		step->kind = "approval";
+	else if (step->ask != NULL)
+		result = load_question(step, source, loaded, err);
 	else if (step->command == NULL)
 		result = load_agents(step, source, loaded, err);
 	if (source->kind != NULL)
@@ -175,6 +201,7 @@ step_unload(struct step *step, struct step_loaded *loaded)
 	team_free(&loaded->team);
 	tool_free(&loaded->operation);
 	buffer_free(&loaded->prompt);
+	output_schema_free(&loaded->answer_schema);
 	attachments_free(&loaded->attachments);
 	buffer_free(&step->files);
 }
@@ -235,6 +262,7 @@ int
 step_name_files(struct step *step, const struct step_source *source, struct error *err)
 {
 	struct naming n = { .run = step->run, .err = err };
+	const char *prompt = step->ask != NULL ? step->ask : source->prompt;
 	char *libexec;
 
 	if (getcwd(n.here, sizeof n.here) == NULL)
@@ -258,8 +286,10 @@ step_name_files(struct step *step, const struct step_source *source, struct erro
 		for (size_t k = 0; m->agent.mcp.own == NULL && k < m->server_count; k++)
 			name_file(&n, m->servers[k]->definition.file, definition_file_digest);
 	}
-	if (source->prompt != NULL && source->prompt[0] == '@')
-		name_file(&n, source->prompt + 1, definition_file_keep);
+	if (prompt != NULL && prompt[0] == '@')
+		name_file(&n, prompt + 1, definition_file_keep);
+	if (step->ask != NULL)
+		name_file(&n, step->answer_schema->path, definition_file_keep);
 	for (char **file = source->attach; file != NULL && *file != NULL; file++)
 		name_file(&n, *file, definition_file_keep);
 	if (step->operation != NULL)

@@ -36,6 +36,8 @@ step_recall(const struct step_call *call, struct verdict *verdict, struct error 
 		buffer_format(&definition, "tool %s", s->operation->name);
 	else if (s->approve)
 		buffer_text(&definition, "a decision");
+	else if (s->ask != NULL)
+		buffer_text(&definition, "a question");
 	else if (s->terminal != NULL)
 		buffer_format(&definition, "--terminal %s", s->terminal);
 	else if (s->command == NULL)
@@ -101,7 +103,7 @@ judge_resumed(const struct step *s, struct verdict *v)
 		v->says = VERDICT_TAKE;
 		v->decided = is_bare(s, r);
 		v->reuses = !v->decided;
-	} else if (r->end == RECALL_WAITING && !s->approve) {
+	} else if (r->end == RECALL_WAITING && !s->approve && s->ask == NULL) {
 		v->says = VERDICT_WAIT;
 	} else if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		v->says = VERDICT_SKIP;
@@ -149,11 +151,11 @@ judge_replayed(const struct step *s, struct verdict *v)
 		differs = "the recorded call was skipped";
 	} else if (done_elsewhere || ((s->passes || r->encloses) && done_before)) {
 		v->says = VERDICT_TAKE;
-	} else if (s->command == NULL && !s->approve) {
+	} else if (s->command == NULL && !s->approve && s->ask == NULL) {
 		v->says = VERDICT_DO;
 	} else if (r->end == RECALL_OPEN) {
 		differs = "the recording ends in the middle of this call";
-	} else if (s->approve || r->end == RECALL_WAITING || recalled_decided(r)) {
+	} else if (s->approve || s->ask != NULL || r->end == RECALL_WAITING || recalled_decided(r)) {
 		v->says = VERDICT_TAKE;
 		v->decided = true;
 	} else if (s->effects == EFFECTS_READ || s->effects == EFFECTS_EXTERNAL ||

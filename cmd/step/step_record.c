@@ -118,6 +118,8 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 		writer_member_integer(w, KEY_TIMEOUT_MS, s->timeout_ms);
 	}
 
+	step_write_question(call, w);
+
 	/* When and how. */
 	write_answer(w, &s->when, &call->when);
 	if (s->gate.count > 0) {

@@ -347,6 +347,8 @@ step_work(struct step_call *call, struct error *err)
 
 	if (s->approve) {
 		result = step_approve(call, err);
+	} else if (s->ask != NULL) {
+		result = step_ask(call, err);
 	} else if (s->group == GROUP_LOOP) {
 		result = group_run_loop(call, err);
 	} else if (s->group == GROUP_PARALLEL) {

@@ -94,6 +94,9 @@ patience_of(int ms)
 
 /* ---- limits where users give none ---- */
 
+/* --ask-grace. */
+#define ASK_GRACE_MS patience_of(10000)
+
 #define NOTIFY_LIMIT_MS 60000
 #define BEFORE_TURN_LIMIT_MS 60000
 #define MCP_STARTUP_LIMIT_MS 60000

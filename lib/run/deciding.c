@@ -4,17 +4,24 @@
  */
 #include "run/deciding.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/memory.h"
+#include "json/value.h"
 #include "proc/process.h"
 #include "run/lineage.h"
+#include "run/open_question.h"
 #include "run/run.h"
+#include "schema/schema.h"
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
+
+#define VALUE "value" /* the form of an answer that is to fit a schema */
 
 const char *
 deciding_task(const char *text, char run_id[ID_SIZE])
@@ -97,17 +104,123 @@ deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
 	char *path = storage_transcript(s, run_id), *blobs = storage_blobs(s, run_id);
 
 	d->decision.verdict = verdict;
+	d->directory = storage_run_directory(s, run_id);
 	d->opened = undecided_open(&d->undecided, path, blobs, run_id, err) == 0;
 	free(blobs);
 	free(path);
 	return d->opened ? 0 : -1;
 }
 
+/* ---- questions ---- */
+
+/* The question in the start of a call, a span of the line; .at NULL: it asks none. */
+static struct span
+load_question(const struct deciding *d, struct event_place begin, struct buffer *line)
+{
+	struct event_view event;
+
+	if (begin.length == 0 || event_load(d->undecided.path, begin, line, NULL) != 0 ||
+	    event_view(line->data, line->len, &event) != 0)
+		return SPAN_NONE;
+	return span_member(event.payload, KEY_QUESTION);
+}
+
+static void
+note_schema(struct deciding *d, struct span question)
+{
+	struct span schema = span_member(question, KEY_SCHEMA);
+
+	if (schema.at != NULL)
+		d->schema = memory_copy(schema.at, schema.len);
+}
+
+static bool
+is_named(const struct model_call *c, const char *call, bool task)
+{
+	return strcmp(task || strchr(call, ':') != NULL ? c->id : c->step->path, call) == 0;
+}
+
+/* The process that asks, of the one call of this name whose does: 1; 0: there is none; -1: there
+ * are several. */
+static int
+find_question(struct deciding *d, const char *call, bool task, struct error *err)
+{
+	const struct model_call *found = NULL;
+	struct error none;
+
+	for (const struct model_call *c = d->undecided.model.first; c != NULL; c = c->next) {
+		char started[ID_SIZE], token[QUESTION_TOKEN_SIZE];
+		struct buffer line = BUFFER_INIT;
+		struct span question = SPAN_NONE;
+		int fd = -1;
+
+		if (c->state == CALL_OPEN && c->id[0] != '\0' && is_named(c, call, task))
+			question = load_question(d, c->begin, &line);
+		if (question.at != NULL) {
+			question_token(d->undecided.run_id, model_call_event_id(c, started), token);
+			fd = question_connect(d->directory, token, &none);
+		}
+		if (fd != -1 && found != NULL) {
+			error_set(err, ERROR_USAGE, call, "several calls of it ask, name one: %s, %s", found->id,
+			    c->id);
+			close(fd);
+			buffer_free(&line);
+			return -1;
+		}
+		if (fd != -1) {
+			found = c;
+			d->question = fd;
+			note_schema(d, question);
+			d->asks = (struct waiting){ .what = WAITING_COMPLETION, .call = memory_text(c->id),
+				.begin = c->begin };
+			memcpy(d->asks.form, d->schema != NULL ? "value" : "text", sizeof "value");
+			d->at = &d->asks;
+		}
+		buffer_free(&line);
+	}
+	return found != NULL;
+}
+
 int
 deciding_find(struct deciding *d, const char *call, bool task, struct error *err)
 {
-	d->at = undecided_find(&d->undecided, call, task, d->decision.verdict, err);
-	return d->at != NULL ? 0 : -1;
+	enum decision_verdict verdict = d->decision.verdict;
+	struct buffer line = BUFFER_INIT;
+
+	d->at = undecided_find(&d->undecided, call, task, verdict, err);
+	if (d->at == NULL)
+		return verdict == DECISION_COMPLETED || verdict == DECISION_FAILED ?
+		    find_question(d, call, task, err) == 1 ? 0 : -1 : -1;
+	if (verdict == DECISION_COMPLETED)
+		note_schema(d, load_question(d, d->at->begin, &line));
+	buffer_free(&line);
+	return 0;
+}
+
+/* Whether a question of which nobody waits for the answer any more would take it: a resume finds
+ * out what else it asks for. */
+static int
+check_schema(const struct deciding *d, struct error *err)
+{
+	struct buffer why = BUFFER_INIT;
+	json_t *document;
+	struct schema *schema = NULL;
+	int failed = 0;
+
+	if (d->schema == NULL || d->question != -1 || d->decision.results.count != 1)
+		return 0;
+	document = value_parse(d->schema, strlen(d->schema), d->at->call, ERROR_SCHEMA, err);
+	if (document != NULL)
+		schema = schema_compile(document, 0, d->at->call, err);
+	failed = schema == NULL ? -1 : schema_check_bytes(schema, d->results[0].json.data,
+	    d->results[0].json.len, &why);
+	if (schema != NULL && failed != 0)
+		error_set(err, ERROR_INVALID_INPUT, d->at->call, "the answer is not what was asked for: %s",
+		    buffer_string(&why));
+	schema_free(schema);
+	json_decref(document);
+	buffer_free(&why);
+	return failed;
 }
 
 int
@@ -184,6 +297,7 @@ deciding_form(const struct deciding *d)
 {
 	static const struct { const char *name; enum input_form form; } forms[] = {
 		{ "lines", INPUT_LINES }, { "nul", INPUT_NUL }, { "json", INPUT_JSON },
+		{ VALUE, INPUT_JSON },
 	};
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -196,16 +310,20 @@ int
 deciding_complete(struct deciding *d, struct state_reader *reader, struct error *err)
 {
 	enum input_form form = deciding_form(d);
+	bool value = strcmp(d->at->form, VALUE) == 0;
 	struct data none = { BUFFER_INIT, false, false };
 	struct item item;
 	int got = 0;
 
-	d->decision.results.several = form != INPUT_TEXT;
+	d->decision.results.several = form != INPUT_TEXT && !value;
 	memset(&item, 0, sizeof item);
 	while (reader != NULL && (got = state_reader_next(reader, &item, err)) == 1) {
 		add_result(d, &item.data);
 		item_free(&item);
 	}
+	if (got == 0 && value && d->decision.results.count != 1)
+		return error_set(err, ERROR_INVALID_INPUT, d->at->call,
+		    "one JSON value is the answer, and %zu came", d->decision.results.count);
 	if (got == 0 && form == INPUT_TEXT && d->decision.results.count == 0) {
 		if (reader == NULL)
 			data_null(&none);
@@ -213,7 +331,7 @@ deciding_complete(struct deciding *d, struct state_reader *reader, struct error 
 			data_from_text(&none, "", 0);
 		add_result(d, &none);
 	}
-	return got;
+	return got == 0 ? check_schema(d, err) : got;
 }
 
 /* ---- the record ---- */
@@ -221,7 +339,19 @@ deciding_complete(struct deciding *d, struct state_reader *reader, struct error 
 int
 deciding_record(struct deciding *d, struct error *err)
 {
-	return undecided_decide(&d->undecided, d->at, &d->decision, err);
+	struct question_answer answer = { .by = d->decision.by, .reason = d->decision.reason };
+
+	if (d->question == -1)
+		return undecided_decide(&d->undecided, d->at, &d->decision, err);
+	if (d->decision.verdict == DECISION_COMPLETED && data_binary(&d->results[0]))
+		return error_set(err, ERROR_INVALID_INPUT, d->at->call, "an answer is text or JSON, not bytes");
+	if (d->decision.verdict == DECISION_COMPLETED)
+		answer.data = span_of(d->results[0].json.data, d->results[0].json.len);
+	if (question_answer(d->question, &answer, err) == 0)
+		return 0;
+	if (err->place[0] == '\0')
+		snprintf(err->place, sizeof err->place, "%s", d->at->call);
+	return -1;
 }
 
 void
@@ -231,7 +361,11 @@ deciding_close(struct deciding *d)
 		data_free(&d->results[i]);
 	free(d->results);
 	seal_key_forget(&d->seal);
+	file_close(&d->question);
 	if (d->opened)
 		undecided_close(&d->undecided);
-	*d = (struct deciding){ .opened = false };
+	free(d->asks.call);
+	free(d->schema);
+	free(d->directory);
+	*d = (struct deciding)DECIDING_INIT;
 }

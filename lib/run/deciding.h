@@ -6,6 +6,9 @@
  * decide about it, the call that waits, the key, then the data. So bad data decides
  * nothing. deciding_record() comes last, and looks under the transcript's lock whether another
  * decision was first.
+ *
+ * A call that asks, and whose process lives (run/open_question.h), is answered in the same way:
+ * that process is told, and says whether it takes the answer.
  */
 #ifndef AWF_RUN_DECIDING_H
 #define AWF_RUN_DECIDING_H
@@ -23,12 +26,18 @@
 
 struct deciding {
 	struct undecided undecided;
+	char *directory;          /* of the run */
 	bool opened;
 	const struct waiting *at; /* NULL before deciding_find() */
+	struct waiting asks;      /* that is it, if the call asks */
+	int question;             /* the connection to its process; else -1 */
+	char *schema;             /* of the answer; NULL: none */
 	struct decision decision;
 	struct data *results;
 	struct seal_key seal;
 };
+
+#define DECIDING_INIT { .question = -1 }
 
 /* The call in a task's token, RUN_ID/CALL as $AWF_TASK has it, and the run; NULL: it is none. */
 const char *deciding_task(const char *text, char run_id[ID_SIZE]);
@@ -40,7 +49,7 @@ const char *deciding_task(const char *text, char run_id[ID_SIZE]);
 int deciding_allowed(const struct storage *s, const char *run_id, enum decision_verdict verdict,
     pid_t asker, struct error *err);
 
-/* deciding_close() is called whatever the others return; *d is all zeros.
+/* deciding_close() is called whatever the others return; *d is DECIDING_INIT.
  *
  * A run of the storage. ERROR_USAGE: it is masked, or recorded elsewhere. */
 int deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
@@ -64,7 +73,7 @@ enum input_form deciding_form(const struct deciding *d);
 int deciding_complete(struct deciding *d, struct state_reader *reader, struct error *err);
 
 /* Records it: decision.by, and decision.reason, are set by then. ERROR_BLOCKED: it waits no
- * more. */
+ * more. ERROR_SCHEMA: what asks does not take the answer. */
 int deciding_record(struct deciding *d, struct error *err);
 void deciding_close(struct deciding *d);
 

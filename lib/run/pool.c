@@ -37,6 +37,7 @@
 #include "proc/descendants.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
+#include "run/private_socket.h"
 
 #ifdef __linux__
 
@@ -44,6 +45,7 @@
 #define LOCK_END ".lock"         /* what a lock's name has more than the socket's */
 #define HELLO POOL_HELLO "\n"
 #define FIRST "first"
+#define WORKERS "workers"
 
 enum {
 	SLOTS = GUARDIAN_HELPERS,
@@ -51,40 +53,6 @@ enum {
 	ENVIRONMENT_LIMIT = 1 << 20,
 	ASK_SIZE = 8192              /* of a datagram: program and lock, each with its NUL */
 };
-
-/* The directory of a run's workers, open, and what names in it are for a socket. */
-static int
-open_directory(const char *run_directory)
-{
-	char *path = path_join(run_directory, "workers");
-	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	free(path);
-	return fd;
-}
-
-static struct sockaddr_un
-address(int directory, const char *name)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-	snprintf(a.sun_path, sizeof a.sun_path, "/proc/self/fd/%d/%s", directory, name);
-	return a;
-}
-
-/* Binds a socket that nobody else may connect to. -1. */
-static int
-bind_private(int directory, const char *name, int type)
-{
-	struct sockaddr_un a = address(directory, name);
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-	/* What fchmod() gives a socket its name has. */
-	if (fd != -1 && (fchmod(fd, 0600) == -1 ||
-	    bind(fd, (const struct sockaddr *)&a, sizeof a) == -1))
-		file_close(&fd);
-	return fd;
-}
 
 /* Where a process is: its root, and the namespaces that say what a provider can reach. */
 static void
@@ -116,7 +84,7 @@ ask_name(const struct buffer *place, char name[NAME_SIZE])
 	snprintf(name, NAME_SIZE, "ask-%.28s", digest_sha256(place->data, place->len, digest));
 }
 
-/* Whether the other side of a connection, or who sent a datagram, is of this user. */
+/* Whether who sent a datagram is of this user. */
 static bool
 is_ours(const struct ucred *who)
 {
@@ -230,17 +198,17 @@ serve(int fd, bool room)
 void
 pool_open(struct guardian_service *service, const char *run_directory)
 {
-	char *path = path_join(run_directory, "workers"), name[NAME_SIZE];
+	char *path = path_join(run_directory, WORKERS), name[NAME_SIZE];
 	struct buffer place = BUFFER_INIT;
 	const int on = 1;
 	int directory;
 
 	*service = (struct guardian_service){ -1, serve };
-	if (mkdir(path, 0700) == 0 && (directory = open_directory(run_directory)) != -1) {
+	if (mkdir(path, 0700) == 0 && (directory = private_socket_directory(run_directory, WORKERS)) != -1) {
 		where(&place);
 		ask_name(&place, name);
 		buffer_free(&place);
-		service->fd = bind_private(directory, name, SOCK_DGRAM);
+		service->fd = private_socket_bind(directory, name, SOCK_DGRAM);
 		if (service->fd != -1 &&
 		    setsockopt(service->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == -1)
 			file_close(&service->fd);
@@ -279,21 +247,6 @@ slot_name(const struct pool_spec *spec, const struct buffer *place, char name[NA
 	return true;
 }
 
-static int
-connect_to(int directory, const char *name)
-{
-	struct sockaddr_un a = address(directory, name);
-	struct ucred who;
-	socklen_t size = sizeof who;
-	/* Who waits for room in a queue that nobody empties would wait for ever. */
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd != -1 && (connect(fd, (const struct sockaddr *)&a, sizeof a) == -1 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == -1 || !is_ours(&who)))
-		file_close(&fd);
-	return fd;
-}
-
 /* Sends the guardian what a worker is started with. */
 static bool
 ask(int directory, const char *name, const char *program, const char *lock, int listener,
@@ -305,7 +258,7 @@ ask(int directory, const char *name, const char *program, const char *lock, int 
 	} control = { { 0 } };
 	struct iovec parts[] = { { (void *)(uintptr_t)program, strlen(program) + 1 },
 		{ (void *)(uintptr_t)lock, strlen(lock) + 1 } };
-	struct sockaddr_un a = address(directory, name);
+	struct sockaddr_un a = private_socket_address(directory, name);
 	struct msghdr message = { .msg_name = &a, .msg_namelen = sizeof a, .msg_iov = parts,
 	    .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
@@ -351,7 +304,7 @@ open_pool(struct pool *p, const struct pool_spec *spec)
 	struct buffer place = BUFFER_INIT;
 	bool found;
 
-	*p = (struct pool){ .spec = spec, .directory = open_directory(spec->run_directory) };
+	*p = (struct pool){ .spec = spec, .directory = private_socket_directory(spec->run_directory, WORKERS) };
 	where(&place);
 	ask_name(&place, p->guardian);
 	found = p->directory != -1 && faccessat(p->directory, p->guardian, F_OK, 0) == 0 &&
@@ -388,9 +341,9 @@ start_worker(const struct pool *p, const char *slot, int *connection)
 	bool started;
 
 	unlinkat(p->directory, slot, 0);
-	listener = bind_private(p->directory, slot, SOCK_STREAM);
+	listener = private_socket_bind(p->directory, slot, SOCK_STREAM);
 	started = listener != -1 && listen(listener, 8) == 0 &&
-	    (connection == NULL || (*connection = connect_to(p->directory, slot)) != -1) &&
+	    (connection == NULL || (*connection = private_socket_connect(p->directory, slot)) != -1) &&
 	    (environment = pack_environment(p->spec->environment)) != -1 &&
 	    ask(p->directory, p->guardian, p->spec->program, lock, listener, environment);
 	if (!started) {
@@ -425,7 +378,7 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 	for (int i = 0; i < SLOTS && taken; i++)
 		w->lock = lock_slot(&p, i, w->slot, &taken);
 	if (w->lock != -1) {
-		w->fd = connect_to(p.directory, w->slot);
+		w->fd = private_socket_connect(p.directory, w->slot);
 		w->starts = w->fd == -1 || is_expected(w->lock);
 		if (w->fd == -1 && ftruncate(w->lock, 0) == 0)
 			start_worker(&p, w->slot, &w->fd);
@@ -466,7 +419,7 @@ pool_first(const char *run_directory)
 void
 pool_abandon(struct pool_worker *w, const char *run_directory)
 {
-	int directory = w->fd == -1 ? -1 : open_directory(run_directory);
+	int directory = w->fd == -1 ? -1 : private_socket_directory(run_directory, WORKERS);
 
 	if (directory != -1)
 		unlinkat(directory, w->slot, 0);
@@ -566,8 +519,6 @@ note_first(struct pool_slot *s)
 int
 pool_accept(struct pool_slot *s)
 {
-	struct ucred who;
-	socklen_t size = sizeof who;
 	int fd;
 
 	be_ready(s);
@@ -580,8 +531,7 @@ pool_accept(struct pool_slot *s)
 		fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
 		if (fd == -1 && errno != ECONNABORTED && errno != EINTR && errno != EAGAIN)
 			return -1;
-		if (fd != -1 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-		    is_ours(&who) && file_write(fd, HELLO, sizeof HELLO - 1) == 0) {
+		if (fd != -1 && private_socket_is_ours(fd) && file_write(fd, HELLO, sizeof HELLO - 1) == 0) {
 			note_first(s);
 			return fd;
 		}

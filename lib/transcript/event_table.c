@@ -136,6 +136,14 @@ static const struct event_member phase_members[] = {
 static const struct event_shape phase_shape = SHAPE(phase_members, "phase", "a phase",
     "Which phase of an agent the call is; its start tells the token.", false);
 
+static const struct event_member question_members[] = {
+	MEMBER(KEY_PROMPT, TEXT, REQUIRED),
+	MEMBER(KEY_SCHEMA, ANY, DATA),
+	MEMBER(KEY_ACCEPT, TEXT, NULLABLE),
+};
+static const struct event_shape question_shape = SHAPE(question_members, "question",
+    "a question", "What a call asks somebody outside, and what an answer is to be.", false);
+
 static const struct event_member offered_members[] = {
 	MEMBER(KEY_NAME, TEXT, NULLABLE),
 	MEMBER(KEY_DESCRIPTION, TEXT, NULLABLE),
@@ -210,6 +218,7 @@ static const struct event_member step_started_members[] = {
 	MEMBER(KEY_DETACHED, BOOL, NULLABLE),
 	SHAPED(KEY_CONDITION, OBJECT, NULLABLE, condition_shape),
 	SHAPED(KEY_LOOP, OBJECT, NULLABLE, loop_shape),
+	SHAPED(KEY_QUESTION, OBJECT, NULLABLE, question_shape),
 	MEMBER(KEY_REQUIRE, ARRAY, NULLABLE),
 	WORD(KEY_SANDBOX, NULLABLE, "workspace", "read-only"),
 	MEMBER(KEY_NETWORK, BOOL, NULLABLE),
@@ -378,7 +387,8 @@ const struct event_shape event_line = SHAPE(line_members, NULL, "the line",
 const struct event_shape *const event_shapes[] = {
 	&run_started_shape, &run_completed_shape, &step_started_shape, &step_completed_shape,
 	&message_user_shape, &message_assistant_shape, &event_tool, &error_shape, &link_shape,
-	&file_shape, &stream_shape, &condition_shape, &loop_shape, &phase_shape, &approval_shape,
+	&file_shape, &stream_shape, &condition_shape, &loop_shape, &phase_shape, &question_shape,
+	&approval_shape,
 	&seal_shape, &block_shape, &offered_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

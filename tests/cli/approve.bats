@@ -495,7 +495,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	--approve --max 2 ok|--approve: not together with a command, a loop, -a, -m or -t
 	--approve --timeout 3 ok|--approve: not with --timeout, --retries, --effects or --into: nothing is run
 	--approve --into k ok|--approve: not with --timeout, --retries, --effects or --into: nothing is run
-	--pending ok|ok: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve
+	--pending ok|ok: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
 	--pending --approve ok|--pending: only with a command, and not with a group of steps
 	--pending=soon ok -- true|--pending: 'soon' is not a duration (as in 30, 500ms, 20m, 2h)
 	--pending --each ok -- true|--pending: only with a command, and not with a group of steps

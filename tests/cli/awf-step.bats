@@ -392,7 +392,7 @@ called() {
 	done <<-'END'
 	|a NAME for the step is missing (awf-step --help)
 	a/b -- true|a/b: no name of a step: A-Z a-z 0-9 _ - only
-	x|x: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve
+	x|x: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
 	x --|--: a command is missing after it
 	x y -- true|y: one NAME only (a command goes after --)
 	x -m openai/x -- true|--: a command not together with -a, -m or -t

@@ -18,7 +18,7 @@ BELOW = {
     "schema": "base json",
     "transcript": "base json",
     "proc": "base json",
-    "run": "base json transcript proc",
+    "run": "base json schema transcript proc",
     "ingest": "base json transcript proc run",
     "isolate": "base proc",
     "agent": "base json schema transcript proc run isolate",

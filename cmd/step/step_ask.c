@@ -1,0 +1,332 @@
+/*
+ * A question to somebody outside (--ask): the call stands in the record with its question and
+ * waits for an answer on its socket (run/open_question.h). An answer that breaks the schema, or
+ * that --accept refuses, is told why, and changes nothing: the next may be better. One that is
+ * taken is recorded before whoever gave it is told so.
+ *
+ * While nobody is connected, time runs: after --ask-grace the call ends as one that waits for its
+ * result. A resume takes what was decided meanwhile, if the question would take it, and asks
+ * again otherwise.
+ */
+#include "step/step_call.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/prompt.h"
+#include "base/file.h"
+#include "json/line_input.h"
+#include "proc/process.h"
+#include "run/decision.h"
+#include "run/open_question.h"
+#include "transcript/event_keys.h"
+
+#define CLIENTS 16
+#define REASON_SHOWN 1000 /* bytes of what --accept says */
+
+struct client {
+	int fd;                  /* -1: none */
+	struct line_input input;
+};
+
+struct asking {
+	struct step_call *call;
+	char token[QUESTION_TOKEN_SIZE];
+	int listener;
+	struct client clients[CLIENTS];
+	size_t count;
+	int64_t refused;         /* answers */
+	bool over;               /* the call has its end */
+};
+
+void
+step_render_question(struct step_call *call)
+{
+	const struct step *s = call->step;
+	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
+
+	if (s->ask != NULL)
+		prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len), s->prompt_place,
+		    &call->question, &call->end.error);
+}
+
+void
+step_write_question(const struct step_call *call, struct writer *w)
+{
+	const struct step *s = call->step;
+
+	if (s->ask == NULL || call->question.len == 0)
+		return;
+	writer_member_object(w, KEY_QUESTION);
+	writer_member_string(w, KEY_PROMPT, call->question.data);
+	if (s->answer_schema->schema != NULL)
+		writer_member_buffer(w, KEY_SCHEMA, &s->answer_schema->text);
+	writer_member_string(w, KEY_ACCEPT, s->accept.text);
+	writer_object_end(w);
+}
+
+/* ---- an answer ---- */
+
+/* Whether --accept takes what is the call's result: 1; 0, and why; -1: the machine failed, or the
+ * call is ended. */
+static int
+ask_condition(struct step_call *call, struct buffer *why, struct error *err)
+{
+	struct step *s = call->step;
+	struct buffer line = BUFFER_INIT;
+	char *argv[4];
+	struct subprocess process = { .argv = argv, .environment = s->environment.list };
+	int result;
+
+	if (s->accept.text == NULL)
+		return 1;
+	step_put_results(call, NULL, &line);
+	process.input = line.data;
+	process.input_len = line.len;
+	process_shell(argv, s->accept.text);
+	result = subprocesses_run(&process, 1, &s->interrupts, err);
+	if (result == 0 && process.error.code == ERROR_NONE) {
+		result = 1;
+	} else if (result == 0 && process.error.code != ERROR_EXIT_STATUS) {
+		call->end.error = process.error;
+		result = -1;
+	} else if (result == 0) {
+		struct span said = span_trim(span_of(buffer_string(&process.errors), process.errors.len));
+
+		if (said.len > REASON_SHOWN)
+			said = span_of(said.at + said.len - REASON_SHOWN, REASON_SHOWN);
+		if (said.len > 0)
+			buffer_append(why, said.at, said.len);
+		else if (process.exit_code == 1)
+			buffer_text(why, "--accept refuses it");
+		else
+			buffer_format(why, "the condition of --accept ended with status %d",
+			    process.exit_code);
+	}
+	subprocess_free(&process);
+	buffer_free(&line);
+	return result;
+}
+
+/* Whether the call's result, which is there, may be it: as ask_condition(). */
+static int
+check_result(struct step_call *call, struct buffer *why, struct error *err)
+{
+	const struct buffer *json = &call->end.results[0].json;
+
+	if (output_schema_check(call->step->answer_schema, span_of(json->data, json->len), why) != 0)
+		return 0;
+	return ask_condition(call, why, err);
+}
+
+/* Whether what was decided while nobody asked may be the result. */
+int
+step_check_answer(struct step_call *call, struct error *err)
+{
+	const struct recalled *r = &call->verdict.recalled;
+	bool decision = span_type(span_path(r->completed.view.payload, KEY_APPROVAL, KEY_DECIDES,
+	    NULL)) == 's';
+	struct buffer why = BUFFER_INIT;
+	int taken;
+
+	/* What an attempt has taken over was looked at there. */
+	if (!decision || step_replays(call->step) || call->end.error.code != ERROR_NONE ||
+	    call->end.result_count != 1)
+		return 1;
+	taken = check_result(call, &why, err);
+	if (taken == 0) {
+		struct buffer label = BUFFER_INIT;
+
+		step_label(call->step, call->item, call->index, &label);
+		fprintf(stderr, "awf-step: %s: the answer that was given is not taken, and the question is "
+		    "asked again: %s\n", buffer_string(&label), buffer_string(&why));
+		buffer_free(&label);
+		step_forget_results(&call->end);
+		buffer_clear(&call->end.approval);
+		call->end.reused = false;
+	}
+	buffer_free(&why);
+	return taken;
+}
+
+static void
+say(struct client *client, const struct error *refused)
+{
+	struct buffer line = BUFFER_INIT;
+
+	question_write_verdict(&line, refused, NULL);
+	file_write(client->fd, line.data, line.len);
+	buffer_free(&line);
+}
+
+/* An answer becomes the call's end, or is refused. -1: the machine failed. */
+static int
+take_answer(struct asking *a, struct client *client, struct span line, struct error *err)
+{
+	struct step_call *call = a->call;
+	struct step_end *end = &call->end;
+	const struct step *s = call->step;
+	struct data data = { BUFFER_INIT, false, false };
+	struct buffer why = BUFFER_INIT;
+	struct question_answer answer;
+	struct error refused = ERROR_INIT;
+	char *by, *reason;
+	int taken = 0;
+
+	if (question_read_answer(line, &answer, &by, &reason, &refused)) {
+		struct decision d = { .by = by, .reason = reason, .verdict = answer.data.at != NULL ?
+			DECISION_COMPLETED : DECISION_FAILED };
+
+		taken = 1;
+		if (answer.data.at != NULL) {
+			scan_minify(answer.data, &data.json);
+			step_add_result(end, &data);
+			taken = check_result(call, &why, err);
+		} else {
+			decision_error(&d, &end->error);
+		}
+		if (taken == 1)
+			step_note_decision(call, &d);
+		else
+			step_forget_results(end);
+		if (taken == 0)
+			error_set(&refused, ERROR_SCHEMA, NULL, "%.*s", (int)strcspn(buffer_string(&why), "\n"),
+			    buffer_string(&why));
+	}
+	if (taken == 0)
+		say(client, &refused);
+	if (taken == 0 && s->max_answers > 0 && ++a->refused == s->max_answers) {
+		error_set(&end->error, ERROR_SCHEMA, NULL, "no answer was taken in %lld: %s",
+		    (long long)a->refused, refused.message);
+		a->over = true;
+	} else if (taken != 0) {
+		a->over = true;
+	}
+	if (taken == 1) {
+		end->answerer = client->fd;
+		client->fd = -1;
+	}
+	free(by);
+	free(reason);
+	buffer_free(&why);
+	return taken == -1 && end->error.code == ERROR_NONE ? -1 : 0;
+}
+
+void
+step_tell_answerer(struct step_call *call, const struct event *completed)
+{
+	struct buffer line = BUFFER_INIT;
+
+	if (call->end.answerer == -1)
+		return;
+	if (completed != NULL) {
+		question_write_verdict(&line, NULL, completed->id);
+		file_write(call->end.answerer, line.data, line.len);
+	}
+	buffer_free(&line);
+	file_close(&call->end.answerer);
+}
+
+/* ---- waiting ---- */
+
+static void
+drop(struct asking *a, size_t number)
+{
+	struct client *client = &a->clients[number];
+
+	line_input_free(&client->input);
+	file_close(&client->fd);
+	a->clients[number] = a->clients[--a->count];
+}
+
+static void
+accept_client(struct asking *a)
+{
+	struct client *client = &a->clients[a->count];
+
+	client->fd = question_accept(a->listener);
+	if (client->fd == -1)
+		return;
+	line_input_begin(&client->input, client->fd, "an answer");
+	a->count++;
+}
+
+/* What has come from a client. */
+static int
+serve(struct asking *a, size_t number, struct error *err)
+{
+	struct client *client = &a->clients[number];
+	ssize_t got = line_input_read(&client->input);
+	const char *line;
+	size_t len;
+	int result = 0, taken = 0;
+
+	while (!a->over && result == 0 &&
+	    (taken = line_input_take(&client->input, &line, &len)) == 1)
+		result = take_answer(a, client, span_of(line, len), err);
+	if (result == 0 && !a->over && (taken == -1 || got == 0 ||
+	    (got == -1 && errno != EAGAIN && errno != EINTR)))
+		drop(a, number);
+	return result;
+}
+
+/* Until an answer is taken; or until nobody was there for the grace. -1: the machine failed. */
+static int
+wait_for_answer(struct asking *a, struct error *err)
+{
+	struct step_call *call = a->call;
+	struct step *s = call->step;
+	struct pollfd fds[2 + CLIENTS];
+	int64_t alone = clock_monotonic();
+
+	while (!a->over) {
+		size_t count = a->count;
+
+		fds[1] = (struct pollfd){ .fd = count < CLIENTS ? a->listener : -1, .events = POLLIN };
+		for (size_t i = 0; i < count; i++)
+			fds[2 + i] = (struct pollfd){ .fd = a->clients[i].fd, .events = POLLIN };
+		if (interrupts_wait(&s->interrupts, fds, 2 + count,
+		    count > 0 ? 0 : alone + s->ask_grace_ms, &call->end.error) == -1)
+			return 0;
+		for (size_t i = count; i-- > 0 && !a->over;)
+			if (fds[2 + i].revents != 0 && serve(a, i, err) == -1)
+				return -1;
+		if (!a->over && fds[1].revents != 0)
+			accept_client(a);
+		if (count > 0 && a->count == 0)
+			alone = clock_monotonic();
+		if (a->count == 0 && count == 0 && clock_monotonic() >= alone + s->ask_grace_ms)
+			return 0;
+	}
+	return 0;
+}
+
+int
+step_ask(struct step_call *call, struct error *err)
+{
+	const struct step *s = call->step;
+	const struct run *run = s->run;
+	struct asking a = { .call = call, .listener = -1 };
+	bool recorded = run->keep_transcript && !run->transcript.masked;
+	int result = 0;
+
+	/* The user's key, if there is one, signs what is answered here as what is decided later. */
+	if (recorded && seal_key_find(&call->end.seal, NULL, false, err) < 0)
+		return -1;
+	question_token(run->id, call->started, a.token);
+	if (recorded)
+		a.listener = question_open(run->directory, a.token);
+	if (a.listener != -1)
+		result = wait_for_answer(&a, err);
+	question_close(run->directory, a.token, &a.listener);
+	while (a.count > 0)
+		drop(&a, a.count - 1);
+	if (result == 0 && !a.over && call->end.error.code == ERROR_NONE) {
+		seal_key_forget(&call->end.seal);
+		step_wait(call, WAITING_COMPLETION, s->answer_schema->schema != NULL ? "value" : "text", 0);
+	}
+	return result;
+}

@@ -1,15 +1,19 @@
 /*
- * A file is put in place whole, and synced with its name (struct replacement).
+ * A file is put in place whole, and synced with its name (struct replacement). Who claims the first
+ * delivery of a day removes what is old.
  */
 #include "serve/claims.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
@@ -17,6 +21,9 @@
 
 #define STARTED " started"
 #define CLAIM_LIMIT ((size_t)128)
+#define SWEPT "swept"                   /* changed when old ones were last removed */
+#define DAY ((int64_t)24 * 60 * 60)     /* s */
+#define CLAIM_AGE (90 * DAY)            /* at which they are old */
 
 static void
 add_name(struct claims *c, const char *kind, const void *bytes, size_t len)
@@ -81,6 +88,41 @@ write_claims(const struct claims *c, bool started, struct error *err)
 	return failed;
 }
 
+/* Once a day claims go that nobody delivers again. A last time that cannot be (in the future, or
+ * longer ago than claims are kept) may be that of a clock that is set wrong: nothing goes before the
+ * next day says the same. */
+static void
+sweep(const struct claims *c)
+{
+	int64_t now = clock_wall() / 1000000, age;
+	int mark = openat(c->lock, SWEPT, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	DIR *directory = NULL;
+	struct dirent *found;
+	struct stat status;
+	int fd;
+
+	if (mark == -1 || fstat(mark, &status) != 0) {
+		file_close(&mark);
+		return;
+	}
+	age = now - (int64_t)status.st_mtime;
+	if (age < 0 || age >= DAY)
+		futimens(mark, NULL);
+	file_close(&mark);
+	if (age < DAY || age >= CLAIM_AGE)
+		return;
+	fd = openat(c->lock, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1 || (directory = fdopendir(fd)) == NULL) {
+		file_close(&fd);
+		return;
+	}
+	while ((found = readdir(directory)) != NULL)
+		if (fstatat(c->lock, found->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(status.st_mode) && now - (int64_t)status.st_mtime >= CLAIM_AGE)
+			unlinkat(c->lock, found->d_name, 0);
+	closedir(directory);
+}
+
 /* The directories, and the lock of the last one. */
 static int
 open_directory(struct claims *c, const struct storage *s, const char *hook, struct error *err)
@@ -97,6 +139,8 @@ open_directory(struct claims *c, const struct storage *s, const char *hook, stru
 		c->lock = file_open_plain(c->directory, O_RDONLY | O_DIRECTORY, 0);
 		if (c->lock == -1 || lock_file_within(c->lock, HOOK_LOCK_MS) != 0)
 			failed = error_errno(err, ERROR_SYSTEM, c->directory, "unable to lock the claims");
+		else
+			sweep(c);
 	}
 	free(hooks);
 	free(serve);

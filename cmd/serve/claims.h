@@ -11,7 +11,8 @@
  *     have begun, or not to.
  *   - A claim is on disk, with the id that the run will have, before the run is started. Whoever
  *     comes after a crash starts that run or none: awf-run --id starts none twice.
- *   - A claim whose run has failed to start goes again.
+ *   - A claim whose run has failed to start goes again; any other after 90 days, which is far
+ *     longer than anybody delivers the same again.
  */
 #ifndef AWF_SERVE_CLAIMS_H
 #define AWF_SERVE_CLAIMS_H

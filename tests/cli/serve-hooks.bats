@@ -138,7 +138,7 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	sed -i '1s/--timeout 1m/--nothing/' flows/deploy.awf
 	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '500 internal'
 	grep -q 'awf-run: --nothing' "$BATS_TEST_TMPDIR/serve.err"
-	same "$(ls -A "$AWF_STORAGE/serve/hooks/deploy")" ''
+	same "$(ls -A "$AWF_STORAGE/serve/hooks/deploy")" swept
 	sed -i '1s/.*/#!\/usr\/bin\/env -S X="a b" awf-run --/' flows/deploy.awf
 	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '500 internal'
 	grep -q 'a hook takes no quotes' "$BATS_TEST_TMPDIR/serve.err"
@@ -244,6 +244,28 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 		eventually idle
 	done
 	same "$(awf-tail --list --json | jq -r .name | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" '2 buffer-one,1 skip'
+}
+
+@test "which deliveries have come is forgotten after 90 days, but not by a clock that is wrong" {
+	serve --workflows flows
+	claims=$AWF_STORAGE/serve/hooks/deploy
+	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '202 started'
+	same "$(ls "$claims" | wc -l)" 3
+	# The last sweep: just now, in the future, longer ago than anything is kept; then yesterday.
+	for last in now '1 day' '91 days ago' '25 hours ago'; do
+		touch -d '91 days ago' "$claims"/[0-9a-f]*
+		touch -d "$last" "$claims/swept"
+		want='200 duplicate'
+		[ "$last" != '25 hours ago' ] || want='202 started'
+		same "$last: $(deliver one -H 'X-GitHub-Delivery: 1')" "$last: $want"
+		[ -n "$(find "$claims/swept" -mmin -5 ! -newermt now)" ]
+	done
+	# What is younger stays.
+	touch -d '89 days ago' "$claims"/[0-9a-f]*
+	touch -d '25 hours ago' "$claims/swept"
+	same "$(deliver one)" '200 duplicate'
+	same "$(deliver two -H 'X-GitHub-Delivery: 1')" '200 duplicate'
+	eventually idle
 }
 
 # Sends 23 of 24 MiB from each address, waits, and tells what status the last one got: "" is none yet.

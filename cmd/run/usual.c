@@ -16,8 +16,7 @@
 #include "base/memory.h"
 #include "proc/api_keys.h"
 #include "run/pool.h"
-
-#define DIRECTORY "providers"
+#include "run/storage.h"
 
 /* The link for runs of this name, in memory of its own; NULL: none is kept. */
 static char *
@@ -29,7 +28,7 @@ find_link(const struct job *j)
 	    environment_get(&j->environment, "AWF_PROVIDER") != NULL || *r->name == '.' ||
 	    strchr(r->name, '/') != NULL || strlen(r->name) > NAME_MAX)
 		return NULL;
-	return memory_format("%s/" DIRECTORY "/%s", r->storage.root, r->name);
+	return memory_format("%s/" STORAGE_USUAL "/%s", r->storage.root, r->name);
 }
 
 /* What it says, which is "" where there is none. */

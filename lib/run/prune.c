@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/copytree.h"
 #include "base/count.h"
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/lock.h"
@@ -78,6 +79,7 @@ struct pruner {
 	size_t **origins;  /* theirs */
 	size_t count;
 	struct map index;
+	struct map names;  /* of the runs that stay, and the digests of these */
 	struct replay *replays;
 	size_t replay_count;
 	bool failed;
@@ -626,6 +628,34 @@ take_workspace(struct pruner *p, const char *directory, const char *name)
 	free(path);
 }
 
+/* For take_name(). */
+static void
+find_names(struct pruner *p)
+{
+	char digest[DIGEST_SIZE];
+
+	for (size_t i = 0; i < p->count; i++) {
+		const char *name = p->runs[i].summary.name;
+
+		if (goes(p, i))
+			continue;
+		map_put(&p->names, name, strlen(name), i);
+		map_put(&p->names, digest_sha256(name, strlen(name), digest), DIGEST_SIZE - 1, i);
+	}
+}
+
+/* What is known of a name that no run has any more. A run that begins meanwhile does without it: it
+ * is a matter of speed. */
+static void
+take_name(struct pruner *p, const char *directory, const char *name)
+{
+	char *path = memory_format("%s/%s/%s", p->storage->root, directory, name);
+
+	if (*name != '.' && map_get(&p->names, name, strlen(name)) == NULL)
+		unlink(path);
+	free(path);
+}
+
 int
 prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 {
@@ -640,9 +670,10 @@ prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 		{ "incoming", take_left_over, true },
 		{ STORAGE_SANDBOXED, take_workspace, false },
 		{ STORAGE_MADE, take_workspace, false },
+		{ STORAGE_USUAL, take_name, false }, { STORAGE_KEPT, take_name, false },
 	};
 	struct pruner p = { .storage = s, .spec = spec, .now = clock_wall(), .index = MAP_INIT,
-		.err = err };
+		.names = MAP_INIT, .err = err };
 	enum sync_mode mode;
 	struct error error;
 
@@ -660,6 +691,8 @@ prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 			else if (goes(&p, i - 1) && (root == i - 1 || !goes(&p, root)))
 				remove_run(&p, i - 1);
 		}
+		if (spec->name == NULL)
+			find_names(&p);
 		for (size_t i = 0; spec->name == NULL && i < sizeof sweeps / sizeof *sweeps; i++)
 			if ((sweeps[i].always || !spec->dry) &&
 			    each_name(&p, sweeps[i].directory, sweeps[i].take, &error) != 0)
@@ -680,5 +713,6 @@ prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 	free(p.items);
 	free(p.origins);
 	map_free(&p.index);
+	map_free(&p.names);
 	return p.failed ? -1 : 0;
 }

@@ -38,8 +38,8 @@ def pieces():
 
 class Client:
     def __init__(self):
+        self.begun = time.monotonic()  # before the server can know of it
         self.socket = socket.create_connection(("127.0.0.1", port))
-        self.begun = time.monotonic()
         self.pieces = pieces()
         self.left = next(self.pieces)
         self.got = b""
@@ -77,4 +77,4 @@ while (alive := [c for c in clients if c.ended is None]) and time.monotonic() < 
         time.sleep(0.02)
 for client in clients:
     status = client.got.split(b" ", 2)[1].decode() if client.got else "-"
-    print(status, "for ever" if client.ended is None else f"{client.ended:.1f}")
+    print(status, "for ever" if client.ended is None else f"{client.ended:.2f}")

@@ -33,7 +33,8 @@
 enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
-	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_COUNT,
+	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST,
+	OPT_LOG, OPT_NO_VIEW, OPT_COUNT,
 	/* operands, as far as options go with them or not */
 	WITH_RUN = OPT_COUNT, WITH_URL, WITH_STDIN, AS_DOCUMENT, JSON_LINES, GIVEN_COUNT
 };
@@ -51,6 +52,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_PATH, 0, "path", "GLOB,...", "events of these step paths" },
 	{ OPT_GREP, 0, "grep", "REGEX", "events whose line matches" },
 	{ OPT_ERRORS, 0, "errors", NULL, "failed calls, with their stderr" },
+	{ OPT_LOG, 0, "log", NULL, "while following on a terminal, events line by line" },
 	{ OPT_COST, 0, "cost", NULL, "what answers have cost, see awf-prices(5)" },
 	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run" },
 	{ OPT_AS, 0, "as", "NAME", "in another vocabulary, see awf-projections(7)" },
@@ -60,6 +62,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines" },
 	{ OPT_TOOLS, 0, "tools", NULL, "with --as daemon-event: tool calls too" },
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
+	{ OPT_NO_VIEW, 0, "no-view", NULL, "the same, and nothing that is drawn anew" },
 	{ OPT_EXIT_STATUS, 0, "exit-status", NULL, "exit with the run's exit code" },
 	{ OPT_DROP, 0, "drop", NULL, "drop events that a slow reader has no room for" },
 	{ OPT_BUFFER, 0, "buffer", "N", "events kept before any is dropped (256)" },
@@ -119,6 +122,8 @@ static const struct rule {
 	{ OPT_FOREVER, WITH_STDIN, false },
 	{ OPT_CHILDREN, WITH_STDIN, false },
 	{ OPT_EXIT_STATUS, WITH_STDIN, false },
+	{ OPT_LOG, OPT_LIST, false },
+	{ OPT_NO_VIEW, OPT_LIST, false },
 	{ WITH_RUN, OPT_LIST, false },
 	{ WITH_STDIN, OPT_LIST, false },
 	{ OPT_FOLLOW, OPT_LIST, false },
@@ -131,6 +136,12 @@ static const struct rule {
 	{ OPT_ERRORS, OPT_LIST, false },
 	{ OPT_INLINE, OPT_LIST, false },
 	{ OPT_DROP, OPT_LIST, false },
+};
+
+/* Who says which events are shown, or how, wants to see events. */
+static const int of_the_log[] = {
+	OPT_LOG, OPT_NO_VIEW, OPT_LINES, OPT_AFTER, OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP,
+	OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_AS, OPT_DROP
 };
 
 static const char *const statuses[] = {
@@ -157,6 +168,7 @@ struct tail {
 	struct buffer projected;   /* lines, in place of an event */
 	struct follow_callbacks callbacks;
 	struct follow follow;
+	struct live_feed live;     /* begun if the printer draws it */
 	struct followed *subject;  /* whose end is waited for; NULL: none yet */
 	int64_t checked_at;
 };
@@ -329,9 +341,14 @@ take_in(struct tail *t, struct followed *run, const char *line, size_t len)
 	t->line_cost = COST_NONE;
 	if (!t->given[OPT_COST] && !t->printer.status_line)
 		return;
-	if (!model_line(&run->model, line, len, place, &event, &placed) || !t->given[OPT_COST])
+	if (!model_line(&run->model, line, len, place, &event, &placed))
 		return;
-	t->line_cost = cost_take(&t->cost, &placed);
+	if (t->printer.live != NULL)
+		live_feed_take(&t->live, &placed);
+	else if (t->given[OPT_COST])
+		t->line_cost = cost_take(&t->cost, &placed);
+	if (!t->given[OPT_COST])
+		return;
 	if (event.type == EVENT_RUN_COMPLETED && run->depth == 0)
 		t->line_cost = cost_sum(&t->cost);
 	if (t->cost.unknown != NULL && !t->told_unknown)
@@ -367,6 +384,8 @@ on_warning(void *context, const struct error *warning)
 {
 	struct tail *t = context;
 
+	if (t->printer.live != NULL && warning->code == ERROR_INTERRUPTED)
+		live_feed_died(&t->live, warning->place);
 	printer_warn(&t->printer, warning);
 }
 
@@ -475,8 +494,13 @@ start_over(struct tail *t, const struct served_change *change, struct error *err
 			struct event_view event;
 			struct placed placed;
 
-			model_line(&run->model, line, len, place, &event, &placed);
+			if (model_line(&run->model, line, len, place, &event, &placed) &&
+			    t->printer.live != NULL)
+				live_feed_take(&t->live, &placed);
 		}
+		/* That was told before. */
+		if (t->printer.live != NULL)
+			live_view_told(&t->live.view, 0, &t->projected);
 		reader_seek(&run->reader, position);
 	}
 	if (got == -1)
@@ -528,7 +552,7 @@ follow_round(struct tail *t, struct error *err)
 		if (follow_check(&t->follow, err) != 0)
 			return -1;
 	}
-	if (t->printer.status_line) {
+	if (t->printer.status_line && t->printer.live == NULL) {
 		struct progress progress = PROGRESS_INIT;
 
 		buffer_clear(&t->printer.status);
@@ -659,8 +683,9 @@ show_runs(struct tail *t, struct error *err)
 {
 	int failed;
 
-	follow_begin(&t->follow, &t->callbacks, t->given[OPT_CHILDREN]);
-	t->follow.level = t->given[OPT_COST] ? MODEL_EVENTS : MODEL_LIVE;
+	follow_begin(&t->follow, &t->callbacks, t->given[OPT_CHILDREN] || t->printer.live != NULL);
+	t->follow.level = t->printer.live != NULL ? MODEL_INSIDE :
+	    t->given[OPT_COST] ? MODEL_EVENTS : MODEL_LIVE;
 	if (live(t))
 		follow_live(&t->follow);
 	if (t->given[WITH_URL] ? fetch(t, err) != 0 :
@@ -814,6 +839,35 @@ set_up_signals(const struct tail *t)
 	sigaction(SIGWINCH, &action, NULL);
 }
 
+/* Whether what goes on is drawn, and else whether the line at the bottom is. */
+static int
+choose_view(struct tail *t, struct error *err)
+{
+	struct printer *p = &t->printer;
+	enum screen_mode mode;
+	struct error none;
+
+	if (screen_mode(&mode, err) != 0)
+		return -1;
+	for (size_t i = 0; i < sizeof of_the_log / sizeof *of_the_log; i++)
+		if (t->given[of_the_log[i]] && mode == SCREEN_LIVE)
+			mode = SCREEN_LOG;
+	if (t->given[OPT_NO_VIEW] || !terminal_moves(STDOUT_FILENO) || !live(t))
+		mode = SCREEN_OFF;
+	p->status_line = mode != SCREEN_OFF;
+	if (mode != SCREEN_LIVE)
+		return 0;
+	live_feed_begin(&t->live, &t->storage);
+	t->live.view.ends = true;
+	t->live.view.colour = terminal_colour(STDOUT_FILENO, t->color);
+	t->live.view.utf8 = terminal_utf8();
+	/* Without prices the view says nothing of them. */
+	if (t->given[OPT_COST] || cost_begin(&t->cost, &none) == 0)
+		t->live.view.cost = &t->cost;
+	p->live = &t->live;
+	return 0;
+}
+
 static int
 show(struct tail *t, struct error *err)
 {
@@ -832,7 +886,8 @@ show(struct tail *t, struct error *err)
 	p->view.cost = t->given[OPT_COST] ? &t->line_cost : NULL;
 	p->instead = t->given[OPT_AS] ? &t->projected : NULL;
 	p->headed = t->given[OPT_FOREVER];
-	p->status_line = terminal && live(t);
+	if (choose_view(t, err) != 0)
+		return -1;
 	p->view.colour = p->screen.colour = terminal_colour(STDOUT_FILENO, t->color);
 	p->view.symbols = terminal || strcmp(t->color, "always") == 0;
 	printer_resize(p);
@@ -902,6 +957,8 @@ main(int argc, char **argv)
 	else
 		status = status_of(t);
 	follow_end(&t->follow);
+	if (t->printer.live != NULL)
+		live_feed_free(&t->live);
 	printer_free(&t->printer);
 	projector_free(&t->projector);
 	cost_free(&t->cost);

@@ -30,7 +30,7 @@ _awf_tail()
 	*)
 		case $cur in
 		-*) words='--lines --follow --follow-latest --children --exit-status --after --since
-			--type --path --grep --errors --json --inline --cost --as --tools --color --drop --buffer --list
+			--type --path --grep --errors --json --inline --log --no-view --cost --as --tools --color --drop --buffer --list
 			--name --status --help --version' ;;
 		*)
 			mapfile -t runs < <(awf-tail --list --json 2>/dev/null |

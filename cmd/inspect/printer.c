@@ -99,16 +99,41 @@ printer_line(struct printer *p, const struct origin *origin, const struct event_
 	if (*verdict == VERDICT_NO && !p->json && !p->instead)
 		view_pass_over(&p->view, head, line, len);
 	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
-	if (*verdict == VERDICT_YES && print(p, origin, line, len, verdict, err) != 0)
+	if (*verdict == VERDICT_YES && p->live == NULL && print(p, origin, line, len, verdict, err) != 0)
 		return -1;
 	tell_dropped(p, false);
 	return 0;
 }
 
+/* What has ended, and below it what goes on. */
+static void
+draw_live(struct printer *p)
+{
+	const int64_t now = clock_monotonic();
+	struct buffer told = BUFFER_INIT;
+	size_t count;
+
+	if (p->screen.drawn && now - p->screen.drawn_at < SCREEN_INTERVAL)
+		return;
+	buffer_clear(&p->whole);
+	count = live_feed_draw(p->live, clock_wall(), &told, &p->whole);
+	if (count == 0 && p->idle != NULL) {
+		buffer_format(&p->whole, "%s\n", p->idle);
+		count = 1;
+	}
+	if (count > 0 || told.len > 0 || p->screen.drawn)
+		screen_block(&p->screen, &told, &p->whole, count, now, &p->text);
+	buffer_clear(&p->whole);
+	buffer_free(&told);
+	put_extra(p);
+}
+
 int
 printer_pause(struct printer *p, struct error *err)
 {
-	if (p->status_line) {
+	if (p->live != NULL) {
+		draw_live(p);
+	} else if (p->status_line) {
 		buffer_append(&p->whole, buffer_string(&p->status), p->status.len);
 		if (p->whole.len == 0 && p->idle)
 			buffer_text(&p->whole, p->idle);
@@ -125,7 +150,8 @@ printer_pause(struct printer *p, struct error *err)
 int
 printer_patience(const struct printer *p, int milliseconds)
 {
-	bool ticking = p->status.len > 0 && milliseconds > SCREEN_INTERVAL;
+	bool ticking = (p->live != NULL ? live_view_moves(&p->live->view) : p->status.len > 0) &&
+	    milliseconds > SCREEN_INTERVAL;
 
 	return ticking ? SCREEN_INTERVAL : milliseconds;
 }
@@ -135,12 +161,18 @@ printer_resize(struct printer *p)
 {
 	p->screen.width = p->view.width = terminal_width(p->outlet.fd);
 	p->screen.drawn_at = 0;
+	if (p->live != NULL) {
+		p->live->view.width = p->screen.width;
+		p->live->view.height = terminal_height(p->outlet.fd);
+	}
 }
 
 int
 printer_finish(struct printer *p, struct error *err)
 {
 	screen_erase(&p->screen, &p->text);
+	if (p->live != NULL)
+		live_view_told(&p->live->view, clock_wall(), &p->text);
 	put_extra(p);
 	if (outlet_drain(&p->outlet, err) != 0)
 		return -1;

@@ -1,7 +1,7 @@
 /*
  * The printer: events on their way to a descriptor. It filters them, turns them
  * into the view (or leaves them as they are), and keeps the status line below
- * them on a terminal. What cannot be shown as it should is told by a warning and
+ * them on a terminal; or it draws there what goes on in their place. What cannot be shown as it should is told by a warning and
  * stops nothing.
  */
 #ifndef AWF_INSPECT_PRINTER_H
@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "inspect/outlet.h"
+#include "run/live_feed.h"
 #include "run/screen.h"
 #include "run/view.h"
 #include "transcript/filter.h"
@@ -28,6 +29,7 @@ struct printer {
 	bool headed;              /* a header where the run changes */
 	bool status_line;         /* fd is a terminal that follows */
 	struct buffer status;     /* what is in progress; empty: nothing */
+	struct live_feed *live;   /* what is drawn in place of events; NULL: nothing */
 	const char *idle;         /* status line when nothing is in progress; NULL: none */
 	void (*warn)(const struct error *warning);
 

@@ -56,13 +56,14 @@ follow_line_number(struct followed *run)
 	return run->counted + 1;
 }
 
-/* A child run that a line starts; run_id "" if it starts none. */
+/* A child run that a line starts, or tells the end of; run_id "" if there is none. */
 struct child {
 	char run_id[ID_SIZE];
+	bool ended;
 	unsigned depth; /* below the run of the line */
 };
 
-/* Takes note of what a line says about its run; *child is set if it starts one. */
+/* Takes note of what a line says about its run; *child is set if it tells of one. */
 static void
 notice(struct followed *run, const char *line, size_t len, struct child *child)
 {
@@ -71,11 +72,12 @@ notice(struct followed *run, const char *line, size_t len, struct child *child)
 	long long code;
 
 	child->run_id[0] = '\0';
+	child->ended = false;
 	if (event_peek(line, len, &run->head) != 0)
 		return;
 	type = run->head.type;
 	if (run->started && type != EVENT_RUN_STARTED && type != EVENT_RUN_COMPLETED &&
-	    type != EVENT_CALL_WORKFLOW_STARTED)
+	    type != EVENT_CALL_WORKFLOW_STARTED && type != EVENT_CALL_WORKFLOW_COMPLETED)
 		return;
 	if (event_view(line, len, &event) != 0)
 		return;
@@ -91,7 +93,8 @@ notice(struct followed *run, const char *line, size_t len, struct child *child)
 		else
 			run->exit_code = span_is(span_member(event.payload, KEY_STATUS),
 			    "success") ? STATUS_OK : STATUS_WORK;
-	} else if (type == EVENT_CALL_WORKFLOW_STARTED) {
+	} else if (type == EVENT_CALL_WORKFLOW_STARTED || type == EVENT_CALL_WORKFLOW_COMPLETED) {
+		child->ended = type == EVENT_CALL_WORKFLOW_COMPLETED;
 		child->depth = event_path_depth(event.path) + 1;
 		event_copy_id(event.child_run_id, child->run_id);
 	}
@@ -200,7 +203,7 @@ add_child(struct follow *f, struct followed *parent, const struct child *child,
 
 /* The run ended without a run.completed. */
 static void
-ended_badly(struct follow *f, struct followed *run, enum run_end end)
+ended_badly(struct follow *f, struct followed *run, enum followed_end end)
 {
 	struct error warning;
 
@@ -241,9 +244,13 @@ read_run(struct follow *f, struct followed *run, struct error *err)
 		struct followed *child;
 
 		notice(run, line, len, &named);
+		/* What a child has recorded comes before the line that tells of its end. */
+		child = named.ended ? follow_find(f, named.run_id) : NULL;
+		if (child && child->parent == run && read_run(f, child, err) != 0)
+			return -1;
 		if (f->callbacks->line(f->callbacks->context, run, line, len, err) != 0)
 			return -1;
-		child = f->children ? add_child(f, run, &named, err) : NULL;
+		child = f->children && !named.ended ? add_child(f, run, &named, err) : NULL;
 		if (child && read_run(f, child, err) != 0)
 			return -1;
 	}
@@ -275,7 +282,7 @@ follow_passed_over(struct follow *f, struct followed *run, struct error *err)
 		struct followed *child;
 
 		notice(run, line, len, &named);
-		child = add_child(f, run, &named, err);
+		child = named.ended ? NULL : add_child(f, run, &named, err);
 		if (!child || (got = try_open(f, child, err)) == 0)
 			continue;
 		if (got < 0 || reader_seek_last(&child->reader, 0, err) != 0 ||

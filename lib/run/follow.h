@@ -26,7 +26,7 @@
 #include "transcript/event.h"
 #include "transcript/reader.h"
 
-enum run_end { RUN_GOING, RUN_COMPLETED, RUN_DIED, RUN_MISSING };
+enum followed_end { RUN_GOING, RUN_COMPLETED, RUN_DIED, RUN_MISSING };
 
 /* One transcript. */
 struct followed {
@@ -43,7 +43,7 @@ struct followed {
 	bool started;               /* a line was seen */
 	struct event_head head;     /* of the line that was handed on last */
 	int64_t counted, counted_to; /* lines before that position */
-	enum run_end end;
+	enum followed_end end;
 	int exit_code;              /* of run.completed */
 };
 
@@ -80,7 +80,8 @@ struct followed *follow_add(struct follow *f, const char *path, const char run_i
 /* With children: takes in those that lines before the reader's position name, from
  * what they write next on. */
 int follow_passed_over(struct follow *f, struct followed *run, struct error *err);
-/* Hands on all lines there are now; a child's right after the line that names it. */
+/* Hands on all lines there are now; a child's between the line that names it and the one that
+ * tells of its end. */
 int follow_read(struct follow *f, struct error *err);
 /* Marks runs that died, after reading what they left, and warns of them. */
 int follow_check(struct follow *f, struct error *err);

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "run/results.h"
 #include "transcript/event_keys.h"
+#include "transcript/filter.h"
 
 #define LABEL_WIDTH 12            /* at least: columns that durations stand behind */
 #define SAID_BYTES ((size_t)400) /* of a text that is quoted; no terminal shows more in a line */
@@ -37,11 +38,18 @@ free_call(struct live_call *c)
 	free(c);
 }
 
+/* Behind those that are there; branches in the order of their numbers. */
 static void
 add_step(struct live_steps *steps, struct live_step *s)
 {
+	size_t at = steps->count;
+
 	steps->list = memory_array(steps->list, steps->count + 1, sizeof(struct live_step *));
-	steps->list[steps->count++] = s;
+	for (; s->member && at > 0 && steps->list[at - 1]->member &&
+	    steps->list[at - 1]->iteration > s->iteration; at--)
+		steps->list[at] = steps->list[at - 1];
+	steps->list[at] = s;
+	steps->count++;
 }
 
 static void
@@ -124,8 +132,9 @@ close_call(struct live_call *c)
 		s->around->open_inside--;
 }
 
-const struct live_call *
-live_view_child_call(const struct live_run *child)
+/* The call that a child run is; NULL if it is nobody's that is shown. */
+static const struct live_call *
+child_call(const struct live_run *child)
 {
 	const struct live_run *r = child->parent;
 
@@ -135,18 +144,85 @@ live_view_child_call(const struct live_run *child)
 	return NULL;
 }
 
-unsigned
-live_view_depth(const struct live_step *s)
+/* How many steps, and runs, a step is in. */
+static unsigned
+depth_of(const struct live_step *s)
 {
-	const struct live_call *call = live_view_child_call(s->run);
+	const struct live_call *call = child_call(s->run);
 	unsigned depth = 1;
 
 	for (; s->around != NULL; s = s->around->step)
 		depth += !s->around->step->member;
-	return depth + (call != NULL ? live_view_depth(call->step) : 0);
+	return depth + (call != NULL ? depth_of(call->step) : 0);
+}
+
+/* ---- what was used ---- */
+
+static void
+add_figures(struct live_figures *to, const struct live_figures *from)
+{
+	to->input = count_add(to->input, from->input);
+	to->output = count_add(to->output, from->output);
+	to->cost = count_add(to->cost, from->cost);
+	to->unknown |= from->unknown;
+	to->failed += from->failed;
+	to->waiting += from->waiting;
+}
+
+static void
+sum(const struct live_view *v, const struct live_run *r, struct live_figures *f)
+{
+	add_figures(f, &r->own);
+	add_figures(f, &r->children);
+	for (size_t i = 0; i < v->run_count; i++)
+		if (v->runs[i]->parent == r)
+			sum(v, v->runs[i], f);
+}
+
+struct live_figures
+live_view_figures(const struct live_view *v, const struct live_run *r, struct buffer *out)
+{
+	struct live_figures f = { .cost = 0 };
+	char in[32], written[32], money[MONEY_SIZE];
+
+	sum(v, r, &f);
+	if (f.cost > 0)
+		buffer_format(out, "   %s%s", money_text(f.cost, money), f.unknown ? "?" : "");
+	if (f.input > 0 || f.output > 0)
+		buffer_format(out, "   %s in %s out", count_text(f.input, in, sizeof in),
+		    count_text(f.output, written, sizeof written));
+	return f;
 }
 
 /* ---- what has ended ---- */
+
+/* depth 0: a run; took in µs, -1: not said. */
+static void
+tell(struct live_view *v, unsigned depth, enum view_saying how, const char *label, int64_t took,
+    const char *said)
+{
+	v->told = memory_array(v->told, v->told_count + 1, sizeof *v->told);
+	v->told[v->told_count++] = (struct live_end){ depth, how, memory_text(label), took,
+		memory_text(said) };
+}
+
+/* The end of a run, if it is told and nobody's child. */
+static void
+tell_run(struct live_view *v, const struct live_run *r, enum view_saying how, int64_t took,
+    const char *status)
+{
+	struct buffer text = BUFFER_INIT;
+	char duration[32];
+
+	if (!v->ends || r->parent != NULL)
+		return;
+	buffer_format(&text, "%s %.8s %s", r->name, r->id, status);
+	if (took >= 0)
+		buffer_format(&text, "   %s", duration_text(took / 1000, duration, sizeof duration));
+	live_view_figures(v, r, &text);
+	tell(v, 0, how, buffer_string(&text), -1, "");
+	buffer_free(&text);
+}
 
 static void
 tell_step(struct live_view *v, const struct live_step *s)
@@ -163,11 +239,11 @@ tell_step(struct live_view *v, const struct live_step *s)
 			if (parts[i].count > 0)
 				buffer_format(&counts, "%s%lld %s", counts.len > 0 ? ", " : "",
 				    (long long)parts[i].count, parts[i].word);
-		live_view_tell(v, s, s->failed > 0 ? VIEW_FAILED : s->waiting > 0 ? VIEW_WAITING :
+		tell(v, depth_of(s), s->failed > 0 ? VIEW_FAILED : s->waiting > 0 ? VIEW_WAITING :
 		    s->done > 0 ? VIEW_DONE : VIEW_SKIPPED, s->name, s->last - s->first,
 		    buffer_string(&counts));
 	} else if (s->ended != NULL) {
-		live_view_tell(v, s, s->how, s->ended_label, s->last - s->first, s->ended);
+		tell(v, depth_of(s), s->how, s->ended_label, s->last - s->first, s->ended);
 	}
 	if (s->around != NULL)
 		s->around->told_inside = true;
@@ -221,17 +297,6 @@ end_steps(struct live_view *v, struct live_steps *held)
 	free(steps.list);
 }
 
-static void
-add_figures(struct live_figures *to, const struct live_figures *from)
-{
-	to->input = count_add(to->input, from->input);
-	to->output = count_add(to->output, from->output);
-	to->cost = count_add(to->cost, from->cost);
-	to->unknown |= from->unknown;
-	to->failed += from->failed;
-	to->waiting += from->waiting;
-}
-
 static struct live_run *
 child_of(const struct live_view *v, const struct live_run *r)
 {
@@ -270,8 +335,7 @@ run_completed(struct live_view *v, struct live_run *r, const struct placed *p)
 
 	span_copy(span_member(p->event->payload, KEY_STATUS), status, sizeof status);
 	end_steps(v, &r->steps);
-	if (v->ends && r->parent == NULL)
-		live_view_tell_run(v, r, view_ended(p->event), p->wall - r->started, status);
+	tell_run(v, r, view_ended(p->event), p->wall - r->started, status);
 	end_run(v, r);
 }
 
@@ -283,8 +347,7 @@ live_view_died(struct live_view *v, const char *run_id)
 	if (r == NULL)
 		return;
 	end_steps(v, &r->steps);
-	if (v->ends && r->parent == NULL)
-		live_view_tell_run(v, r, VIEW_UNFINISHED, -1, "died");
+	tell_run(v, r, VIEW_UNFINISHED, -1, "died");
 	end_run(v, r);
 }
 
@@ -358,10 +421,10 @@ add_failure(struct buffer *out, const struct placed *p)
 		buffer_text(out, "   (--try)");
 	else if (c->allowed)
 		buffer_text(out, "   (--allow-failure)");
-	else if (c->around != NULL && c->around->race)
-		buffer_text(out, "   (--strategy any)");
-	else if (c->around != NULL && c->around->lenient)
-		buffer_text(out, "   (--strategy best-effort)");
+	for (c = c->around; c != NULL && !c->race && !c->lenient; c = c->around)
+		continue;
+	if (c != NULL)
+		buffer_format(out, "   (%s)", c->race ? "any" : "best-effort");
 }
 
 /* What an agent did, and the result, of a call that has succeeded. */
@@ -381,7 +444,7 @@ add_success(struct buffer *out, const struct live_call *c, const struct placed *
 		if (c->tools[i].times > 1)
 			buffer_format(out, " ×%u", c->tools[i].times);
 	}
-	if (c->rounds > 0)
+	if (c->rounds > 0 && c->branches == 0)
 		buffer_format(out, "%lld round%s", (long long)c->rounds, c->rounds == 1 ? "" : "s");
 	snprintf(pointer, sizeof pointer, "/%s", result_member(payload));
 	result = pointer_find(payload, pointer);
@@ -405,8 +468,7 @@ add_waiting(struct buffer *out, const struct placed *p)
 {
 	const bool approval = waiting_of(p->event) == WAITING_APPROVAL;
 
-	buffer_format(out, "waits for %s: awf-ctl %s %s %.8s", approval ? "a decision" : "a result",
-	    approval ? "approve" : "complete",
+	buffer_format(out, "waits: awf-ctl %s %s %.8s", approval ? "approve" : "complete",
 	    p->call != NULL && p->call->id[0] != '\0' ? p->call->id : "STEP", p->run->run_id);
 }
 
@@ -448,6 +510,7 @@ step_of(struct live_view *v, struct live_run *r, struct live_call *around, const
 	s->path = memory_text(path);
 	s->name = s->path + (dot != NULL ? dot + 1 - path : 0);
 	s->member = member;
+	s->iteration = p->event->iteration;
 	s->first = p->wall;
 	add_step(steps, s);
 	return s;
@@ -499,7 +562,7 @@ call_started(struct live_view *v, struct live_run *r, const struct placed *p)
 	s->begun++;
 	if (around != NULL)
 		around->open_inside++;
-	width = 2 * (size_t)live_view_depth(s) + strlen(s->begun == 1 ? c->label : s->name);
+	width = 2 * (size_t)depth_of(s) + strlen(s->begun == 1 ? c->label : s->name);
 	if (width > v->label_width)
 		v->label_width = width;
 	buffer_free(&text);
@@ -508,10 +571,15 @@ call_started(struct live_view *v, struct live_run *r, const struct placed *p)
 static void
 call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 {
-	const enum view_saying how = view_ended(p->event);
+	const struct span error = span_member(p->event->payload, KEY_ERROR);
+	enum view_saying how = view_ended(p->event);
 	struct live_step *s = c->step;
 	struct buffer said = BUFFER_INIT, label = BUFFER_INIT;
-	bool tell;
+	bool at_once;
+
+	/* It has not failed: something else has, or somebody ended it. */
+	if (how == VIEW_FAILED && span_is(span_member(error, KEY_CODE), "cancelled"))
+		how = VIEW_SKIPPED;
 
 	end_steps(v, &c->inside);
 	close_call(c);
@@ -527,26 +595,28 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 		break;
 	case VIEW_SKIPPED:
 		s->skipped++;
-		add_value(&said, span_member(p->event->payload, KEY_SKIPPED));
+		add_value(&said, member_set(error) ? span_member(error, KEY_MESSAGE) :
+		    span_member(p->event->payload, KEY_SKIPPED));
 		break;
 	default:
 		s->done++;
 		add_success(&said, c, p);
 	}
 	/* A branch has no more to say than what failed, or waits, in it. */
-	tell = (how == VIEW_FAILED && !(s->member && c->told_inside)) ||
+	at_once = (how == VIEW_FAILED && !(s->member && c->told_inside)) ||
 	    (how == VIEW_WAITING && waiting_of(p->event) != WAITING_NOTHING);
-	if (tell && p->event->iteration != 0 && !s->member)
+	if (at_once && p->event->iteration != 0 && !s->member)
 		buffer_text(&label, item_names_find(&v->items, p->event));
-	c->run->own.failed += tell && how == VIEW_FAILED && !c->told_inside;
-	c->run->own.waiting += tell && how == VIEW_WAITING;
+	c->run->own.failed += at_once && how == VIEW_FAILED && !c->told_inside;
+	c->run->own.waiting += at_once && how == VIEW_WAITING;
 	s->last = p->wall;
 	free(s->ended);
 	free(s->ended_label);
 	s->ended = s->ended_label = NULL;
 	s->how = how;
-	if (tell) {
-		live_view_tell(v, s, how, buffer_string(&label), p->wall - c->started,
+	if (at_once) {
+		live_view_settle(v, p->wall + LIVE_VIEW_SETTLED_US); /* what ended before it */
+		tell(v, depth_of(s), how, buffer_string(&label), p->wall - c->started,
 		    buffer_string(&said));
 		if (s->around != NULL)
 			s->around->told_inside = true;
@@ -556,8 +626,11 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 	}
 	if (s->member && s->around->branches > 0)
 		s->around->branches_done++;
-	if (s->open_count == 0)
-		add_step(&v->settling, s);
+	if (s->open_count == 0) {
+		v->settling.list = memory_array(v->settling.list, v->settling.count + 1,
+		    sizeof(struct live_step *));
+		v->settling.list[v->settling.count++] = s;
+	}
 	if (s->around != NULL)
 		s->around->told_inside |= c->told_inside;
 	buffer_free(&said);
@@ -737,6 +810,10 @@ live_view_free(struct live_view *v)
 		end_run(v, v->runs[0]);
 	free(v->runs);
 	free(v->settling.list);
+	for (size_t i = 0; i < v->told_count; i++) {
+		free(v->told[i].label);
+		free(v->told[i].said);
+	}
+	free(v->told);
 	item_names_free(&v->items);
-	buffer_free(&v->told);
 }

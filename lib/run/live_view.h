@@ -128,14 +128,21 @@ struct live_view {
 	struct cost *cost;            /* what answers have cost is shown; NULL */
 	bool ends;                    /* tells the end of runs in a line, too */
 
-	/* What is to stay: lines with their LFs, to be printed and taken away by the caller. */
-	struct buffer told;
-
 	struct live_run **runs;       /* a child behind its parent */
 	size_t run_count;
 	struct live_steps settling;   /* of which nothing is active, in the order of their ends */
 	struct item_names items;
 	size_t label_width;
+
+	/* What has ended and is not told yet. */
+	struct live_end {
+		unsigned depth;           /* 0: a run */
+		enum view_saying how;
+		char *label;
+		int64_t took;             /* µs; -1: not said */
+		char *said;
+	} *told;
+	size_t told_count;
 };
 
 void live_view_begin(struct live_view *v);
@@ -145,25 +152,21 @@ void live_view_take(struct live_view *v, const struct placed *placed);
 void live_view_write(void *context, const struct live_news *news);
 /* A run has ended without saying so: it is shown no more. */
 void live_view_died(struct live_view *v, const char *run_id);
-/* Appends the lines for now (µs since 1970), each with its LF, as many as are returned; what
- * has ended before is told. */
-size_t live_view_draw(struct live_view *v, int64_t now, struct buffer *out);
+/* Appends the lines of what has ended by now (µs since 1970), each with its LF. They stay. */
+void live_view_told(struct live_view *v, int64_t now, struct buffer *out);
+/* Appends the lines for now, each with its LF, as many as are returned. What has ended by now is
+ * to be told before. */
+size_t live_view_draw(const struct live_view *v, int64_t now, struct buffer *out);
 /* Whether its lines change by themselves. */
 bool live_view_moves(const struct live_view *v);
 void live_view_free(struct live_view *v);
 
-/* Between its two files. */
+/* What the one file of it has for the other. */
 void live_view_settle(struct live_view *v, int64_t now);
-/* Tells a line of a step: its label, how long it took (µs; -1: not said), what is said. */
-void live_view_tell(struct live_view *v, const struct live_step *s, enum view_saying how,
-    const char *label, int64_t took, const char *said);
-void live_view_tell_run(struct live_view *v, const struct live_run *r, enum view_saying how,
-    int64_t took, const char *status);
 struct live_run *live_view_run(const struct live_view *v, const char *id);
-/* The call that a child run is; NULL if it is nobody's that is shown. */
-const struct live_call *live_view_child_call(const struct live_run *child);
-/* How many steps, and runs, a step is in. */
-unsigned live_view_depth(const struct live_step *s);
+/* What a run used and what came of it, with its children; appends "   $0.031   1.7k in 320 out". */
+struct live_figures live_view_figures(const struct live_view *v, const struct live_run *r,
+    struct buffer *out);
 /* Appends data with each run of white space as one space. */
 void live_view_flat(struct buffer *out, const char *bytes, size_t len);
 

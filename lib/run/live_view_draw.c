@@ -7,10 +7,10 @@
 #define _GNU_SOURCE /* memrchr() */
 #include "run/live_view.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/count.h"
 #include "base/text.h"
 
 #define BOLD "\033[1m"
@@ -27,7 +27,7 @@ static const char *const symbols_ascii[VIEW_SAYINGS] = {
 };
 
 struct drawing {
-	struct live_view *v;
+	const struct live_view *v;
 	struct buffer *out;
 	int64_t now;
 	size_t rows, most;            /* rows that are there, and may be */
@@ -81,16 +81,17 @@ add_row(const struct live_view *v, struct buffer *out, unsigned depth, const cha
     const char *colour, const char *label, int64_t took, const char *said, bool whole)
 {
 	const size_t width = columns(v), most = width / 3 > LABEL_LEAST ? width / 3 : LABEL_LEAST;
-	size_t indent = 2 * ((size_t)depth - 1), wide;
+	size_t indent = depth > 0 ? 2 * ((size_t)depth - 1) : 0, wide;
 	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
 	char duration[32];
 
 	if (indent > width / 4)
 		indent = width / 4;
 	wide = v->label_width < most ? v->label_width : most;
-	wide = wide > indent ? wide - indent : 1;
+	wide = wide > indent && depth > 0 ? wide - indent : 1;
 	/* Longer than others are only those that say which item it is. */
-	text_visible(&name, label, strlen(label), whole ? 0 : wide > most ? wide : most);
+	text_visible(&name, label, strlen(label),
+	    whole || depth == 0 ? 0 : wide > most ? wide : most);
 	buffer_format(out, "%*s%s%s%s", (int)indent, "", v->colour ? colour : "", symbol,
 	    v->colour && *colour != '\0' ? VIEW_PLAIN : "");
 	buffer_format(&text, " %s", buffer_string(&name));
@@ -117,30 +118,21 @@ symbol_of(const struct live_view *v, enum view_saying how)
 }
 
 void
-live_view_tell(struct live_view *v, const struct live_step *s, enum view_saying how,
-    const char *label, int64_t took, const char *said)
+live_view_told(struct live_view *v, int64_t now, struct buffer *out)
 {
-	add_row(v, &v->told, live_view_depth(s), symbol_of(v, how), view_words[how].colour, label,
-	    took, said, how == VIEW_FAILED || how == VIEW_WAITING);
-}
+	live_view_settle(v, now);
+	for (size_t i = 0; i < v->told_count; i++) {
+		struct live_end *e = &v->told[i];
 
-static void
-sum(const struct live_view *v, const struct live_run *r, struct live_figures *f)
-{
-	const struct live_figures *parts[] = { &r->own, &r->children };
-
-	for (size_t i = 0; i < 2; i++) {
-		f->input = count_add(f->input, parts[i]->input);
-		f->output = count_add(f->output, parts[i]->output);
-		f->cost = count_add(f->cost, parts[i]->cost);
-		f->unknown |= parts[i]->unknown;
-		f->failed += parts[i]->failed;
-		f->waiting += parts[i]->waiting;
+		add_row(v, out, e->depth, symbol_of(v, e->how), view_words[e->how].colour, e->label,
+		    e->took, e->said, e->depth > 0 && (e->how == VIEW_FAILED || e->how == VIEW_WAITING));
+		free(e->label);
+		free(e->said);
 	}
-	for (size_t i = 0; i < v->run_count; i++)
-		if (v->runs[i]->parent == r)
-			sum(v, v->runs[i], f);
+	v->told_count = 0;
 }
+
+/* ---- what goes on ---- */
 
 /* Calls in which nothing else is open. */
 static int64_t
@@ -159,42 +151,6 @@ running(const struct live_view *v, const struct live_run *r)
 			count += running(v, v->runs[i]);
 	return count;
 }
-
-/* "   $0.031   1.7k in 320 out" */
-static void
-add_figures(const struct live_figures *f, struct buffer *out)
-{
-	char in[32], written[32], money[MONEY_SIZE];
-
-	if (f->cost > 0 || f->unknown)
-		buffer_format(out, "   %s%s", f->cost > 0 ? money_text(f->cost, money) : "$",
-		    f->unknown ? "?" : "");
-	if (f->input > 0 || f->output > 0)
-		buffer_format(out, "   %s in %s out", count_text(f->input, in, sizeof in),
-		    count_text(f->output, written, sizeof written));
-}
-
-void
-live_view_tell_run(struct live_view *v, const struct live_run *r, enum view_saying how,
-    int64_t took, const char *status)
-{
-	struct live_figures f = { .cost = 0 };
-	struct buffer text = BUFFER_INIT;
-	char duration[32];
-
-	sum(v, r, &f);
-	buffer_format(&text, " %s %.8s %s", r->name, r->id, status);
-	if (took >= 0)
-		buffer_format(&text, "   %s", duration_text(took / 1000, duration, sizeof duration));
-	add_figures(&f, &text);
-	buffer_format(&v->told, "%s%s%s", v->colour ? view_words[how].colour : "", symbol_of(v, how),
-	    v->colour ? VIEW_PLAIN : "");
-	add_text(v, &v->told, &text, columns(v) > 1 ? columns(v) - 1 : 1);
-	buffer_byte(&v->told, '\n');
-	buffer_free(&text);
-}
-
-/* ---- what goes on ---- */
 
 static bool
 has_room(struct drawing *d)
@@ -413,13 +369,13 @@ static void
 draw_run(struct drawing *d, const struct live_run *r)
 {
 	const int64_t active = running(d->v, r);
-	struct live_figures f = { .cost = 0 };
-	struct buffer text = BUFFER_INIT;
+	struct buffer text = BUFFER_INIT, used = BUFFER_INIT;
+	struct live_figures f;
 	char duration[32];
 
 	if (!has_room(d))
 		return;
-	sum(d->v, r, &f);
+	f = live_view_figures(d->v, r, &used);
 	buffer_text(&text, r->name);
 	if (d->v->width >= WIDE)
 		buffer_format(&text, " %.8s", r->id);
@@ -429,23 +385,23 @@ draw_run(struct drawing *d, const struct live_run *r)
 		buffer_format(&text, ", %lld failed", (long long)f.failed);
 	if (f.waiting > 0)
 		buffer_format(&text, ", %lld waiting", (long long)f.waiting);
-	add_figures(&f, &text);
+	buffer_text(&text, buffer_string(&used));
 	if (d->v->colour)
 		buffer_text(d->out, BOLD);
 	add_text(d->v, d->out, &text, columns(d->v));
 	buffer_format(d->out, "%s\n", d->v->colour ? VIEW_PLAIN : "");
 	draw_steps(d, &r->steps, 1);
 	buffer_free(&text);
+	buffer_free(&used);
 }
 
 size_t
-live_view_draw(struct live_view *v, int64_t now, struct buffer *out)
+live_view_draw(const struct live_view *v, int64_t now, struct buffer *out)
 {
 	struct drawing d = { .v = v, .out = out, .now = now,
 		.most = v->height > 1 ? v->height - 1 : 1 };
 	size_t writing = 0, from = out->len, agents = 0;
 
-	live_view_settle(v, now);
 	for (size_t i = 0; i < v->run_count; i++)
 		for (size_t k = 0; k < v->runs[i]->open_count; k++) {
 			agents += v->runs[i]->open[k]->agent;

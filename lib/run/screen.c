@@ -1,4 +1,7 @@
-/* The status line is drawn without its LF and erased by a CR and ESC [K; nothing else moves. */
+/* The status line is drawn without its LF and erased by a CR and ESC [K. A block is drawn line by
+ * line over what it was, without the last LF, and the cursor goes back up by as many lines as there
+ * are: no row of the terminal is named, so that it may scroll meanwhile. */
+#define _GNU_SOURCE /* strcasestr() */
 #include "run/screen.h"
 
 #include <stdlib.h>
@@ -9,6 +12,7 @@
 #include "base/text.h"
 
 #define ERASE_LINE "\r\033[K"
+#define ERASE_REST "\r\033[J"
 
 size_t
 terminal_width(int fd)
@@ -22,6 +26,50 @@ terminal_width(int fd)
 		    size.ws_col : SCREEN_WIDTH;
 	width = columns ? strtol(columns, NULL, 10) : 0;
 	return width > 0 ? (size_t)width : 0;
+}
+
+size_t
+terminal_height(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : SCREEN_HEIGHT;
+}
+
+bool
+terminal_moves(int fd)
+{
+	const char *term = environment_text("TERM");
+
+	return isatty(fd) && term != NULL && strcmp(term, "dumb") != 0;
+}
+
+bool
+terminal_utf8(void)
+{
+	const char *locale = environment_text("LC_ALL");
+
+	if (locale == NULL)
+		locale = environment_text("LC_CTYPE");
+	if (locale == NULL)
+		locale = environment_text("LANG");
+	return locale != NULL && (strcasestr(locale, "utf-8") != NULL ||
+	    strcasestr(locale, "utf8") != NULL);
+}
+
+int
+screen_mode(enum screen_mode *mode, struct error *err)
+{
+	static const char *const modes[] = {
+		[SCREEN_LIVE] = "live", [SCREEN_LOG] = "log", [SCREEN_OFF] = "off", NULL
+	};
+	const char *said = environment_text("AWF_VIEW");
+	int at = said != NULL ? text_index(said, modes) : SCREEN_LIVE;
+
+	if (at == -1)
+		return error_set(err, ERROR_USAGE, "AWF_VIEW", "'%s' is none of live, log, off", said);
+	*mode = (enum screen_mode)at;
+	return 0;
 }
 
 bool
@@ -38,8 +86,8 @@ void
 screen_erase(struct screen *s, struct buffer *out)
 {
 	if (s->drawn)
-		buffer_text(out, ERASE_LINE);
-	s->drawn = false;
+		buffer_text(out, s->block ? ERASE_REST : ERASE_LINE);
+	s->drawn = s->block = false;
 }
 
 void
@@ -59,5 +107,27 @@ screen_status(struct screen *s, const struct buffer *text, int64_t now, struct b
 	if (s->colour)
 		buffer_text(out, "\033[0m");
 	s->drawn = true;
+	s->drawn_at = now;
+}
+
+void
+screen_block(struct screen *s, const struct buffer *told, const struct buffer *lines,
+    size_t count, int64_t now, struct buffer *out)
+{
+	const char *at = buffer_string(lines), *lf;
+
+	if (told->len > 0 || count == 0)
+		screen_erase(s, out);
+	buffer_append(out, buffer_string(told), told->len);
+	if (count == 0)
+		return;
+	buffer_byte(out, '\r');
+	for (; (lf = strchr(at, '\n')) != NULL; at = lf + 1) {
+		buffer_append(out, at, (size_t)(lf - at));
+		buffer_text(out, lf[1] != '\0' ? "\033[K\r\n" : "\033[J\r");
+	}
+	if (count > 1)
+		buffer_format(out, "\033[%zuA", count - 1);
+	s->drawn = s->block = true;
 	s->drawn_at = now;
 }

@@ -1,7 +1,11 @@
 /*
- * The screen: a terminal below whose last line of text stands a status line. The
- * status line is erased before anything else is written, is drawn at most ten
- * times a second, and never wraps.
+ * The screen: a terminal below whose last line of text stands a status line, or a block of
+ * lines. It is erased before anything else is written, is drawn at most ten times a second, and
+ * never wraps.
+ *
+ * While a block is there the cursor stands before its first line, where the text ended that is
+ * above it: whatever the terminal's size has become, erasing what follows the cursor takes the
+ * block away and nothing else.
  */
 #ifndef AWF_RUN_SCREEN_H
 #define AWF_RUN_SCREEN_H
@@ -11,26 +15,49 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/error.h"
 
 #define SCREEN_INTERVAL 100 /* ms between two drawings */
 #define SCREEN_WIDTH 80     /* of a terminal that does not say */
+#define SCREEN_HEIGHT 24
+
+/* What a user wants to see of a run that goes on: $AWF_VIEW. */
+enum screen_mode {
+	SCREEN_LIVE, /* what goes on, drawn anew (run/live_view.h) */
+	SCREEN_LOG,  /* what happens, line by line */
+	SCREEN_OFF   /* nothing that is drawn anew */
+};
 
 struct screen {
 	size_t width;     /* columns */
 	bool colour;
-	bool drawn;       /* the status line is there */
+	bool drawn;       /* the status line, or the block, is there */
+	bool block;       /* it is a block */
 	int64_t drawn_at; /* monotonic ms */
 };
 
 /* Columns of the terminal fd; $COLUMNS, or 0, if it is none. */
 size_t terminal_width(int fd);
+/* Rows of the terminal fd. */
+size_t terminal_height(int fd);
+/* Whether fd is a terminal whose cursor can be moved. */
+bool terminal_moves(int fd);
+/* Whether terminals here show UTF-8, as the locale says. */
+bool terminal_utf8(void);
 /* Whether to use colours on fd; when: "auto" (on a terminal, unless $NO_COLOR is set),
  * "always" or "never". */
 bool terminal_colour(int fd, const char *when);
-/* Appends what takes the status line away, if it is there. */
+/* What $AWF_VIEW says, SCREEN_LIVE if it says nothing; -1 with *err if that is no such word. */
+int screen_mode(enum screen_mode *mode, struct error *err);
+
+/* Appends what takes the status line or the block away, if it is there. */
 void screen_erase(struct screen *s, struct buffer *out);
 /* Appends the status line anew if it is time for that; text "" takes it away. */
 void screen_status(struct screen *s, const struct buffer *text, int64_t now,
     struct buffer *out);
+/* Appends lines that are to stay, and below them the block of so many lines; each has its LF.
+ * None: the block that was there is taken away. */
+void screen_block(struct screen *s, const struct buffer *told, const struct buffer *lines,
+    size_t count, int64_t now, struct buffer *out);
 
 #endif

@@ -620,7 +620,7 @@ shows() {
 
 @test "following on a terminal: calls in progress stand at the bottom" {
 	hold 'append step.started research "{\"name\":\"research\",\"call\":\"research:0:0\"}"; read -r line <next; append step.completed research "{\"name\":\"research\",\"call\":\"research:0:0\",\"result\":1}"'
-	terminal 80 'awf-tail -f --exit-status; echo "status $?"'
+	terminal 80 'awf-tail -f --log --exit-status; echo "status $?"'
 	shows '^1 call: research [0-9.]+(ms|s)$'
 	before=$(grep '^1 call' shot)
 	sleep 0.3
@@ -640,7 +640,7 @@ shows() {
 
 @test "the status line is cleared when awf-tail is interrupted" {
 	hold 'append step.started research "{\"name\":\"research\",\"call\":\"research:0:0\"}"'
-	terminal 80 'sh -c "trap : INT; awf-tail -f; echo status \$?"'
+	terminal 80 'sh -c "trap : INT; awf-tail -f --log; echo status \$?"'
 	shows '^1 call: research'
 	tmux -L "awf-tail-$$" send-keys C-c
 	shows '^(\^C)?status 130'
@@ -649,7 +649,7 @@ shows() {
 }
 
 @test "on a terminal it says when it waits for a run" {
-	terminal 80 'awf-tail -f; echo "status $?"'
+	terminal 80 'awf-tail -f --log; echo "status $?"'
 	shows '^waiting for a run$'
 	awf-run true
 	shows '^status 0'

@@ -115,6 +115,78 @@ test_status_line(void **state)
 	buffer_free(&out);
 }
 
+/* Text in a buffer of its own. */
+static const struct buffer *
+text_of(const char *bytes)
+{
+	static struct buffer b[4];
+	static unsigned next;
+	struct buffer *text = &b[next++ % COUNT(b)];
+
+	buffer_clear(text);
+	buffer_text(text, bytes);
+	return text;
+}
+
+static void
+test_block(void **state)
+{
+	struct screen s = { .width = 10 };
+	struct buffer out = BUFFER_INIT;
+
+	(void)state;
+	screen_block(&s, text_of(""), text_of(""), 0, 1, &out);
+	assert_int_equal(out.len, 0);
+	screen_block(&s, text_of("done\n"), text_of("a\nb\nc\n"), 3, 1, &out);
+	assert_string_equal(out.data, "done\n\ra\033[K\r\nb\033[K\r\nc\033[J\r\033[2A");
+	/* Drawn over what is there, unless something is to stand above. */
+	buffer_clear(&out);
+	screen_block(&s, text_of(""), text_of("d\n"), 1, 2, &out);
+	assert_string_equal(out.data, "\rd\033[J\r");
+	buffer_clear(&out);
+	screen_block(&s, text_of("more\n"), text_of("e\n"), 1, 3, &out);
+	assert_string_equal(out.data, "\r\033[Jmore\n\re\033[J\r");
+	buffer_clear(&out);
+	screen_block(&s, text_of(""), text_of(""), 0, 4, &out);
+	assert_string_equal(out.data, "\r\033[J");
+	buffer_clear(&out);
+	screen_erase(&s, &out);
+	assert_int_equal(out.len, 0);
+	buffer_free(&out);
+	for (int i = 0; i < 4; i++)
+		buffer_free((struct buffer *)text_of(""));
+}
+
+static void
+test_what_the_environment_says(void **state)
+{
+	static const struct { const char *all, *ctype, *lang; bool utf8; } locales[] = {
+		{ "", "", "", false }, { "", "", "de_DE.UTF-8", true }, { "C", "", "de_DE.UTF-8", false },
+		{ "", "en_US.utf8", "C", true }, { "", "C", "C.UTF-8", false }, { "C.UTF-8", "C", "C", true },
+	};
+	static const struct { const char *says; int mode; } modes[] = {
+		{ "", SCREEN_LIVE }, { "live", SCREEN_LIVE }, { "log", SCREEN_LOG }, { "off", SCREEN_OFF },
+		{ "none", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(locales); i++) {
+		setenv("LC_ALL", locales[i].all, 1);
+		setenv("LC_CTYPE", locales[i].ctype, 1);
+		setenv("LANG", locales[i].lang, 1);
+		assert_int_equal(terminal_utf8(), locales[i].utf8);
+	}
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		enum screen_mode mode = SCREEN_LOG;
+		struct error err;
+
+		setenv("AWF_VIEW", modes[i].says, 1);
+		assert_int_equal(screen_mode(&mode, &err), modes[i].mode == -1 ? -1 : 0);
+		if (modes[i].mode != -1)
+			assert_int_equal(mode, modes[i].mode);
+	}
+}
+
 static void
 test_width_of_no_terminal(void **state)
 {
@@ -138,6 +210,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls_come_and_go),
 		cmocka_unit_test(test_status_line),
+		cmocka_unit_test(test_block),
+		cmocka_unit_test(test_what_the_environment_says),
 		cmocka_unit_test(test_width_of_no_terminal),
 	};
 

@@ -1,0 +1,179 @@
+#!/usr/bin/env bats
+# The live view of awf-tail -f and -F in real terminals.
+# shellcheck shell=bash disable=SC2016,SC2154 # what is quoted is for others; bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	command -v tmux >/dev/null || skip "tmux is not installed"
+	export LC_ALL=C.UTF-8 AWF_PROVIDER_PATH="$ROOT/tests/fixtures/providers" SCRIPT=$PWD
+	unset COLUMNS NO_COLOR AWF_VIEW
+	SOCKET="awf-view-$$"
+}
+
+cleanup() {
+	tmux -L "$SOCKET" kill-server 2>/dev/null || true
+	rm -f held*
+	[ -z "${RUN-}" ] || kill "$RUN" 2>/dev/null || true
+}
+
+# NAME WIDTH HEIGHT COMMAND: runs it in a terminal of its own.
+terminal() {
+	tmux -u -L "$SOCKET" -f /dev/null new-session -d -s "$1" -x "$2" -y "$3" "$4; sleep 600" 3>&-
+}
+# NAME [OPTION...]: what the terminal shows.
+screen() { tmux -u -L "$SOCKET" capture-pane -p -t "$@"; }
+# The same without what is never twice the same: times, ids, what turns.
+frame() {
+	screen "$@" | sed -E 's/ *\b[0-9.]+m?s\b/ T/g; s/⠋|⠙|⠹|⠸|⠼|⠴|⠦|⠧|⠇|⠏/@/g; s/\b[0-9a-f]{8}\b/ID/g; s/ +$//' |
+		sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
+}
+# NAME TEXT: waits until the terminal shows this, line by line.
+shows() {
+	is() { [ "$(frame "$1")" = "$2" ]; }
+	eventually is "$@" || { printf 'have:\n%s\nwant:\n%s\n' "$(frame "$1")" "$2" >&2; return 1; }
+}
+matches() { screen "$1" | grep -qE -- "$2"; }
+# NAME REGEX: waits until a line of it matches.
+says() { eventually matches "$@" || { screen "$1" >&2; return 1; }; }
+
+# N LINE...: what the provider does for request N.
+script() {
+	local number=$1
+	shift
+	printf '%s\n' "$@" >"$number.sh"
+}
+
+@test "a run from its start to its end, in terminals of several sizes" {
+	: >held-a
+	: >held-b
+	: >held-c
+	: >held-d
+	script 1 'printf "{\"id\":%s,\"type\":\"error\",\"category\":\"overloaded\",\"message\":\"HTTP 429\"}\n" "$id"'
+	script 2 'printf "{\"id\":%s,\"type\":\"delta\",\"kind\":\"text\",\"text\":\"Against it speaks the price\"}\n" "$id"
+		: >asked; while [ -e held-b ]; do sleep 0.02; done
+		printf "{\"id\":%s,\"type\":\"message\",\"blocks\":[{\"type\":\"text\",\"text\":\"no\"}],\"stop_reason\":\"end_turn\",\"usage\":{\"input_tokens\":1700,\"output_tokens\":320},\"model\":\"m\"}\n" "$id"'
+	cat >child.awf <<-'END'
+		#!/bin/sh
+		awf-step -n -q critique -- sh -c './hold d; echo fine'
+	END
+	cat >slow.awf <<-'END'
+		#!/bin/sh
+		awf-step -n -q research -- sh -c './hold a; echo found'
+		echo x | awf-step -q --parallel panel --strategy best-effort -- \
+			'awf-step -m scripted/m --retries 2 --delay 1 -p x pro' \
+			'awf-step con -- sh -c "echo no database >&2; exit 4"' \
+			'awf-run --name child ./child.awf'
+		seq 9 | awf-step -q -i lines -j 9 crunch -- sh -c 'read n; test $n -lt 6 || ./hold c'
+		echo y | awf-step --approve check -q
+	END
+	printf '%s\n' '#!/bin/sh' 'while [ -e "held-$1" ]; do sleep 0.02; done' >hold
+	chmod +x slow.awf child.awf hold
+	terminal small 40 12 'NO_COLOR=1 awf-tail -f; echo "status $?"'
+	terminal usual 80 24 'awf-tail -f; echo "status $?"'
+	terminal large 200 50 'awf-tail -f --color never; echo "status $?"'
+	for name in small usual large; do shows "$name" 'waiting for a run'; done
+	awf-run -n ./slow.awf >/dev/null 2>&1 3>&- &
+	RUN=$!
+	shows small 'slow.awf T   1 running
+@ research T  sh -c ./hold a…'
+	shows usual 'slow.awf ID T   1 running
+@ research T  sh -c ./hold a; echo found'
+	rm held-a
+	says usual 'HTTP 429, try 2 of 3 in 1 s'
+	eventually test -e asked
+	shows usual '✓ research T  "found"
+  ✗ con T  sh: exit status 4: no database   (best-effort)
+slow.awf ID T   2 running, 1 failed
+@ panel T  1 of 3
+  @ pro T  writing, 5 words
+    Against it speaks the price
+  @ child ▸ critique T  sh -c ./hold d; echo fine'
+	rm held-b
+	says large '✓ pro .* 1 turn  "no"'
+	rm held-d
+	says large 'crunch .* 5 done, 4 running   oldest crunch\[[5-8]\] '
+	rm held-c
+	wait "$RUN" || true
+	for name in small usual large; do says "$name" '^status 0'; done
+	same "$(frame usual)" '✓ research T  "found"
+  ✗ con T  sh: exit status 4: no database   (best-effort)
+  ✓ pro T  1 turn  "no"
+    ✓ critique T  "fine"
+  ✓ child T
+✓ panel T  3 lines
+✓ crunch T  9 done
+… check T  waits: awf-ctl approve check:0:0 ID
+… slow.awf ID waiting T   1.7k in 320 out
+status 0'
+	same "$(frame large)" "$(frame usual)"
+	same "$(frame small | sed 's/   1.*…$//')" '  ✗ con T  sh: exit status
+ 4: no database   (best-effort)
+  ✓ pro T  1 turn  "no"
+    ✓ critique T  "fine"
+  ✓ child T
+✓ panel T  3 lines
+✓ crunch T  9 done
+… check T  waits: awf-ctl
+approve check:0:0 ID
+… slow.awf ID waiting T
+status 0'
+	# Colours where they are meant.
+	screen usual -e | grep -q $'\e\[31m✗\e\[[0-9;]*m con'
+	no_colour() { ! screen "$1" -e | grep -q $'\e\[3'; }
+	no_colour small
+	no_colour large
+}
+
+# A run that goes on until held-a is gone.
+goes_on() {
+	: >held-a
+	awf-run -n -c 'awf-step -n -q work -- sh -c "while [ -e held-a ]; do sleep 0.02; done"' 3>&- &
+	RUN=$!
+}
+
+@test "the log in place of the view: --log, --no-view, AWF_VIEW, a choice of events, a terminal that draws nothing" {
+	goes_on
+	while IFS='|' read -r name command below; do
+		terminal "$name" 80 24 "$command"
+		says "$name" '▸ work started \(command\)'
+		if [ -n "$below" ]; then says "$name" '^1 call: work'; else ! matches "$name" '1 call: work' || false; fi
+	done <<-'END'
+		log|awf-tail -f --log|yes
+		environment|AWF_VIEW=log awf-tail -f|yes
+		chosen|awf-tail -f --type 'step.*'|yes
+		off|awf-tail -f --no-view|
+		off-environment|AWF_VIEW=off awf-tail -f|
+		dumb|TERM=dumb awf-tail -f|
+	END
+	terminal bad 80 24 'AWF_VIEW=all awf-tail -f; echo "status $?"'
+	says bad "^awf-tail: AWF_VIEW: 'all' is none of live, log, off"
+	says bad '^status 1'
+	run -1 --separate-stderr awf-tail --list --log
+	same "$stderr" 'awf-tail: --log: not with --list'
+	terminal ascii 80 24 'LC_ALL=C awf-tail -f'
+	says ascii '^[-|/\\] work .*  sh -c while'
+	# On no terminal nothing changes.
+	AWF_VIEW=live awf-tail -f >out 3>&- &
+	rm held-a
+	wait "$!" "$RUN"
+	same "$(grep -c 'work started' out)" 1
+}
+
+@test "the view goes when it is interrupted, follows the size of the terminal, and comes once more below a word" {
+	goes_on
+	terminal t 80 24 'sh -c "trap : INT; awf-tail -F; echo status \$?"'
+	says t '^⠋|⠙|⠹|⠸|⠼|⠴|⠦|⠧|⠇|⠏ work .*  sh -c while \[ -e held-a \]; do sleep 0.02; done$'
+	tmux -L "$SOCKET" resize-window -t t -x 40 -y 10
+	shows t 'pipeline T   1 running
+@ work T  sh -c while [ …'
+	kill -9 "$RUN"
+	says t 'run died$'
+	says t '^waiting for a run$'
+	same "$(frame t | grep -c waiting)" 1
+	awf-run -n --name other true
+	says t '^✓ other [0-9a-f]{8} success'
+	tmux -L "$SOCKET" send-keys -t t C-c
+	says t '^(\^C)?status 130'
+	! matches t '^waiting' || false
+}

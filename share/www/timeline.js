@@ -4,6 +4,7 @@ import { h } from "/www/dom.js";
 import { duration } from "/www/format.js";
 
 const SHORTEST = 1;                   // ms: nothing is shorter, or it could not be seen
+const LETTER_PX = 7, BESIDE_PX = 12;  // of a mark
 
 export class Scale {
 	constructor(record, now) {
@@ -66,14 +67,15 @@ export function setBars(place, bars) {
 	});
 }
 
-// Round numbers along the top.
-export function axis(scale) {
+// Round numbers along the top, which is so wide, as many as have their text beside each other.
+export function axis(scale, width) {
 	const { from, until } = scale.window, length = until - from;
-	let step = 10 ** Math.floor(Math.log10(length / 2));
-	step *= length / step > 8 ? 5 : length / step > 4 ? 2 : 1;
+	const room = (at) => (duration(at).length * LETTER_PX + BESIDE_PX) / width * length;
+	const least = Math.max(length / 8, room(until), 1);
+	let step = 10 ** Math.floor(Math.log10(least));
+	step *= [1, 2, 5, 10].find((times) => step * times >= least);
 	const marks = [];
-	// None where its text would be cut off.
-	for (let at = Math.ceil(from / step) * step; at < until - length / 12; at += step) {
+	for (let at = Math.ceil(from / step) * step; at + room(at) <= until; at += step) {
 		const mark = h("span", { class: "mark" }, at === 0 ? "0" : duration(at));
 		mark.style.left = (at - from) / length * 100 + "%";
 		marks.push(mark);

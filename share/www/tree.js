@@ -30,6 +30,7 @@ export class Tree {
 			fill: (i, element) => this.#fill(i, element),
 		});
 		this.space.addEventListener("keydown", (event) => this.#key(event));
+		new ResizeObserver(() => this.#drawAxis()).observe(this.axis);
 	}
 
 	// All rows as they are now; live bars grow while the run does.
@@ -39,9 +40,25 @@ export class Tree {
 		this.now = now;
 		this.rows = [{ key: "run", level: 1, kind: "run" }];
 		this.#enter(this.record.calls.filter((call) => call.around === null), 2);
-		this.axis.replaceChildren(...axis(this.scale));
+		this.#place();
+		this.#drawAxis();
 		this.list.refresh(this.rows.length);
 		this.#mark();
+	}
+
+	// Which one each row is of those beside it, and of how many.
+	#place() {
+		const sets = [];
+		for (const row of this.rows) {
+			sets.length = row.level + 1;
+			row.set = sets[row.level] ??= { size: 0 };
+			row.place = ++row.set.size;
+		}
+	}
+
+	#drawAxis() {
+		const width = this.axis.clientWidth;
+		this.axis.replaceChildren(...(this.scale && width > 0 ? axis(this.scale, width) : []));
 	}
 
 	#open(key, usual) { return usual !== this.toggled.has(key); }
@@ -109,6 +126,8 @@ export class Tree {
 		element.className = `row item ${row.kind} is-${shown.state}` + (row.key === this.active ? " active" : "");
 		element.style.setProperty("--level", Math.min(row.level, 12));
 		element.setAttribute("aria-level", row.level);
+		element.setAttribute("aria-posinset", row.place);
+		element.setAttribute("aria-setsize", row.set.size);
 		element.setAttribute("aria-selected", String(row.key === this.#chosenKey()));
 		if (row.open === undefined)
 			element.removeAttribute("aria-expanded");

@@ -352,6 +352,9 @@ const scenarios = {
 		await page.waitForSelector(`article.current[data-seq='${await events()}']`);
 		await press("s", "ArrowDown", "Enter");
 		await page.waitForSelector("[role=treeitem][aria-selected=true]:not(#row-run)");
+		assert.deepEqual(await page.$$eval("[role=treeitem]", (all) => all.map((each) =>
+			["level", "posinset", "setsize"].map((name) => each.getAttribute("aria-" + name)).join())),
+			["1,1,1", "2,1,3", "2,2,3", "2,3,3"]);
 		const path = await page.textContent(".pane.conversation h2");
 		assert.match(path, /^a:0:0$/);
 		await until("its own events", async () => await page.$$eval("article[data-seq]", (all) => all.length) === 2);
@@ -559,6 +562,18 @@ const scenarios = {
 				for (const run of width === 2560 ? [] : runs) {
 					await visit("/runs/" + run);
 					await look(run);
+				}
+				// The times on the axis are read whole, also once the window has become narrower.
+				for (const narrower of width === 2560 ? [] : [0, 60]) {
+					await page.setViewportSize({ width: width - narrower, height: 800 });
+					await page.waitForTimeout(100);
+					const [end, marks] = await page.evaluate(() => {
+						const axis = document.querySelector(".axis");
+						return [axis.getBoundingClientRect().right, [...axis.querySelectorAll(".mark")].map((mark) => mark.getBoundingClientRect())
+							.map(({ left, right }) => [left, right])];
+					});
+					assert.ok(marks.length > 0, `${where}: no times`);
+					marks.forEach(([, right], i) => assert.ok(right <= (marks[i + 1]?.[0] ?? end), `${where}: mark ${i} is cut off`));
 				}
 				for (const hash of ["", "#22&call=analyse%3A0%3A0"]) {
 					await visit(`/runs/${rich}${hash}`);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli.h"
 
 #define COUNTS_SESSION "2.1.299"
@@ -150,6 +151,23 @@ take_failure(struct cli_run *r, struct span line)
 	free(text);
 }
 
+/* {"subtype":"api_retry","attempt":1,"error_status":429,"error":"rate_limit"}; the status is null
+ * where there was no HTTP answer. */
+static void
+take_retry(struct cli_run *r, struct span line)
+{
+	long long attempt = 1, status = 0;
+	char *error = span_text(span_member(line, "error")), *why;
+
+	number_set(&attempt, span_member(line, "attempt"));
+	number_set(&status, span_member(line, "error_status"));
+	why = status == 0 ? memory_format("no connection: %s", error == NULL ? "" : error) :
+	    memory_format("HTTP %lld: %s", status, error == NULL ? "" : error);
+	cli_tries_again(r, (long)attempt, (long)status, why);
+	free(why);
+	free(error);
+}
+
 static void
 take(struct cli_run *r, struct span type, struct span line)
 {
@@ -193,6 +211,8 @@ take(struct cli_run *r, struct span type, struct span line)
 	} else if (span_is(type, "system")) {
 		text_once(&r->message.session_id, span_member(line, "session_id"));
 		text_once(&r->version, span_member(line, "claude_code_version"));
+		if (span_is(span_member(line, "subtype"), "api_retry"))
+			take_retry(r, line);
 	} else if (span_is(type, "result")) {
 		struct span reason = span_member(line, "stop_reason");
 

@@ -181,7 +181,19 @@ take(struct cli_run *r, struct span type, struct span line)
 		cli_fail(r, text == NULL ? 0 : status_in(text), message);
 		free(text);
 	} else if (span_is(type, "error")) {
+		static const char again[] = "Reconnecting... ";
+		char *text = span_text(span_member(line, "message"));
+		char *why = text == NULL ? NULL : strchr(text, '('), *end;
+
+		/* "Reconnecting... 1/5 (why)" */
 		cli_complain(r, span_member(line, "message"));
+		if (why != NULL && strncmp(text, again, sizeof again - 1) == 0) {
+			end = strrchr(why, ')');
+			if (end != NULL)
+				*end = '\0';
+			cli_tries_again(r, strtol(text + sizeof again - 1, NULL, 10), status_in(text), why + 1);
+		}
+		free(text);
 	}
 }
 

@@ -104,6 +104,14 @@ take(struct cli_run *r, struct span type, struct span line)
 		    succeeded ? span_path(data, "result", "content", NULL) :
 		    span_member(error, "message"),
 		    succeeded ? ERROR_NONE : denied ? ERROR_BLOCKED : ERROR_EXIT_STATUS);
+	} else if (span_is(type, "model.call_failure")) {
+		char *why = span_text(span_member(data, "errorMessage"));
+		long long status = 0, tried = 0;
+
+		number_set(&status, span_member(data, "statusCode"));
+		number_set(&tried, span_member(data, "retryAttempt"));
+		cli_tries_again(r, (long)tried + 1, (long)status, why == NULL ? "" : why);
+		free(why);
 	} else if (span_is(type, "session.error")) {
 		struct span kind = span_member(data, "errorType");
 		long long status = 0;

@@ -4,6 +4,7 @@
  * was.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -109,6 +110,20 @@ take(struct cli_run *r, struct span type, struct span line)
 	}
 }
 
+/* "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {…}" */
+static void
+take_error(struct cli_run *r, const char *line)
+{
+	static const char failed[] = " failed with status ";
+	const char *attempt = "Attempt ", *at = strstr(line, failed), *why;
+
+	if (strncmp(line, attempt, strlen(attempt)) != 0 || at == NULL)
+		return;
+	why = strchr(line, '{');
+	cli_tries_again(r, strtol(line + strlen(attempt), NULL, 10),
+	    strtol(at + sizeof failed - 1, NULL, 10), why == NULL ? line : why);
+}
+
 /* Its exit statuses: its own, and those of HTTP modulo 256, of which the higher ones
  * cannot be anything else. */
 static const struct {
@@ -147,6 +162,7 @@ static const struct cli cli = {
 	.tools = tools,
 	.start = start,
 	.take = take,
+	.take_error = take_error,
 	.finish = finish
 };
 

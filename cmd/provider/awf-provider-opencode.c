@@ -33,7 +33,7 @@ static void
 start(struct cli_run *r)
 {
 	static const char *const arguments[] = { "run", "--format", "json", "--thinking", "--auto",
-	    "--agent", "awf", NULL };
+	    "--agent", "awf", "--print-logs", "--log-level", "ERROR", NULL };
 	char *system = cli_system(r);
 	struct buffer config = BUFFER_INIT;
 	struct writer w;
@@ -143,6 +143,24 @@ take(struct cli_run *r, struct span type, struct span line)
 	}
 }
 
+/* That it tries again only its log tells, on stderr:
+ * level=ERROR … message="stream error" … error.error="AI_APICallError: why" */
+static void
+take_error(struct cli_run *r, const char *line)
+{
+	static const char key[] = " error.error=\"";
+	const char *why = strstr(line, key), *end;
+	char *text;
+
+	if (why == NULL || strstr(line, " message=\"stream error\"") == NULL)
+		return;
+	why += sizeof key - 1;
+	end = strrchr(why, '"');
+	text = memory_copy(why, end == NULL ? strlen(why) : (size_t)(end - why));
+	cli_tries_again(r, 1, 0, text);
+	free(text);
+}
+
 static void
 finish(struct cli_run *r, int exit_code)
 {
@@ -165,6 +183,7 @@ static const struct cli cli = {
 	.start = start,
 	.param = take_param,
 	.take = take,
+	.take_error = take_error,
 	.finish = finish
 };
 

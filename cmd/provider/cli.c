@@ -23,6 +23,7 @@
 #include "proc/descendants.h"
 
 #define BLOCKS_LIMIT 100000
+#define ERROR_LINE_LIMIT ((size_t)64 << 10)
 
 /* Words of CLIs that tell what went wrong where no status does. What stands first
  * counts. */
@@ -38,7 +39,7 @@ static const struct {
 	{ "No authentication", ERROR_AUTH },
 	{ "set an Auth method", ERROR_AUTH },
 	{ "credit balance", ERROR_AUTH },
-	{ "rate limit", ERROR_RATE_LIMIT },
+	{ "ate limit", ERROR_RATE_LIMIT },
 	{ "Too Many Requests", ERROR_RATE_LIMIT },
 	{ "exceeded your current quota", ERROR_RATE_LIMIT },
 	{ "usage limit", ERROR_RATE_LIMIT },
@@ -94,22 +95,25 @@ hide_keys(const struct cli_run *r, char *text)
 		text_hide(text, strlen(text), getenv(*name));
 }
 
-/* A text may hold the API's own error: "[API Error: {…}]". */
+/* What a text, with the status that the CLI told, means. It may hold the API's own error,
+ * "[API Error: {…}]", or be it. */
 static void
-fail_with_text(struct cli_run *r, long status, struct buffer *text)
+explain(const struct cli_run *r, struct provider_failure *f, long status, struct buffer *text)
 {
-	struct provider_failure *f = &r->failure;
 	enum error_code telling = cli_category(buffer_string(text));
 	const char *brace = strchr(buffer_string(text), '{');
 	struct span error = SPAN_NONE;
 	struct buffer quoted = BUFFER_INIT;
 	size_t end, bad;
 
-	r->failed = true;
 	f->status = status;
 	if (brace != NULL && scan_value(brace, text->len - (size_t)(brace - text->data), SCAN_DEPTH,
-	    &end, &bad) == NULL)
+	    &end, &bad) == NULL) {
 		error = span_member(span_of(brace, end), "error");
+		if (error.at == NULL && brace == text->data && span_member(span_of(brace, end),
+		    "message").at != NULL)
+			error = span_of(brace, end);
+	}
 	if (text->len > 0)
 		hide_keys(r, text->data);
 	json_quote(&quoted, buffer_string(text), text->len);
@@ -117,6 +121,13 @@ fail_with_text(struct cli_run *r, long status, struct buffer *text)
 	if (f->status == 0 && telling != ERROR_NONE)
 		f->error.code = telling;
 	buffer_free(&quoted);
+}
+
+static void
+fail_with_text(struct cli_run *r, long status, struct buffer *text)
+{
+	r->failed = true;
+	explain(r, &r->failure, status, text);
 }
 
 void
@@ -358,6 +369,27 @@ cli_result(struct cli_run *r, const char *type, struct span id, struct span outp
 	free(call_id);
 }
 
+void
+cli_tries_again(struct cli_run *r, long tried, long status, const char *why)
+{
+	struct provider_failure f = { .status = 0 };
+	struct buffer text = BUFFER_INIT;
+
+	if (r->failed)
+		return;
+	buffer_text(&text, why);
+	explain(r, &f, status, &text);
+	f.error.code = cli_cut_off(r, f.error.code);
+	/* A key that is refused is tried again once, as a login may have been renewed. */
+	if (tried > 1 && error_class(f.error.code) != CLASS_TRANSIENT) {
+		r->failure = f;
+		r->failed = r->hopeless = true;
+	} else {
+		provider_retry(r->provider, &f);
+	}
+	buffer_free(&text);
+}
+
 enum error_code
 cli_cut_off(const struct cli_run *r, enum error_code code)
 {
@@ -486,6 +518,25 @@ cli_feed(struct cli_run *r, const char *bytes, size_t len)
 	}
 }
 
+void
+cli_feed_errors(struct cli_run *r, const char *bytes, size_t len)
+{
+	struct buffer *rest = &r->errors_rest;
+	const char *lf;
+
+	if (r->cli->take_error == NULL)
+		return;
+	for (; (lf = memchr(bytes, '\n', len)) != NULL; bytes = lf + 1) {
+		buffer_append(rest, bytes, (size_t)(lf - bytes));
+		r->cli->take_error(r, buffer_string(rest));
+		buffer_clear(rest);
+		len -= (size_t)(lf - bytes) + 1;
+	}
+	/* Of a line that is longer the beginning tells. */
+	if (rest->len + len <= ERROR_LINE_LIMIT)
+		buffer_append(rest, bytes, len);
+}
+
 /* It ended without saying that the answer is whole, or why there is none. What stderr
  * says counts only if it said nothing else. */
 static void
@@ -574,6 +625,7 @@ cli_free(struct cli_run *r)
 	buffer_free(&r->prompt);
 	buffer_free(&r->rest);
 	buffer_free(&r->errors);
+	buffer_free(&r->errors_rest);
 	buffer_free(&r->complaint);
 	buffer_free(&r->total);
 	message_free(&r->message);

@@ -68,6 +68,8 @@ struct cli {
 	bool (*param)(struct cli_run *r, struct span key, struct span value);
 	/* Takes a line by its type, a JSON string; one that nobody knows is passed over. */
 	void (*take)(struct cli_run *r, struct span type, struct span line);
+	/* Takes a line of its stderr. May be NULL. */
+	void (*take_error)(struct cli_run *r, const char *line);
 	/* Its output has ended: what its exit status tells. May be NULL. */
 	void (*finish)(struct cli_run *r, int exit_code);
 };
@@ -102,6 +104,7 @@ struct cli_run {
 	long steps;                      /* for the table's own counting */
 	struct buffer rest;              /* of its output: a line that has not ended */
 	struct buffer errors;            /* the end of its stderr */
+	struct buffer errors_rest;       /* of it: a line that has not ended, for take_error() */
 	struct buffer complaint;         /* the last error that need not be the end; a text */
 	struct buffer total;             /* JSON; see cli_total() */
 	char *version;                   /* that the CLI says it is; NULL: it does not */
@@ -174,6 +177,9 @@ void cli_complain(struct cli_run *r, struct span message);
 /* The answer is an error: what was complained of last, with a status as in cli_fail().
  * Without a complaint, nothing. */
 void cli_fail_complaint(struct cli_run *r, long status);
+/* The CLI tries again by itself after its try of this number (1, 2 …) failed: with the HTTP status
+ * that it told, 0 if none, and why. What no try helps against ends the answer with the second. */
+void cli_tries_again(struct cli_run *r, long tried, long status, const char *why);
 /* The category that telling words of a message mean; ERROR_NONE if there are none. */
 enum error_code cli_category(const char *message);
 
@@ -183,6 +189,7 @@ enum error_code cli_category(const char *message);
 void cli_begin(struct cli_run *r, const struct cli *cli, struct provider *p,
     const struct provider_request *request);
 void cli_feed(struct cli_run *r, const char *bytes, size_t len);
+void cli_feed_errors(struct cli_run *r, const char *bytes, size_t len); /* of its stderr */
 void cli_end(struct cli_run *r, int exit_code);
 void cli_free(struct cli_run *r);
 /* Reads what is to be said: prompt, session, tools, params. */

@@ -102,6 +102,7 @@ take_errors(struct running *s)
 	buffer_append(errors, bytes, len);
 	if (errors->len > ERRORS_KEPT)
 		buffer_drop(errors, errors->len - ERRORS_KEPT);
+	cli_feed_errors(s->run, bytes, len);
 	return len;
 }
 

@@ -112,13 +112,13 @@ provider_message(struct provider *p, const struct message *m)
 	provider_flush(p);
 }
 
-void
-provider_error(struct provider *p, const struct provider_failure *f)
+static void
+write_failure(struct provider *p, const char *type, const struct provider_failure *f)
 {
 	char text[sizeof f->error.place + sizeof f->error.message + 4];
 	struct writer w;
 
-	begin_line(p, &w, "error");
+	begin_line(p, &w, type);
 	writer_member_string(&w, "category", error_name(f->error.code));
 	if (f->status != 0)
 		writer_member_integer(&w, "status", f->status);
@@ -129,6 +129,18 @@ provider_error(struct provider *p, const struct provider_failure *f)
 		writer_member_string(&w, KEY_REQUEST_ID, f->request_id);
 	end_line(p, &w);
 	provider_flush(p);
+}
+
+void
+provider_retry(struct provider *p, const struct provider_failure *f)
+{
+	write_failure(p, "retry", f);
+}
+
+void
+provider_error(struct provider *p, const struct provider_failure *f)
+{
+	write_failure(p, "error", f);
 }
 
 void

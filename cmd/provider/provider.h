@@ -73,6 +73,8 @@ void provider_flush(struct provider *p);
  * changed: what the tool changed, may be NULL. */
 void provider_tool(struct provider *p, const struct block *b, enum error_code code,
     const struct changed *changed);
+/* That whoever is asked tries again by itself, and why. */
+void provider_retry(struct provider *p, const struct provider_failure *f);
 void provider_message(struct provider *p, const struct message *m);
 void provider_error(struct provider *p, const struct provider_failure *f);
 /* A `message` or `error` object of an earlier request, under the id of this one. */

@@ -196,7 +196,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 	for (int tried = 1;; tried++) {
 		const struct asked asked = loop_asked(l);
 		struct failed_try failed = { .why = &why, .exit_code = -1, .turn = l->turn.number };
-		bool repeatable, again, falls;
+		bool repeatable, again, falls, late;
 		int64_t delay;
 
 		began = clock_monotonic();
@@ -207,7 +207,8 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		delay = retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
 		again = repeatable && retry_wanted(t->retry, why.code, tried) &&
 		    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
-		falls = repeatable && fallback_helps(why.code) &&
+		late = t->deadline != 0 && clock_monotonic() >= t->deadline;
+		falls = repeatable && !late && fallback_helps(why.code) &&
 		    l->conversation.fallen < agent->fallback.count;
 
 		end_partial_block(&l->turn.partial);

@@ -404,6 +404,7 @@ struct exchange {
 	struct answer *answer;
 	long long id;
 	bool answered;
+	struct error retried;     /* why the provider tries again by itself; ERROR_NONE: it does not */
 };
 
 /* Ends a provider that does not keep to the protocol: nothing that follows from it
@@ -476,6 +477,26 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 	return 0;
 }
 
+/* What a provider says went wrong: the members of an error. */
+static void
+read_failure(const struct exchange *x, struct span line, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	enum error_code code = ERROR_NONE;
+	char category[32];
+
+	/* What a provider may say ended a request; anything else is not its to say. */
+	if (span_copy(span_member(line, "category"), category, sizeof category))
+		code = error_from_name(category, strlen(category));
+	if (code < ERROR_RATE_LIMIT && code != ERROR_TIMEOUT && code != ERROR_CANCELLED &&
+	    code != ERROR_MAX_TURNS && code != ERROR_DIVERGENCE)
+		code = ERROR_PROVIDER;
+	span_decode(span_member(line, KEY_MESSAGE), &text);
+	error_set(err, code, x->provider->name, "%s",
+	    text.len == 0 || text.data[0] == '\0' ? "the request failed" : text.data);
+	buffer_free(&text);
+}
+
 /* Takes a line. Types of later versions, and what is still said of requests that
  * were cancelled, are passed over. */
 static int
@@ -483,8 +504,7 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 {
 	const struct provider_callbacks *callbacks = x->callbacks;
 	struct buffer text = BUFFER_INIT;
-	enum error_code code = ERROR_NONE;
-	char kind[16], category[32];
+	char kind[16];
 	struct span type;
 	long long number;
 	size_t bad;
@@ -498,6 +518,12 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 	type = span_member(line, KEY_TYPE);
 	if (span_is(type, "message"))
 		return exchange_message(x, line, err);
+	/* It tries until it says anything else. */
+	x->retried.code = ERROR_NONE;
+	if (span_is(type, "retry")) {
+		read_failure(x, line, &x->retried);
+		return 0;
+	}
 
 	if (span_is(type, "delta") && callbacks->delta != NULL &&
 	    span_copy(span_member(line, "kind"), kind, sizeof kind)) {
@@ -523,16 +549,7 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 	if (span_integer(span_member(line, "retry_after_ms"), &number) && number > 0)
 		x->answer->retry_after_ms = number < RETRY_AFTER_LIMIT_MS ? number :
 		    RETRY_AFTER_LIMIT_MS;
-	/* What a provider may say ended a request; anything else is not its to say. */
-	if (span_copy(span_member(line, "category"), category, sizeof category))
-		code = error_from_name(category, strlen(category));
-	if (code < ERROR_RATE_LIMIT && code != ERROR_TIMEOUT && code != ERROR_CANCELLED &&
-	    code != ERROR_MAX_TURNS && code != ERROR_DIVERGENCE)
-		code = ERROR_PROVIDER;
-	span_decode(span_member(line, KEY_MESSAGE), &text);
-	error_set(err, code, x->provider->name, "%s",
-	    text.len == 0 || text.data[0] == '\0' ? "the request failed" : text.data);
-	buffer_free(&text);
+	read_failure(x, line, err);
 	return -1;
 }
 
@@ -598,8 +615,12 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 			if (due != deadline)
 				break;
 			exchange_cancel(&x);
-			return error_set(err, ERROR_TIMEOUT, p->name, "no answer after %s",
-			    duration_text(timeout_ms, text, sizeof text));
+			duration_text(timeout_ms, text, sizeof text);
+			/* It was not slow, it was kept from an answer. */
+			if (x.retried.code != ERROR_NONE)
+				return error_set(err, x.retried.code, p->name,
+				    "no answer after %s, in which it tried again: %s", text, x.retried.message);
+			return error_set(err, ERROR_TIMEOUT, p->name, "no answer after %s", text);
 		case PEER_INTERRUPTED:
 			exchange_cancel(&x);
 			return -1;

@@ -91,9 +91,9 @@ void provider_expect(const char *name, const struct run *r, const struct environ
  * Text deltas go to delta() if it is not NULL (kind is "text", "thinking" or "tool");
  * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose
  * -1 ends the request. due() if it is not NULL is called before each wait; when it wants to be
- * called again, though nothing has come by then (monotonic ms; 0: never), it returns. timeout_ms 0: none. Errors carry the category as code; on a
- * timeout or an interrupt the request is cancelled, and what still comes of it is
- * ignored. A provider that dies, or breaks the protocol, is ERROR_PROVIDER; the
+ * called again, though nothing has come by then (monotonic ms; 0: never), it returns. timeout_ms 0: none. Errors carry the category as code, as does
+ * a timeout while the provider tried again by itself; on a timeout or an interrupt the request is
+ * cancelled, and what still comes of it is ignored. A provider that dies, or breaks the protocol, is ERROR_PROVIDER; the
  * next request starts it anew. callbacks and interrupts may be NULL. */
 struct provider_callbacks {
 	void (*delta)(void *context, const char *kind, const char *text, size_t len);

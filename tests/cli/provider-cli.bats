@@ -148,6 +148,64 @@ check_failure() {
 	END
 }
 
+# What each CLI says while it tries again by itself, without end: CLI, stdout or stderr, the line,
+# and what the provider makes of it.
+retrying() {
+	cat <<-'END'
+		claude stdout {"type":"system","subtype":"api_retry","attempt":1,"error_status":401,"error":"authentication_failed"} ["retry","auth","HTTP 401: authentication_failed"]
+		claude stdout {"type":"system","subtype":"api_retry","attempt":2,"error_status":401,"error":"authentication_failed"} ["error","auth","HTTP 401: authentication_failed"]
+		claude stdout {"type":"system","subtype":"api_retry","attempt":9,"error_status":429,"error":"rate_limit"} ["retry","rate_limit","HTTP 429: rate_limit"]
+		claude stdout {"type":"system","subtype":"api_retry","attempt":3,"error_status":500,"error":"server_error"} ["retry","provider","HTTP 500: server_error"]
+		claude stdout {"type":"system","subtype":"api_retry","attempt":3,"error_status":529,"error":"overloaded"} ["retry","overloaded","HTTP 529: overloaded"]
+		claude stdout {"type":"system","subtype":"api_retry","attempt":3,"error_status":null,"error":"unknown"} ["retry","network","no connection: unknown"]
+		codex stdout {"type":"error","message":"Reconnecting... 1/5 (unexpected status 401 Unauthorized: no (such) key)"} ["retry","auth","unexpected status 401 Unauthorized: no (such) key"]
+		codex stdout {"type":"error","message":"Reconnecting... 2/5 (unexpected status 401 Unauthorized: no)"} ["error","auth","unexpected status 401 Unauthorized: no"]
+		codex stdout {"type":"error","message":"Reconnecting... 5/5 (exceeded retry limit, last status: 429 Too Many Requests)"} ["retry","rate_limit","exceeded retry limit, last status: 429 Too Many Requests"]
+		codex stdout {"type":"error","message":"Reconnecting... waiting for network (stream disconnected)"} ["retry","network","stream disconnected"]
+		copilot stdout {"type":"model.call_failure","data":{"statusCode":401,"retryAttempt":1,"errorMessage":"{\"message\":\"no\"}"}} ["error","auth","no"]
+		copilot stdout {"type":"model.call_failure","data":{"statusCode":529,"retryAttempt":4,"errorMessage":"Overloaded"}} ["retry","overloaded","Overloaded"]
+		copilot stdout {"type":"model.call_failure","data":{"statusCode":400,"retryAttempt":0,"errorMessage":"prompt is too long: 9 tokens"}} ["retry","context_length","prompt is too long: 9 tokens"]
+		gemini stderr Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {"error":{"code":429,"message":"Slow down."}} ["retry","rate_limit","Slow down."]
+		gemini stderr Attempt 3 failed with status 503. Retrying with backoff... Error ["retry","overloaded","Attempt 3 failed with status 503. Retrying with backoff... Error"]
+		opencode stderr level=ERROR message="stream error" agent=awf error.error="AI_APICallError: Rate limit reached" ["retry","rate_limit","AI_APICallError: Rate limit reached"]
+		opencode stderr level=ERROR message="stream error" agent=awf error.error="AI_APICallError: Overloaded" ["retry","overloaded","AI_APICallError: Overloaded"]
+		opencode stderr level=ERROR message="stream error" agent=awf error.error="AI_APICallError: it broke" ["retry","provider","AI_APICallError: it broke"]
+	END
+}
+
+@test "why a CLI tries again by itself" {
+	local name stream rest want
+	while read -r name stream rest; do
+		want="[\"${rest##* [\"}"
+		: >own.stdout.jsonl >own.stderr.txt
+		case $stream in
+		stdout) echo "${rest% "$want"}" >own.stdout.jsonl ;;
+		*) echo "${rest% "$want"}" >own.stderr.txt ;;
+		esac
+		echo 143 >own.exit
+		play "$name" "$PWD/own" >answers
+		same "$name $(jq -c '[.type, .category, .message]' answers | head -n 1)" "$name $want"
+	done < <(retrying)
+}
+
+@test "a CLI that tries again until its time is over failed for that reason" {
+	printf -- '---\nprovider: claude\n---\n' >a.md
+	rm clis/claude
+	cat >clis/claude <<-'END'
+		#!/bin/sh
+		echo '{"type":"system","subtype":"api_retry","attempt":3,"error_status":529,"error":"overloaded"}'
+		[ -z "$AND" ] || sed -n 1,4p "$AND"
+		exec sleep 100
+	END
+	chmod +x clis/claude
+	run -3 awf-step a -a a.md --timeout 300ms <<<x
+	same "$(payloads step.completed '.error | [.code, .message]')" \
+		'["overloaded","claude: no answer after 300ms, in which it tried again: HTTP 529: overloaded"]'
+	# It did get on, and was slow.
+	AND="$(fixture claude tool).stdout.jsonl" run -3 awf-step a -a a.md --timeout 300ms <<<x
+	same "$(payloads step.completed .error.code)" '"timeout"'
+}
+
 # Plays these lines as a run of NAME that exits 0.
 lines() {
 	cat >own.stdout.jsonl

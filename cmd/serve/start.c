@@ -1,7 +1,5 @@
 /*
- * awf-run is told the id of its run, so whether that has begun is seen from the storage. Its
- * environment is this process's, less what belongs to a run around it, to the service manager,
- * and to workflows that somebody else was to be given inputs for.
+ * awf-run is told the id of its run, so whether that has begun is seen from the storage.
  */
 #include "serve/start.h"
 
@@ -24,84 +22,11 @@
 #include "proc/process.h"
 #include "proc/wait.h"
 #include "run/queue.h"
+#include "run/workflow_file.h"
 #include "transcript/reader.h"
 
 #define LOOK_MS 10               /* between looks whether the run is there */
 #define SETTLE_MS 1000           /* that another's, of the same id, may take to begin */
-#define LINE_LIMIT 4096          /* of a #! line */
-#define SPACE " \t\r"
-
-/* ---- what the file says ---- */
-
-/* Appends what the #! line says to awf-run: its options, and variables before it (env -S). */
-static int
-read_options(const char *path, char ***options, struct environment *environment,
-    struct error *err)
-{
-	char line[LINE_LIMIT + 1] = "", *at, *word;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), failed = 0;
-	ssize_t got = fd != -1 ? read(fd, line, LINE_LIMIT) : -1;
-	bool own = false, all = false;
-
-	file_close(&fd);
-	if (got < 0)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to read");
-	line[strcspn(line, "\n")] = '\0';
-	if (strncmp(line, "#!", 2) != 0 || strstr(line, "awf-run") == NULL)
-		return 0;
-	if (strpbrk(line, "'\"\\$") != NULL)
-		return error_set(err, ERROR_DEFINITION, path,
-		    "a hook takes no quotes, \\ or $ in the #! line");
-	for (word = strtok_r(line + 2, SPACE, &at); word != NULL && !all && failed == 0;
-	    word = strtok_r(NULL, SPACE, &at)) {
-		char *equals = strchr(word, '=');
-
-		if (own && strcmp(word, "--") == 0) {
-			all = true;
-		} else if (own) {
-			list_add(options, word);
-		} else if (strcmp(path_base(word), "awf-run") == 0) {
-			own = true;
-		} else if (equals != NULL && *word != '-') {
-			*equals = '\0';
-			environment_set(environment, word, equals + 1);
-		} else if (strcmp(path_base(word), "env") != 0 && strcmp(word, "-S") != 0) {
-			failed = error_set(err, ERROR_DEFINITION, path,
-			    "a hook does not know what %s is in the #! line", word);
-		}
-	}
-	return failed;
-}
-
-/* ---- its environment ---- */
-
-static void
-make_environment(struct environment *e)
-{
-	static const char *const names[] = { "AWF_RUN_ID", "AWF_TRANSCRIPT", "AWF_PARENT", "AWF_CALL",
-		"AWF_PATH", "AWF_WORKFLOW_DIR", "AWF_WORKFLOW_FILE", "AWF_CLAIMED", "AWF_TASK", "AWF_TRY",
-		"JOURNAL_STREAM", "NOTIFY_SOCKET", "INVOCATION_ID", "SYSTEMD_EXEC_PID", "MAINPID",
-		"MANAGERPID", "WATCHDOG_PID", "WATCHDOG_USEC", NULL };
-	static const char *const begins[] = { "AWF_INPUT_", "LISTEN_", NULL };
-
-	environment_begin(e);
-	for (size_t i = 0; names[i] != NULL; i++)
-		environment_unset(e, names[i]);
-	for (size_t i = 0; i < e->count;) {
-		size_t at = 0;
-
-		while (begins[at] != NULL && strncmp(e->list[i], begins[at], strlen(begins[at])) != 0)
-			at++;
-		if (begins[at] == NULL) {
-			i++;
-		} else {
-			char *name = memory_copy(e->list[i], strcspn(e->list[i], "="));
-
-			environment_unset(e, name);
-			free(name);
-		}
-	}
-}
 
 /* ---- whether it has begun ---- */
 
@@ -179,7 +104,7 @@ start_workflow(const struct start_spec *spec, struct error *err)
 		.input = spec->stdin.at, .input_len = spec->stdin.len, .out = PROCESS_NULL,
 		.err = PROCESS_INHERIT };
 
-	make_environment(&environment);
+	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", spec->storage->root);
 	list_add(&argv, program);
 	list_add(&argv, "--id");
@@ -188,7 +113,7 @@ start_workflow(const struct start_spec *spec, struct error *err)
 		list_add(&argv, "--input");
 		list_add(&argv, *input);
 	}
-	if (read_options(path, &argv, &environment, err) == 0) {
+	if (workflow_file_options(path, &argv, &environment, err) == 0) {
 		list_add(&argv, "--");
 		list_add(&argv, path);
 		start.argv = argv;

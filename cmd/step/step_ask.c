@@ -34,8 +34,6 @@ struct client {
 
 struct asking {
 	struct step_call *call;
-	char token[QUESTION_TOKEN_SIZE];
-	int listener;
 	struct client clients[CLIENTS];
 	size_t count;
 	int64_t refused;         /* answers */
@@ -171,7 +169,7 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 	const struct step *s = call->step;
 	struct data data = { BUFFER_INIT, false, false };
 	struct buffer why = BUFFER_INIT;
-	struct question_answer answer;
+	struct open_question_answer answer;
 	struct error refused = ERROR_INIT;
 	char *by, *reason;
 	int taken = 0;
@@ -247,7 +245,7 @@ accept_client(struct asking *a)
 {
 	struct client *client = &a->clients[a->count];
 
-	client->fd = question_accept(a->listener);
+	client->fd = question_accept(a->call->listener);
 	if (client->fd == -1)
 		return;
 	line_input_begin(&client->input, client->fd, "an answer");
@@ -285,7 +283,7 @@ wait_for_answer(struct asking *a, struct error *err)
 	while (!a->over) {
 		size_t count = a->count;
 
-		fds[1] = (struct pollfd){ .fd = count < CLIENTS ? a->listener : -1, .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = count < CLIENTS ? call->listener : -1, .events = POLLIN };
 		for (size_t i = 0; i < count; i++)
 			fds[2 + i] = (struct pollfd){ .fd = a->clients[i].fd, .events = POLLIN };
 		if (interrupts_wait(&s->interrupts, fds, 2 + count,
@@ -304,24 +302,38 @@ wait_for_answer(struct asking *a, struct error *err)
 	return 0;
 }
 
+void
+step_open_question(struct step_call *call)
+{
+	const struct step *s = call->step;
+	const struct run *run = s->run;
+
+	if (s->ask == NULL || step_replays(s) || !run->keep_transcript || run->transcript.masked)
+		return;
+	question_token(run->id, call->started, call->token);
+	call->listener = question_open(run->directory, call->token);
+}
+
+void
+step_close_question(struct step_call *call)
+{
+	question_close(call->step->run->directory, call->token, &call->listener);
+}
+
 int
 step_ask(struct step_call *call, struct error *err)
 {
 	const struct step *s = call->step;
-	const struct run *run = s->run;
-	struct asking a = { .call = call, .listener = -1 };
-	bool recorded = run->keep_transcript && !run->transcript.masked;
+	struct asking a = { .call = call };
 	int result = 0;
 
-	/* The user's key, if there is one, signs what is answered here as what is decided later. */
-	if (recorded && seal_key_find(&call->end.seal, NULL, false, err) < 0)
-		return -1;
-	question_token(run->id, call->started, a.token);
-	if (recorded)
-		a.listener = question_open(run->directory, a.token);
-	if (a.listener != -1)
-		result = wait_for_answer(&a, err);
-	question_close(run->directory, a.token, &a.listener);
+	if (call->listener != -1) {
+		/* The user's key, if there is one, signs what is answered here as what is decided later. */
+		result = seal_key_find(&call->end.seal, NULL, false, err) < 0 ? -1 : 0;
+		if (result == 0)
+			result = wait_for_answer(&a, err);
+	}
+	step_close_question(call);
 	while (a.count > 0)
 		drop(&a, a.count - 1);
 	if (result == 0 && !a.over && call->end.error.code == ERROR_NONE) {

@@ -34,7 +34,7 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 	call->end.changed = (struct changed)CHANGED_INIT;
 	call->end.exit_code = -1;
 	call->end.winner = -1;
-	call->end.answerer = -1;
+	call->end.answerer = call->listener = -1;
 	call->step = s;
 	call->item = item;
 	call->index = index;
@@ -68,6 +68,7 @@ release(struct step_call *call)
 	changed_free(&end->changed);
 	free(end->agent);
 	step_tell_answerer(call, NULL);
+	step_close_question(call);
 	buffer_free(&end->approval);
 	buffer_free(&call->question);
 	seal_key_forget(&end->seal);
@@ -482,6 +483,8 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 		error_set(&end->error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld rounds",
 		    (long long)call->index);
 
+	if (goes_well(call))
+		step_open_question(call);
 	if (record_start(call, err) == -1)
 		return -1;
 	if (goes_well(call) && carry_out(call, err) == -1) {

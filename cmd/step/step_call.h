@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "json/writer.h"
 #include "run/decision.h"
+#include "run/open_question.h"
 #include "run/recall.h"
 #include "run/waiting.h"
 #include "step/step.h"
@@ -107,6 +108,8 @@ struct step_call {
 	struct continuation continued;  /* of an agent that goes on */
 	struct condition_answer when;
 	struct buffer question;    /* that is asked; empty: none */
+	char token[QUESTION_TOKEN_SIZE];
+	int listener;              /* where it is answered (run/open_question.h); -1 */
 	int64_t begun;             /* monotonic ms */
 	int64_t record_from;       /* where in the transcript what is made in it comes */
 
@@ -199,6 +202,10 @@ int step_approve(struct step_call *call, struct error *err);
 void step_render_question(struct step_call *call);
 /* payload.question, if there is one. */
 void step_write_question(const struct step_call *call, struct writer *w);
+/* From here on an answer to it is heard: before its start is recorded, so that whoever reads of a
+ * question can answer it. And from here on not. */
+void step_open_question(struct step_call *call);
+void step_close_question(struct step_call *call);
 /* Asks until there is an answer, or lets the call wait. -1: the machine failed. */
 int step_ask(struct step_call *call, struct error *err);
 /* Whether a decision that the call has taken over may be its result: 1; 0: it is told why not, and

@@ -339,7 +339,7 @@ deciding_complete(struct deciding *d, struct state_reader *reader, struct error 
 int
 deciding_record(struct deciding *d, struct error *err)
 {
-	struct question_answer answer = { .by = d->decision.by, .reason = d->decision.reason };
+	struct open_question_answer answer = { .by = d->decision.by, .reason = d->decision.reason };
 
 	if (d->question == -1)
 		return undecided_decide(&d->undecided, d->at, &d->decision, err);

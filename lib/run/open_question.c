@@ -85,12 +85,12 @@ question_close(const char *run_directory, const char *token, int *fd)
 }
 
 bool
-question_read_answer(struct span line, struct question_answer *answer, char **by, char **reason,
+question_read_answer(struct span line, struct open_question_answer *answer, char **by, char **reason,
     struct error *err)
 {
 	struct span failed = span_member(line, FAILED);
 
-	*answer = (struct question_answer){ .data = span_member(line, DATA) };
+	*answer = (struct open_question_answer){ .data = span_member(line, DATA) };
 	*by = *reason = NULL;
 	if (span_type(line) != 'o' || (answer->data.at == NULL) != span_true(failed)) {
 		error_set(err, ERROR_INVALID_INPUT, NULL, "an answer is a line of JSON: an object with "
@@ -164,7 +164,7 @@ read_verdict(struct span line, struct error *err)
 }
 
 int
-question_answer(int fd, const struct question_answer *answer, struct error *err)
+question_answer(int fd, const struct open_question_answer *answer, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	struct line_input input;

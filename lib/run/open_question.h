@@ -39,7 +39,7 @@ void question_close(const char *run_directory, const char *token, int *fd);
 
 /* Who answers: a connection, or -1 with ERROR_BLOCKED: nobody waits for an answer to it. */
 int question_connect(const char *run_directory, const char *token, struct error *err);
-struct question_answer {
+struct open_question_answer {
 	struct span data;     /* JSON; .at NULL: there is no result, the call fails */
 	const char *by;       /* who says so */
 	const char *reason;   /* NULL */
@@ -47,11 +47,11 @@ struct question_answer {
 /* Gives an answer, and waits for what becomes of it. 0: it is the call's result; -1 with *err:
  * what the call said, or ERROR_SYSTEM: it ended before it said anything, so that only the record
  * tells. */
-int question_answer(int fd, const struct question_answer *answer, struct error *err);
+int question_answer(int fd, const struct open_question_answer *answer, struct error *err);
 
 /* The process that asks: reads an answer's line, whose values are spans of it; by and reason are
  * for the caller to free. False: it is none, with *err. */
-bool question_read_answer(struct span line, struct question_answer *answer, char **by,
+bool question_read_answer(struct span line, struct open_question_answer *answer, char **by,
     char **reason, struct error *err);
 /* What it says of one: with *refused that, else that it is the result of the call. */
 void question_write_verdict(struct buffer *line, const struct error *refused, const char *event_id);

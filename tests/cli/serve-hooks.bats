@@ -141,10 +141,10 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	same "$(ls -A "$AWF_STORAGE/serve/hooks/deploy")" swept
 	sed -i '1s/.*/#!\/usr\/bin\/env -S X="a b" awf-run --/' flows/deploy.awf
 	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '500 internal'
-	grep -q 'a hook takes no quotes' "$BATS_TEST_TMPDIR/serve.err"
+	grep -q 'is started by programs without quotes' "$BATS_TEST_TMPDIR/serve.err"
 	sed -i '1s/.*/#!\/usr\/bin\/env -S nice awf-run --/' flows/deploy.awf
 	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '500 internal'
-	grep -q 'does not know what nice is' "$BATS_TEST_TMPDIR/serve.err"
+	grep -q 'knows what nice is' "$BATS_TEST_TMPDIR/serve.err"
 	sed -i '1s/.*/#!\/usr\/bin\/env -S COLOUR=red awf-run --name deploy.awf/' flows/deploy.awf
 	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '202 started'
 	eventually idle

@@ -1,0 +1,19 @@
+/*
+ * Files of workflows that a program starts, as if they were called by hand: awf-run is told what
+ * their #! line says to it.
+ */
+#ifndef AWF_RUN_WORKFLOW_FILE_H
+#define AWF_RUN_WORKFLOW_FILE_H
+
+#include "base/error.h"
+#include "proc/environment.h"
+
+/* Appends what the #! line of a file says to awf-run: its options; and sets the variables before
+ * it (env -S). ERROR_DEFINITION: it says something that only a shell understands. */
+int workflow_file_options(const char *path, char ***options, struct environment *environment,
+    struct error *err);
+/* This process's environment, less what belongs to a run around it, to the service manager, and
+ * to workflows that somebody else was to be given inputs for. */
+void workflow_file_environment(struct environment *e);
+
+#endif

@@ -181,6 +181,11 @@ $(BUILD)/gen/%_schema.c: %.schema.json
 	@mkdir -p $(@D)
 	{ echo 'extern const char $(subst -,_,$*)_schema[];'; echo 'const char $(subst -,_,$*)_schema[] ='; \
 	  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
+# A style sheet as one: NAME_css[].
+$(BUILD)/gen/%_css.c: cmd/inspect/%.css
+	@mkdir -p $(@D)
+	{ echo 'extern const char $*_css[];'; echo 'const char $*_css[] ='; \
+	  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c | packages
 	$(CC) $(filter-out -Wpedantic,$(ALL_CFLAGS)) -c -o $@ $<
 
@@ -188,6 +193,7 @@ $(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
 $(NET): $(call object,$(NET_SRC))
 $(PROVIDER_LIB): $(call object,$(PROVIDER_SHARED))
 $(TOOL_LIB): $(call object,$(TOOL_SHARED))
+$(BUILD)/libawf-inspect.a: $(BUILD)/gen/page_css.o
 $(foreach r,$(ROOM),$(eval $(BUILD)/libawf-$(r).a: $(call object,$(wildcard cmd/$(r)/*.c))))
 $(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB) $(ROOM_LIB):
 	@mkdir -p $(@D)

@@ -292,7 +292,8 @@ run(struct replay *r)
 	if (storage_locate(&storage, &err) != 0)
 		return fail(&err);
 	if (served_is_url(r->run)) {
-		if (served_open(&served, r->run, r->shows ? r->shows->served :
+		if (served_open(&served, r->run, r->shows ?
+		    r->shows->served | (r->html ? SERVED_BLOBS : 0) :
 		    SERVED_CHILDREN | SERVED_BLOBS | SERVED_INPUT, warn, &err) != 0) {
 			storage_close(&storage);
 			return fail(&err);

@@ -24,7 +24,7 @@
 /* A transcript on its way into the tree. */
 struct reading {
 	struct call_tree *tree;
-	enum call_tree_kind least;
+	const struct call_tree_spec *spec;
 	struct reader reader;
 	struct model model;
 	uint32_t under;        /* the entry that attempts go below */
@@ -34,11 +34,11 @@ struct reading {
 	int64_t until;         /* nor are those that begin later, µs since 1970 */
 	bool more;             /* there is one */
 	uint32_t *calls;       /* entries of the model's calls, by number */
+	struct event_place *asked; /* what their models were given last; NULL: not asked for */
 	struct map entries;    /* of events, by event_key(): turns and tool calls */
 	int64_t lines;
 	char timestamp[64];    /* of the line before */
 	struct buffer whole, scratch; /* of excerpts */
-	void (*warn)(const struct error *warning);
 };
 
 static struct call_tree_entry *
@@ -52,6 +52,10 @@ add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 	*e = (struct call_tree_entry){ .what = what, .status = VIEW_RUNNING,
 		.first = CALL_TREE_NONE, .last = CALL_TREE_NONE, .next = CALL_TREE_NONE,
 		.above = CALL_TREE_NONE, .input_tokens = -1, .output_tokens = -1 };
+	if (tree->lines) {
+		tree->lines = memory_array(tree->lines, tree->count, sizeof *tree->lines);
+		tree->lines[at] = (struct call_tree_lines){ .cost = 0 };
+	}
 	if (above == CALL_TREE_NONE)
 		return e;
 	if (tree->entries[above].depth == CALL_TREE_DEPTH)
@@ -241,22 +245,62 @@ cause_of(const struct reading *r, const struct placed *p, enum call_tree_kind wh
 	return at && r->tree->entries[*at].what == what ? &r->tree->entries[*at] : NULL;
 }
 
+static struct call_tree_lines *
+lines_of(const struct reading *r, const struct call_tree_entry *e)
+{
+	return r->tree->lines ? &r->tree->lines[e - r->tree->entries] : NULL;
+}
+
+static void
+keep_begin(const struct reading *r, const struct call_tree_entry *e, struct event_place place)
+{
+	struct call_tree_lines *lines = lines_of(r, e);
+
+	if (lines) {
+		lines->begin = place.offset;
+		lines->begin_length = place.length;
+	}
+}
+
+static void
+keep_end(const struct reading *r, const struct call_tree_entry *e, struct event_place place)
+{
+	struct call_tree_lines *lines = lines_of(r, e);
+
+	if (lines) {
+		lines->end = place.offset;
+		lines->end_length = place.length;
+	}
+}
+
+/* What an answer cost is a cost of all that it is in. */
+static void
+add_cost(const struct reading *r, uint32_t entry, int64_t cost)
+{
+	for (; r->tree->lines && cost > 0 && entry != CALL_TREE_NONE; entry = r->tree->entries[entry].above)
+		r->tree->lines[entry].cost += cost;
+}
+
 /* What is not started is of an attempt that is taken in. */
 static void
 take_event(struct reading *r, const struct placed *p)
 {
 	struct span payload = p->event->payload;
 	struct call_tree_entry *e;
+	int64_t cost = r->spec->cost ? cost_take(r->spec->cost, p) : COST_NONE;
 	long long turn = 0;
 
 	switch (p->event->type) {
 	case EVENT_RUN_STARTED:
 		start_attempt(r, p);
+		if (r->attempt != CALL_TREE_NONE)
+			keep_begin(r, &r->tree->entries[r->attempt], p->place);
 		break;
 	case EVENT_RUN_COMPLETED:
 		e = &r->tree->entries[r->attempt];
 		if (e->status != VIEW_RUNNING)
 			break;
+		keep_end(r, e, p->place);
 		end_entry(r, e, p);
 		take_usage(e, span_member(payload, KEY_USAGE));
 		if (e->status == VIEW_FAILED && !e->why)
@@ -265,6 +309,7 @@ take_event(struct reading *r, const struct placed *p)
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:
 		start_call(r, p);
+		keep_begin(r, &r->tree->entries[r->calls[p->call->number]], p->place);
 		break;
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
@@ -272,12 +317,19 @@ take_event(struct reading *r, const struct placed *p)
 		if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
 			break;
 		end_entry(r, e, p);
+		keep_end(r, e, p->place);
 		if (span_type(span_member(payload, KEY_RETRIES)) == 'a')
 			for (struct span_walk retry = span_walk(span_member(payload, KEY_RETRIES));
 			    span_next(&retry);)
 				e->retries++;
 		break;
+	case EVENT_MESSAGE_USER:
+		if (r->asked && p->call)
+			r->asked[p->call->number] = p->place;
+		break;
 	case EVENT_MESSAGE_ASSISTANT:
+		if (p->call && span_true(span_member(payload, KEY_PARTIAL)))
+			add_cost(r, entry_of_call(r, p->call), cost);
 		if (!p->call || span_true(span_member(payload, KEY_PARTIAL)))
 			break;
 		e = add_entry(r->tree, CALL_TREE_TURN, entry_of_call(r, p->call));
@@ -289,6 +341,12 @@ take_event(struct reading *r, const struct placed *p)
 		e->label = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_AGENT)));
 		take_usage(e, span_member(payload, KEY_USAGE));
 		remember(r, p, e);
+		keep_end(r, e, p->place);
+		add_cost(r, (uint32_t)(e - r->tree->entries), cost);
+		if (r->asked) {
+			keep_begin(r, e, r->asked[p->call->number]);
+			r->asked[p->call->number].length = 0;
+		}
 		break;
 	case EVENT_TOOL_CALL:
 		/* Below the turn that asked for it, else below the call. */
@@ -299,11 +357,14 @@ take_event(struct reading *r, const struct placed *p)
 		e->label = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_NAME)));
 		e->does = keep(r->tree, excerpt_value(r, span_member(payload, KEY_INPUT)));
 		remember(r, p, e);
+		keep_begin(r, e, p->place);
 		break;
 	case EVENT_TOOL_RESULT:
 		e = cause_of(r, p, CALL_TREE_TOOL);
-		if (e && e->status == VIEW_RUNNING)
-			end_entry(r, e, p);
+		if (!e || e->status != VIEW_RUNNING)
+			break;
+		end_entry(r, e, p);
+		keep_end(r, e, p->place);
 		break;
 	default:
 		break;
@@ -337,17 +398,21 @@ read_lines(struct reading *r, struct error *err)
 		if (!event_view_whole(line, len, &event)) {
 			error_set(&warning, ERROR_INVALID_INPUT, r->reader.path,
 			    "line %lld is damaged (see awf-verify)", (long long)r->lines);
-			if (r->warn)
-				r->warn(&warning);
+			if (r->spec->warn)
+				r->spec->warn(&warning);
 			continue;
 		}
 		/* Calls follow from calls: they are placed without what is in them. */
-		if (kinds[event.type] <= r->least) {
+		if (kinds[event.type] <= r->spec->least) {
 			model_take(&r->model, &event,
 			    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
 			if (r->model.count > calls) {
 				r->calls = memory_array(r->calls, r->model.count, sizeof *r->calls);
 				r->calls[calls] = CALL_TREE_NONE;
+				if (r->tree->lines) {
+					r->asked = memory_array(r->asked, r->model.count, sizeof *r->asked);
+					r->asked[calls] = (struct event_place){ .length = 0 };
+				}
 			}
 			/* The first line may be damaged. */
 			if (r->seen == 0 && event.type != EVENT_RUN_STARTED)
@@ -406,6 +471,7 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 	model_free(&r->model);
 	map_free(&r->entries);
 	free(r->calls);
+	free(r->asked);
 	buffer_free(&r->whole);
 	buffer_free(&r->scratch);
 	reader_close(&r->reader);
@@ -419,7 +485,7 @@ read_child(const struct reading *parent, uint32_t at, struct error *err)
 {
 	struct call_tree *tree = parent->tree;
 	const struct call_tree_entry *call = &tree->entries[at];
-	struct reading r = { .tree = tree, .least = parent->least, .warn = parent->warn };
+	struct reading r = { .tree = tree, .spec = parent->spec };
 	uint32_t next = tree->entries[parent->under].first; /* attempt */
 	int64_t until;
 	struct error warning;
@@ -436,9 +502,9 @@ read_child(const struct reading *parent, uint32_t at, struct error *err)
 	path = layout_beside(parent->reader.path, call->child);
 	if (access(path, F_OK) == 0) {
 		failed = read_run(&r, path, at, until, err);
-	} else if (r.warn) {
+	} else if (r.spec->warn) {
 		error_set(&warning, ERROR_SYSTEM, path, "child run has no transcript");
-		r.warn(&warning);
+		r.spec->warn(&warning);
 	}
 	free(path);
 	return failed;
@@ -446,13 +512,15 @@ read_child(const struct reading *parent, uint32_t at, struct error *err)
 
 /* The run is as its last attempt is, from the first on. */
 int
-call_tree_read(struct call_tree *tree, const struct run_ref *run, enum call_tree_kind least,
-    void (*warn)(const struct error *warning), struct error *err)
+call_tree_read(struct call_tree *tree, const struct run_ref *run,
+    const struct call_tree_spec *spec, struct error *err)
 {
-	struct reading r = { .tree = tree, .least = least, .warn = warn };
+	struct reading r = { .tree = tree, .spec = spec };
 	struct call_tree_entry *all;
 
 	memset(tree, 0, sizeof *tree);
+	if (spec->cost)
+		tree->lines = memory_array(NULL, 1, sizeof *tree->lines);
 	add_entry(tree, CALL_TREE_RUN, CALL_TREE_NONE);
 	if (read_run(&r, run->path, 0, INT64_MAX, err) != 0) {
 		call_tree_free(tree);
@@ -503,6 +571,7 @@ void
 call_tree_free(struct call_tree *tree)
 {
 	free(tree->entries);
+	free(tree->lines);
 	map_free(&tree->taken);
 	arena_free(&tree->memory);
 	map_free(&tree->shared);

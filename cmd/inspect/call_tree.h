@@ -8,7 +8,8 @@
  * once, below the call that was going on when it began, so records that name each
  * other in a circle end.
  *
- * It keeps one entry for each of these, and no line.
+ * It keeps one entry for each of these, and no line; where their lines stand, for who shows what
+ * is in them.
  */
 #ifndef AWF_INSPECT_CALL_TREE_H
 #define AWF_INSPECT_CALL_TREE_H
@@ -21,6 +22,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
+#include "run/cost.h"
 #include "run/storage.h"
 #include "run/view.h"
 
@@ -53,9 +55,18 @@ struct call_tree_entry {
 	const char *why;              /* it failed, was skipped: an excerpt */
 };
 
+/* Where the two lines of an entry stand in its transcript: its begin and its end; of a turn, what
+ * the model was given, and its answer. And what it cost. */
+struct call_tree_lines {
+	int64_t begin, end;
+	uint32_t begin_length, end_length; /* 0: there is none */
+	int64_t cost;                 /* nano-dollars, with all that is in it */
+};
+
 struct call_tree {
 	char run_id[ID_SIZE];
 	struct call_tree_entry *entries; /* the first is the run */
+	struct call_tree_lines *lines; /* of each entry; NULL: not asked for */
 	uint32_t count;
 	bool alive;
 	struct map taken;              /* attempts of each run that were taken in */
@@ -66,11 +77,16 @@ struct call_tree {
 	size_t list_count;
 };
 
-/* Takes in what there is down to `least`: CALL_TREE_CALL leaves turns and tool calls out.
- * warn is told of damaged lines and missing child runs. -1 with *err if the transcript
- * cannot be read, or has no whole line. */
-int call_tree_read(struct call_tree *tree, const struct run_ref *run, enum call_tree_kind least,
-    void (*warn)(const struct error *warning), struct error *err);
+struct call_tree_spec {
+	enum call_tree_kind least;    /* CALL_TREE_CALL leaves turns and tool calls out */
+	struct cost *cost;            /* lines are kept, with costs by these prices; NULL: not */
+	/* Is told of damaged lines and missing child runs. */
+	void (*warn)(const struct error *warning);
+};
+
+/* Takes in what there is. -1 with *err if the transcript cannot be read, or has no whole line. */
+int call_tree_read(struct call_tree *tree, const struct run_ref *run,
+    const struct call_tree_spec *spec, struct error *err);
 /* The first entry to show below this one: an attempt that is the only one of its run
  * goes without saying. */
 uint32_t call_tree_first(const struct call_tree *tree, uint32_t entry);

@@ -138,7 +138,8 @@ display_tree(const struct display *d, struct error *err)
 	struct tree t = { .display = d, .branches = BUFFER_INIT };
 	int failed;
 
-	if (call_tree_read(&t.tree, d->run, CALL_TREE_TOOL, d->warn, err) != 0)
+	if (call_tree_read(&t.tree, d->run,
+	    &(struct call_tree_spec){ .least = CALL_TREE_TOOL, .warn = d->warn }, err) != 0)
 		return -1;
 	display_entry(&t.line, &t.tree, &t.tree.entries[0]);
 	failed = display_line_end(&t.line, d, err);

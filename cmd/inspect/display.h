@@ -37,6 +37,7 @@ int display_order(const struct display *d, struct error *err);
 int display_tree(const struct display *d, struct error *err);
 /* The time that its calls took: a line for each, attempt by attempt; or the page. */
 int display_timeline(const struct display *d, struct error *err);
+int display_page(const struct display *d, struct error *err);
 /* The bytes of a file that the run was made of; of what it was given ("stdin") and printed
  * ("stdout"). ERROR_USAGE if the recording does not have them. */
 int display_file(const struct display *d, struct error *err);

@@ -268,7 +268,7 @@ follows() {
 	export JQ=jq
 	brief
 	stub less 'cat'
-	stub xdg-open 'grep -c "<details>" "$1"'
+	stub xdg-open 'grep -c "<details class=.call " "$1"'
 	[[ $(try awf-replay.1 'less -R') == *'research'*'search_notes'* ]]
 	same "$(try awf-replay.1 '--state write' | tail -n 1)" "$(tail -n 1 brief.txt)"
 	same "$(try awf-replay.1 xdg-open)" 3

@@ -37,6 +37,7 @@ record() {
 	done <<-'end'
 		600|awf-replay --tree
 		600|awf-replay --timeline
+		600|awf-replay --timeline --html page.html
 		400|awf-tail --cost
 		360|awf-tail --as otlp
 		560|awf-replay -q

@@ -19,7 +19,8 @@ static const char *const programs[] = { "awf", "awf-ctl", "awf-record", "awf-rep
 	"awf-serve", "awf-step", "awf-tail", "awf-verify", NULL };
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
-static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-fetch-run", "awf-mcp-http", NULL };
+static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-fetch-run", "awf-mcp-http",
+    "awf-mcp-keep", NULL };
 
 /* Looks for these in a list of directories, and asks them. *home: the directory of the first that
  * is there, in memory of its own; the others belong there too. How many are as they should be. */

@@ -28,7 +28,7 @@ mcp_begin(struct mcp_server *s, struct mcp_definition *definition,
     const struct sandbox *sandbox)
 {
 	*s = (struct mcp_server){ .definition = *definition, .sandbox = sandbox,
-	    .peer = { .end_ms = MCP_END_MS } };
+	    .worker = POOL_WORKER_NONE, .peer = { .end_ms = MCP_END_MS } };
 	memset(definition, 0, sizeof *definition);
 }
 
@@ -268,7 +268,7 @@ mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *
 			peer_hang_up(&servers[i]->peer);
 	for (size_t i = 0; status == -1 && i < count; i++)
 		if (!servers[i]->listed)
-			mcp_end(servers[i]);
+			mcp_give_up(servers[i]);
 	if (status == -1)
 		*err = why;
 	for (size_t i = 0; i < count; i++)

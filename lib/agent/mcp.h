@@ -2,7 +2,8 @@
  * An MCP server: a program that is spoken to over its stdin and stdout in JSON-RPC 2.0, a
  * message a line (Model Context Protocol, revisions 2024-11-05 to 2025-11-25, and 2026-07-28
  * of servers that know no others). It is started when it is first needed, lives as long as
- * the step, and is started anew at the next call if it has ended meanwhile.
+ * the step, or the run (mcp_kept.h), and is started anew at the next call if it has ended
+ * meanwhile.
  *
  * What it asks for itself (roots, sampling, elicitation) is refused: no such capability is
  * declared. A server that breaks the
@@ -29,8 +30,10 @@
 #include "proc/environment.h"
 #include "proc/interrupts.h"
 #include "proc/peer.h"
+#include "run/pool.h"
 
 struct mcp_request;
+struct run;
 
 /* What a server may have. */
 enum { MCP_TOOLS = 1, MCP_RESOURCES = 2, MCP_PROMPTS = 4 };
@@ -38,6 +41,9 @@ enum { MCP_TOOLS = 1, MCP_RESOURCES = 2, MCP_PROMPTS = 4 };
 struct mcp_server {
 	struct mcp_definition definition;
 	const struct sandbox *sandbox; /* what its agent says; the agent's */
+	const struct run *run;       /* that may keep it, where its definition says so; NULL: none */
+	struct pool_worker worker;   /* of the run, that the peer is then (mcp_kept.h); else none */
+	int worker_status;           /* what that says of how the server ended, as of wait(2); or -1 */
 	struct peer peer;            /* its mark and secrets, values of which none is recorded, are
 	                                the server's */
 	struct pins pins;            /* files that it runs, as they were when it was started first */
@@ -54,7 +60,7 @@ struct mcp_server {
 	size_t unread;               /* bytes not yet written, at the least, that answer what it
 	                                asked */
 	struct mcp_request *waiting; /* requests without an answer */
-	long long next_id;
+	long long first_id, next_id; /* ids of requests lie between them */
 };
 
 /* How servers are used just now. */

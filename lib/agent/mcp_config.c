@@ -190,6 +190,20 @@ read_switch(const struct definition *d, const struct definition_key *key, json_t
 	    definition_fail(d, key->name, err, "the server is switched off");
 }
 
+/* How long it lives. */
+static int
+read_keep(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	static const char *const known[] = { "step", "run", NULL };
+	struct mcp_definition *m = object;
+	const char *word = json_string_value(value);
+	int index = word == NULL ? -1 : text_index(word, known);
+
+	m->keep = index == 1;
+	return index != -1 ? 0 : definition_fail(d, key->name, err, "expected step or run");
+}
+
 /* As other programs that read the file have it, a number is one of milliseconds. */
 static int
 read_timeout(const struct definition *d, const struct definition_key *key, json_t *value,
@@ -223,6 +237,7 @@ static const struct definition_key known[] = {
 	{ "disabledTools", definition_names, MEMBER(without), 0, 0 },
 	{ "disabled", read_switch, 0, 0, 0 },
 	{ "enabled", read_switch, 0, 0, 0 },
+	{ "keep", read_keep, 0, 0, 0 },
 	{ "timeout", read_timeout, MEMBER(timeout_ms), 0, 0 },
 	{ "startup_timeout", read_timeout, MEMBER(startup_timeout_ms), 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },

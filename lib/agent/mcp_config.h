@@ -38,6 +38,7 @@ struct mcp_definition {
 	char **headers, **header_values;
 
 	char **only, **without;    /* its tools that may be had, and those that may not; NULL: all */
+	bool keep;                 /* for all steps of a run */
 	int64_t timeout_ms;        /* of a call that makes no progress; 0: that of the step */
 	int64_t startup_timeout_ms; /* until its tools are listed */
 };

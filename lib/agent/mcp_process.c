@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/mcp_kept.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -18,6 +19,7 @@
 #include "json/writer.h"
 #include "proc/libexec.h"
 #include "proc/orphans.h"
+#include "run/run.h"
 
 #define ERRORS_TOLD 400 /* bytes of stderr, in a message */
 #define HTTP_PROGRAM "awf-mcp-http"
@@ -192,27 +194,43 @@ write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, 
 	return status;
 }
 
+/* Starts a process for it, or has the run's. */
+static int
+start(struct mcp_server *s, const struct mcp_use *use, const struct mcp_process *process,
+    struct error *err)
+{
+	const struct process_spec spec = { .argv = process->argv,
+	    .environment = process->environment->list, .directory = process->directory,
+	    .err = PROCESS_PIPE };
+	int status = mcp_kept(s) ? mcp_kept_connect(s, process, use->interrupts, err) : 0;
+
+	if (status != 0)
+		return status == 1 ? 0 : -1;
+	status = peer_start(&s->peer, &spec, err);
+	if (status == 0 && process->first != NULL) {
+		buffer_text(&s->peer.outgoing, process->first);
+		peer_send(&s->peer);
+	}
+	return status;
+}
+
 /* Starts what speaks HTTP for it. That is AWF's own, and in no sandbox. */
 static int
 connect_url(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
 	struct environment environment = { NULL, 0, 0 };
 	char *path = libexec_path(), *argv[] = { path_search(path, HTTP_PROGRAM), NULL };
-	struct process_spec spec = { .argv = argv, .err = PROCESS_PIPE };
 	struct buffer line = BUFFER_INIT;
+	struct mcp_process process = { .argv = argv, .command = argv, .environment = &environment };
 	int status = make_environment(s, use, &environment, err);
 
 	if (status == 0)
 		status = write_url(s, use, &line, err);
 	if (status == 0 && argv[0] == NULL)
 		status = error_set(err, ERROR_SYSTEM, HTTP_PROGRAM, "not found in %s", path);
-	spec.environment = environment.list;
+	process.first = buffer_string(&line);
 	if (status == 0)
-		status = peer_start(&s->peer, &spec, err);
-	if (status == 0) {
-		buffer_append(&s->peer.outgoing, line.data, line.len);
-		peer_send(&s->peer);
-	}
+		status = start(s, use, &process, err);
 	buffer_free(&line);
 	environment_free(&environment);
 	free(argv[0]);
@@ -225,7 +243,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
 	const struct mcp_definition *m = &s->definition;
 	struct environment environment = { NULL, 0, 0 };
-	char **argv = NULL, *directory = NULL, *word;
+	char **argv = NULL, **command = NULL, *directory = NULL, *word;
 	int status = 0;
 
 	list_free(s->peer.secrets);
@@ -237,8 +255,9 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 		if (word == NULL)
 			status = -1;
 		else
-			list_take(&argv, word);
+			list_take(&command, word);
 	}
+	argv = list_copy(command);
 	if (status == 0)
 		status = make_environment(s, use, &environment, err);
 	if (status == 0)
@@ -256,19 +275,20 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 		status = directory == NULL ? -1 : 0;
 	}
 	if (status == 0) {
-		const struct process_spec spec = { .argv = argv, .environment = environment.list,
-		    .directory = directory, .err = PROCESS_PIPE };
+		const struct mcp_process process = { .argv = argv, .command = command,
+		    .environment = &environment, .directory = directory, .enclosed = s->enclosed };
 		struct error why = ERROR_INIT;
 		char text[sizeof why.place + sizeof why.message];
 
-		status = peer_start(&s->peer, &spec, &why);
-		if (status == -1 && why.code == ERROR_SYSTEM)
+		status = start(s, use, &process, &why);
+		if (status == -1 && why.code != ERROR_EXIT_STATUS)
 			*err = why;
 		else if (status == -1)
 			mcp_fault(s, err, "cannot be run: %s", error_text(&why, text, sizeof text));
 	}
 	free(directory);
 	environment_free(&environment);
+	list_free(command);
 	list_free(argv);
 	return status;
 }
@@ -297,8 +317,23 @@ mcp_end(struct mcp_server *s)
 	if (s->peer.process.pid == 0)
 		return -1;
 	wait_status = peer_end(&s->peer);
+	if (s->worker.fd != -1) {
+		wait_status = s->worker_status;
+		pool_release(&s->worker);
+	}
 	s->exit_code = wait_status == -1 ? 0 : process_exit_code(wait_status);
 	s->ready = s->listed = s->stale = false;
 	s->unread = 0;
 	return wait_status;
+}
+
+void
+mcp_give_up(struct mcp_server *s)
+{
+	/* Its worker ends with the last who is there. */
+	if (s->worker.fd != -1) {
+		peer_hang_up(&s->peer);
+		pool_abandon(&s->worker, s->run->directory);
+	}
+	mcp_end(s);
 }

@@ -24,7 +24,9 @@ void mcp_hide(const struct mcp_server *s, char *bytes, size_t len);
 /* Whether what it said has one of them in it. */
 bool mcp_says_secret(const struct mcp_server *s, struct span said);
 
-/* As peer_end(), which peer_hang_up() may go before. */
+/* As peer_end(), which peer_hang_up() may go before; one that the run keeps is left. */
 int mcp_end(struct mcp_server *s);
+/* The same of one with which nobody is to begin anything any more. */
+void mcp_give_up(struct mcp_server *s);
 
 #endif

@@ -47,13 +47,15 @@ fail_all(struct mcp_server *s, const struct error *why)
 	}
 }
 
+static void take_lines(struct mcp_server *s);
+
 /* Ends the server because it breaks the protocol; its requests fail. */
 static void
 break_off(struct mcp_server *s, const char *what)
 {
 	struct error why;
 
-	mcp_end(s);
+	mcp_give_up(s);
 	mcp_fault(s, &why, "broke the protocol: %s", what);
 	fail_all(s, &why);
 }
@@ -62,11 +64,23 @@ break_off(struct mcp_server *s, const char *what)
 static void
 lose(struct mcp_server *s)
 {
-	int wait_status = mcp_end(s);
+	const bool kept = s->worker.fd != -1;
+	int wait_status;
 	struct error why;
 	char text[64];
 
-	if (wait_status == -1)
+	/* Who keeps it has said before what became of it. */
+	while (kept && peer_receive(&s->peer) == 1)
+		;
+	if (kept)
+		take_lines(s);
+	if (s->peer.process.pid == 0)
+		return;
+	wait_status = mcp_end(s);
+
+	if (wait_status == -1 && kept)
+		mcp_fault(s, &why, "is lost: what kept it for the run has ended");
+	else if (wait_status == -1)
 		mcp_fault(s, &why, "closed its output and does not end");
 	else
 		mcp_fault(s, &why, "ended: %s%s", process_status_text(wait_status, text, sizeof text),
@@ -199,7 +213,7 @@ take_response(struct mcp_server *s, struct span message)
 
 	if (r == NULL) {
 		/* Of a request that was given up, no answer is wanted any more. */
-		if (!span_integer(id, &number) || number <= 0 || number > s->next_id)
+		if (!span_integer(id, &number) || number <= s->first_id || number > s->next_id)
 			break_off(s, "an answer to a request that was not made");
 		return;
 	}
@@ -253,11 +267,38 @@ take_request(struct mcp_server *s, struct span id, struct span method)
 		break_off(s, "it asks and asks, and reads no answer");
 }
 
+/* What the worker that keeps it says of it (mcp_kept.h). False: it is said by the server. */
+static bool
+take_word(struct mcp_server *s, struct span message)
+{
+	struct span word = s->worker.fd == -1 ? SPAN_NONE : span_member(message, "awf");
+	struct buffer text = BUFFER_INIT;
+	struct error why;
+	long long status;
+
+	if (word.at == NULL)
+		return false;
+	span_decode(span_member(message, "text"), &text);
+	if (span_is(word, "says")) {
+		peer_keep_errors(&s->peer, text.data, text.len);
+	} else if (span_is(word, "refused")) {
+		mcp_end(s);
+		mcp_fault(s, &why, "cannot be run: %s", buffer_string(&text));
+		fail_all(s, &why);
+	} else if (span_is(word, "ended") && span_integer(span_member(message, "status"), &status)) {
+		s->worker_status = (int)status;
+	}
+	buffer_free(&text);
+	return true;
+}
+
 static void
 take_message(struct mcp_server *s, struct span message)
 {
 	struct span id = span_member(message, "id"), method = span_member(message, "method");
 
+	if (take_word(s, message))
+		return;
 	if (method.at == NULL) {
 		take_response(s, message);
 	} else if (id.at != NULL) {

@@ -160,6 +160,20 @@ pins_read(struct pins *p)
 			digest_unchanged(&p->list[i], p->list[i].digest);
 }
 
+void
+pins_describe(const struct pins *p, struct buffer *text)
+{
+	for (const struct pin *pin = p->list; pin < p->list + p->count; pin++) {
+		buffer_format(text, "%s ", pin->path);
+		if (*pin->digest != '\0')
+			buffer_format(text, "%s\n", pin->digest);
+		else
+			buffer_format(text, "%llx.%llx %lld %lld.%09ld\n", (unsigned long long)pin->was.st_dev,
+			    (unsigned long long)pin->was.st_ino, (long long)pin->was.st_size,
+			    (long long)pin->was.st_ctim.tv_sec, pin->was.st_ctim.tv_nsec);
+	}
+}
+
 /* Whether it holds what it held, as far as is known. */
 static bool
 is_same(const struct pin *pin)

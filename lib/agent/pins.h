@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 struct pin;
@@ -31,6 +32,8 @@ void pins_add_command(struct pins *p, char *const *argv);
 /* Reads what others than root can write, once. It is for who runs them outside of a sandbox, and
  * to be called before anything runs in one; of what was not read the state alone counts. */
 void pins_read(struct pins *p);
+/* Appends what they are: two texts that are the same are of the same files. */
+void pins_describe(const struct pins *p, struct buffer *text);
 /* ERROR_BLOCKED names the first file that was changed. */
 int pins_check(const struct pins *p, struct error *err);
 void pins_free(struct pins *p);

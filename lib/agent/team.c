@@ -448,6 +448,8 @@ team_clis_only_read(const struct team *t)
 void
 team_connect(struct team *t, const struct keys *keys, const struct run *run, const char *step)
 {
+	for (size_t i = 0; i < t->server_count; i++)
+		t->servers[i]->run = run;
 	for (size_t i = 0; i < t->count; i++) {
 		struct member *m = t->members[i];
 		const struct fallback *fallback = &m->agent.fallback;

@@ -46,6 +46,8 @@ patience_of(int ms)
 #define MCP_END_MS patience_of(2000)
 #define CLI_END_MS patience_of(10000)
 #define FETCHER_END_MS patience_of(10000)
+/* For a guardian's helper to end what it has started: a peer has MCP_END_MS and then the grace. */
+#define HELPER_END_MS (MCP_END_MS + 3 * GRACE_MS)
 /* For what others are ending just now: on resume, and before an overlapping run begins. */
 #define SURVIVORS_MS patience_of(3000)
 /* For a run that somebody has cancelled, which may have runs in it, to end. */

@@ -80,6 +80,8 @@ add_options(char ***words, const char *option, char *const *values)
 		add_option(words, option, *values);
 }
 
+enum { ARGV_PARENT = 2 }; /* the program, its option, and then the pid */
+
 char **
 sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
     char *const *passed, char *const *argv)
@@ -109,6 +111,13 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 	for (; *argv != NULL; argv++)
 		list_add(&words, *argv);
 	return words;
+}
+
+void
+sandbox_end_with(char **argv, pid_t process)
+{
+	free(argv[ARGV_PARENT]);
+	argv[ARGV_PARENT] = memory_format("%ld", (long)process);
 }
 
 void

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -54,6 +55,9 @@ bool sandbox_holds(const struct sandbox *s);
  * does. */
 char **sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
     char *const *passed, char *const *argv);
+
+/* Such a command line for another process to start: its program ends when that one does. */
+void sandbox_end_with(char **argv, pid_t process);
 
 /* Makes the error of a program that ran in a sandbox ERROR_BLOCKED, with its stderr as
  * the message, if it ended with SANDBOX_REFUSED. */

@@ -19,9 +19,12 @@
 #include <sys/signalfd.h>
 #endif
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/patience.h"
 #include "base/polling.h"
 #include "proc/descendants.h"
+#include "proc/wait.h"
 
 /* It may be forked by a process that is known by its name. */
 #define GUARDIAN_NAME "awf-guardian"
@@ -60,6 +63,26 @@ wait_for_signal(int signals_fd, int service_fd, const sigset_t *signals)
 	(void)service_fd;
 	return sigtimedwait(signals, NULL, &(struct timespec){ 0, 500000000 });
 #endif
+}
+
+/* All at once; what one leaves behind that took too long, too. */
+static void
+end_helpers(const pid_t *helpers, size_t count)
+{
+	const int64_t end = clock_monotonic() + HELPER_END_MS;
+	int64_t left;
+	int unused;
+
+	for (size_t i = 0; i < count; i++)
+		kill(helpers[i], GUARDIAN_ENDS);
+	for (size_t i = 0; i < count; i++) {
+		left = end - clock_monotonic();
+		if (wait_child(helpers[i], left > 0 ? left : 0, &unused))
+			continue;
+		kill(helpers[i], SIGKILL);
+		waitpid(helpers[i], NULL, 0);
+		descendants_end(getpid(), SIGKILL, helpers + i + 1);
+	}
 }
 
 static _Noreturn void
@@ -134,10 +157,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 		    (pid = service->serve(service_fd, helper_count < GUARDIAN_HELPERS)) > 0)
 			helpers[helper_count++] = pid;
 	}
-	for (size_t i = 0; i < helper_count; i++) {
-		kill(helpers[i], SIGKILL);
-		waitpid(helpers[i], NULL, 0);
-	}
+	end_helpers(helpers, helper_count);
 	_exit(EXIT_SUCCESS);
 }
 

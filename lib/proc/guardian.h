@@ -15,11 +15,13 @@
  *   - A process that was detached (proc/descendants.h) is nobody's to end: the guardian
  *     does not wait for it either.
  *   - It may be asked to start helpers, which are its own and the program's descendants
- *     for nobody: it does not wait for them, and ends them last.
+ *     for nobody: it does not wait for them, and ends them last, with GUARDIAN_ENDS. One that
+ *     catches that has time to end what it has started itself.
  */
 #ifndef AWF_PROC_GUARDIAN_H
 #define AWF_PROC_GUARDIAN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -35,6 +37,7 @@ enum guardian_state {
 
 /* How a guardian is asked for helpers, on Linux alone. */
 #define GUARDIAN_HELPERS 32
+#define GUARDIAN_ENDS SIGUSR1
 struct guardian_service {
 	int fd;                       /* -1: nobody asks */
 	/* It can be read: takes what was asked without waiting, and starts what is asked for if

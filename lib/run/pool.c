@@ -41,7 +41,9 @@
 
 #ifdef __linux__
 
-#define PROVIDER "awf-provider-" /* begins the name of a program that may be a worker */
+/* Programs that may be workers: what begins so, and the one that keeps MCP servers. */
+#define PROVIDER "awf-provider-"
+#define KEEPER "awf-mcp-keep"
 #define LOCK_END ".lock"         /* what a lock's name has more than the socket's */
 #define HELLO POOL_HELLO "\n"
 #define FIRST "first"
@@ -140,9 +142,12 @@ start(const char *program, const char *lock, int listener, int environment)
 
 /* Whoever may ask for a program of ours is to get nothing else. */
 static bool
-is_provider(const char *program)
+may_work(const char *program)
 {
-	return strncmp(path_base(program), PROVIDER, sizeof PROVIDER - 1) == 0 && libexec_has(program);
+	const char *name = path_base(program);
+
+	return (strncmp(name, PROVIDER, sizeof PROVIDER - 1) == 0 || strcmp(name, KEEPER) == 0) &&
+	    libexec_has(program);
 }
 
 /* Takes what ask() sends. */
@@ -187,7 +192,7 @@ serve(int fd, bool room)
 	if (len > 0 && bytes[len - 1] == '\0' && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
 	    ours && room && fds[0] != -1 && fds[1] != -1) {
 		lock = bytes + strlen(bytes) + 1;
-		if (lock < bytes + len && lock[0] == '/' && is_provider(bytes))
+		if (lock < bytes + len && lock[0] == '/' && may_work(bytes))
 			pid = start(bytes, lock, fds[0], fds[1]);
 	}
 	file_close(&fds[0]);
@@ -315,17 +320,19 @@ open_pool(struct pool *p, const struct pool_spec *spec)
 	return found;
 }
 
-/* The lock of a slot, which gets its number; -1, and *taken says whether another has it. */
+/* The lock of a slot, which gets its number, waited for at most so long; -1, and *taken says
+ * whether another has it. */
 static int
-lock_slot(const struct pool *p, int number, char slot[POOL_SLOT_SIZE], bool *taken)
+lock_slot(const struct pool *p, int number, int wait_ms, char slot[POOL_SLOT_SIZE], bool *taken)
 {
 	char lock_name[POOL_SLOT_SIZE + sizeof LOCK_END];
 	int fd;
 
-	snprintf(slot, POOL_SLOT_SIZE, "%s.%d", p->name, number);
+	snprintf(slot, POOL_SLOT_SIZE, "%s.%u", p->name, (unsigned)number % SLOTS);
 	snprintf(lock_name, sizeof lock_name, "%s" LOCK_END, slot);
 	fd = openat(p->directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	*taken = fd != -1 && lock_file_take(fd) == -1;
+	*taken = fd != -1 &&
+	    (wait_ms == 0 ? lock_file_take(fd) : lock_file_within(fd, wait_ms)) == -1;
 	if (*taken)
 		file_close(&fd);
 	return fd;
@@ -366,8 +373,9 @@ is_expected(int lock)
 	return fstat(lock, &st) == 0 && st.st_size > 0;
 }
 
-bool
-pool_connect(struct pool_worker *w, const struct pool_spec *spec)
+/* In the first of so many slots that nobody else has. */
+static bool
+connect_within(struct pool_worker *w, const struct pool_spec *spec, int slots, int wait_ms)
 {
 	bool taken = true;
 	struct pool p;
@@ -375,8 +383,8 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 	*w = POOL_WORKER_NONE;
 	if (!open_pool(&p, spec))
 		return false;
-	for (int i = 0; i < SLOTS && taken; i++)
-		w->lock = lock_slot(&p, i, w->slot, &taken);
+	for (int i = 0; i < slots && taken; i++)
+		w->lock = lock_slot(&p, i, wait_ms, w->slot, &taken);
 	if (w->lock != -1) {
 		w->fd = private_socket_connect(p.directory, w->slot);
 		w->starts = w->fd == -1 || is_expected(w->lock);
@@ -389,6 +397,24 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 	return w->fd != -1;
 }
 
+bool
+pool_connect(struct pool_worker *w, const struct pool_spec *spec)
+{
+	return connect_within(w, spec, SLOTS, 0);
+}
+
+bool
+pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec)
+{
+	return connect_within(w, spec, 1, 2 * WORKER_START_MS);
+}
+
+void
+pool_share(struct pool_worker *w)
+{
+	file_close(&w->lock);
+}
+
 void
 pool_expect(const struct pool_spec *spec)
 {
@@ -399,7 +425,7 @@ pool_expect(const struct pool_spec *spec)
 
 	if (!open_pool(&p, spec))
 		return;
-	lock = lock_slot(&p, 0, slot, &taken);
+	lock = lock_slot(&p, 0, 0, slot, &taken);
 	if (lock != -1 && file_write(lock, "\n", 1) == 0)
 		start_worker(&p, slot, NULL);
 	file_close(&lock);
@@ -465,8 +491,8 @@ pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guar
 
 /* Whether the socket's name still leads to it: whoever had its lock and did not hear of it has
  * put another there. */
-static bool
-is_named(const struct pool_slot *s)
+bool
+pool_named(const struct pool_slot *s)
 {
 	struct stat st;
 
@@ -516,26 +542,47 @@ note_first(struct pool_slot *s)
 	free(directory);
 }
 
+/* A client that has come, told hello. -1: it has gone, or is none of ours; or *lost: nobody can
+ * come. */
+static int
+take_client(const struct pool_slot *s, int flags, bool *lost)
+{
+	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | flags);
+
+	*lost = fd == -1 && errno != ECONNABORTED && errno != EINTR && errno != EAGAIN;
+	if (fd != -1 && (!private_socket_is_ours(fd) || file_write(fd, HELLO, sizeof HELLO - 1) != 0))
+		file_close(&fd);
+	return fd;
+}
+
+int
+pool_accept_now(struct pool_slot *s)
+{
+	bool lost;
+
+	return poll_now(s->listener, POLLIN) == 0 ? -1 : take_client(s, SOCK_NONBLOCK, &lost);
+}
+
 int
 pool_accept(struct pool_slot *s)
 {
+	bool lost;
 	int fd;
 
 	be_ready(s);
-	while (is_named(s)) {
+	while (pool_named(s)) {
 		if (poll_one(s->listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
 			if (retire(s))
 				return -1;
 			continue;
 		}
-		fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
-		if (fd == -1 && errno != ECONNABORTED && errno != EINTR && errno != EAGAIN)
+		fd = take_client(s, 0, &lost);
+		if (lost)
 			return -1;
-		if (fd != -1 && private_socket_is_ours(fd) && file_write(fd, HELLO, sizeof HELLO - 1) == 0) {
+		if (fd != -1) {
 			note_first(s);
 			return fd;
 		}
-		file_close(&fd);
 	}
 	return -1;
 }
@@ -568,6 +615,18 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 	(void)spec;
 	*w = POOL_WORKER_NONE;
 	return false;
+}
+
+bool
+pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec)
+{
+	return pool_connect(w, spec);
+}
+
+void
+pool_share(struct pool_worker *w)
+{
+	(void)w;
 }
 
 void
@@ -610,6 +669,20 @@ pool_accept(struct pool_slot *s)
 {
 	(void)s;
 	return -1;
+}
+
+int
+pool_accept_now(struct pool_slot *s)
+{
+	(void)s;
+	return -1;
+}
+
+bool
+pool_named(const struct pool_slot *s)
+{
+	(void)s;
+	return false;
 }
 
 void

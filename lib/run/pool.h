@@ -22,6 +22,10 @@
  *   - WHERE says in which namespaces the guardian is: whoever is in others finds nobody to ask.
  *   - Workers are a matter of speed alone. Where one cannot be had, the caller starts a
  *     provider of its own; that is no error.
+ *
+ * An MCP server that a run keeps is behind a worker too, awf-mcp-keep, which serves all its
+ * clients at once: there is one slot, its lock is held until the worker has said hello, and
+ * nobody's coming late ends it.
  */
 #ifndef AWF_RUN_POOL_H
 #define AWF_RUN_POOL_H
@@ -61,6 +65,11 @@ struct pool_worker {
 /* Connects to an idle worker, or to one that is being started. False: there is none to be
  * had, w is POOL_WORKER_NONE. */
 bool pool_connect(struct pool_worker *w, const struct pool_spec *spec);
+/* Connects to the one worker of its name, of those that serve many at a time, after others that
+ * do so just now. The caller sees to its hello, and then to pool_share(). */
+bool pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec);
+/* Others may come there. */
+void pool_share(struct pool_worker *w);
 /* For awf-run: has one started that a step will probably ask for, and waits for nothing. */
 void pool_expect(const struct pool_spec *spec);
 /* The provider that was asked first, in memory of its own; NULL: none was. */
@@ -71,7 +80,7 @@ void pool_release(struct pool_worker *w);
  * served by it after this. */
 void pool_abandon(struct pool_worker *w, const char *run_directory);
 
-/* A provider becomes a worker by --worker=LOCK --parent=PID: the path of its slot's lock, and its
+/* A program becomes a worker by --worker=LOCK --parent=PID: the path of its slot's lock, and its
  * guardian; stdin is its socket, which listens. */
 struct pool_slot {
 	const char *lock, *program; /* the caller's */
@@ -86,6 +95,10 @@ int pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t 
     struct error *err);
 /* The connection of the next client, which was told POOL_HELLO; -1: it is time to end. */
 int pool_accept(struct pool_slot *s);
+/* Of one that serves many: a client that has come, told POOL_HELLO, without waiting; -1: there is
+ * none. And whether anybody else can come. */
+int pool_accept_now(struct pool_slot *s);
+bool pool_named(const struct pool_slot *s);
 void pool_leave(struct pool_slot *s);
 
 #endif

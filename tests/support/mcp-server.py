@@ -7,7 +7,8 @@ Each line that it reads is appended to LOG. Options: start=hang|die|tell|ask|gar
 version=REVISION, modern, page=N (tools a page), page=endless, stop=ignore (neither EOF nor
 SIGTERM ends it), tools=none|long|twice|nameless|list|many, schema (one with a keyword of its own),
 mirror (a tool with arguments for headers), mirror=wrong, resources, prompts (it has them too), own
-(a tool read_resource of its own), defaults (a tool with them)."""
+(a tool read_resource of its own), defaults (a tool with them), counts (a tool that says how often it was
+called)."""
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ import time
 
 log = open(sys.argv[1], "a") if len(sys.argv) > 1 else None
 options = dict((a.split("=", 1) + [""])[:2] for a in sys.argv[2:])
-cancelled, waiting, grown = set(), {}, False
+cancelled, waiting, grown, counted = set(), {}, False, 0
 lock, order = threading.Lock(), threading.Lock()
 
 
@@ -66,6 +67,8 @@ def tools():
                 "text": {"type": "string", "default": "of itself"},
                 "deep": {"type": "object", "required": ["n"],
                          "properties": {"n": {"type": "integer", "default": 7}}}}}))
+    if "counts" in options:
+        listed.append(tool("count"))
     special = options.get("tools")
     if special == "none":
         return []
@@ -115,7 +118,7 @@ def meet(place, count):
 
 
 def call(number, params):
-    global grown
+    global grown, counted
     name, given = params["name"], params.get("arguments", {})
     token = params.get("_meta", {}).get("progressToken")
     if name in ("echo", "keep", "note"):
@@ -189,6 +192,9 @@ def call(number, params):
         out(json.dumps([{"jsonrpc": "2.0", "method": "notifications/message", "params": {}},
                         {"jsonrpc": "2.0", "id": number, "result": text("batched")}]))
         return None
+    if name == "count":
+        counted += 1
+        return text(str(counted))
     if name == "filled":
         return text(json.dumps(given, sort_keys=True))
     if name in ("dotted.name", "mirrored", "read_resource"):

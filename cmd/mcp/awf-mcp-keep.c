@@ -1,0 +1,556 @@
+/*
+ * awf-mcp-keep: a worker of a run (run/pool.h) that keeps one MCP server for all its steps, as
+ * agent/mcp_kept.h has it. The run's guardian starts it when a step asks for the server first, and
+ * tells it to end when the run has ended; the server is its child.
+ *
+ * Lines go through as they are, for several clients at once, each of which has ids of its own.
+ * What the code relies on, and keeps:
+ *   - Only whole lines go on, either way. Whoever is killed in the midst of a line has said
+ *     nothing, and whoever comes next hears no half of an answer.
+ *   - Of a client that goes, the requests without an answer are cancelled, and the answers that
+ *     come nevertheless are dropped. What is told of no request goes to all.
+ *   - The server is greeted once. Its answer is kept, for those who come later.
+ *   - What the server asks is refused here, as each client would do.
+ *   - Who cannot be understood says so to all: a client that finds its protocol broken takes the
+ *     worker's name away (pool_abandon()), and without that it ends when a client goes. It ends
+ *     with the server, too; the next who asks gets another.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "../program.h"
+#include "agent/mcp_kept.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "json/scan.h"
+#include "json/writer.h"
+#include "proc/descendants.h"
+#include "proc/guardian.h"
+#include "proc/interrupts.h"
+#include "proc/orphans.h"
+#include "proc/peer.h"
+#include "proc/process.h"
+#include "run/pool.h"
+
+#define PROGRAM "awf-mcp-keep"
+#define USAGE PROGRAM " --worker=LOCK --parent=PID"
+
+enum {
+	UNSENT_LIMIT = 1 << 20,     /* bytes for the server, with which clients are read no further */
+	UNREAD_LIMIT = 512 << 20    /* bytes for a client that does not read them */
+};
+
+struct client {
+	struct peer peer;
+	long long first;            /* of its ids */
+	long long *asked;           /* ids of requests without an answer */
+	size_t asked_count;
+	struct buffer hello;        /* the id of its initialize, if that has no answer yet; JSON */
+};
+
+struct keeper {
+	struct peer server;
+	struct client *clients;
+	size_t count;
+	long long next_id;          /* the first of the next client */
+	enum { HELLO_UNSAID, HELLO_SAID, HELLO_ANSWERED } hello;
+	long long hello_id;
+	struct buffer answer;       /* the member that answers it, result or error, with its key */
+	bool initialized;           /* the server was told that it was greeted */
+	size_t unread;              /* bytes of answers to what it asked, at the most */
+};
+
+/* ---- to the clients ---- */
+
+static void
+tell(struct client *c, const char *line, size_t len)
+{
+	buffer_append(&c->peer.outgoing, line, len);
+	buffer_byte(&c->peer.outgoing, '\n');
+	if (c->peer.process.pid != 0)
+		peer_send(&c->peer);
+}
+
+static void
+tell_all(struct keeper *k, const char *line, size_t len)
+{
+	for (size_t i = 0; i < k->count; i++)
+		tell(&k->clients[i], line, len);
+}
+
+/* A line of our own: a word, and a text or a number. */
+static void
+write_word(struct buffer *line, const char *word, const char *key, const char *text, size_t len,
+    int64_t number)
+{
+	struct writer w;
+
+	writer_begin(&w, line);
+	writer_object(&w);
+	writer_member_string(&w, "awf", word);
+	writer_key(&w, key);
+	if (text != NULL)
+		writer_bytes(&w, text, len);
+	else
+		writer_integer(&w, number);
+	writer_object_end(&w);
+}
+
+static void
+say_all(struct keeper *k, const char *word, const char *key, const char *text, size_t len,
+    int64_t number)
+{
+	struct buffer line = BUFFER_INIT;
+
+	write_word(&line, word, key, text, len, number);
+	tell_all(k, line.data, line.len);
+	buffer_free(&line);
+}
+
+/* What the server has written on stderr, which who comes first hears if nobody is there. */
+static void
+pass_errors(struct keeper *k)
+{
+	if (k->count == 0 || k->server.errors.len == 0)
+		return;
+	say_all(k, "says", "text", k->server.errors.data, k->server.errors.len, 0);
+	buffer_clear(&k->server.errors);
+}
+
+/* The server's greeting, as the answer to the client's. */
+static void
+answer_hello(const struct keeper *k, struct client *c)
+{
+	struct buffer line = BUFFER_INIT;
+
+	buffer_format(&line, "{\"jsonrpc\":\"2.0\",\"id\":%s,%s}", buffer_string(&c->hello),
+	    buffer_string(&k->answer));
+	tell(c, line.data, line.len);
+	buffer_free(&line);
+	buffer_clear(&c->hello);
+}
+
+/* ---- to the server ---- */
+
+static void
+tell_server(struct keeper *k, const char *line, size_t len)
+{
+	buffer_append(&k->server.outgoing, line, len);
+	buffer_byte(&k->server.outgoing, '\n');
+	peer_send(&k->server);
+}
+
+static void
+forget_request(struct client *c, size_t number)
+{
+	c->asked[number] = c->asked[--c->asked_count];
+}
+
+/* The number of a request without an answer; asked_count: it is none. */
+static size_t
+request_of(const struct client *c, long long id)
+{
+	size_t i = 0;
+
+	while (i < c->asked_count && c->asked[i] != id)
+		i++;
+	return i;
+}
+
+/* Gives up what a client that goes has asked. */
+static void
+remove_client(struct keeper *k, size_t number)
+{
+	struct client *c = &k->clients[number];
+	struct buffer line = BUFFER_INIT;
+
+	for (size_t i = 0; i < c->asked_count; i++) {
+		buffer_clear(&line);
+		buffer_format(&line, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
+		    "{\"requestId\":%lld,\"reason\":\"the step has ended\"}}", c->asked[i]);
+		tell_server(k, line.data, line.len);
+	}
+	buffer_free(&line);
+	peer_end(&c->peer);
+	peer_free(&c->peer);
+	free(c->asked);
+	buffer_free(&c->hello);
+	*c = k->clients[--k->count];
+}
+
+static void
+add_client(struct keeper *k, int fd)
+{
+	struct client c = { .first = k->next_id };
+	struct buffer line = BUFFER_INIT;
+
+	if (peer_connect(&c.peer, fd) == 0) {
+		k->clients = memory_array(k->clients, k->count + 1, sizeof *k->clients);
+		k->clients[k->count++] = c;
+		k->next_id += MCP_KEPT_IDS;
+		write_word(&line, "ids", "from", NULL, 0, c.first);
+		tell(&k->clients[k->count - 1], line.data, line.len);
+		buffer_free(&line);
+	}
+	file_close(&fd);
+}
+
+/* ---- what a client says ---- */
+
+/* -1: it cannot be understood, or has used up its ids. */
+static int
+take_from_client(struct keeper *k, struct client *c, struct span line)
+{
+	struct span id, method;
+	long long number;
+	size_t bad;
+
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
+		return -1;
+	id = span_member(line, "id");
+	method = span_member(line, "method");
+	if (id.at == NULL) {
+		if (span_is(method, "notifications/initialized")) {
+			if (k->initialized)
+				return 0;
+			k->initialized = true;
+		}
+		if (span_is(method, "notifications/cancelled") &&
+		    span_integer(span_path(line, "params", "requestId", NULL), &number) &&
+		    request_of(c, number) < c->asked_count)
+			forget_request(c, request_of(c, number));
+		tell_server(k, line.at, line.len);
+		return 0;
+	}
+	if (!span_integer(id, &number) || number < c->first || number >= c->first + MCP_KEPT_IDS)
+		return -1;
+	if (span_is(method, "initialize")) {
+		buffer_clear(&c->hello);
+		buffer_append(&c->hello, id.at, id.len);
+		if (k->hello == HELLO_ANSWERED)
+			answer_hello(k, c);
+		if (k->hello != HELLO_UNSAID)
+			return 0;
+		k->hello = HELLO_SAID;
+		k->hello_id = number;
+	} else {
+		c->asked = memory_array(c->asked, c->asked_count + 1, sizeof *c->asked);
+		c->asked[c->asked_count++] = number;
+	}
+	tell_server(k, line.at, line.len);
+	return 0;
+}
+
+/* -1: it has gone, or is to go. */
+static int
+serve_client(struct keeper *k, struct client *c, const struct pollfd fds[PEER_FDS])
+{
+	int open = peer_serve(&c->peer, fds), taken = 0;
+	struct span line;
+
+	while (c->peer.process.in != -1 && (taken = peer_line(&c->peer, &line)) == 1)
+		if (take_from_client(k, c, line) == -1)
+			return -1;
+	return open == -1 || taken == -1 || c->peer.process.in == -1 ||
+	    peer_unsent(&c->peer) > UNREAD_LIMIT ? -1 : 0;
+}
+
+/* ---- what the server says ---- */
+
+/* The client that an id is of; NULL: it has gone. *known: it was given out. */
+static struct client *
+client_of(const struct keeper *k, struct span id, bool *known)
+{
+	long long number;
+
+	*known = span_integer(id, &number) && number >= MCP_KEPT_IDS && number < k->next_id;
+	for (size_t i = 0; *known && i < k->count; i++)
+		if (number >= k->clients[i].first && number < k->clients[i].first + MCP_KEPT_IDS)
+			return &k->clients[i];
+	return NULL;
+}
+
+/* The greeting: for all who wait for it. */
+static void
+take_hello(struct keeper *k, struct span message)
+{
+	struct span result = span_member(message, "result");
+	bool good = result.at != NULL;
+
+	k->hello = HELLO_ANSWERED;
+	buffer_text(&k->answer, good ? "\"result\":" : "\"error\":");
+	result = good ? result : span_member(message, "error");
+	if (result.at != NULL)
+		buffer_append(&k->answer, result.at, result.len);
+	else
+		buffer_text(&k->answer, "null");
+	for (size_t i = 0; i < k->count; i++)
+		if (k->clients[i].hello.len > 0)
+			answer_hello(k, &k->clients[i]);
+}
+
+/* False: it asks and asks, and reads no answer. */
+static bool
+answer_server(struct keeper *k, struct span id, struct span method)
+{
+	struct buffer line = BUFFER_INIT;
+
+	buffer_format(&line, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,%s}", (int)id.len, id.at,
+	    span_is(method, "ping") ? "\"result\":{}" :
+	    "\"error\":{\"code\":-32601,\"message\":\"Method not found: AWF declares no such "
+	    "capability\"}");
+	tell_server(k, line.data, line.len);
+	k->unread += line.len;
+	buffer_free(&line);
+	if (k->unread > peer_unsent(&k->server))
+		k->unread = peer_unsent(&k->server);
+	return k->unread <= UNSENT_LIMIT;
+}
+
+/* False: the server is to end. */
+static bool
+take_from_server(struct keeper *k, struct span message)
+{
+	struct span id = span_member(message, "id"), method = span_member(message, "method");
+	struct span token = span_path(message, "params", "progressToken", NULL);
+	struct client *c;
+	long long number;
+	bool known;
+
+	if (span_member(message, "awf").at != NULL)
+		return true; /* ours alone */
+	if (id.at != NULL && method.at != NULL)
+		return answer_server(k, id, method);
+	if (method.at == NULL && span_integer(id, &number) && k->hello == HELLO_SAID &&
+	    number == k->hello_id) {
+		take_hello(k, message);
+		return true;
+	}
+	c = client_of(k, method.at == NULL ? id : token, &known);
+	if (c != NULL) {
+		if (method.at == NULL && span_integer(id, &number) &&
+		    request_of(c, number) < c->asked_count)
+			forget_request(c, request_of(c, number));
+		tell(c, message.at, message.len);
+	} else if (!known) {
+		tell_all(k, message.at, message.len);
+	}
+	return true;
+}
+
+/* A line, which may be several messages, or none. */
+static bool
+take_line(struct keeper *k, struct span line)
+{
+	struct buffer message = BUFFER_INIT;
+	bool goes_on = true;
+	size_t bad;
+
+	line = span_trim(line);
+	if (line.len == 0)
+		return true;
+	if ((*line.at != '{' && *line.at != '[') ||
+	    scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL) {
+		tell_all(k, line.at, line.len);
+		return true;
+	}
+	if (*line.at == '{')
+		return take_from_server(k, line);
+	for (struct span_walk w = span_walk(line); goes_on && span_next(&w);) {
+		buffer_clear(&message);
+		scan_minify(w.value, &message);
+		goes_on = take_from_server(k, span_of(message.data, message.len));
+	}
+	buffer_free(&message);
+	return goes_on;
+}
+
+/* -1: it has ended, or is to end. */
+static int
+serve_server(struct keeper *k, const struct pollfd fds[PEER_FDS])
+{
+	int open = peer_serve(&k->server, fds), taken;
+	struct span line;
+
+	while ((taken = peer_line(&k->server, &line)) == 1)
+		if (!take_line(k, line))
+			return -1;
+	pass_errors(k);
+	return open == -1 || taken == -1 || k->server.process.in == -1 ? -1 : 0;
+}
+
+/* ---- the loop ---- */
+
+/* False: somebody took our name away, and there is a client less. */
+static bool
+serve_clients(struct keeper *k, const struct pool_slot *slot, const struct pollfd *fds)
+{
+	bool gone = false;
+
+	for (size_t i = k->count; i-- > 0;)
+		if (serve_client(k, &k->clients[i], fds + PEER_FDS * i) == -1) {
+			remove_client(k, i);
+			gone = true;
+		}
+	return !gone || pool_named(slot);
+}
+
+/* Until the server ends, or is to end. */
+static void
+serve(struct keeper *k, struct pool_slot *slot, const struct interrupts *interrupts)
+{
+	struct pollfd *fds = NULL;
+	struct error unused;
+	bool goes_on = true;
+	int fd;
+
+	while (goes_on) {
+		/* Ours, the listener, the server, the clients. */
+		size_t clients = 2 + PEER_FDS, count = clients + PEER_FDS * k->count;
+
+		fds = memory_array(fds, count, sizeof *fds);
+		fds[1] = (struct pollfd){ slot->listener, POLLIN, 0 };
+		peer_poll(&k->server, fds + 2);
+		for (size_t i = 0; i < k->count; i++) {
+			peer_poll(&k->clients[i].peer, fds + clients + PEER_FDS * i);
+			if (peer_unsent(&k->server) > UNSENT_LIMIT)
+				fds[clients + PEER_FDS * i + PEER_OUT].fd = -1;
+		}
+		if (interrupts_wait(interrupts, fds, count, clock_monotonic() + WORKER_IDLE_MS,
+		    &unused) == -1)
+			break;
+		goes_on = serve_server(k, fds + 2) == 0 && serve_clients(k, slot, fds + clients) &&
+		    (k->count > 0 || pool_named(slot));
+		while (goes_on && (fd = pool_accept_now(slot)) != -1)
+			add_client(k, fd);
+	}
+	free(fds);
+}
+
+/* Gives clients the last that was said, as far as they read it. */
+static void
+flush(struct keeper *k)
+{
+	const int64_t end = clock_monotonic() + READER_MS;
+
+	for (size_t i = 0; i < k->count; i++)
+		while (peer_send(&k->clients[i].peer) == 0 && peer_unsent(&k->clients[i].peer) > 0 &&
+		    poll_one(k->clients[i].peer.process.in, POLLOUT, end) != 0)
+			;
+}
+
+/* Starts the server and keeps it. */
+static void
+keep(struct pool_slot *slot, const struct mcp_kept_process *process,
+    const struct interrupts *interrupts)
+{
+	const struct process_spec spec = { .argv = process->argv, .directory = process->directory,
+	    .err = PROCESS_PIPE };
+	char *mark = memory_text(getenv(ORPHANS_MARK) == NULL ? "" : getenv(ORPHANS_MARK));
+	struct keeper k = { .next_id = MCP_KEPT_IDS,
+	    .server = { .end_ms = MCP_END_MS, .mark = mark } };
+	struct error err = ERROR_INIT;
+	char text[sizeof err.place + sizeof err.message + 4];
+	int wait_status, fd;
+
+	if (peer_start(&k.server, &spec, &err) == -1) {
+		/* Whoever had us started waits for it. */
+		poll_one(slot->listener, POLLIN, clock_monotonic() + WORKER_START_MS);
+		while ((fd = pool_accept_now(slot)) != -1)
+			add_client(&k, fd);
+		error_text(&err, text, sizeof text);
+		say_all(&k, "refused", "text", text, strlen(text), 0);
+	} else {
+		if (process->first != NULL) {
+			buffer_text(&k.server.outgoing, process->first);
+			peer_send(&k.server);
+		}
+		serve(&k, slot, interrupts);
+		wait_status = peer_end(&k.server);
+		pass_errors(&k);
+		if (wait_status != -1)
+			say_all(&k, "ended", "status", NULL, 0, wait_status);
+	}
+	flush(&k);
+	while (k.count > 0)
+		remove_client(&k, k.count - 1);
+	peer_free(&k.server);
+	free(k.clients);
+	buffer_free(&k.answer);
+	free(mark);
+}
+
+enum { OPT_WORKER = 1, OPT_PARENT };
+
+int
+main(int argc, char **argv)
+{
+	static const struct option_spec options[] = {
+		{ OPT_WORKER, 0, "worker", "LOCK", "serve on the socket that stdin is" },
+		{ OPT_PARENT, 0, "parent", "PID", "end with this process" },
+		{ 0, 0, NULL, NULL, NULL }
+	};
+	static const int ends[] = { GUARDIAN_ENDS, 0 };
+	struct error err = ERROR_INIT;
+	struct mcp_kept_process process;
+	const struct interrupts *interrupts;
+	struct pool_slot slot;
+	struct options o;
+	const char *lock = NULL;
+	long long parent = 0;
+	int id;
+
+	program_begin();
+#ifdef __linux__
+	/* The environment may have keys, which are not for other processes of the same user. */
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+	signal(SIGPIPE, SIG_IGN);
+	interrupts = interrupts_catch(ends);
+	options_begin(&o, options, argc, argv);
+	while ((id = options_next(&o, &err)) > 0) {
+		if (id == OPT_WORKER)
+			lock = o.value;
+		if (id == OPT_PARENT &&
+		    options_number("--parent", o.value, 1, INT32_MAX, &parent, &err) != 0)
+			return program_fail(PROGRAM, &err);
+	}
+	switch (id) {
+	case OPTION_HELP:
+		options_help(stdout, USAGE, options, OPTION_HELP);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	case OPTION_WORD:
+		error_set(&err, ERROR_USAGE, o.value, "takes no arguments");
+		return program_fail(PROGRAM, &err);
+	case OPTION_END:
+		break;
+	default:
+		return program_fail(PROGRAM, &err);
+	}
+	if (lock == NULL || parent == 0) {
+		error_set(&err, ERROR_USAGE, NULL, "--worker and --parent are needed; awf-run starts it");
+		return program_fail(PROGRAM, &err);
+	}
+	if (pool_join(&slot, PROGRAM, lock, (pid_t)parent, &err) != 0) {
+		pool_leave(&slot);
+		return program_fail(PROGRAM, &err);
+	}
+	descendants_adopt();
+	if (!mcp_kept_read(&process))
+		error_set(&err, ERROR_USAGE, NULL, "no server is said in the environment");
+	else
+		keep(&slot, &process, interrupts);
+	mcp_kept_free(&process);
+	pool_leave(&slot);
+	return err.code == ERROR_NONE ? STATUS_OK : program_fail(PROGRAM, &err);
+}

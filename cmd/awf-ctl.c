@@ -109,6 +109,9 @@ make_decision(struct request *r, struct error *err)
 {
 	r->decision.path = r->words[0];
 	r->decision.run = r->words[1];
+	if (*r->words[0] == '@')
+		return error_set(err, ERROR_USAGE, r->words[0], "is no PATH of a call: that comes first, then "
+		    "the RUN");
 	if ((r->given & OPTION_SAID(OPT_FAILED)) && r->decision.no_input)
 		return error_set(err, ERROR_USAGE, "--failed", "not with --no-input, which gives a result");
 	if (r->given & OPTION_SAID(OPT_FAILED))
@@ -231,6 +234,7 @@ main(int argc, char **argv)
 {
 	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant, *name;
 	struct error err = ERROR_INIT;
+	char *list = NULL;
 	bool all;
 
 	program_begin();
@@ -274,6 +278,7 @@ main(int argc, char **argv)
 	if (meant != NULL)
 		error_set(&err, ERROR_USAGE, name, "no such command (did you mean %s?)", meant);
 	else
-		error_set(&err, ERROR_USAGE, name, "no such command (see --help)");
+		error_set(&err, ERROR_USAGE, name, "no such command; there are %s", list = text_list(names));
+	free(list);
 	return program_fail(PROGRAM, &err);
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/patience.h"
@@ -28,6 +29,7 @@
 #define PROGRAM "awf-tail"
 #define BUFFER_DEFAULT 256
 #define LIST_DEFAULT 20
+#define PATHS_SUGGESTED 1000
 #define SLEEP_UNWATCHED 10 /* ms, where nothing reports changes */
 
 enum {
@@ -157,6 +159,8 @@ struct tail {
 	int64_t since;
 	struct globs names;
 	struct filter filter;
+	bool passed;               /* a line did */
+	char **seen;               /* paths of those that did not; ends with NULL */
 
 	struct storage storage;
 	struct served served;
@@ -356,6 +360,46 @@ take_in(struct tail *t, struct followed *run, const char *line, size_t len)
 	t->told_unknown |= t->cost.unknown != NULL;
 }
 
+/* Remembers the paths that there are, until one passes. */
+static void
+note_path(struct tail *t, const char *line, size_t len, enum verdict verdict)
+{
+	struct event_view event;
+	char *path;
+
+	t->passed |= verdict == VERDICT_YES;
+	if (t->passed || !t->given[OPT_PATH] || event_view(line, len, &event) != 0 ||
+	    (path = span_text(event.path)) == NULL)
+		return;
+	if (list_count(t->seen) < PATHS_SUGGESTED && !list_has(t->seen, path))
+		list_add(&t->seen, path);
+	free(path);
+}
+
+/* Nothing passed: whoever misspelt a type or a path is not to think that there was nothing. */
+static void
+tell_nothing(struct tail *t)
+{
+	const struct globs *types = &t->printer.filter.types, *paths = &t->printer.filter.paths;
+	const char *names[EVENT_TYPES + 1] = { NULL };
+	char *hint;
+
+	for (size_t i = 0; i < EVENT_TYPES; i++)
+		names[i] = event_type_name((enum event_type)i);
+	for (size_t i = 0; t->given[OPT_TYPE] && i < types->count; i++)
+		if (strpbrk(types->patterns[i], "*?[") == NULL && text_index(types->patterns[i], names) == -1) {
+			hint = text_hint(types->patterns[i], names);
+			tell(t, "--type", "no event has the type '%s'%s", types->patterns[i], hint);
+			free(hint);
+		}
+	for (size_t i = 0; i < paths->count; i++)
+		if (strpbrk(paths->patterns[i], "*?[") == NULL && !list_has(t->seen, paths->patterns[i])) {
+			hint = text_hint(paths->patterns[i], (const char *const *)(uintptr_t)t->seen);
+			tell(t, "--path", "no event has the path '%s'%s", paths->patterns[i], hint);
+			free(hint);
+		}
+}
+
 static int
 on_line(void *context, struct followed *run, const char *line, size_t len, struct error *err)
 {
@@ -373,6 +417,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 		    &t->projected, err);
 	if (failed == 0)
 		failed = printer_line(&t->printer, &origin, &run->head, line, len, &verdict, err);
+	note_path(t, line, len, verdict);
 	if (verdict == VERDICT_DAMAGED)
 		tell_damaged(t, run->path, follow_line_number(run));
 	free(blobs);
@@ -728,6 +773,7 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 		blobs = storage_blobs(&t->storage, run_id);
 	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, &head, line, len,
 	    &verdict, err);
+	note_path(t, line, len, verdict);
 	if (verdict == VERDICT_DAMAGED)
 		tell_damaged(t, "stdin", number);
 	free(blobs);
@@ -894,6 +940,8 @@ show(struct tail *t, struct error *err)
 	set_up_signals(t);
 
 	failed = t->given[WITH_STDIN] ? show_stdin(t, err) : show_runs(t, err);
+	if (failed == 0 && !t->passed && !live(t) && !t->given[OPT_LINES])
+		tell_nothing(t);
 	/* What others have written, or added to, is shown; the chain is for awf-verify. */
 	unchained = p->unchained;
 	if (unchained > 0)
@@ -939,6 +987,7 @@ main(int argc, char **argv)
 
 	program_begin();
 	filter_begin(&t->filter);
+	t->seen = memory_zero(1, sizeof *t->seen);
 	t->callbacks = (struct follow_callbacks){ on_line, on_warning, t };
 	id = read_options(t, argc, argv, &err);
 	switch (id) {
@@ -964,6 +1013,7 @@ main(int argc, char **argv)
 	cost_free(&t->cost);
 	buffer_free(&t->projected);
 	globs_free(&t->names);
+	list_free(t->seen);
 	storage_close(&t->storage);
 	served_close(&t->served);
 	return status;

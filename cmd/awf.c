@@ -197,7 +197,8 @@ run_program(const char *program, char *const *words)
 int
 main(int argc, char **argv)
 {
-	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant, *name, *program;
+	const char *names[2 * sizeof commands / sizeof *commands] = { NULL }, *meant, *name, *program;
+	size_t count = 0;
 	const struct command *command;
 	struct error err = ERROR_INIT;
 	char *own;
@@ -254,8 +255,11 @@ main(int argc, char **argv)
 			status = run_program(own, argv + 2);
 			free(own);
 		}
-		for (size_t i = 0; commands[i].name != NULL; i++)
-			names[i] = commands[i].name;
+		for (const struct command *c = commands; c->name != NULL; c++) {
+			names[count++] = c->name;
+			if (c->program != NULL)
+				names[count++] = c->program + sizeof PROGRAM;
+		}
 		meant = text_suggest(name, names);
 		if (meant != NULL)
 			error_set(&err, ERROR_USAGE, name, "no such command (did you mean %s?)", meant);

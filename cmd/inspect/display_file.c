@@ -77,8 +77,11 @@ find_blob(const struct recorded *r, const char *name, const char **sha256, struc
 		for (size_t i = 0; i < r->files.count; i++)
 			if (count > 1 ? names(name, r->files.list[i].path) : r->files.list[i].kept)
 				buffer_format(&list, "%s%s", list.len > 0 ? ", " : "", r->files.list[i].path);
-		error_set(err, ERROR_USAGE, name, "%s: %s", count > 1 ? "several files are called so" :
-		    "no file of this run; it has", list.len > 0 ? list.data : "none");
+		if (list.len == 0)
+			error_set(err, ERROR_USAGE, name, "no file of this run, which keeps none");
+		else
+			error_set(err, ERROR_USAGE, name, "%s: %s", count > 1 ? "several files are called so" :
+			    "no file of this run; it has", list.data);
 		buffer_free(&list);
 		return -1;
 	}

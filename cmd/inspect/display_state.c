@@ -12,7 +12,9 @@
 
 #include "base/file.h"
 #include "base/map.h"
+#include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "inspect/graph.h"
 #include "json/writer.h"
 #include "run/follow.h"
@@ -238,6 +240,37 @@ note_call(struct state *s, uint32_t node, const struct event_view *event, const 
 	map_put(&s->open, call, strlen(call), s->count++);
 }
 
+/* No call is asked for: which may have been? */
+static int
+refuse_unknown(struct state *s, struct error *err)
+{
+	char **names = memory_zero(1, sizeof *names), *hint;
+	struct event_view event;
+	struct error ignored;
+
+	for (uint32_t i = 0; i < s->run.graph.count; i++) {
+		const struct graph_node *n = &s->run.graph.nodes[i];
+		char *path, *call;
+
+		if (!event_type_starts_call(n->type) || !read_event(&s->run, n, &event, &ignored))
+			continue;
+		path = span_text(event.path);
+		call = span_text(span_member(event.payload, KEY_CALL));
+		if (path != NULL && !list_has(names, path))
+			list_add(&names, path);
+		if (call != NULL && strchr(s->display->argument, ':') != NULL)
+			list_add(&names, call);
+		free(path);
+		free(call);
+	}
+	hint = text_hint(s->display->argument, (const char *const *)(uintptr_t)names);
+	error_set(err, ERROR_USAGE, "--state", "no step or call '%s' is in this run%s",
+	    s->display->argument, *hint != '\0' ? hint : " (see awf-replay --tree)");
+	free(hint);
+	list_free(names);
+	return -1;
+}
+
 /* Those that are asked for, in the order of time. */
 static int
 find_flows(struct state *s, struct error *err)
@@ -269,8 +302,7 @@ find_flows(struct state *s, struct error *err)
 	}
 	free(order);
 	if (failed == 0 && s->count == 0)
-		return error_set(err, ERROR_USAGE, "--state",
-		    "no step or call '%s' is in this run (see awf-replay --tree)", s->display->argument);
+		return refuse_unknown(s, err);
 	return failed;
 }
 

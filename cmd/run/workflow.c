@@ -18,7 +18,10 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 
+#define AGENT_SUFFIX ".md"
+#define TOOL_SUFFIX ".tool.json"
 #define SCRIPT_LIMIT ((size_t)16 << 20)
 #define SPACE " \t"
 
@@ -111,6 +114,16 @@ is_file(const char *name)
 	    (stat(name, &status) == 0 && S_ISREG(status.st_mode) && access(name, R_OK) == 0);
 }
 
+/* A file that would be read by a shell though it is none of its scripts. */
+static bool
+is_definition(const char *name, const char *suffix)
+{
+	struct stat status;
+
+	return text_ends(name, suffix) && stat(name, &status) == 0 && S_ISREG(status.st_mode) &&
+	    (status.st_mode & 0111) == 0;
+}
+
 /* The file that a name means: here, or around; NULL if PATH is to know it. */
 static char *
 find_file(struct workflow *w, const char *name, const char *around)
@@ -149,6 +162,15 @@ workflow_find(struct workflow *w, char *const *words, const char *shell, const c
 	memset(w, 0, sizeof *w);
 	w->script = -1;
 	w->name = memory_text(path_base(words[0]));
+	if (*words[0] == '\0')
+		return error_set(err, ERROR_USAGE, NULL, "the name of the workflow is empty");
+	if (is_definition(words[0], AGENT_SUFFIX))
+		return error_set(err, ERROR_USAGE, words[0],
+		    "is an agent, or another text, and no workflow: awf-step -a %s NAME runs an agent", words[0]);
+	if (is_definition(words[0], TOOL_SUFFIX))
+		return error_set(err, ERROR_USAGE, words[0],
+		    "is a tool, and no workflow: awf-step -t %.*s NAME calls it",
+		    (int)(strlen(w->name) - strlen(TOOL_SUFFIX)), w->name);
 	path = find_file(w, words[0], around);
 	if (path == NULL) {
 		set_argv(w, lead, words);

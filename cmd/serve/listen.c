@@ -67,7 +67,7 @@ split_address(const char *text, char **host, const char **port, struct error *er
 	if (colon == NULL || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0' ||
 	    strlen(colon + 1) > 5 || number > 65535)
 		return error_set(err, ERROR_USAGE, "--listen",
-		    "'%s' is neither ADDRESS:PORT nor unix:PATH", text);
+		    "'%s' is neither ADDRESS:PORT (as in 127.0.0.1:8741) nor unix:PATH", text);
 	if (len >= 2 && text[0] == '[' && text[len - 1] == ']')
 		*host = memory_copy(text + 1, len - 2);
 	else

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/known_end.h"
+#include "agent/model_alias.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -234,18 +235,17 @@ apply_effects(struct step *step, const char *text, struct error *err)
 {
 	static const char flag[] = ",idempotent";
 	char *word = memory_text(text);
-	int result;
+	int index;
 
 	if (text_ends(word, flag)) {
 		word[strlen(word) - (sizeof flag - 1)] = '\0';
 		step->idempotent = true;
 	}
-	result = effects_parse(word, &step->effects);
-	if (result == -1)
-		error_set(err, ERROR_USAGE, "--effects",
-		    "'%s' is none of none, read, workspace, external", text);
+	index = options_word("--effects", word, effects_words(), err);
+	if (index != -1)
+		step->effects = (enum effects)((int)EFFECTS_NONE + index);
 	free(word);
-	return result;
+	return index == -1 ? -1 : 0;
 }
 
 static int
@@ -371,8 +371,9 @@ static const struct option_rule rules[] = {
 	    "not with options about work or its result: it does none" },
 	{ OPT_TERMINAL, SAID(OPT_TIMEOUT), SAID(OPT_WHEN),
 	    "not with options about work or its result: it does none" },
-	{ OPT_COMMAND, AGENT | SAID(OPT_TOOL), 0, "a command not together with -a, -m or -t" },
-	{ OPT_TOOL, AGENT, 0, "not with -a or -m" },
+	{ OPT_COMMAND, AGENT | SAID(OPT_TOOL), 0, "no command together with -a, -m or -t: one of them does the work" },
+	{ OPT_TOOL, AGENT, 0,
+	    "not with -a or -m: an agent has tools by its file, or by --allow-tools" },
 	{ OPT_APPROVE, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP, 0,
 	    "not together with a command, a loop, -a, -m or -t" },
 	{ OPT_APPROVE, SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS) | SAID(OPT_INTO), 0,
@@ -455,15 +456,14 @@ said(const struct settings *s)
 }
 
 /* What follows from several options. */
-static void
-settle(struct settings *s)
+static int
+settle(struct settings *s, struct error *err)
 {
 	const uint64_t work = WORK | SAID(OPT_PENDING) | GROUP;
 	struct step *step = &s->step;
 	struct team_source *team = &s->source.team;
 	struct retry *retry = &step->retry;
 	const bool asks = step->proceed.text != NULL || step->until.text != NULL;
-	char *model = getenv("AWF_MODEL");
 
 	/* Any of the loop's options makes a loop. */
 	if (asks || step->max_rounds > 0)
@@ -479,11 +479,13 @@ settle(struct settings *s)
 	if (s->jobs == 0)
 		s->jobs = 1;
 
-	/* A prompt alone is for the model of the environment. */
-	if ((said(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0 && model != NULL &&
-	    *model != '\0') {
-		team->model = model;
-		s->given |= SAID(OPT_MODEL);
+	/* A prompt alone is for the model that is the user's for all runs. */
+	if ((said(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0) {
+		if (model_default(&s->usual_model, &team->model_place, err) != 0)
+			return -1;
+		team->model = s->usual_model;
+		if (team->model != NULL)
+			s->given |= SAID(OPT_MODEL);
 	}
 
 	/* Retries as asked for: agents try again on what may pass, the others on any failure of
@@ -513,6 +515,7 @@ settle(struct settings *s)
 	step->sandbox.opened = s->opened;
 	if (step->max_children < 0)
 		step->max_children = CHILDREN;
+	return 0;
 }
 
 static int
@@ -526,7 +529,10 @@ check(const struct settings *s, struct error *err)
 		    "a NAME for the step is missing (awf-step --help)");
 	if (!name_valid(name))
 		return error_set(err, ERROR_USAGE, name, "no name of a step: A-Z a-z 0-9 _ - only");
-	if ((said(s) & WORK) == 0)
+	if ((said(s) & (WORK | GROUP)) == 0 && (said(s) & SAID(OPT_PROMPT)) != 0)
+		return error_set(err, ERROR_USAGE, "-p", "no model is to be asked: say -m PROVIDER/MODEL, "
+		    "or -a AGENT, or set AWF_MODEL");
+	if ((said(s) & (WORK | GROUP)) == 0)
 		return error_set(err, ERROR_USAGE, name,
 		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask");
 	/* Each word is a line for the shell; a program of its own that is a step does nothing. */
@@ -569,8 +575,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 			return error_set(err, ERROR_USAGE, "--", "a command is missing after it");
 		s->step.command = argv + o.next;
 	}
-	settle(s);
-	return check(s, err);
+	return settle(s, err) != 0 ? -1 : check(s, err);
 }
 
 void
@@ -582,5 +587,6 @@ settings_free(struct settings *s)
 	list_free(s->makers);
 	list_free(s->pass_variables);
 	list_free(s->opened);
+	free(s->usual_model);
 	gate_free(&s->step.gate);
 }

@@ -21,6 +21,7 @@ struct settings {
 	char **opened;                         /* paths; likewise */
 	char **makers;                         /* paths of --complete; likewise */
 	char **pass_variables;                 /* into sandboxes, the keys too; likewise */
+	char *usual_model;                     /* of a prompt alone; NULL: none was looked for */
 	enum input_form input;
 	int64_t max_cost;                      /* nano-dollars; -1: no limit */
 	int64_t jobs, retries;                 /* retries -1: the default */

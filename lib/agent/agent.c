@@ -255,6 +255,9 @@ static const struct definition_synonym synonyms[] = {
 static const char *const strict[] = { "max_tokens", "max_turns", "max_tokens_total", "timeout",
 	"tools_policy", "output_schema", "sandbox", "network", NULL };
 
+/* Nor without these, which are options. */
+static const char *const options[] = { "max_cost", "max_children", NULL };
+
 /* The prompt of a JSON file, which has no body. */
 static const struct definition_key prompt_keys[] = {
 	{ "system", definition_text, MEMBER(system), 0, 0 },
@@ -352,6 +355,9 @@ read_file(struct agent *a, struct definition *d, struct buffer *text, struct err
 		return error_set(err, ERROR_DEFINITION, a->path, "expected keys and values, got %s",
 		    definition_type(d->document));
 	dialect = text_ends(a->path, ".json") ? NULL : dialect_of(d);
+	for (size_t i = 0; dialect == NULL && options[i] != NULL; i++)
+		if (json_object_get(d->document, options[i]) != NULL)
+			return definition_fail(d, options[i], err, "is no key, but an option of awf-step");
 	if ((dialect == NULL ? definition_doubt(d, keys, synonyms, strict, &a->doubt, err) :
 	    translate(a, dialect, d, err)) != 0 || definition_read(d, keys, a, err) != 0)
 		return -1;

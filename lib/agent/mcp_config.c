@@ -291,6 +291,8 @@ read_definition(struct mcp_definition *m, const char *name, json_t *value, const
 		    "expected {command: …, args: …} or {url: …}, got %s", definition_type(value));
 	if (definition_read(&d, known, m, err) != 0)
 		return -1;
+	if (m->command == NULL && m->url == NULL && definition_only(&d, known, err) != 0)
+		return -1; /* one that is misspelt, probably */
 	if ((m->command == NULL) == (m->url == NULL))
 		return error_set(err, ERROR_DEFINITION, m->place, m->url == NULL ?
 		    "no command, and no url" : "a command and a url: which of them?");

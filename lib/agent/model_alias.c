@@ -2,6 +2,7 @@
  * line each time. */
 #include "agent/model_alias.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,10 @@
 #include "base/config.h"
 #include "base/file.h"
 #include "base/installation.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/price.h"
 
 #define TABLE "models"
 #define TABLE_LIMIT ((size_t)1 << 20)
@@ -32,19 +35,22 @@ next_word(const char **at, const char *end, size_t *len)
 	return word;
 }
 
+/* Calls found() with each alias of a table and what it means, until one returns true. */
 static int
-look_in(const char *path, const char *alias, char **model, struct error *err)
+look_in(const char *path, bool (*found)(void *context, const char *alias, const char *meant),
+    void *context, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	const char *rest, *line;
 	int number = 0, result = 0;
+	bool done = false;
 	size_t len;
 
 	if (path == NULL || !definition_exists(path))
 		return 0;
 	if (file_load(path, TABLE_LIMIT, &text, err) != 0)
 		return -1;
-	for (rest = buffer_string(&text); result == 0 && *model == NULL &&
+	for (rest = buffer_string(&text); result == 0 && !done &&
 	    (line = text_part(&rest, '\n', &len)) != NULL;) {
 		const char *end = line + len, *name, *meant;
 		size_t name_len, meant_len, more;
@@ -60,27 +66,128 @@ look_in(const char *path, const char *alias, char **model, struct error *err)
 
 			result = error_set(err, ERROR_DEFINITION, place, "expected ALIAS PROVIDER/MODEL");
 			free(place);
-		} else if (strlen(alias) == name_len && memcmp(alias, name, name_len) == 0) {
-			*model = memory_copy(meant, meant_len);
+		} else {
+			char *alias = memory_copy(name, name_len), *model = memory_copy(meant, meant_len);
+
+			done = found(context, alias, model);
+			free(alias);
+			free(model);
 		}
 	}
 	buffer_free(&text);
 	return result;
 }
 
-int
-model_alias_find(const char *alias, char **model, struct error *err)
+/* That of the user, then ours. */
+static int
+look_in_all(bool (*found)(void *context, const char *alias, const char *meant), void *context,
+    struct error *err)
 {
 	char *user = path_config(TABLE), *ours = path_join(installation_share(), TABLE);
-	int result;
+	int result = look_in(user, found, context, err);
 
-	*model = NULL;
-	result = look_in(user, alias, model, err);
-	if (result == 0 && *model == NULL)
-		result = look_in(ours, alias, model, err);
+	if (result == 0)
+		result = look_in(ours, found, context, err);
 	free(user);
 	free(ours);
 	return result;
+}
+
+struct search {
+	const char *alias;
+	char *model;             /* NULL: not found yet */
+};
+
+static bool
+take_meant(void *context, const char *alias, const char *meant)
+{
+	struct search *s = context;
+
+	if (s->model == NULL && strcmp(alias, s->alias) == 0)
+		s->model = memory_text(meant);
+	return s->model != NULL;
+}
+
+int
+model_alias_find(const char *alias, char **model, struct error *err)
+{
+	struct search s = { alias, NULL };
+	int result = look_in_all(take_meant, &s, err);
+
+	*model = s.model;
+	return result;
+}
+
+static bool
+take_alias(void *context, const char *alias, const char *meant)
+{
+	char ***names = context;
+
+	(void)meant;
+	list_add(names, alias);
+	return false;
+}
+
+/* Whose models are called so; NULL: nobody's that is known. */
+static const char *
+maker(const char *model)
+{
+	static const struct {
+		const char *begin, *provider;
+	} makers[] = {
+		{ "claude-", "anthropic" }, { "gemini-", "google" }, { "gpt-", "openai" },
+		{ "o3", "openai" }, { "o4", "openai" }, { "chatgpt-", "openai" },
+	};
+
+	for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+		if (strncmp(model, makers[i].begin, strlen(makers[i].begin)) == 0)
+			return makers[i].provider;
+	return NULL;
+}
+
+char *
+model_meant(const char *model)
+{
+	char **aliases = memory_zero(1, sizeof *aliases), *meant = NULL;
+	const char *provider = maker(model), *near;
+	struct error ignored;
+
+	look_in_all(take_alias, &aliases, &ignored);
+	near = text_suggest(model, (const char *const *)(uintptr_t)aliases);
+	if (provider != NULL)
+		meant = memory_format("%s/%s", provider, model);
+	else if (near != NULL)
+		meant = memory_text(near);
+	list_free(aliases);
+	return meant;
+}
+
+char **
+model_names(void)
+{
+	char **names = memory_zero(1, sizeof *names);
+	struct prices prices = PRICES_INIT;
+	struct error ignored;
+
+	look_in_all(take_alias, &names, &ignored);
+	if (prices_load(&prices, &ignored) == 0)
+		for (size_t i = 0; i < prices.count; i++) {
+			/* "*" for a provider, and at the end, of whatever versions there are. */
+			char *name = memory_text(prices.list[i].pattern), *model = strchr(name, '/') + 1;
+			size_t len = strlen(name);
+			const char *provider;
+
+			if (text_ends(name, "*"))
+				name[len - 1] = '\0';
+			provider = strncmp(name, "*/", 2) == 0 ? maker(model) : NULL;
+			if (strpbrk(model, "*?[") == NULL && provider != NULL)
+				list_take(&names, memory_format("%s/%s", provider, model));
+			else if (strpbrk(name, "*?[") == NULL)
+				list_add(&names, name);
+			free(name);
+		}
+	prices_free(&prices);
+	return names;
 }
 
 int

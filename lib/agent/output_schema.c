@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/definition.h"
 #include "base/file.h"
@@ -47,6 +48,9 @@ output_schema_load(struct output_schema *o, const char *path, struct error *err)
 
 	output_schema_free(o);
 	o->path = memory_text(path);
+	if (path[strspn(path, " \t\n")] == '{' && access(path, F_OK) != 0)
+		return error_set(err, ERROR_DEFINITION, "--output-schema",
+		    "takes the name of a file with the schema, not the schema itself");
 	if (file_load(path, DEFINITION_LIMIT, &text, err) == -1)
 		err->code = ERROR_DEFINITION;
 	else

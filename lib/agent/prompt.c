@@ -5,10 +5,13 @@
 #include "agent/prompt.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "run/state.h"
 
 /* What a prompt can name. */
@@ -40,12 +43,33 @@ value_of(const struct values *values, char *name, bool *known)
 	return value;
 }
 
+/* The key of the data that "data.KEY" is near to, as a hint; "" if there is none. In memory of
+ * its own. */
+static char *
+near_key(struct span data, struct span name)
+{
+	static const char prefix[] = "data.";
+	char **keys = memory_zero(1, sizeof *keys), *wanted, *hint;
+
+	if (span_type(data) == 'o' && name.len > strlen(prefix))
+		for (struct span_walk walk = span_walk(data); span_next(&walk);)
+			list_take(&keys, span_text(walk.key));
+	wanted = name.len > strlen(prefix) ? memory_copy(name.at + strlen(prefix),
+	    name.len - strlen(prefix)) : memory_text("");
+	/* What is not there may lie deeper. */
+	hint = text_hint(strchr(wanted, '.') == NULL ? wanted : "", (const char *const *)(uintptr_t)keys);
+	free(wanted);
+	list_free(keys);
+	return hint;
+}
+
 /* What is missing, and what to do about it. */
 static int
 refuse_missing(const struct values *values, struct span name, const char *place, struct error *err)
 {
 	const struct span prefix = span_of("inputs.", strlen("inputs."));
 	const int len = (int)name.len;
+	char *hint;
 
 	if (name.len > prefix.len && memcmp(name.at, prefix.at, prefix.len) == 0)
 		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing: awf-run "
@@ -54,8 +78,11 @@ refuse_missing(const struct values *values, struct span name, const char *place,
 	if (span_holds_json(values->data))
 		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing: "
 		    DATA_HOLDS_JSON, len, name.at);
-	return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input "
-	    "({{%.*s?}} may be)", len, name.at, len, name.at);
+	hint = near_key(values->data, name);
+	error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input%s "
+	    "({{%.*s?}} may be)", len, name.at, hint, len, name.at);
+	free(hint);
+	return -1;
 }
 
 /* Appends the value of what stands between the braces. */

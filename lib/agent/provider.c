@@ -70,6 +70,9 @@ provider_unknown(const char *name, struct error *err)
 {
 	const char *near = text_suggest(name, names);
 
+	if (*name == '\0')
+		return error_set(err, ERROR_DEFINITION, NULL,
+		    UNKNOWN_BEGIN "': there is no name before the /");
 	if (near != NULL && strcmp(near, name) != 0)
 		return error_set(err, ERROR_DEFINITION, NULL,
 		    UNKNOWN_BEGIN "%s' (did you mean '%s'?)", name, near);

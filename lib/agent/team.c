@@ -27,18 +27,18 @@ workflow_directory(void)
 	return getenv("AWF_WORKFLOW_DIR");
 }
 
-/* The model that was said, on the command line or in the environment, by the user for all runs,
+/* The model that was said, on the command line (source, of whom it leads) or in the environment, by the user for all runs,
  * or by the alias that the agent's file has; aliases become what they mean. *model, in memory of
  * its own, stays NULL if there is none; *place says where it was said. */
 static int
-said_model(const char *option, const struct agent *agent, char **model, const char **place,
-    struct error *err)
+said_model(const struct team_source *source, const struct agent *agent, char **model,
+    const char **place, struct error *err)
 {
-	const char *said = option;
+	const char *said = source != NULL ? source->model : NULL;
 	char *usual = NULL, *meant = NULL;
 	int result = 0;
 
-	*place = "-m";
+	*place = source != NULL && source->model_place != NULL ? source->model_place : "-m";
 	if (said == NULL && agent->model != NULL) {
 		*place = agent->path;
 		said = agent->provider == NULL ? agent->model : NULL;
@@ -57,12 +57,12 @@ said_model(const char *option, const struct agent *agent, char **model, const ch
 
 /* The model that is asked, and whose; $AWF_PROVIDER stands in for whatever provider was said. */
 static int
-choose_model(const char *option, struct agent *agent, struct error *err)
+choose_model(const struct team_source *source, struct agent *agent, struct error *err)
 {
 	const char *place, *other = environment_text("AWF_PROVIDER");
 	struct error why = ERROR_INIT;
 	char *name, *model;
-	int result = said_model(option, agent, &model, &place, err);
+	int result = said_model(source, agent, &model, &place, err);
 
 	if (result == 0 && model != NULL && *model != '\0')
 		result = agent_set_model(agent, model, place, err);
@@ -90,11 +90,19 @@ choose_model(const char *option, struct agent *agent, struct error *err)
 		free(name);
 		return error_set(err, ERROR_DEFINITION, place, "%s", why.message);
 	}
-	if (agent->model == NULL || agent->provider == NULL)
+	if (agent->model != NULL && agent->provider == NULL) {
+		char *meant = model_meant(agent->model);
+
+		error_set(err, ERROR_DEFINITION, place != NULL ? place : agent->path, "no provider for the "
+		    "model %s%s%s%s: say -m PROVIDER/MODEL, or provider and model in the agent file, or "
+		    "AWF_MODEL", agent->model, meant != NULL ? " (did you mean '" : "",
+		    meant != NULL ? meant : "", meant != NULL ? "'?)" : "");
+		free(meant);
+		return -1;
+	}
+	if (agent->model == NULL)
 		return error_set(err, ERROR_DEFINITION, agent->path != NULL ? agent->path : "-m",
-		    "no %s%s%s: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL",
-		    agent->model == NULL ? "model" : "provider",
-		    agent->model == NULL ? "" : " for the model ", agent->model == NULL ? "" : agent->model);
+		    "no model: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL");
 	return 0;
 }
 
@@ -270,7 +278,7 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 	    output_schema_load(&agent->output, source->output_schema, err) == -1)
 		return -1;
 	agent_tell_output(agent);
-	if (choose_model(leads ? source->model : NULL, agent, err) == -1)
+	if (choose_model(leads ? source : NULL, agent, err) == -1)
 		return -1;
 	if (load_agent_tools(m, leads, source->allow_tools, err) == -1 ||
 	    load_servers(t, m, source->allow_tools, err) == -1 || load_stop_tool(m, err) == -1)

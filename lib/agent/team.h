@@ -56,6 +56,7 @@ struct team {
 struct team_source {
 	const char *agent_file;      /* NULL: an agent of nothing but a model */
 	const char *model;           /* of the first agent */
+	const char *model_place;     /* where it was said; NULL: -m */
 	char **allow_tools;          /* ends with NULL */
 	enum tools_policy tools_policy;
 	int64_t max_turns, max_tokens_total;

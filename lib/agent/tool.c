@@ -47,6 +47,12 @@ effects_name(enum effects effects)
 	return effects_names[effects];
 }
 
+const char *const *
+effects_words(void)
+{
+	return effects_names + EFFECTS_NONE;
+}
+
 int
 effects_parse(const char *text, enum effects *effects)
 {

@@ -30,6 +30,8 @@ enum effects { EFFECTS_UNDECLARED, EFFECTS_NONE, EFFECTS_READ, EFFECTS_WORKSPACE
 /* "none" …; NULL for EFFECTS_UNDECLARED. */
 const char *effects_name(enum effects effects);
 int effects_parse(const char *text, enum effects *effects);
+/* The names from EFFECTS_NONE on, which end with NULL. */
+const char *const *effects_words(void);
 /* Whether what has begun must be on disk before it begins. */
 bool effects_outside(enum effects effects); /* workspace or external */
 

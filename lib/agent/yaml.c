@@ -23,7 +23,7 @@
 
 struct reading {
 	yaml_parser_t parser;
-	const char *path;
+	const char *path, *bytes; /* which end with NUL */
 	int first_line;
 	unsigned depth;
 	json_t *lines;       /* NULL unless asked for */
@@ -44,13 +44,27 @@ refuse(struct reading *r, size_t mark, const char *why)
 	return NULL;
 }
 
+/* Whether one of the blanks that a line begins with is a tab; lines are counted from 0. */
+static bool
+tab_indents(const char *bytes, size_t line)
+{
+	while (line-- > 0 && (bytes = strchr(bytes, '\n')) != NULL)
+		bytes++;
+	return bytes != NULL && memchr(bytes, '\t', strspn(bytes, " \t")) != NULL;
+}
+
 static int
 next_event(struct reading *r, yaml_event_t *event)
 {
 	if (yaml_parser_parse(&r->parser, event))
 		return 0;
-	refuse(r, r->parser.problem_mark.line,
-	    r->parser.problem != NULL ? r->parser.problem : "not YAML");
+	const char *problem = r->parser.problem;
+
+	if (problem != NULL && strcmp(problem, "found character that cannot start any token") == 0)
+		problem = tab_indents(r->bytes, r->parser.problem_mark.line) ?
+		    "a tab indents it, where YAML takes spaces alone" :
+		    "a text that begins so has to stand in quotes";
+	refuse(r, r->parser.problem_mark.line, problem != NULL ? problem : "not YAML");
 	return -1;
 }
 
@@ -282,7 +296,7 @@ json_t *
 yaml_parse(const char *bytes, size_t len, const char *path, int first_line, json_t **lines,
     struct error *err)
 {
-	struct reading r = { .path = path, .first_line = first_line, .err = err };
+	struct reading r = { .path = path, .bytes = bytes, .first_line = first_line, .err = err };
 	json_t *value = NULL;
 	bool done = false, failed = false;
 	yaml_event_t event;

@@ -271,14 +271,18 @@ int
 options_word(const char *name, const char *text, const char *const *words, struct error *err)
 {
 	int index = text_index(text, words);
-	char *hint;
+	const char *near;
+	char *list;
 
 	if (index != -1)
 		return index;
-	hint = text_hint(text, words);
-	error_set(err, ERROR_USAGE, name, "no such word '%s'%s", text,
-	    *hint != '\0' ? hint : " (see --help)");
-	free(hint);
+	near = text_suggest(text, words);
+	list = text_list(words);
+	if (near != NULL)
+		error_set(err, ERROR_USAGE, name, "no such word '%s' (did you mean '%s'?)", text, near);
+	else
+		error_set(err, ERROR_USAGE, name, "'%s' is none of %s", text, list);
+	free(list);
 	return -1;
 }
 

@@ -229,6 +229,16 @@ text_hint(const char *word, const char *const *candidates)
 	return near == NULL ? memory_text("") : memory_format(" (did you mean '%s'?)", near);
 }
 
+char *
+text_list(const char *const *words)
+{
+	struct buffer list = BUFFER_INIT;
+
+	for (size_t i = 0; words[i] != NULL; i++)
+		buffer_format(&list, "%s%s", i > 0 ? ", " : "", words[i]);
+	return buffer_take(&list);
+}
+
 struct range {
 	uint32_t first, last;
 };

@@ -40,6 +40,9 @@ const char *text_suggest(const char *word, const char *const *candidates);
  * its own. */
 char *text_hint(const char *word, const char *const *candidates);
 
+/* "A, B, C" of a list that ends with NULL. In memory of its own. */
+char *text_list(const char *const *words);
+
 /* Whether a character above ASCII is a control: C1, or what reorders or breaks lines. */
 bool text_is_hidden(uint32_t code);
 /* Appends text for a terminal: control characters (C0, DEL, C1, and bidirectional

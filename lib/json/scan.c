@@ -178,7 +178,7 @@ check_key(struct check *c)
 {
 	skip_space(c);
 	if (c->at >= c->end || *c->at != '"')
-		return fail(c, "expected a string as key");
+		return fail(c, "expected a key in double quotes");
 	if (!check_string(c))
 		return false;
 	skip_space(c);

@@ -286,12 +286,43 @@ tell_missing(const struct process_spec *spec, const char *path, struct error *er
 		    "together (a line for the shell is run by sh -c)");
 		return;
 	}
+	if (path == NULL && *name != '\0' && strchr(name, '/') == NULL && directory == NULL &&
+	    access(name, F_OK) == 0) {
+		error_set(err, ERROR_EXIT_STATUS, name, "command not found: the file of this directory is "
+		    "./%s", name);
+		return;
+	}
+	if (path == NULL && strchr(name, '.') != NULL && strchr(name, '/') == NULL && !spec->elsewhere) {
+		error_set(err, ERROR_EXIT_STATUS, name, "no such file here, and no such command in $PATH");
+		return;
+	}
 	if (path != NULL && *path != '/')
 		where = directory != NULL ? " in the directory that it starts in" : " in the current directory";
 	error_set(err, ERROR_EXIT_STATUS, name, "%s%s%s", path == NULL ? "command not found" :
 	    "no such file", where, !spec->elsewhere ? "" :
 	    path == NULL ? ", and no such file in the workflow's directory" :
 	    ", nor in the workflow's");
+}
+
+/* Why a file may not be run, if that is to be seen of it. */
+static bool
+tell_unrunnable(const struct process_spec *spec, const char *path, int reason, struct error *err)
+{
+	const char *name = spec->argv[0];
+	char *whole = path == NULL || *path == '/' || spec->directory == NULL ?
+	    memory_text(path != NULL ? path : name) : path_join(spec->directory, path);
+	struct stat status;
+	bool told = reason == EACCES && stat(whole, &status) == 0;
+
+	if (told && S_ISDIR(status.st_mode))
+		error_set(err, ERROR_EXIT_STATUS, name, "unable to run: it is a directory");
+	else if (told && S_ISREG(status.st_mode) && (status.st_mode & 0111) == 0)
+		error_set(err, ERROR_EXIT_STATUS, name, "unable to run: no x permission (chmod +x makes it "
+		    "a program)");
+	else
+		told = false;
+	free(whole);
+	return told;
 }
 
 static int
@@ -314,8 +345,10 @@ start_failed(const struct process_spec *spec, const char *path, int reason, int 
 		enum error_code class = reason == EAGAIN || reason == ENOMEM || reason == EMFILE ||
 		    reason == ENFILE ? ERROR_SYSTEM : ERROR_EXIT_STATUS;
 
-		errno = reason;
-		error_errno(err, class, spec->argv[0], "unable to run");
+		if (!tell_unrunnable(spec, path, reason, err)) {
+			errno = reason;
+			error_errno(err, class, spec->argv[0], "unable to run");
+		}
 	}
 	if (exit_code != NULL)
 		*exit_code = code;

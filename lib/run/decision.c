@@ -171,10 +171,13 @@ refuse_unknown(const struct undecided *u, const char *path, enum decision_verdic
 	near = text_suggest(path, names);
 	list_calls(u, decision_about(verdict), NULL, &calls);
 	if (calls.len == 0 && u->model.waits.child[0] != '\0')
-		error_set(err, ERROR_USAGE, path, "no call of run %s itself waits for that, but one of "
-		    "its child run %s", u->run_id, u->model.waits.child);
+		error_set(err, ERROR_USAGE, path, "no call of run %s itself waits for %s, but one of "
+		    "its child run %s", u->run_id,
+		    decision_about(verdict) == WAITING_APPROVAL ? "a decision" : "a result",
+		    u->model.waits.child);
 	else if (calls.len == 0)
-		error_set(err, ERROR_USAGE, path, "no call of run %s waits for that", u->run_id);
+		error_set(err, ERROR_USAGE, path, "no call of run %s waits for %s", u->run_id,
+		    decision_about(verdict) == WAITING_APPROVAL ? "a decision" : "a result");
 	else if (near != NULL)
 		error_set(err, ERROR_USAGE, path,
 		    "no such call waits in run %s (did you mean '%s'?); these do: %s", u->run_id, near,

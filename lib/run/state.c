@@ -444,6 +444,8 @@ take_value(struct state_reader *r, struct item *item, struct error *err)
 	wrong = scan_within(at, len, r->form == INPUT_STATE ? SCAN_STATE_DEPTH : SCAN_DEPTH, &bad);
 	if (r->form == INPUT_STATE && (wrong != NULL || !state_is(span_of(at, len))))
 		return bad_input(r, strspn(at, " \t\r\n"), err, "no state line among state lines");
+	if (wrong != NULL && bad == strspn(at, " \t\r\n") && strchr("{[\"-", at[bad]) == NULL)
+		return bad_input(r, bad, err, "no JSON begins so (-i text, or -i lines, takes what is none)");
 	if (wrong != NULL)
 		return bad_input(r, bad, err, wrong);
 	if (r->form == INPUT_STATE) {

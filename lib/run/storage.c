@@ -19,6 +19,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/scan.h"
@@ -32,6 +33,8 @@
 #define PREFIX_MIN 4
 #define SHORT_ID 8
 #define FIRST_LINE_LIMIT ((size_t)1 << 20)
+#define WORKFLOW_SUFFIX ".awf"
+#define NAMES_SUGGESTED 1000 /* of the newest runs */
 
 static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",
 	"snapshots" };
@@ -478,30 +481,41 @@ resolve_latest(const struct storage *s, struct run_ref *ref, struct error *err)
 	return failed;
 }
 
-static bool
-has_name(const char *path, const char *name)
+static char *
+first_name(const char *path)
 {
 	struct buffer line = BUFFER_INIT;
-	bool found = false;
+	char *name = NULL;
 	size_t bad;
 
 	if (read_first_line(path, FIRST_LINE_LIMIT, &line) == 0 &&
 	    scan_within(buffer_string(&line), line.len, SCAN_LINE_DEPTH, &bad) == NULL)
-		found = span_is(span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_NAME,
-		    NULL), name);
+		name = span_text(span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_NAME, NULL));
 	buffer_free(&line);
-	return found;
+	return name;
+}
+
+char *
+storage_run_name(const struct storage *s, const char *run_id)
+{
+	char *kept = storage_transcript(s, run_id);
+	char *unkept = memory_format("%s/runs/%s/%s" SUFFIX, s->root, run_id, run_id);
+	char *name = first_name(kept);
+
+	if (name == NULL)
+		name = first_name(unkept);
+	free(unkept);
+	free(kept);
+	return name;
 }
 
 bool
 storage_run_named(const struct storage *s, const char *run_id, const char *name)
 {
-	char *kept = storage_transcript(s, run_id);
-	char *unkept = memory_format("%s/runs/%s/%s" SUFFIX, s->root, run_id, run_id);
-	bool named = has_name(kept, name) || has_name(unkept, name);
+	char *its = storage_run_name(s, run_id);
+	bool named = its != NULL && strcmp(its, name) == 0;
 
-	free(unkept);
-	free(kept);
+	free(its);
 	return named;
 }
 
@@ -516,32 +530,63 @@ storage_run_elsewhere(const struct storage *s, const char *run_id)
 	return there;
 }
 
+/* The latest of ours with this name; or, if there is none, of a workflow file with it. */
+static int
+resolve_name(const struct storage *s, const char *name, struct run_ref *ref, struct error *err)
+{
+	char *file = memory_format("%s" WORKFLOW_SUFFIX, name), *meant, *hint;
+	char **names = memory_zero(1, sizeof *names);
+	struct run_entry *entries;
+	size_t count, exact = SIZE_MAX, near = SIZE_MAX;
+
+	if (storage_list(s, &entries, &count, err) != 0) {
+		free(file);
+		free(names);
+		return -1;
+	}
+	for (size_t i = 0; i < count && exact == SIZE_MAX; i++) {
+		meant = storage_run_name(s, entries[i].run_id);
+		if (meant != NULL && strcmp(meant, name) == 0 &&
+		    !storage_run_elsewhere(s, entries[i].run_id))
+			exact = i;
+		else if (meant != NULL && near == SIZE_MAX && strcmp(meant, file) == 0 &&
+		    !storage_run_elsewhere(s, entries[i].run_id))
+			near = i;
+		if (meant != NULL && i < NAMES_SUGGESTED)
+			list_take(&names, meant);
+		else
+			free(meant);
+	}
+	if (exact == SIZE_MAX)
+		exact = near;
+	if (exact != SIZE_MAX) {
+		ref_in_storage(ref, s, entries[exact].run_id);
+	} else {
+		hint = text_hint(name, (const char *const *)(uintptr_t)names);
+		error_set(err, ERROR_USAGE, NULL, "@%s: no run of this name in %s%s", name, s->root,
+		    *hint != '\0' ? hint : " (awf-tail --list shows what there is)");
+		free(hint);
+	}
+	list_free(names);
+	free(entries);
+	free(file);
+	return ref->path != NULL ? 0 : -1;
+}
+
 int
 storage_resolve(const struct storage *s, const char *argument, struct run_ref *ref,
     struct error *err)
 {
 	char found[3][ID_SIZE];
-	struct run_entry *entries;
 	struct stat status, a, b;
-	size_t count = 0, i;
+	size_t count = 0;
 	DIR *directory;
 
 	*ref = (struct run_ref){ NULL, "", false };
 	if (argument == NULL || strcmp(argument, "@") == 0)
 		return resolve_latest(s, ref, err);
-	if (*argument == '@') {
-		if (storage_list(s, &entries, &count, err) != 0)
-			return -1;
-		for (i = 0; i < count; i++)
-			if (storage_run_named(s, entries[i].run_id, argument + 1) &&
-			    !storage_run_elsewhere(s, entries[i].run_id))
-				break;
-		if (i < count)
-			ref_in_storage(ref, s, entries[i].run_id);
-		free(entries);
-		return ref->path != NULL ? 0 : error_set(err, ERROR_USAGE, NULL,
-		    "@%s: no run of this name in %s", argument + 1, s->root);
-	}
+	if (*argument == '@')
+		return resolve_name(s, argument + 1, ref, err);
 
 	if (strchr(argument, '/') == NULL && strlen(argument) >= PREFIX_MIN) {
 		if (storage_names(s, "transcripts", &directory, err) != 0)
@@ -563,7 +608,8 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 		    "awf-replay alone");
 	if (stat(argument, &status) != 0)
 		return errno == ENOENT || errno == ENOTDIR ? error_set(err, ERROR_USAGE, argument,
-		    "no such file, and no run whose id begins so in %s", s->root) :
+		    "no such file, and no run whose id begins so in %s (awf-tail --list shows what there "
+		    "is; @NAME is the latest of a name)", s->root) :
 		    error_errno(err, ERROR_USAGE, argument, "unable to look at it");
 	if (S_ISDIR(status.st_mode))
 		return error_set(err, ERROR_USAGE, argument, "a directory, not a transcript");

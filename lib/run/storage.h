@@ -103,7 +103,10 @@ bool transcript_alive(const char *path, const char *run_id);
 /* The directory of the run's blobs, from where its transcript lies; in memory of
  * its own. */
 char *transcript_blobs(const char *path, const char *run_id);
-/* Whether a run's transcript, kept or not, says that its workflow is called so. */
+/* The name of its workflow, as a run's transcript, kept or not, says it; in memory of its own.
+ * NULL: it says none. */
+char *storage_run_name(const struct storage *s, const char *run_id);
+/* Whether it is this. */
 bool storage_run_named(const struct storage *s, const char *run_id, const char *name);
 
 #endif

@@ -288,7 +288,8 @@ check_lines(struct verify *v, struct error *err)
 	} else if (size == 0) {
 		fault_at(v, VERIFY_WHOLE, report->lines + 1, settled, "the transcript is empty");
 	} else if (size != settled) {
-		snprintf(text, sizeof text, "the last line is torn: %lld bytes without a LF at the end",
+		snprintf(text, sizeof text, "the last line is torn: %lld bytes without a LF at the "
+		    "end (awf-verify --repair moves them aside)",
 		    (long long)(size - settled));
 		fault_at(v, VERIFY_WHOLE, report->lines + 1, settled, text);
 	}

@@ -220,7 +220,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	[[ $output == 'awf-ctl: ./copy.jsonl: is not a transcript of the storage '* ]]
 	awf-run -n --name other -c 'awf-step -n a -q -- true'
 	run -1 decide approve ok @other
-	[[ $output == 'awf-ctl: ok: no call of run '*' waits for that' ]]
+	[[ $output == 'awf-ctl: ok: no call of run '*' waits for a decision' ]]
 }
 
 @test "a run that waits for one inside of it says which that is" {
@@ -228,7 +228,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	printf 'awf-step --approve ok\n' >inner
 	waits -c 'awf-run ./inner | awf-step show -r -- cat' <<<cake
 	run -1 decide approve ok
-	[[ $output == *"no call of run $(id) itself waits for that, but one of its child run "* ]]
+	[[ $output == *"no call of run $(id) itself waits for a decision, but one of its child run "* ]]
 	child=${output##* }
 	decide approve ok "$child"
 	same "$(jq -c 'select(.payload.approval.decision).payload.result' "$AWF_STORAGE/transcripts/$child.jsonl")" '"cake"'
@@ -507,7 +507,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	done <<-'END'
 	|no command given (see --help)
 	aprove ok|aprove: no such command (did you mean approve?)
-	decide ok|decide: no such command (see --help)
+	decide ok|decide: no such command; there are approve, deny, complete, heartbeat, cancel, prune, list
 	approve|approve: the PATH is missing: awf-ctl approve [options] PATH [RUN]
 	approve ok @ @x|@x: is one word too many: awf-ctl approve [options] PATH [RUN]
 	approve ok --failed|--failed: unknown option (see --help)

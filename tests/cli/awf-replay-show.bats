@@ -519,8 +519,8 @@ one             ??????????????????????? unfinished
 	refused 1 "@: there is no run yet in $AWF_STORAGE" --order seq
 	refused 1 '--html: only with --timeline' --html x
 	refused 1 "--order: no such word 'casual' (did you mean 'causal'?)" --order casual
-	refused 1 "--order: no such word 'x' (see --help)" --order x
-	refused 1 "--color: no such word 'x' (see --help)" --tree --color x
+	refused 1 "--order: 'x' is none of causal, seq" --order x
+	refused 1 "--color: 'x' is none of auto, always, never" --tree --color x
 	refused 1 "--color: only with --tree or --timeline" --color never
 	refused 1 "--color: only with --tree or --timeline" --canonical --color never
 	refused 1 '--html: only with --timeline' --tree --html x

@@ -163,7 +163,7 @@ script() {
 	run -127 awf-run -n ./missing
 	same "$output" "awf-run: ./missing: no such file in the current directory"
 	run -126 awf-run -n ./directory
-	same "$output" "awf-run: ./directory: unable to run: Permission denied"
+	same "$output" "awf-run: ./directory: unable to run: it is a directory"
 	script bad '#!/no/such/interpreter'
 	run -127 awf-run -n ./bad
 	same "$output" "awf-run: /no/such/interpreter: no such file"

@@ -395,7 +395,7 @@ called() {
 	x|x: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
 	x --|--: a command is missing after it
 	x y -- true|y: one NAME only (a command goes after --)
-	x -m openai/x -- true|--: a command not together with -a, -m or -t
+	x -m openai/x -- true|--: no command together with -a, -m or -t: one of them does the work
 	-i line x -- true|-i: no such word 'line' (did you mean 'lines'?)
 	--by-name x -- true|--by-name: only with -s
 	-s -j 2 x -- true|-j: not with -s: there is one call

@@ -114,7 +114,7 @@ ended() { jq -c "select(.type == \"run.completed\").payload | $1" "$(transcript)
 	[[ $output == "awf-ctl: "*": does not live: it has ended as 'success'" ]]
 	run -1 awf-ctl cancel 00000000-0000-4000-8000-000000000000
 	run -1 awf-ctl cancel @nobody
-	same "$output" "awf-ctl: @nobody: no run of this name in $AWF_STORAGE"
+	same "$output" "awf-ctl: @nobody: no run of this name in $AWF_STORAGE (awf-tail --list shows what there is)"
 	cp "$(transcript)" copy.jsonl
 	run -1 awf-ctl cancel ./copy.jsonl
 	[[ $output == 'awf-ctl: ./copy.jsonl: is not a transcript of the storage '* ]]

@@ -44,7 +44,7 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 
 @test "mistakes" {
 	run -125 --separate-stderr awf-run --overlap sometimes true
-	same "$stderr" "awf-run: --overlap: no such word 'sometimes' (see --help)"
+	same "$stderr" "awf-run: --overlap: 'sometimes' is none of allow-all, skip, buffer-one, buffer-all, cancel-other"
 	run -125 --separate-stderr awf-run --overlap buffer true
 	same "$stderr" "awf-run: --overlap: no such word 'buffer' (did you mean 'buffer-one'?)"
 	[ ! -e "$AWF_STORAGE" ]

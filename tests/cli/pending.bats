@@ -204,7 +204,7 @@ awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id | cut -c 1-8)"
 	kill -TERM $!
 	wait $! || same $? 143
 	run -1 awf-ctl complete job <<<r
-	same "$output" "awf-ctl: job: no call of run $(id) waits for that"
+	same "$output" "awf-ctl: job: no call of run $(id) waits for a result"
 	awf-verify
 }
 

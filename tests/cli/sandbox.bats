@@ -250,8 +250,8 @@ network: true' --no-network)" '"workspace"'
 		run -"$1" --separate-stderr awf-step "${@:3}" </dev/null
 		same "$stderr" "awf-step: $2"
 	}
-	complains 1 "--sandbox: no such word 'all' (see --help)" x --sandbox all -- true
-	complains 1 "--sandbox-mode: no such word 'any' (see --help)" x --sandbox-mode any -- true
+	complains 1 "--sandbox: 'all' is none of none, workspace, read-only" x --sandbox all -- true
+	complains 1 "--sandbox-mode: 'any' is none of require, prefer" x --sandbox-mode any -- true
 	complains 1 '--no-network: to be without network takes a sandbox: workspace or read-only' x --no-network -- true
 	complains 1 '--sandbox: not with a group: its steps are recorded outside, and say it themselves' x --sandbox workspace --each -- true
 	complains 1 '--network: not with --no-network' x --network --no-network -- true
@@ -283,7 +283,7 @@ sandbox: workspace'
 	complains 1 'nothing to run: say -- command (awf-sandbox --help)'
 	complains 1 'nothing to run: say -- command (awf-sandbox --help)' --
 	complains 1 'true: a command goes after --' true
-	complains 1 "--without: no such word 'x' (see --help)" --without seccomp,x -- true
+	complains 1 "--without: 'x' is none of landlock, namespaces, seccomp" --without seccomp,x -- true
 	complains 77 'nowhere: unable to use it as the workspace: No such file or directory' -w nowhere -- true
 	echo >file
 	complains 77 "$PWD/file: is no directory, and no workspace" -w file -- true

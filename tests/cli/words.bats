@@ -105,7 +105,7 @@ awf-run: loop: failed after _; to go on from there: awf-run --resume $(short)"
 		{"x":1}|-m anthropic/x -p "{{data.x}}" w|w: -p: {{data.x}} is missing: the data is text that looks like JSON; -i json
 		x|-m anthropic/x -p "{{data.x}}" w|w: -p: {{data.x}} is missing in the input ({{data.x?}} may be)
 		x|-m anthropic/x -p "{{inputs.topic}}" w|w: -p: {{inputs.topic}} is missing: awf-run --input topic=VALUE names it ({{inputs.topic?}} may be missing)
-		x|-p hello w|w: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
+		x|-p hello w|-p: no model is to be asked: say -m PROVIDER/MODEL, or -a AGENT, or set AWF_MODEL
 	END
 }
 

@@ -101,7 +101,7 @@ static const struct {
 	{ "a: [1\n", 11, "did not find expected ',' or ']'" },
 	{ "a: b: c\n", 10, "mapping values are not allowed in this context" },
 	{ "a: \xff\n", 10, "invalid leading UTF-8 octet" },
-	{ "a:\n\t- b\n", 11, "found character that cannot start any token" },
+	{ "a:\n\t- b\n", 11, "a tab indents it, where YAML takes spaces alone" },
 };
 
 static void

@@ -120,7 +120,7 @@ what_cannot_run_says_so(void **state)
 	static const struct { const char *program; int exit_code; const char *message; } rows[] = {
 		{ "awf-no-such-program", 127, "command not found" },
 		{ "/awf/no/such/program", 127, "no such file" },
-		{ "/etc", 126, "unable to run: Permission denied" },
+		{ "/etc", 126, "unable to run: it is a directory" },
 	};
 
 	(void)state;

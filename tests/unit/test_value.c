@@ -88,7 +88,7 @@ refuses_by_line(void **state)
 		const char *json, *place, *message;
 	} rows[] = {
 		{"", "f.json:1", "ends too early"},
-		{"{\n\"a\": 1,\n}", "f.json:3", "expected a string as key"},
+		{"{\n\"a\": 1,\n}", "f.json:3", "expected a key in double quotes"},
 		{"{\"a\":1,\n\"a\":2}", "f.json:2", "duplicate object key near '\"a\"'"},
 		{"[1e999]", "f.json:1", "real number overflow near '1e999'"},
 		{"1 2", "f.json:1", "something follows the value"},

@@ -23,8 +23,8 @@ serve() {
 	own=("$@")
 	[ ! -e http.pid ] || kill "$(cat http.pid)"
 	rm -f port http.log server.log
-	python3 "$ROOT/tests/support/mcp-http.py" port http.log "${options[@]}" -- \
-		python3 "$ROOT/tests/support/mcp-server.py" server.log "${own[@]}" 3>&- &
+	python3 -S "$ROOT/tests/support/mcp-http.py" port http.log "${options[@]}" -- \
+		python3 -S "$ROOT/tests/support/mcp-server.py" server.log "${own[@]}" 3>&- &
 	echo $! >http.pid
 	until [ -s port ]; do sleep 0.02; done
 	URL=http://127.0.0.1:$(cat port)

@@ -24,7 +24,7 @@ agent() {
 # .mcp.json has the server "test", with these options.
 server() {
 	jq -n --arg server "$SERVER" --arg log "$PWD/server.log" --args \
-		'{mcpServers: {test: {command: "python3", args: ([$server, $log] + $ARGS.positional)}}}' \
+		'{mcpServers: {test: {command: "python3", args: (["-S", $server, $log] + $ARGS.positional)}}}' \
 		"$@" >.mcp.json
 }
 # Members of its definition.
@@ -112,7 +112,7 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 
 @test "an agent file of another program has no more of a server than it gives" {
 	script "$(said 'done')"
-	local own='mcpServers: {test: {command: python3, args: ["'$SERVER'"]}}'
+	local own='mcpServers: {test: {command: python3, args: ["-S", "'$SERVER'"]}}'
 	while IFS='|' read -r keys expected warning; do
 		printf -- '---\nname: worker\n%s\n---\nBe brief.\n' "${keys//; /$'\n'}" >agents/worker.agent.md
 		rm -f requests.jsonl
@@ -219,7 +219,7 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 
 @test "servers are started side by side, and one that several agents list once" {
 	jq -n --arg server "$SERVER" --arg here "$PWD" '{mcpServers: ([range(3)] | map({key: "s\(.)",
-		value: {command: "python3", args: [$server, "\($here)/\(.).log"]}}) | from_entries)}' >.mcp.json
+		value: {command: "python3", args: ["-S", $server, "\($here)/\(.).log"]}}) | from_entries)}' >.mcp.json
 	printf -- '---\nname: other\nprovider: scripted\nmodel: m\nmcp_servers: [s1]\n---\nBe brief.\n' \
 		>agents/other.md
 	agent 'mcp_servers: [s0, s1, s2]

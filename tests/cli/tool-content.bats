@@ -6,7 +6,6 @@ load ../support/helpers
 load ../support/agent
 
 prepare() {
-	export JQ=jq
 	mkdir tools
 	printf '\x89PNG\r\n\x1a\nabc' >x.png
 	printf '%%PDF-1.7 \0 doc' >x.pdf
@@ -98,7 +97,7 @@ null
 
 @test "a file that is read: the bytes that the API gets are those of the file, and a blob has them" {
 	same "$(second anthropic/m read '{"file_path":"x.png"}' | jq -r '.messages[-1].content[0].content[0].source.data' | base64 -d | cmp - x.png; echo $?)" 0
-	same "$(payloads tool.result .output)" '[{"type":"image","mimeType":"image/png","data":null}]'
+	same "$(JQ=jq payloads tool.result .output)" '[{"type":"image","mimeType":"image/png","data":null}]'
 	same "$(jq -c 'select(.type == "tool.result").refs | map([.at, .bytes])' "$(transcript)")" '[["/payload/output/0/data",11]]'
 	cmp x.png "$AWF_STORAGE/blobs/"*/"$(sha256sum <x.png | cut -c1-64)"
 	awf-verify -q @

@@ -27,7 +27,7 @@ setup() {
 	export ANTHROPIC_BASE_URL=http://127.0.0.1:1 OPENAI_BASE_URL=http://127.0.0.1:1/v1
 	export GEMINI_BASE_URL=http://127.0.0.1:1
 	export no_proxy=127.0.0.1
-	ROOT="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+	ROOT=${BATS_TEST_DIRNAME%/tests/*}
 	: "${BUILD:=$ROOT/build/test}"
 	export ROOT BUILD
 	export PATH="$BUILD/bin:$BUILD/tests/support:$BUILD/tests/fault:$PATH"

@@ -66,9 +66,9 @@ static const struct option_rule rules[] = {
 	{ OPT_NAME, 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
 	{ OPT_LABEL, 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
 	{ OPT_NEW_TOKEN, SERVING | OPTION_SAID(OPT_LIST_TOKENS) | OPTION_SAID(OPT_REVOKE_TOKEN), 0,
-	    "alone, but for --name and --label" },
-	{ OPT_LIST_TOKENS, SERVING | OPTION_SAID(OPT_REVOKE_TOKEN), 0, "alone" },
-	{ OPT_REVOKE_TOKEN, SERVING, 0, "alone" },
+	    "stands alone, but for --name and --label" },
+	{ OPT_LIST_TOKENS, SERVING | OPTION_SAID(OPT_REVOKE_TOKEN), 0, "stands alone" },
+	{ OPT_REVOKE_TOKEN, SERVING, 0, "stands alone" },
 };
 
 struct serve_command {

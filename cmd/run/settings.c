@@ -241,6 +241,8 @@ check_options(const struct settings *s, struct error *err)
 		all |= SAID(OPT_MASK);
 	if (options_check(run_options, rules, sizeof rules / sizeof *rules, all, err) != 0)
 		return -1;
+	if ((all & (WORKFLOW | AGAIN)) == 0 && (all & SAID(OPT_CONTINUE)) != 0)
+		return error_set(err, ERROR_USAGE, "--continue", "say the workflow whose latest run is meant");
 	if ((all & (WORKFLOW | AGAIN)) == 0)
 		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
 	return 0;

@@ -79,8 +79,12 @@ refuse_missing(const struct values *values, struct span name, const char *place,
 		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing: "
 		    DATA_HOLDS_JSON, len, name.at);
 	hint = near_key(values->data, name);
-	error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input%s "
-	    "({{%.*s?}} may be)", len, name.at, hint, len, name.at);
+	if (*hint != '\0')
+		error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input%s", len, name.at,
+		    hint);
+	else
+		error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input "
+		    "({{%.*s?}} may be)", len, name.at, len, name.at);
 	free(hint);
 	return -1;
 }

@@ -93,10 +93,14 @@ choose_model(const struct team_source *source, struct agent *agent, struct error
 	if (agent->model != NULL && agent->provider == NULL) {
 		char *meant = model_meant(agent->model);
 
-		error_set(err, ERROR_DEFINITION, place != NULL ? place : agent->path, "no provider for the "
-		    "model %s%s%s%s: say -m PROVIDER/MODEL, or provider and model in the agent file, or "
-		    "AWF_MODEL", agent->model, meant != NULL ? " (did you mean '" : "",
-		    meant != NULL ? meant : "", meant != NULL ? "'?)" : "");
+		if (place == NULL)
+			place = agent->path;
+		if (meant != NULL)
+			error_set(err, ERROR_DEFINITION, place, "no provider for the model %s (did you mean '%s'?)",
+			    agent->model, meant);
+		else
+			error_set(err, ERROR_DEFINITION, place, "no provider for the model %s: say -m "
+			    "PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL", agent->model);
 		free(meant);
 		return -1;
 	}

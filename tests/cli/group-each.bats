@@ -267,7 +267,7 @@ a.a.c.b a:0:1/a:0:0/c:0:0/b:0:0'
 		same "$stderr" "awf-step: $message"
 		same "$output" ''
 	done <<-'END'
-		--each g|g: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
+		--each g|--each: only with a command, which is what is done each time
 		--each -a x g|--each: only with a command, which is what is done each time
 		--each -e g -- cat|-e: not with a group: what it runs reads the state line
 		--each --effects none g -- cat|--effects: not with a group: its effects are those of the steps in it

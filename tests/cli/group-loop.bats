@@ -259,7 +259,7 @@ cut_off() {
 		same "$stderr" "awf-step: $message"
 		same "$output" ''
 	done <<-'END'
-		--until true l|l: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
+		--until true l|--until: only with a command, which is what is done each time
 		--while true -t tool l|--while: only with a command, which is what is done each time
 		--max 3 -a x l|--max: only with a command, which is what is done each time
 		--max 0 l -- cat|--max: 0 is not between 1 and 1000000000

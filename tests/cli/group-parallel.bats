@@ -173,7 +173,7 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 		run -1 --separate-stderr awf-step $arguments
 		same "$stderr" "awf-step: $message"
 	done <<-'EOF'
-	--parallel p|p: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
+	--parallel p|--parallel: only with a command, which is what is done each time
 	--parallel p --|--: a command is missing after it
 	--parallel --each p -- true|--parallel: not with --each, --while, --until or --max
 	--parallel --max 2 p -- true|--parallel: not with --each, --while, --until or --max

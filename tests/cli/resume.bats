@@ -472,7 +472,7 @@ dies_in_stdin() {
 		--at a true|--at: only with --fork
 		--redo a true|--redo: only with --resume, --continue or --fork
 		--skip a true|--skip: only with --resume, --continue or --fork
-		--continue|no workflow given (see --help)
+		--continue|--continue: say the workflow whose latest run is meant
 		--resume nosuch|nosuch: no such file, and no run whose id begins so in $AWF_STORAGE (awf-tail --list shows what there is; @NAME is the latest of a name)
 		--resume $id --redo nosuch|--redo: no recorded call is, or is of, 'nosuch'
 		--resume $id --skip a:0|--skip: no recorded call is, or is of, 'a:0'

@@ -338,7 +338,8 @@ refuse(const struct source *s, const struct gathering *g, struct error *err)
 		    "is not kept: run it with awf-run");
 	if (span_true(span_member(s->payload, KEY_SNAPSHOT)) && s->snapshot == NULL)
 		return error_set(err, ERROR_SYSTEM, s->run_id,
-		    "the snapshot of its workspace (snapshots/%s in the storage) is missing", s->run_id);
+		    "the snapshot of its workspace (snapshots/%s in the storage that has made it) is not "
+		    "here: 'awf-replay --export DIR' takes it along from there", s->run_id);
 	if (g->stdin_sha256[0] != '\0' && s->input == NULL)
 		return error_set(err, ERROR_SYSTEM, s->run_id,
 		    "its standard input (inputs/%s in the storage) is missing", s->run_id);

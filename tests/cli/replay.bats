@@ -293,7 +293,7 @@ differs() {
 	awf-run --snapshot -n -c 'awf-step -n a -q -- true'
 	rm -r "$AWF_STORAGE"/snapshots/*
 	run -4 --separate-stderr awf-replay
-	[[ $stderr == *"the snapshot of its workspace (snapshots/"*" in the storage) is missing" ]]
+	[[ $stderr == *"the snapshot of its workspace (snapshots/"*" in the storage that has made it) is not here: "* ]]
 	mkdir empty
 	run -1 --separate-stderr awf-replay empty
 	same "$stderr" 'awf-replay: empty: no transcript is there (transcripts/*.jsonl)'

@@ -166,6 +166,16 @@ both() {
 	both "$large" awf-replay -q --isolation copy
 }
 
+@test "a run whose workspace was kept is shown, and not run again without that" {
+	echo topic | awf-run --snapshot --name kept -c 'awf-step -r one -- cat'
+	known
+	same "$(awf-replay --tree "$URL/runs/@kept")" "$(awf-replay --tree @kept)"
+	same "$(awf-replay @kept)" topic
+	run -4 awf-replay "$URL/runs/@kept"
+	id=$(basename "$(transcript)" .jsonl)
+	same "$output" "awf-replay: $id: the snapshot of its workspace (snapshots/$id in the storage that has made it) is not here: 'awf-replay --export DIR' takes it along from there"
+}
+
 @test "a fork, whose results are another run's, and a run in a run" {
 	cat >inner.awf <<<'awf-step -q one -- cat'
 	echo topic | awf-run --name outer --id-file first -c \

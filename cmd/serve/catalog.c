@@ -74,6 +74,34 @@ forget_read(struct catalog_run *run)
 	run->known = run->figured = false;
 }
 
+/* Puts a run at the end of those that changed, and wakes up who follows. */
+static void
+tell(struct catalog *c, struct catalog_run *run)
+{
+	if (run->revision != 0) {
+		*(run->earlier != NULL ? &run->earlier->later : &c->oldest) = run->later;
+		*(run->later != NULL ? &run->later->earlier : &c->latest) = run->earlier;
+	}
+	run->earlier = c->latest;
+	run->later = NULL;
+	*(c->latest != NULL ? &c->latest->later : &c->oldest) = run;
+	c->latest = run;
+	run->revision = ++c->revision;
+	run->told_at = c->loop->now;
+	c->told(c->context);
+}
+
+/* A run is not there any more. */
+static void
+lose(struct catalog *c, struct catalog_run *run)
+{
+	run->gone = true;
+	run->told = 0;
+	forget_read(run);
+	if (c->followers > 0)
+		tell(c, run);
+}
+
 /* Which runs are there. */
 static int
 scan(struct catalog *c)
@@ -98,9 +126,11 @@ scan(struct catalog *c)
 		struct catalog_run *run = c->runs[i];
 
 		if (!run->there && !run->gone)
-			forget_read(run);
-		if (run->there && run->gone)
+			lose(c, run);
+		if (run->there && run->gone) {
 			run->started = 0;
+			run->dirty |= c->following;
+		}
 		run->gone = !run->there;
 	}
 	return 0;
@@ -450,23 +480,6 @@ catalog_forget(struct catalog_query *q)
 
 /* ---- those who follow ---- */
 
-/* Puts a run at the end of those that changed, and wakes up who follows. */
-static void
-tell(struct catalog *c, struct catalog_run *run)
-{
-	if (run->revision != 0) {
-		*(run->earlier != NULL ? &run->earlier->later : &c->oldest) = run->later;
-		*(run->later != NULL ? &run->later->earlier : &c->latest) = run->earlier;
-	}
-	run->earlier = c->latest;
-	run->later = NULL;
-	*(c->latest != NULL ? &c->latest->later : &c->oldest) = run;
-	c->latest = run;
-	run->revision = ++c->revision;
-	run->told_at = c->loop->now;
-	c->told(c->context);
-}
-
 /* Tells a run's figures if they are others than those that were told last. */
 static void
 tell_figures(struct catalog *c, struct catalog_run *run)
@@ -523,11 +536,8 @@ refresh(struct loop_task *task)
 		there = access(path, F_OK) == 0;
 		free(path);
 		if (!there) {
-			if (!run->gone) {
-				run->gone = true;
-				forget_read(run);
-				tell(c, run);
-			}
+			if (!run->gone)
+				lose(c, run);
 			continue;
 		}
 		run->gone = false;
@@ -540,12 +550,60 @@ refresh(struct loop_task *task)
 	}
 }
 
+/* Watches the directory of the transcripts, which may be another one than it was. False: it was not
+ * watched until now. */
+static bool
+watch(struct catalog *c)
+{
+	char *path = path_join(c->storage->root, "transcripts");
+	struct stat status;
+	bool there = stat(path, &status) == 0;
+	bool watched = there && c->watch != -1 && status.st_ino == c->watched_inode &&
+	    status.st_dev == c->watched_device;
+
+	if (!watched && c->watch != -1)
+		inotify_rm_watch(c->changes.fd, c->watch);
+	if (!watched) {
+		c->watch = there && c->changes.fd != -1 ?
+		    inotify_add_watch(c->changes.fd, path, CHANGES) : -1;
+		c->watched_inode = there ? status.st_ino : 0;
+		c->watched_device = there ? status.st_dev : 0;
+	}
+	free(path);
+	return watched;
+}
+
+/* Nobody has told what has changed since the directory was last watched. Runs that were never
+ * looked at are many: those that have changed lately count. */
+static void
+look_anew(struct catalog *c)
+{
+	int64_t since = c->watched_at - (int64_t)2 * SECOND_MS * 1000;
+
+	if (scan(c) != 0)
+		return;
+	for (size_t i = 0; i < c->count; i++) {
+		struct catalog_run *run = c->runs[i];
+		struct catalog_run file = { .size = 0 };
+
+		if (run->gone || run->dirty)
+			continue;
+		memcpy(file.run_id, run->run_id, ID_SIZE);
+		run->dirty = run->known ? !is_same(c, run) :
+		    note_file(c, &file) && clock_of(&file.changed) >= since;
+	}
+	loop_enter(c->loop, &c->refresh);
+}
+
 /* Every second: those that were told of lately, and those that may have died. */
 static void
 second_due(struct loop_timer *timer)
 {
 	struct catalog *c = (struct catalog *)(void *)((char *)timer - offsetof(struct catalog, second));
 
+	if (!watch(c))
+		look_anew(c);
+	c->watched_at = clock_wall();
 	for (size_t i = 0; i < c->count; i++) {
 		struct catalog_run *run = c->runs[i];
 
@@ -572,8 +630,9 @@ changes_ready(struct loop_source *source, uint32_t events)
 			const struct inotify_event *event = (const void *)at;
 
 			if (event->mask & IN_Q_OVERFLOW)
-				for (size_t i = 0; i < c->count; i++)
-					c->runs[i]->dirty = true;
+				look_anew(c);
+			else if (event->wd == c->watch && (event->mask & IN_IGNORED))
+				c->watch = -1;
 			else if (event->len > 0 && run_of_name(event->name, run_id))
 				find_or_add(c, run_id)->dirty = true;
 			at += sizeof *event + event->len;
@@ -588,24 +647,23 @@ first_done(struct catalog_query *q)
 	struct catalog *c = q->catalog;
 
 	c->asking = false;
+	c->following = c->followers > 0;
 	catalog_forget(q);
 }
 
 void
 catalog_follow(struct catalog *c)
 {
-	char *path;
 	struct error err;
 
 	if (c->followers++ > 0)
 		return;
-	path = path_join(c->storage->root, "transcripts");
 	c->changes = (struct loop_source){ .fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
 		.ready = changes_ready };
-	if (c->changes.fd != -1 && (inotify_add_watch(c->changes.fd, path, CHANGES) == -1 ||
-	    loop_add(c->loop, &c->changes, EPOLLIN, &err) != 0))
+	if (c->changes.fd != -1 && loop_add(c->loop, &c->changes, EPOLLIN, &err) != 0)
 		file_close(&c->changes.fd);
-	free(path);
+	watch(c);
+	c->watched_at = clock_wall();
 	loop_set(c->loop, &c->second, SECOND_MS);
 	if (!c->asking) {
 		c->asking = true;
@@ -621,6 +679,8 @@ stop_looking(struct catalog *c)
 	if (c->changes.fd != -1)
 		loop_remove(c->loop, &c->changes);
 	file_close(&c->changes.fd);
+	c->watch = -1;
+	c->following = false;
 	loop_unset(c->loop, &c->second);
 	loop_leave(c->loop, &c->refresh);
 	if (c->overview != NULL) {
@@ -657,7 +717,7 @@ catalog_open(struct catalog *c, struct loop *loop, const struct storage *storage
     struct overviews *overviews)
 {
 	*c = (struct catalog){ .loop = loop, .storage = storage, .overviews = overviews,
-		.changes.fd = -1, .second.due = second_due, .refresh.step = refresh,
+		.changes.fd = -1, .watch = -1, .second.due = second_due, .refresh.step = refresh,
 		.waiter.ready = figures_ready };
 }
 

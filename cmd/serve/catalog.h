@@ -4,7 +4,8 @@
  * long as its file is the same (inode, size, time of change).
  *
  * While somebody follows the list (stream.c), the directory of the transcripts is watched, and
- * runs that change are looked at again, each at most once a second.
+ * runs that change are looked at again, each at most once a second. Where it cannot be watched, and
+ * when another one has taken its place, all are looked through.
  */
 #ifndef AWF_SERVE_CATALOG_H
 #define AWF_SERVE_CATALOG_H
@@ -91,9 +92,14 @@ struct catalog {
 
 	/* While somebody follows. */
 	size_t followers;
+	bool following;              /* what was there when the first one came is known */
 	void (*told)(void *context); /* that a run has changed */
 	void *context;
-	struct loop_source changes;  /* inotify */
+	struct loop_source changes;  /* inotify; fd -1: nothing tells of changes */
+	int watch;                   /* of the transcripts' directory; -1 */
+	ino_t watched_inode;
+	dev_t watched_device;
+	int64_t watched_at;          /* clock_wall() when it last was */
 	struct loop_timer second;
 	struct loop_task refresh;    /* looks at those that are dirty */
 	struct catalog_query first;  /* what is running when the first one comes */

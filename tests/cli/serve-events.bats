@@ -58,6 +58,30 @@ record() { awf-run -n --name "${1:-demo}" -c "${2:-printf 'a\nb\n' | awf-step -i
 	eventually grep -qx 'event: gone' list
 }
 
+@test "changes of the list come whatever becomes of the directory of the transcripts" {
+	record before
+	serve
+	ask '/api/runs/stream' >list 3>&- &
+	eventually grep -q retry list
+	same "$(ask /api/runs | jq -c '[.runs[].name]')" '["before"]'
+	told() { [ "$(grep -o '"name":"[^"]*","status":"success"\|^event: gone' list | sed 's/^"name":"\(.*\)","status.*/\1/; s/^event: //' | uniq | paste -sd' ')" = "$1" ]; }
+	# Another one takes its place, and is removed.
+	mv "$AWF_STORAGE/transcripts" aside
+	record second
+	eventually told 'gone second'
+	rm -r "$AWF_STORAGE/transcripts"
+	eventually told 'gone second gone'
+	# What comes back is told of as it was.
+	mv aside "$AWF_STORAGE/transcripts"
+	eventually told 'gone second gone before'
+	record third
+	eventually told 'gone second gone before third'
+	# A list that is asked for meanwhile hides nothing.
+	rm "$(transcript)"
+	ask /api/runs >/dev/null
+	eventually told 'gone second gone before third gone'
+}
+
 @test "events are chosen by type and path" {
 	record demo 'awf-step -n -q a -- true; awf-step -n -q b -- true'
 	serve

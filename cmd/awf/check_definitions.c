@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/definition.h"
 #include "agent/model_alias.h"
@@ -15,6 +16,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "proc/libexec.h"
 
 #define TOOL_FILE ".tool.json"
 #define SKILL_FILE "SKILL.md"
@@ -24,11 +26,13 @@ struct kind {
 	enum finding_group group;
 	/* A list of the directories that it is looked for in. */
 	char **(*directories)(const char *workflow_directory);
-	/* The name of what a directory's entry defines, in memory of its own; NULL: nothing. */
-	char *(*name)(const char *directory, const char *entry);
+	/* Adds the names of what a directory's entry defines to a list. -1: it is wrong. */
+	int (*names)(const char *directory, const char *entry, char ***names, struct error *err);
 	/* Loads it. -1: it is wrong; 1: it is hidden by another, which *err names. */
 	int (*load)(struct findings *f, struct demands *d, const char *path, const char *name,
 	    struct error *err);
+	/* Tells of what else there is among a directory's entries; NULL: of nothing. */
+	void (*rest)(struct findings *f, const char *directory, char *const *entries);
 };
 
 static const char *
@@ -45,11 +49,12 @@ before_end(const char *file, const char *end)
 	    memory_copy(file, strlen(file) - strlen(end)) : NULL;
 }
 
-static char *
-agent_name(const char *directory, const char *entry)
+static int
+agent_names(const char *directory, const char *entry, char ***names, struct error *err)
 {
 	char *path = path_join(directory, entry), *name = NULL;
 
+	(void)err;
 	if (definition_exists(path)) {
 		name = before_end(entry, ".agent.md");
 		if (name == NULL)
@@ -57,8 +62,10 @@ agent_name(const char *directory, const char *entry)
 		if (name == NULL && text_ends(entry, ".json"))
 			name = memory_text(entry);
 	}
+	if (name != NULL)
+		list_take(names, name);
 	free(path);
-	return name;
+	return 0;
 }
 
 static int
@@ -97,41 +104,111 @@ load_agent(struct findings *f, struct demands *d, const char *path, const char *
 	return loaded;
 }
 
-static char *
-tool_name(const char *directory, const char *entry)
+static int
+tool_names(const char *directory, const char *entry, char ***names, struct error *err)
 {
-	(void)directory;
-	return before_end(entry, TOOL_FILE);
+	char *name = before_end(entry, TOOL_FILE), *path;
+	int result = 0;
+
+	if (name != NULL) {
+		list_take(names, name);
+	} else {
+		path = path_join(directory, entry);
+		result = tool_list_names(path, names, err);
+		free(path);
+	}
+	return result;
+}
+
+/* The tool of a file, as (*load)() of a kind. */
+static int
+load_tool_of(struct tool *t, const char *path, const char *name, struct error *err)
+{
+	char *found = tool_find(name, workflow_directory(), err);
+	int loaded = -1;
+
+	if (found != NULL && strcmp(found, path) != 0) {
+		error_set(err, ERROR_DEFINITION, found, "is found first");
+		loaded = 1;
+	} else if (found != NULL) {
+		loaded = tool_load(t, name, workflow_directory(), err);
+	}
+	free(found);
+	return loaded;
 }
 
 static int
 load_tool(struct findings *f, struct demands *d, const char *path, const char *name,
     struct error *err)
 {
-	char *found = tool_find(name, workflow_directory(), err);
 	struct tool t;
-	int loaded = -1;
+	int loaded = load_tool_of(&t, path, name, err);
 
 	(void)f;
 	(void)d;
-	if (found != NULL && strcmp(found, path) != 0) {
-		error_set(err, ERROR_DEFINITION, found, "is found first");
-		loaded = 1;
-	} else if (found != NULL && (loaded = tool_load(&t, name, workflow_directory(), err)) == 0) {
+	if (loaded == 0)
 		tool_free(&t);
-	}
-	free(found);
 	return loaded;
 }
 
-static char *
-skill_name(const char *directory, const char *entry)
+/* Adds the files that the tools of a directory's entry run, or would. */
+static void
+add_commands(const char *directory, const char *entry, char ***files)
+{
+	char *path = path_join(directory, entry), **names = NULL;
+	struct error none;
+	struct tool t;
+
+	tool_names(directory, entry, &names, &none);
+	for (char **name = names; name != NULL && *name != NULL; name++) {
+		list_take(files, path_join(directory, *name));
+		if (load_tool_of(&t, path, *name, &none) != 0)
+			continue;
+		for (char **word = t.argv; *word != NULL; word++)
+			list_add(files, *word);
+		tool_free(&t);
+	}
+	list_free(names);
+	free(path);
+}
+
+/* Programs that a step would ask what they are, which is not done here: executables that no tool of
+ * the directory runs. */
+static void
+tell_programs(struct findings *f, const char *directory, char *const *entries)
+{
+	struct buffer alone = BUFFER_INIT;
+	char *own = libexec_path(), **own_directories = list_split(own, ':'), **run = NULL;
+
+	for (char *const *entry = entries; entry != NULL && *entry != NULL; entry++)
+		add_commands(directory, *entry, &run);
+	for (char *const *entry = entries; entry != NULL && *entry != NULL; entry++) {
+		char *path = path_join(directory, *entry);
+
+		if (tool_name_valid(*entry) && !list_has(run, path) && definition_exists(path) &&
+		    access(path, X_OK) == 0)
+			buffer_format(&alone, "%s%s", alone.len > 0 ? ", " : "", *entry);
+		free(path);
+	}
+	if (alone.len > 0 && !list_has(own_directories, directory))
+		findings_add(f, FINDING_TOOLS, FINDING_NOTE, directory,
+		    "without a tool file, so that a step asks what they are (--schema): %s", alone.data);
+	buffer_free(&alone);
+	list_free(run);
+	list_free(own_directories);
+	free(own);
+}
+
+static int
+skill_names(const char *directory, const char *entry, char ***names, struct error *err)
 {
 	char *file = memory_format("%s/%s/" SKILL_FILE, directory, entry);
-	bool there = definition_exists(file);
 
+	(void)err;
+	if (definition_exists(file))
+		list_add(names, entry);
 	free(file);
-	return there ? memory_text(entry) : NULL;
+	return 0;
 }
 
 /* As an agent that asks for nothing else would. */
@@ -170,7 +247,7 @@ static void
 check_directory(struct findings *f, struct demands *d, const struct kind *k, const char *path)
 {
 	DIR *directory = opendir(path);
-	struct buffer names = BUFFER_INIT;
+	struct buffer good = BUFFER_INIT;
 	const struct dirent *found;
 	char **entries = NULL;
 	struct error err;
@@ -189,24 +266,30 @@ check_directory(struct findings *f, struct demands *d, const struct kind *k, con
 		qsort(entries, list_count(entries), sizeof *entries, by_name);
 
 	for (char **entry = entries; entry != NULL && *entry != NULL; entry++) {
-		char *name = k->name(path, *entry), *file = path_join(path, *entry);
-		int loaded;
+		char **names = NULL, *file = path_join(path, *entry);
 
 		err = (struct error)ERROR_INIT;
-		loaded = name == NULL ? 0 : k->load(f, d, file, name, &err);
-		if (loaded == -1)
-			findings_add_error(f, k->group, name, &err);
-		else if (loaded == 1)
-			findings_add(f, k->group, FINDING_NOTE, name, "%s is hidden by %s", file,
-			    err.place);
-		else if (name != NULL)
-			buffer_format(&names, "%s%s", count++ > 0 ? ", " : "", name);
+		if (k->names(path, *entry, &names, &err) == -1)
+			findings_add_error(f, k->group, *entry, &err);
+		for (char **name = names; name != NULL && *name != NULL; name++) {
+			int loaded = k->load(f, d, file, *name, &err);
+
+			if (loaded == -1)
+				findings_add_error(f, k->group, *name, &err);
+			else if (loaded == 1)
+				findings_add(f, k->group, FINDING_NOTE, *name, "%s is hidden by %s", file,
+				    err.place);
+			else
+				buffer_format(&good, "%s%s", count++ > 0 ? ", " : "", *name);
+		}
+		list_free(names);
 		free(file);
-		free(name);
 	}
 	if (count > 0)
-		findings_add(f, k->group, FINDING_OK, path, "%zu: %s", count, names.data);
-	buffer_free(&names);
+		findings_add(f, k->group, FINDING_OK, path, "%zu: %s", count, good.data);
+	if (k->rest != NULL)
+		k->rest(f, path, entries);
+	buffer_free(&good);
 	list_free(entries);
 }
 
@@ -214,9 +297,9 @@ void
 check_definitions(struct findings *f, struct demands *d)
 {
 	static const struct kind kinds[] = {
-		{ FINDING_AGENTS, agent_directories, agent_name, load_agent },
-		{ FINDING_TOOLS, tool_directories, tool_name, load_tool },
-		{ FINDING_SKILLS, skill_directories, skill_name, load_skill },
+		{ FINDING_AGENTS, agent_directories, agent_names, load_agent, NULL },
+		{ FINDING_TOOLS, tool_directories, tool_names, load_tool, tell_programs },
+		{ FINDING_SKILLS, skill_directories, skill_names, load_skill, NULL },
 	};
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

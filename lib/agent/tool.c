@@ -523,6 +523,31 @@ list_with(const char *directory, const char *name)
 	return found;
 }
 
+int
+tool_list_names(const char *path, char ***names, struct error *err)
+{
+	json_t *file, *entries, *entry;
+	size_t i, before = list_count(*names);
+
+	if (!is_list(path))
+		return 0;
+	file = value_load(path, ERROR_DEFINITION, err);
+	if (file == NULL)
+		return -1;
+	entries = json_is_object(file) ? json_object_get(file, "tools") : file;
+	json_array_foreach(entries, i, entry) {
+		const json_t *function = json_object_get(entry, "function");
+		const char *name = json_string_value(
+		    json_object_get(json_is_object(function) ? function : entry, "name"));
+
+		if (name != NULL && !list_has(*names, name))
+			list_add(names, name);
+	}
+	json_decref(file);
+	return list_count(*names) > before ? 1 : error_set(err, ERROR_DEFINITION, path,
+	    "expected a list of tools with names, or an object with it as \"tools\"");
+}
+
 /* NULL: a directory has nothing of the name. */
 static char *
 find_in(const char *directory, const char *name, const char *file)

@@ -74,6 +74,9 @@ int tool_names_read(const struct definition *d, const struct definition_key *key
 char *tool_find(const char *name, const char *workflow_directory, struct error *err);
 /* Those directories, for a tool that does not come with AWF; a list (base/list.h). */
 char **tool_directories(const char *workflow_directory);
+/* Adds the names of the tools that a file of several has, each once. 0: it is no such file. -1: it is one from
+ * which a step would take none. */
+int tool_list_names(const char *path, char ***names, struct error *err);
 /* Finds it and loads it. tool_load_form() loads one of which there may be no more than
  * its file. */
 int tool_load(struct tool *t, const char *name, const char *workflow_directory,

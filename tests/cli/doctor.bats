@@ -344,6 +344,36 @@ copied() {
 	has tools wrong gone "$PWD/other/gone.tool.json: unable to run '$PWD/other/gone': No such file or directory"
 }
 
+@test "tools of a file of several; programs that would say themselves what they are are not asked" {
+	mkdir tools other agents
+	for name in greet say impl gone typed; do
+		printf '#!/bin/sh\ntouch %s/asked.%s\necho "{}"\n' "$PWD" "$name" >"tools/$name"
+	done
+	chmod +x tools/{greet,say,impl,typed}
+	cp -p tools/say other
+	: >tools/notes.txt
+	echo '[{"name":"say"},{"function":{"name":"x","command":["./impl"]}},{"name":"x"}]' >tools/tools.json
+	echo '[{"name":"gone"}]' >tools/a.tools.json
+	echo '[{' >tools/torn.tools.json
+	echo '{"tools":[7]}' >tools/empty.tools.json
+	echo '{"description":1}' >tools/typed.tool.json
+	findings 3
+	has tools ok tools '2: say, x'
+	has tools note tools 'without a tool file, so that a step asks what they are (--schema): greet'
+	has tools wrong gone "tools/a.tools.json: unable to run 'tools/gone': Permission denied (chmod +x?)"
+	has tools wrong torn.tools.json 'tools/torn.tools.json:2: ends too early'
+	has tools wrong empty.tools.json 'tools/empty.tools.json: expected a list of tools with names, or an object with it as "tools"'
+	same "$(wrong | paste -sd,)" 'tools gone,tools empty.tools.json,tools torn.tools.json,tools typed'
+	# One that is found before says itself what it is: it is not asked, either.
+	AWF_TOOL_PATH=$PWD/other findings 3
+	has tools note say "tools/tools.json is hidden by $PWD/other/say"
+	same "$(echo asked.*)" 'asked.*'
+	# But by an agent that names it.
+	agent one 'tools: [greet]'
+	findings 3
+	same "$(echo asked.*)" asked.greet
+}
+
 @test "programs: what is missing, of another version, or of another installation" {
 	copied
 	findings 0

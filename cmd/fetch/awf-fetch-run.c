@@ -44,7 +44,7 @@ read_options(struct fetch *f, const char **url, int argc, char **argv, struct er
 
 	options_begin(&o, options_table, argc, argv);
 	while ((id = options_next(&o, err)) != OPTION_END) {
-		if (id == -1 || id == OPTION_HELP || id == OPTION_VERSION)
+		if (id == -1 || OPTION_ASKS(id))
 			return id;
 		if (id == OPTION_WORD && *url != NULL)
 			return error_set(err, ERROR_USAGE, o.value, "only one run at a time");

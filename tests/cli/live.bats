@@ -5,21 +5,10 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/agent
+load ../support/writing
 load ../support/cli
 
-# Providers that do what a script says, in $SCRIPT/N.sh for their request N.
-prepare() {
-	mkdir agents tools
-	export AWF_PROVIDER_PATH="$ROOT/tests/fixtures/providers" SCRIPT=$PWD
-	cat >words <<-'END'
-		say() { printf '{"id":%s,"type":"delta","kind":"%s","text":"%s"}\n' "$id" "${2-text}" "$1"; }
-		blocks() { printf '{"id":%s,"type":"message","blocks":[%s],"stop_reason":"%s","usage":{},"model":"m"}\n' "$id" "$1" "${2-end_turn}"; }
-		answer() { blocks '{"type":"text","text":"'"$1"'"}'; }
-		fails() { printf '{"id":%s,"type":"error","category":"%s","message":"it failed"}\n' "$id" "$1"; }
-		hold() { : >"$SCRIPT/ready"; while [ -e "$SCRIPT/held" ]; do sleep 0.02; done; }
-	END
-	: >held
-}
+prepare() { scripted_model; }
 
 cleanup() {
 	local pids
@@ -27,13 +16,6 @@ cleanup() {
 	rm -f held
 	# shellcheck disable=SC2086
 	[ -z "$pids" ] || kill -9 $pids 2>/dev/null || true
-}
-
-# N LINE...: what is done for request N.
-script() {
-	local number=$1
-	shift
-	printf '%s\n' '. "$SCRIPT/words"' "$@" >"$number.sh"
 }
 
 ask() { awf-step -r -m scripted/m -p '{{data}}' "$@" <<<x; }
@@ -50,7 +32,6 @@ text_now() {
 }
 says() { [[ $(text_now) == *"$1"* ]]; }
 is_now() { [ "$(text_now)" = "$1" ]; }
-go_on() { rm -f held ready; }
 
 # Waits until a provider is held; then what is under way is as it says.
 under_way() {

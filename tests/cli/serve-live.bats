@@ -5,20 +5,10 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/agent
+load ../support/writing
 load ../support/serve
 
-prepare() {
-	mkdir agents tools
-	export AWF_PROVIDER_PATH="$ROOT/tests/fixtures/providers" SCRIPT=$PWD
-	cat >words <<-'END'
-		say() { printf '{"id":%s,"type":"delta","kind":"%s","text":"%s"}\n' "$id" "${2-text}" "$1"; }
-		blocks() { printf '{"id":%s,"type":"message","blocks":[%s],"stop_reason":"%s","usage":{},"model":"m"}\n' "$id" "$1" "${2-end_turn}"; }
-		answer() { blocks '{"type":"text","text":"'"$1"'"}'; }
-		fails() { printf '{"id":%s,"type":"error","category":"%s","message":"it failed"}\n' "$id" "$1"; }
-		hold() { : >"$SCRIPT/ready"; while [ -e "$SCRIPT/held" ]; do sleep 0.02; done; }
-	END
-	: >held
-}
+prepare() { scripted_model; }
 
 cleanup() {
 	rm -f held
@@ -27,14 +17,7 @@ cleanup() {
 	kill -9 $(jobs -p) 2>/dev/null || true
 }
 
-# N LINE...: what is done for request N.
-script() {
-	local number=$1
-	shift
-	printf '%s\n' '. "$SCRIPT/words"' "$@" >"$number.sh"
-}
 ask_model() { awf-step -r -m scripted/m -p '{{data}}' "$@" <<<x; }
-go_on() { rm -f held ready; }
 held_again() { : >held; }
 is_ready() { [ -e ready ]; }
 begun() { [ -e "$AWF_STORAGE/latest" ]; }

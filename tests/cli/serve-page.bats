@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/agent
+load ../support/writing
 load ../support/serve
 
 prepare() {
@@ -136,18 +137,11 @@ rich() {
 }
 
 @test "text is shown as it is written" {
-	export AWF_PROVIDER_PATH="$ROOT/tests/fixtures/providers" SCRIPT=$PWD
-	mkdir agents tools
-	cat >words <<-'END'
-		say() { printf '{"id":%s,"type":"delta","kind":"%s","text":"%s"}\n' "$id" "${2-text}" "$1"; }
-		blocks() { printf '{"id":%s,"type":"message","blocks":[{"type":"text","text":"%s"}%s],"stop_reason":"%s","usage":{},"model":"m"}\n' "$id" "$1" "$3" "$2"; }
-		fails() { printf '{"id":%s,"type":"error","category":"overloaded","message":"it failed"}\n' "$id"; }
-	END
-	: >held
-	printf '%s\n' '. "$SCRIPT/words"' 'say "one "' 'say "two "' 'say "look {" tool' 'while [ -e "$SCRIPT/held" ]; do sleep 0.02; done' \
-		"blocks 'one two three' tool_use ',{\"type\":\"tool_use\",\"tool_id\":\"t1\",\"tool_name\":\"five\",\"tool_input\":{}}'" >1.sh
-	printf '%s\n' '. "$SCRIPT/words"' 'say wrong' 'sleep 0.3' fails >2.sh
-	printf '%s\n' '. "$SCRIPT/words"' 'say better' 'until [ -e "$SCRIPT/held.more" ]; do sleep 0.02; done' 'blocks "better so" end_turn' >3.sh
+	scripted_model
+	script 1 'say "one "' 'say "two "' 'say "look {" tool' hold \
+		"blocks '{\"type\":\"text\",\"text\":\"one two three\"},{\"type\":\"tool_use\",\"tool_id\":\"t1\",\"tool_name\":\"five\",\"tool_input\":{}}' tool_use"
+	script 2 'say wrong' 'sleep 0.3' 'fails overloaded'
+	script 3 'say better' 'until [ -e "$SCRIPT/held.more" ]; do sleep 0.02; done' 'answer "better so"'
 	tool five '"input_schema":{"type":"object"},"effects":"none"' 'echo 5'
 	printf -- '---\nname: slow\nmodel: scripted/m\ntools: [five]\n---\nBe brief.\n' >agents/slow.md
 	awf-step -a slow --retries 1 --delay 0 -p x s -r <<<x >out 3>&- &

@@ -405,7 +405,8 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 {
 	struct tail *t = context;
 	char *blobs = t->given[OPT_INLINE] ? transcript_blobs(run->path, run->run_id) : NULL;
-	struct origin origin = { follow_root(run)->run_id, blobs, run->depth };
+	struct origin origin = { follow_root(run)->run_id, blobs, run->depth,
+		follow_began(run) };
 	enum verdict verdict = VERDICT_NO;
 	int failed = 0;
 
@@ -761,17 +762,26 @@ static int
 print_line(struct tail *t, const char *line, size_t len, int64_t number, struct error *err)
 {
 	static const char no_run[ID_SIZE];
+	static char begun[ID_SIZE]; /* the run whose start has come */
+	static int64_t began;
 	struct event_view event;
 	struct event_head head;
-	char run_id[ID_SIZE], *blobs = NULL;
+	char run_id[ID_SIZE] = "", *blobs = NULL;
 	enum verdict verdict;
 	int failed;
 
 	event_peek(line, len, &head);
-	if (t->given[OPT_INLINE] && event_view(line, len, &event) == 0 &&
-	    span_copy(event.run_id, run_id, sizeof run_id) && id_valid(run_id, strlen(run_id)))
-		blobs = storage_blobs(&t->storage, run_id);
-	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, &head, line, len,
+	if (event_view(line, len, &event) == 0 && span_copy(event.run_id, run_id, sizeof run_id) &&
+	    id_valid(run_id, strlen(run_id))) {
+		if (event.type == EVENT_RUN_STARTED && strcmp(begun, run_id) != 0) {
+			memcpy(begun, run_id, sizeof begun);
+			began = event_wall(&event);
+		}
+		if (t->given[OPT_INLINE])
+			blobs = storage_blobs(&t->storage, run_id);
+	}
+	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0,
+	    strcmp(begun, run_id) == 0 ? began : 0 }, &head, line, len,
 	    &verdict, err);
 	note_path(t, line, len, verdict);
 	if (verdict == VERDICT_DAMAGED)

@@ -83,6 +83,7 @@ print(struct printer *p, const struct origin *origin, const char *line, size_t l
 	if (p->headed && p->run_id[0] != '\0' && strcmp(p->run_id, origin->run_id) != 0)
 		buffer_format(&p->text, "==> %s <==\n", origin->run_id);
 	memcpy(p->run_id, origin->run_id, sizeof p->run_id);
+	p->view.began = origin->began;
 	if (view_event(&p->view, line, len, origin->depth, &p->text) != 0)
 		*verdict = VERDICT_DAMAGED;
 	else if (outlet_event(&p->outlet, p->text.data, p->text.len, err) != 0)

@@ -47,6 +47,7 @@ struct origin {
 	const char *run_id;       /* of the run that is watched, for headers */
 	const char *blobs;        /* directory, NULL: find nothing there */
 	unsigned depth;           /* indentation, from what lies above its run */
+	int64_t began;            /* when the run that is watched did, µs since 1970; 0: not known */
 };
 
 /* limit: events kept while fd is not writable, 0: wait for it. */

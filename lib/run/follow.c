@@ -258,6 +258,25 @@ read_run(struct follow *f, struct followed *run, struct error *err)
 	return got;
 }
 
+int64_t
+follow_began(struct followed *run)
+{
+	struct reader first;
+	struct event_view event;
+	struct error ignored;
+	const char *line;
+	size_t len;
+
+	while (run->parent != NULL)
+		run = run->parent;
+	if (run->began != 0 || reader_open(&first, run->path, &ignored) != 0)
+		return run->began;
+	if (reader_next(&first, &line, &len, &ignored) == 1 && event_view(line, len, &event) == 0)
+		run->began = event_wall(&event);
+	reader_close(&first);
+	return run->began;
+}
+
 int
 follow_read(struct follow *f, struct error *err)
 {

@@ -41,6 +41,7 @@ struct followed {
 	bool parked;                /* closed after its end; read up to position */
 	int64_t position;
 	bool started;               /* a line was seen */
+	int64_t began;              /* when, as its first line says: follow_began() */
 	struct event_head head;     /* of the line that was handed on last */
 	int64_t counted, counted_to; /* lines before that position */
 	enum followed_end end;
@@ -80,6 +81,9 @@ struct followed *follow_add(struct follow *f, const char *path, const char run_i
 /* With children: takes in those that lines before the reader's position name, from
  * what they write next on. */
 int follow_passed_over(struct follow *f, struct followed *run, struct error *err);
+/* When the run began that was asked for, of which this is one, or a child of a child, as its first
+ * line says: µs since 1970; 0: there is none, or it does not say. */
+int64_t follow_began(struct followed *run);
 /* Hands on all lines there are now; a child's between the line that names it and the one that
  * tells of its end. */
 int follow_read(struct follow *f, struct error *err);

@@ -212,9 +212,9 @@ add_row(struct buffer *out, const struct summary *run, size_t name_width, bool c
 	time_t seconds = (time_t)(run->started / 1000000);
 	struct tm local;
 
-	buffer_format(out, "%-*.*s  ", ID_SHOWN, ID_SHOWN, run->run_id);
 	buffer_text(out, name);
 	buffer_format(out, "%*s", (int)(columns < name_width ? name_width - columns + 2 : 2), "");
+	buffer_format(out, "%-*.*s  ", ID_SHOWN, ID_SHOWN, run->run_id);
 	buffer_format(out, "%s%-9s%s  ", colour ? status_colour(run->status) : "", run->status,
 	    colour ? RESET : "");
 	localtime_r(&seconds, &local);
@@ -242,7 +242,7 @@ listing_table(const struct listing *l, bool head, bool colour, struct buffer *ou
 	}
 	if (head) {
 		buffer_format(out, "%s%-*s  %-*s  %-9s  %-19s  %8s  %6s  %6s", colour ? BOLD : "",
-		    ID_SHOWN, "RUN", (int)width, "NAME", "STATUS", "STARTED", "DURATION", "CALLS",
+		    (int)width, "NAME", ID_SHOWN, "RUN", "STATUS", "STARTED", "DURATION", "CALLS",
 		    "TOKENS");
 		if (l->costs)
 			buffer_format(out, "  %*s", COST_WIDTH, "COST");

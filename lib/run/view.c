@@ -37,6 +37,8 @@
 #define ARGUMENT_COLUMNS 40
 #define CHANGED_SHOWN 5
 #define TIME_COLUMNS 12
+#define SINCE_COLUMNS 8
+#define NUMBERED ((size_t)8192) /* calls of tools, before all of them are forgotten */
 #define INDENT_COLUMNS ((size_t)255) /* at most */
 
 const struct view_word view_words[VIEW_SAYINGS] = {
@@ -359,14 +361,17 @@ show_run_started(struct view *v, const struct event_view *event)
 	struct span forked = span_member(event->payload, KEY_FORKED_FROM);
 	struct span inputs = span_member(event->payload, KEY_INPUTS);
 	long long attempt;
-	char day[11];
+	char when[64];
+	struct tm local;
+	int64_t wall;
 
 	add_head(v, event, "", &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(event->payload, KEY_NAME));
-	if (span_type(event->timestamp) == 's' && event->timestamp.len > sizeof day) {
-		snprintf(day, sizeof day, "%.10s", event->timestamp.at + 1);
-		detail(v, "%s", "");
-		text_visible(&v->text, day, strlen(day), 0);
+	/* All times that follow are counted from here, or have no day. */
+	if (span_copy(event->timestamp, when, sizeof when) && clock_parse(when, 0, &wall) == 0) {
+		localtime_r(&(time_t){ (time_t)(wall / 1000000) }, &local);
+		strftime(when, sizeof when, v->began != 0 ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d", &local);
+		detail(v, "%s", when);
 	}
 	if (span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt) && attempt > 1)
 		detail(v, "attempt %lld", attempt);
@@ -636,31 +641,69 @@ show_assistant(struct view *v, const struct event_view *event)
 	add_blocks(v, payload);
 }
 
+/* Tools run at once, if one answer calls several. */
 static void
-add_tool_name(struct view *v, struct span payload)
+note_tools(struct view *v, const struct event_view *event)
 {
-	struct span name = span_member(payload, KEY_NAME);
+	struct span id = event->event_id, parent = event->parent_event_id;
+	struct span blocks = span_member(event->payload, KEY_BLOCKS);
+	const size_t *count;
+	size_t tools = 0;
 
-	if (!member_set(name))
-		return;
-	buffer_byte(&v->text, ' ');
-	add_value(v, name, ARGUMENT_COLUMNS);
+	if (event->type == EVENT_MESSAGE_ASSISTANT && span_type(id) == 's' && span_type(blocks) == 'a') {
+		for (struct span_walk block = span_walk(blocks); span_next(&block);)
+			tools += member_set(span_member(block.value, KEY_TOOL_NAME));
+		if (tools > 1)
+			map_put(&v->several, id.at, id.len, 0);
+	} else if (event->type == EVENT_TOOL_CALL && span_type(id) == 's' && span_type(parent) == 's' &&
+	    (count = map_get(&v->several, parent.at, parent.len)) != NULL) {
+		const size_t number = *count + 1;
+
+		if (v->numbers.count >= NUMBERED) {
+			map_free(&v->numbers);
+			map_free(&v->several);
+			v->numbers = v->several = (struct map)MAP_INIT;
+		}
+		map_put(&v->several, parent.at, parent.len, number);
+		map_put(&v->numbers, id.at, id.len, number);
+	}
 }
 
-/* Arguments of a tool come as key="text" key=1, each cut short: as JSON, in which a text is quoted
+/* " search #2": the call of which this is an event; the number, if several run at once. */
+static void
+add_tool_name(struct view *v, const struct event_view *event)
+{
+	struct span name = span_member(event->payload, KEY_NAME);
+	struct span call = event->type == EVENT_TOOL_CALL ? event->event_id : event->parent_event_id;
+	const size_t *number = call.at != NULL ? map_get(&v->numbers, call.at, call.len) : NULL;
+
+	if (member_set(name)) {
+		buffer_byte(&v->text, ' ');
+		add_value(v, name, ARGUMENT_COLUMNS);
+	}
+	if (number != NULL)
+		buffer_format(&v->text, " #%zu", *number);
+}
+
+/* Arguments of a tool come as key="text" key=1, each cut to its share of the width: as JSON, in which a text is quoted
  * and nothing else is. */
 static void
 show_tool_call(struct view *v, const struct event_view *event)
 {
 	struct span input = span_member(event->payload, KEY_INPUT);
 	struct span_walk member = span_walk(input);
+	size_t count = 0, width = ARGUMENT_COLUMNS;
 
 	add_head(v, event, "", &view_words[VIEW_CALL]);
-	add_tool_name(v, event->payload);
+	add_tool_name(v, event);
 	if (span_type(input) != 'o') {
 		add_preview(v, input);
 		return;
 	}
+	for (struct span_walk each = member; span_next(&each);)
+		count++;
+	if (count > 0 && v->width / count > width)
+		width = v->width / count;
 	for (bool first = true; span_next(&member); first = false) {
 		struct buffer quoted = BUFFER_INIT, *text = &v->scratch;
 
@@ -668,14 +711,14 @@ show_tool_call(struct view *v, const struct event_view *event)
 		add_value(v, member.key, ARGUMENT_COLUMNS);
 		buffer_byte(&v->text, '=');
 		if (span_type(member.value) != 's') {
-			add_value(v, member.value, ARGUMENT_COLUMNS);
+			add_value(v, member.value, width);
 			continue;
 		}
 		buffer_clear(text);
 		span_decode(member.value, text);
 		json_quote(&quoted, buffer_string(text), utf8_whole(buffer_string(text),
 		    text->len < PREVIEW_BYTES ? text->len : PREVIEW_BYTES));
-		text_visible(&v->text, quoted.data, quoted.len, ARGUMENT_COLUMNS);
+		text_visible(&v->text, quoted.data, quoted.len, width);
 		buffer_free(&quoted);
 	}
 }
@@ -688,7 +731,7 @@ show_tool_result(struct view *v, const struct event_view *event)
 	struct buffer words = BUFFER_INIT, quoted = BUFFER_INIT;
 
 	add_head(v, event, "", &view_words[member_set(error) ? VIEW_FAILED : VIEW_RESULT]);
-	add_tool_name(v, event->payload);
+	add_tool_name(v, event);
 	add_changed(v, " ", event->payload);
 	detail_duration(v, event->payload);
 	detail_size(v, event, KEY_OUTPUT);
@@ -781,15 +824,48 @@ add_written(struct view *v, struct span text, size_t indent, struct buffer *out)
 	free(bytes);
 }
 
+/* "   12.345", seconds since the start; "  1:02:03" and "   2d04h" of long runs. */
+static void
+add_since(struct view *v, int64_t ms)
+{
+	char text[32];
+
+	if (ms < 1000000)
+		snprintf(text, sizeof text, "%d.%03d", (int)(ms / 1000), (int)(ms % 1000));
+	else if (ms < INT64_C(360000000))
+		snprintf(text, sizeof text, "%d:%02d:%02d", (int)(ms / 3600000), (int)(ms / 60000 % 60),
+		    (int)(ms / 1000 % 60));
+	else
+		snprintf(text, sizeof text, "%lldd%02dh", (long long)(ms / 86400000), (int)(ms / 3600000 % 24));
+	buffer_format(&v->text, "%*s", SINCE_COLUMNS, text);
+}
+
+/* Since the start, where that is known; else the time of day. The columns that it takes. */
+static size_t
+add_time(struct view *v, const struct event_view *event)
+{
+	char time[64];
+	struct tm local;
+	int64_t wall;
+
+	if (!span_copy(event->timestamp, time, sizeof time) || clock_parse(time, 0, &wall) != 0) {
+		buffer_format(&v->text, "%-*s", v->began != 0 ? SINCE_COLUMNS : TIME_COLUMNS, "--:--:--");
+	} else if (v->began != 0) {
+		add_since(v, wall > v->began ? (wall - v->began) / 1000 : 0);
+	} else {
+		localtime_r(&(time_t){ (time_t)(wall / 1000000) }, &local);
+		strftime(time, sizeof time, "%H:%M:%S", &local);
+		buffer_format(&v->text, "%s.%03d", time, (int)(wall / 1000 % 1000));
+	}
+	return v->text.len;
+}
+
 int
 view_event(struct view *v, const char *line, size_t len, unsigned depth, struct buffer *out)
 {
-	char time[64] = "--:--:--";
 	struct event_view event;
 	const struct shape *shape;
-	struct tm local;
-	size_t indent;
-	int64_t wall;
+	size_t indent, time_columns;
 	long long item;
 
 	if (event_view(line, len, &event) != 0)
@@ -799,16 +875,11 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	v->mark_count = 0;
 	v->detailed = false;
 
-	if (span_copy(event.timestamp, time, sizeof time) && clock_parse(time, 0, &wall) == 0) {
-		localtime_r(&(time_t){ (time_t)(wall / 1000000) }, &local);
-		strftime(time, sizeof time, "%H:%M:%S", &local);
-		buffer_format(&v->text, "%s.%03d", time, (int)(wall / 1000 % 1000));
-	} else {
-		buffer_format(&v->text, "%-*s", TIME_COLUMNS, "--:--:--");
-	}
+	time_columns = add_time(v, &event);
 	mark(v, 0, DIM);
 
 	item_names_note(&v->items, &event);
+	note_tools(v, &event);
 	indent = 1 + 2 * (depth + event_path_depth(event.path) + shape->inside +
 	    within_group(&event, &item));
 	if (indent > INDENT_COLUMNS)
@@ -818,8 +889,8 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	details_end(v);
 	paint(v, out);
 	if (v->errors) {
-		add_written(v, span_member(event.payload, KEY_OUTPUT), TIME_COLUMNS + indent, out);
-		add_written(v, span_member(event.payload, KEY_STDERR), TIME_COLUMNS + indent, out);
+		add_written(v, span_member(event.payload, KEY_OUTPUT), time_columns + indent, out);
+		add_written(v, span_member(event.payload, KEY_STDERR), time_columns + indent, out);
 	}
 	return 0;
 }
@@ -829,8 +900,13 @@ view_pass_over(struct view *v, const struct event_head *head, const char *line, 
 {
 	struct event_view event;
 
-	if (item_names_concern(head->type) && event_view(line, len, &event) == 0)
-		item_names_note(&v->items, &event);
+	if (!item_names_concern(head->type) && head->type != EVENT_MESSAGE_ASSISTANT &&
+	    head->type != EVENT_TOOL_CALL)
+		return;
+	if (event_view(line, len, &event) != 0)
+		return;
+	item_names_note(&v->items, &event);
+	note_tools(v, &event);
 }
 
 void
@@ -839,5 +915,7 @@ view_free(struct view *v)
 	buffer_free(&v->text);
 	buffer_free(&v->scratch);
 	map_free(&v->waits);
+	map_free(&v->several);
+	map_free(&v->numbers);
 	item_names_free(&v->items);
 }

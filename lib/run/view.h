@@ -1,5 +1,5 @@
 /*
- * The view: an event as one line for a person. Time, indentation by path, who,
+ * The view: an event as one line for a person. Time since the start, indentation by path, who,
  * what, the figures that matter in parentheses, and the start of the text.
  *
  * What models, tools and users wrote is data: it reaches the terminal through
@@ -41,6 +41,7 @@ struct view {
 	bool errors;       /* the stderr of failed calls in lines of its own */
 	size_t width;      /* columns; 0: no limit */
 	const int64_t *cost; /* of the event, to be shown with its usage; NULL: not asked for */
+	int64_t began;     /* µs since 1970, which times are told from; 0: they are times of day */
 
 	/* For view_event() alone. */
 	struct buffer text;
@@ -49,6 +50,9 @@ struct view {
 	size_t mark_count;
 	bool detailed;     /* a parenthesis is open */
 	struct map waits;  /* calls that wait, and those behind them: ids of events */
+	/* Tools that one answer calls have numbers, by which a result says whose it is: of answers
+	 * that call several, how many of them came; of calls, their number. By ids of events. */
+	struct map several, numbers;
 	struct item_names items;
 };
 

@@ -34,7 +34,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	deserted
 	same "$(last ok '|[.kind,.error.code,.approval]')" '["approval","waiting",{"asks":"approval"}]'
 	same "$(last go .skipped)" '"upstream_failed"'
-	same "$(awf-tail --list --status waiting | awk '{print $2, $3}')" 'flow waiting'
+	same "$(awf-tail --list --status waiting | awk '{print $1, $3}')" 'flow waiting'
 	same "$(awf-replay --state ok | jq -c '[.input,.error.code]')" '["plan: cake","waiting"]'
 	awf-verify
 }

@@ -93,10 +93,10 @@ events() { # COUNT PAYLOAD: as input of append
 	awf-tail -R >out
 	same "$(grep -n -A1 'nested started (call' out | tail -n 1 | cut -d- -f1)" 14
 	same "$(sed -n 14,17p out)" "$(printf '%s\n' \
-		"08:15:32.665     run started (nested, 2026-11-21, run $NESTED)" \
-		'08:15:32.670       count started (command): wc -l' \
-		'08:15:32.690       count done (20ms, 1 B): 2' \
-		'08:15:32.990     run completed (success, 325ms)')"
+		"   2.665     run started (nested, 2026-11-21 08:15:32, run $NESTED)" \
+		'   2.670       count started (command): wc -l' \
+		'   2.690       count done (20ms, 1 B): 2' \
+		'   2.990     run completed (success, 325ms)')"
 	same "$(wc -l <out)" 26
 }
 
@@ -216,8 +216,8 @@ events() { # COUNT PAYLOAD: as input of append
 @test "--errors shows the stderr of what failed" {
 	brief
 	same "$(awf-tail --errors --path check)" "$(printf '%s\n' \
-		'08:15:32.650   check failed (30ms): exit_status: exit status 3' \
-		'               | check: line 1' '               | check: line 2')"
+		'   2.650   check failed (30ms): exit_status: exit status 3' \
+		'           | check: line 1' '           | check: line 2')"
 }
 
 @test "--inline puts blobs back; a missing one is told and exits 4" {
@@ -485,7 +485,7 @@ events() { # COUNT PAYLOAD: as input of append
 	lines 2
 	chain <"$ROOT/tests/fixtures/nested.events" >"$AWF_STORAGE/transcripts/$NESTED.jsonl"
 	lines 6
-	grep -q '^08:15:32.670 *count started' out
+	grep -q '^   0.000 *count started' out
 	release || true # the nested call never ended
 	ended "$TAIL"
 	same "$(wc -l <out)" 7
@@ -685,9 +685,9 @@ shows() {
 @test "--list: what there is of each run" {
 	brief
 	same "$(awf-tail --list)" \
-		'6f1c2a80  brief  failed     2026-11-21 08:15:30      3.0s       6    3.0k'
+		'brief  6f1c2a80  failed     2026-11-21 08:15:30      3.0s       6    3.0k'
 	same "$(awf-tail --list -R | cut -c1-25)" "$(printf '%s\n' \
-		'b7e0c3d2  nested  success' '6f1c2a80  brief   failed ')"
+		'nested  b7e0c3d2  success' 'brief   6f1c2a80  failed ')"
 	same "$(awf-tail --list --json)" '{"run_id":"6f1c2a80-5b1e-4a7d-9c34-0d2f6b7e8a91","name":"brief","status":"failed","child":false,"started":"2026-11-21T08:15:30.000000Z","duration_ms":3060,"exit_code":3,"calls":6,"input_tokens":2734,"output_tokens":300,"error":{"code":"exit_status","message":"check:0:0: exit status 3"}}'
 }
 

@@ -100,7 +100,7 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
    │  └─ deep command done
    └─ after command done"
 	run -0 awf-tail -R
-	same "$(sed -n 's/^[0-9:.]* \( *\)\([a-z]*\) started.*/\1\2/p' <<<"$output")" "run
+	same "$(sed -n 's/^ *[0-9:.]* \( *\)\([a-z]*\) started.*/\1\2/p' <<<"$output")" "run
   middle
     run
       inner
@@ -116,7 +116,7 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 	script text 'awf-step -r up -- cat'
 	awf-run -n --name top -c 'printf "a\nb\n" | awf-run ./text; echo one | awf-run ./sub
 		printf "one\ntwo\n" | awf-step -i lines gen -- cat | awf-run ./sub' >/dev/null
-	same "$(awf-tail | sed -n 's/^[0-9:.]* *\(.*\) done (.*ms, \(.*\), run [^ ]*)/\1 \2/p' | sed 's/[0-9.]* \(KiB\|B$\)/N KiB/')" 'text 3 B: a b
+	same "$(awf-tail | sed -n 's/^ *[0-9:.]* *\(.*\) done (.*ms, \(.*\), run [^ ]*)/\1 \2/p' | sed 's/[0-9.]* \(KiB\|B$\)/N KiB/')" 'text 3 B: a b
 sub 3 B: ONE
 sub 2 lines, N KiB'
 }

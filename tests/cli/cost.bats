@@ -53,7 +53,7 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 	awf-run --resume "$(cat id)"
 	awf-step -n -p hi -q -a writer alone
 	awf-run -n --name idle true
-	same "$(awf-tail --list --cost | awk '{ print $2, $NF }')" $'idle $0.0000\nalone $0.000020\nouter $0.000040'
+	same "$(awf-tail --list --cost | awk '{ print $1, $NF }')" $'idle $0.0000\nalone $0.000020\nouter $0.000040'
 	same "$(awf-tail --list --cost -R --name inner | awk '{ print $NF }')" '$0.000020'
 	same "$(awf-tail --list --cost | sed 's/ *[^ ]*$//')" "$(awf-tail --list)"
 	same "$(awf-tail --list --json --cost --name outer)" \

@@ -132,7 +132,7 @@ has_words() {
 	same "$(sh -c "$(readme 'awf-run --name sorted')")" '[1,4,9]'
 	run -0 sh -ec "$(readme 'awf-tail --list')"
 	[[ ${lines[0]} == *"run started (sorted, "* ]]
-	[[ $output == *"  sorted  success "*"  count   success "* ]]
+	[[ $output == *"sorted  "*"  success "*"count   "*"  success "* ]]
 	same "$(grep -c '^{"path":"square","ms":[0-9]*}$' <<<"$output")" 3
 }
 

@@ -244,7 +244,7 @@ cut_off() {
 	same "$(sed 's/ *(.*//; s/^[^a-z]*//' <<<"$(tail -n +2 <<<"$output")" | paste -sd,)" \
 		"$(printf '%s,' 'l while done' 'l[0] while done' 'grow command done' 'l[1] while done' 'grow command done' \
 			'l[1] while done' 'l[1][0] while done' 'grow command done' 'l[1][1] while done' 'grow command done' | sed 's/,$//')"
-	same "$(awf-tail | sed -n 's/^[0-9:.]* \( *l[^ ]* started\).*/\1/p')" "  l started
+	same "$(awf-tail | sed -n 's/^ *[0-9:.]* \( *l[^ ]* started\).*/\1/p')" "  l started
     l[0] started
     l[1] started
   l[1] started

@@ -361,7 +361,7 @@ listed() { awf-tail --list --json "${@:2}" | jq -c "$1"; }
 		'["queued","",false,null,0] ["queued","nightly",false,null,0] ["running","nightly",false,null,0]'
 	same "$(listed 'select(.duration_ms >= 0 and .duration_ms < 600000 and .started > "2020").status' | wc -l)" 3
 	same "$(awf-tail --list | awk 'NR > 1 {print $1, $2, $3}' | paste -sd' ')" \
-		"$(listed 'select(.name != "")' | jq -r '[.run_id[:8], .name, .status] | join(" ")' | paste -sd' ')"
+		"$(listed 'select(.name != "")' | jq -r '[.name, .run_id[:8], .status] | join(" ")' | paste -sd' ')"
 	same "$(listed .status --status queued | paste -sd' ')" '"queued" "queued"'
 	same "$(listed .status --name 'night*' | paste -sd' ')" '"queued" "running"'
 	same "$(listed .status -n 1)" '"queued"'

@@ -54,7 +54,7 @@ there_id() { there awf-tail --list --json -n 1 | jq -r .run_id; }
 	same "$(payloads run.completed '[.status, .exit_code]')" '["success",0]'
 	run -0 --separate-stderr awf-verify -v
 	[[ $output$stderr != *warning* ]]
-	same "$(awf-tail --list | awk '{ print $2, $3 }')" 'job success'
+	same "$(awf-tail --list | awk '{ print $1, $3 }')" 'job success'
 }
 
 @test "several in a line, and as answers to a program that waits for them" {

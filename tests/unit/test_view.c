@@ -28,6 +28,28 @@ shown(struct view *v, const char *members, unsigned depth)
 	return buffer_take(&out);
 }
 
+/* Lines are of 08:15:30.123. */
+static void
+test_times(void **state)
+{
+	static const struct { int64_t before; const char *time; } table[] = {
+		{ 0, "   0.000" }, { 1, "   0.001" }, { 999999, " 999.999" }, { 1000000, " 0:16:40" },
+		{ 359999999, "99:59:59" }, { 360000000, "   4d04h" }, { -5, "   0.000" },
+	};
+	const int64_t wall = INT64_C(1795248930123000); /* 2026-11-21T08:15:30.123Z */
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct view v = { .began = wall - table[i].before * 1000 };
+		char *line = shown(&v, EVENT("step.started", "a", "0", "{}"), 0);
+
+		assert_memory_equal(line, table[i].time, strlen(table[i].time));
+		assert_string_equal(line + 8, "   a started");
+		free(line);
+		view_free(&v);
+	}
+}
+
 static void
 test_lines(void **state)
 {
@@ -288,6 +310,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_depth_and_bad_times),
 		cmocka_unit_test(test_width_and_colours),

@@ -205,10 +205,13 @@ read_ends(struct catalog *c, struct catalog_run *run)
 	read = summary_read_ends(&summary, path, &err) == 0;
 	free(path);
 	if (!read) {
-		if (run->size > 0)
+		/* Whoever asks for lists fills no log with one that is damaged. */
+		if (run->size > 0 && !run->unreadable)
 			log_warn(&err);
+		run->unreadable = run->size > 0;
 		return false;
 	}
+	run->unreadable = false;
 	run->summary = summary;
 	run->summary.cost = COST_UNKNOWN;
 	run->alive = storage_run_alive(c->storage, run->run_id);

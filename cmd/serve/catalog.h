@@ -34,6 +34,7 @@ struct catalog_run {
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
+	bool unreadable;             /* so it was, which the log says */
 	bool known;                  /* summary has its name and status */
 	bool figured;                /* and the rest */
 	struct summary summary;

@@ -141,6 +141,9 @@ refused() {
 	file agents/a.md 'model: inherit'
 	same "$(model a)" mine
 	same "$(AWF_MODEL=openai/x model a)" x
+	# A prompt alone is for it as well.
+	alone() { awf-step -n --dry-run -p hi ask | jq -r .model; }
+	same "$(alone) $(AWF_MODEL=openai/x alone)" 'mine x'
 	echo 'model = quick' >"$XDG_CONFIG_HOME/awf/config"
 	echo 'quick   google/gemini-3-flash' >"$XDG_CONFIG_HOME/awf/models"
 	same "$(model a)" gemini-3-flash

@@ -11,7 +11,7 @@ prepare() {
 	"$sandbox" -- true || skip "this system lacks what a sandbox takes"
 	mkdir -p agents tools ../outside
 	echo secret >../outside/secret
-	tool look '"effects":"none"' 'echo "${AWF_SANDBOX-none}"; python3 -c "import socket; socket.socket()" 2>/dev/null && echo net; :'
+	tool look '"effects":"none"' 'echo "${AWF_SANDBOX-none}"; python3 -Sc "import socket; socket.socket()" 2>/dev/null && echo net; :'
 }
 
 # What the tool look says in a step with these options: its mode, and net.
@@ -733,7 +733,7 @@ deployed_after() {
 	printf 'echo mine\n' >kit/deploy
 	mkfifo go gone
 	# Another one that has it in memory since before the step.
-	"$sandbox" --open kit -- python3 -c '
+	"$sandbox" --open kit -- python3 -Sc '
 import mmap
 file = open("kit/deploy", "r+b")
 memory = mmap.mmap(file.fileno(), 0)

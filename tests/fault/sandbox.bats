@@ -58,18 +58,21 @@ attempt() {
 	"${as[@]}" "$sandbox" $(options "$config") --readable "$outside/shared" -- "$escape" "$@"
 }
 
-# CONFIGURATION: reads lines "WORDS # configurations in which it is prevented".
+# CONFIGURATION: reads lines "WORDS # configurations in which it is prevented"; all attempts are made
+# in one sandbox, one after the other, each in a fresh workspace.
 all_prevented() {
-	local config=$1 words where line
+	local config=$1 words where lines=() said
 	while IFS='#' read -r words where; do
 		[[ " $where " == *" all "* || " $where " == *" $config "* ]] || continue
-		rm -rf ./* && echo mine >mine && "${as[@]}" mkdir dir
-		[ ${#as[@]} = 0 ] || chown 65534:65534 mine
-		line=$(eval "echo \"$words\"")
-		# shellcheck disable=SC2086
-		run attempt "$config" $line
-		[ "$status" = 1 ] || { echo "$config: $line: $status $output" >&2; return 1; }
+		lines+=("$(eval "echo \"$words\"")")
 	done
+	said=$("${as[@]}" "$sandbox" $(options "$config") --readable "$outside/shared" -- sh -c '
+		for line; do
+			rm -rf ./* && echo mine >mine && mkdir dir || exit
+			said=$("$0" $line 2>&1)
+			echo "$? $line: $said"
+		done' "$escape" "${lines[@]}")
+	[ "$(grep -c '^1 ' <<<"$said")" -eq ${#lines[@]} ] || { printf '%s: %s attempts\n%s\n' "$config" ${#lines[@]} "$said" >&2; return 1; }
 }
 
 # Runs a table for each user and configuration; in make check, each of both with some of the
@@ -155,7 +158,7 @@ END
 
 @test "files: nobody hears what is done elsewhere, nor reads attributes there" {
 	setfattr -n user.awf -v secret "$outside/secret" 2>/dev/null ||
-		python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.awf", b"secret")' "$outside/secret" || skip 'no attributes of files here'
+		python3 -Sc 'import os, sys; os.setxattr(sys.argv[1], "user.awf", b"secret")' "$outside/secret" || skip 'no attributes of files here'
 	"$escape" watch "$outside" && "$escape" getxattr "$outside/secret" && "$escape" listxattr "$outside/secret"
 	every_way <<'END'
 watch $outside # full namespaces landlock
@@ -166,7 +169,7 @@ END
 	# Those of the workspace are for who opens the file; who follows a file looks again and again.
 	as=()
 	rm -rf ./* && echo mine >mine
-	same "$("$sandbox" -- python3 -c 'import os; os.setxattr("mine", "user.x", b"y"); print(os.getxattr(os.open("mine", 0), "user.x"))')" "b'y'"
+	same "$("$sandbox" -- python3 -Sc 'import os; os.setxattr("mine", "user.x", b"y"); print(os.getxattr(os.open("mine", 0), "user.x"))')" "b'y'"
 	same "$("$sandbox" -- sh -c 'tail -f -s 0.1 --pid=$$ mine 2>/dev/null & sleep 0.3; echo more >>mine; sleep 0.5; :')" $'mine\nmore'
 }
 
@@ -217,7 +220,7 @@ END
 
 # What a socket of the outside would tell if somebody came.
 listen() {
-	coproc LISTENER { exec python3 -u -c '
+	coproc LISTENER { exec python3 -Su -c '
 import socket, sys
 base = sys.argv[1]
 tcp = socket.create_server(("127.0.0.1", 0)); udp = socket.socket(type=socket.SOCK_DGRAM)
@@ -314,7 +317,7 @@ END
 }
 
 @test "shared memory of others is not attached" {
-	id=$(python3 -c '
+	id=$(python3 -Sc '
 import ctypes; libc = ctypes.CDLL(None); print(libc.shmget(0, 4096, 0o1666))')
 	"$escape" shm "$id"
 	as=()
@@ -332,7 +335,7 @@ import ctypes; libc = ctypes.CDLL(None); print(libc.shmget(0, 4096, 0o1666))')
 	# It may be written to, and keystrokes are for stdin alone.
 	run -0 script -qec "$sandbox -- sh -c 'echo out; echo err >&2' </dev/null" /dev/null
 	[[ $output == *out*err* ]]
-	run -0 script -qec "$sandbox -- python3 -c 'import os
+	run -0 script -qec "$sandbox -- python3 -Sc 'import os
 for fd in 1, 2:
     try: os.read(fd, 1); print(\"read\")
     except OSError as e: assert e.errno == 9' </dev/null" /dev/null <<<keys
@@ -477,7 +480,7 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 
 @test "a name that others spare does not help to outlive the command" {
 	for config in full namespaces; do
-		env SANDBOX_MARK="$BATS_TEST_TMPDIR-detached" "$sandbox" $(options "$config") -- python3 -c '
+		env SANDBOX_MARK="$BATS_TEST_TMPDIR-detached" "$sandbox" $(options "$config") -- python3 -Sc '
 import ctypes, os, time
 if os.fork() == 0:
     ctypes.CDLL(None).prctl(15, b"awf-detached", 0, 0, 0); os.setsid()
@@ -518,7 +521,7 @@ time.sleep(0.1)'
 		[ "$(df --output=avail -m . | tail -1)" -gt 16 ]
 		rm -f f*
 		# Orphans that end all the time keep nobody from looking.
-		run -77 --separate-stderr inside --disk 8M -- python3 -c '
+		run -77 --separate-stderr inside --disk 8M -- python3 -Sc '
 import os, time
 i = 0
 while True:
@@ -532,7 +535,7 @@ while True:
 		[ "$(du -sm . | cut -f1)" -lt 24 ]
 		rm -f f*
 		# Nor is a disk filled without writing, nor at the end.
-		run -1 inside -- python3 -c 'import ctypes, os
+		run -1 inside -- python3 -Sc 'import ctypes, os
 fd = os.open("g", os.O_RDWR | os.O_CREAT)
 os._exit(ctypes.CDLL(None).fallocate(fd, 0, ctypes.c_long(0), ctypes.c_long(1 << 20)) & 1)'
 		[ "$(stat -c %b g)" = 0 ]
@@ -600,7 +603,7 @@ shown_by_links() {
 	ln -s "$outside/vault" kit/link
 	ln -s "$outside/vault" link
 	as=()
-	python3 -c '
+	python3 -Sc '
 import ctypes, os
 renameat2 = ctypes.CDLL(None).renameat2
 while not os.path.exists("stop"):

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "awf/complete.h"
 #include "awf/doctor.h"
 #include "base/copytree.h"
 #include "base/file.h"
@@ -223,6 +224,9 @@ main(int argc, char **argv)
 	command = find(name);
 	if (command != NULL && strcmp(command->name, "init") == 0)
 		return init(argv + 2);
+	/* For the completions of shells; people need not see it. */
+	if (strcmp(name, "complete") == 0)
+		return complete(argv + 2);
 	if (command != NULL && strcmp(command->name, "doctor") == 0)
 		return doctor(argc - 1, argv + 1);
 

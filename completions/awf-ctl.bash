@@ -1,56 +1,32 @@
 # bash completion for awf-ctl
-# The words that begin with the first one. What they are (files, runs) is data: compgen -W
-# would run a $(command) in it. Control characters are for no terminal.
-_awf_among()
-{
-	local cur=$1 word
-	shift
-	for word; do
-		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
-	done
-}
-
-# The runs with this status.
-_awf_ctl_runs()
-{
-	local runs
-	mapfile -t runs < <(awf-tail --list --json --status "$2" 2>/dev/null |
-		sed -n 's/^{"run_id":"\([^"]*\)".*/\1/p')
-	_awf_among "$1" @ "${runs[@]}"
-}
+declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_ctl()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} calls
-	COMPREPLY=()
-	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'approve deny complete heartbeat cancel prune list --help --version' -- "$cur")
+	local words cword cur prev cut run
+	_awf_words
+	if ((cword == 1)); then
+		_awf_among approve deny complete heartbeat cancel prune list --help --version
 		return
 	fi
 	case $prev in
-	--reason | --older-than | --max-count | --max-size | --name) return ;;
+	--reason | --older-than | --max-count | --max-size) return ;;
+	--name) _awf_of names; return ;;
 	esac
-	case ${COMP_WORDS[1]} in
-	approve) [[ $cur != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--no-input --reason --seal --help' -- "$cur") ;;
-	deny) [[ $cur != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--reason --seal --help' -- "$cur") ;;
-	complete) [[ $cur != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--no-input --failed --reason --seal --help' -- "$cur") ;;
-	heartbeat) [[ $cur != -* ]] || mapfile -t COMPREPLY < <(compgen -W '--seal --help' -- "$cur") ;;
-	cancel)
-		_awf_ctl_runs "$cur" running
-		return ;;
-	prune)
-		mapfile -t COMPREPLY < <(compgen -W '--older-than --max-count --max-size --name --dry-run --verbose --help' -- "$cur")
-		return ;;
-	list)
-		mapfile -t COMPREPLY < <(compgen -W '--lines --children --since --json --cost --color --name --status --help' -- "$cur")
-		return ;;
-	*) return ;;
+	case ${words[1]}${cur:0:1} in
+	approve-) _awf_among --no-input --reason --seal --help ;;
+	deny-) _awf_among --reason --seal --help ;;
+	complete-) _awf_among --no-input --failed --reason --seal --help ;;
+	heartbeat-) _awf_among --seal --help ;;
+	prune*) _awf_among --older-than --max-count --max-size --name --dry-run --verbose --help ;;
+	list*)
+		[[ $prev != --status ]] ||
+			{ _awf_among queued running waiting success failed cancelled timeout died; return; }
+		_awf_among --lines --children --since --json --cost --color --name --status --help ;;
+	cancel*) _awf_of runs running ;;
+	approve* | deny* | complete* | heartbeat*)
+		# The call, then its run.
+		if [[ $prev == "${words[1]}" || $prev == -* ]]; then _awf_of waiting; else _awf_of runs waiting; fi ;;
 	esac
-	[[ $cur != -* ]] || return
-	# What waits in the latest run; and runs.
-	mapfile -t calls < <(awf-tail --type step.completed --json 2>/dev/null |
-		sed -n '/"approval":{"asks":/s/.*"call":"\([^"]*\)".*/\1/p' | sort -u)
-	_awf_among "$cur" "${calls[@]}"
-	_awf_ctl_runs "$cur" waiting
 }
-complete -F _awf_ctl awf-ctl
+complete -o filenames -F _awf_ctl awf-ctl

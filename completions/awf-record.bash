@@ -1,33 +1,21 @@
 # bash completion for awf-record
-# The words that begin with the first one. What they are (files, runs) is data: compgen -W
-# would run a $(command) in it. Control characters are for no terminal.
-_awf_among()
-{
-	local cur=$1 word
-	shift
-	for word; do
-		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
-	done
-}
+declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_record()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} runs
-	COMPREPLY=()
+	local words cword cur prev cut origins
+	_awf_words
 	case $prev in
-	--name | --lease | --max-line) return ;;
+	--name | --lease | --max-line) ;;
 	--origin)
-		mapfile -t runs < <(awf-tail --list --json 2>/dev/null |
+		mapfile -t origins < <(awf-tail --list --json 2>/dev/null |
 			sed -n 's/.*"origin":"\([^"\]*\)"}$/\1/p' | sort -u)
-		_awf_among "$cur" "${runs[@]}"
-		return ;;
+		_awf_among "${origins[@]}" ;;
+	*)
+		case $cur in
+		-*) _awf_among --name --origin --lease --max-line --quiet --help --version ;;
+		*) _awf_of runs running ;;
+		esac ;;
 	esac
-	if [[ $cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W '--name --origin --lease --max-line --quiet --help --version' -- "$cur")
-		return
-	fi
-	mapfile -t runs < <(awf-tail --list --json 2>/dev/null |
-		sed -n 's/^{"run_id":"\([^"]*\)".*/\1/p')
-	_awf_among "$cur" @ "${runs[@]}"
 }
-complete -F _awf_record awf-record
+complete -o filenames -F _awf_record awf-record

@@ -1,46 +1,25 @@
 # bash completion for awf-replay
-# The words that begin with the first one. What they are (files, runs) is data: compgen -W
-# would run a $(command) in it. Control characters are for no terminal.
-_awf_among()
-{
-	local cur=$1 word
-	shift
-	for word; do
-		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
-	done
-}
+declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_replay()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words storage runs
-	storage=${AWF_STORAGE:-${XDG_DATA_HOME:-$HOME/.local/share}/awf}
+	local words cword cur prev cut
+	_awf_words
 	case $prev in
-	--order)
-		mapfile -t COMPREPLY < <(compgen -W 'causal seq' -- "$cur")
-		return ;;
-	--color)
-		mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur")
-		return ;;
-	--html | --from)
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		return ;;
-	--isolation)
-		mapfile -t COMPREPLY < <(compgen -W 'namespaces copy none' -- "$cur")
-		return ;;
-	--record | --visible | --export)
-		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-		return ;;
-	--state | --show) return ;;
-	esac
-	case $cur in
-	-*) words='--tree --all --timeline --html --state --show --order --canonical --color --from --isolation --visible --record --export --with-workspace --current -q --quiet --help --version' ;;
+	--order) _awf_among causal seq ;;
+	--color) _awf_among auto always never ;;
+	--html | --from) _awf_files ;;
+	--isolation) _awf_among namespaces copy none ;;
+	--record | --visible | --export) _awf_files -d ;;
+	--state) _awf_steps ;;
+	--show) _awf_among stdin stdout; _awf_files ;;
 	*)
-		runs=("$storage"/transcripts/*.jsonl)
-		runs=("${runs[@]##*/}")
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		_awf_among "$cur" @ "${runs[@]%.jsonl}"
-		return ;;
+		case $cur in
+		-*) _awf_among --tree --all --timeline --html --state --show --order --canonical --color --from \
+		--isolation --visible --record --current --quiet --export --with-workspace --help \
+		--version ;;
+		*) _awf_of runs; _awf_files ;;
+		esac ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 complete -o filenames -F _awf_replay awf-replay

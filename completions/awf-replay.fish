@@ -1,20 +1,16 @@
 # fish completion for awf-replay
-function __awf_replay_runs
-    set -l storage $AWF_STORAGE
-    test -n "$storage"; or set storage $XDG_DATA_HOME/awf
-    test "$storage" != /awf; or set storage ~/.local/share/awf
-    echo @
-    for file in $storage/transcripts/*.jsonl
-        basename $file .jsonl
-    end
+# The steps of the run that the line names, or of the latest.
+function __awf_steps
+	set -l run (commandline -opc | string match -r '^(?:@|[0-9a-f]{8}).*')
+	awf complete steps $run[-1] 2>/dev/null
 end
-complete -c awf-replay -a '(__awf_replay_runs)'
+complete -c awf-replay -a '(awf complete runs 2>/dev/null)'
 complete -c awf-replay -l tree -d 'the tree of its calls'
 complete -c awf-replay -l all -d 'with --tree: each item of a step'
 complete -c awf-replay -l timeline -d 'the time that its calls took'
 complete -c awf-replay -l html -r -F -d 'with --timeline: write it as a page'
-complete -c awf-replay -l state -x -d 'what flowed into and out of a step'
-complete -c awf-replay -l show -x -d 'what was run: a script or other file, stdin or stdout'
+complete -c awf-replay -l state -x -a '(__awf_steps)' -d 'what flowed into and out of a step'
+complete -c awf-replay -l show -r -F -a 'stdin stdout' -d 'what was run: a script or other file, stdin or stdout'
 complete -c awf-replay -l order -x -a 'causal seq' -d 'print the lines in an order'
 complete -c awf-replay -l canonical -d 'print the lines without time and chance'
 complete -c awf-replay -l color -x -a 'auto always never' -d 'when to use colours'

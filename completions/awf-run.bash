@@ -1,61 +1,44 @@
 # bash completion for awf-run
-# The words that begin with the first one. What they are (files, runs) is data: compgen -W
-# would run a $(command) in it. Control characters are for no terminal.
-_awf_among()
-{
-	local cur=$1 word
-	shift
-	for word; do
-		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
-	done
-}
+declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_run()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} word i runs
+	local words cword cur prev cut i
+	_awf_words
 	# After the workflow come its own arguments.
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		word=${COMP_WORDS[i]}
-		case $word in
-		-c | --command | --input | --env | --name | --shell | --timeout | --allow-tools | --max-cost | --tools-policy | --workspace | --mask | --id | --id-file | --resume | --fork | --at | --redo | --skip | --overlap | --on-complete | --on-failure | --keep) ((i++)) ;;
+	for ((i = 1; i < cword; i++)); do
+		case ${words[i]} in
+		-c | --command | --input | --env | --name | --shell | --timeout | --allow-tools | --max-cost | \
+			--tools-policy | --workspace | --mask | --id | --id-file | --resume | --fork | --at | --redo | \
+			--skip | --overlap | --on-complete | --on-failure | --keep) ((i++)) ;;
 		-*) ;;
-		*)
-			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-			return ;;
+		*) _awf_files; return ;;
 		esac
 	done
 	case $prev in
-	--env)
-		mapfile -t COMPREPLY < <(compgen -v -- "$cur")
-		return ;;
-	--shell | --id-file)
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		return ;;
+	--env) mapfile -t COMPREPLY < <(compgen -v -- "$cur") ;;
+	--shell | --id-file) _awf_files ;;
 	--mask)
-		mapfile -t COMPREPLY < <(compgen -W patterns -- "$cur"; compgen -f -- "$cur"; compgen -c -- "$cur")
-		return ;;
-	--workspace)
-		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-		return ;;
-	--resume | --fork)
-		mapfile -t runs < <(awf-tail --list --json 2>/dev/null |
-			sed -n 's/^{"run_id":"\([^"]*\)".*/\1/p')
-		COMPREPLY=()
-		_awf_among "$cur" @ "${runs[@]}"
-		return ;;
-	--tools-policy)
-		mapfile -t COMPREPLY < <(compgen -W 'block warn' -- "$cur")
-		return ;;
-	--overlap)
-		mapfile -t COMPREPLY < <(compgen -W 'skip buffer-one buffer-all cancel-other allow-all' -- "$cur")
-		return ;;
-	-c | --command | --input | --name | --id | --timeout | --allow-tools | --max-cost | --on-complete | --on-failure | --keep | --at | --redo | --skip) return ;;
-	esac
-	case $cur in
-	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --allow-tools --max-cost --tools-policy --workspace --snapshot --no-transcript --mask --seal --id --print-id --id-file --detach --try --resume --continue --fork --at --redo --skip --overlap
-		--on-complete --on-failure --keep --help --version' -- "$cur") ;;
-	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
+		_awf_among patterns
+		mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -c -- "$cur") ;;
+	--workspace) _awf_files -d ;;
+	--resume | --fork) _awf_of runs ;;
+	--at | --redo | --skip) _awf_steps ;;
+	--name) _awf_of names ;;
+	--allow-tools) _awf_listed tools ;;
+	--tools-policy) _awf_among block warn ;;
+	--overlap) _awf_among skip buffer-one buffer-all cancel-other allow-all ;;
+	-c | --command | --input | --id | --timeout | --max-cost | --on-complete | --on-failure | --keep) ;;
+	*)
+		case $cur in
+		-*) _awf_among --command --no-input --input --name --timeout --max-cost --resume --redo --skip \
+		--continue --fork --at --detach --print-id --env --shell --workspace \
+		--allow-tools --tools-policy --try --id --id-file --snapshot --no-transcript \
+		--mask --seal --keep --overlap --on-complete --on-failure --help --version ;;
+		*)
+			_awf_files
+			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -c -- "$cur") ;;
+		esac ;;
 	esac
 }
 complete -o filenames -F _awf_run awf-run

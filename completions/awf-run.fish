@@ -1,16 +1,18 @@
 # fish completion for awf-run
-function __awf_run_runs
-	awf-tail --list --json 2>/dev/null | string replace -rf '^{"run_id":"([^"]*)","name":"([^"]*)","status":"([^"]*)".*' '$1\t$2 ($3)'
+# The steps of the run that the line names, or of the latest.
+function __awf_steps
+	set -l run (commandline -opc | string match -r '^(?:@|[0-9a-f]{8}).*')
+	awf complete steps $run[-1] 2>/dev/null
 end
 complete -c awf-run -s c -l command -x -d 'run this text with the shell'
 complete -c awf-run -s n -l no-input -d 'stdin of the workflow is /dev/null'
 complete -c awf-run -l input -x -d 'a named input KEY=VALUE, AWF_INPUT_KEY'
 complete -c awf-run -l env -x -a '(set -nx)' -d 'record this environment variable too'
-complete -c awf-run -l name -x -d 'name of the workflow'
+complete -c awf-run -l name -x -a '(awf complete names 2>/dev/null)' -d 'name of the workflow'
 complete -c awf-run -l shell -r -F -d 'what runs pipelines and plain scripts'
 complete -c awf-run -l timeout -x -d 'end the workflow after this time, exit 124'
 complete -c awf-run -l max-cost -x -d 'ask no model once the run has cost so many dollars'
-complete -c awf-run -l allow-tools -x -d 'the tools that its steps may use at most'
+complete -c awf-run -l allow-tools -x -a '(awf complete tools 2>/dev/null)' -d 'the tools that its steps may use at most'
 complete -c awf-run -l tools-policy -x -a 'block warn' -d 'of calls to other tools'
 complete -c awf-run -l workspace -x -a '(__fish_complete_directories)' -d 'start the workflow there'
 complete -c awf-run -l detach -d 'do not wait for it: print its id and go'
@@ -22,12 +24,12 @@ complete -c awf-run -l seal -d 'sign the end of the transcript; --seal=KEYFILE'
 complete -c awf-run -l id -x -d 'its id, which no other run may have had (else a new one)'
 complete -c awf-run -l print-id -d 'print the id of the run on stderr first'
 complete -c awf-run -l id-file -r -F -d 'write the id of the run to FILE before the start'
-complete -c awf-run -l resume -x -a '(__awf_run_runs)' -d 'go on with a run that died, failed or waits'
+complete -c awf-run -l resume -x -a '(awf complete runs 2>/dev/null)' -d 'go on with a run that died, failed or waits'
 complete -c awf-run -l continue -d 'resume the latest run of this name if it died'
-complete -c awf-run -l fork -x -a '(__awf_run_runs)' -d 'a new run that takes over what another has done'
-complete -c awf-run -l at -x -d 'of --fork: but not this PATH, nor what came of it'
-complete -c awf-run -l redo -x -d 'of a cut-off effect: do it again'
-complete -c awf-run -l skip -x -d 'of a cut-off effect: take it as done'
+complete -c awf-run -l fork -x -a '(awf complete runs 2>/dev/null)' -d 'a new run that takes over what another has done'
+complete -c awf-run -l at -x -a '(__awf_steps)' -d 'of --fork: but not this PATH, nor what came of it'
+complete -c awf-run -l redo -x -a '(__awf_steps)' -d 'of a cut-off effect: do it again'
+complete -c awf-run -l skip -x -a '(__awf_steps)' -d 'of a cut-off effect: take it as done'
 complete -c awf-run -l on-complete -x -a '(__fish_complete_command)' -d 'tell this command of success'
 complete -c awf-run -l on-failure -x -a '(__fish_complete_command)' -d 'tell this command of any other end'
 complete -c awf-run -l keep -x -d 'at the end, remove runs of this name that are older'

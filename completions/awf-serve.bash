@@ -1,23 +1,20 @@
 # bash completion for awf-serve
+declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+
 _awf_serve()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words
-	COMPREPLY=()
+	local words cword cur prev cut
+	_awf_words
 	case $prev in
-	--new-token)
-		mapfile -t COMPREPLY < <(compgen -W 'read decide ingest start' -- "$cur")
-		return ;;
-	--trusted-proxy)
-		mapfile -t COMPREPLY < <(compgen -W '127.0.0.1 ::1 unix' -- "$cur")
-		return ;;
-	--workflows)
-		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-		return ;;
-	--listen | -l | --host | --clients | --clients-per-address | --ingest-rate | --blob-quota | --name | --label | --revoke-token)
-		return ;;
+	--new-token) _awf_among read decide ingest start ;;
+	--trusted-proxy) _awf_among 127.0.0.1 ::1 unix ;;
+	--workflows) _awf_files -d ;;
+	--name) _awf_of names ;;
+	-l | --listen | --host | --clients | --clients-per-address | --ingest-rate | --blob-quota | --label | \
+		--revoke-token) ;;
+	*) [[ $cur != -* ]] || _awf_among --listen --workflows --new-token --name --label --list-tokens --revoke-token \
+		--host --trusted-proxy --require-token --clients --clients-per-address \
+		--ingest-rate --blob-quota --help --version ;;
 	esac
-	words='--listen --host --trusted-proxy --require-token --workflows --clients --clients-per-address
-		--ingest-rate --blob-quota --new-token --name --label --list-tokens --revoke-token --help --version'
-	[[ $cur != -* ]] || mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
-complete -F _awf_serve awf-serve
+complete -o filenames -F _awf_serve awf-serve

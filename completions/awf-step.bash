@@ -1,61 +1,45 @@
 # bash completion for awf-step
-# The words that begin with the first one. What they are (files, runs) is data: compgen -W
-# would run a $(command) in it. Control characters are for no terminal.
-_awf_among()
-{
-	local cur=$1 word
-	shift
-	for word; do
-		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
-	done
-}
+declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_step()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words i file
+	local words cword cur prev cut i
+	_awf_words
 	# After -- come the command and its own arguments.
-	for ((i = 1; i < COMP_CWORD - 1; i++)); do
-		if [[ ${COMP_WORDS[i]} == -- ]]; then
-			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-			return
-		fi
+	for ((i = 1; i < cword - 1; i++)); do
+		[[ ${words[i]} != -- ]] || { _awf_files; return; }
 	done
 	case $prev in
-	-a | --agent)
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		for file in agents/*.md agents/*.json; do
-			[[ ! -e $file ]] || _awf_among "$cur" "${file#agents/}"
-		done
-		return ;;
-	-t | --tool | --allow-tools)
-		COMPREPLY=()
-		for file in tools/*.tool.json; do
-			file=${file#tools/}
-			[[ ! -e tools/$file ]] || _awf_among "$cur" "${file%.tool.json}"
-		done
-		return ;;
-	-i | --input) words='auto text lines nul json state' ;;
-	-O | --output-form) words='text lines nul json' ;;
-	--strategy) words='all any best-effort' ;;
-	--terminal) words='success failure' ;;
-	--tools-policy) words='block warn' ;;
-	--backoff) words='constant linear exponential' ;;
-	--sandbox) words='workspace read-only none' ;;
-	--sandbox-mode) words='require prefer' ;;
-	--effects) words='none read workspace external workspace,idempotent external,idempotent' ;;
-	--retry-on) words='rate_limit overloaded network provider exit_status timeout schema' ;;
-	-o | --output | --attach | --output-schema)
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		return ;;
-	--)
-		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
-		return ;;
-	*) words='--agent --model --prompt --attach --tool --approve --ask --accept --max-answers --ask-grace --pending --each --while --until --max --parallel --strategy --terminal --allow-tools --tools-policy --output-schema --max-turns --max-children --max-tokens-total --max-cost
-		--input --no-input --allow-empty --state --output-form --join --by-name --complete --jobs --into
-		--raw --output --quiet --when --rescue --allow-failure --try --cleanup --timeout --retries
-		--backoff --delay --max-delay --retry-on --require --effects --pass-key --sandbox --network --no-network --sandbox-mode --open --pass-env --kind --known-end --dry-run
-		--verbose --help --version' ;;
+	-a | --agent) _awf_of agents; _awf_files ;;
+	-m | --model) _awf_of models ;;
+	-t | --tool) _awf_of tools ;;
+	--allow-tools) _awf_listed tools ;;
+	--require) _awf_steps ;;
+	-p | --prompt | --ask)
+		# @FILE
+		[[ $cur != @* ]] || mapfile -t COMPREPLY < <(compgen -f -- "${cur#@}") ;;
+	-i | --input) _awf_among auto text lines nul json state ;;
+	-O | --output-form) _awf_among text lines nul json ;;
+	--strategy) _awf_among all any best-effort ;;
+	--terminal) _awf_among success failure ;;
+	--tools-policy) _awf_among block warn ;;
+	--backoff) _awf_among constant linear exponential ;;
+	--sandbox) _awf_among workspace read-only none ;;
+	--sandbox-mode) _awf_among require prefer ;;
+	--effects) _awf_among none read workspace external workspace,idempotent external,idempotent ;;
+	--retry-on) _awf_among rate_limit overloaded network provider exit_status timeout schema ;;
+	--pass-env | --pass-key) mapfile -t COMPREPLY < <(compgen -v -- "$cur") ;;
+	-o | --output | --attach | --output-schema | --open) _awf_files ;;
+	--) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+	*) _awf_among --agent --model --prompt --tool --approve --input --no-input --join --jobs --raw \
+		--output --when --try --timeout --retries --sandbox --dry-run --allow-empty \
+		--state --output-form --by-name --complete --into --quiet --require --each \
+		--while --until --max --parallel --strategy --attach --allow-tools --tools-policy \
+		--output-schema --max-turns --max-children --max-tokens-total --max-cost \
+		--known-end --verbose --rescue --allow-failure --cleanup --backoff --delay \
+		--max-delay --retry-on --terminal --ask --accept --max-answers --ask-grace \
+		--pending --effects --network --no-network --sandbox-mode --open --pass-env \
+		--pass-key --kind --help --version ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 complete -o filenames -F _awf_step awf-step

@@ -1,43 +1,21 @@
 # bash completion for awf-verify
-# The words that begin with the first one. What they are (files, runs) is data: compgen -W
-# would run a $(command) in it. Control characters are for no terminal.
-_awf_among()
-{
-	local cur=$1 word
-	shift
-	for word; do
-		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
-	done
-}
+declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_verify()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words storage runs
-	storage=${AWF_STORAGE:-${XDG_DATA_HOME:-$HOME/.local/share}/awf}
+	local words cword cur prev cut
+	_awf_words
 	case $prev in
-	--key | --head | --keygen | --against | --from)
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		return ;;
-	--isolation)
-		mapfile -t COMPREPLY < <(compgen -W 'namespaces copy none' -- "$cur")
-		return ;;
-	--visible)
-		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-		return ;;
-	--schema)
-		words='transcript interagent agent-event daemon-event runtime otlp agentloom'
-		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-		return ;;
-	esac
-	case $cur in
-	-*) words='--repair --key --head --print-head --determinism --isolation --visible --from --keygen --schema --against --formats --quiet --verbose --help --version' ;;
+	--key | --head | --keygen | --against | --from) _awf_files ;;
+	--isolation) _awf_among namespaces copy none ;;
+	--visible) _awf_files -d ;;
+	--schema) _awf_among transcript; _awf_of projections ;;
 	*)
-		runs=("$storage"/transcripts/*.jsonl)
-		runs=("${runs[@]##*/}")
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		_awf_among "$cur" @ "${runs[@]%.jsonl}"
-		return ;;
+		case $cur in
+		-*) _awf_among --repair --key --head --print-head --keygen --determinism --isolation --visible \
+		--from --quiet --verbose --schema --against --formats --help --version ;;
+		*) _awf_of runs; _awf_files ;;
+		esac ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 complete -o filenames -F _awf_verify awf-verify

@@ -1,4 +1,20 @@
 # fish completion for awf
+# Behind a command stands what stands behind its program.
+function __awf_behind
+	set -l words (commandline -opc)
+	set -l program awf-$words[2]
+	switch $words[2]
+		case log
+			set program awf-tail
+		case show
+			set program awf-replay
+		case list
+			set program awf-ctl list
+		case init doctor help
+			return
+	end
+	complete -C (string join -- ' ' $program (string escape -- $words[3..]) (commandline -ct))
+end
 complete -c awf -f
 complete -c awf -n __fish_use_subcommand -a init -d 'make a workflow to begin with'
 complete -c awf -n __fish_use_subcommand -a doctor -d 'say what is there, and what is missing'
@@ -17,3 +33,4 @@ complete -c awf -n '__fish_seen_subcommand_from doctor' -l json -d 'a JSON objec
 complete -c awf -n '__fish_seen_subcommand_from doctor' -s q -l quiet -d 'only what is wrong'
 complete -c awf -s h -l help -d 'print the help'
 complete -c awf -l version -d 'print the version'
+complete -c awf -n 'not __fish_use_subcommand' -a '(__awf_behind)'

@@ -293,15 +293,47 @@ check_directory(struct findings *f, struct demands *d, const struct kind *k, con
 	list_free(entries);
 }
 
+static const struct kind kinds[] = {
+	{ FINDING_AGENTS, agent_directories, agent_names, load_agent, NULL },
+	{ FINDING_TOOLS, tool_directories, tool_names, load_tool, tell_programs },
+	{ FINDING_SKILLS, skill_directories, skill_names, load_skill, NULL },
+};
+
+char **
+definitions_found(enum finding_group group)
+{
+	const struct kind *k = kinds;
+	char **names = memory_zero(1, sizeof *names), **directories;
+	struct error ignored;
+
+	while (k->group != group)
+		k++;
+	directories = k->directories(workflow_directory());
+	for (char **path = directories; *path != NULL; path++) {
+		const struct dirent *found;
+		DIR *directory = opendir(*path);
+
+		while (directory != NULL && (found = readdir(directory)) != NULL) {
+			char **more = NULL;
+
+			if (found->d_name[0] != '.')
+				k->names(*path, found->d_name, &more, &ignored);
+			for (char **name = more; name != NULL && *name != NULL; name++)
+				if (!list_has(names, *name))
+					list_add(&names, *name);
+			list_free(more);
+		}
+		if (directory != NULL)
+			closedir(directory);
+	}
+	list_free(directories);
+	qsort(names, list_count(names), sizeof *names, by_name);
+	return names;
+}
+
 void
 check_definitions(struct findings *f, struct demands *d)
 {
-	static const struct kind kinds[] = {
-		{ FINDING_AGENTS, agent_directories, agent_names, load_agent, NULL },
-		{ FINDING_TOOLS, tool_directories, tool_names, load_tool, tell_programs },
-		{ FINDING_SKILLS, skill_directories, skill_names, load_skill, NULL },
-	};
-
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		const struct kind *k = &kinds[i];
 		char **directories = k->directories(workflow_directory());

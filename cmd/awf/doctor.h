@@ -63,6 +63,9 @@ void check_providers(struct findings *f, struct demands *d);
 void check_sandbox(struct findings *f);
 void check_storage(struct findings *f);
 void check_prices(struct findings *f);
+/* The names of a group's that are found from this directory, each once: of FINDING_AGENTS,
+ * FINDING_TOOLS or FINDING_SKILLS. A list (base/list.h). */
+char **definitions_found(enum finding_group group);
 /* Agents, tools and skills that are found from this directory, loaded as a step would. */
 void check_definitions(struct findings *f, struct demands *d);
 

@@ -117,7 +117,7 @@ has_words() {
 	done
 	COMP_WORDS=(awf-step -a res) COMP_CWORD=2
 	_awf_step
-	same "${COMPREPLY[*]}" researcher.md
+	same "${COMPREPLY[*]}" researcher
 	COMP_WORDS=(awf doctor --j) COMP_CWORD=2
 	_awf
 	same "${COMPREPLY[*]}" --json

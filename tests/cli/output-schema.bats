@@ -161,7 +161,7 @@ $SCHEMA"
 	same "$(ask -r --output-schema text.json)" one
 	same "$(awf-step -m told/m -p 'x' ask -n --output-schema text.json | jq -c .data)" '"one"'
 	run -1 --separate-stderr awf-step --output-schema text.json ask -- cat
-	same "$stderr" 'awf-step: --output-schema: only with -a or -m'
+	same "$stderr" 'awf-step: --output-schema: only with -a, -m or --ask'
 }
 
 @test "what the schema says is part of the definition" {

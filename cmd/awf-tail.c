@@ -36,7 +36,7 @@ enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
 	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST,
-	OPT_LOG, OPT_NO_VIEW, OPT_COUNT,
+	OPT_LOG, OPT_NO_VIEW, OPT_FULL, OPT_COUNT,
 	/* operands, as far as options go with them or not */
 	WITH_RUN = OPT_COUNT, WITH_URL, WITH_STDIN, AS_DOCUMENT, JSON_LINES, GIVEN_COUNT
 };
@@ -54,6 +54,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_PATH, 0, "path", "GLOB,...", "events of these step paths" },
 	{ OPT_GREP, 0, "grep", "REGEX", "events whose line matches" },
 	{ OPT_ERRORS, 0, "errors", NULL, "failed calls, with their stderr" },
+	{ OPT_FULL, 0, "full", NULL, "with all that was said, for a pager: --full | less -R" },
 	{ OPT_LOG, 0, "log", NULL, "while following on a terminal, events line by line" },
 	{ OPT_COST, 0, "cost", NULL, "what answers have cost, see awf-prices(5)" },
 	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run" },
@@ -103,6 +104,9 @@ static const struct rule {
 	{ OPT_COST, OPT_AS, false },
 	{ OPT_COST, WITH_STDIN, false },
 	{ OPT_FOLLOW, OPT_FOREVER, false },
+	{ OPT_FULL, OPT_JSON, false },
+	{ OPT_FULL, OPT_AS, false },
+	{ OPT_FULL, OPT_LIST, false },
 	{ OPT_AS, OPT_JSON, false },
 	{ OPT_AS, OPT_INLINE, false },
 	{ OPT_AS, WITH_STDIN, false },
@@ -143,7 +147,7 @@ static const struct rule {
 /* Who says which events are shown, or how, wants to see events. */
 static const int of_the_log[] = {
 	OPT_LOG, OPT_NO_VIEW, OPT_LINES, OPT_AFTER, OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP,
-	OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_AS, OPT_DROP
+	OPT_ERRORS, OPT_FULL, OPT_JSON, OPT_INLINE, OPT_AS, OPT_DROP
 };
 
 static const char *const statuses[] = {
@@ -303,6 +307,13 @@ live(const struct tail *t)
 	return t->given[OPT_FOLLOW] || t->given[OPT_FOREVER];
 }
 
+/* Whether blobs are put back into their lines. */
+static bool
+wants_blobs(const struct tail *t)
+{
+	return t->given[OPT_INLINE] || t->given[OPT_FULL];
+}
+
 /* Warns of what is read, with the status line out of the way; place may be NULL. */
 static void tell(struct tail *t, const char *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -404,7 +415,7 @@ static int
 on_line(void *context, struct followed *run, const char *line, size_t len, struct error *err)
 {
 	struct tail *t = context;
-	char *blobs = t->given[OPT_INLINE] ? transcript_blobs(run->path, run->run_id) : NULL;
+	char *blobs = wants_blobs(t) ? transcript_blobs(run->path, run->run_id) : NULL;
 	struct origin origin = { follow_root(run)->run_id, blobs, run->depth,
 		follow_began(run) };
 	enum verdict verdict = VERDICT_NO;
@@ -711,7 +722,7 @@ write_json(const struct buffer *out, struct error *err)
 static int
 fetch(struct tail *t, struct error *err)
 {
-	bool blobs = t->given[OPT_INLINE] || t->given[AS_DOCUMENT];
+	bool blobs = wants_blobs(t) || t->given[AS_DOCUMENT];
 	unsigned what = (live(t) ? SERVED_FOLLOW : 0) | (blobs ? SERVED_BLOBS : 0) |
 	    (t->given[OPT_CHILDREN] ? SERVED_CHILDREN : 0) |
 	    (t->given[OPT_FOREVER] ? SERVED_LATEST : 0);
@@ -777,7 +788,7 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 			memcpy(begun, run_id, sizeof begun);
 			began = event_wall(&event);
 		}
-		if (t->given[OPT_INLINE])
+		if (wants_blobs(t))
 			blobs = storage_blobs(&t->storage, run_id);
 	}
 	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0,
@@ -936,9 +947,11 @@ show(struct tail *t, struct error *err)
 	printer_begin(p, STDOUT_FILENO, t->given[OPT_DROP] ? (size_t)t->buffer : 0);
 	p->warn = warn;
 	p->filter = t->filter;
-	p->filter.errors = p->view.errors = t->given[OPT_ERRORS];
+	p->filter.errors = t->given[OPT_ERRORS];
+	p->view.errors = t->given[OPT_ERRORS] && !t->given[OPT_FULL];
 	p->json = t->given[OPT_JSON];
-	p->inlined = t->given[OPT_INLINE];
+	p->full = p->view.untold = t->given[OPT_FULL];
+	p->inlined = wants_blobs(t);
 	p->view.cost = t->given[OPT_COST] ? &t->line_cost : NULL;
 	p->instead = t->given[OPT_AS] ? &t->projected : NULL;
 	p->headed = t->given[OPT_FOREVER];

@@ -16,7 +16,7 @@ _awf_tail()
 	*)
 		case $cur in
 		-*) _awf_among --lines --follow --follow-latest --children --list --name --status --since --type \
-		--path --grep --errors --log --cost --json --as --after --inline --tools --color \
+		--path --grep --errors --full --log --cost --json --as --after --inline --tools --color \
 		--no-view --exit-status --drop --buffer --help --version ;;
 		*) _awf_of runs; _awf_files ;;
 		esac ;;

@@ -6,8 +6,10 @@
 #include "inspect/printer.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "inspect/conversation.h"
 #include "transcript/blob.h"
 
 #define WARNING_INTERVAL 1000 /* ms */
@@ -86,7 +88,16 @@ print(struct printer *p, const struct origin *origin, const char *line, size_t l
 	p->view.began = origin->began;
 	if (view_event(&p->view, line, len, origin->depth, &p->text) != 0)
 		*verdict = VERDICT_DAMAGED;
-	else if (outlet_event(&p->outlet, p->text.data, p->text.len, err) != 0)
+	if (p->full && *verdict != VERDICT_DAMAGED) {
+		/* A pager stands between it and the terminal. */
+		size_t width = p->view.width > 0 ? p->view.width : terminal_width(STDERR_FILENO);
+		struct conversation c = { .width = width > 0 ? width : SCREEN_WIDTH, .colour = p->view.colour, .out = &p->text };
+
+		conversation_event(&c, line, len);
+		buffer_byte(&p->text, '\n');
+	}
+	if (*verdict != VERDICT_DAMAGED &&
+	    outlet_event(&p->outlet, p->text.data, p->text.len, err) != 0)
 		return -1;
 	buffer_clear(&p->text);
 	return 0;

@@ -26,6 +26,7 @@ struct printer {
 	bool json;                /* the lines themselves instead of the view */
 	bool inlined;             /* with blobs put back */
 	const struct buffer *instead; /* what an event is printed as; NULL: see above */
+	bool full;                /* below the view all that an event holds */
 	bool headed;              /* a header where the run changes */
 	bool status_line;         /* fd is a terminal that follows */
 	struct buffer status;     /* what is in progress; empty: nothing */

@@ -310,7 +310,7 @@ static void
 add_preview(struct view *v, struct span value)
 {
 	details_end(v);
-	if (!member_set(value) || span_is(value, ""))
+	if (v->untold || !member_set(value) || span_is(value, ""))
 		return;
 	buffer_text(&v->text, ": ");
 	add_value(v, value, PREVIEW_COLUMNS);
@@ -578,7 +578,7 @@ add_blocks(struct view *v, struct span payload)
 	bool any = false, said = false;
 
 	details_end(v);
-	if (span_type(blocks) != 'a')
+	if (v->untold || span_type(blocks) != 'a')
 		return;
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		struct buffer label = BUFFER_INIT;
@@ -696,7 +696,7 @@ show_tool_call(struct view *v, const struct event_view *event)
 
 	add_head(v, event, "", &view_words[VIEW_CALL]);
 	add_tool_name(v, event);
-	if (span_type(input) != 'o') {
+	if (v->untold || span_type(input) != 'o') {
 		add_preview(v, input);
 		return;
 	}

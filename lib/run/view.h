@@ -39,6 +39,7 @@ struct view {
 	bool colour;
 	bool symbols;
 	bool errors;       /* the stderr of failed calls in lines of its own */
+	bool untold;       /* no texts: who shows the event has them whole below it */
 	size_t width;      /* columns; 0: no limit */
 	const int64_t *cost; /* of the event, to be shown with its usage; NULL: not asked for */
 	int64_t began;     /* µs since 1970, which times are told from; 0: they are times of day */

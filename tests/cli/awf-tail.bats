@@ -88,6 +88,33 @@ events() { # COUNT PAYLOAD: as input of append
 	same "$(awf-tail --color always)" "$(cat "$ROOT/tests/fixtures/brief.colour")"
 }
 
+@test "--full: all that was said, wrapped" {
+	brief
+	mkdir -p "$AWF_STORAGE/blobs/$BRIEF"
+	COLUMNS=50 run -4 --separate-stderr awf-tail --full # one blob is not there
+	same "$output" "$(cat "$ROOT/tests/fixtures/brief.full")"
+	same "$(awf-tail --full --path check | grep -c .)" 7
+	same "$(awf-tail --full --errors --path check | grep -c .)" 5
+	same "$(awf-tail --full --path check --color always | grep -c $'\e\\[2mstderr:\e\\[0m')" 1
+}
+
+@test "--full: long words, tabs, controls, what is in blobs, and nothing at all" {
+	awf-run -n --name w -c 'awf-step -n -q a -- printf "a\tb %s\n  indented %s\n\033]0;x\007" "$(printf "wort%.0s" $(seq 20))" "$(printf "äöü %.0s" $(seq 20))"
+		awf-step -n -q b -- sh -c "yes long | head -n 60000"
+		awf-step -n -q c -- true'
+	COLUMNS=60 awf-tail --full >out
+	same "$(sed -n '/a done/,/^$/p' out | tail -n +2)" '    a       b
+    wortwortwortwortwortwortwortwortwortwortwortwortwortwort
+    wortwortwortwortwortwort
+      indented äöü äöü äöü äöü äöü äöü äöü äöü äöü äöü äöü
+      äöü äöü äöü äöü äöü äöü äöü äöü äöü
+    \x1b]0;x\x07'
+	same "$(grep -c '^    long$' out)" 60000
+	same "$(sed -n '/c done/,/^$/p' out | wc -l)" 2
+	same "$(awf-tail --full --inline | grep -c '^    long$')" 60000
+	same "$(awf-tail --json | awf-tail --full - | grep -c '^    long$')" 60000
+}
+
 @test "child runs stand below the line that starts them" {
 	brief
 	awf-tail -R >out
@@ -311,6 +338,9 @@ events() { # COUNT PAYLOAD: as input of append
 		'-F @|RUN: not with -F'
 		'-F --exit-status|--exit-status: not with -F'
 		'-f -|-f: not with -'
+		'--full --json|--full: not with --json'
+		'--full --as otlp|--full: not with --as'
+		'--full --list|--full: not with --list'
 		'-R -|-R: not with -'
 		'--list @|RUN: not with --list'
 		'--list -f|-f: not with --list'

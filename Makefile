@@ -92,7 +92,8 @@ MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
 MASK_SHARED := $(filter-out $(MASK_SRC),$(wildcard cmd/mask/*.c))
 # What reaches an MCP server over HTTP.
 MCP_KEEP_SRC = cmd/mcp/awf-mcp-keep.c
-MCP_HTTP_SRC := $(filter-out $(MCP_KEEP_SRC),$(wildcard cmd/mcp/*.c))
+MCP_TOOLS_SRC = cmd/mcp/awf-mcp-tools.c
+MCP_HTTP_SRC := $(filter-out $(MCP_KEEP_SRC) $(MCP_TOOLS_SRC),$(wildcard cmd/mcp/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FAULT_SRC := $(wildcard tests/fault/fault_*.c)
@@ -122,7 +123,7 @@ TOOLS := $(patsubst cmd/tool/%.c,$(BUILD)/libexec/awf/%,$(TOOL_SRC))
 TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
 SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 FETCH = $(BUILD)/libexec/awf/awf-fetch-run
-MCP = $(BUILD)/libexec/awf/awf-mcp-http $(BUILD)/libexec/awf/awf-mcp-keep
+MCP = $(BUILD)/libexec/awf/awf-mcp-http $(BUILD)/libexec/awf/awf-mcp-keep $(BUILD)/libexec/awf/awf-mcp-tools
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MASKS)
 # Started for each run, step and tool, and what of it is installed.
@@ -151,7 +152,7 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_HTTP_SRC) $(MCP_KEEP_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_HTTP_SRC) $(MCP_KEEP_SRC) $(MCP_TOOLS_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
@@ -258,6 +259,9 @@ $(1)/libexec/awf/awf-mcp-http: $(call object,$(MCP_HTTP_SRC)) $(2) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
 $(1)/libexec/awf/awf-mcp-keep: $(call object,$(MCP_KEEP_SRC)) $(2) $(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
+$(1)/libexec/awf/awf-mcp-tools: $(call object,$(MCP_TOOLS_SRC)) $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
 endef

@@ -30,13 +30,36 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
+/* Tells it of our MCP server: {"mcpServers":{"awf":{"command":…}}} */
+static void
+offer(struct cli_run *r)
+{
+	struct buffer config = BUFFER_INIT;
+	const char *file;
+	struct writer w;
+
+	writer_begin(&w, &config);
+	writer_object(&w);
+	writer_member_object(&w, "mcpServers");
+	writer_member_object(&w, "awf");
+	writer_member_string(&w, "command", cli_server_program(r));
+	cli_write_server(r, &w, "env");
+	writer_object_end(&w);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	file = cli_file(r, "mcp.json", config.data);
+	if (file != NULL)
+		cli_argument(r, "--mcp-config", file);
+	buffer_free(&config);
+}
+
 static void
 start(struct cli_run *r)
 {
 	/* A prompt that begins with a slash is a text like any other. */
 	static const char *const arguments[] = { "-p", "--output-format", "stream-json",
 	    "--verbose", "--strict-mcp-config", "--disable-slash-commands", NULL };
-	char *system = cli_system(r), *allowed = cli_allowed(r, ",");
+	char *system = cli_system(r), *allowed = cli_allowed(r, ","), *served = cli_served(r, ",");
 
 	cli_arguments(r, arguments);
 	if (r->request->stream)
@@ -44,8 +67,12 @@ start(struct cli_run *r)
 	cli_model(r, "--model");
 	/* Tools that are not named are not there at all, those that are need no permission. */
 	cli_argument(r, "--tools", allowed);
+	if (served[0] != '\0')
+		offer(r);
 	if (allowed[0] != '\0')
 		cli_argument(r, "--allowedTools", allowed);
+	if (served[0] != '\0')
+		cli_argument(r, "--allowedTools", served);
 	if (r->session != NULL)
 		cli_argument(r, "--resume", r->session);
 	if (system != NULL) {
@@ -57,6 +84,7 @@ start(struct cli_run *r)
 	environment_set(&r->environment, "DISABLE_AUTOUPDATER", "1");
 	free(system);
 	free(allowed);
+	free(served);
 }
 
 static bool
@@ -236,6 +264,7 @@ static const struct cli cli = {
 	.install = "npm install -g @anthropic-ai/claude-code",
 	.keys = keys,
 	.tools = tools,
+	.served = "mcp__awf__",
 	.sub_agent = "parent_tool_use_id",
 	.start = start,
 	.param = take_param,

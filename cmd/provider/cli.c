@@ -307,12 +307,23 @@ add_tool(struct cli_run *r, enum block_type type, const char *theirs_type, const
 	return b;
 }
 
+/* Our name of a tool of ours, by the CLI's; NULL: it is none. */
+static const char *
+served_name(const struct cli_run *r, const char *theirs)
+{
+	size_t len = r->cli->served == NULL ? 0 : strlen(r->cli->served);
+
+	return len > 0 && strncmp(theirs, r->cli->served, len) == 0 && cli_serves(r, theirs + len) ?
+	    theirs + len : NULL;
+}
+
 void
 cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs,
     struct span input)
 {
 	const struct cli_tool *tool = r->cli->tools;
 	struct cli_call call = { .id = span_text(id) };
+	const char *name;
 	struct block *b;
 	char *path;
 
@@ -322,8 +333,10 @@ cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs
 	}
 	while (tool->ours != NULL && strcmp(tool->theirs, theirs) != 0)
 		tool++;
+	name = served_name(r, theirs);
+	call.served = name != NULL;
 	b = add_tool(r, BLOCK_TOOL_USE, type, call.id, input);
-	b->tool_name = memory_text(tool->ours == NULL ? theirs : tool->ours);
+	b->tool_name = memory_text(name != NULL ? name : tool->ours == NULL ? theirs : tool->ours);
 	block_note(b, "name", theirs);
 	/* A path, or those of an array of objects that have one each. */
 	if (tool->changes != NULL) {
@@ -338,7 +351,8 @@ cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs
 	map_put(&r->call_index, call.id, strlen(call.id), r->call_count);
 	r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
 	r->calls[r->call_count++] = call;
-	provider_tool(r->provider, b, ERROR_NONE, NULL);
+	if (!call.served)
+		provider_tool(r->provider, b, ERROR_NONE, NULL);
 }
 
 static void
@@ -353,7 +367,8 @@ add_result(struct cli_run *r, const char *type, struct cli_call *call, struct sp
 	b->is_error = code != ERROR_NONE;
 	for (char **path = call->changes; code == ERROR_NONE && path != NULL && *path != NULL; path++)
 		changed_told(&changed, *path);
-	provider_tool(r->provider, b, code, &changed);
+	if (!call->served)
+		provider_tool(r->provider, b, code, &changed);
 	changed_free(&changed);
 }
 

@@ -23,7 +23,7 @@
  *     can go on.
  *
  * cli_request.c reads the request and says how the CLI is started, cli_process.c runs it, cli.c
- * takes its lines and is what the tables call.
+ * takes its lines and is what the tables call, cli_tools.c offers it tools of ours.
  */
 #ifndef AWF_PROVIDER_CLI_H
 #define AWF_PROVIDER_CLI_H
@@ -36,12 +36,14 @@
 #include "json/scan.h"
 #include "message.h"
 #include "proc/environment.h"
+#include "proc/peer.h"
 #include "provider.h"
 
 #define CLI_LINE_LIMIT ((size_t)64 << 20)
 #define CLI_NOT_FOUND "there is no %s in $PATH: %s" /* its name, what to do */
 
 struct cli_run;
+struct cli_tools;
 
 /* A tool by AWF's name and by the CLI's. A tool of ours may be several of theirs. changes:
  * the member of its input that names the file that it changes, or is an array of objects
@@ -57,6 +59,8 @@ struct cli {
 	const char *const *keys;         /* environment names of keys that it uses; all others
 	                                    are kept from it; ends with NULL */
 	const struct cli_tool *tools;    /* end with { NULL, NULL, NULL } */
+	const char *served;              /* what its names of tools of ours begin with, of the MCP
+	                                    server "awf"; NULL: it can have none */
 	const char *sub_agent;           /* the member, a string, of lines that a sub-agent's are
 	                                    known by: what it does is the business of the call
 	                                    that started it, whose result it comes back as; NULL */
@@ -77,6 +81,7 @@ struct cli {
 struct cli_call {
 	char *id;
 	bool answered;
+	bool served;                     /* AWF runs it, and tells of it */
 	char **changes;                  /* files that it changes if it succeeds */
 };
 
@@ -94,6 +99,7 @@ struct cli_run {
 	struct span known;               /* the raw members that told of it; may be absent */
 	char *directory;                 /* of files made for it; NULL: none yet */
 	char **files;
+	struct cli_tools *server;        /* of tools of ours; NULL: none */
 
 	/* What it said. */
 	struct message message;
@@ -132,6 +138,8 @@ void cli_environment_number(struct cli_run *r, const char *name, long long value
 char *cli_system(const struct cli_run *r);
 /* Puts a text before the prompt, for CLIs that have no other place for it. */
 void cli_before_prompt(struct cli_run *r, const char *text);
+/* A directory of its own that ends with the request. NULL: it cannot be made, the run has failed. */
+const char *cli_directory(struct cli_run *r);
 /* A file with this text in a directory of its own that ends with the request; its path,
  * the run's. NULL: it cannot be made, the run has failed. */
 const char *cli_file(struct cli_run *r, const char *name, const char *text);
@@ -143,6 +151,16 @@ enum error_code cli_cut_off(const struct cli_run *r, enum error_code code);
 /* The CLI's names of the tools that the request allows, in memory of its own; "" if
  * there are none. */
 char *cli_allowed(const struct cli_run *r, const char *separator);
+
+/* Tools of ours, those of the request that the CLI does not bring (cli_tools.c). Whether there is
+ * one of this name; NULL: any. */
+bool cli_serves(const struct cli_run *r, const char *name);
+/* The CLI's names of them, in memory of its own; "" if there are none. */
+char *cli_served(const struct cli_run *r, const char *separator);
+/* The MCP server that offers them: its program, and the object of its environment as a member.
+ * NULL, and nothing: it cannot be, the run has failed. */
+const char *cli_server_program(struct cli_run *r);
+void cli_write_server(struct cli_run *r, struct writer *w, const char *environment_key);
 
 /* For lines. Blocks come in the order of the calls; the session's id goes into the message. */
 void cli_text(struct cli_run *r, struct span text);      /* a whole text */
@@ -198,6 +216,14 @@ void cli_read_request(struct cli_run *r);
  * have failed then. */
 void cli_prepare(struct cli_run *r);
 void cli_clear(struct cli_run *r);
+/* The server, for cli_process.c: what is polled (how many), what came of that, the results that
+ * awf-step has told, and its end. */
+#define CLI_TOOL_CLIENTS 4
+#define CLI_TOOL_FDS (1 + CLI_TOOL_CLIENTS * PEER_FDS)
+size_t cli_tools_poll(const struct cli_run *r, struct pollfd fds[CLI_TOOL_FDS]);
+void cli_tools_serve(struct cli_run *r, const struct pollfd fds[CLI_TOOL_FDS]);
+void cli_tools_results(struct cli_run *r);
+void cli_tools_close(struct cli_run *r);
 /* Runs the CLI to its end; feeds and ends the run. */
 void cli_process(struct cli_run *r);
 

@@ -118,7 +118,7 @@ static bool
 serve(struct running *s)
 {
 	enum { CLI_IN, CLI_OUT, CLI_ERR, CLI_EXIT, OUR_IN, OUR_OUT, FDS };
-	struct pollfd fds[FDS] = {
+	struct pollfd fds[FDS + CLI_TOOL_FDS] = {
 		[CLI_IN] = { s->in, POLLOUT, 0 },
 		[CLI_OUT] = { s->out, POLLIN, 0 },
 		[CLI_ERR] = { s->err, POLLIN, 0 },
@@ -127,12 +127,14 @@ serve(struct running *s)
 		[OUR_OUT] = { STDOUT_FILENO, 0, 0 },
 	};
 	const struct buffer *prompt = &s->run->prompt;
+	size_t count;
 	ssize_t n = 0;
 
 	if (s->deadline == 0 && (s->run->failed || s->run->message.ended))
 		s->deadline = clock_monotonic() + (s->run->hopeless ? 0 : CLI_END_MS);
 	provider_flush(s->run->provider);
-	if (poll_until(fds, FDS, s->deadline) == -1)
+	count = FDS + cli_tools_poll(s->run, fds + FDS);
+	if (poll_until(fds, count, s->deadline) == -1)
 		cli_fail_as(s->run, ERROR_PROVIDER, "unable to wait: %s", strerror(errno));
 	if (fds[CLI_IN].revents != 0) {
 		while (s->fed < prompt->len && (n = write(s->in, prompt->data + s->fed,
@@ -152,7 +154,9 @@ serve(struct running *s)
 		if (decision == HTTP_CANCEL)
 			cancel(s, "cancelled");
 		s->watches = decision != HTTP_UNWATCH;
+		cli_tools_results(s->run);
 	}
+	cli_tools_serve(s->run, fds + FDS);
 	if (fds[OUR_OUT].revents != 0)
 		cancel(s, "nobody reads the answer");
 	if (fds[CLI_EXIT].revents != 0) {

@@ -117,7 +117,7 @@ cli_read_request(struct cli_run *r)
 
 		for (tool = r->cli->tools; tool->ours != NULL && !span_is(name, tool->ours);)
 			tool++;
-		if (tool->ours == NULL && text != NULL)
+		if (tool->ours == NULL && text != NULL && r->cli->served == NULL)
 			cli_fail_as(r, ERROR_INVALID, "%s brings its own tools (%s): it cannot call '%s'",
 			    r->cli->name, list.data, text);
 		free(text);
@@ -212,11 +212,9 @@ cli_before_prompt(struct cli_run *r, const char *text)
 }
 
 const char *
-cli_file(struct cli_run *r, const char *name, const char *text)
+cli_directory(struct cli_run *r)
 {
 	const char *place = environment_text("TMPDIR");
-	char *path;
-	int fd, failed;
 
 	if (r->directory == NULL) {
 		r->directory = memory_format("%s/%s-XXXXXX", place == NULL ? "/tmp" : place,
@@ -226,9 +224,19 @@ cli_file(struct cli_run *r, const char *name, const char *text)
 			    strerror(errno));
 			free(r->directory);
 			r->directory = NULL;
-			return NULL;
 		}
 	}
+	return r->directory;
+}
+
+const char *
+cli_file(struct cli_run *r, const char *name, const char *text)
+{
+	char *path;
+	int fd, failed;
+
+	if (cli_directory(r) == NULL)
+		return NULL;
 	path = path_join(r->directory, name);
 	list_take(&r->files, path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -290,6 +298,7 @@ cli_prepare(struct cli_run *r)
 void
 cli_clear(struct cli_run *r)
 {
+	cli_tools_close(r);
 	for (size_t i = 0; i < list_count(r->files); i++)
 		unlink(r->files[i]);
 	if (r->directory != NULL)

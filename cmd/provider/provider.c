@@ -33,6 +33,7 @@ struct provider {
 	size_t taken;         /* bytes of it that are done with */
 	size_t whole;         /* bytes of it that are whole lines */
 	struct buffer cancels; /* ids of the lines not yet taken that cancel, as long long */
+	size_t looked;        /* bytes in which results of tools were looked for */
 	bool input_ended;
 	struct buffer held;   /* lines to be written with those that follow */
 	struct error error;   /* stdin or stdout failed: the program ends */
@@ -97,6 +98,21 @@ provider_tool(struct provider *p, const struct block *b, enum error_code code,
 	message_write_tool(b, code, &w);
 	if (changed != NULL)
 		changed_write(changed, &w);
+	end_line(p, &w);
+	provider_flush(p);
+}
+
+void
+provider_run_tool(struct provider *p, long long number, const char *name, struct span input)
+{
+	struct writer w;
+
+	begin_line(p, &w, "tool_run");
+	writer_member_integer(&w, "number", number);
+	writer_member_string(&w, KEY_NAME, name);
+	writer_key(&w, KEY_INPUT);
+	scan_minify(input, w.out);
+	w.comma = true;
 	end_line(p, &w);
 	provider_flush(p);
 }
@@ -202,6 +218,16 @@ cancel_id(const char *line, size_t len, long long *id)
 	    span_integer(span_member(span_of(line, len), "cancel"), id);
 }
 
+/* Whether a line is {"tool_result": ID …}: what awf-step writes begins so, and a request does
+ * not. */
+static bool
+is_tool_result(const char *line, size_t len)
+{
+	static const char begin[] = "{\"tool_result\":";
+
+	return len >= sizeof begin - 1 && memcmp(line, begin, sizeof begin - 1) == 0;
+}
+
 /* Whether one of the lines read and not yet taken cancels a request. */
 static bool
 is_cancelled(const struct provider *p, long long request)
@@ -237,6 +263,7 @@ read_input(struct provider *p)
 	if (p->taken >= waiting(p)) {
 		buffer_drop(&p->input, p->taken);
 		p->whole -= p->taken;
+		p->looked -= p->looked < p->taken ? p->looked : p->taken;
 		p->taken = 0;
 	}
 	room = buffer_reserve(&p->input, READ_SIZE);
@@ -257,6 +284,32 @@ read_input(struct provider *p)
 			buffer_append(&p->cancels, &id, sizeof id);
 		p->whole = from;
 	}
+}
+
+bool
+provider_tool_result(struct provider *p, struct span *line)
+{
+	long long id;
+	size_t bad;
+
+	/* Requests that wait stay where they are. */
+	if (p->looked < p->taken)
+		p->looked = p->taken;
+	while (p->looked < p->whole) {
+		const char *at = p->input.data + p->looked;
+		const char *lf = memchr(at, '\n', p->whole - p->looked);
+		size_t len = (size_t)(lf - at);
+
+		/* What no request stands before is done with. */
+		if (p->looked == p->taken && is_tool_result(at, len))
+			p->taken += len + 1;
+		p->looked += len + 1;
+		*line = span_of(at, len);
+		if (is_tool_result(at, len) && scan_within(at, len, SCAN_LINE_DEPTH, &bad) == NULL &&
+		    span_integer(span_member(*line, "tool_result"), &id) && id == p->request.id)
+			return true;
+	}
+	return false;
 }
 
 enum http_watch
@@ -365,7 +418,8 @@ serve(struct provider *p)
 	while (!p->reader_gone && next_line(p, &line)) {
 		struct provider_failure failure = { .error = ERROR_INIT };
 
-		if (line.len == 0)
+		/* The result of a tool that nobody waits for any more. */
+		if (line.len == 0 || is_tool_result(line.data, line.len))
 			continue;
 		if (cancel_id(line.data, line.len, &id)) {
 			buffer_drop(&p->cancels, p->cancels.len > 0 ? sizeof id : 0);

@@ -75,6 +75,8 @@ void provider_tool(struct provider *p, const struct block *b, enum error_code co
     const struct changed *changed);
 /* That whoever is asked tries again by itself, and why. */
 void provider_retry(struct provider *p, const struct provider_failure *f);
+/* Has awf-step run a tool of the request; the number tells its result from others of this request. */
+void provider_run_tool(struct provider *p, long long number, const char *name, struct span input);
 void provider_message(struct provider *p, const struct message *m);
 void provider_error(struct provider *p, const struct provider_failure *f);
 /* A `message` or `error` object of an earlier request, under the id of this one. */
@@ -82,6 +84,9 @@ void provider_recorded(struct provider *p, struct span answer);
 
 /* For struct http_request: context is the struct provider. */
 enum http_watch provider_look(void *context);
+
+/* The next result that has come for this request: a line, valid until more is read. False: none. */
+bool provider_tool_result(struct provider *p, struct span *line);
 
 /* Number of messages of a role in a request. */
 size_t provider_count(const struct provider_request *r, const char *role);

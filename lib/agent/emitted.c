@@ -115,6 +115,18 @@ emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *reco
 }
 
 void
+emitted_add(struct emitted *e, const char *called, const char *resulted)
+{
+	struct emitted_call *added;
+
+	e->list = memory_array(e->list, e->count + 1, sizeof *e->list);
+	added = &e->list[e->count++];
+	*added = (struct emitted_call){ .call_id = memory_text("") };
+	memcpy(added->called, called, ID_SIZE);
+	memcpy(added->last, resulted[0] == '\0' ? called : resulted, ID_SIZE);
+}
+
+void
 emitted_follow(struct emitted *e, struct call *call)
 {
 	const char **ids = memory_array(NULL, e->count + 1, sizeof *ids);

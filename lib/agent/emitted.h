@@ -1,6 +1,7 @@
 /*
- * Tool calls that an agent CLI makes itself and tells of while it answers. They are
- * recorded as its word (fidelity "agent_emitted"); AWF ran nothing.
+ * Tool calls that an agent CLI makes while it answers. Those that it runs itself and tells of
+ * are recorded as its word (fidelity "agent_emitted"); those that AWF runs for it are recorded
+ * by who runs them (toolrun.h), and only known here: the answer follows all of them.
  */
 #ifndef AWF_AGENT_EMITTED_H
 #define AWF_AGENT_EMITTED_H
@@ -29,6 +30,8 @@ int emitted_record(struct emitted *e, struct call *call, struct span line, struc
 /* Records such an event of a recorded call once more, under its id. */
 int emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *recorded,
     struct error *err);
+/* Adds a call that AWF ran for the CLI, by the events of it and of its result. */
+void emitted_add(struct emitted *e, const char *called, const char *resulted);
 /* The next event of the call follows these; then there are none. */
 void emitted_follow(struct emitted *e, struct call *call);
 void emitted_free(struct emitted *e);

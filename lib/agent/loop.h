@@ -81,6 +81,7 @@ struct loop {
 		struct change change;      /* of its request, by a before_turn program */
 		struct answer answer;
 		struct emitted emitted;    /* by an agent CLI, while it answers */
+		int64_t ran;               /* tools that AWF ran for it then */
 		struct partial {           /* what has come of an answer that may be cut off */
 			struct buffer blocks;  /* inside of a JSON array: those that others followed */
 			struct buffer text;    /* of the last */
@@ -191,6 +192,15 @@ int loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct e
 /* Counts what the answer cost: for the call, and, unless it is a recorded one, for the run. */
 int loop_add_cost(struct loop *l, bool recorded, struct error *err);
 void loop_partial_clear(struct loop *l);
+
+/* ---- loop_run.c ---- */
+
+/* Runs a tool of ours that an agent CLI calls while it answers; appends its result, a block. */
+int loop_run_tool(struct loop *l, struct span name, struct span input, struct buffer *block,
+    struct error *err);
+/* The recorded ones that led to this answer; NULL: to the end of the recorded call, which has
+ * none. A replay runs them anew, or takes their results, as of any tool. */
+int loop_repeat_tools(struct loop *l, const struct recalled_event *answer, struct error *err);
 
 /* ---- loop_before.c: asks the agent's before_turn program; turn.change, or the call's end ---- */
 

@@ -155,11 +155,35 @@ loop_event(void *context, struct span line, struct error *err)
 }
 
 static int
+loop_run(void *context, struct span line, struct buffer *block, struct error *err)
+{
+	struct loop *l = context;
+
+	show_call(l, line);
+	return loop_run_tool(l, span_member(line, KEY_NAME), span_member(line, KEY_INPUT), block, err);
+}
+
+/* An agent CLI can be offered what a program or a server does, not what steers this call. */
+static int
+check_tools(const struct loop *l, const char *provider, struct error *err)
+{
+	const struct offer *offer = loop_offered(l);
+
+	for (size_t i = 0; provider_is_cli(provider) && i < offer->count; i++)
+		if (offer->list[i].control != NULL && !offer->list[i].control->foreign)
+			return error_set(err, ERROR_INVALID, l->turns->member->agent.name, "the agent CLI "
+			    "'%s' has a loop of its own: it cannot call '%s'", provider,
+			    offer->list[i].tool->name);
+	return 0;
+}
+
+static int
 loop_try(struct loop *l, const struct buffer *request, struct error *err)
 {
 	const struct turns *t = l->turns;
 	const char *name = t->member->agent.name;
-	const struct provider_callbacks callbacks = { loop_delta, loop_event, loop_due, l };
+	const struct provider_callbacks callbacks = { .run = loop_run, .delta = loop_delta,
+	    .event = loop_event, .due = loop_due, .context = l };
 	const struct asked asked = loop_asked(l);
 	int status;
 
@@ -175,8 +199,11 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 		if (status == -1)
 			return -1;
 	}
+	if (check_tools(l, asked.client->name, err) == -1)
+		return -1;
 	answer_free(&l->turn.answer);
 	loop_partial_clear(l);
+	l->turn.ran = 0;
 	live_turn(&l->live, t->started, l->turn.number);
 	status = provider_ask(asked.client, request, turns_time(t, t->timeout_ms), t->interrupts,
 	    &callbacks, &l->turn.answer, err);

@@ -74,8 +74,8 @@ repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *
 		failed--;
 	/* In the place of the last that was under way, or behind all, is what led to the answer. */
 	for (size_t i = 0; status == 0 && i <= count; i++) {
-		if (i == failed)
-			status = take_emitted(l, answer, err);
+		if (i == failed && (status = take_emitted(l, answer, err)) == 0)
+			status = loop_repeat_tools(l, answer, err);
 		if (status == 0 && i < count) {
 			emitted_follow(&l->turn.emitted, t->call);
 			status = turns_repeat(t, partials[i], err);
@@ -148,7 +148,7 @@ loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE], st
 	}
 
 	if (!replays) {
-		if (take_emitted(l, e, err) == -1)
+		if (take_emitted(l, e, err) == -1 || loop_repeat_tools(l, e, err) == -1)
 			return -1;
 		restore_answer(l, e);
 		memcpy(id, e->id, ID_SIZE);

@@ -500,6 +500,34 @@ read_failure(const struct exchange *x, struct span line, struct error *err)
 	buffer_free(&text);
 }
 
+/* Runs a tool for an agent CLI and says what came of it. */
+static int
+exchange_run(struct exchange *x, struct span line, struct error *err)
+{
+	const struct provider_callbacks *callbacks = x->callbacks;
+	struct peer *peer = &x->provider->peer;
+	struct buffer block = BUFFER_INIT;
+	long long number;
+	int status;
+
+	if (callbacks->run == NULL || !span_integer(span_member(line, "number"), &number) ||
+	    span_type(span_member(line, KEY_NAME)) != 's' ||
+	    span_type(span_member(line, KEY_INPUT)) != 'o')
+		return exchange_broken(x, err, "a tool_run that is none, or where there are no tools");
+	status = callbacks->run(callbacks->context, line, &block, err);
+	if (status == 0) {
+		buffer_format(&peer->outgoing, "{\"tool_result\":%lld,\"number\":%lld,\"block\":", x->id,
+		    number);
+		buffer_append(&peer->outgoing, block.data, block.len);
+		buffer_text(&peer->outgoing, "}\n");
+		peer_send(peer);
+	} else {
+		exchange_cancel(x);
+	}
+	buffer_free(&block);
+	return status;
+}
+
 /* Takes a line. Types of later versions, and what is still said of requests that
  * were cancelled, are passed over. */
 static int
@@ -527,6 +555,8 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 		read_failure(x, line, &x->retried);
 		return 0;
 	}
+	if (span_is(type, "tool_run"))
+		return exchange_run(x, line, err);
 
 	if (span_is(type, "delta") && callbacks->delta != NULL &&
 	    span_copy(span_member(line, "kind"), kind, sizeof kind)) {

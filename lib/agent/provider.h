@@ -99,6 +99,9 @@ struct provider_callbacks {
 	void (*delta)(void *context, const char *kind, const char *text, size_t len);
 	int (*event)(void *context, struct span line, struct error *err);
 	int64_t (*due)(void *context);
+	/* A `tool_run` line of an agent CLI: runs the tool and appends its result, a block; -1 ends the
+	 * request. While it runs, nothing that the provider says is read. NULL: there are no tools. */
+	int (*run)(void *context, struct span line, struct buffer *block, struct error *err);
 	void *context;
 };
 int provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,

@@ -209,9 +209,6 @@ load_servers(struct team *t, struct member *m, char *const *allowed, struct erro
 	int status = 0;
 
 	m->allowed = allowed;
-	if (key->names != NULL && provider_is_cli(agent->provider))
-		return error_set(err, ERROR_DEFINITION, key->place, "mcp_servers: '%s' runs an "
-		    "agent CLI, which has servers of its own", agent->provider);
 	for (size_t i = 0; key->names != NULL && key->names[i] != NULL; i++) {
 		struct mcp_definition definition;
 		struct mcp_server *s = NULL;

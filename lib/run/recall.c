@@ -214,6 +214,12 @@ event_of(const struct recalled *r, struct span id)
 	return NULL;
 }
 
+static bool
+is_tool(const struct recalled_event *e)
+{
+	return e->view.type == EVENT_TOOL_CALL || e->view.type == EVENT_TOOL_RESULT;
+}
+
 size_t
 recalled_partials(const struct recalled *r, const struct recalled_event *effect,
     struct recalled_event ***list)
@@ -224,7 +230,7 @@ recalled_partials(const struct recalled *r, const struct recalled_event *effect,
 	*list = NULL;
 	if (r->partial)
 		e = event_of(r, effect->view.parent_event_id);
-	for (; e != NULL && (e->partial || e->emitted); e = event_of(r, e->view.parent_event_id)) {
+	for (; e != NULL && (e->partial || is_tool(e)); e = event_of(r, e->view.parent_event_id)) {
 		if (!e->partial)
 			continue;
 		*list = memory_array(*list, count + 1, sizeof **list);
@@ -265,6 +271,24 @@ recalled_led_to(const struct recalled *r, const struct recalled_event *e,
 	if (!e->emitted)
 		return false;
 	result = e->view.type == EVENT_TOOL_CALL ? recalled_tool_result(r, e->id) : NULL;
+	return follows(answer, e->id) || (result != NULL && follows(answer, result->id));
+}
+
+bool
+recalled_ran_before(const struct recalled *r, const struct recalled_event *e,
+    const struct recalled_event *answer)
+{
+	const struct recalled_event *cause, *result;
+
+	if (e->view.type != EVENT_TOOL_CALL || e->emitted)
+		return false;
+	/* That of an ordinary tool is the answer that called it. */
+	cause = event_of(r, e->view.parent_event_id);
+	if (cause != NULL && cause->turn != -1)
+		return false;
+	if (answer == NULL)
+		return e->view.seq > r->started.view.seq;
+	result = recalled_tool_result(r, e->id);
 	return follows(answer, e->id) || (result != NULL && follows(answer, result->id));
 }
 

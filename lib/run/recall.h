@@ -116,6 +116,10 @@ bool recalled_cut_off(const struct recalled_event *result);
 /* Whether it is a tool event that an agent CLI told of on its way to this answer. */
 bool recalled_led_to(const struct recalled *r, const struct recalled_event *e,
     const struct recalled_event *answer);
+/* Whether it is a call of a tool that AWF ran for an agent CLI on its way to this answer; NULL: to
+ * the end of a call without it. */
+bool recalled_ran_before(const struct recalled *r, const struct recalled_event *e,
+    const struct recalled_event *answer);
 /* What came of answers that were cut off on the way to an event, causes before effects: the
  * first is *list[0]. The array is the caller's, to be freed. */
 size_t recalled_partials(const struct recalled *r, const struct recalled_event *effect,

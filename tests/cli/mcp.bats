@@ -310,11 +310,6 @@ tools: [mcp__other__echo]'
 tools: [mcp__test__ecko]'
 	run -3 --separate-stderr ask
 	[[ $stderr = *"tools: its server has no tool 'mcp__test__ecko' (did you mean 'mcp__test__echo'?)"* ]]
-	agent 'mcp_servers: [test]
-provider: codex'
-	sed -i '/^provider: scripted/d' agents/worker.md
-	run -2 --separate-stderr ask
-	[[ $stderr = *"mcp_servers: 'codex' runs an agent CLI, which has servers of its own"* ]]
 	agent 'mcp_servers: [test]'
 	echo '{"server": {}}' >.mcp.json
 	run -2 --separate-stderr ask

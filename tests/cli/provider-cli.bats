@@ -310,13 +310,15 @@ lines() {
 @test "attachments and foreign tools are refused by name" {
 	provider claude >answers <<-'END'
 		{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"image","media_type":"image/png","data":""},{"type":"text","text":"x"}]}]}
-		{"id":2,"model":"m","tools":[{"name":"read"},{"name":"search"}],"messages":[{"role":"user","blocks":[{"type":"text","text":"x"}]}]}
 		{"id":3,"model":"m","messages":[{"role":"user","blocks":[]}]}
+	END
+	provider codex >>answers <<-'END'
+		{"id":2,"model":"m","tools":[{"name":"read"},{"name":"search"}],"messages":[{"role":"user","blocks":[{"type":"text","text":"x"}]}]}
 	END
 	same "$(jq -c '[.category, .message]' answers)" \
 		'["invalid","claude takes no attachments (image/png): put the file into the working directory and name it"]
-["invalid","claude brings its own tools (read, write, edit, bash, glob, grep): it cannot call '\''search'\''"]
-["invalid","the prompt is empty"]'
+["invalid","the prompt is empty"]
+["invalid","codex brings its own tools (bash, read, glob, grep, edit, write): it cannot call '\''search'\''"]'
 }
 
 # CLI REQUEST: how it was started.

@@ -292,7 +292,8 @@ static void
 deltas_and_events_are_handed_on(void **state)
 {
 	struct buffer request = BUFFER_INIT, noted = BUFFER_INIT;
-	const struct provider_callbacks callbacks = { note_delta, note_event, NULL, &noted };
+	const struct provider_callbacks callbacks = { .delta = note_delta, .event = note_event,
+	    .context = &noted };
 	struct error err = ERROR_INIT;
 	struct provider p;
 	struct answer a;
@@ -346,7 +347,7 @@ static void
 what_is_due_is_done(void **state)
 {
 	struct due due = { .again = 20 };
-	const struct provider_callbacks callbacks = { NULL, NULL, count_due, &due };
+	const struct provider_callbacks callbacks = { .due = count_due, .context = &due };
 	struct buffer request = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	struct provider p;
@@ -393,7 +394,7 @@ static void
 big_requests_do_not_deadlock(void **state)
 {
 	size_t said = 0;
-	const struct provider_callbacks callbacks = { count_delta, NULL, NULL, &said };
+	const struct provider_callbacks callbacks = { .delta = count_delta, .context = &said };
 	struct buffer request = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	struct provider p = started("chatty");

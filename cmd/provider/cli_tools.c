@@ -1,0 +1,465 @@
+/*
+ * Tools of ours for a CLI: an MCP server that the CLI starts itself, awf-mcp-tools, passes lines
+ * between it and a socket here, where they are understood. A call goes on to awf-step, which runs
+ * the tool as any, and its result comes back by its number.
+ *
+ * What the code relies on:
+ *   - The socket lies in the request's own directory, and whoever connects says a secret first
+ *     that only the CLI's configuration has: other processes of the user, such as tools, are
+ *     nobody here.
+ *   - A server that dies loses its calls: they run to their end, and their results are dropped. The
+ *     CLI may start another.
+ *   - When the request ends, so does the socket, and with it each server.
+ *
+ * Of the Model Context Protocol there is what a server of tools needs: initialize, ping,
+ * tools/list and tools/call.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/version.h"
+#include "cli.h"
+#include "proc/libexec.h"
+#include "proc/peer.h"
+#include "run/private_socket.h"
+#include "transcript/event_keys.h"
+
+#define SERVER "awf-mcp-tools"
+#define SECRET_BYTES 32
+#define NO_SUCH_METHOD (-32601) /* of JSON-RPC 2.0 */
+#define NO_SUCH_PARAMS (-32602)
+
+/* A server of ours that the CLI has started. */
+struct client {
+	struct peer peer;
+	long long serial;        /* tells it from those before it */
+	bool trusted;            /* it said the secret */
+};
+
+/* A call that has no result yet. */
+struct asked {
+	long long serial;        /* of the client */
+	char *id;                /* JSON */
+};
+
+struct cli_tools {
+	int listening;
+	char secret[2 * SECRET_BYTES + 1], *path, *program;
+	struct client clients[CLI_TOOL_CLIENTS];
+	size_t count;
+	long long next_serial;
+	struct asked *asked;     /* the call of number N at N - 1 */
+	size_t asked_count;
+};
+
+static bool
+is_own(const struct cli *cli, struct span name)
+{
+	for (const struct cli_tool *tool = cli->tools; tool->ours != NULL; tool++)
+		if (span_is(name, tool->ours))
+			return true;
+	return false;
+}
+
+bool
+cli_serves(const struct cli_run *r, const char *name)
+{
+	for (struct span_walk tool = span_walk(r->request->tools); span_next(&tool);) {
+		struct span each = span_member(tool.value, KEY_NAME);
+
+		if (!is_own(r->cli, each) && (name == NULL || span_is(each, name)))
+			return true;
+	}
+	return false;
+}
+
+char *
+cli_served(const struct cli_run *r, const char *separator)
+{
+	struct buffer list = BUFFER_INIT;
+
+	for (struct span_walk tool = span_walk(r->request->tools); span_next(&tool);) {
+		struct span name = span_member(tool.value, KEY_NAME);
+
+		if (is_own(r->cli, name))
+			continue;
+		buffer_format(&list, "%s%s", list.len > 0 ? separator : "", r->cli->served);
+		span_decode(name, &list);
+	}
+	return buffer_take(&list);
+}
+
+/* ---- the socket ---- */
+
+static int
+listen_at(struct cli_tools *t, struct error *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t len = strlen(t->path);
+
+	if (len >= sizeof address.sun_path)
+		return error_set(err, ERROR_PROVIDER, t->path, "too long for a socket: set TMPDIR to a "
+		    "shorter path");
+	memcpy(address.sun_path, t->path, len + 1);
+	t->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (t->listening == -1 ||
+	    bind(t->listening, (const struct sockaddr *)&address, sizeof address) != 0 ||
+	    listen(t->listening, CLI_TOOL_CLIENTS) != 0)
+		return error_errno(err, ERROR_PROVIDER, t->path, "unable to make a socket");
+	return 0;
+}
+
+/* Makes it; NULL: it cannot be made, the run has failed. */
+static const struct cli_tools *
+begin(struct cli_run *r)
+{
+	unsigned char random[SECRET_BYTES];
+	char text[sizeof r->failure.error.message];
+	struct cli_tools *t = r->server;
+	struct error err = ERROR_INIT;
+
+	if (t != NULL)
+		return t;
+	t = r->server = memory_zero(1, sizeof *t);
+	t->listening = -1;
+	t->program = libexec_sibling(SERVER);
+	random_bytes(random, sizeof random);
+	for (size_t i = 0; i < sizeof random; i++)
+		snprintf(t->secret + 2 * i, 3, "%02x", random[i]);
+	if (access(t->program, X_OK) != 0) {
+		cli_fail_as(r, ERROR_PROVIDER, "%s: %s", t->program, strerror(errno));
+		return NULL;
+	}
+	if (cli_directory(r) == NULL)
+		return NULL;
+	t->path = path_join(r->directory, "tools");
+	list_add(&r->files, t->path);
+	if (listen_at(t, &err) == 0)
+		return t;
+	cli_fail_as(r, ERROR_PROVIDER, "%s", error_text(&err, text, sizeof text));
+	return NULL;
+}
+
+void
+cli_write_server(struct cli_run *r, struct writer *w, const char *environment_key)
+{
+	const struct cli_tools *t = begin(r);
+
+	if (t == NULL)
+		return;
+	writer_member_object(w, environment_key);
+	writer_member_string(w, "AWF_MCP_SOCKET", t->path);
+	writer_member_string(w, "AWF_MCP_SECRET", t->secret);
+	writer_object_end(w);
+}
+
+const char *
+cli_server_program(struct cli_run *r)
+{
+	const struct cli_tools *t = begin(r);
+
+	return t == NULL ? NULL : t->program;
+}
+
+void
+cli_tools_close(struct cli_run *r)
+{
+	struct cli_tools *t = r->server;
+
+	if (t == NULL)
+		return;
+	for (size_t i = 0; i < t->count; i++) {
+		peer_end(&t->clients[i].peer);
+		peer_free(&t->clients[i].peer);
+	}
+	for (size_t i = 0; i < t->asked_count; i++)
+		free(t->asked[i].id);
+	file_close(&t->listening);
+	free(t->asked);
+	free(t->path);
+	free(t->program);
+	free(t);
+	r->server = NULL;
+}
+
+/* ---- the protocol ---- */
+
+/* Begins an answer; id is JSON. */
+static void
+begin_answer(struct writer *w, struct client *c, const char *id, size_t len)
+{
+	writer_begin(w, &c->peer.outgoing);
+	writer_object(w);
+	writer_member_string(w, "jsonrpc", "2.0");
+	writer_key(w, "id");
+	writer_raw(w, id, len);
+}
+
+static void
+end_answer(struct writer *w, struct client *c)
+{
+	writer_object_end(w);
+	buffer_byte(&c->peer.outgoing, '\n');
+	peer_send(&c->peer);
+}
+
+static void
+refuse(struct client *c, struct span id, int code, const char *message)
+{
+	struct writer w;
+
+	begin_answer(&w, c, id.at, id.len);
+	writer_member_object(&w, "error");
+	writer_member_integer(&w, "code", code);
+	writer_member_string(&w, "message", message);
+	writer_object_end(&w);
+	end_answer(&w, c);
+}
+
+static void
+write_hello(struct writer *w, struct span params)
+{
+	struct span version = span_member(params, "protocolVersion");
+
+	/* What there is of the protocol is the same in all of its versions. */
+	if (span_type(version) == 's')
+		writer_member_span(w, "protocolVersion", version);
+	else
+		writer_member_string(w, "protocolVersion", "2025-06-18");
+	writer_member_object(w, "capabilities");
+	writer_member_object(w, "tools");
+	writer_object_end(w);
+	writer_object_end(w);
+	writer_member_object(w, "serverInfo");
+	writer_member_string(w, "name", "awf");
+	writer_member_string(w, "version", AWF_VERSION);
+	writer_object_end(w);
+}
+
+static void
+write_tools(const struct cli_run *r, struct writer *w)
+{
+	writer_member_array(w, "tools");
+	for (struct span_walk tool = span_walk(r->request->tools); span_next(&tool);) {
+		struct span name = span_member(tool.value, KEY_NAME);
+
+		if (is_own(r->cli, name))
+			continue;
+		writer_object(w);
+		writer_member_span(w, "name", name);
+		writer_member_span(w, "description", span_member(tool.value, KEY_DESCRIPTION));
+		writer_member_span(w, "inputSchema", span_member(tool.value, KEY_INPUT_SCHEMA));
+		writer_object_end(w);
+	}
+	writer_array_end(w);
+}
+
+/* Passes a call on. */
+static void
+ask(struct cli_run *r, struct client *c, struct span id, struct span params)
+{
+	struct cli_tools *t = r->server;
+	struct span arguments = span_member(params, "arguments");
+	char *name = span_text(span_member(params, "name"));
+
+	if (name == NULL || !cli_serves(r, name) ||
+	    (arguments.at != NULL && span_type(arguments) != 'o')) {
+		refuse(c, id, NO_SUCH_PARAMS, "there is no such tool, or its arguments are no object");
+	} else {
+		t->asked = memory_array(t->asked, t->asked_count + 1, sizeof *t->asked);
+		t->asked[t->asked_count++] = (struct asked){ .serial = c->serial,
+			.id = memory_copy(id.at, id.len) };
+		provider_run_tool(r->provider, (long long)t->asked_count, name,
+		    arguments.at == NULL ? span_of("{}", 2) : arguments);
+	}
+	free(name);
+}
+
+static void
+take_request(struct cli_run *r, struct client *c, struct span line)
+{
+	struct span id = span_trim(span_member(line, "id")), method = span_member(line, "method");
+	struct span params = span_member(line, "params");
+	struct writer w;
+
+	/* What it tells without an id needs no answer; and nothing is asked of it. */
+	if (id.at == NULL || span_type(method) != 's')
+		return;
+	if (span_is(method, "tools/call")) {
+		ask(r, c, id, params);
+		return;
+	}
+	if (!span_is(method, "initialize") && !span_is(method, "tools/list") &&
+	    !span_is(method, "ping")) {
+		refuse(c, id, NO_SUCH_METHOD, "there is no such method");
+		return;
+	}
+	begin_answer(&w, c, id.at, id.len);
+	writer_member_object(&w, "result");
+	if (span_is(method, "initialize"))
+		write_hello(&w, params);
+	else if (span_is(method, "tools/list"))
+		write_tools(r, &w);
+	writer_object_end(&w);
+	end_answer(&w, c);
+}
+
+/* A text, as a content block. */
+static void
+write_text(struct writer *w, struct span value)
+{
+	struct buffer text = BUFFER_INIT;
+
+	span_plain(value, &text);
+	writer_object(w);
+	writer_member_string(w, "type", "text");
+	writer_key(w, "text");
+	writer_bytes(w, buffer_string(&text), text.len);
+	writer_object_end(w);
+	buffer_free(&text);
+}
+
+/* The blocks of a result that is more than text, as the Model Context Protocol has them. */
+static void
+write_blocks(struct writer *w, struct span blocks)
+{
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		struct span type = span_member(block.value, KEY_TYPE);
+
+		if (!span_is(type, "image") && !span_is(type, "audio")) {
+			write_text(w, span_member(block.value, KEY_TEXT));
+			continue;
+		}
+		writer_object(w);
+		writer_member_span(w, "type", type);
+		writer_member_span(w, "data", span_member(block.value, KEY_DATA));
+		writer_member_span(w, "mimeType", span_member(block.value, KEY_MEDIA_TYPE));
+		writer_object_end(w);
+	}
+}
+
+/* {"tool_result":ID,"number":N,"block":{…}} */
+static void
+take_result(struct cli_tools *t, struct span line)
+{
+	struct span block = span_member(line, "block");
+	struct span blocks = span_member(block, KEY_TOOL_BLOCKS);
+	long long number = 0;
+	const struct asked *asked;
+	struct writer w;
+
+	if (!span_integer(span_member(line, "number"), &number) || number < 1 ||
+	    (size_t)number > t->asked_count)
+		return;
+	asked = &t->asked[number - 1];
+	for (size_t i = 0; i < t->count; i++) {
+		struct client *c = &t->clients[i];
+
+		if (c->serial != asked->serial)
+			continue;
+		begin_answer(&w, c, asked->id, strlen(asked->id));
+		writer_member_object(&w, "result");
+		writer_member_array(&w, "content");
+		if (blocks.at != NULL)
+			write_blocks(&w, blocks);
+		else
+			write_text(&w, span_member(block, KEY_TOOL_CONTENT));
+		writer_array_end(&w);
+		writer_member_bool(&w, "isError", span_true(span_member(block, KEY_IS_ERROR)));
+		writer_object_end(&w);
+		end_answer(&w, c);
+	}
+}
+
+void
+cli_tools_results(struct cli_run *r)
+{
+	struct span line;
+
+	while (r->server != NULL && provider_tool_result(r->provider, &line))
+		take_result(r->server, line);
+}
+
+/* ---- the servers ---- */
+
+size_t
+cli_tools_poll(const struct cli_run *r, struct pollfd fds[CLI_TOOL_FDS])
+{
+	const struct cli_tools *t = r->server;
+
+	if (t == NULL)
+		return 0;
+	fds[0] = (struct pollfd){ t->count < CLI_TOOL_CLIENTS ? t->listening : -1, POLLIN, 0 };
+	for (size_t i = 0; i < t->count; i++)
+		peer_poll(&t->clients[i].peer, fds + 1 + i * PEER_FDS);
+	return 1 + t->count * PEER_FDS;
+}
+
+static void
+welcome(struct cli_tools *t)
+{
+	struct client *c = &t->clients[t->count];
+	int fd = accept(t->listening, NULL, NULL);
+
+	if (fd == -1)
+		return;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	*c = (struct client){ .serial = ++t->next_serial };
+	if (private_socket_is_ours(fd) && peer_connect(&c->peer, fd) == 0)
+		t->count++;
+	close(fd);
+}
+
+/* The lines that it has said. False: it is nobody that is to be heard. */
+static bool
+hear(struct cli_run *r, struct client *c)
+{
+	struct span line;
+	size_t bad;
+	int taken;
+
+	while ((taken = peer_line(&c->peer, &line)) == 1) {
+		if (!c->trusted) {
+			const char *secret = r->server->secret;
+
+			c->trusted = line.len == strlen(secret) && memcmp(line.at, secret, line.len) == 0;
+			if (!c->trusted)
+				return false;
+		} else if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) == NULL) {
+			take_request(r, c, line);
+		}
+	}
+	return taken == 0;
+}
+
+void
+cli_tools_serve(struct cli_run *r, const struct pollfd fds[CLI_TOOL_FDS])
+{
+	struct cli_tools *t = r->server;
+
+	if (t == NULL)
+		return;
+	for (size_t i = t->count; i-- > 0;) {
+		struct client *c = &t->clients[i];
+		bool gone = peer_serve(&c->peer, fds + 1 + i * PEER_FDS) == -1;
+
+		if (hear(r, c) && !gone)
+			continue;
+		peer_end(&c->peer);
+		peer_free(&c->peer);
+		*c = t->clients[--t->count];
+	}
+	if (fds[0].revents != 0)
+		welcome(t);
+}

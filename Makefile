@@ -79,7 +79,7 @@ NET_SRC := $(wildcard lib/net/*.c)
 SHARED_SRC := $(wildcard lib/shared/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 # Rooms of programs: their parts are an archive each, for tests too.
-ROOM := awf ctl inspect run serve step
+ROOM := awf ctl gates inspect run serve step
 PART_SRC := $(wildcard $(ROOM:%=cmd/%/*.c))
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
@@ -228,6 +228,7 @@ $(eval $(call shared,$(BUILD)/test,$(HURRIED)))
 define programs
 $(1)/bin/awf: $(BUILD)/libawf-awf.a
 $(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
+$(1)/bin/awf-mcp: $(BUILD)/libawf-gates.a
 $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-serve: $(BUILD)/libawf-serve.a

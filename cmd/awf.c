@@ -39,6 +39,7 @@ static const struct command {
 	{ "record", "awf-record", "record what other programs did, and runs from elsewhere" },
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
 	{ "serve", "awf-serve", "serve the runs over HTTP" },
+	{ "mcp", "awf-mcp", "lead an outside agent through workflows, as an MCP server" },
 	{ "doctor", NULL, "say what is there of providers, keys and so on, and what is missing" },
 	{ "help", NULL, "show the manual page of a command" },
 	{ NULL, NULL, NULL },

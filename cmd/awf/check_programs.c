@@ -15,7 +15,7 @@
 
 #define AGAIN "install AWF anew"
 
-static const char *const programs[] = { "awf", "awf-ctl", "awf-record", "awf-replay", "awf-run",
+static const char *const programs[] = { "awf", "awf-ctl", "awf-mcp", "awf-record", "awf-replay", "awf-run",
 	"awf-serve", "awf-step", "awf-tail", "awf-verify", NULL };
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };

@@ -327,6 +327,9 @@ step_ask(struct step_call *call, struct error *err)
 	struct asking a = { .call = call };
 	int result = 0;
 
+	/* What was decided was not taken: it is asked again. */
+	if (call->listener == -1)
+		step_open_question(call);
 	if (call->listener != -1) {
 		/* The user's key, if there is one, signs what is answered here as what is decided later. */
 		result = seal_key_find(&call->end.seal, NULL, false, err) < 0 ? -1 : 0;

@@ -483,7 +483,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 		error_set(&end->error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s",
 		    (long long)call->index, call->index == 1 ? "" : "s");
 
-	if (goes_well(call))
+	if (goes_well(call) && call->verdict.says == VERDICT_DO)
 		step_open_question(call);
 	if (record_start(call, err) == -1)
 		return -1;

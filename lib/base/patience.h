@@ -96,6 +96,8 @@ patience_of(int ms)
 
 /* ---- limits where users give none ---- */
 
+/* Before a client of awf-mcp is told that a run goes on: those give up after a minute. */
+#define GATE_WAIT_MS patience_of(45000)
 /* --ask-grace. */
 #define ASK_GRACE_MS patience_of(10000)
 

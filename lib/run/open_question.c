@@ -143,9 +143,8 @@ question_connect(const char *run_directory, const char *token, struct error *err
 	return fd;
 }
 
-/* What the call said of an answer. */
-static int
-read_verdict(struct span line, struct error *err)
+int
+question_read_verdict(struct span line, struct error *err)
 {
 	struct span error = span_member(line, ERROR);
 	char message[sizeof err->message];
@@ -163,17 +162,12 @@ read_verdict(struct span line, struct error *err)
 	return -1;
 }
 
-int
-question_answer(int fd, const struct open_question_answer *answer, struct error *err)
+void
+question_write_answer(struct buffer *line, const struct open_question_answer *answer)
 {
-	struct buffer text = BUFFER_INIT;
-	struct line_input input;
 	struct writer w;
-	const char *line;
-	size_t len;
-	int result;
 
-	writer_begin(&w, &text);
+	writer_begin(&w, line);
 	writer_object(&w);
 	if (answer->data.at != NULL)
 		writer_member_span(&w, DATA, answer->data);
@@ -182,17 +176,28 @@ question_answer(int fd, const struct open_question_answer *answer, struct error 
 	writer_member_string(&w, BY, answer->by);
 	writer_member_string(&w, REASON, answer->reason);
 	writer_object_end(&w);
-	buffer_byte(&text, '\n');
+	buffer_byte(line, '\n');
+}
+
+int
+question_answer(int fd, const struct open_question_answer *answer, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	struct line_input input;
+	const char *line;
+	size_t len;
+	int result;
+
+	question_write_answer(&text, answer);
 	line_input_begin(&input, fd, "the call");
 	/* A call that has just ended need not take it to the end, and may have said why. */
 	file_write(fd, text.data, text.len);
 	buffer_free(&text);
 	result = line_input_next(&input, &line, &len, err);
 	if (result == 1)
-		result = read_verdict(span_of(line, len), err);
+		result = question_read_verdict(span_of(line, len), err);
 	else
-		result = error_set(err, ERROR_SYSTEM, NULL, "the call ended before it said whether the "
-		    "answer is taken: see awf-tail");
+		result = error_set(err, ERROR_SYSTEM, NULL, QUESTION_GONE);
 	line_input_free(&input);
 	return result;
 }

@@ -44,10 +44,16 @@ struct open_question_answer {
 	const char *by;       /* who says so */
 	const char *reason;   /* NULL */
 };
+/* The line that gives it, and what the line says that comes back: 0: it is the call's result; -1 with
+ * *err: why not. */
+void question_write_answer(struct buffer *line, const struct open_question_answer *answer);
+int question_read_verdict(struct span line, struct error *err);
 /* Gives an answer, and waits for what becomes of it. 0: it is the call's result; -1 with *err:
  * what the call said, or ERROR_SYSTEM: it ended before it said anything, so that only the record
  * tells. */
 int question_answer(int fd, const struct open_question_answer *answer, struct error *err);
+
+#define QUESTION_GONE "the call ended before it said whether the answer is taken: see awf-tail"
 
 /* The process that asks: reads an answer's line, whose values are spans of it; by and reason are
  * for the caller to free. False: it is none, with *err. */

@@ -27,7 +27,7 @@ BELOW = {
     "shared": "base json transcript proc run",
 }
 # Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
-ROOM = {"awf": "awf", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect",
+ROOM = {"awf": "awf", "awf-mcp": "gates", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect",
         "awf-transcript.o": "shared"}
 # What stays in lib/ though one room alone links it, and why.
 ALONE = {
@@ -35,7 +35,6 @@ ALONE = {
     "lib/isolate/": "one kit, of which awf-sandbox alone needs some parts",
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
-    "lib/run/follow": "awf-run shows what goes on too",
     "lib/run/progress": "awf-run shows what goes on too",
     "lib/run/live_feed": "awf-run shows what goes on too",
     "lib/run/live_view": "awf-run shows what goes on too",

@@ -1,0 +1,885 @@
+/*
+ * Whatever has come, each step looks at all that is led: there are few runs, and fewer questions.
+ * A transcript wakes this up by its watch; that a run has died is asked for now and then.
+ */
+#define _GNU_SOURCE /* memfd_create() */
+#include "gates/led.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "proc/environment.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
+#include "proc/wait.h"
+#include "run/workflow_file.h"
+#include "transcript/blob.h"
+#include "transcript/event_keys.h"
+
+#define OUTPUT_SHOWN ((size_t)20000) /* bytes that an answer has itself */
+#define CHECKPOINT "checkpoint"              /* the type of an event that has notes */
+#define NOTES "notes"
+#define RECORD_MS 10000                      /* that recording one may take */
+#define ERRORS_SHOWN ((size_t)4096)  /* of what awf-run says */
+
+static struct led *
+led_of(const struct leading *l, const struct followed *run)
+{
+	while (run->parent != NULL)
+		run = run->parent;
+	return leading_find(l, run->run_id);
+}
+
+/* ---- what the transcripts tell ---- */
+
+static void
+add_gate(struct leading *l, struct led *led, struct followed *run, const char *line, size_t len)
+{
+	char *blobs = storage_blobs(&l->storage, run->run_id);
+	struct buffer whole = BUFFER_INIT;
+	struct event_view event;
+	struct error err;
+
+	/* A long question stands in a blob. */
+	if (blob_inline(blobs, line, len, &whole, &err) == 0 &&
+	    event_view(whole.data, whole.len, &event) == 0) {
+		struct span question = span_member(event.payload, KEY_QUESTION);
+		struct span schema = span_member(question, KEY_SCHEMA);
+		struct gate *g = memory_zero(1, sizeof *g);
+
+		g->led = led;
+		g->run = run;
+		g->fd = -1;
+		g->call = span_text(span_member(event.payload, KEY_CALL));
+		g->path = span_text(event.path);
+		g->prompt = span_text(span_member(question, KEY_PROMPT));
+		g->iteration = event.iteration;
+		if (schema.at != NULL)
+			g->schema = memory_copy(schema.at, schema.len);
+		event_copy_id(event.event_id, g->start);
+		question_token(run->run_id, g->start, g->token);
+		l->gates = memory_array(l->gates, l->gate_count + 1, sizeof *l->gates);
+		l->gates[l->gate_count++] = g;
+	}
+	buffer_free(&whole);
+	free(blobs);
+}
+
+static void
+drop_connection(struct gate *g)
+{
+	if (g->fd != -1)
+		line_input_free(&g->input);
+	file_close(&g->fd);
+}
+
+/* A call has its end: the question, if it was one, is over. */
+static void
+end_gate(struct leading *l, struct followed *run, const struct event_view *event)
+{
+	struct span result = span_member(event->payload, KEY_RESULT);
+
+	for (size_t i = 0; i < l->gate_count; i++) {
+		struct gate *g = l->gates[i];
+
+		if (g->run != run || !span_is(event->parent_event_id, g->start))
+			continue;
+		g->over = true;
+		g->waits = span_is(span_path(event->payload, KEY_APPROVAL, KEY_ASKS, NULL), "completion");
+		if (result.at != NULL && g->sha256[0] == '\0')
+			digest_sha256(result.at, result.len, g->sha256);
+		if (g->answering == NULL)
+			drop_connection(g);
+	}
+}
+
+/* Another attempt asks what is open anew. */
+static void
+begin_attempt(struct leading *l, struct led *led, struct followed *run)
+{
+	for (size_t i = 0; i < l->gate_count; i++)
+		if (l->gates[i]->run == run)
+			l->gates[i]->over = true;
+	if (run != led->run)
+		return;
+	free(led->status);
+	free(led->error);
+	led->status = led->error = NULL;
+	led->stdout_sha256[0] = '\0';
+	led->failed.code = ERROR_NONE;
+	led->attempts++;
+}
+
+static void
+end_run(struct led *led, const struct event_view *event)
+{
+	struct span printed = span_member(event->payload, KEY_STDOUT);
+	long long bytes = 0;
+
+	free(led->status);
+	free(led->error);
+	led->status = span_text(span_member(event->payload, KEY_STATUS));
+	led->error = span_text(span_path(event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
+	if (!span_copy(span_member(printed, KEY_SHA256), led->stdout_sha256, sizeof led->stdout_sha256))
+		led->stdout_sha256[0] = '\0';
+	span_integer(span_member(printed, KEY_BYTES), &bytes);
+	led->stdout_bytes = bytes;
+}
+
+static int
+take_line(void *context, struct followed *run, const char *line, size_t len, struct error *err)
+{
+	struct leading *l = context;
+	struct led *led = led_of(l, run);
+	const struct event_place place = { run->reader.line_start, (uint32_t)len };
+	struct event_view event;
+	struct placed placed;
+
+	(void)err;
+	if (!model_line(&run->model, line, len, place, &event, &placed) || led == NULL)
+		return 0;
+	/* The first line of a run comes before leading_start() knows of it. */
+	if (led->run == NULL)
+		led->run = run;
+	if (event.type == EVENT_RUN_STARTED) {
+		begin_attempt(l, led, run);
+	} else if (event.type == EVENT_STEP_STARTED) {
+		if (span_member(event.payload, KEY_QUESTION).at != NULL)
+			add_gate(l, led, run, line, len);
+	} else if (event.type == EVENT_STEP_COMPLETED && !event_decides(&event)) {
+		end_gate(l, run, &event);
+		led->done++;
+		free(led->last);
+		led->last = span_text(event.path);
+	} else if (run == led->run && span_is(event.type_name, CHECKPOINT)) {
+		char *note = span_text(span_path(event.payload, KEY_DATA, NOTES, NULL));
+
+		if (note != NULL)
+			list_take(&led->notes, note);
+	} else if (event.type == EVENT_RUN_COMPLETED && run == led->run) {
+		end_run(led, &event);
+	}
+	return 0;
+}
+
+static void
+warn(void *context, const struct error *warning)
+{
+	(void)context;
+	(void)warning; /* that a run has died is seen by its end */
+}
+
+/* ---- beginning and end ---- */
+
+static const struct follow_callbacks callbacks_of_lines = { .line = take_line, .warn = warn };
+
+int
+leading_begin(struct leading *l, struct error *err)
+{
+	static struct follow_callbacks callbacks;
+	char *transcripts;
+	int failed;
+
+	*l = (struct leading){ .client = memory_text("an MCP client") };
+	if (storage_locate(&l->storage, err) != 0 || storage_prepare(&l->storage, err) != 0)
+		return -1;
+	callbacks = callbacks_of_lines;
+	callbacks.context = l;
+	follow_begin(&l->follow, &callbacks, true);
+	l->follow.level = MODEL_LIVE;
+	follow_live(&l->follow);
+	/* Where runs come to be. */
+	transcripts = path_join(l->storage.root, "transcripts");
+	failed = watch_add(&l->follow.watch, transcripts, err);
+	free(transcripts);
+	return failed;
+}
+
+static void
+free_waiter(struct waiter *w)
+{
+	rpc_call_free(&w->call);
+	free(w);
+}
+
+void
+leading_end(struct leading *l)
+{
+	for (size_t i = 0; i < l->gate_count; i++) {
+		struct gate *g = l->gates[i];
+		char *const texts[] = { g->call, g->path, g->prompt, g->schema };
+
+		drop_connection(g);
+		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+			free(texts[t]);
+		free(g);
+	}
+	for (size_t i = 0; i < l->count; i++) {
+		struct led *led = l->list[i];
+		char *const texts[] = { led->name, led->last, led->status, led->error };
+
+		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+			free(texts[t]);
+		list_free(led->notes);
+		file_close(&led->ended_fd);
+		file_close(&led->errors);
+		free(led);
+	}
+	while (l->waiters != NULL) {
+		struct waiter *w = l->waiters;
+
+		l->waiters = w->next;
+		free_waiter(w);
+	}
+	follow_end(&l->follow);
+	storage_close(&l->storage);
+	free(l->gates);
+	free(l->list);
+	free(l->client);
+}
+
+struct led *
+leading_find(const struct leading *l, const char *run_id)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strcmp(l->list[i]->run_id, run_id) == 0)
+			return l->list[i];
+	return NULL;
+}
+
+static struct led *
+add_led(struct leading *l, const char *run_id, const char *name)
+{
+	struct led *led = memory_zero(1, sizeof *led);
+
+	led->ended_fd = led->errors = -1;
+	led->name = memory_text(name);
+	memcpy(led->run_id, run_id, ID_SIZE);
+	l->list = memory_array(l->list, l->count + 1, sizeof *l->list);
+	return l->list[l->count++] = led;
+}
+
+/* ---- starting ---- */
+
+static int
+start(struct led *led, char *const *argv, char *const *environment, struct span input,
+    struct error *err)
+{
+	/* Files: nobody need read them, and awf-run keeps what the workflow prints into one. */
+	int output = memfd_create("awf-output", MFD_CLOEXEC);
+	struct process_spec spec = { .argv = argv, .environment = environment, .group = true,
+		.in = input.at != NULL ? PROCESS_INPUT : PROCESS_NULL, .input = input.at,
+		.input_len = input.len, .out = output };
+	struct process process;
+	int failed;
+
+	file_close(&led->ended_fd);
+	file_close(&led->errors);
+	spec.err = led->errors = memfd_create("awf-errors", MFD_CLOEXEC);
+	if (output == -1 || led->errors == -1)
+		failed = error_errno(err, ERROR_SYSTEM, NULL, "unable to make a file in memory");
+	else
+		failed = process_start(&process, &spec, NULL, err);
+	file_close(&output);
+	if (failed != 0)
+		return -1;
+	led->pid = process.pid;
+	led->ended_fd = wait_descriptor(process.pid);
+	led->started = led->attempts;
+	return 0;
+}
+
+struct led *
+leading_start(struct leading *l, const char *run_id, const char *name, char *const *argv,
+    char *const *environment, struct span input, struct error *err)
+{
+	struct led *led = add_led(l, run_id, name);
+
+	if (start(led, argv, environment, input, err) == 0)
+		return led;
+	l->count--;
+	free(led->name);
+	free(led);
+	return NULL;
+}
+
+static int
+resume(struct leading *l, struct led *led, struct error *err)
+{
+	char *program = libexec_sibling("awf-run"), **argv = NULL;
+	struct environment environment;
+	int failed;
+
+	workflow_file_environment(&environment);
+	environment_set(&environment, "AWF_STORAGE", l->storage.root);
+	list_add(&argv, program);
+	list_add(&argv, "--resume");
+	list_add(&argv, led->run_id);
+	failed = start(led, argv, environment.list, SPAN_NONE, err);
+	environment_free(&environment);
+	list_free(argv);
+	free(program);
+	return failed;
+}
+
+struct led *
+leading_take_over(struct leading *l, const char *run, struct error *err)
+{
+	struct run_ref ref;
+	struct led *led;
+	int failed = 0;
+
+	if (storage_resolve(&l->storage, run, &ref, err) != 0)
+		return NULL;
+	led = ref.in_storage ? leading_find(l, ref.run_id) : NULL;
+	if (!ref.in_storage) {
+		error_set(err, ERROR_USAGE, run, "is not a run of the storage %s", l->storage.root);
+		run_ref_free(&ref);
+		return NULL;
+	}
+	if (led == NULL) {
+		led = add_led(l, ref.run_id, "");
+		led->run = follow_add(&l->follow, ref.path, ref.run_id, err);
+		failed = led->run == NULL ? -1 : follow_read(&l->follow, err);
+		if (led->run == NULL) {
+			l->count--;
+			free(led->name);
+			free(led);
+		}
+	}
+	if (failed == 0 && led->run != NULL && led->run->model.name != NULL) {
+		free(led->name);
+		led->name = memory_text(led->run->model.name);
+	}
+	/* One that has come to an end, but for success, goes on. */
+	if (failed == 0 && !storage_run_alive(&l->storage, ref.run_id) && led->pid == 0 &&
+	    (led->status == NULL || strcmp(led->status, "success") != 0)) {
+		failed = resume(l, led, err);
+		if (failed == 0) {
+			free(led->status);
+			led->status = NULL;
+		}
+	}
+	run_ref_free(&ref);
+	return failed == 0 ? led : NULL;
+}
+
+/* Starts a program of AWF's that does something about a run. */
+static int
+start_other(const struct leading *l, const char *name, const char *const *arguments,
+    struct span input, struct process *process, struct error *err)
+{
+	char *program = libexec_sibling(name), **argv = NULL;
+	struct environment environment;
+	struct process_spec spec = { .group = true, .in = input.at != NULL ? PROCESS_INPUT : PROCESS_NULL,
+		.input = input.at, .input_len = input.len, .out = PROCESS_NULL, .err = PROCESS_NULL };
+	int failed;
+
+	workflow_file_environment(&environment);
+	environment_set(&environment, "AWF_STORAGE", l->storage.root);
+	list_add(&argv, program);
+	for (; *arguments != NULL; arguments++)
+		list_add(&argv, *arguments);
+	spec.argv = argv;
+	spec.environment = environment.list;
+	failed = process_start(process, &spec, NULL, err);
+	environment_free(&environment);
+	list_free(argv);
+	free(program);
+	return failed;
+}
+
+int
+leading_cancel(struct leading *l, const struct led *led, struct error *err)
+{
+	const char *const arguments[] = { "cancel", led->run_id, NULL };
+	struct process process;
+
+	return start_other(l, "awf-ctl", arguments, SPAN_NONE, &process, err);
+}
+
+int
+leading_note(struct leading *l, const struct led *led, const char *note, struct error *err)
+{
+	const char *const arguments[] = { "--quiet", led->run_id, NULL };
+	struct buffer line = BUFFER_INIT;
+	struct process process;
+	struct writer w;
+	int status = 0, failed;
+
+	writer_begin(&w, &line);
+	writer_object(&w);
+	writer_member_string(&w, "type", CHECKPOINT);
+	writer_member_object(&w, "payload");
+	writer_member_string(&w, NOTES, note);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	buffer_byte(&line, '\n');
+	failed = start_other(l, "awf-record", arguments, span_of(line.data, line.len), &process, err);
+	if (failed == 0 && (!wait_child(process.pid, RECORD_MS, &status) || process_exit_code(status) != 0))
+		failed = error_set(err, ERROR_BLOCKED, led->run_id, "takes no notes: it has ended, or is masked");
+	buffer_free(&line);
+	return failed;
+}
+
+/* The last line that awf-run has said. */
+static void
+read_errors(struct led *led, char *text, size_t size)
+{
+	char said[ERRORS_SHOWN + 1];
+	off_t end = lseek(led->errors, 0, SEEK_END);
+	off_t from = end > (off_t)ERRORS_SHOWN ? end - (off_t)ERRORS_SHOWN : 0;
+	ssize_t got = pread(led->errors, said, ERRORS_SHOWN, from);
+	char *line;
+
+	*text = '\0';
+	if (got <= 0)
+		return;
+	said[got] = '\0';
+	while (got > 0 && said[got - 1] == '\n')
+		said[--got] = '\0';
+	line = strrchr(said, '\n');
+	snprintf(text, size, "%.*s", (int)size - 1, line != NULL ? line + 1 : said);
+}
+
+/* awf-run has ended. One that has begun nothing says why, unless another has been first to resume
+ * the run. */
+static void
+reap(const struct leading *l, struct led *led)
+{
+	char text[sizeof led->failed.message], status_text[64];
+	int status;
+
+	if (led->pid == 0 || waitpid(led->pid, &status, WNOHANG) != led->pid)
+		return;
+	led->pid = 0;
+	file_close(&led->ended_fd);
+	if (led->attempts > led->started || storage_run_alive(&l->storage, led->run_id))
+		return;
+	read_errors(led, text, sizeof text);
+	error_set(&led->failed, ERROR_SYSTEM, NULL, "%s", *text != '\0' ? text :
+	    process_status_text(status, status_text, sizeof status_text));
+}
+
+/* Runs whose transcript has come to be. */
+static int
+look_for_runs(struct leading *l, struct error *err)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct led *led = l->list[i];
+		char *path;
+
+		if (led->run != NULL)
+			continue;
+		path = storage_transcript(&l->storage, led->run_id);
+		if (access(path, F_OK) == 0)
+			led->run = follow_add(&l->follow, path, led->run_id, err);
+		free(path);
+	}
+	return 0;
+}
+
+/* ---- questions ---- */
+
+bool
+gate_answered(const struct gate *g)
+{
+	return g->sha256[0] != '\0' || g->answering != NULL;
+}
+
+static bool
+is_pending(const struct gate *g)
+{
+	return !g->over && g->fd != -1 && !gate_answered(g);
+}
+
+/* Holds open those that nobody is connected to. */
+static void
+connect_gates(struct leading *l)
+{
+	for (size_t i = 0; i < l->gate_count; i++) {
+		struct gate *g = l->gates[i];
+		struct error none;
+		char *directory;
+
+		if (g->over || g->fd != -1 || gate_answered(g))
+			continue;
+		directory = storage_run_directory(&l->storage, g->run->run_id);
+		g->fd = question_connect(directory, g->token, &none);
+		if (g->fd != -1 && fcntl(g->fd, F_SETFL, O_NONBLOCK) == -1)
+			file_close(&g->fd);
+		if (g->fd != -1)
+			line_input_begin(&g->input, g->fd, "a question");
+		free(directory);
+	}
+}
+
+struct gate *
+leading_find_gate(const struct leading *l, const char *token, struct error *err)
+{
+	const struct led *led = NULL;
+
+	for (size_t i = 0; i < l->gate_count; i++)
+		if (strcmp(l->gates[i]->token, token) == 0)
+			return l->gates[i];
+	for (size_t i = 0; i < l->count && led == NULL; i++)
+		if (strncmp(l->list[i]->run_id, token, 8) == 0 && token[8] == '-')
+			led = l->list[i];
+	if (led != NULL)
+		error_set(err, ERROR_BLOCKED, token, "no question of run %.8s has this token: copy the "
+		    "continueToken of a pending question exactly (wait_workflow tells them)", led->run_id);
+	else
+		error_set(err, ERROR_BLOCKED, token, "is a token of no run that this session leads: "
+		    "resume_session with the run takes one over");
+	return NULL;
+}
+
+/* ---- requests that wait ---- */
+
+struct waiter *
+leading_wait(struct leading *l, struct rpc_call *call, struct led *led)
+{
+	struct waiter *w = memory_zero(1, sizeof *w), **last = &l->waiters;
+
+	w->call = *call;
+	*call = (struct rpc_call){ .id = NULL };
+	w->led = led;
+	w->deadline = clock_monotonic() + GATE_WAIT_MS;
+	while (*last != NULL)
+		last = &(*last)->next;
+	return *last = w;
+}
+
+int
+leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
+    struct error *err)
+{
+	const char *taken = g->answering != NULL ? g->answering->sha256 : g->sha256;
+	struct open_question_answer given = { .by = l->client };
+	struct buffer json = BUFFER_INIT, line = BUFFER_INIT;
+	char sha256[DIGEST_SIZE];
+	int result = 0;
+
+	scan_minify(answer, &json);
+	digest_sha256(json.data, json.len, sha256);
+	if (gate_answered(g) && strcmp(taken, sha256) != 0)
+		result = error_set(err, ERROR_BLOCKED, g->token, "this question has an answer already, which is "
+		    "another one: nothing was changed");
+	else if (!gate_answered(g) && (g->over || g->fd == -1))
+		result = error_set(err, ERROR_BLOCKED, g->token, "nobody waits for the answer to this question "
+		    "any more: resume_session with run %s tells the present ones", g->led->run_id);
+	if (result == 0) {
+		struct waiter *w = leading_wait(l, call, g->led);
+
+		/* The answer to an answer can be lost: the same one again finds out how the run stands. */
+		memcpy(w->sha256, sha256, sizeof w->sha256);
+		w->answered = g;
+		if (!gate_answered(g)) {
+			given.data = span_of(json.data, json.len);
+			question_write_answer(&line, &given);
+			file_write(g->fd, line.data, line.len);
+			g->answering = w;
+		}
+	}
+	buffer_free(&line);
+	buffer_free(&json);
+	return result;
+}
+
+/* Takes it out; the connection that it has answered on may still say what became of that. */
+static void
+drop_waiter(struct leading *l, struct waiter *w)
+{
+	struct waiter **at = &l->waiters;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	for (size_t i = 0; i < l->gate_count; i++)
+		if (l->gates[i]->answering == w) {
+			l->gates[i]->answering = NULL;
+			drop_connection(l->gates[i]);
+		}
+	free_waiter(w);
+}
+
+void
+leading_cancelled(struct leading *l, struct span id)
+{
+	struct error none;
+
+	for (struct waiter *w = l->waiters; w != NULL; w = w->next)
+		if (w->call.id != NULL && id.len == strlen(w->call.id) &&
+		    memcmp(id.at, w->call.id, id.len) == 0) {
+			if (w->cancels)
+				leading_cancel(l, w->led, &none);
+			drop_waiter(l, w);
+			return;
+		}
+}
+
+static void
+refuse(struct leading *l, struct waiter *w, const struct error *err)
+{
+	struct buffer json = BUFFER_INIT;
+	struct writer out;
+
+	writer_begin(&out, &json);
+	writer_object(&out);
+	writer_member_object(&out, "error");
+	writer_members_error(&out, err);
+	writer_object_end(&out);
+	if (w->answered != NULL && !w->answered->over) {
+		writer_member_string(&out, "continueToken", w->answered->token);
+		writer_member_string(&out, "prompt", w->answered->prompt);
+		if (w->answered->schema != NULL)
+			writer_member_span(&out, "schema", span_of(w->answered->schema,
+			    strlen(w->answered->schema)));
+	}
+	writer_object_end(&out);
+	rpc_tool_result(&w->call, &json, true);
+	buffer_free(&json);
+	drop_waiter(l, w);
+}
+
+/* What has come from a question. */
+static void
+read_gate(struct leading *l, struct gate *g)
+{
+	struct error err = ERROR_INIT;
+	struct waiter *w = g->answering;
+	const char *line;
+	ssize_t got;
+	size_t len;
+
+	if (g->fd == -1)
+		return;
+	got = line_input_read(&g->input);
+	if (line_input_take(&g->input, &line, &len) == 1 && w != NULL) {
+		g->answering = NULL;
+		if (question_read_verdict(span_of(line, len), &err) == 0) {
+			memcpy(g->sha256, w->sha256, sizeof g->sha256);
+			g->over = true;
+			drop_connection(g);
+		} else {
+			refuse(l, w, &err);
+		}
+	} else if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR)) {
+		g->answering = NULL;
+		drop_connection(g);
+		if (w != NULL) {
+			g->over = true;
+			error_set(&err, ERROR_SYSTEM, NULL, QUESTION_GONE);
+			refuse(l, w, &err);
+		}
+	}
+}
+
+static bool
+has_ended(const struct led *led)
+{
+	return led->failed.code != ERROR_NONE || led->status != NULL ||
+	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0);
+}
+
+/* Whether the request knows now what it waits for. */
+static bool
+is_done(const struct leading *l, const struct waiter *w)
+{
+	if (w->answered != NULL && w->answered->answering == w)
+		return false;
+	if (has_ended(w->led) || clock_monotonic() >= w->deadline)
+		return true;
+	for (size_t i = 0; i < l->gate_count && !w->for_end; i++)
+		if (l->gates[i]->led == w->led && is_pending(l->gates[i]))
+			return true;
+	return false;
+}
+
+static void
+answer_waiters(struct leading *l)
+{
+	struct waiter *w = l->waiters;
+
+	while (w != NULL) {
+		struct waiter *next = w->next;
+		struct buffer json = BUFFER_INIT;
+
+		if (w->told < w->led->done) {
+			w->told = w->led->done;
+			rpc_progress(&w->call, w->told, w->led->last);
+		}
+		if (is_done(l, w)) {
+			led_state(l, w->led, w->takes_over, &json);
+			rpc_tool_result(&w->call, &json, false);
+			buffer_free(&json);
+			drop_waiter(l, w);
+		}
+		w = next;
+	}
+}
+
+/* ---- how a run stands ---- */
+
+int
+led_output(const struct leading *l, const struct led *led, struct buffer *out, struct error *err)
+{
+	char *blobs = storage_blobs(&l->storage, led->run_id);
+	int failed = 0;
+
+	if (led->stdout_sha256[0] != '\0')
+		failed = blob_read(blobs, led->stdout_sha256, out, err);
+	free(blobs);
+	return failed;
+}
+
+static void
+write_gate(const struct gate *g, struct writer *w)
+{
+	writer_member_string(w, "continueToken", g->token);
+	writer_member_string(w, "prompt", g->prompt);
+	if (g->schema != NULL)
+		writer_member_span(w, "schema", span_of(g->schema, strlen(g->schema)));
+}
+
+static void
+write_output(const struct leading *l, const struct led *led, struct writer *w)
+{
+	struct buffer text = BUFFER_INIT;
+	char uri[64];
+	struct error none;
+
+	snprintf(uri, sizeof uri, "awf://runs/%s/output", led->run_id);
+	if (led->stdout_bytes > (int64_t)OUTPUT_SHOWN) {
+		writer_member_string(w, "outputUri", uri);
+	} else if (led_output(l, led, &text, &none) == 0 && led->stdout_sha256[0] != '\0') {
+		writer_key(w, "output");
+		writer_bytes(w, buffer_string(&text), text.len);
+	}
+	buffer_free(&text);
+}
+
+/* What a run that has ended waits for, as nobody here can decide about it. */
+static void
+write_waits(const struct led *led, struct writer *w)
+{
+	const struct waitings *waits = &led->run->model.waits;
+
+	writer_member_array(w, "waitsFor");
+	for (size_t i = 0; i < waits->count; i++)
+		if (!waits->list[i].over) {
+			writer_object(w);
+			writer_member_string(w, "call", waits->list[i].call);
+			writer_member_string(w, "asks", waiting_word(waits->list[i].what));
+			writer_object_end(w);
+		}
+	writer_array_end(w);
+}
+
+void
+led_state(const struct leading *l, const struct led *led, bool with_notes, struct buffer *json)
+{
+	const struct gate *first = NULL;
+	bool over = has_ended(led), waiting = led->status != NULL && strcmp(led->status, "waiting") == 0;
+	struct writer w;
+
+	for (size_t i = 0; i < l->gate_count && first == NULL; i++)
+		if (l->gates[i]->led == led && is_pending(l->gates[i]))
+			first = l->gates[i];
+	writer_begin(&w, json);
+	writer_object(&w);
+	writer_member_string(&w, "run", led->run_id);
+	writer_member_string(&w, "workflow", led->name);
+	writer_member_string(&w, "status", led->failed.code != ERROR_NONE ? "failed" :
+	    led->status != NULL ? led->status : over ? "died" : first != NULL ? "waiting" : "running");
+	writer_member_bool(&w, "isComplete", over && !waiting && (led->status != NULL ||
+	    led->failed.code != ERROR_NONE));
+	writer_member_array(&w, "pending");
+	for (size_t i = 0; i < l->gate_count; i++) {
+		const struct gate *g = l->gates[i];
+
+		if (g->led != led || !is_pending(g))
+			continue;
+		writer_object(&w);
+		write_gate(g, &w);
+		writer_member_string(&w, "call", g->call);
+		writer_member_integer(&w, "item", g->iteration);
+		if (g->run != led->run)
+			writer_member_string(&w, "run", g->run->run_id);
+		writer_object_end(&w);
+	}
+	writer_array_end(&w);
+	if (first != NULL)
+		write_gate(first, &w);
+	if (led->failed.code != ERROR_NONE)
+		writer_member_string(&w, "error", led->failed.message);
+	else
+		writer_member_string(&w, "error", led->error);
+	if (waiting)
+		write_waits(led, &w);
+	if (over)
+		write_output(l, led, &w);
+	if (with_notes && led->notes != NULL) {
+		writer_member_array(&w, NOTES);
+		for (char *const *note = led->notes; *note != NULL; note++)
+			writer_string(&w, *note);
+		writer_array_end(&w);
+	}
+	writer_object_end(&w);
+}
+
+/* ---- the loop ---- */
+
+size_t
+leading_polls(const struct leading *l, struct pollfd **fds, size_t from, int64_t *deadline)
+{
+	size_t count = from;
+	int64_t look = clock_monotonic() + FOLLOW_LOOK_MS;
+	bool goes_on = false;
+
+	*fds = memory_array(*fds, from + 1 + l->gate_count + l->count, sizeof **fds);
+	(*fds)[count++] = (struct pollfd){ .fd = l->follow.watch.fd, .events = POLLIN };
+	for (size_t i = 0; i < l->gate_count; i++)
+		(*fds)[count++] = (struct pollfd){ .fd = l->gates[i]->fd, .events = POLLIN };
+	for (size_t i = 0; i < l->count; i++) {
+		(*fds)[count++] = (struct pollfd){ .fd = l->list[i]->ended_fd, .events = POLLIN };
+		goes_on |= !has_ended(l->list[i]);
+	}
+	*deadline = goes_on ? look : 0;
+	for (const struct waiter *w = l->waiters; w != NULL; w = w->next)
+		if (*deadline == 0 || w->deadline < *deadline)
+			*deadline = w->deadline;
+	return count;
+}
+
+int
+leading_step(struct leading *l, struct error *err)
+{
+	watch_drain(&l->follow.watch);
+	for (size_t i = 0; i < l->count; i++)
+		reap(l, l->list[i]);
+	if (look_for_runs(l, err) != 0 || follow_read(&l->follow, err) != 0)
+		return -1;
+	if (clock_monotonic() >= l->look) {
+		l->look = clock_monotonic() + FOLLOW_LOOK_MS;
+		if (follow_check(&l->follow, err) != 0)
+			return -1;
+	}
+	for (size_t i = 0; i < l->gate_count; i++)
+		read_gate(l, l->gates[i]);
+	connect_gates(l);
+	answer_waiters(l);
+	return 0;
+}

@@ -1,0 +1,133 @@
+/*
+ * Runs that are led: those that this program has started or taken over, the questions that are
+ * open in them and in their children, and the requests that wait until one of them gets on.
+ *
+ * What the code relies on, and keeps:
+ *   - All that is known of a run is read from its transcript. This program keeps nothing that its
+ *     end would lose but the connections to questions, which hold them open.
+ *   - A run is an awf-run of its own, in a group of its own: whatever ends this program ends none.
+ *   - A question is answered once. The same answer again gets what became of the run; another one
+ *     is refused, and so is one to a question of another attempt, or of a run that is not led here.
+ *   - No request waits longer than GATE_WAIT_MS: then it is told that the run goes on.
+ */
+#ifndef AWF_GATES_LED_H
+#define AWF_GATES_LED_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "gates/rpc.h"
+#include "json/line_input.h"
+#include "run/follow.h"
+#include "run/open_question.h"
+#include "run/storage.h"
+
+/* A call that asks. */
+struct gate {
+	struct led *led;
+	struct followed *run;    /* that it is of: the led one, or a child */
+	char *call, *path;
+	int64_t iteration;
+	char token[QUESTION_TOKEN_SIZE];
+	char start[ID_SIZE];     /* event of its start */
+	char *prompt, *schema;   /* JSON; NULL: any answer will do */
+	bool over;               /* it has its end: */
+	bool waits;              /* as one that waits, as nobody was there */
+	char sha256[DIGEST_SIZE]; /* of the answer that was taken; "" */
+	int fd;                  /* the connection to it; -1 */
+	struct line_input input;
+	struct waiter *answering; /* whose answer is on its way; NULL */
+};
+
+struct led {
+	char run_id[ID_SIZE];
+	char *name;              /* of the workflow */
+	struct followed *run;    /* NULL: it has not begun */
+	pid_t pid;               /* awf-run; 0: none of ours, or it has ended */
+	int ended_fd;            /* readable when that has; -1 */
+	int errors;              /* what it says; -1 */
+	struct error failed;     /* it could not be started */
+	int64_t attempts, started; /* that the transcript has; that it had when awf-run was started */
+	int64_t done;            /* calls that have ended */
+	char *last;              /* the path of the last of them; NULL */
+	char **notes;            /* of its checkpoints; ends with NULL; NULL */
+
+	/* Of the attempt that is the last. */
+	char *status;            /* NULL: it goes on */
+	char *error;             /* NULL */
+	char stdout_sha256[DIGEST_SIZE]; /* "" */
+	int64_t stdout_bytes;
+};
+
+/* A request that is answered later. */
+struct waiter {
+	struct rpc_call call;
+	struct led *led;
+	struct gate *answered;   /* that it has given an answer to; NULL */
+	char sha256[DIGEST_SIZE]; /* of that answer */
+	bool for_end;            /* it waits for the end of the run, whatever that asks */
+	bool takes_over;         /* it is told the notes, too */
+	bool cancels;            /* a client that cancels it cancels the run */
+	int64_t deadline, told;  /* how far it was told the run is */
+	struct waiter *next;
+};
+
+struct leading {
+	struct storage storage;
+	struct follow follow;
+	struct led **list;
+	size_t count;
+	struct gate **gates;
+	size_t gate_count;
+	struct waiter *waiters;
+	int64_t look;            /* when it is asked again who has died */
+	char *client;            /* who answers, for the record */
+};
+
+int leading_begin(struct leading *l, struct error *err);
+void leading_end(struct leading *l);
+
+/* Starts awf-run with these arguments, whose run has this id; input: for its standard input, .at
+ * NULL: nothing. */
+struct led *leading_start(struct leading *l, const char *run_id, const char *name,
+    char *const *argv, char *const *environment, struct span input, struct error *err);
+/* Takes over a run that is there; one that does not live is resumed. ERROR_BLOCKED: it has ended
+ * well. */
+struct led *leading_take_over(struct leading *l, const char *run, struct error *err);
+/* NULL: it is not led here. */
+struct led *leading_find(const struct leading *l, const char *run_id);
+/* By its token; NULL with *err: why none of those that are led has it. */
+struct gate *leading_find_gate(const struct leading *l, const char *token, struct error *err);
+/* Whether it has an answer, be it on its way. */
+bool gate_answered(const struct gate *g);
+
+/* Gives an answer, JSON, for a request, which is taken over and waits for what comes of it. -1 with
+ * *err: it was refused at once, and nothing is taken over. */
+int leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
+    struct error *err);
+/* The request, which is taken over, waits until the run has a question, ends, or for long. */
+struct waiter *leading_wait(struct leading *l, struct rpc_call *call, struct led *led);
+/* A request is not waited for any more: that with this id. */
+void leading_cancelled(struct leading *l, struct span id);
+/* Ends a run: awf-ctl does it. */
+int leading_cancel(struct leading *l, const struct led *led, struct error *err);
+
+/* Records a note in the run: awf-record does it. */
+int leading_note(struct leading *l, const struct led *led, const char *note, struct error *err);
+
+/* How the run stands, as the result of a tool: the object; with its notes. */
+void led_state(const struct leading *l, const struct led *led, bool with_notes, struct buffer *json);
+/* What it has printed. */
+int led_output(const struct leading *l, const struct led *led, struct buffer *out,
+    struct error *err);
+
+/* For the loop: what it is to poll, from fds[from] on, until when; and what has come. */
+size_t leading_polls(const struct leading *l, struct pollfd **fds, size_t from, int64_t *deadline);
+int leading_step(struct leading *l, struct error *err);
+
+#endif

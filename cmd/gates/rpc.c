@@ -1,0 +1,158 @@
+/*
+ * A message is written whole, at once. Who does not read it holds this program up, which has
+ * nothing to do then.
+ */
+#include "gates/rpc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/version.h"
+
+#define META "_meta"
+#define META_VERSION "io.modelcontextprotocol/protocolVersion"
+#define META_SERVER "io.modelcontextprotocol/serverInfo"
+
+const char *const rpc_handshaken[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", NULL };
+
+static char *
+copy(struct span value)
+{
+	return value.at != NULL ? memory_copy(value.at, value.len) : NULL;
+}
+
+void
+rpc_call_begin(struct rpc_call *c, struct span message, struct span params)
+{
+	struct span meta = span_member(params, META);
+
+	*c = (struct rpc_call){ .id = copy(span_member(message, "id")),
+		.progress = copy(span_member(meta, "progressToken")),
+		.modern = span_member(meta, META_VERSION).at != NULL };
+}
+
+void
+rpc_call_free(struct rpc_call *c)
+{
+	free(c->id);
+	free(c->progress);
+	*c = (struct rpc_call){ .id = NULL };
+}
+
+static void
+begin(struct writer *w, struct buffer *line)
+{
+	writer_begin(w, line);
+	writer_object(w);
+	writer_member_string(w, "jsonrpc", "2.0");
+}
+
+static void
+send_line(struct writer *w, struct buffer *line)
+{
+	writer_object_end(w);
+	buffer_byte(line, '\n');
+	file_write(STDOUT_FILENO, line->data, line->len);
+	buffer_free(line);
+}
+
+void
+rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	if (c->id == NULL)
+		return;
+	begin(&w, &line);
+	writer_member_span(&w, "id", span_of(c->id, strlen(c->id)));
+	writer_member_object(&w, "result");
+	if (c->modern) {
+		writer_member_string(&w, "resultType", "complete");
+		if (listed) {
+			writer_member_integer(&w, "ttlMs", 0);
+			writer_member_string(&w, "cacheScope", "private");
+		}
+		writer_member_object(&w, META);
+		writer_member_object(&w, META_SERVER);
+		writer_member_string(&w, "name", "awf-mcp");
+		writer_member_string(&w, "version", AWF_VERSION);
+		writer_object_end(&w);
+		writer_object_end(&w);
+	}
+	if (members != NULL && members->len > 0) {
+		if (c->modern)
+			buffer_byte(&line, ',');
+		buffer_append(&line, members->data, members->len);
+	}
+	writer_object_end(&w);
+	send_line(&w, &line);
+}
+
+void
+rpc_tool_result(const struct rpc_call *c, const struct buffer *json, bool failed)
+{
+	struct buffer members = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &members);
+	writer_member_array(&w, "content");
+	writer_object(&w);
+	writer_member_string(&w, "type", "text");
+	writer_key(&w, "text");
+	writer_bytes(&w, json->data, json->len);
+	writer_object_end(&w);
+	writer_array_end(&w);
+	writer_member_buffer(&w, "structuredContent", json);
+	writer_member_bool(&w, "isError", failed);
+	rpc_result(c, &members, false);
+	buffer_free(&members);
+}
+
+void
+rpc_error(const struct rpc_call *c, int code, struct span data, const char *format, ...)
+{
+	struct buffer line = BUFFER_INIT;
+	char message[1024];
+	struct writer w;
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	begin(&w, &line);
+	writer_key(&w, "id");
+	if (c->id != NULL)
+		writer_raw(&w, c->id, strlen(c->id));
+	else
+		writer_null(&w);
+	writer_member_object(&w, "error");
+	writer_member_integer(&w, "code", code);
+	writer_member_string(&w, "message", message);
+	writer_member_span(&w, "data", data);
+	writer_object_end(&w);
+	send_line(&w, &line);
+}
+
+void
+rpc_progress(const struct rpc_call *c, int64_t progress, const char *message)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	if (c->progress == NULL)
+		return;
+	begin(&w, &line);
+	writer_member_string(&w, "method", "notifications/progress");
+	writer_member_object(&w, "params");
+	writer_member_span(&w, "progressToken", span_of(c->progress, strlen(c->progress)));
+	writer_member_integer(&w, "progress", progress);
+	writer_member_string(&w, "message", message);
+	writer_object_end(&w);
+	send_line(&w, &line);
+}

@@ -1,0 +1,54 @@
+/*
+ * The workflows that may be started: files of one directory, which are known from the start on. One
+ * that has changed since is not started any more, as whoever is led through it might have done
+ * that.
+ *
+ * A file says in comments of its first lines what it is:
+ *
+ *     # awf: description: Reviews a change in three steps
+ *     # awf: input: {"type": "object", "properties": {"change": {"type": "string"}}}
+ *
+ * With a description it is a tool of its own. Its input is checked by the schema, if there is one,
+ * and is text else.
+ */
+#ifndef AWF_GATES_WORKFLOWS_H
+#define AWF_GATES_WORKFLOWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "json/scan.h"
+#include "schema/schema.h"
+
+struct workflow_entry {
+	char *name;              /* of the file */
+	char *tool;              /* its name as a tool */
+	char *path;              /* absolute */
+	char *description;       /* NULL: it is no tool */
+	char *input;             /* the schema, JSON; NULL */
+	struct schema *schema;
+	char sha256[DIGEST_SIZE];
+};
+
+struct workflows {
+	char *directory;         /* absolute */
+	struct workflow_entry *list;
+	size_t count;
+};
+
+/* Reads the directory: its files that end in .awf or may be run. ERROR_USAGE: it cannot be read, or
+ * one of them says what cannot be. */
+int workflows_load(struct workflows *w, const char *directory, struct error *err);
+void workflows_free(struct workflows *w);
+/* By its name, with .awf or without, or as a tool. NULL: there is none, and *err says what there
+ * is. */
+const struct workflow_entry *workflows_find(const struct workflows *w, const char *name,
+    struct error *err);
+/* Whether the file is as it was; else ERROR_BLOCKED. */
+int workflow_check(const struct workflow_entry *e, struct error *err);
+/* Whether the input is one of it: 0, or -1 with *err. */
+int workflow_check_input(const struct workflow_entry *e, struct span input, struct error *err);
+
+#endif

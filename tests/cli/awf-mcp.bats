@@ -1,0 +1,255 @@
+#!/usr/bin/env bats
+# awf-mcp: workflows for outside agents, question by question. What real clients make of it: see
+# mcp-real.bats.
+# shellcheck shell=bash disable=SC2016
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+
+prepare() {
+	mkdir flows
+	echo '{"type":"object","required":["ok"],"properties":{"ok":{"type":"boolean"}}}' >answer.json
+	flow two '# awf: description: Asks two things' \
+		'awf-step --ask-grace 30 --ask "Is {{data}} right?" --output-schema '"$PWD"'/answer.json --accept "jq -e .data.ok >/dev/null || { echo say it is >&2; exit 1; }" first |' \
+		'	awf-step --ask-grace 30 --ask "And {{data.ok}}?" -r second'
+}
+# flow NAME LINE…
+flow() {
+	local name=$1
+	shift
+	printf '%s\n' '#!/usr/bin/env awf-run' "$@" >"flows/$name.awf"
+	chmod +x "flows/$name.awf"
+}
+# Asks what stands on stdin, a line each (mcp-client.py); a program of jq shows what came.
+asks() { python3 "$ROOT/tests/support/mcp-client.py" awf-mcp -w flows | jq -rc "$1"; }
+GO='TOOL:start_workflow {"workflow":"two","input":"cake"}'
+YES='TOOL:continue_workflow {"continueToken":"$TOKEN","answer":{"ok":true}}'
+FINE='TOOL:continue_workflow {"continueToken":"$TOKEN","answer":"fine"}'
+STATE='.ok // .failed | [.status, .isComplete, .prompt // .output // .error.message // .error]'
+
+@test "an agent is led from question to question, and all of it is recorded" {
+	asks "$STATE" >out <<<"$GO
+$YES
+$FINE"
+	same "$(cat out)" '["waiting",false,"Is cake right?"]
+["waiting",false,"And true?"]
+["success",true,"fine\n"]'
+	same "$(jq -c 'select(.payload.approval).payload | [.call, .result, .approval.by]' "$AWF_STORAGE/latest")" \
+		'["first:0:0",{"ok":true},"tester"]
+["second:0:0","fine","tester"]'
+	awf-verify
+	awf-verify --determinism
+}
+
+@test "what is refused says why and changes nothing; the same answer again finds out how it stands" {
+	asks '.ok // .failed | [.continueToken != null, .prompt, .error]' >out <<<"$GO
+TOOL:continue_workflow {\"continueToken\":\"\$TOKEN\",\"answer\":{\"ok\":3}}
+TOOL:continue_workflow {\"continueToken\":\"\$TOKEN\",\"answer\":{\"ok\":false}}
+TOOL:continue_workflow {\"continueToken\":\"x\",\"answer\":1}
+TOOL:continue_workflow {\"continueToken\":\"\$TOKEN\"}
+TOOL:continue_workflow {\"answer\":1}
+TOOL:continue_workflow {\"continueToken\":\"\$TOKEN\",\"answer\":1,\"more\":2}
+TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
+	same "$(sed 8d out)" '[true,"Is cake right?",null]
+[true,"Is cake right?",{"code":"schema","message":"/ok: expected boolean, got integer"}]
+[true,"Is cake right?",{"code":"schema","message":"say it is"}]
+[false,null,{"code":"blocked","message":"x: is a token of no run that this session leads: resume_session with the run takes one over"}]
+[false,null,{"code":"invalid_input","message":"answer: is missing"}]
+[false,null,{"code":"invalid_input","message":"continueToken: is missing, or no text"}]
+[false,null,{"code":"invalid_input","message":"more: is no argument of continue_workflow"}]'
+	python3 - >again <<-'END'
+		import json, os, subprocess
+		p = subprocess.Popen(["python3", os.environ["ROOT"] + "/tests/support/mcp-client.py", "awf-mcp", "-w", "flows"],
+		                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+		def ask(line):
+		    p.stdin.write(line + "\n"); p.stdin.flush()
+		    return json.loads(p.stdout.readline())
+		first = ask('TOOL:start_workflow {"workflow":"two","input":"x"}')["ok"]["continueToken"]
+		give = lambda token, answer: ask('TOOL:continue_workflow ' + json.dumps({"continueToken": token, "answer": answer}))
+		second = give(first, {"ok": True})["ok"]
+		assert give(first, {"ok": True})["ok"] == second
+		print(give(first, {"ok": False})["failed"]["error"]["message"].split(": ")[1])
+		end = give(second["continueToken"], "y")["ok"]
+		assert give(second["continueToken"], "y")["ok"] == end and give(first, {"ok": True})["ok"] == end
+		p.stdin.close()
+	END
+	same "$(cat again)" 'this question has an answer already, which is another one'
+}
+
+@test "workflows that say what they do are tools; what they take is checked, and is their input" {
+	flow greet '# awf: description: Greets' \
+		'# awf: input: {"type":"object","required":["name"],"properties":{"name":{"type":"string"},"n":{"type":"integer"}}}' \
+		'awf-step -i json -r hello -- jq -r "\"hello \(.name) $AWF_INPUT_n\""'
+	flow plain 'awf-step -r up -- tr a-z A-Z'
+	printf 'awf-step -n x -- true\n' >flows/no-program
+	asks 'if .tools then [.tools[].name] | tostring else .ok // .failed | .output // .error.message // ([.workflows[] | [.name, .description]] | tostring) end' >out <<-'END'
+		tools/list
+		TOOL:list_workflows
+		TOOL:greet {"name":"you","n":3}
+		TOOL:greet {"n":3}
+		TOOL:start_workflow {"workflow":"plain","input":"abc"}
+		TOOL:start_workflow {"workflow":"plain.aw"}
+		TOOL:start_workflow {"workflow":"greet","input":{"name":"me"},"inputs":{"n":4}}
+	END
+	same "$(cat out)" '["list_workflows","inspect_workflow","start_workflow","continue_workflow","wait_workflow","cancel_workflow","resume_session","checkpoint","greet","two"]
+[["greet.awf","Greets"],["plain.awf",null],["two.awf","Asks two things"]]
+hello you 3
+
+greet.awf: the input is not what it takes: '"'name'"' is missing
+ABC
+
+plain.aw: no such workflow (did you mean '"'plain.awf'"'?)
+hello me 4'
+}
+
+@test "a workflow that has changed since is not started" {
+	mkfifo lines
+	asks "$STATE" <lines >out 3>&- &
+	exec 9>lines
+	echo 'tools/list' >&9
+	eventually [ -s out ]
+	echo '# more' >>flows/two.awf
+	echo "$GO" >&9
+	exec 9>&-
+	wait
+	[[ $(tail -n 1 out) == *'has changed since awf-mcp was started, and is not started any more'* ]]
+}
+
+@test "branches and items ask at the same time; a child run's questions stand with its parent's" {
+	flow many 'awf-step -n --parallel -q panel -- "awf-step -n --ask left a" "awf-run --name inner -n -c \"awf-step -n --ask right b\""' \
+		'printf "1\n2\n" | awf-step -i lines -j 2 --ask "{{data}}?" -r item'
+	python3 - <<-'END'
+		import json, os, subprocess
+		p = subprocess.Popen(["python3", os.environ["ROOT"] + "/tests/support/mcp-client.py", "awf-mcp", "-w", "flows"],
+		                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+		def ask(line):
+		    p.stdin.write(line + "\n"); p.stdin.flush()
+		    return json.loads(p.stdout.readline())["ok"]
+		state, seen = ask('TOOL:start_workflow {"workflow":"many"}'), {}
+		while not state["isComplete"]:
+		    if not state["pending"]:
+		        state = ask('TOOL:wait_workflow ' + json.dumps({"run": state["run"]}))
+		        continue
+		    q = state["pending"][0]
+		    seen[q["prompt"]] = "run" in q
+		    state = ask('TOOL:continue_workflow ' + json.dumps({"continueToken": q["continueToken"], "answer": "to " + q["prompt"]}))
+		assert state["status"] == "success" and state["output"] == "to 1?\nto 2?\n", state
+		assert seen == {"left": False, "right": True, "1?": False, "2?": False}, seen
+		p.stdin.close()
+	END
+	awf-verify "$AWF_STORAGE"
+}
+
+@test "a session that was killed is taken over: while its questions are open, and after that" {
+	asks '.ok.run' <<<"$GO" >run
+	run=$(cat run)
+	# It goes on; then nobody was there for the grace.
+	asks '.ok // .failed | [.status, .prompt, .notes]' >out <<<"TOOL:wait_workflow {\"run\":\"$run\"}
+TOOL:resume_session {\"run\":\"${run:0:8}\"}
+TOOL:checkpoint {\"run\":\"$run\",\"notes\":\"half way\"}
+$YES"
+	same "$(tail -n 1 out)" '["waiting","And true?",null]'
+	# It has ended meanwhile, as one that waits.
+	awf-ctl cancel "$run"
+	asks '.ok // .failed | [.status, .prompt // .output, .notes]' >out <<<"TOOL:resume_session {\"run\":\"@two.awf\"}
+$FINE
+TOOL:resume_session {\"run\":\"$run\"}
+TOOL:resume_session {\"run\":\"nothing\"}"
+	same "$(sed 4d out)" '["waiting","And true?",["half way"]]
+["success","fine\n",null]
+["success","fine\n",["half way"]]'
+	awf-verify
+}
+
+@test "of two sessions one is answered, and the other is told" {
+	asks '.ok.run' <<<"$GO" >run
+	run=$(cat run)
+	mkfifo one two
+	asks '.ok // .failed | [.prompt, .error.code]' <one >out.one 3>&- &
+	asks '.ok // .failed | [.prompt, .error.code]' <two >out.two 3>&- &
+	exec 8>one 9>two
+	for fd in 8 9; do echo "TOOL:resume_session {\"run\":\"$run\"}" >&$fd; done
+	eventually sh -c '[ -s out.one ] && [ -s out.two ]'
+	echo "$YES" >&8
+	eventually sh -c '[ $(wc -l <out.one) = 2 ]'
+	echo "${YES/true/false}" >&9
+	exec 8>&- 9>&-
+	wait
+	same "$(tail -n 1 out.one)" '["And true?",null]'
+	same "$(tail -n 1 out.two)" '[null,"blocked"]'
+}
+
+@test "nobody is held up by a run that takes long, is told how far it is, and can cancel it" {
+	flow slow '# awf: description: Takes long' 'awf-step -n a -- true; awf-step -n long -- sleep 60'
+	asks '.ok // .failed // . | [.status, .error]' >out <<-'END'
+		TOOL:start_workflow {"workflow":"slow"}
+		async TOOL:wait_workflow {"run":"$RUN"}
+		cancel
+		TOOL:list_workflows
+		TOOL:cancel_workflow {"run":"$RUN"}
+	END
+	same "$(sed -n '1p;3p' out)" "[\"running\",null]
+[\"cancelled\",\"cancelled by $(id -un)\"]"
+	# As a tool it ends with the request.
+	asks . >out <<-'END'
+		async TOOL:slow {"input":""}
+		TOOL:list_workflows
+		cancel
+		TOOL:list_workflows
+	END
+	eventually sh -c 'awf-tail --list | head -n 1 | grep -q cancelled'
+}
+
+@test "each revision of the protocol is spoken; what is none is an error of JSON-RPC" {
+	asks '[.result.protocolVersion // .error.code]' >out <<-'END'
+		raw {"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2024-11-05"}}
+		raw {"jsonrpc":"2.0","id":"b","method":"initialize","params":{"protocolVersion":"1999-01-01"}}
+		raw {"jsonrpc":"2.0","id":1,"method":"nothing"}
+		raw {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nothing"}}
+		raw {"jsonrpc":"2.0","id":1
+		raw [1]
+		raw {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"awf://runs/x"}}
+		raw {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2030-01-01"}}}
+	END
+	same "$(cat out)" '["2024-11-05"]
+["2025-11-25"]
+[-32601]
+[-32602]
+[-32700]
+[-32600]
+[-32602]
+[-32022]'
+	MCP_MODERN=1 asks 'if .ok then .ok.prompt else [.resultType, .supportedVersions, .ttlMs, (.tools | length)] end' >out <<<"server/discover
+tools/list
+$GO"
+	same "$(cat out)" '["complete",["2026-07-28"],0,0]
+["complete",null,0,9]
+Is cake right?'
+}
+
+@test "transcript and output are resources; a long output is one alone" {
+	flow long 'awf-step -n -r long -- sh -c "yes word | head -n 9000"'
+	asks 'if .resources then [.resources[].mimeType] | tostring elif .contents then .contents[0].text | length else .ok.outputUri | sub("[0-9a-f-]{36}"; "RUN") end' >out <<-'END'
+		TOOL:start_workflow {"workflow":"long"}
+		resources/list
+		resources/read {"uri":"awf://runs/$RUN/output"}
+		resources/read {"uri":"awf://runs/$RUN"}
+	END
+	same "$(sed 4d out)" 'awf://runs/RUN/output
+["application/x-ndjson","text/plain"]
+45000'
+	same "$(tail -n 1 out)" "$(wc -c <"$AWF_STORAGE/latest")"
+}
+
+@test "mistakes of who starts it are told" {
+	run -1 --separate-stderr awf-mcp </dev/null
+	same "$stderr" 'awf-mcp: say where the workflows are: --workflows DIR'
+	run -1 --separate-stderr awf-mcp -w nowhere </dev/null
+	same "$stderr" 'awf-mcp: nowhere: unable to read the workflows: No such file or directory'
+	run -1 --separate-stderr awf-mcp -w flows more </dev/null
+	same "$stderr" 'awf-mcp: more: no such argument (awf-mcp --help)'
+	flow bad '# awf: input: {"type":3}'
+	run -2 --separate-stderr awf-mcp -w flows </dev/null
+	[[ $stderr == 'awf-mcp: '*/flows/bad.awf:* ]]
+	run -0 awf-mcp --help
+	run -0 awf-mcp --version
+}

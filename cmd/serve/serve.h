@@ -80,6 +80,7 @@ struct server {
 		size_t count;
 		struct buffer piece; /* that is made just now */
 		struct buffer lines; /* that it is made of */
+		struct loop_timer check; /* of their tokens, while there are any */
 	} streams;
 	struct counts counts;
 	struct loop_source signals;

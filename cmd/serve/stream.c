@@ -6,6 +6,7 @@
 #include "serve/stream.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -16,10 +17,12 @@
 #include "serve/client.h"
 #include "serve/feed.h"
 #include "serve/frame.h"
+#include "serve/log.h"
 #include "serve/serve.h"
 
 static void pump(struct loop_task *task);
 static void tick(struct loop_timer *timer);
+static void check_due(struct loop_timer *timer);
 
 static struct stream *
 stream_of_task(struct loop_task *task)
@@ -68,6 +71,9 @@ stream_make(struct server *server, const struct stream_source *source, struct fe
 		s->next->previous = s;
 	server->streams.first = s;
 	server->streams.count++;
+	server->streams.check.due = check_due;
+	if (server->streams.check.at == 0)
+		loop_set(&server->loop, &server->streams.check, STREAM_CHECK_MS);
 	if (feed != NULL)
 		join_feed(s, feed);
 	return s;
@@ -111,7 +117,8 @@ stream_free(struct stream *s)
 	*(s->previous != NULL ? &s->previous->next : &s->server->streams.first) = s->next;
 	if (s->next != NULL)
 		s->next->previous = s->previous;
-	s->server->streams.count--;
+	if (--s->server->streams.count == 0)
+		loop_unset(&s->server->loop, &s->server->streams.check);
 	token_release(s->token);
 	buffer_free(&s->out);
 	free(s);
@@ -377,4 +384,20 @@ streams_check(struct server *server)
 		if (!token_good(s->token, now))
 			finish(s, true);
 	}
+}
+
+/* Whose token is taken out, or is over, is sent nothing more, whether anybody asks for anything or
+ * not. */
+static void
+check_due(struct loop_timer *timer)
+{
+	struct server *server = (struct server *)(void *)((char *)timer -
+	    offsetof(struct server, streams.check));
+	struct error err;
+	bool revoked;
+
+	if (tokens_refresh(&server->access.tokens, &revoked, &err) != 0)
+		log_warn(&err);
+	loop_set(&server->loop, timer, STREAM_CHECK_MS);
+	streams_check(server);
 }

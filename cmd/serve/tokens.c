@@ -111,7 +111,8 @@ read_line(const char *line, size_t len)
 		if (at != NULL)
 			*at++ = '\0';
 	}
-	if (field[3] != NULL && strlen(field[0]) == DIGEST_SIZE - 1 && token_role(field[1]) != 0 &&
+	if (field[3] != NULL && strspn(field[0], "0123456789abcdef") == DIGEST_SIZE - 1 &&
+	    strlen(field[0]) == DIGEST_SIZE - 1 && token_role(field[1]) != 0 &&
 	    clock_parse(field[3], 0, &made) == 0) {
 		token = memory_zero(1, sizeof *token);
 		memcpy(token->digest, field[0], DIGEST_SIZE);
@@ -133,12 +134,15 @@ add_token(struct token ***list, size_t *count, struct token *token)
 	(*list)[(*count)++] = token;
 }
 
-/* The tokens of an open file; a line that is none is passed over. */
+/* The tokens of an open file. A line that is none counts for nothing, and is an error all the same:
+ * somebody takes it for one. */
 static int
 read_tokens(int fd, const char *path, struct token ***list, size_t *count, struct error *err)
 {
 	struct buffer bytes = BUFFER_INIT;
 	const char *at, *end, *lf;
+	size_t line = 1, damaged = 0;
+	char *where;
 
 	if (file_check_private(fd, path, err) != 0)
 		return -1;
@@ -147,18 +151,28 @@ read_tokens(int fd, const char *path, struct token ***list, size_t *count, struc
 		return error_errno(err, ERROR_SYSTEM, path, "unable to read");
 	}
 	at = buffer_string(&bytes);
-	for (end = at + bytes.len; at < end; at = lf + 1) {
-		struct token *token;
+	for (end = at + bytes.len; at < end; at = lf + 1, line++) {
+		struct token *token = NULL;
 
+		/* One that has no end may be the beginning of another. */
 		lf = memchr(at, '\n', (size_t)(end - at));
-		if (lf == NULL)
-			break;
-		token = read_line(at, (size_t)(lf - at));
+		if (lf != NULL)
+			token = read_line(at, (size_t)(lf - at));
 		if (token != NULL)
 			add_token(list, count, token);
+		else if (damaged == 0)
+			damaged = line;
+		if (lf == NULL)
+			break;
 	}
 	buffer_free(&bytes);
-	return 0;
+	if (damaged == 0)
+		return 0;
+	where = memory_format("%s:%zu", path, damaged);
+	error_set(err, ERROR_SYSTEM, where, "is no line of a token, or has no end, and counts for "
+	    "nothing: mend it or take it out");
+	free(where);
+	return -1;
 }
 
 void
@@ -167,7 +181,19 @@ tokens_begin(struct tokens *t, const struct storage *s)
 	*t = (struct tokens){ .path = memory_format("%s/serve/tokens", s->root) };
 }
 
-/* Puts what the file has in place of what it had; sessions stay. */
+static bool
+is_same(const struct token *a, const struct token *b)
+{
+	bool same = strcmp(a->digest, b->digest) == 0 && a->may == b->may &&
+	    strcmp(a->label, b->label) == 0 && a->names.count == b->names.count;
+
+	for (size_t i = 0; same && i < a->names.count; i++)
+		same = strcmp(a->names.patterns[i], b->names.patterns[i]) == 0;
+	return same;
+}
+
+/* Puts what the file has in place of what it had; sessions stay. One that may something else now is
+ * another one. */
 static bool
 exchange(struct tokens *t, struct token **fresh, size_t fresh_count)
 {
@@ -178,8 +204,7 @@ exchange(struct tokens *t, struct token **fresh, size_t fresh_count)
 		struct token *old = t->list[i];
 		size_t same = 0;
 
-		while (same < fresh_count && (fresh[same] == NULL ||
-		    strcmp(fresh[same]->digest, old->digest) != 0))
+		while (same < fresh_count && (fresh[same] == NULL || !is_same(fresh[same], old)))
 			same++;
 		if (old->expires != 0) {
 			t->list[kept++] = old;
@@ -218,9 +243,10 @@ tokens_refresh(struct tokens *t, bool *revoked, struct error *err)
 	fd = file_open_plain(t->path, O_RDONLY, 0);
 	if (fd == -1 && errno != ENOENT)
 		failed = error_errno(err, ERROR_SYSTEM, t->path, "unable to open");
-	else if (fd != -1 && (fstat(fd, &now) != 0 ||
-	    read_tokens(fd, t->path, &fresh, &count, err) != 0))
-		failed = -1;
+	else if (fd != -1 && fstat(fd, &now) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, t->path, "unable to look at it");
+	else if (fd != -1)
+		failed = read_tokens(fd, t->path, &fresh, &count, err);
 	file_close(&fd);
 	t->seen = now;
 	*revoked = exchange(t, fresh, count);
@@ -476,7 +502,7 @@ tokens_print(const struct storage *s, struct error *err)
 
 	tokens_begin(&t, s);
 	failed = tokens_refresh(&t, &revoked, err);
-	for (size_t i = 0; failed == 0 && i < t.count; i++) {
+	for (size_t i = 0; i < t.count; i++) {
 		struct buffer globs = BUFFER_INIT, label = BUFFER_INIT;
 		char made[CLOCK_TEXT_SIZE];
 

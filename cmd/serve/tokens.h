@@ -59,8 +59,9 @@ unsigned token_role(const char *name);
 const char *const *token_roles(void);
 
 void tokens_begin(struct tokens *t, const struct storage *s);
-/* Reads the file again if it has changed. True if tokens that were there are revoked. -1 is no
- * answer: a file that cannot be read, or belongs to others, has no tokens, with *err. */
+/* Reads the file again if it has changed. True if tokens that were there are revoked, or are for
+ * something else. -1 is no answer: a file that cannot be read, or belongs to others, has no tokens,
+ * and a line that is damaged is none, with *err. */
 int tokens_refresh(struct tokens *t, bool *revoked, struct error *err);
 /* The token that a text is, held; NULL if it is none. */
 struct token *tokens_find(struct tokens *t, const char *text, size_t len, int64_t now);

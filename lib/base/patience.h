@@ -127,6 +127,8 @@ patience_of(int ms)
 #define HOOK_LOCK_MS patience_of(40000)
 /* Between signs that a stream lives. */
 #define STREAM_HEARTBEAT_MS patience_of(15000)
+/* Between looks whether those who are sent streams may have them still. */
+#define STREAM_CHECK_MS patience_of(2000)
 /* Without any, until a stream is taken for lost. */
 #define STREAM_SILENT_MS patience_of(45000)
 /* Without a byte of an answer. */

@@ -121,15 +121,61 @@ started() { grep -qs "\"path\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
 	same "$(awf-serve --list-tokens | wc -l)" 3
 	ask_tcp '/api/runs/@/events/stream?follow=always' >stream 3>&- &
 	eventually grep -q run.completed stream
+	# What is sent ends, though nobody asks for anything.
 	awf-serve --revoke-token "$TOKEN"
-	same "$(status_of -H "Authorization: Bearer $TOKEN" "$URL/api/runs")" 401
 	run ! wait "$!"
+	same "$(status_of -H "Authorization: Bearer $TOKEN" "$URL/api/runs")" 401
 	awf-serve --revoke-token "$(awf-serve --list-tokens | head -n 1 | cut -c 1-12)"
 	same "$(status_of -H "Authorization: Bearer $limited" "$URL/api/runs")" 401
 	run -1 awf-serve --revoke-token 123456
 	# In a URL none counts.
 	same "$(status_of "$URL/api/runs?token=$ingest")" 401
 	same "$(ask "/api/runs?token=$ingest" | jq -r .error.code)" invalid_input
+}
+
+@test "the file of tokens counts as it is now, but for what is damaged in it, which is said" {
+	record
+	serve
+	file=$AWF_STORAGE/serve/tokens
+	one=$(awf-serve --new-token decide --label one) two=$(awf-serve --new-token read)
+	may() { status_of -H "Authorization: Bearer $1" "$URL/api/runs"; }
+	decides() { status_of -H "Authorization: Bearer $1" -H 'Content-Type: application/json' -d '{}' "$URL/api/runs/@/decisions"; }
+	same "$(may "$one") $(decides "$one") $(may "$two")" '200 400 200'
+	# A role is taken away; and names are given.
+	TOKEN=$one ask_tcp '/api/runs/@/events/stream?follow=always' >stream 3>&- &
+	eventually grep -q run.completed stream
+	sed -i 's/ decide / read /' "$file"
+	run ! wait "$!"
+	same "$(may "$one") $(decides "$one") $(may "$two")" '200 403 200'
+	sed -i '1s/ \* / other /' "$file"
+	same "$(TOKEN=$one ask_tcp /api/runs | jq -c .runs) $(may "$two")" '[] 200'
+	# A line that is cut off, or none.
+	cp "$file" whole
+	while read -r change; do
+		sed -i "$change" "$file"
+		same "$change: $(may "$one") $(may "$two")" "$change: 401 200"
+		grep -qF "$file:1: is no line of a token, or has no end, and counts for nothing: mend it or take it out" "$BATS_TEST_TMPDIR/serve.err"
+		: >"$BATS_TEST_TMPDIR/serve.err"
+		# It is not lost either.
+		cp "$file" damaged
+		for option in '--new-token read' --list-tokens "--revoke-token $two"; do
+			# shellcheck disable=SC2086
+			run -4 awf-serve $option
+			[[ $output == *"awf-serve: $file:1: is no line of a token"* ]]
+		done
+		cmp "$file" damaged
+		cat whole >"$file"
+		same "$(may "$one") $(may "$two")" '200 200'
+	done <<-'END'
+		1s/^./X/
+		1s/^.//
+		1s/ read / write /
+		1s/ 20..-/ /
+		1s/.*//
+	END
+	truncate -s -1 "$file"
+	same "$(may "$one") $(may "$two")" '200 401'
+	grep -qF "$file:2: is no line" "$BATS_TEST_TMPDIR/serve.err"
 }
 
 @test "the printed link logs in once; its session is not for ever" {

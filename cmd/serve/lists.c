@@ -17,6 +17,9 @@
 #define LIMIT_DEFAULT 50
 #define LIMIT_MOST 1000
 
+static const char *const statuses[] = { "queued", "running", "waiting", "success", "failed",
+	"cancelled", "timeout", "died", NULL };
+
 /* ---- a page ---- */
 
 struct page {
@@ -39,12 +42,21 @@ page_free(void *state)
 	free(page);
 }
 
+static void
+refuse_status(struct request *r)
+{
+	struct buffer list = BUFFER_INIT;
+
+	for (size_t i = 0; statuses[i] != NULL; i++)
+		buffer_format(&list, "%s%s", i > 0 ? ", " : "", statuses[i]);
+	request_error(r, 400, "invalid_input", "status is one of %s", buffer_string(&list));
+	buffer_free(&list);
+}
+
 /* What is asked for; false: it was refused. */
 static bool
 read_query(struct request *r, struct catalog_query *q)
 {
-	static const char *const statuses[] = { "queued", "running", "waiting", "success", "failed",
-		"cancelled", "timeout", "died", NULL };
 	const char *text;
 	int64_t limit = LIMIT_DEFAULT, children = 0;
 
@@ -60,7 +72,7 @@ read_query(struct request *r, struct catalog_query *q)
 	}
 	if ((text = request_parameter(r, "status")) != NULL) {
 		if (text_index(text, statuses) == -1) {
-			request_error(r, 400, "invalid_input", "there is no such status");
+			refuse_status(r);
 			return false;
 		}
 		memcpy(q->status, text, strlen(text) + 1);

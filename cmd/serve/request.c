@@ -308,11 +308,10 @@ request_parameter(const struct request *r, const char *name)
 bool
 request_number(struct request *r, const char *name, int64_t most, int64_t *value)
 {
-	const struct refusal *refusal = target_number(&r->target, name, most, value);
-
-	if (refusal != NULL)
-		request_refuse(r, refusal);
-	return refusal == NULL;
+	if (target_number(&r->target, name, most, value))
+		return true;
+	request_error(r, 400, "invalid_input", "%s is to be a whole number from 0 to %" PRId64, name, most);
+	return false;
 }
 
 struct span

@@ -17,8 +17,6 @@ static const struct refusal bad_escape = { 400, "invalid_input",
 static const struct refusal too_deep = { 404, "not_found", "there is nothing of this name" };
 static const struct refusal too_many = { 400, "invalid_input", "too many parameters" };
 static const struct refusal twice = { 400, "invalid_input", "a parameter is given twice" };
-static const struct refusal bad_number = { 400, "invalid_input",
-	"a parameter that must be a whole number is none, or too large" };
 
 static int
 hex_digit(char c)
@@ -121,25 +119,25 @@ target_parameter(const struct target *t, const char *name)
 	return NULL;
 }
 
-const struct refusal *
+bool
 target_number(const struct target *t, const char *name, int64_t most, int64_t *value)
 {
 	const char *text = target_parameter(t, name);
 	int64_t number = 0;
 
 	if (text == NULL)
-		return NULL;
+		return true;
 	if (*text == '\0' || strlen(text) > 18)
-		return &bad_number;
+		return false;
 	for (; *text != '\0'; text++) {
 		if (*text < '0' || *text > '9')
-			return &bad_number;
+			return false;
 		number = number * 10 + (*text - '0');
 	}
 	if (number > most)
-		return &bad_number;
+		return false;
 	*value = number;
-	return NULL;
+	return true;
 }
 
 bool
@@ -152,7 +150,7 @@ target_only(const struct target *t, const char *words)
 		while ((at = strstr(at, t->parameters[i].name)) != NULL &&
 		    ((at > words && at[-1] != ' ') || at[len] != ' '))
 			at++;
-		if (at == NULL)
+		if (at == NULL || strchr(t->parameters[i].name, ' ') != NULL)
 			return false;
 	}
 	return true;

@@ -29,9 +29,8 @@ struct target {
 const struct refusal *target_read(struct target *t, struct span raw);
 /* NULL if it is not given. */
 const char *target_parameter(const struct target *t, const char *name);
-/* A whole number from 0 on; absent: *value is left. */
-const struct refusal *target_number(const struct target *t, const char *name, int64_t most,
-    int64_t *value);
+/* A whole number from 0 on, up to most; absent: *value is left. False: it is none. */
+bool target_number(const struct target *t, const char *name, int64_t most, int64_t *value);
 /* Whether each of its parameters is one of a list of words with a space behind each. */
 bool target_only(const struct target *t, const char *words);
 void target_free(struct target *t);

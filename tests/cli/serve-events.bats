@@ -25,16 +25,19 @@ record() { awf-run -n --name "${1:-demo}" -c "${2:-printf 'a\nb\n' | awf-step -i
 	same "$(names "?before=$next")" 'two one'
 	same "$(ask "/api/runs?before=$next" | jq -c .next)" null
 	same "$(names '?limit=0')" ''
-	while read -r wrong; do
-		same "$(ask "/api/runs?$wrong" | jq -r .error.code)" invalid_input
+	while IFS='|' read -r wrong message; do
+		same "$(ask "/api/runs?$wrong" | jq -r '"\(.error.code): \(.error.message)"')" "invalid_input: $message"
 	done <<-'END'
-		limit=1001
-		limit=x
-		status=lost
-		since=soon
-		before=1
-		other=1
-		limit=1&limit=2
+		limit=1001|limit is to be a whole number from 0 to 1000
+		limit=x|limit is to be a whole number from 0 to 1000
+		limit=|limit is to be a whole number from 0 to 1000
+		children=9223372036854775808|children is to be a whole number from 0 to 1
+		status=lost|status is one of queued, running, waiting, success, failed, cancelled, timeout, died
+		since=soon|since is no time (as in 2026-11-21, 2h)
+		before=1|before is the id of a run
+		other=1|a parameter is not known here
+		since+limit=1|a parameter is not known here
+		limit=1&limit=2|a parameter is given twice
 	END
 }
 

@@ -914,7 +914,7 @@ choose_view(struct tail *t, struct error *err)
 	enum screen_mode mode;
 	struct error none;
 
-	if (screen_mode(&mode, err) != 0)
+	if (screen_mode(&mode, NULL, err) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof of_the_log / sizeof *of_the_log; i++)
 		if (t->given[of_the_log[i]] && mode == SCREEN_LIVE)

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/version.h"
 #include "proc/libexec.h"
+#include "run/screen.h"
 
 #define AGAIN "install AWF anew"
 
@@ -136,6 +137,22 @@ check_path(struct findings *f, const char *directory)
 	buffer_free(&strange);
 }
 
+/* What they show of runs that go on, where somebody has said that. */
+static void
+check_view(struct findings *f)
+{
+	struct error err = ERROR_INIT;
+	enum screen_mode mode;
+	char *place = NULL;
+
+	if (screen_mode(&mode, &place, &err) != 0)
+		findings_add_error(f, FINDING_PROGRAMS, "view", &err);
+	else if (place != NULL)
+		findings_add(f, FINDING_PROGRAMS, FINDING_OK, "view", "%s (%s)", screen_mode_word(mode),
+		    place);
+	free(place);
+}
+
 void
 check_programs(struct findings *f)
 {
@@ -147,6 +164,7 @@ check_programs(struct findings *f)
 	findings_add(f, FINDING_PROGRAMS, FINDING_OK, "awf", AWF_VERSION ": %zu programs in %s", good,
 	    directory);
 	check_path(f, directory);
+	check_view(f);
 	free(home);
 
 	for (const char *const *name = provider_names(); *name != NULL; name++)

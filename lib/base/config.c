@@ -13,7 +13,7 @@
 
 #define CONFIG_LIMIT ((size_t)1 << 20)
 
-static const char *const keys[] = { [CONFIG_MODEL] = "model", NULL };
+static const char *const keys[] = { [CONFIG_MODEL] = "model", [CONFIG_VIEW] = "view", NULL };
 
 /* Without blanks at its ends, in memory of its own. */
 static char *

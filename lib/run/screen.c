@@ -9,6 +9,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/config.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 #define ERASE_LINE "\r\033[K"
@@ -57,19 +60,36 @@ terminal_utf8(void)
 	    strcasestr(locale, "utf8") != NULL);
 }
 
-int
-screen_mode(enum screen_mode *mode, struct error *err)
-{
-	static const char *const modes[] = {
-		[SCREEN_LIVE] = "live", [SCREEN_LOG] = "log", [SCREEN_OFF] = "off", NULL
-	};
-	const char *said = environment_text("AWF_VIEW");
-	int at = said != NULL ? text_index(said, modes) : SCREEN_LIVE;
+static const char *const modes[] = {
+	[SCREEN_LIVE] = "live", [SCREEN_LOG] = "log", [SCREEN_OFF] = "off", NULL
+};
 
-	if (at == -1)
-		return error_set(err, ERROR_USAGE, "AWF_VIEW", "'%s' is none of live, log, off", said);
-	*mode = (enum screen_mode)at;
-	return 0;
+const char *
+screen_mode_word(enum screen_mode mode)
+{
+	return modes[mode];
+}
+
+int
+screen_mode(enum screen_mode *mode, char **place, struct error *err)
+{
+	const char *environment = environment_text("AWF_VIEW");
+	char *said = environment != NULL ? memory_text(environment) : NULL;
+	char *where = said != NULL ? memory_text("AWF_VIEW") : path_config(CONFIG_FILE);
+	int at, result = said != NULL ? 0 : config_read(CONFIG_VIEW, &said, err);
+
+	at = said != NULL ? text_index(said, modes) : SCREEN_LIVE;
+	if (result == 0 && at == -1)
+		result = error_set(err, environment != NULL ? ERROR_USAGE : ERROR_DEFINITION, where,
+		    "%s'%s' is none of live, log, off", environment != NULL ? "" : "view: ", said);
+	*mode = at == -1 ? SCREEN_LIVE : (enum screen_mode)at;
+	if (place != NULL) {
+		*place = result == 0 && said == NULL ? NULL : where;
+		where = *place != NULL ? NULL : where;
+	}
+	free(where);
+	free(said);
+	return result;
 }
 
 bool

@@ -21,7 +21,7 @@
 #define SCREEN_WIDTH 80     /* of a terminal that does not say */
 #define SCREEN_HEIGHT 24
 
-/* What a user wants to see of a run that goes on: $AWF_VIEW. */
+/* What a user wants to see of a run that goes on: $AWF_VIEW, else `view` of the config. */
 enum screen_mode {
 	SCREEN_LIVE, /* what goes on, drawn anew (run/live_view.h) */
 	SCREEN_LOG,  /* what happens, line by line */
@@ -47,8 +47,11 @@ bool terminal_utf8(void);
 /* Whether to use colours on fd; when: "auto" (on a terminal, unless $NO_COLOR is set),
  * "always" or "never". */
 bool terminal_colour(int fd, const char *when);
-/* What $AWF_VIEW says, SCREEN_LIVE if it says nothing; -1 with *err if that is no such word. */
-int screen_mode(enum screen_mode *mode, struct error *err);
+/* What is said there, SCREEN_LIVE if nothing is; *place (may be NULL; in memory of its own): where,
+ * NULL if nowhere. -1 with *err if that is no such word. */
+int screen_mode(enum screen_mode *mode, char **place, struct error *err);
+/* "live" */
+const char *screen_mode_word(enum screen_mode mode);
 
 /* Appends what takes the status line or the block away, if it is there. */
 void screen_erase(struct screen *s, struct buffer *out);

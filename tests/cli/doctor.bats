@@ -374,6 +374,24 @@ copied() {
 	same "$(echo asked.*)" asked.greet
 }
 
+@test "what is shown of runs, as the environment or the config says" {
+	findings 0
+	[[ $found != *$'\tview\t'* ]]
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo 'view = log' >"$XDG_CONFIG_HOME/awf/config"
+	findings 0
+	has programs ok view "log ($XDG_CONFIG_HOME/awf/config)"
+	AWF_VIEW=off findings 0
+	has programs ok view 'off (AWF_VIEW)'
+	echo 'view = lgo' >"$XDG_CONFIG_HOME/awf/config"
+	findings 3
+	has programs wrong view "$XDG_CONFIG_HOME/awf/config: view: 'lgo' is none of live, log, off"
+	run -2 --separate-stderr awf-tail @
+	same "$stderr" "awf-tail: $XDG_CONFIG_HOME/awf/config: view: 'lgo' is none of live, log, off"
+	AWF_VIEW=lgo run -1 --separate-stderr awf-tail @
+	same "$stderr" "awf-tail: AWF_VIEW: 'lgo' is none of live, log, off"
+}
+
 @test "programs: what is missing, of another version, or of another installation" {
 	copied
 	findings 0

@@ -170,6 +170,7 @@ test_what_the_environment_says(void **state)
 	};
 
 	(void)state;
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	for (size_t i = 0; i < COUNT(locales); i++) {
 		setenv("LC_ALL", locales[i].all, 1);
 		setenv("LC_CTYPE", locales[i].ctype, 1);
@@ -181,7 +182,7 @@ test_what_the_environment_says(void **state)
 		struct error err;
 
 		setenv("AWF_VIEW", modes[i].says, 1);
-		assert_int_equal(screen_mode(&mode, &err), modes[i].mode == -1 ? -1 : 0);
+		assert_int_equal(screen_mode(&mode, NULL, &err), modes[i].mode == -1 ? -1 : 0);
 		if (modes[i].mode != -1)
 			assert_int_equal(mode, modes[i].mode);
 	}

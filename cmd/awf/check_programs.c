@@ -21,7 +21,7 @@ static const char *const programs[] = { "awf", "awf-ctl", "awf-mcp", "awf-record
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
 static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-fetch-run", "awf-mcp-http",
-    "awf-mcp-keep", NULL };
+    "awf-mcp-keep", "awf-mcp-tools", NULL };
 
 /* Looks for these in a list of directories, and asks them. *home: the directory of the first that
  * is there, in memory of its own; the others belong there too. How many are as they should be. */

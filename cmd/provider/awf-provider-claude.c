@@ -30,29 +30,6 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* Tells it of our MCP server: {"mcpServers":{"awf":{"command":…}}} */
-static void
-offer(struct cli_run *r)
-{
-	struct buffer config = BUFFER_INIT;
-	const char *file;
-	struct writer w;
-
-	writer_begin(&w, &config);
-	writer_object(&w);
-	writer_member_object(&w, "mcpServers");
-	writer_member_object(&w, "awf");
-	writer_member_string(&w, "command", cli_server_program(r));
-	cli_write_server(r, &w, "env");
-	writer_object_end(&w);
-	writer_object_end(&w);
-	writer_object_end(&w);
-	file = cli_file(r, "mcp.json", config.data);
-	if (file != NULL)
-		cli_argument(r, "--mcp-config", file);
-	buffer_free(&config);
-}
-
 static void
 start(struct cli_run *r)
 {
@@ -60,6 +37,7 @@ start(struct cli_run *r)
 	static const char *const arguments[] = { "-p", "--output-format", "stream-json",
 	    "--verbose", "--strict-mcp-config", "--disable-slash-commands", NULL };
 	char *system = cli_system(r), *allowed = cli_allowed(r, ","), *served = cli_served(r, ",");
+	const char *file;
 
 	cli_arguments(r, arguments);
 	if (r->request->stream)
@@ -67,20 +45,16 @@ start(struct cli_run *r)
 	cli_model(r, "--model");
 	/* Tools that are not named are not there at all, those that are need no permission. */
 	cli_argument(r, "--tools", allowed);
-	if (served[0] != '\0')
-		offer(r);
+	if (served[0] != '\0' && (file = cli_server_file(r, "mcp.json", "")) != NULL)
+		cli_argument(r, "--mcp-config", file);
 	if (allowed[0] != '\0')
 		cli_argument(r, "--allowedTools", allowed);
 	if (served[0] != '\0')
 		cli_argument(r, "--allowedTools", served);
 	if (r->session != NULL)
 		cli_argument(r, "--resume", r->session);
-	if (system != NULL) {
-		const char *file = cli_file(r, "system.md", system);
-
-		if (file != NULL)
-			cli_argument(r, "--system-prompt-file", file);
-	}
+	if (system != NULL && (file = cli_file(r, "system.md", system)) != NULL)
+		cli_argument(r, "--system-prompt-file", file);
 	environment_set(&r->environment, "DISABLE_AUTOUPDATER", "1");
 	free(system);
 	free(allowed);

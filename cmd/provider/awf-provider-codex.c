@@ -44,6 +44,24 @@ configure(struct cli_run *r, const char *key, const char *text)
 	buffer_free(&value);
 }
 
+/* Tells it of our MCP server. The secret comes by the environment: others see arguments. */
+static void
+offer(struct cli_run *r)
+{
+	static const char *const settings[] = {
+		"-c", "mcp_servers.awf.env_vars=[\"AWF_MCP_SOCKET\", \"AWF_MCP_SECRET\"]",
+		"-c", "mcp_servers.awf.startup_timeout_sec=60",
+		"-c", "mcp_servers.awf.tool_timeout_sec=86400", /* the step has limits */
+		"-c", "mcp_servers.awf.default_tools_approval_mode=\"approve\"", NULL };
+	const char *program = cli_server_program(r);
+
+	if (program == NULL)
+		return;
+	configure(r, "mcp_servers.awf.command", program);
+	cli_arguments(r, settings);
+	cli_server_environment(r);
+}
+
 static void
 start(struct cli_run *r)
 {
@@ -64,6 +82,8 @@ start(struct cli_run *r)
 	configure(r, "web_search", "disabled");
 	configure(r, "sandbox_mode", sandbox != NULL ? sandbox :
 	    writes ? "workspace-write" : "read-only");
+	if (cli_serves(r, NULL))
+		offer(r);
 	if (system != NULL && strlen(system) < ARGUMENT_LIMIT)
 		configure(r, "developer_instructions", system);
 	else if (system != NULL)
@@ -215,6 +235,7 @@ static const struct cli cli = {
 	.install = "npm install -g @openai/codex",
 	.keys = keys,
 	.tools = tools,
+	.served = "mcp__awf__",
 	.start = start,
 	.param = take_param,
 	.take = take,

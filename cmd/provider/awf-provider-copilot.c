@@ -36,20 +36,27 @@ start(struct cli_run *r)
 	static const char *const arguments[] = { "--output-format", "json", "--no-color",
 	    "--no-auto-update", "--no-ask-user", "--disable-builtin-mcps", NULL };
 	const char *file = cli_file(r, "usage.json", "");
-	char *system = cli_system(r), *allowed = cli_allowed(r, ",");
+	char *system = cli_system(r), *allowed = cli_allowed(r, ","), *served = cli_served(r, ",");
 	/* Those that are not named are not there; "none" is no tool at all. */
-	char *tool_option = memory_format("--available-tools=%s",
-	    allowed[0] == '\0' ? "none" : allowed);
+	char *tool_option = memory_format("--available-tools=%s%s%s", allowed, allowed[0] == '\0' ||
+	    served[0] == '\0' ? "" : ",", allowed[0] == '\0' && served[0] == '\0' ? "none" : served);
+	const char *servers = served[0] == '\0' ? NULL : cli_server_file(r, "mcp.json",
+	    ",\"type\":\"local\",\"tools\":[\"*\"],\"timeout\":86400000");
+	char *servers_option = servers == NULL ? NULL : memory_format("@%s", servers);
 
 	cli_arguments(r, arguments);
 	cli_model(r, "--model");
 	cli_arguments(r, (const char *const []){ "--allow-all-tools", tool_option, NULL });
+	if (servers_option != NULL)
+		cli_argument(r, "--additional-mcp-config", servers_option);
 	if (file != NULL)
 		cli_argument(r, "--usage-output-file", file);
 	if (r->session != NULL)
 		cli_argument(r, "--session-id", r->session);
 	if (system != NULL && r->session == NULL)
 		cli_before_prompt(r, system);
+	free(servers_option);
+	free(served);
 	free(tool_option);
 	free(allowed);
 	free(system);
@@ -172,6 +179,7 @@ static const struct cli cli = {
 	.install = "npm install -g @github/copilot",
 	.keys = keys,
 	.tools = tools,
+	.served = "awf-",
 	.sub_agent = "agentId",
 	.start = start,
 	.param = take_param,

@@ -57,9 +57,24 @@ start(struct cli_run *r)
 	writer_member_bool(&w, "*", false);
 	for (const struct cli_tool *tool = tools; tool->ours != NULL; tool++)
 		writer_member_bool(&w, tool->theirs, cli_allows(r, tool->ours));
+	if (cli_serves(r, NULL))
+		writer_member_bool(&w, "awf_*", true);
 	writer_object_end(&w);
 	writer_object_end(&w);
 	writer_object_end(&w);
+	if (cli_serves(r, NULL)) {
+		writer_member_object(&w, "mcp");
+		writer_member_object(&w, "awf");
+		writer_member_string(&w, "type", "local");
+		writer_member_array(&w, "command");
+		writer_string(&w, cli_server_program(r));
+		writer_array_end(&w);
+		cli_write_server(r, &w, "environment");
+		writer_member_bool(&w, "enabled", true);
+		writer_member_integer(&w, "timeout", 86400000);
+		writer_object_end(&w);
+		writer_object_end(&w);
+	}
 	writer_object_end(&w);
 	environment_set(&r->environment, "OPENCODE_CONFIG_CONTENT", config.data);
 	environment_set(&r->environment, "OPENCODE_DISABLE_AUTOUPDATE", "1");
@@ -179,6 +194,7 @@ static const struct cli cli = {
 	.install = "npm install -g opencode-ai",
 	.keys = keys,
 	.tools = tools,
+	.served = "awf_",
 	.tells_late = true,
 	.start = start,
 	.param = take_param,

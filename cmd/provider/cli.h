@@ -143,7 +143,7 @@ const char *cli_directory(struct cli_run *r);
 /* A file with this text in a directory of its own that ends with the request; its path,
  * the run's. NULL: it cannot be made, the run has failed. */
 const char *cli_file(struct cli_run *r, const char *name, const char *text);
-/* Whether the request allows one of AWF's tools; NULL: any tool. */
+/* Whether the request allows one of the CLI's tools, by our name; NULL: any of them. */
 bool cli_allows(const struct cli_run *r, const char *ours);
 /* The category of a failure that the CLI did not tell itself: `cut_off`, which is not asked
  * again, where it may have been in the middle of changing something. */
@@ -157,10 +157,14 @@ char *cli_allowed(const struct cli_run *r, const char *separator);
 bool cli_serves(const struct cli_run *r, const char *name);
 /* The CLI's names of them, in memory of its own; "" if there are none. */
 char *cli_served(const struct cli_run *r, const char *separator);
-/* The MCP server that offers them: its program, and the object of its environment as a member.
- * NULL, and nothing: it cannot be, the run has failed. */
+/* The MCP server that offers them: its program, and its environment, as an object, or as a part of
+ * the CLI's own. NULL, and nothing: it cannot be, the run has failed. */
 const char *cli_server_program(struct cli_run *r);
 void cli_write_server(struct cli_run *r, struct writer *w, const char *environment_key);
+void cli_server_environment(struct cli_run *r);
+/* The same as a file, {"mcpServers":{"awf":{"command":…}}}, with further members of the server
+ * (",\"key\":…"): its path, or NULL, as cli_file(). */
+const char *cli_server_file(struct cli_run *r, const char *name, const char *members);
 
 /* For lines. Blocks come in the order of the calls; the session's id goes into the message. */
 void cli_text(struct cli_run *r, struct span text);      /* a whole text */

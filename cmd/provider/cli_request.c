@@ -128,8 +128,11 @@ cli_read_request(struct cli_run *r)
 bool
 cli_allows(const struct cli_run *r, const char *ours)
 {
+	for (const struct cli_tool *tool = r->cli->tools; ours == NULL && tool->ours != NULL; tool++)
+		if (cli_allows(r, tool->ours))
+			return true;
 	for (struct span_walk tool = span_walk(r->request->tools); span_next(&tool);)
-		if (ours == NULL || span_is(span_member(tool.value, KEY_NAME), ours))
+		if (ours != NULL && span_is(span_member(tool.value, KEY_NAME), ours))
 			return true;
 	return false;
 }

@@ -35,6 +35,8 @@
 #include "transcript/event_keys.h"
 
 #define SERVER "awf-mcp-tools"
+#define SOCKET "AWF_MCP_SOCKET" /* the environment of the server */
+#define SECRET "AWF_MCP_SECRET"
 #define SECRET_BYTES 32
 #define NO_SUCH_METHOD (-32601) /* of JSON-RPC 2.0 */
 #define NO_SUCH_PARAMS (-32602)
@@ -158,8 +160,8 @@ cli_write_server(struct cli_run *r, struct writer *w, const char *environment_ke
 	if (t == NULL)
 		return;
 	writer_member_object(w, environment_key);
-	writer_member_string(w, "AWF_MCP_SOCKET", t->path);
-	writer_member_string(w, "AWF_MCP_SECRET", t->secret);
+	writer_member_string(w, SOCKET, t->path);
+	writer_member_string(w, SECRET, t->secret);
 	writer_object_end(w);
 }
 
@@ -169,6 +171,41 @@ cli_server_program(struct cli_run *r)
 	const struct cli_tools *t = begin(r);
 
 	return t == NULL ? NULL : t->program;
+}
+
+void
+cli_server_environment(struct cli_run *r)
+{
+	const struct cli_tools *t = begin(r);
+
+	if (t == NULL)
+		return;
+	environment_set(&r->environment, SOCKET, t->path);
+	environment_set(&r->environment, SECRET, t->secret);
+}
+
+const char *
+cli_server_file(struct cli_run *r, const char *name, const char *members)
+{
+	struct buffer config = BUFFER_INIT;
+	const char *file;
+	struct writer w;
+
+	writer_begin(&w, &config);
+	writer_object(&w);
+	writer_member_object(&w, "mcpServers");
+	writer_member_object(&w, "awf");
+	writer_member_string(&w, "command", cli_server_program(r));
+	writer_member_array(&w, "args");
+	writer_array_end(&w);
+	cli_write_server(r, &w, "env");
+	buffer_text(&config, members);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	file = r->failed ? NULL : cli_file(r, name, config.data);
+	buffer_free(&config);
+	return file;
 }
 
 void

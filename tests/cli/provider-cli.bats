@@ -312,13 +312,13 @@ lines() {
 		{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"image","media_type":"image/png","data":""},{"type":"text","text":"x"}]}]}
 		{"id":3,"model":"m","messages":[{"role":"user","blocks":[]}]}
 	END
-	provider codex >>answers <<-'END'
+	provider gemini >>answers <<-'END'
 		{"id":2,"model":"m","tools":[{"name":"read"},{"name":"search"}],"messages":[{"role":"user","blocks":[{"type":"text","text":"x"}]}]}
 	END
 	same "$(jq -c '[.category, .message]' answers)" \
 		'["invalid","claude takes no attachments (image/png): put the file into the working directory and name it"]
 ["invalid","the prompt is empty"]
-["invalid","codex brings its own tools (bash, read, glob, grep, edit, write): it cannot call '\''search'\''"]'
+["invalid","gemini brings its own tools (read, write, edit, bash, glob, grep): it cannot call '\''search'\''"]'
 }
 
 # CLI REQUEST: how it was started.
@@ -412,6 +412,59 @@ noting() {
 	same "$(started codex "$asked" '.arguments[] | select(startswith("developer"))')" \
 		'"developer_instructions=\"Be \\\"brief\\\".\""'
 	same "$(started copilot "$asked" .prompt)" '"Be \"brief\".\n\nhi"'
+}
+
+# A request with a tool of ours.
+asked_with_tool() { request 1 '"tools":[{"name":"my_tool","description":"d","input_schema":{"type":"object"}}]'; }
+
+@test "tools of ours, by each CLI's own configuration of an MCP server" {
+	export JQ=jq
+	local asked server=$BUILD/libexec/awf/awf-mcp-tools
+	local known='[.command, .args, (.env | keys), (.env.AWF_MCP_SECRET | length)]'
+	asked=$(asked_with_tool)
+	noting claude 'for a; do case $before in --mcp-config) cat "$a" ;; esac; before=$a; done'
+	same "$(started claude "$asked" '.arguments | [.[index("--tools") + 1], .[index("--allowedTools") + 1]]')" \
+		'["","mcp__awf__my_tool"]'
+	same "$(jq -c ".mcpServers.awf | $known" noted)" \
+		"[\"$server\",[],[\"AWF_MCP_SECRET\",\"AWF_MCP_SOCKET\"],64]"
+	noting copilot 'for a; do case $before in --additional-mcp-config) cat "${a#@}" ;; esac; before=$a; done'
+	same "$(started copilot "$asked" '.arguments[] | select(startswith("--available"))')" \
+		'"--available-tools=awf-my_tool"'
+	same "$(jq -c ".mcpServers.awf | $known + [.type, .tools]" noted)" \
+		"[\"$server\",[],[\"AWF_MCP_SECRET\",\"AWF_MCP_SOCKET\"],64,\"local\",[\"*\"]]"
+	noting opencode 'printf %s "$OPENCODE_CONFIG_CONTENT"'
+	started opencode "$asked" >/dev/null
+	same "$(jq -c '[.mcp.awf.command, (.mcp.awf.environment | keys), .agent.awf.tools["awf_*"], .agent.awf.tools.bash]' noted)" \
+		"[[\"$server\"],[\"AWF_MCP_SECRET\",\"AWF_MCP_SOCKET\"],true,false]"
+	noting codex '{ echo "${#AWF_MCP_SECRET}"; test -S "$AWF_MCP_SOCKET" && echo socket; }'
+	# Its own tools are off all the same; no argument has the secret.
+	same "$(started codex "$asked" '.arguments | map(select(test("^mcp_servers.awf.(command|env)|shell_tool|[0-9a-f]{64}")))')" \
+		"[\"shell_tool\",\"mcp_servers.awf.command=\\\"$server\\\"\",\"mcp_servers.awf.env_vars=[\\\"AWF_MCP_SOCKET\\\", \\\"AWF_MCP_SECRET\\\"]\"]"
+	same "$(paste -sd' ' noted)" '64 socket'
+}
+
+@test "what a CLI says of a tool of ours stands in the answer alone" {
+	local name theirs
+	while read -r name theirs; do
+		case $name in
+		codex) sed 's/"type":"command_execution","command":"[^"]*"/"type":"mcp_tool_call","server":"awf","tool":"my_tool","arguments":{}/' \
+			"$(fixture codex tool).stdout.jsonl" ;;
+		*) sed "s/\"$(case $name in claude) echo Read ;; copilot) echo view ;; *) echo read ;; esac)\"/\"$theirs\"/" \
+			"$(fixture "$name" tool).stdout.jsonl" ;;
+		esac >own.stdout.jsonl
+		echo 0 >own.exit
+		FAKE_CLI=$PWD/own provider "$name" <<<"$(asked_with_tool)" >answers
+		same "$name $(jq -c 'if .blocks then .blocks | map(.tool_name // empty) else .type end' answers | grep -v delta)" \
+			"$name [\"my_tool\"]"
+		# Of a tool that was not offered it is the CLI's word.
+		FAKE_CLI=$PWD/own provider "$name" <<<"$(request 1)" >answers
+		same "$name $(grep -c '"type":"tool_call"' answers)" "$name 1"
+	done <<-'END'
+		claude mcp__awf__my_tool
+		codex -
+		copilot awf-my_tool
+		opencode awf_my_tool
+	END
 }
 
 @test "the policy of gemini denies all but what is allowed" {

@@ -26,6 +26,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec/awf
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share/awf
+DOCDIR ?= $(PREFIX)/share/doc/awf
 MANDIR ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
@@ -362,6 +363,9 @@ install: all
 	set -e; for f in $$(cd share && find init www -type f); do \
 	  mode=644; [ ! -x "share/$$f" ] || mode=755; \
 	  install -D -m $$mode "share/$$f" "$(DESTDIR)$(DATADIR)/$$f"; done
+	set -e; for f in README.md $$(find examples -type f); do \
+	  mode=644; [ ! -x "$$f" ] || mode=755; \
+	  install -D -m $$mode "$$f" "$(DESTDIR)$(DOCDIR)/$$f"; done
 	for m in $(MAN); do install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}"; done
 	install -m 644 completions/*.bash "$(DESTDIR)$(BASHDIR)"
 	install -m 644 completions/_* "$(DESTDIR)$(ZSHDIR)"
@@ -382,6 +386,8 @@ uninstall:
 	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)" \
 	  "$(DESTDIR)$(INCLUDEDIR)/awf"; do \
 	  rmdir "$$d" 2>/dev/null || :; done
+	$(call remove,$(DESTDIR)$(DOCDIR),README.md $(shell find examples -type f))
+	find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete 2>/dev/null || :
 	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
 	$(call remove,$(DESTDIR)$(BASHDIR),$(notdir $(wildcard completions/*.bash)))
 	$(call remove,$(DESTDIR)$(ZSHDIR),$(notdir $(wildcard completions/_*)))

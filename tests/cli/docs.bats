@@ -128,6 +128,9 @@ has_words() {
 
 @test "README: the ten minutes" {
 	export JQ=jq
+	run -0 env -u AWF_MODEL sh -c "$(readme 'awf init' | sed "s|/tmp/demo|$PWD/begun|g")"
+	[[ $output == 'In autumn the tree packs up the green'*'brief.awf done ('*'notes done ('* ]]
+	rm -r "$HOME/.local/share/awf"
 	same "$(sh -c "$(readme 'awf-step count')" | tr -d ' ')" 3
 	same "$(sh -c "$(readme 'awf-run --name sorted')")" '[1,4,9]'
 	run -0 sh -ec "$(readme 'awf-tail --list')"
@@ -147,6 +150,16 @@ has_words() {
 	same "$(head -n 1 "$HOME/brief.txt")" 'Solid-state batteries: better cells, unproven factories'
 	run -0 sh -c "$(readme 'cat agents/')"
 	[[ $output == *'tools: [search_notes]'*'"input_schema"'*'#!/'* ]]
+}
+
+@test "README: cost, and who is told" {
+	export JQ=jq
+	mkdir flows
+	printf '#!/bin/sh\nawf-step -n -q a -- false\n' >flows/brief.awf
+	chmod +x flows/brief.awf
+	run -0 sh -c "$(readme --max-cost)"
+	same "$(cat failed)" 'false: exit status 1'
+	[[ ${lines[-1]} == 'brief.awf  '*' failed '*' $0.0000' ]]
 }
 
 @test "README: any model, any tool" {
@@ -393,7 +406,7 @@ mcp__files__number	read'
 	run -0 --separate-stderr awf-replay --isolation "$ISOLATION"
 	same "$output" "$(cat out/number)"
 	run -0 awf-verify --determinism --isolation "$ISOLATION"
-	run -0 sh -ec "$(readme 'awf-replay --tree')"
+	run -0 sh -ec "$(readme '--html timeline')"
 	grep -q '<html' timeline.html
 	same "${lines[-1]}" "$(cat out/number)"
 }

@@ -23,6 +23,15 @@ in_place() {
 	done
 }
 
+@test "the examples are there, and run as they stand" {
+	in_place install
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	examples=$prefix/share/doc/awf/examples
+	same "$(cd "$examples" && find . -type f | sort)" "$(cd "$ROOT/examples" && find . -type f | sort)"
+	cd "$examples"
+	[[ $(echo 'solid-state batteries' | PATH=$prefix/bin:$PATH AWF_MODEL=replay/recordings/brief.jsonl ./brief.awf) == 'Solid-state batteries: '* ]]
+}
+
 @test "prices and agents are those beside the programs, installed or built" {
 	mkdir agents
 	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1000000},"model":"m"}' >answer.jsonl

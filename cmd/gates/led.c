@@ -334,6 +334,19 @@ resume(struct leading *l, struct led *led, struct error *err)
 	return failed;
 }
 
+/* Resumes a run that is to be, once who keeps it has gone. */
+static int
+resume_again(struct leading *l, struct led *led, struct error *err)
+{
+	if (!led->again || led->pid != 0 || storage_run_alive(&l->storage, led->run_id))
+		return 0;
+	led->again = false;
+	free(led->status);
+	free(led->error);
+	led->status = led->error = NULL;
+	return resume(l, led, err);
+}
+
 struct led *
 leading_take_over(struct leading *l, const char *run, struct error *err)
 {
@@ -364,14 +377,11 @@ leading_take_over(struct leading *l, const char *run, struct error *err)
 		led->name = memory_text(led->run->model.name);
 	}
 	/* One that has come to an end, but for success, goes on. */
-	if (failed == 0 && !storage_run_alive(&l->storage, ref.run_id) && led->pid == 0 &&
-	    (led->status == NULL || strcmp(led->status, "success") != 0)) {
-		failed = resume(l, led, err);
-		if (failed == 0) {
-			free(led->status);
-			led->status = NULL;
-		}
-	}
+	if (failed == 0)
+		led->again = led->status != NULL ? strcmp(led->status, "success") != 0 :
+		    led->pid == 0 && !storage_run_alive(&l->storage, ref.run_id);
+	if (failed == 0)
+		failed = resume_again(l, led, err);
 	run_ref_free(&ref);
 	return failed == 0 ? led : NULL;
 }
@@ -466,7 +476,7 @@ reap(const struct leading *l, struct led *led)
 		return;
 	led->pid = 0;
 	file_close(&led->ended_fd);
-	if (led->attempts > led->started || storage_run_alive(&l->storage, led->run_id))
+	if (led->attempts > led->started || led->again || storage_run_alive(&l->storage, led->run_id))
 		return;
 	read_errors(led, text, sizeof text);
 	error_set(&led->failed, ERROR_SYSTEM, NULL, "%s", *text != '\0' ? text :
@@ -690,8 +700,8 @@ read_gate(struct leading *l, struct gate *g)
 static bool
 has_ended(const struct led *led)
 {
-	return led->failed.code != ERROR_NONE || led->status != NULL ||
-	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0);
+	return !led->again && (led->failed.code != ERROR_NONE || led->status != NULL ||
+	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0));
 }
 
 /* Whether the request knows now what it waits for. */
@@ -868,8 +878,13 @@ int
 leading_step(struct leading *l, struct error *err)
 {
 	watch_drain(&l->follow.watch);
-	for (size_t i = 0; i < l->count; i++)
-		reap(l, l->list[i]);
+	for (size_t i = 0; i < l->count; i++) {
+		struct led *led = l->list[i];
+
+		reap(l, led);
+		if (resume_again(l, led, &led->failed) != 0 && led->failed.code == ERROR_NONE)
+			return -1;
+	}
 	if (look_for_runs(l, err) != 0 || follow_read(&l->follow, err) != 0)
 		return -1;
 	if (clock_monotonic() >= l->look) {

@@ -52,6 +52,7 @@ struct led {
 	int ended_fd;            /* readable when that has; -1 */
 	int errors;              /* what it says; -1 */
 	struct error failed;     /* it could not be started */
+	bool again;              /* it is resumed as soon as nothing of it lives any more */
 	int64_t attempts, started; /* that the transcript has; that it had when awf-run was started */
 	int64_t done;            /* calls that have ended */
 	char *last;              /* the path of the last of them; NULL */

@@ -125,6 +125,13 @@ run_workflow(struct job *j)
 
 	if (limit_cost(j, &s->error) != 0)
 		return;
+	if (j->settings.view == SCREEN_LIVE && !j->place.nested_in &&
+	    terminal_open(&j->terminal, &j->run)) {
+		terminal_export(&j->terminal, e);
+		s->terminal = &j->terminal.relay;
+	} else if (j->settings.view != SCREEN_LIVE) {
+		environment_set(e, "AWF_VIEW", j->settings.view == SCREEN_LOG ? "log" : "off");
+	}
 	s->argv = w->argv;
 	s->environment = e->list;
 	s->directory = j->settings.workspace;
@@ -137,6 +144,7 @@ run_workflow(struct job *j)
 	s->service = &workers;
 	supervise(s);
 	pool_close(&workers);
+	terminal_close(&j->terminal);
 }
 
 /* Writes run.completed, and drops the run directory. */
@@ -314,7 +322,8 @@ int
 main(int argc, char **argv)
 {
 	static struct job job = { .input = { .file = -1, .nothing = -1, .sink = -1,
-	    .source = -1 }, .printed = PRINTED_INIT, .place = PLACE_INIT, .overlap = OVERLAP_INIT };
+	    .source = -1 }, .printed = PRINTED_INIT, .place = PLACE_INIT, .overlap = OVERLAP_INIT,
+	    .terminal = TERMINAL_INIT };
 	struct error err = ERROR_INIT;
 	int status;
 

@@ -39,6 +39,7 @@
 #include "run/redactor.h"
 #include "run/outcome.h"
 #include "run/run_lock.h"
+#include "run/screen.h"
 #include "step/settings.h"
 #include "step/step.h"
 #include "step/stream.h"
@@ -467,7 +468,7 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 			if (len > 0)
 				fprintf(stderr, PROGRAM ": %.*s\n", (int)len, line);
 	}
-	s->step.verbose = s->step.verbose || (team->count > 0 && isatty(STDERR_FILENO));
+	s->step.verbose = s->step.verbose || (team->count > 0 && terminal_is_told(STDERR_FILENO));
 	if (loaded == -1) {
 		if (!s->dry_run && run_in_environment())
 			record_refusal(s, r, argv, &err);

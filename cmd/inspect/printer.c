@@ -171,7 +171,8 @@ printer_patience(const struct printer *p, int milliseconds)
 void
 printer_resize(struct printer *p)
 {
-	p->screen.width = p->view.width = terminal_width(p->outlet.fd);
+	p->view.width = terminal_width(p->outlet.fd);
+	screen_resized(&p->screen, p->view.width);
 	p->screen.drawn_at = 0;
 	if (p->live != NULL) {
 		p->live->view.width = p->screen.width;

@@ -17,6 +17,7 @@
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/supervise.h"
+#include "run/terminal.h"
 #include "run/workflow.h"
 #include "transcript/seal.h"
 
@@ -36,6 +37,7 @@ struct job {
 	bool input_open;           /* before the start: of a further attempt */
 	struct environment environment;
 	struct supervision supervision;
+	struct terminal terminal;
 	struct outcome outcome;
 	struct conclusion conclusion;
 	struct buffer summary;     /* JSON, for --on-complete and --on-failure */

@@ -41,13 +41,20 @@ is_recorded(void)
 	return environment_text("AWF_CALL") != NULL;
 }
 
+/* Somebody looks on, and wants to know of an end that is as it should be, too. */
+static bool
+is_watched(const struct job *j)
+{
+	return j->settings.view != SCREEN_OFF && terminal_is(STDERR_FILENO);
+}
+
 bool
 report_tells_cost(const struct job *j)
 {
 	const struct span usage = span_of(j->outcome.usage.data, j->outcome.usage.len);
 
 	return !is_recorded() && span_member(usage, KEY_INPUT_TOKENS).at != NULL &&
-	    (j->conclusion.error.code != ERROR_NONE || terminal_is(STDERR_FILENO));
+	    (j->conclusion.error.code != ERROR_NONE || is_watched(j));
 }
 
 /* " after 12.4s, 1.7k in, 320 out, $0.0310": of this attempt, but for the cost. */
@@ -207,7 +214,7 @@ report_end(struct job *j, int64_t cost)
 		return;
 	if (code != ERROR_NONE)
 		tell_reason(j, run);
-	if (!is_recorded() && code != ERROR_WAITING && (way_on || terminal_is(STDERR_FILENO))) {
+	if (!is_recorded() && code != ERROR_WAITING && (way_on || is_watched(j))) {
 		buffer_text(&line, code == ERROR_NONE ? "done" : j->conclusion.status);
 		add_figures(j, cost, &line);
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/budget.h"
 #include "agent/tool_name.h"
@@ -30,10 +31,10 @@ enum {
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
-	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP
+	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW
 };
 
-_Static_assert(OPT_KEEP < 64, "a bit for each");
+_Static_assert(OPT_NO_VIEW < 64, "a bit for each");
 
 const char run_usage[] =
     "awf-run [options] [--] WORKFLOW [ARG...]\n"
@@ -56,6 +57,8 @@ const struct option_spec run_options[] = {
 	{ OPT_AT, 0, "at", "PATH", "of --fork: but not this, nor what came of it" },
 	{ OPT_DETACH, 0, "detach", NULL, "do not wait for it: print its id and go" },
 	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
+	{ OPT_LOG, 0, "log", NULL, "on a terminal, steps say what they do, line by line" },
+	{ OPT_NO_VIEW, 0, "no-view", NULL, "on a terminal, nobody says what goes on" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "The workflow" },
 	{ OPT_ENV, 0, "env", "NAME", "record this environment variable too; repeatable" },
@@ -186,6 +189,8 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_ON_FAILURE: s->on_failure = value; return 0;
 	case OPT_KEEP: s->keep = value; return options_time("--keep", value, &ignored, err);
 	case OPT_ID_FILE: s->id_file = value; return 0;
+	case OPT_LOG: s->view = SCREEN_LOG; return 0;
+	case OPT_NO_VIEW: s->view = SCREEN_OFF; return 0;
 	}
 	return 0;
 }
@@ -222,6 +227,7 @@ static const struct option_rule rules[] = {
 	{ OPT_CONTINUE, UNRECORDED, 0, NO_RECORD },
 	{ OPT_FORK, 0, SAID(OPT_AT), "say where: --at PATH" },
 	{ OPT_AT, 0, SAID(OPT_FORK), "only with --fork" },
+	{ OPT_LOG, SAID(OPT_NO_VIEW), 0, "not with --no-view" },
 	{ OPT_REDO, 0, RECORDED, "only with --resume, --continue or --fork" },
 	{ OPT_SKIP, 0, RECORDED, "only with --resume, --continue or --fork" },
 };
@@ -255,6 +261,9 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	int id;
 
 	*s = (struct settings){ .overlap = overlap_policies[0] };
+	/* Elsewhere nobody is shown anything. */
+	if (isatty(STDERR_FILENO) && screen_mode(&s->view, NULL, err) != 0)
+		return -1;
 	options_begin(&o, run_options, argc, argv);
 	o.stop_at_word = true;
 	while ((id = options_next(&o, err)) > 0) {

@@ -10,6 +10,7 @@
 #include "agent/ceiling.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "run/screen.h"
 
 #define DEFAULT_SHELL "/bin/sh"
 
@@ -31,6 +32,7 @@ struct settings {
 	const char *keep;      /* age of runs of its name that go at its end; NULL */
 	const char *on_complete, *on_failure; /* shell text; NULL */
 	bool no_input, no_transcript, print_id, seal, snapshot, detach, tried;
+	enum screen_mode view; /* of what goes on, on a terminal */
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
 	char **recorded;     /* of --env; likewise */

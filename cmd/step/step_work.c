@@ -27,6 +27,7 @@
 #include "proc/subprocess.h"
 #include "run/live.h"
 #include "run/roster.h"
+#include "run/screen.h"
 #include "transcript/event_keys.h"
 
 /* ---- a command ---- */
@@ -330,7 +331,7 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 		retried.tried = tried;
 		retried.delay_ms = retry_delay(&s->retry, tried, 0);
 		if (retried_record(&call->events, call->started, &retried,
-		    terminal_is(STDERR_FILENO), err) == -1)
+		    terminal_is_told(STDERR_FILENO), err) == -1)
 			return -1;
 		if (interrupts_sleep(&s->interrupts, retried.delay_ms, error) == -1)
 			return 0;

@@ -12,6 +12,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -31,8 +33,8 @@
 
 /* Below PIPE_BUF, so that a report is read whole or not at all. */
 struct report {
-	enum { REPORT_STARTED, REPORT_FAILED, REPORT_ENDED } what;
-	int value; /* exit code of a failed start; wait status of the end */
+	enum { REPORT_STARTED, REPORT_FAILED, REPORT_STOPPED, REPORT_ENDED } what;
+	int value; /* process id; exit code of a failed start; signal; wait status of the end */
 	int reason; /* errno of a failed start */
 	struct error error;
 };
@@ -85,12 +87,57 @@ end_helpers(const pid_t *helpers, size_t count)
 	}
 }
 
+/* Closes all descriptors above 2 but these. */
+static void
+close_others(const int *kept, size_t count)
+{
+	int last = STDERR_FILENO;
+
+	for (size_t i = 0; i < count; i++)
+		last = kept[i] > last ? kept[i] : last;
+	for (int fd = STDERR_FILENO + 1; fd < last; fd++) {
+		bool keep = false;
+
+		for (size_t i = 0; i < count; i++)
+			keep |= kept[i] == fd;
+		if (!keep)
+			close(fd);
+	}
+	closefrom(last + 1);
+}
+
+/* A workflow of which the terminal is the other one's has stopped it: Ctrl-Z, or what is not to be
+ * done in the background. */
+static bool
+is_stopped_by_terminal(int status)
+{
+	return WIFSTOPPED(status) && (WSTOPSIG(status) == SIGTSTP || WSTOPSIG(status) == SIGTTIN ||
+	    WSTOPSIG(status) == SIGTTOU);
+}
+
+/* The one that has changed the modes of the terminal cannot restore them any more. */
+static void
+restore(const struct guardian_terminal *t)
+{
+	static const char erase[] = "\r\033[J";
+	struct guardian_modes *m = t->modes;
+	struct termios now;
+
+	if (!m->taken || tcgetattr(t->terminal, &now) != 0 || now.c_lflag != m->others.c_lflag ||
+	    now.c_iflag != m->others.c_iflag || now.c_oflag != m->others.c_oflag)
+		return;
+	if (m->drawn)
+		(void)!write(t->terminal, erase, strlen(erase));
+	tcsetattr(t->terminal, TCSANOW, &m->own);
+}
+
 static _Noreturn void
 be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
-    const struct guardian_service *service, const sigset_t *signals)
+    const struct guardian_service *service, const struct guardian_terminal *terminal,
+    const sigset_t *signals)
 {
 	struct report start = { .what = REPORT_STARTED };
-	int service_fd = service == NULL ? -1 : service->fd, signals_fd = -1, null, last, number = -1;
+	int service_fd = service == NULL ? -1 : service->fd, signals_fd = -1, null, number = -1;
 	pid_t helpers[GUARDIAN_HELPERS + 1] = { 0 };
 	size_t helper_count = 0;
 	bool ended = false;
@@ -104,23 +151,24 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 	descendants_adopt();
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
+	if (terminal != NULL) {
+		setsid();
+		ioctl(terminal->slave, TIOCSCTTY, 0);
+	}
 	if (process_start(&p, spec, &start.value, &start.error) != 0) {
 		start.what = REPORT_FAILED;
 		start.reason = errno;
 		report(pipe_fd, &start);
 		_exit(EXIT_FAILURE);
 	}
+	start.value = (int)p.pid;
 	report(pipe_fd, &start);
 
 	/* Let go of all that was inherited. */
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
-	last = pipe_fd > service_fd ? pipe_fd : service_fd;
-	for (int fd = STDERR_FILENO + 1; fd < last; fd++)
-		if (fd != pipe_fd && fd != service_fd)
-			close(fd);
-	closefrom(last + 1);
+	close_others((int[]){ pipe_fd, service_fd, terminal != NULL ? terminal->terminal : -1 }, 3);
 	setpgid(0, 0);
 #ifdef PR_SET_PDEATHSIG
 	signals_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -132,7 +180,13 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 		struct report end = { .what = REPORT_ENDED };
 		pid_t pid;
 
-		while ((pid = waitpid(-1, &end.value, WNOHANG)) > 0) {
+		while ((pid = waitpid(-1, &end.value, WNOHANG | (terminal != NULL ? WUNTRACED : 0))) > 0) {
+			if (WIFSTOPPED(end.value)) {
+				if (pid == p.pid && is_stopped_by_terminal(end.value))
+					report(pipe_fd, &(struct report){ .what = REPORT_STOPPED,
+					    .value = WSTOPSIG(end.value) });
+				continue;
+			}
 			if (pid == p.pid) {
 				report(pipe_fd, &end);
 				ended = true;
@@ -147,6 +201,8 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 		    (ended && (descendants_are(helpers) || descendants_signal(getpid(), 0, helpers) == 0)))
 			break;
 		if (getppid() != parent) {
+			if (terminal != NULL)
+				restore(terminal);
 			descendants_end(getpid(), SIGKILL, NULL);
 			break;
 		}
@@ -175,14 +231,15 @@ read_report(int fd, struct report *r)
 
 int
 guardian_start(struct guardian *g, const struct process_spec *spec,
-    const struct guardian_service *service, int *exit_code, struct error *err)
+    const struct guardian_service *service, const struct guardian_terminal *terminal,
+    int *exit_code, struct error *err)
 {
 	const pid_t parent = getpid();
 	struct report first;
 	sigset_t all, old;
 	int ends[2], reason = EPERM;
 
-	*g = (struct guardian){ -1, -1, GUARDIAN_RUNNING, 0 };
+	*g = (struct guardian){ .pid = -1, .program = -1, .report = -1 };
 	*exit_code = PROCESS_CANNOT_RUN;
 	descendants_adopt();
 	if (pipe2(ends, O_CLOEXEC) != 0)
@@ -191,7 +248,7 @@ guardian_start(struct guardian *g, const struct process_spec *spec,
 	sigprocmask(SIG_SETMASK, &all, &old);
 	g->pid = fork();
 	if (g->pid == 0)
-		be_guardian(parent, ends[1], spec, service, &all);
+		be_guardian(parent, ends[1], spec, service, terminal, &all);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(ends[1]);
 	if (g->pid < 0) {
@@ -211,6 +268,7 @@ guardian_start(struct guardian *g, const struct process_spec *spec,
 		reason = first.reason;
 		guardian_close(g);
 	} else {
+		g->program = first.value;
 		return 0;
 	}
 	errno = reason;
@@ -222,7 +280,12 @@ guardian_read(struct guardian *g)
 {
 	struct report r;
 
+	g->stopped = 0;
 	if (read_report(g->report, &r)) {
+		if (r.what == REPORT_STOPPED) {
+			g->stopped = r.value;
+			return g->state;
+		}
 		g->wait_status = r.value;
 		return g->state = GUARDIAN_ENDED;
 	}

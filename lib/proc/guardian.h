@@ -14,6 +14,9 @@
  *     the pipe on which it reports. It goes when its last descendant has gone.
  *   - A process that was detached (proc/descendants.h) is nobody's to end: the guardian
  *     does not wait for it either.
+ *   - It may be given a terminal: a pseudo-terminal, of which it leads the session and the program
+ *     is the foreground, and the terminal whose modes the one that it watches has changed. What
+ *     that had is restored when that is killed, unless somebody else has set others since.
  *   - It may be asked to start helpers, which are its own and the program's descendants
  *     for nobody: it does not wait for them, and ends them last, with GUARDIAN_ENDS. One that
  *     catches that has time to end what it has started itself.
@@ -24,6 +27,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
+#include <termios.h>
 
 #include "base/error.h"
 #include "proc/process.h"
@@ -45,20 +49,36 @@ struct guardian_service {
 	pid_t (*serve)(int fd, bool room);
 };
 
+/* What a guardian knows of terminals. */
+struct guardian_terminal {
+	int slave;        /* of the pseudo-terminal */
+	int terminal;     /* its user's own, that it is shown on */
+	/* Shared memory: what is to be restored there. */
+	struct guardian_modes {
+		volatile bool taken; /* the terminal has modes that are not its own */
+		volatile bool drawn; /* something is drawn behind its cursor */
+		struct termios own, others;
+	} *modes;
+};
+
 struct guardian {
 	pid_t pid;
+	pid_t program;    /* that it started, and the number of its group if it has its own */
+	int stopped;      /* the signal that has stopped the program; 0 again once that was read */
 	int report;       /* poll it for POLLIN, then call guardian_read() */
 	enum guardian_state state;
 	int wait_status;  /* from GUARDIAN_ENDED on */
 };
 
 /* Makes this process a subreaper, forks the guardian and lets it start a program
- * (no pipes). Errors and *exit_code as in process_start(). If the guardian is killed before
+ * (no pipes). terminal may be NULL. Errors and *exit_code as in process_start(). If the guardian is killed before
  * it has told, g->state is GUARDIAN_LOST, and what it may have started is killed. service may
  * be NULL; its descriptor stays the caller's. */
 int guardian_start(struct guardian *g, const struct process_spec *spec,
-    const struct guardian_service *service, int *exit_code, struct error *err);
-/* Takes the next report and returns the state. */
+    const struct guardian_service *service, const struct guardian_terminal *terminal,
+    int *exit_code, struct error *err);
+/* Takes the next report and returns the state. While the program runs that may be that a terminal
+ * has stopped it: g->stopped. */
 enum guardian_state guardian_read(struct guardian *g);
 /* Reaps the guardian; only once it is alone, lost or was ended. */
 void guardian_close(struct guardian *g);

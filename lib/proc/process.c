@@ -5,7 +5,7 @@
  * feeds it. What was missing (the program, its interpreter, the directory) is looked up after
  * the failure, as posix_spawn() tells an errno alone.
  */
-#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), memfd_create() */
+#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), _addtcsetpgrp_np(), memfd_create() */
 #include "proc/process.h"
 
 #include <errno.h>
@@ -27,6 +27,9 @@ extern char **environ;
 
 #define BIRTH_FIELD 22 /* of /proc/PID/stat, as proc(5) counts; the name is the second */
 #define FILE_LIMIT ((size_t)16 << 20) /* of /proc; an environment can hold 2 MiB */
+#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
+#define FOREGROUND_IN_CHILD /* it takes the terminal before it becomes its program */
+#endif
 #define PIPE_ROOM ((size_t)65536)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -234,6 +237,10 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 	}
 	if (failure == 0 && spec->directory != NULL)
 		failure = posix_spawn_file_actions_addchdir_np(&actions, spec->directory);
+#ifdef FOREGROUND_IN_CHILD
+	if (failure == 0 && spec->terminal > 0)
+		failure = posix_spawn_file_actions_addtcsetpgrp_np(&actions, spec->terminal);
+#endif
 	if (failure == 0 && !spec->inherit)
 		failure = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
 
@@ -382,6 +389,13 @@ process_start(struct process *p, const struct process_spec *spec, int *exit_code
 		return -1;
 	}
 	free(path);
+#ifndef FOREGROUND_IN_CHILD
+	/* What it did there before has stopped it. */
+	if (spec->terminal > 0) {
+		tcsetpgrp(spec->terminal, p->pid);
+		kill(-p->pid, SIGCONT);
+	}
+#endif
 	p->in = streams[STDIN_FILENO].ours;
 	p->out = streams[STDOUT_FILENO].ours;
 	p->err = streams[STDERR_FILENO].ours;

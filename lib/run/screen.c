@@ -15,7 +15,8 @@
 #include "base/text.h"
 
 #define ERASE_LINE "\r\033[K"
-#define ERASE_REST "\r\033[J"
+#define ERASE_REST "\033[J"
+#define DOWN "\033[B"
 
 size_t
 terminal_width(int fd)
@@ -58,6 +59,14 @@ terminal_utf8(void)
 		locale = environment_text("LANG");
 	return locale != NULL && (strcasestr(locale, "utf-8") != NULL ||
 	    strcasestr(locale, "utf8") != NULL);
+}
+
+bool
+terminal_is_told(int fd)
+{
+	const char *said = environment_text("AWF_VIEW");
+
+	return isatty(fd) && (said == NULL || strcmp(said, "off") != 0);
 }
 
 static const char *const modes[] = {
@@ -105,9 +114,26 @@ terminal_colour(int fd, const char *when)
 void
 screen_erase(struct screen *s, struct buffer *out)
 {
+	/* Line by line first: of a screen that is erased as a whole some terminals keep what was
+	 * there. */
 	if (s->drawn)
-		buffer_text(out, s->block ? ERASE_REST : ERASE_LINE);
-	s->drawn = s->block = false;
+		buffer_text(out, ERASE_LINE);
+	for (size_t i = 1; i < s->rows; i++)
+		buffer_text(out, DOWN ERASE_LINE);
+	if (s->rows > 1)
+		buffer_format(out, "\033[%zuA", s->rows - 1);
+	if (s->rows > 0)
+		buffer_text(out, ERASE_REST);
+	s->drawn = false;
+	s->rows = 0;
+}
+
+void
+screen_resized(struct screen *s, size_t width)
+{
+	s->width = width;
+	if (s->rows > 1)
+		s->rows = 1; /* the rest is what follows the cursor */
 }
 
 void
@@ -148,6 +174,7 @@ screen_block(struct screen *s, const struct buffer *told, const struct buffer *l
 	}
 	if (count > 1)
 		buffer_format(out, "\033[%zuA", count - 1);
-	s->drawn = s->block = true;
+	s->drawn = true;
+	s->rows = count;
 	s->drawn_at = now;
 }

@@ -32,7 +32,7 @@ struct screen {
 	size_t width;     /* columns */
 	bool colour;
 	bool drawn;       /* the status line, or the block, is there */
-	bool block;       /* it is a block */
+	size_t rows;      /* it is a block, of so many; 0: it is none */
 	int64_t drawn_at; /* monotonic ms */
 };
 
@@ -47,12 +47,17 @@ bool terminal_utf8(void);
 /* Whether to use colours on fd; when: "auto" (on a terminal, unless $NO_COLOR is set),
  * "always" or "never". */
 bool terminal_colour(int fd, const char *when);
+/* Whether a step says on fd, line by line, what it does: it is a terminal, and AWF_VIEW does not
+ * say that nobody is to, or that somebody shows it. */
+bool terminal_is_told(int fd);
 /* What is said there, SCREEN_LIVE if nothing is; *place (may be NULL; in memory of its own): where,
  * NULL if nowhere. -1 with *err if that is no such word. */
 int screen_mode(enum screen_mode *mode, char **place, struct error *err);
 /* "live" */
 const char *screen_mode_word(enum screen_mode mode);
 
+/* The terminal has another size: the rows of the block may be fewer now, or more. */
+void screen_resized(struct screen *s, size_t width);
 /* Appends what takes the status line or the block away, if it is there. */
 void screen_erase(struct screen *s, struct buffer *out);
 /* Appends the status line anew if it is time for that; text "" takes it away. */

@@ -33,6 +33,10 @@ enum { LOOK_EVERY_MS = 10 };
 static const int caught[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 #define CAUGHT (sizeof caught / sizeof caught[0])
 
+/* What concerns the terminal that is relayed. */
+static const int of_terminal[] = { SIGWINCH, SIGCONT, SIGTSTP };
+#define OF_TERMINAL (sizeof of_terminal / sizeof of_terminal[0])
+
 static int signal_pipe[2];
 
 struct watcher {
@@ -170,14 +174,18 @@ cancel(struct watcher *w, int number)
 }
 
 /* In the foreground the terminal has sent SIGINT and SIGQUIT to the workflow too,
- * which ends of them or does not; once it has ended they mean those who are left. */
+ * which ends of them or does not; once it has ended they mean those who are left. One that is
+ * relayed sends none here. */
 static void
 take_signal(struct watcher *w)
 {
+	const struct supervision_terminal *t = w->s->terminal;
 	char byte;
 
 	while (!w->done && read(signal_pipe[0], &byte, 1) == 1)
-		if (!w->foreground || (byte != SIGINT && byte != SIGQUIT) ||
+		if (t != NULL && (byte == SIGWINCH || byte == SIGCONT || byte == SIGTSTP))
+			t->signalled(t->context, byte);
+		else if (t != NULL || !w->foreground || (byte != SIGINT && byte != SIGQUIT) ||
 		    w->guardian.state != GUARDIAN_RUNNING)
 			cancel(w, byte);
 }
@@ -187,7 +195,15 @@ take_report(struct watcher *w)
 {
 	enum guardian_state state = guardian_read(&w->guardian);
 	int status = w->guardian.wait_status;
+	const struct supervision_terminal *t = w->s->terminal;
 
+	if (w->guardian.stopped != 0) {
+		if (t != NULL)
+			t->stopped(t->context, w->guardian.stopped);
+		return;
+	}
+	if (t != NULL && state == GUARDIAN_ENDED)
+		t->ended(t->context);
 	w->s->wait_status = status;
 	if (state == GUARDIAN_LOST) {
 		error_set(&w->s->error, ERROR_SYSTEM, NULL,
@@ -222,6 +238,33 @@ next_look(const struct watcher *w)
 {
 	return w->guardian.state == GUARDIAN_ENDED ? clock_monotonic() + LOOK_EVERY_MS :
 	    w->deadline;
+}
+
+/* What the workflow gets for one of its first descriptors. */
+static int
+given(const struct supervision *s, int fd, int inherited)
+{
+	const struct supervision_terminal *t = s->terminal;
+
+	return t != NULL && t->is(t->context, inherited) ? t->guardian->slave : fd;
+}
+
+static nfds_t
+poll_terminal(const struct watcher *w, struct pollfd fds[TERMINAL_POLLS], int64_t *deadline)
+{
+	const struct supervision_terminal *t = w->s->terminal;
+
+	return t != NULL ? t->poll(t->context, fds, deadline) : 0;
+}
+
+static void
+relay_terminal(struct watcher *w, const struct pollfd *fds, nfds_t count)
+{
+	const struct supervision_terminal *t = w->s->terminal;
+	int number = t != NULL ? t->step(t->context, fds, count) : 0;
+
+	if (number != 0 && w->guardian.state != GUARDIAN_RUNNING)
+		cancel(w, number);
 }
 
 static nfds_t
@@ -268,11 +311,16 @@ watch(struct watcher *w)
 	struct supervision *s = w->s;
 	const struct process_spec spec = {
 		.argv = s->argv, .environment = s->environment,
-		.directory = s->directory, .elsewhere = s->elsewhere, .in = s->input->stream,
-		.out = s->output != NULL ? s->output->stream : PROCESS_INHERIT,
-		.err = PROCESS_INHERIT, .group = !w->foreground, .inherit = true,
+		.directory = s->directory, .elsewhere = s->elsewhere,
+		.in = given(s, s->input->stream, s->input->stream),
+		.out = s->output != NULL ? s->output->stream :
+		    given(s, PROCESS_INHERIT, STDOUT_FILENO),
+		.err = given(s, PROCESS_INHERIT, STDERR_FILENO),
+		.group = !w->foreground || s->terminal != NULL,
+		.terminal = s->terminal != NULL ? s->terminal->guardian->slave : 0, .inherit = true,
 	};
-	int started = guardian_start(&w->guardian, &spec, s->service, &s->exit_code, &s->error);
+	int started = guardian_start(&w->guardian, &spec, s->service,
+	    s->terminal != NULL ? s->terminal->guardian : NULL, &s->exit_code, &s->error);
 
 	input_started(s->input);
 	if (s->output != NULL)
@@ -282,16 +330,19 @@ watch(struct watcher *w)
 		s->interrupted = w->guardian.state == GUARDIAN_LOST;
 		return;
 	}
+	if (s->terminal != NULL)
+		s->terminal->started(s->terminal->context, w->guardian.program);
 
 	while (!w->done) {
-		struct pollfd fds[2 + INPUT_POLLS + OUTPUT_POLLS] = {
+		struct pollfd fds[2 + INPUT_POLLS + OUTPUT_POLLS + TERMINAL_POLLS] = {
 			{ signal_pipe[0], POLLIN, 0 }, { w->guardian.report, POLLIN, 0 },
 		};
 		int64_t deadline = next_look(w);
 		nfds_t in = input_poll(s->input, fds + 2);
 		nfds_t out = poll_output(w, fds + 2 + in, &deadline);
+		nfds_t shown = poll_terminal(w, fds + 2 + in + out, &deadline);
 
-		poll_until(fds, 2 + in + out, deadline);
+		poll_until(fds, 2 + in + out + shown, deadline);
 		/* One that came while it waited may be there though poll() did not see it yet: it
 		 * meant the workflow, if that has ended since. */
 		take_signal(w);
@@ -301,6 +352,8 @@ watch(struct watcher *w)
 			finish(w, VERDICT_FAILED);
 		if (!w->done)
 			relay_output(w, fds + 2 + in, out);
+		if (!w->done)
+			relay_terminal(w, fds + 2 + in + out, shown);
 		look_at_clock(w);
 		/* After the workflow: what is left runs on while it is, or may become, a step. */
 		if (!w->done && w->guardian.state == GUARDIAN_ENDED &&
@@ -319,10 +372,24 @@ watch(struct watcher *w)
 	flush_output(w);
 }
 
+/* Those that were ignored stay so. */
+static void
+catch_of_terminal(struct sigaction before[OF_TERMINAL])
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < OF_TERMINAL; i++) {
+		sigaction(of_terminal[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(of_terminal[i], &action, NULL);
+	}
+}
+
 void
 supervise(struct supervision *s)
 {
-	struct sigaction before[CAUGHT];
+	struct sigaction before[CAUGHT], of_terminal_before[OF_TERMINAL];
 	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	struct watcher w = { .s = s,
 		.foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp() };
@@ -337,9 +404,16 @@ supervise(struct supervision *s)
 		return;
 	}
 	catch_signals(on_signal, before);
+	if (s->terminal != NULL)
+		catch_of_terminal(of_terminal_before);
 	signals_let_go();
 	watch(&w);
 	signals_hold();
+	if (s->terminal != NULL) {
+		s->terminal->finish(s->terminal->context);
+		for (size_t i = 0; i < OF_TERMINAL; i++)
+			sigaction(of_terminal[i], &of_terminal_before[i], NULL);
+	}
 	catch_no_more(before);
 	close(signal_pipe[0]);
 	close(signal_pipe[1]);

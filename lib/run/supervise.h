@@ -5,7 +5,8 @@
  *
  * In the foreground of a terminal the workflow stays in this process's group, so
  * that Ctrl-C, Ctrl-Z and reading from the terminal work as without awf-run;
- * SIGINT and SIGQUIT are then the workflow's to answer, and waited through.
+ * SIGINT and SIGQUIT are then the workflow's to answer, and waited through. Or it is given a
+ * pseudo-terminal, of which it is the foreground, and its user's own is relayed to that.
  * Otherwise it has a group of its own. Cancelling goes by descendants. When
  * supervise() returns, no descendant is left.
  *
@@ -33,6 +34,29 @@ enum verdict {
 	VERDICT_FAILED       /* the machine or the storage did: error */
 };
 
+#define TERMINAL_POLLS 2
+
+/* A pseudo-terminal for the workflow, as whoever relays it has it. None of these waits. */
+struct supervision_terminal {
+	const struct guardian_terminal *guardian;
+	/* Whether a descriptor is the terminal that is relayed: the workflow gets the other one. */
+	bool (*is)(const void *context, int fd);
+	void (*started)(void *context, pid_t group);
+	/* Fill fds, be polled until *deadline at the latest (0: none), step: the signal by which the
+	 * user ends those who are left when the workflow has ended, else 0. */
+	nfds_t (*poll)(void *context, struct pollfd fds[TERMINAL_POLLS], int64_t *deadline);
+	int (*step)(void *context, const struct pollfd *fds, nfds_t count);
+	/* The terminal has stopped the workflow by this signal: returns when that is to go on. */
+	void (*stopped)(void *context, int signal_number);
+	/* SIGWINCH, SIGCONT or SIGTSTP has come. */
+	void (*signalled)(void *context, int signal_number);
+	/* The workflow itself has ended. */
+	void (*ended)(void *context);
+	/* Nobody is left that could write: the rest goes out, and the user's terminal is as it was. */
+	void (*finish)(void *context);
+	void *context;
+};
+
 struct supervision {
 	/* Set by the caller. */
 	char *const *argv;
@@ -43,6 +67,7 @@ struct supervision {
 	struct input *input;
 	struct output *output;      /* NULL: stdout is the workflow's own */
 	const struct guardian_service *service; /* NULL: its guardian is asked for nothing */
+	const struct supervision_terminal *terminal; /* NULL: none for the workflow */
 	int64_t timeout_ms;         /* 0: none */
 
 	/* Filled by supervise(). */

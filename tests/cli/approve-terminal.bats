@@ -205,7 +205,8 @@ decided() {
 	keys e Enter
 	eventually eval '[ "$(screen | grep -c "^Approve ok:0:0")" = 2 ]'
 	keys y Enter
-	shown '^\\xff\\xfeawf-run: flow: done after [0-9.]+m?s$'
+	shown '^\\xff\\xfe$'
+	shown '^awf-run: flow: done after [0-9.]+m?s$'
 	shown '^status 0'
 }
 

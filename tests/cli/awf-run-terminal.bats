@@ -78,6 +78,8 @@ completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)
 	sleep 0.5
 	keys 'text' Enter
 	shown '^got text'
+	# What is typed before it has ended is the workflow's.
+	shown '^awf-run: .* done after'
 	keys 'echo again $?' Enter
 	shown '^again 0'
 	[ "$(completed | jq -r .status)" = success ]
@@ -130,9 +132,15 @@ quit() {
 	keys "awf-run -n -c 'ps -o pgid= -p \$\$ >workflow; ps -o pgid= -p \$(ps -o ppid= -p \$PPID) >runner' & wait; echo waited" Enter
 	shown '^waited'
 	[ "$(cat workflow)" != "$(cat runner)" ]
-	keys "awf-run -n -c 'ps -o pgid= -p \$\$ >workflow; ps -o pgid= -p \$(ps -o ppid= -p \$PPID) >runner'; echo done" Enter
+	keys "awf-run --no-view -n -c 'ps -o pgid= -p \$\$ >workflow; ps -o pgid= -p \$(ps -o ppid= -p \$PPID) >runner'; echo done" Enter
 	shown '^done'
 	[ "$(cat workflow)" = "$(cat runner)" ]
+	# With a view it has a terminal of its own, whose foreground it is.
+	keys "awf-run -n -c 'ps -o tty=,pgid=,tpgid= -p \$\$ >workflow; ps -o tty= -p \$(ps -o ppid= -p \$PPID) >runner'; echo viewed" Enter
+	shown '^viewed'
+	read -r tty group foreground <workflow
+	[ "$tty" != "$(cat runner)" ]
+	same "$group" "$foreground"
 }
 
 @test "closing the terminal ends the run" {

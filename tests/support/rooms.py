@@ -36,9 +36,6 @@ ALONE = {
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
     "lib/run/progress": "awf-run shows what goes on too",
-    "lib/run/live_feed": "awf-run shows what goes on too",
-    "lib/run/live_view": "awf-run shows what goes on too",
-    "lib/run/live_view_draw": "awf-run shows what goes on too",
 }
 
 # Circles of files that need each other by their nature: a file of each, and why.

@@ -422,3 +422,90 @@ mcp__files__number	read'
 	run -3 --separate-stderr awf-run ./flow
 	[[ $stderr == *docs/b.txt* && $stderr != *docs/a.txt* ]]
 }
+
+@test "every example of the manual is shell, and says options that there are" {
+	run -0 --separate-stderr "$ROOT/tests/support/manual-examples.py" "$ROOT/man"
+	[ "$output" -gt 150 ]
+	same "$stderr" ''
+	mkdir pages
+	printf '.Sh EXAMPLES\n.Dl awf-step -i lines --eahc a -- sh -c "x\n.Dl awf-tail --json | awf-ctl prune --max-cuont 3\n' >pages/x.1
+	run -1 --separate-stderr "$ROOT/tests/support/manual-examples.py" pages
+	[[ $stderr == *'unexpected EOF'*'awf-step has no --eahc'*'awf-ctl has no --max-cuont'* ]]
+}
+
+@test "awf-ctl(1) and awf(1)" {
+	export JQ=jq
+	printf '#!/usr/bin/env -S awf-run --\nawf-step --approve editor | awf-step publish -r -- tr a-z A-Z\n' >brief.awf
+	echo draft | awf-run ./brief.awf || true
+	stub vi 'echo edited >"$1"'
+	[[ $(try awf-ctl.1 'vi draft.txt') == *brief.awf*waiting* ]]
+	same "$(cat brief.txt)" EDITED
+	stub submit 'echo "$2" >task'
+	awf-run -n -c 'awf-step -n --pending batch -r -- sh -c "./stubs/submit --reference \$AWF_TASK; exit 75"' || true
+	echo '{"done":1}' >result.json
+	same "$(task=$(cat task) sh -c "$(example awf-ctl.1 'task%%')")" '{"done":1}'
+	same "$(try awf-ctl.1 'while read -r run')" ''
+	same "$(try awf-ctl.1 'max-size 2G')" ''
+	mkdir empty && cd empty
+	[[ $(AWF_MODEL='' try awf.1 'awf init demo') == *'run started (brief.awf'* ]]
+	[[ $(try awf.1 '== "ok"') == *replay* ]]
+}
+
+@test "awf-prices(5) and awf-models(5)" {
+	export JQ=jq
+	unset XDG_CONFIG_HOME
+	try awf-prices.5 gpt-oss
+	brief
+	answers 'sky' blue 'x' y topic found >answers.jsonl
+	[[ $(AWF_MODEL=replay/answers.jsonl try awf-prices.5 'run.completed' 2>&1) == *'run completed (success'* ]]
+	same "$(try awf-prices.5 'map(.cost')" 0
+	[[ $(try awf-prices.5 'xargs -r -n 1' 2>&1) == *'no price of'* ]]
+	echo 'awf-step -n -q a -- true' >digest.awf && chmod +x digest.awf
+	try awf-prices.5 '>>costs'
+	same "$(cut -f2 costs)" 0
+	try awf-models.5 'opus openai'
+	echo 'You review.' >agents/reviewer.md
+	same "$(AWF_MODEL=opus try awf-models.5 reviewer)" gpt-5.1
+	echo "haiku replay/$PWD/answers.jsonl" >~/.config/awf/models
+	same "$(try awf-models.5 'Why is the sky')" blue
+}
+
+@test "awf-sandbox(1), awf-tools(7) and awf-skills(7)" {
+	export JQ=jq
+	[ "$(isolation)" = namespaces ] || skip "no namespaces here"
+	mkdir -p empty/{src,stubs,agents} && cd empty && touch src/a src/b
+	export PATH="$PWD/stubs:$PATH"
+	stub curl 'echo "ls | wc -l; touch mine 2>/dev/null || echo 0"'
+	same "$(try awf-sandbox.1 'sort -n' | paste -sd' ')" '0 2'
+	stub make 'echo made >out'
+	try awf-sandbox.1 '-- make' && same "$(cat out)" made
+	same "$(try awf-sandbox.1 '.namespaces')" true
+	same "$(try awf-sandbox.1 square)" 36
+	answers 'signals' 'in wait.c' >answers.jsonl
+	same "$(AWF_MODEL=replay/answers.jsonl try awf-tools.7 guide.md)" 'in wait.c'
+	touch a.c src/b.c
+	same "$(try awf-tools.7 'list -r')" 2
+	line=$(example awf-tools.7 'exit 3')
+	[[ $(sh -c "${line//\/usr\/local/"$BUILD"}") == *"$(date +%Y)"* ]]
+	echo '{"command": "touch b"}' | awf-step -i json -t bash -q change
+	same "$(try awf-tools.7 '.file_path // .command')" 'touch b'
+	mkdir -p skills/{pdf-forms,letters}
+	for skill in pdf-forms letters; do printf -- '---\nname: %s\ndescription: d\n---\nDo.\n' $skill >skills/$skill/SKILL.md; done
+	try awf-skills.7 clerk.md
+	echo 'Be polite.' >AGENTS.md
+	[[ $(try awf-skills.7 'jq -r .system') == *letters*pdf-forms* || $(try awf-skills.7 'jq -r .system') == *pdf-forms*letters* ]]
+}
+
+@test "awf-projections(7), and what awf-replay(1) does with recordings" {
+	export JQ=jq
+	brief
+	same "$(try awf-projections.7 task_sent | head -n 1 | cut -d' ' -f1-3)" 'brief.awf -> researcher'
+	[[ $(try awf-projections.7 'sort -rn | head' | head -n 1) == *brief.awf* ]]
+	try awf-projections.7 '--schema runtime' | grep -q .
+	echo 'solid-state batteries' >topic
+	same "$(try awf-projections.7 --from)" "$(cat brief.txt)"
+	same "$(try awf-replay.1 'diff - brief.awf')" ''
+	mkdir -p tests/recordings
+	(unset JQ && try awf-replay.1 '--snapshot ./brief.awf')
+	same "$(bash -c "$(example awf-replay.1 '--record now')" 2>/dev/null)" ''
+}

@@ -411,7 +411,11 @@ query_step(struct loop_task *task)
 	do {
 		switch (q->phase) {
 		case CATALOG_SCAN:
-			scan(c);
+			if (scan(c) != 0) {
+				q->unread = true;
+				finish(q);
+				return;
+			}
 			if (!q->ends)
 				add_queued(q);
 			q->phase = CATALOG_STARTS;

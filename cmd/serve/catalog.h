@@ -67,6 +67,7 @@ struct catalog_query {
 	struct catalog_run **found;
 	size_t count;
 	bool more;                   /* there are others behind */
+	bool unread;                 /* the storage cannot be read: nothing is known */
 
 	/* Inside. */
 	struct catalog *catalog;

@@ -27,8 +27,6 @@
 #define NUMBER_MOST (INT64_MAX / 4)
 #define SCANNED ((size_t)1 << 20) /* bytes that are looked through before others have a turn */
 
-static const struct refusal no_run = { 404, "not_found", "there is no such run" };
-
 /* What is sent of a run to one client, beside what the stream knows. */
 struct selection {
 	bool begun;              /* its first bytes were sent */
@@ -298,10 +296,7 @@ make_stream(struct request *r, const char *run_id, const struct stream_source *s
 	struct stream *s;
 
 	if (feed == NULL) {
-		if (err.code == ERROR_OVERLOADED)
-			request_fail(r, &err);
-		else
-			request_refuse(r, &no_run);
+		request_unopened(r, run_id, &err);
 		return NULL;
 	}
 	s = stream_make(r->server, source, feed, r->token);
@@ -406,7 +401,7 @@ open_reader(struct request *r, const char *run_id, struct reader *reader)
 
 	free(path);
 	if (failed != 0)
-		request_refuse(r, &no_run);
+		request_unopened(r, run_id, &err);
 	return failed;
 }
 

@@ -112,6 +112,10 @@ answer_runs(struct request *r)
 		return;
 	}
 	q = &page->query;
+	if (q->unread) {
+		request_refuse(r, &storage_unreadable);
+		return;
+	}
 	writer_begin(&w, &json);
 	writer_object(&w);
 	writer_member_array(&w, "runs");

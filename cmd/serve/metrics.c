@@ -8,12 +8,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/count.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "run/price.h"
+#include "serve/runs.h"
 #include "serve/serve.h"
 
 #define PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
@@ -30,13 +29,10 @@ struct scrape {
 void
 answer_health(struct request *r)
 {
-	char *transcripts = path_join(r->server->storage.root, "transcripts");
-	bool readable = access(transcripts, R_OK | X_OK) == 0;
 	struct buffer text = BUFFER_INIT;
 
-	free(transcripts);
-	if (!readable) {
-		request_error(r, 503, "unavailable", "the storage cannot be read");
+	if (!server_readable(r->server)) {
+		request_refuse(r, &storage_unreadable);
 		return;
 	}
 	buffer_text(&text, "ok\n");
@@ -138,6 +134,10 @@ answer_metrics(struct request *r)
 		r->free_state = scrape_free;
 		request_wait(r);
 		catalog_ask(&r->server->catalog, &scrape->query);
+		return;
+	}
+	if (scrape->query.unread) {
+		request_refuse(r, &storage_unreadable);
 		return;
 	}
 	write_runs(&text, &scrape->query);

@@ -30,6 +30,7 @@
 #define INPUT_SHOWN ((size_t)64 << 10)
 #define NDJSON "application/x-ndjson"
 
+const struct refusal storage_unreadable = { 503, "unavailable", "the storage cannot be read" };
 static const struct refusal no_run = { 404, "not_found", "there is no such run" };
 
 /* ---- which run ---- */
@@ -71,8 +72,21 @@ request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 	}
 	free(workflow);
 	if (!found)
-		request_refuse(r, &no_run);
+		request_refuse(r, server_readable(r->server) ? &no_run : &storage_unreadable);
 	return found;
+}
+
+void
+request_unopened(struct request *r, const char *run_id, const struct error *why)
+{
+	char *path = storage_transcript(&r->server->storage, run_id);
+	struct stat status;
+
+	if (lstat(path, &status) != 0 && errno == ENOENT)
+		request_refuse(r, &no_run);
+	else
+		request_fail(r, why);
+	free(path);
 }
 
 /* ---- one run ---- */

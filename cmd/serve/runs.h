@@ -20,6 +20,10 @@ void answer_run(struct request *r);
 /* The run that a segment names: its id, a prefix of it, @, @NAME. False if it was refused: there
  * is none, several, or its workflow is not for the token. */
 bool request_run(struct request *r, const char *name, char run_id[ID_SIZE]);
+/* Refuses what is asked of a run whose transcript cannot be opened. */
+void request_unopened(struct request *r, const char *run_id, const struct error *why);
+/* What is answered instead of what is in the storage. */
+extern const struct refusal storage_unreadable;
 /* The overview of the run in the first segment, once it is read; NULL: the request waits for it,
  * or was refused. It is the request's state. */
 const struct overview *request_overview(struct request *r);

@@ -85,6 +85,34 @@ record() { awf-run -n --name "${1:-demo}" -c "${2:-printf 'a\nb\n' | awf-step -i
 	eventually told 'gone second gone before third gone'
 }
 
+@test "what cannot be read is not said to be none" {
+	record first
+	record second
+	# Root may read anything, but for what it has given away.
+	[ "$EUID" != 0 ] || awf-serve() { exec setpriv --bounding-set -dac_override,-dac_read_search "$BUILD/bin/awf-serve" "$@"; }
+	serve
+	file=$(transcript)
+	id=$(basename "$file" .jsonl)
+	said() { ask "$1" | jq -r '.error | "\(.code): \(.message)"'; }
+	chmod 000 "$file"
+	for path in '' /events '/events?follow=1' '/events?as=runtime' /events/1 /events/stream /outline; do
+		same "$path $(said "/api/runs/$id$path")" "$path internal: the server failed to do it: its log says why"
+	done
+	grep -qF "$file: unable to open: Permission denied" "$BATS_TEST_TMPDIR/serve.err"
+	same "$(ask /api/runs | jq -c '[.runs[].name]')" '["first"]'
+	chmod 600 "$file"
+	same "$(ask "/api/runs/$id/events" | cmp - "$file")" ''
+	for mode in '000 transcripts' '000 .'; do
+		chmod "${mode% *}" "$AWF_STORAGE/${mode#* }"
+		for path in /api/runs "/api/runs?name=second" /metrics /healthz "/api/runs/$id" /api/runs/@ /api/runs/@second "/api/runs/$id/events" \
+			"/api/runs/@/events/stream" "/workflows/$id/events" "/api/runs/$id/blobs/$(printf 0%.0s {1..64})"; do
+			same "$mode $path $(said "$path")" "$mode $path unavailable: the storage cannot be read"
+		done
+		chmod 700 "$AWF_STORAGE/${mode#* }"
+	done
+	same "$(ask /api/runs | jq -c '[.runs[].name]')" '["second","first"]'
+}
+
 @test "events are chosen by type and path" {
 	record demo 'awf-step -n -q a -- true; awf-step -n -q b -- true'
 	serve

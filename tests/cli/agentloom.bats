@@ -48,7 +48,6 @@ hash() {
 }
 
 @test "a run against a model, and the same run on its recording" {
-	export JQ=jq
 	local files=() file
 	for file in "$ROOT"/tests/fixtures/brief/*.jsonl; do
 		who=${file##*/}

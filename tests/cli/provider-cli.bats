@@ -418,7 +418,6 @@ noting() {
 asked_with_tool() { request 1 '"tools":[{"name":"my_tool","description":"d","input_schema":{"type":"object"}}]'; }
 
 @test "tools of ours, by each CLI's own configuration of an MCP server" {
-	export JQ=jq
 	local asked server=$BUILD/libexec/awf/awf-mcp-tools
 	local known='[.command, .args, (.env | keys), (.env.AWF_MCP_SECRET | length)]'
 	asked=$(asked_with_tool)

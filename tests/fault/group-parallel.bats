@@ -127,7 +127,7 @@ sound() {
 	while IFS='|' read -r expected arguments; do
 		flow "echo x | awf-step --parallel $arguments"
 		run -"$expected" awf-run -n --id-file run.id ./flow.awf
-		for _ in 1 2 3; do
+		for _ in $(seq "$(rounds 1 3)"); do
 			run -0 awf-verify --determinism --isolation "$ISOLATION" "$(id)"
 			same "$output" ''
 		done

@@ -65,10 +65,10 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 }
 
 @test "killed at any moment: nothing but whole runs after the next prune" {
-	for round in $(seq 12); do
+	for round in $(seq "$(rounds 6 24)"); do
 		for i in 1 2 3 4 5 6; do made "$i"; done
 		awf-ctl prune --max-count 2 3>&- &
-		sleep "0.00$((round % 10))"
+		sleep "0.00$((round * 7 % 10))"
 		kill -9 $! 2>/dev/null || true
 		wait $! 2>/dev/null || true
 		# What is there as a run is whole.

@@ -86,7 +86,7 @@ order() {
 	awf-record --name job </dev/null
 	head -n 1 events | awf-record --name job >acknowledged
 	id=$(jq -r .run_id acknowledged)
-	for ((round = 0; round < $(rounds 15 200); round++)); do
+	for ((round = 0; round < $(rounds 8 200); round++)); do
 		{ cat events; sleep 5; } | awf-record "$id" >>acknowledged 2>err 3>&- &
 		pid=$(jobs -p | tail -n 1)
 		sleep "0.0$((RANDOM % 6))"

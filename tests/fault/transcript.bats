@@ -3,7 +3,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-check_chain() { python3 "$ROOT/tests/fault/check-chain.py" "$@"; }
+check_chain() { python3 -S "$ROOT/tests/fault/check-chain.py" "$@"; }
 
 # Runs a command with system calls made to fail: faulty "CALL FROM TIMES ERROR [BYTES]" …
 faulty() {

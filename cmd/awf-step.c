@@ -300,6 +300,15 @@ last_signal(const struct stream *stream)
 	return number != 0 ? number : stream->closed || stream->gone ? SIGPIPE : 0;
 }
 
+/* Of two steps of a pipeline at a prompt each makes a run: who meant one of both is told how. */
+static void
+tell_other_run(const struct settings *s, const struct resources *r, const struct stream *stream)
+{
+	if (r->own_run && stream->producers.foreign && terminal_is(STDERR_FILENO))
+		fprintf(stderr, PROGRAM ": %s: its input is of another run, and this is a run of its own: "
+		    "awf-run -c 'awf-step … | awf-step …' makes one of all\n", s->step.name);
+}
+
 /* Runs the step in its run. The exit status. */
 static int
 run_step(struct settings *s, struct resources *r, char **argv)
@@ -314,6 +323,9 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (take_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = report;
+	/* A step at a prompt: what it gives is read by a person. */
+	if (r->own_run && s->file == NULL && terminal_is(STDOUT_FILENO))
+		s->step.raw = true;
 
 	/* Who is here before its run, or a call around it, is being ended gets the signal; who
 	 * comes later begins nothing, unless it cleans up: that is not ended by the signals that
@@ -336,6 +348,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = program_fail(PROGRAM, &err);
 	else
 		status = stream.status;
+	tell_other_run(s, r, &stream);
 	team_stop(&r->loaded.team);
 	if (last_signal(&stream) != 0)
 		status = 128 + last_signal(&stream);

@@ -44,6 +44,23 @@ awf-run: loop: failed after _; to go on from there: awf-run --resume $(short)"
 		'awf-run: pipeline: step a:0:0 failed: sh: exit status 1'
 }
 
+@test "a step at a prompt shows its data; a second one behind it says that it is another run" {
+	command -v script >/dev/null || skip 'script is not installed'
+	at_prompt() { script -qec "$1" /dev/null | tr -d '\r'; }
+	same "$(at_prompt 'seq 2 | awf-step -i lines -O json double -- jq ". * 2"')" $'2\n4'
+	awf-verify
+	same "$(at_prompt 'awf-step -n a -- echo y')" y
+	awf-replay -q --isolation copy >/dev/null
+	same "$(at_prompt 'awf-step -n a -- echo x | awf-step b -- cat')" "x
+awf-step: b: its input is of another run, and this is a run of its own: awf-run -c 'awf-step … | awf-step …' makes one of all"
+	output=$(at_prompt 'awf-step -n a -- echo x | awf-step b -- cat | cat')
+	[[ $output == *'{"data":"x",'* && $output == *'another run'* ]]
+	same "$(at_prompt 'awf-step -n -o out a -- echo x')" ''
+	[[ $(<out) == '{"data":"x",'* ]]
+	run -0 --separate-stderr sh -c 'awf-step -n a -- echo x | awf-step b -- cat'
+	same "$stderr" ''
+}
+
 @test "no way on is named where there is none" {
 	while IFS='|' read -r options text words; do
 		# shellcheck disable=SC2086

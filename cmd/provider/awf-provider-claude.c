@@ -113,7 +113,7 @@ take_usage(struct cli_run *r, struct span line)
 	for (struct span_walk model = span_walk(models); span_next(&model);)
 		usage_sum(&all, model.value, of_model);
 	usage_add_cost(&all, span_member(line, "total_cost_usd"));
-	if (cli_reaches(r, COUNTS_SESSION))
+	if (cli_reaches(r->version, COUNTS_SESSION))
 		cli_total(r, &all);
 	else
 		*u = all;
@@ -236,6 +236,7 @@ static const struct cli cli = {
 	.usage = usage,
 	.name = "claude",
 	.install = "npm install -g @anthropic-ai/claude-code",
+	.oldest = "2.1.38",
 	.keys = keys,
 	.tools = tools,
 	.served = "mcp__awf__",

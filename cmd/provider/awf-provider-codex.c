@@ -233,6 +233,7 @@ static const struct cli cli = {
 	.usage = usage,
 	.name = "codex",
 	.install = "npm install -g @openai/codex",
+	.oldest = "0.140.0",
 	.keys = keys,
 	.tools = tools,
 	.served = "mcp__awf__",

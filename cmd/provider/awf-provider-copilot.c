@@ -177,6 +177,7 @@ static const struct cli cli = {
 	.usage = usage,
 	.name = "copilot",
 	.install = "npm install -g @github/copilot",
+	.oldest = "1.0.80",
 	.keys = keys,
 	.tools = tools,
 	.served = "awf-",

@@ -158,6 +158,7 @@ static const struct cli cli = {
 	.usage = usage,
 	.name = "gemini",
 	.install = "npm install -g @google/gemini-cli",
+	.oldest = "0.40.0",
 	.keys = keys,
 	.tools = tools,
 	.start = start,

@@ -192,6 +192,7 @@ static const struct cli cli = {
 	.usage = usage,
 	.name = "opencode",
 	.install = "npm install -g opencode-ai",
+	.oldest = "1.14.34",
 	.keys = keys,
 	.tools = tools,
 	.served = "awf_",

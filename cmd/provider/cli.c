@@ -199,21 +199,20 @@ cli_total(struct cli_run *r, const struct usage *total)
 }
 
 bool
-cli_reaches(const struct cli_run *r, const char *version)
+cli_reaches(const char *version, const char *least)
 {
-	const char *have = r->version, *need = version;
-	long mine = 0, least = 0;
+	long mine = 0, needed = 0;
 
 	/* Number by number, until one differs; what follows the last is of no account. */
-	while (have != NULL && *need != '\0' && mine == least) {
-		char *have_end, *need_end;
+	while (version != NULL && *least != '\0' && mine == needed) {
+		char *version_end, *least_end;
 
-		mine = strtol(have, &have_end, 10);
-		least = strtol(need, &need_end, 10);
-		have = have_end + (*have_end == '.');
-		need = need_end + (*need_end == '.');
+		mine = strtol(version, &version_end, 10);
+		needed = strtol(least, &least_end, 10);
+		version = version_end + (*version_end == '.');
+		least = least_end + (*least_end == '.');
 	}
-	return have != NULL && mine >= least;
+	return version != NULL && mine >= needed;
 }
 
 void
@@ -569,6 +568,7 @@ fail_incomplete(struct cli_run *r, int exit_code)
 		line = lf + 1;
 	words = memory_copy(line, (size_t)((lf == NULL ? end : lf) - line));
 	hide_keys(r, words);
+	r->silent = silent && (code == ERROR_NONE || code == ERROR_INVALID);
 	if (code == ERROR_NONE)
 		code = exit_code == 128 + SIGINT || exit_code == 128 + SIGTERM ? ERROR_CANCELLED :
 		    ERROR_PROVIDER;
@@ -646,6 +646,19 @@ cli_free(struct cli_run *r)
 	message_free(&r->message);
 }
 
+/* One that does not know an option says so in words of its own, and nothing else. */
+static void
+check_version(struct cli_run *r)
+{
+	const struct cli *cli = r->cli;
+	char *version = cli_version(cli);
+
+	if (version != NULL && !cli_reaches(version, cli->oldest))
+		error_set(&r->failure.error, ERROR_INVALID, NULL, "%s %s is too old: %s or later is "
+		    "needed (%s)", cli->name, version, cli->oldest, cli->install);
+	free(version);
+}
+
 static void
 answer(void *context, struct provider *p, const struct provider_request *request)
 {
@@ -654,6 +667,8 @@ answer(void *context, struct provider *p, const struct provider_request *request
 	cli_begin(&r, context, p, request);
 	if (!r.failed)
 		cli_process(&r);
+	if (r.failed && r.silent)
+		check_version(&r);
 	if (r.failed)
 		provider_error(p, &r.failure);
 	else

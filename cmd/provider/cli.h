@@ -56,6 +56,7 @@ struct cli {
 	const char *program, *usage;
 	const char *name;                /* of its command; says whose raw members are */
 	const char *install;             /* what to do if it is not there */
+	const char *oldest;              /* version that knows what it is told */
 	const char *const *keys;         /* environment names of keys that it uses; all others
 	                                    are kept from it; ends with NULL */
 	const struct cli_tool *tools;    /* end with { NULL, NULL, NULL } */
@@ -120,6 +121,7 @@ struct cli_run {
 	struct error strange_end;        /* how the answer ended, if that is no good end; it may
 	                                    not have been the last */
 	bool failed;
+	bool silent;                     /* it failed before it said anything: it may be too old */
 	bool hopeless;                   /* it is not waited for any more */
 	struct provider_failure failure; /* why, if failed */
 };
@@ -183,8 +185,8 @@ void cli_result(struct cli_run *r, const char *type, struct span id, struct span
  * before, whose total goes along with the session's id. Where that is not known, neither
  * is the usage. */
 void cli_total(struct cli_run *r, const struct usage *total);
-/* Whether the CLI says that it is of this version, "2.1.299", or a later one. */
-bool cli_reaches(const struct cli_run *r, const char *version);
+/* Whether a version, which may be NULL, is this one, "2.1.299", or a later one. */
+bool cli_reaches(const char *version, const char *least);
 /* The answer has ended for a reason, a word of the CLI's; with one that its table has not,
  * or calls an error, there is no answer, unless the CLI goes on by itself. */
 void cli_ended(struct cli_run *r, const struct end *ends, struct span word);
@@ -228,6 +230,9 @@ size_t cli_tools_poll(const struct cli_run *r, struct pollfd fds[CLI_TOOL_FDS]);
 void cli_tools_serve(struct cli_run *r, const struct pollfd fds[CLI_TOOL_FDS]);
 void cli_tools_results(struct cli_run *r);
 void cli_tools_close(struct cli_run *r);
+/* What the program says that its version is, "2.1.299", in memory of its own; NULL: nothing of the
+ * kind. Waits at most CLI_VERSION_MS. */
+char *cli_version(const struct cli *cli);
 /* Runs the CLI to its end; feeds and ends the run. */
 void cli_process(struct cli_run *r);
 

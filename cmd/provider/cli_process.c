@@ -6,17 +6,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "cli.h"
 #include "proc/descendants.h"
 #include "proc/guardian.h"
 #include "proc/process.h"
+#include "proc/subprocess.h"
 
 enum {
 	READ_SIZE = 64 << 10,
@@ -205,4 +208,34 @@ cli_process(struct cli_run *r)
 		file_close(&s.err);
 	}
 	cli_clear(r);
+}
+
+char *
+cli_version(const struct cli *cli)
+{
+	char *argv[] = { memory_text(cli->name), memory_text("--version"), NULL };
+	struct subprocess process = { .argv = argv, .timeout_ms = CLI_VERSION_MS, .quiet = true };
+	struct environment environment;
+	struct error err;
+	char *version = NULL;
+	const char *at;
+	size_t len;
+
+	environment_begin(&environment);
+	process.environment = environment.list;
+	if (subprocesses_run(&process, 1, NULL, &err) == 0) {
+		/* The first word of numbers with dots. */
+		at = buffer_string(&process.output);
+		while (version == NULL && (at = strpbrk(at, "0123456789")) != NULL) {
+			len = strspn(at, "0123456789.");
+			if (memchr(at, '.', len) != NULL)
+				version = memory_copy(at, len);
+			at += len;
+		}
+	}
+	subprocess_free(&process);
+	environment_free(&environment);
+	free(argv[0]);
+	free(argv[1]);
+	return version;
 }

@@ -45,6 +45,8 @@ patience_of(int ms)
 #define PROVIDER_END_MS patience_of(1000)
 #define MCP_END_MS patience_of(2000)
 #define CLI_END_MS patience_of(10000)
+/* One says its version, which may take its runtime a while. */
+#define CLI_VERSION_MS 30000
 #define FETCHER_END_MS patience_of(10000)
 /* For a guardian's helper to end what it has started: a peer has MCP_END_MS and then the grace. */
 #define HELPER_END_MS (MCP_END_MS + 3 * GRACE_MS)

@@ -307,6 +307,28 @@ lines() {
 		'["auth","claude ended without an answer: exit status 1: Error: Not logged in"]'
 }
 
+@test "a version that is too old, and the oldest" {
+	local name oldest before count=0
+	: >own.stdout.jsonl
+	echo 1 >own.exit
+	echo "error: unknown option '--tools'" >own.stderr.txt
+	# As the page has them.
+	while read -r name oldest; do
+		before=${oldest%.*}.$((${oldest##*.} - 1))
+		[ "${oldest##*.}" -gt 0 ] || before=0.9.9
+		FAKE_CLI_VERSION=$before play "$name" "$PWD/own" >answers
+		same "$(jq -r '[.category, .message] | join(" ")' answers | sed 's/(npm .*/(npm/')" \
+			"invalid $name $before is too old: $oldest or later is needed (npm"
+		FAKE_CLI_VERSION=$oldest play "$name" "$PWD/own" >answers
+		[[ $(jq -r .message answers) != *old* ]]
+		count=$((count + 1))
+	done < <(sed -n 's/^\.It Cm \([a-z]*\) Ta \([0-9.]*\) Ta npm .*/\1 \2/p' "$ROOT/man/awf-provider-cli.7")
+	[ "$count" = 5 ]
+	# One that says none is not blamed.
+	FAKE_CLI_VERSION=unknown play claude "$PWD/own" >answers
+	[[ $(jq -r .message answers) == *"unknown option"* ]]
+}
+
 @test "attachments and foreign tools are refused by name" {
 	provider claude >answers <<-'END'
 		{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"image","media_type":"image/png","data":""},{"type":"text","text":"x"}]}]}

@@ -6,7 +6,8 @@
 #   make torture    what takes longer, for TORTURE_SECONDS: tests/torture/run
 #   make lint       static checks
 #   make check-clis run agent CLIs from npm against the test model server
-#   make check-mcp  install MCP servers from npm below build/, and test with them
+#   make check-mcp  install MCP servers from npm below build/, and test with them:
+#                   VERSIONS=pinned, newest or oldest
 #   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
 #   make demo       build and show the main job
 #   make bench      measure, beside the peer commands
@@ -43,7 +44,9 @@ DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-d
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
 	git cron less curl mount openssl valgrind strace
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
-MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
+VERSIONS ?= pinned
+MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \
+  sequential-thinking@2026.8.31)
 
 OPT ?= -O2
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
@@ -315,7 +318,10 @@ torture:
 	BUILD=$(abspath $(BUILD)) sh tests/torture/run
 check-mcp: tests
 	npm install --prefix $(BUILD)/test/mcp --no-audit --no-fund --silent $(MCP_SERVERS)
-	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-real.bats
+	npm_config_cache=$(abspath $(BUILD))/test/mcp/cache npx -y --package $(lastword $(MCP_SERVERS)) -c true
+	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-http.bats tests/cli/mcp-keep.bats \
+	  tests/cli/mcp-real.bats
+	BUILD=$(abspath $(BUILD)) VERSIONS=$(VERSIONS) bash tests/mcp/run
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite "$(or $(SUITE),$$(sh tests/support/schema-suite.sh $(BUILD)/suite))"
 # The agent CLIs themselves, from npm.

@@ -9,7 +9,7 @@ load ../support/scripted
 prepare() {
 	SERVERS="${AWF_MCP_SERVERS:-$BUILD/mcp/node_modules/.bin}"
 	command -v node >/dev/null || skip "no node"
-	for server in everything filesystem; do
+	for server in everything filesystem sequential-thinking; do
 		[ -x "$SERVERS/mcp-server-$server" ] || skip "no MCP servers in $SERVERS (make check-mcp)"
 	done
 	export SERVERS
@@ -109,4 +109,30 @@ two'
 	./flow.awf
 	same "$(results '[.error.code, .output]')" '["timeout",null]
 [null,"Echo: on"]'
+}
+
+@test "what a kept server remembers of one step the next one finds" {
+	# shellcheck disable=SC2016 # the variables are AWF's to expand
+	echo '{"mcpServers": {"think": {"command": "${SERVERS}/mcp-server-sequential-thinking", "keep": "run"}}}' >.mcp.json
+	printf -- '---\nprovider: scripted\nmodel: m\nmcp_servers: [think]\n---\nBe brief.\n' >agents/worker.md
+	script "$(called 1 mcp__think__sequentialthinking '{"thought":"x","thoughtNumber":1,"totalThoughts":1,"nextThoughtNeeded":false}')" \
+		"$(said 'done')"
+	recorded 0 -c 'for step in a b c; do echo x | awf-step -q -a worker $step; done'
+	same "$(results .output.thoughtHistoryLength | paste -sd' ')" '1 2 3'
+}
+
+@test "a sandboxed npx runs what is in a cache of the working directory, and says at once what it cannot fetch" {
+	cache="$(dirname "$(dirname "$SERVERS")")/cache"
+	[ -d "$cache/_npx" ] || skip "no cache of npm's in $cache (make check-mcp)"
+	package=$(jq -r '.dependencies | to_entries[] | "\(.key)@\(.value)"' "$cache"/_npx/*/package.json)
+	jq -n --arg package "${package/@^/@}" \
+		'{mcpServers: {think: {command: "npx", args: ["-y", $package], env: {npm_config_cache: "./cache"}}}}' >.mcp.json
+	printf -- '---\nprovider: scripted\nmodel: m\nmcp_servers: [think]\nsandbox: workspace\n---\nBe brief.\n' >agents/worker.md
+	script "$(called 1 mcp__think__sequentialthinking '{"thought":"x","thoughtNumber":1,"totalThoughts":1,"nextThoughtNeeded":false}')" \
+		"$(said 'done')"
+	run -3 --separate-stderr ./flow.awf
+	[[ $stderr == *"ended: exit status 1 (its sandbox has no network to fetch it from: network: true in the agent's file or --network allows it, or name an installed program); it said: npm error code ENOTCACHED"* ]]
+	cp -r "$cache/." cache
+	run -0 ./flow.awf
+	same "$(results .output.thoughtHistoryLength)" 1
 }

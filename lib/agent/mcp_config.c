@@ -495,7 +495,7 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 
 /* The value of what stands in braces, in memory of its own; NULL: it has none. */
 static char *
-variable_value(const char *name, const struct keys *keys, char ***secrets)
+variable_value(const char *name, const char *file, const struct keys *keys, char ***secrets)
 {
 	static const char input[] = "input:", env[] = "env:";
 	const char *value = NULL;
@@ -524,6 +524,12 @@ variable_value(const char *name, const struct keys *keys, char ***secrets)
 	if (value != NULL && secrets != NULL && keys_is_secret(keys, variable, value))
 		list_add(secrets, value);
 	found = value == NULL ? NULL : memory_text(value);
+	if (found == NULL && file != NULL && strcmp(name, "CLAUDE_PLUGIN_ROOT") == 0) {
+		char *directory = path_directory(file);
+
+		found = realpath(directory, NULL);
+		free(directory);
+	}
 	free(variable);
 	return found;
 }
@@ -545,8 +551,8 @@ name_at_github(const char *text, const char *end)
 }
 
 char *
-mcp_expand(const char *text, const struct keys *keys, char ***secrets, const char *place,
-    struct error *err)
+mcp_expand(const char *text, const char *file, const struct keys *keys, char ***secrets,
+    const char *place, struct error *err)
 {
 	struct buffer out = BUFFER_INIT;
 
@@ -568,7 +574,7 @@ mcp_expand(const char *text, const struct keys *keys, char ***secrets, const cha
 			*fallback = '\0';
 			fallback += 2;
 		}
-		value = variable_value(name, keys, secrets);
+		value = variable_value(name, file, keys, secrets);
 		if (value == NULL && fallback == NULL) {
 			error_set(err, ERROR_DEFINITION, place, strncmp(name, "input:", 6) == 0 ?
 			    "${%s} has no value: give it with awf-run --input" :

@@ -49,7 +49,8 @@ mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...
 static char *
 expand(struct mcp_server *s, const struct mcp_use *use, const char *text, struct error *err)
 {
-	return mcp_expand(text, use->keys, &s->peer.secrets, s->definition.place, err);
+	return mcp_expand(text, s->definition.file, use->keys, &s->peer.secrets, s->definition.place,
+	    err);
 }
 
 static int

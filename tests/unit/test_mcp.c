@@ -26,6 +26,7 @@ static const struct {
 	{ "${input:a-b}", "in", NULL },
 	{ "${input:in-capitals}", "yes", NULL },
 	{ "${input:none}", NULL, "${input:none} has no value: give it with awf-run --input" },
+	{ "${CLAUDE_PLUGIN_ROOT}/x", "/dev/x", NULL },
 	{ "${NONE}", NULL, "${NONE} has no value: set it, or say ${NONE:-DEFAULT}" },
 	{ "${}", NULL, "${} has no value: set it, or say ${:-DEFAULT}" },
 };
@@ -41,7 +42,7 @@ variables_are_expanded(void **state)
 	unsetenv("NONE");
 	for (size_t i = 0; i < COUNT(expansions); i++) {
 		struct error err = ERROR_INIT;
-		char *text = mcp_expand(expansions[i].text, NULL, NULL, "place", &err);
+		char *text = mcp_expand(expansions[i].text, "/dev/null", NULL, NULL, "place", &err);
 
 		if (expansions[i].expanded != NULL) {
 			assert_string_equal(text, expansions[i].expanded);

@@ -30,6 +30,7 @@
 #define BUFFER_DEFAULT 256
 #define LIST_DEFAULT 20
 #define PATHS_SUGGESTED 1000
+#define NAMES_SUGGESTED 1000 /* of the newest runs */
 #define SLEEP_UNWATCHED 10 /* ms, where nothing reports changes */
 
 enum {
@@ -859,6 +860,33 @@ show_stdin(struct tail *t, struct error *err)
 	return failed;
 }
 
+/* No run is listed: is there none of a name that was perhaps misspelt? */
+static void
+tell_no_name(const struct tail *t)
+{
+	const struct listing_spec spec = { .names = &(struct globs){ NULL, 0 }, .count = NAMES_SUGGESTED,
+		.children = true, .warn = warn };
+	char **names = memory_zero(1, sizeof *names), *hint;
+	struct error ignored, said;
+	struct listing list;
+
+	if (listing_read(&list, &t->storage, &spec, &ignored) == 0) {
+		for (size_t i = 0; i < list.count; i++)
+			if (!list_has(names, list.runs[i].name))
+				list_add(&names, list.runs[i].name);
+		listing_free(&list);
+	}
+	for (size_t i = 0; i < t->names.count; i++)
+		if (strpbrk(t->names.patterns[i], "*?[") == NULL && !list_has(names, t->names.patterns[i])) {
+			hint = text_hint(t->names.patterns[i], (const char *const *)(uintptr_t)names);
+			error_set(&said, ERROR_USAGE, "--name", "no run has the name '%s'%s",
+			    t->names.patterns[i], hint);
+			warn(&said);
+			free(hint);
+		}
+	list_free(names);
+}
+
 static int
 list_runs(struct tail *t, struct error *err)
 {
@@ -884,6 +912,8 @@ list_runs(struct tail *t, struct error *err)
 		listing_table(&list, isatty(STDOUT_FILENO),
 		    terminal_colour(STDOUT_FILENO, t->color), &out);
 	failed = t->given[OPT_JSON] ? write_json(&out, err) : write_whole(&out, err);
+	if (failed == 0 && list.count == 0 && t->names.count > 0)
+		tell_no_name(t);
 	listing_free(&list);
 	buffer_free(&out);
 	return failed;

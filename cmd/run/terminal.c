@@ -148,6 +148,19 @@ give_back(struct terminal *t)
 	t->guardian.modes->taken = t->taken = false;
 }
 
+/* It was stopped, and a shell has had the terminal: what was drawn is above that now. In the
+ * background it is the shell's still. */
+static void
+go_on(struct terminal *t)
+{
+	t->guardian.modes->taken = t->taken = false;
+	t->guardian.modes->drawn = false;
+	screen_forget(&t->screen);
+	terminal_output_resume(&t->output);
+	t->begun = false;
+	take(t);
+}
+
 static void
 resize(struct terminal *t)
 {
@@ -398,9 +411,7 @@ on_stopped(void *context, int signal_number)
 	sigaction(SIGTSTP, &usual, &before);
 	kill(0, SIGTSTP);
 	sigaction(SIGTSTP, &before, NULL);
-	terminal_output_resume(&t->output);
-	t->begun = false;
-	take(t);
+	go_on(t);
 	resize(t);
 	kill(-t->group, SIGCONT);
 }
@@ -415,11 +426,7 @@ on_signalled(void *context, int signal_number)
 		return;
 	}
 	if (signal_number == SIGCONT) {
-		/* In the background the terminal is somebody else's. */
-		if (t->fd != -1 && tcgetpgrp(t->fd) == getpgrp())
-			take(t);
-		else
-			t->taken = t->guardian.modes->taken = t->screen.drawn = t->guardian.modes->drawn = false;
+		go_on(t);
 		kill(-t->group, SIGCONT);
 	}
 	resize(t);

@@ -112,6 +112,13 @@ terminal_colour(int fd, const char *when)
 }
 
 void
+screen_forget(struct screen *s)
+{
+	s->drawn = false;
+	s->rows = 0;
+}
+
+void
 screen_erase(struct screen *s, struct buffer *out)
 {
 	/* Line by line first: of a screen that is erased as a whole some terminals keep what was
@@ -124,8 +131,7 @@ screen_erase(struct screen *s, struct buffer *out)
 		buffer_format(out, "\033[%zuA", s->rows - 1);
 	if (s->rows > 0)
 		buffer_text(out, ERASE_REST);
-	s->drawn = false;
-	s->rows = 0;
+	screen_forget(s);
 }
 
 void

@@ -58,6 +58,8 @@ const char *screen_mode_word(enum screen_mode mode);
 
 /* The terminal has another size: the rows of the block may be fewer now, or more. */
 void screen_resized(struct screen *s, size_t width);
+/* Nothing of it is there any more. */
+void screen_forget(struct screen *s);
 /* Appends what takes the status line or the block away, if it is there. */
 void screen_erase(struct screen *s, struct buffer *out);
 /* Appends the status line anew if it is time for that; text "" takes it away. */

@@ -194,6 +194,37 @@ restored
 ready>'
 }
 
+@test "the terminal of the workflow has the size of its user's, and the view that, too" {
+	: >held-a
+	terminal t 80 24 "awf-run --name x -n -c 'stty size <&2; awf-step -n -q work -- ./hold a; stty size <&2'; echo status \$?"
+	says t '^24 80'
+	says t '^x [0-9a-f]{8} .* 1 running'
+	tmux -L "$SOCKET" resize-window -t t -x 30 -y 10
+	says t '^x  .* 1 runn'
+	rm held-a
+	says t '^status 0'
+	same "$(frame t -S -)" '24 80
+10 30
+✓ work T
+awf-run: x: done after T
+status 0'
+}
+
+@test "stopped by others, and continued in the background, it draws nothing" {
+	: >held-a
+	prompt t 80 24
+	keys t "awf-run --name x -n -c 'echo \$\$ >pid; awf-step -n -q work -- ./hold a; echo printed'" Enter
+	says t '^x .*   1 running'
+	# shellcheck disable=SC2046 # ps puts blanks before numbers
+	kill -STOP $(ps -o ppid= -p $(ps -o ppid= -p "$(cat pid)"))
+	says t 'Stopped'
+	keys t 'clear; stty sane; bg' Enter
+	says t '&$'
+	rm held-a
+	says t '(> |^)printed'
+	says_not t '1 running'
+}
+
 @test "a run inside has no view of its own, and its steps say nothing" {
 	: >held-a
 	export AWF_PROVIDER_PATH="$ROOT/tests/fixtures/providers"

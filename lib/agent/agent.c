@@ -29,6 +29,7 @@
 #include "run/unreviewed.h"
 
 #define DEFAULT_MAX_TURNS 30
+#define DEFAULT_STUCK_AFTER 5
 #define DEFAULT_OUTPUT_REPAIRS 2
 #define NAME_LIMIT 128
 
@@ -223,6 +224,7 @@ static const struct definition_key keys[] = {
 	{ "tools", tool_names_read, MEMBER(tools), 0, 0 },
 	{ "tools_policy", read_tools_policy, 0, 0, 0 },
 	{ "max_turns", definition_integer, MEMBER(max_turns), 0, INT_MAX },
+	{ "stuck_after", definition_integer, MEMBER(stuck_after), 0, INT_MAX },
 	{ "max_tokens_total", definition_integer, MEMBER(max_tokens_total), 0, INT64_MAX },
 	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
 	{ "stop_when", read_stop_when, 0, 0, 0 },
@@ -252,7 +254,7 @@ static const struct definition_synonym synonyms[] = {
 };
 
 /* Without these an agent would do more, for longer, or anything at all. */
-static const char *const strict[] = { "max_tokens", "max_turns", "max_tokens_total", "timeout",
+static const char *const strict[] = { "max_tokens", "max_turns", "stuck_after", "max_tokens_total", "timeout",
 	"tools_policy", "output_schema", "sandbox", "network", NULL };
 
 /* Nor without these, which are options. */
@@ -272,6 +274,7 @@ agent_begin(struct agent *a)
 	a->params = json_object();
 	a->tools = memory_zero(1, sizeof *a->tools);
 	a->max_turns = DEFAULT_MAX_TURNS;
+	a->stuck_after = DEFAULT_STUCK_AFTER;
 	a->before_turn_ms = BEFORE_TURN_LIMIT_MS;
 	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
 }

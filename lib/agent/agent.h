@@ -35,6 +35,7 @@ struct agent {
 	char **tools;          /* names; ends with NULL; may be empty */
 	enum tools_policy tools_policy;
 	int64_t max_turns;         /* 30; 0: no limit */
+	int64_t stuck_after;       /* turns that call the same with the same result: 5; 0: no limit */
 	int64_t max_tokens_total;  /* 0: no limit */
 	int64_t timeout_ms;        /* 0: none */
 	char *stop_tool;           /* stop_when {tool}: its input is the result; it may be one

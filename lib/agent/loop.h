@@ -70,6 +70,8 @@ struct loop {
 		struct buffer text;        /* of the last answer that had any */
 		size_t fallen;             /* who is asked: 0 the agent's own, else that fallback */
 		int64_t handoffs;          /* that were made */
+		char calls_sha256[DIGEST_SIZE]; /* of the tools that the last turn has called */
+		int64_t same_calls;        /* and how many turns in a row have called the same */
 		int64_t repairs;           /* of the result: how often it was refused */
 		struct usage usage;
 		int64_t cost;              /* of the turns so far, where there is a limit */

@@ -24,6 +24,7 @@
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
+#define INPUT_SHOWN 200  /* bytes of a tool's input, in a message */
 #define OPERATION_ID "1" /* the call_id of an operation's tool call */
 
 /* Begins the conversation with the prompt. loop_free() is called either way. */
@@ -201,6 +202,41 @@ conclude(struct loop *l, struct error *err)
 	return finish(l, err);
 }
 
+/* Whether the agent goes round in circles: it calls what it has called in the turns before, and the
+ * same comes of it. */
+static int
+check_stuck(struct loop *l, const struct tool_runs *runs, struct error *err)
+{
+	const struct agent *agent = &l->turns->member->agent;
+	const struct tool_run *first = &runs->list[0];
+	struct buffer text = BUFFER_INIT, input = BUFFER_INIT;
+	char sha256[DIGEST_SIZE];
+	int status = 0;
+
+	for (size_t i = 0; i < runs->count; i++) {
+		const struct tool_run *run = &runs->list[i];
+
+		buffer_format(&text, "%s\n", run->name);
+		scan_minify(run->asked, &text);
+		buffer_format(&text, "\n%s\n%s\n", error_name(run->error.code), run->error.message);
+		buffer_append(&text, buffer_string(&run->output), run->output.len);
+		buffer_byte(&text, '\n');
+	}
+	digest_sha256(text.data, text.len, sha256);
+	if (strcmp(sha256, l->conversation.calls_sha256) != 0)
+		l->conversation.same_calls = 0;
+	memcpy(l->conversation.calls_sha256, sha256, sizeof sha256);
+	if (++l->conversation.same_calls == agent->stuck_after) {
+		scan_minify(first->asked, &input);
+		status = error_set(err, ERROR_STUCK, agent->name, "made the same tool call in %lld turns, and "
+		    "the same came of it (stuck_after): %s %.*s", (long long)agent->stuck_after, first->name,
+		    INPUT_SHOWN, buffer_string(&input));
+	}
+	buffer_free(&input);
+	buffer_free(&text);
+	return status;
+}
+
 /* Runs the tools that the answer calls, and adds their results to the conversation. */
 static int
 run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
@@ -247,6 +283,8 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 			    run->error.message);
 	}
 
+	if (check_stuck(l, runs, err) == -1)
+		return FAILED;
 	tool_runs_blocks(runs, &blocks);
 	loop_add_message(l, "user", blocks.data, blocks.len);
 	buffer_free(&blocks);
@@ -298,7 +336,7 @@ hand_over(struct loop *l, struct error *err)
 	    strcmp(asked.model, to->agent.model) != 0)
 		forget_thoughts(l);
 	l->turn.next = NULL;
-	l->conversation.repairs = 0;
+	l->conversation.repairs = l->conversation.same_calls = 0;
 	l->conversation.handoffs++;
 	l->conversation.fallen = 0;
 	t->member = to;

@@ -28,6 +28,7 @@ static const struct {
 	[ERROR_MAX_TOKENS] = {"max_tokens", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_MAX_COST] = {"max_cost", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_MAX_ITERATIONS] = {"max_iterations", CLASS_WORK, STATUS_WORK, "execution"},
+	[ERROR_STUCK] = {"stuck", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_INCOMPLETE] = {"incomplete", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_EXIT_STATUS] = {"exit_status", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_TERMINAL] = {"terminal", CLASS_WORK, STATUS_WORK, "execution"},

@@ -281,3 +281,22 @@ FAULTS=()
 	run -3 awf-step -i json -q -t fail sum <<<'{}'
 	same "$(payloads step.completed .error.code)" '"exit_status"'
 }
+
+@test "an agent that goes round in circles is stuck" {
+	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >same
+	stream tool_use "$(use t2 add '{"a":3,"b":2}')" >other
+	text 'done' >answer
+	FAULTS=(--loop)
+	serve same
+	run -3 --separate-stderr awf-step -r a -a writer <<<x
+	same "$stderr" 'awf-step: a: writer: made the same tool call in 5 turns, and the same came of it (stuck_after): add {"a":2,"b":3}'
+	same "$(payloads step.completed .error.code) $(sent)" '"stuck" 5'
+	agent lasting "$(printf 'tools: [add]\nstuck_after: 3')"
+	run -3 awf-step -r a -a lasting <<<x
+	same "$(sent)" 8
+	# Another call between them, or another result, is a step forward.
+	FAULTS=()
+	serve same same same same other same same same same answer
+	same "$(awf-step -r a -a writer <<<x)" 'done'
+	awf-verify --determinism
+}

@@ -168,13 +168,14 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 	{ calls slow; says fine; } >answers
 	same "$(echo q | awf-step -r -a helper ask)" fine
 	same "$(events tool.result '.payload.error')" '{"code":"timeout","message":"timed out after 100ms"}'
-	agent endless "$(printf 'tools: [add]\nmax_turns: 0')"
+	agent endless "$(printf 'tools: [add]\nmax_turns: 0\nstuck_after: 0')"
+	agent patient "$(printf 'tools: [add]\nstuck_after: 0')"
 	{ for _ in $(seq 40); do calls other; done; says 'done'; } >answers
 	same "$(echo q | awf-step -r -a endless ask)" 'done'
 	same "$(events message.assistant . | wc -l)" 41
-	run -3 --separate-stderr awf-step -r -a helper ask <<<q
-	same "$stderr" 'awf-step: ask: helper: reached max_turns (30) without a result'
-	same "$(echo q | awf-step -r --max-turns 0 -a helper ask)" 'done'
+	run -3 --separate-stderr awf-step -r -a patient ask <<<q
+	same "$stderr" 'awf-step: ask: patient: reached max_turns (30) without a result'
+	same "$(echo q | awf-step -r --max-turns 0 -a patient ask)" 'done'
 }
 
 @test "tools that are not allowed: refused, or run with a warning; --allow-tools" {

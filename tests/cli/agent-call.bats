@@ -297,6 +297,6 @@ FAULTS=()
 	# Another call between them, or another result, is a step forward.
 	FAULTS=()
 	serve same same same same other same same same same answer
-	same "$(awf-step -r a -a writer <<<x)" 'done'
+	same "$(awf-run -c 'awf-step -r a -a writer' <<<x)" 'done'
 	awf-verify --determinism
 }

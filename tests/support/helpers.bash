@@ -80,11 +80,17 @@ same() {
 	return 1
 }
 
+# Sleeps so many seconds, without a process for it: nobody writes to that pipe.
+nap() {
+	[ -p "$BATS_FILE_TMPDIR/nap" ] || mkfifo "$BATS_FILE_TMPDIR/nap" 2>/dev/null || :
+	read -rt "$1" <>"$BATS_FILE_TMPDIR/nap" || :
+}
+
 # Waits at most 10 s until a command succeeds.
 eventually() {
-	for _ in $(seq 500); do
+	for _ in {1..500}; do
 		"$@" && return 0
-		sleep 0.02
+		nap 0.02
 	done
 	echo "never came true: $*" >&2
 	return 1
@@ -125,7 +131,7 @@ model_server() {
 	echo "$MODEL_SERVER_PID" >>"$BATS_TEST_TMPDIR/model-server.pids"
 	until [ -s "$url" ]; do
 		kill -0 "$MODEL_SERVER_PID" || return 1
-		sleep 0.01
+		nap 0.01
 	done
 	MODEL_SERVER=$(cat "$url")
 	export ANTHROPIC_BASE_URL="$MODEL_SERVER" ANTHROPIC_API_KEY=anthropic-test-key

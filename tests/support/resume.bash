@@ -31,7 +31,7 @@ entries() { if [ -e "$1.ledger" ]; then wc -l <"$1.ledger"; else echo 0; fi; }
 id() { cat run.id; }
 
 # No process has it in its environment that it belongs to the run.
-deserted() { ! grep -qs "^AWF_RUN_ID=$(id)\$" <(cat /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n'); }
+deserted() { ! grep -qszxF "AWF_RUN_ID=$(id)" /proc/[0-9]*/environ; }
 
 # Runs a workflow until it is held, and kills it. Its stdin is that of the caller.
 die() {

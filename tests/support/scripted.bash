@@ -7,8 +7,8 @@ scripted_provider() {
 	mkdir -p bin
 	cat >bin/awf-provider-scripted <<-END
 		#!/bin/sh
-		# A request is in the log before it is answered.
-		perl -pe 'BEGIN { \$| = 1; open(LOG, ">>", shift); LOG->autoflush } print LOG' '$PWD/requests.jsonl' | jq -c --unbuffered --slurpfile answers '$PWD/answers.json' '
+		# A request is in the log before it is answered: tee writes to its stdout first.
+		{ tee /dev/fd/3 >>'$PWD/requests.jsonl'; } 3>&1 | jq -c --unbuffered --slurpfile answers '$PWD/answers.json' '
 			select(.messages) | . as \$request |
 			[.messages | tostring | scan("[0-9a-f]{32}")] as \$tokens |
 			(.messages | map(select(.role == "assistant")) | length) as \$turn |

@@ -11,7 +11,7 @@ serve() {
 	SERVE_PID=$!
 	until [ -s "$BATS_TEST_TMPDIR/serve.out" ]; do
 		kill -0 "$SERVE_PID" || { cat "$BATS_TEST_TMPDIR/serve.err" >&2; return 1; }
-		sleep 0.01
+		nap 0.01
 	done
 	URL=$(sed 's/\/#.*//' "$BATS_TEST_TMPDIR/serve.out")
 	CODE=$(sed 's/.*#code=//' "$BATS_TEST_TMPDIR/serve.out")

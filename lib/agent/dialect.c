@@ -313,12 +313,27 @@ has_server(struct translation *t, const char *name)
 	return has;
 }
 
+/* What names of tools become here; behind a star there is nothing. In memory of its own. */
+static char *
+fit_pattern(const char *name)
+{
+	size_t len = strcspn(name, "*");
+	char *fitted = tool_name_fit(memory_copy(name, len)), *pattern;
+
+	if (name[len] == '\0')
+		return fitted;
+	pattern = memory_format("%s*", fitted);
+	free(fitted);
+	return pattern;
+}
+
 /* "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/": the tool as a list
  * of ours has it, in memory of its own, and so is *server. NULL: it is none of a server. */
 static char *
 served_tool(const struct translation *t, const char *name, char **server)
 {
 	const char *between = strchr(name, '/'), *tool;
+	char *fitted_server, *fitted_tool, *ours;
 
 	if (tool_name_served(name)) {
 		name += strlen(TOOL_SERVED_PREFIX);
@@ -330,7 +345,18 @@ served_tool(const struct translation *t, const char *name, char **server)
 		return NULL;
 	}
 	*server = between == NULL ? memory_text(name) : memory_copy(name, (size_t)(between - name));
-	return memory_format(TOOL_SERVED_PREFIX "%s__%s", *server, *tool == '\0' ? "*" : tool);
+	if (strchr(*server, '*') != NULL) { /* of several */
+		fitted_server = fit_pattern(*server);
+		ours = memory_format(TOOL_SERVED_PREFIX "%s", fitted_server);
+		free(fitted_server);
+		return ours;
+	}
+	fitted_server = mcp_server_name(*server);
+	fitted_tool = fit_pattern(*tool == '\0' ? "*" : tool);
+	ours = memory_format(TOOL_SERVED_PREFIX "%s__%s", fitted_server, fitted_tool);
+	free(fitted_server);
+	free(fitted_tool);
+	return ours;
 }
 
 /* Adds what a name of theirs is here. */
@@ -432,7 +458,7 @@ static bool
 covers(const char *one, const char *other)
 {
 	return strcmp(one, other) == 0 ||
-	    (tool_name_pattern(one) && strncmp(one, other, strlen(one) - 1) == 0);
+	    (text_ends(one, "*") && strncmp(one, other, strlen(one) - 1) == 0);
 }
 
 /* A name of what is forbidden; one with limits forbids it as a whole. That all tools of a server are
@@ -445,6 +471,11 @@ forbid(struct translation *t, const char *name)
 	size_t kept = 0;
 
 	t->denied |= meaning_of(t->dialect->tools, bare, t->dialect->program == COPILOT);
+	if (strcmp(bare, "*") == 0) {
+		list_free(t->others);
+		t->others = NULL;
+		t->all = false;
+	}
 	for (size_t i = 0; t->others != NULL && (one = t->others[i]) != NULL; i++) {
 		if (ours == NULL ? strcmp(bare, one) != 0 : !covers(ours, one) && !covers(one, ours)) {
 			t->others[kept++] = one;
@@ -520,10 +551,10 @@ has_tools_of(struct translation *t, const char *server)
 	if (!has && t->all) {
 		char **tool = t->forbidden;
 
-		while (tool != NULL && *tool != NULL && !covers(all, *tool))
+		while (tool != NULL && *tool != NULL && !covers(all, *tool) && !covers(*tool, all))
 			tool++;
 		has = tool == NULL || *tool == NULL;
-		if (!has && strcmp(*tool, all) != 0)
+		if (!has && !covers(*tool, all))
 			list_take(&t->left_out, memory_format("MCP server %s (without %s)", name, *tool));
 	}
 	free(all);

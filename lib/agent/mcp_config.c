@@ -159,7 +159,7 @@ read_headers(const struct definition *d, const struct definition_key *key, json_
 	    err);
 }
 
-/* "*" is all of them. */
+/* "*" is all of them; none at all are a name that no tool has. */
 static int
 read_only(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -168,7 +168,9 @@ read_only(const struct definition *d, const struct definition_key *key, json_t *
 
 	if (definition_names(d, key, value, object, err) != 0)
 		return -1;
-	if (list_has(m->only, "*") || m->only == NULL) {
+	if (m->only == NULL)
+		list_add(&m->only, "");
+	if (list_has(m->only, "*")) {
 		list_free(m->only);
 		m->only = NULL;
 	}

@@ -138,6 +138,13 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 		tools: [mcp__test__echo, mcp__test__note]; disallowedTools: mcp__test__note|mcp__test__echo|
 		tools: [mcp__test__note]; disallowedTools: mcp__test__note; mcpServers: [test]||
 		tools: [mcp__test__note]; disallowedTools: mcp__test||
+		disallowedTools: [mcp__*]; mcpServers: [test]||
+		disallowedTools: "*"; $own||
+		tools: [mcp__test__echo, mcp__test__note]; disallowedTools: mcp__test__no*|mcp__test__echo|
+		tools: [mcp__test__echo, mcp__test__dotted.name]; disallowedTools: mcp__test__dotted.name|mcp__test__echo|
+		disallowedTools: mcp__test.__note; ${own/test:/test.:}||left out, as it is not here: MCP server test (without mcp__test__note)
+		${own/\}\}/, tools: []\}\}}||
+		${own/\}\}/, includeTools: [echo]\}\}}|mcp__test__echo|
 	END
 }
 

@@ -5,7 +5,8 @@
 #   make check      run the tests, in three minutes on two cores
 #   make torture    what takes longer, for TORTURE_SECONDS: tests/torture/run
 #   make lint       static checks
-#   make check-clis run agent CLIs from npm against the test model server
+#   make check-clis run agent CLIs from npm against the test model server:
+#                   VERSIONS=pinned, newest or oldest, CLIS=claude ...
 #   make check-mcp  install MCP servers from npm below build/, and test with them:
 #                   VERSIONS=pinned, newest or oldest
 #   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
@@ -328,7 +329,7 @@ check-schema: $(BUILD)/tests/support/schema-suite
 check-clis:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
 	@$(MAKE) --no-print-directory all $(SUPPORT)
-	BUILD=$(abspath $(BUILD)) bash tests/clis/run
+	BUILD=$(abspath $(BUILD)) bash tests/clis/run $(VERSIONS) $(CLIS)
 lint:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
 	BUILD=$(abspath $(BUILD)) sh tests/lint

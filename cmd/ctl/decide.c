@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -60,8 +61,8 @@ read_result(struct deciding *d, const struct decide_spec *spec, struct error *er
 	return failed;
 }
 
-/* A person is told what was decided, and how what waited for it goes on; completions and
- * heartbeats are the work of programs. */
+/* A person is told what was decided, and how what waited for it goes on; that a question whose step
+ * is there goes on is seen there, and completions and heartbeats are the work of programs. */
 static void
 tell(const struct deciding *d, const struct storage *storage)
 {
@@ -69,7 +70,7 @@ tell(const struct deciding *d, const struct storage *storage)
 	const struct waitings *w = &d->undecided.model.waits;
 	size_t others = 0;
 
-	if (decision_about(d->decision.verdict) != WAITING_APPROVAL)
+	if (decision_about(d->decision.verdict) != WAITING_APPROVAL && (!d->asked || d->question != -1))
 		return;
 	for (size_t i = 0; i < w->count; i++)
 		others += !w->list[i].over && &w->list[i] != d->at;
@@ -96,6 +97,15 @@ decide(const struct decide_spec *spec, struct error *err)
 	if (storage_locate(&storage, err) != 0)
 		return -1;
 	failed = open_run(&d, &storage, task != NULL ? token : spec->run, spec->verdict, err);
+	/* What looks like no run may have been meant as the result. */
+	if (failed != 0 && spec->verdict == DECISION_COMPLETED && spec->run != NULL && err != NULL &&
+	    err->code == ERROR_USAGE) {
+		char message[sizeof err->message];
+
+		memcpy(message, err->message, sizeof message);
+		snprintf(err->message, sizeof err->message, "%.*s (the result comes on standard input)",
+		    (int)sizeof message - 48, message);
+	}
 	if (failed == 0)
 		failed = deciding_find(&d, task != NULL ? task : spec->path, task != NULL, err);
 	/* With a key the decision is signed; without --seal only if the user has one. */

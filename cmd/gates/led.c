@@ -347,6 +347,22 @@ resume_again(struct leading *l, struct led *led, struct error *err)
 	return resume(l, led, err);
 }
 
+int
+leading_go_on(struct leading *l, struct led *led, struct error *err)
+{
+	const struct waitings *waits = led->run != NULL ? &led->run->model.waits : NULL;
+
+	if (follow_read(&l->follow, err) != 0)
+		return -1;
+	if (waits == NULL || led->status == NULL || strcmp(led->status, "waiting") != 0 || led->again)
+		return 0;
+	for (size_t i = 0; i < waits->count; i++)
+		if (!waits->list[i].over)
+			return 0;
+	led->again = true;
+	return resume_again(l, led, err);
+}
+
 struct led *
 leading_take_over(struct leading *l, const char *run, struct error *err)
 {

@@ -100,6 +100,8 @@ struct led *leading_start(struct leading *l, const char *run_id, const char *nam
 /* Takes over a run that is there; one that does not live is resumed. ERROR_BLOCKED: it has ended
  * well. */
 struct led *leading_take_over(struct leading *l, const char *run, struct error *err);
+/* Resumes a run that has ended waiting, if all that it waited for was decided. */
+int leading_go_on(struct leading *l, struct led *led, struct error *err);
 /* NULL: it is not led here. */
 struct led *leading_find(const struct leading *l, const char *run_id);
 /* By its token; NULL with *err: why none of those that are led has it. */

@@ -76,7 +76,7 @@ static const struct tool_entry {
 	    "\"required\":[\"continueToken\",\"answer\"],\"additionalProperties\":false}", STATE_SCHEMA,
 	    (const char *const[]){ "continueToken", "answer", NULL }, false },
 	{ "wait_workflow", wait_workflow, "Waits for a run whose status is running until it asks "
-	    "something or ends.", RUN_SCHEMA, STATE_SCHEMA, (const char *const[]){ "run", NULL }, true },
+	    "something or ends; one that waits for a person goes on once that has decided.", RUN_SCHEMA, STATE_SCHEMA, (const char *const[]){ "run", NULL }, true },
 	{ "cancel_workflow", cancel_workflow, "Ends a run.", RUN_SCHEMA, STATE_SCHEMA,
 	    (const char *const[]){ "run", NULL }, false },
 	{ "resume_session", resume_session, "Takes over a run that was started elsewhere or before, by "
@@ -372,7 +372,7 @@ wait_workflow(struct arguments *a, struct error *err)
 {
 	struct led *led = led_argument(a, err);
 
-	if (led == NULL)
+	if (led == NULL || leading_go_on(a->tools->leading, led, err) != 0)
 		return -1;
 	wait_for(a, led);
 	return 0;

@@ -170,6 +170,7 @@ find_question(struct deciding *d, const char *call, bool task, struct error *err
 		if (fd != -1) {
 			found = c;
 			d->question = fd;
+			d->asked = true;
 			note_schema(d, question);
 			d->asks = (struct waiting){ .what = WAITING_COMPLETION, .call = memory_text(c->id),
 				.begin = c->begin };
@@ -191,8 +192,12 @@ deciding_find(struct deciding *d, const char *call, bool task, struct error *err
 	if (d->at == NULL)
 		return verdict == DECISION_COMPLETED || verdict == DECISION_FAILED ?
 		    find_question(d, call, task, err) == 1 ? 0 : -1 : -1;
-	if (verdict == DECISION_COMPLETED)
-		note_schema(d, load_question(d, d->at->begin, &line));
+	if (verdict == DECISION_COMPLETED) {
+		struct span question = load_question(d, d->at->begin, &line);
+
+		d->asked = question.at != NULL;
+		note_schema(d, question);
+	}
 	buffer_free(&line);
 	return 0;
 }

@@ -30,6 +30,7 @@ struct deciding {
 	bool opened;
 	const struct waiting *at; /* NULL before deciding_find() */
 	struct waiting asks;      /* that is it, if the call asks */
+	bool asked;               /* it is a question (awf-step --ask) */
 	int question;             /* the connection to its process; else -1 */
 	char *schema;             /* of the answer; NULL: none */
 	struct decision decision;

@@ -464,6 +464,7 @@ show_step_started(struct view *v, const struct event_view *event)
 	} else {
 		add_preview(v, span_member(block, KEY_COMMAND));
 	}
+	add_preview(v, span_path(payload, KEY_QUESTION, KEY_PROMPT, NULL));
 	buffer_free(&branches);
 }
 

@@ -92,7 +92,9 @@ answer() { run --separate-stderr awf-ctl complete "$@"; }
 	same "$(last why '|[.error.code,.approval]')" '["waiting",{"asks":"completion","form":"text"}]'
 	# What is decided, and would not be taken, is asked for again.
 	answer why <<<no
-	same "$status" 0
+	same "$status $stderr" "0 awf-ctl: why:0:0: completed; the run goes on with: awf-run --resume $(id | cut -c 1-8)"
+	run -1 --separate-stderr awf-ctl complete why 3
+	[[ $stderr == *'(the result comes on standard input)' ]]
 	run -75 --separate-stderr resume
 	[[ $stderr == *'awf-step: why: the answer that was given is not taken, and the question is asked again: --accept refuses it'* ]]
 	answer why <<<yes

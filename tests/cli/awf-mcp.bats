@@ -253,3 +253,20 @@ Is cake right?'
 	run -0 awf-mcp --help
 	run -0 awf-mcp --version
 }
+
+@test "what waits for a person goes on once that has decided" {
+	flow careful 'awf-step -n draft -- echo text | awf-step --approve check | awf-step -r out -- cat'
+	mkfifo lines
+	asks '.ok | [.status, .waitsFor, .output]' <lines >out 3>&- &
+	exec 9>lines
+	echo 'TOOL:start_workflow {"workflow":"careful"}' >&9
+	eventually [ -s out ]
+	echo 'TOOL:wait_workflow {"run":"$RUN"}' >&9
+	eventually sh -c '[ $(wc -l <out) = 2 ]'
+	same "$(uniq out)" '["waiting",[{"asks":"approval","call":"check:0:0"}],""]'
+	awf-ctl approve check </dev/null
+	echo 'TOOL:wait_workflow {"run":"$RUN"}' >&9
+	exec 9>&-
+	wait
+	same "$(tail -n 1 out)" '["success",null,"text\n"]'
+}

@@ -540,10 +540,11 @@ call_tree_read(struct call_tree *tree, const struct run_ref *run,
 		all->input_tokens = last->input_tokens;
 		all->output_tokens = last->output_tokens;
 	}
-	if (r.lines > 0)
+	if (r.lines > 0 && tree->count > 1)
 		return 0;
 	call_tree_free(tree);
-	return error_set(err, ERROR_INVALID_INPUT, run->path, "no whole line is in it");
+	return error_set(err, ERROR_INVALID_INPUT, run->path, r.lines > 0 ?
+	    "no run is in it: it is no transcript" : "no whole line is in it");
 }
 
 uint32_t

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/definition.h"
+#include "agent/provider.h"
 #include "base/buffer.h"
 #include "base/config.h"
 #include "base/file.h"
@@ -154,7 +155,10 @@ model_meant(const char *model)
 
 	look_in_all(take_alias, &aliases, &ignored);
 	near = text_suggest(model, (const char *const *)(uintptr_t)aliases);
-	if (provider != NULL)
+	/* A provider alone: an agent CLI knows a model that is usual there. */
+	if (text_index(model, provider_names()) != -1)
+		meant = memory_format("%s/%s", model, provider_is_cli(model) ? "default" : "MODEL");
+	else if (provider != NULL)
 		meant = memory_format("%s/%s", provider, model);
 	else if (near != NULL)
 		meant = memory_text(near);

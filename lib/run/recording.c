@@ -146,6 +146,24 @@ recording_decision(const struct recording *rec, uint32_t call)
 	return any_names(rec->spec->skip, rec->calls[call].call) ? RECALL_SKIP : RECALL_UNDECIDED;
 }
 
+/* No call has it: that of which step, or which call, was perhaps meant? */
+static int
+refuse_path(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	const char **names = memory_zero(2 * (size_t)rec->call_count + 1, sizeof *names);
+	char *hint;
+
+	for (size_t i = 0; i < rec->call_count; i++) {
+		names[2 * i] = rec->calls[i].call->step->path;
+		names[2 * i + 1] = rec->calls[i].call->id;
+	}
+	hint = text_hint(path, names);
+	error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'%s", path, hint);
+	free(hint);
+	free(names);
+	return -1;
+}
+
 static int
 check_path(const struct recording *rec, const char *option, const char *path,
     struct error *err)
@@ -163,7 +181,7 @@ check_path(const struct recording *rec, const char *option, const char *path,
 			return !child || rec->spec->mode == RECALL_REPLAY || at ? 0 :
 			    error_set(err, ERROR_USAGE, option, "'%s' is a child run: name a call in it", path);
 	}
-	return error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'", path);
+	return refuse_path(rec, option, path, err);
 }
 
 int

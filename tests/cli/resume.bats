@@ -475,7 +475,7 @@ dies_in_stdin() {
 		--continue|--continue: say the workflow whose latest run is meant
 		--resume nosuch|nosuch: no such file, and no run whose id begins so in $AWF_STORAGE (awf-tail --list shows what there is; @NAME is the latest of a name)
 		--resume $id --redo nosuch|--redo: no recorded call is, or is of, 'nosuch'
-		--resume $id --skip a:0|--skip: no recorded call is, or is of, 'a:0'
+		--resume $id --skip a:0|--skip: no recorded call is, or is of, 'a:0' (did you mean 'a:0:0'?)
 		--resume $id --skip a --redo a:0:0|--skip: a:0:0 is named by --redo too
 		--fork $id --at nosuch|--at: no recorded call is, or is of, 'nosuch'
 	END

@@ -18,10 +18,12 @@
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "proc/interrupts.h"
 #include "program.h"
 #include "run/cancelled.h"
 #include "run/cost.h"
+#include "run/dry_run.h"
 #include "run/inputs.h"
 #include "run/job.h"
 #include "run/keep.h"
@@ -339,7 +341,9 @@ main(int argc, char **argv)
 	if (OPTION_ASKS(status))
 		status = program_end(PROGRAM, STATUS_OK);
 	else
-		status = status == -1 ? own_failure(&err) : run(&job);
+		status = status == -1 ? own_failure(&err) :
+		    job.settings.dry_run || (environment_text(DRY_RUN_FILE) != NULL && !run_in_environment()) ?
+		    dry_run(&job.settings) : run(&job);
 	job_free(&job);
 	if (job.supervision.verdict == VERDICT_CANCELLED && status != CONCLUSION_FAILED)
 		signals_die(job.supervision.signal_number);

@@ -373,6 +373,36 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	return status;
 }
 
+/* Adds what would be done to the file of awf-run --dry-run, each line with the name of the step, and
+ * prints a text in place of what that would give. */
+static int
+tell_dry_run(const struct settings *s, const char *file, const struct buffer *lines,
+    struct error *err)
+{
+	const char *rest = buffer_string(lines), *line;
+	struct buffer named = BUFFER_INIT, gives = BUFFER_INIT;
+	int fd = open(file, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC), result = 0;
+	size_t len;
+
+	while ((line = text_part(&rest, '\n', &len)) != NULL)
+		/* A request says it itself. */
+		if (span_member(span_of(line, len), "step").at != NULL)
+			buffer_format(&named, "%.*s\n", (int)len, line);
+		else if (len > 1)
+			buffer_format(&named, "{\"step\":\"%s\",%.*s\n", s->step.name, (int)len - 1, line + 1);
+	if (named.len > 0 && !s->quiet && s->file == NULL)
+		buffer_format(&gives, "(what %s gives)\n", s->step.name);
+	if (fd == -1 || file_write(fd, buffer_string(&named), named.len) == -1)
+		result = error_errno(err, ERROR_SYSTEM, file, "unable to write");
+	else if (file_write(STDOUT_FILENO, buffer_string(&gives), gives.len) == -1 && errno != EPIPE)
+		result = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	if (fd != -1)
+		close(fd);
+	buffer_free(&named);
+	buffer_free(&gives);
+	return result;
+}
+
 /* Prints what would be done for each item; touches no storage. Servers are started all the
  * same, as nothing else knows their tools; one that does not read is their fault, not the
  * end of this. */
@@ -381,6 +411,7 @@ dry_run(struct settings *s, struct resources *r)
 {
 	const char *run_id = run_in_environment() ? getenv("AWF_RUN_ID") : "";
 	struct error err = ERROR_INIT;
+	const char *file = run_in_environment() ? NULL : environment_text(DRY_RUN_FILE);
 	struct buffer out = BUFFER_INIT, shown = BUFFER_INIT, *text = &out;
 	struct state_reader reader;
 	struct stream stream;
@@ -393,6 +424,11 @@ dry_run(struct settings *s, struct resources *r)
 	done = take_environment(s, r, &err);
 	if (done == 0)
 		done = stream_describe(&stream, &out, &err);
+	if (file != NULL) {
+		if (done == 0)
+			done = tell_dry_run(s, file, &out, &err);
+		buffer_clear(&out);
+	}
 	signal(SIGPIPE, SIG_DFL);
 	/* JSON, of data that may say anything. */
 	if (done == 0 && terminal_is(STDOUT_FILENO)) {
@@ -467,6 +503,7 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	struct error err = ERROR_INIT;
 	int loaded;
 
+	s->dry_run = s->dry_run || (!run_in_environment() && environment_text(DRY_RUN_FILE) != NULL);
 	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the children's ends away */
 	descendants_adopt();      /* what a child leaves behind is ended with it */
 	collect_inputs(&s->step.inputs);

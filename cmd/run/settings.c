@@ -31,10 +31,10 @@ enum {
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
-	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW
+	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_DRY_RUN
 };
 
-_Static_assert(OPT_NO_VIEW < 64, "a bit for each");
+_Static_assert(OPT_DRY_RUN < 64, "a bit for each");
 
 const char run_usage[] =
     "awf-run [options] [--] WORKFLOW [ARG...]\n"
@@ -55,6 +55,7 @@ const struct option_spec run_options[] = {
 	{ OPT_CONTINUE, 0, "continue", NULL, "resume the latest run of this name if it died" },
 	{ OPT_FORK, 0, "fork", "RUN", "a new run that takes over what another has done" },
 	{ OPT_AT, 0, "at", "PATH", "of --fork: but not this, nor what came of it" },
+	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what its steps would ask or run, and do not" },
 	{ OPT_DETACH, 0, "detach", NULL, "do not wait for it: print its id and go" },
 	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
 	{ OPT_LOG, 0, "log", NULL, "on a terminal, steps say what they do, line by line" },
@@ -191,6 +192,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_ID_FILE: s->id_file = value; return 0;
 	case OPT_LOG: s->view = SCREEN_LOG; return 0;
 	case OPT_NO_VIEW: s->view = SCREEN_OFF; return 0;
+	case OPT_DRY_RUN: s->dry_run = true; return 0;
 	}
 	return 0;
 }
@@ -228,6 +230,9 @@ static const struct option_rule rules[] = {
 	{ OPT_FORK, 0, SAID(OPT_AT), "say where: --at PATH" },
 	{ OPT_AT, 0, SAID(OPT_FORK), "only with --fork" },
 	{ OPT_LOG, SAID(OPT_NO_VIEW), 0, "not with --no-view" },
+	{ OPT_DRY_RUN, ~(WORKFLOW | SAID(OPT_DRY_RUN) | SAID(OPT_PIPELINE) | SAID(OPT_NO_INPUT) |
+	    SAID(OPT_INPUT) | SAID(OPT_SHELL) | SAID(OPT_WORKSPACE) | SAID(OPT_MASK)), 0,
+	    "only with -c, -n, --input, --shell and --workspace: there is no run" },
 	{ OPT_REDO, 0, RECORDED, "only with --resume, --continue or --fork" },
 	{ OPT_SKIP, 0, RECORDED, "only with --resume, --continue or --fork" },
 };

@@ -28,6 +28,7 @@ struct settings {
 	enum tools_policy tools_policy;
 	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
 	bool go_on;            /* --continue */
+	bool dry_run;          /* of a workflow; nothing is asked or recorded */
 	const char *overlap;   /* one of overlap_policies */
 	const char *keep;      /* age of runs of its name that go at its end; NULL */
 	const char *on_complete, *on_failure; /* shell text; NULL */

@@ -31,7 +31,7 @@ answer_health(struct request *r)
 {
 	struct buffer text = BUFFER_INIT;
 
-	if (!server_readable(r->server)) {
+	if (!runs_readable(r->server)) {
 		request_refuse(r, &storage_unreadable);
 		return;
 	}

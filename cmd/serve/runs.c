@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -72,7 +73,7 @@ request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 	}
 	free(workflow);
 	if (!found)
-		request_refuse(r, server_readable(r->server) ? &no_run : &storage_unreadable);
+		request_refuse(r, runs_readable(r->server) ? &no_run : &storage_unreadable);
 	return found;
 }
 
@@ -330,3 +331,12 @@ answer_run(struct request *r)
 	request_json(r, 200, &json);
 }
 
+bool
+runs_readable(const struct server *s)
+{
+	char *transcripts = path_join(s->storage.root, "transcripts");
+	bool readable = access(transcripts, R_OK | X_OK) == 0;
+
+	free(transcripts);
+	return readable;
+}

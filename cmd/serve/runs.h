@@ -22,7 +22,8 @@ void answer_run(struct request *r);
 bool request_run(struct request *r, const char *name, char run_id[ID_SIZE]);
 /* Refuses what is asked of a run whose transcript cannot be opened. */
 void request_unopened(struct request *r, const char *run_id, const struct error *why);
-/* What is answered instead of what is in the storage. */
+/* Whether the storage can be read; if not, nobody knows what is in it, and this is answered. */
+bool runs_readable(const struct server *s);
 extern const struct refusal storage_unreadable;
 /* The overview of the run in the first segment, once it is read; NULL: the request waits for it,
  * or was refused. It is the request's state. */

@@ -92,8 +92,6 @@ struct server {
 int server_storage(struct storage *s, struct error *err);
 /* Opens everything but the listeners. server_close() is called either way. */
 int server_open(struct server *s, struct error *err);
-/* Whether the storage can be read: if not, nobody knows what is in it. */
-bool server_readable(const struct server *s);
 /* Until SIGINT or SIGTERM. */
 int server_run(struct server *s, struct error *err);
 void server_close(struct server *s);

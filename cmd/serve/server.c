@@ -120,16 +120,6 @@ server_open(struct server *s, struct error *err)
 	return 0;
 }
 
-bool
-server_readable(const struct server *s)
-{
-	char *transcripts = path_join(s->storage.root, "transcripts");
-	bool readable = access(transcripts, R_OK | X_OK) == 0;
-
-	free(transcripts);
-	return readable;
-}
-
 int
 server_run(struct server *s, struct error *err)
 {

@@ -1,0 +1,389 @@
+/*
+ * The first lines of an answer say whether it is a stream of events or one message; what is heard
+ * goes to stdout at once. Where messages go in the old transport the server says in an event.
+ */
+#include "transfer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "../program.h"
+#include "agent/mcp_wire.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+
+enum {
+	REFUSED_LIMIT = 1 << 20,     /* of an answer that is an error */
+	RETRY_MS = 1000,             /* before a stream is asked for again */
+	RETRY_LIMIT_MS = 30000
+};
+
+/* ---- what goes out on stdout ---- */
+
+static void
+put_line(const char *bytes, size_t len)
+{
+	if (file_write(STDOUT_FILENO, bytes, len) != 0 ||
+	    file_write(STDOUT_FILENO, "\n", 1) != 0)
+		_exit(STATUS_SYSTEM); /* nobody listens */
+}
+
+void
+transfer_fail(struct transfer *t, const char *format, ...)
+{
+	struct buffer line = BUFFER_INIT;
+	char text[1024];
+	struct writer w;
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof text, format, list);
+	va_end(list);
+	text_line(text);
+	if (t->id.at == NULL || t->answered || t->unheard) {
+		fprintf(stderr, "%s\n", text);
+		t->bridge->lost = t->bridge->lost || t->unheard;
+		return;
+	}
+	t->answered = true;
+	writer_begin(&w, &line);
+	writer_object(&w);
+	writer_member_string(&w, "jsonrpc", "2.0");
+	writer_member_span(&w, "id", t->id);
+	writer_key(&w, "error");
+	writer_object(&w);
+	writer_member_integer(&w, "code", MCP_NO_ANSWER);
+	writer_member_string(&w, "message", text);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	put_line(line.data, line.len);
+	buffer_free(&line);
+}
+
+bool
+transfer_answers(const struct transfer *t, struct span message)
+{
+	struct span id = span_member(message, "id");
+
+	return t->id.at != NULL && id.len == t->id.len && id.at != NULL &&
+	    memcmp(id.at, t->id.at, id.len) == 0 && span_member(message, "method").at == NULL;
+}
+
+int
+transfer_take(struct transfer *t, const char *bytes, size_t len)
+{
+	struct span message = span_trim(span_of(bytes, len)), result;
+	struct buffer line = BUFFER_INIT, changed = BUFFER_INIT;
+	struct bridge *b = t->bridge;
+	size_t bad;
+
+	/* Several at once, as 2025-03-26 had them. */
+	if (span_type(message) == 'a' && scan_check(message.at, message.len, &bad) == NULL) {
+		for (struct span_walk x = span_walk(message); span_next(&x);)
+			if (transfer_take(t, x.value.at, x.value.len) != 0)
+				return -1;
+		return 0;
+	}
+	if (span_type(message) != 'o' || scan_check(message.at, message.len, &bad) != NULL)
+		return -1;
+	result = span_member(message, "result");
+	if (transfer_answers(t, message)) {
+		t->answered = true;
+		if (t->initializes && result.at != NULL) {
+			free(b->version);
+			b->version = span_text(span_member(result, "protocolVersion"));
+		}
+		if (t->lists && result.at != NULL)
+			mirrored_read(&b->mirrored, result, &changed);
+	}
+	if (changed.len > 0) {
+		buffer_append(&line, message.at, (size_t)(result.at - message.at));
+		buffer_append(&line, changed.data, changed.len);
+		buffer_append(&line, result.at + result.len,
+		    (size_t)(message.at + message.len - result.at) - result.len);
+		message = span_of(line.data, line.len);
+		buffer_clear(&changed);
+	}
+	scan_minify(message, &changed);
+	if (!t->unheard)
+		put_line(changed.data, changed.len);
+	buffer_free(&changed);
+	buffer_free(&line);
+	return 0;
+}
+
+/* ---- transfers ---- */
+
+void
+bridge_fail(struct bridge *b, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vfprintf(stderr, format, list);
+	va_end(list);
+	fputc('\n', stderr);
+	b->lost = true;
+}
+
+/* Where messages go in the old transport, as the server names it. */
+static void
+take_endpoint(struct bridge *b, const char *named)
+{
+	static const CURLUPart origin[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
+	CURLU *url = curl_url(), *base = curl_url();
+	char *whole = NULL;
+	bool same = curl_url_set(base, CURLUPART_URL, b->url, 0) == CURLUE_OK &&
+	    curl_url_set(url, CURLUPART_URL, b->url, 0) == CURLUE_OK &&
+	    curl_url_set(url, CURLUPART_URL, named, 0) == CURLUE_OK &&
+	    curl_url_get(url, CURLUPART_URL, &whole, 0) == CURLUE_OK;
+
+	for (size_t i = 0; same && i < sizeof origin / sizeof *origin; i++) {
+		char *one = NULL, *other = NULL;
+
+		same = curl_url_get(url, origin[i], &one, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+		    curl_url_get(base, origin[i], &other, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+		    strcasecmp(one, other) == 0;
+		curl_free(one);
+		curl_free(other);
+	}
+	if (same) {
+		free(b->endpoint);
+		b->endpoint = memory_text(whole);
+	} else {
+		bridge_fail(b, "it names an endpoint that is not its own: %.200s", named);
+	}
+	curl_free(whole);
+	curl_url_cleanup(url);
+	curl_url_cleanup(base);
+}
+
+static int
+on_event(void *context, const char *event, const char *data, size_t len)
+{
+	struct transfer *t = context;
+
+	if (t->purpose == GET_SSE && strcmp(event, "endpoint") == 0)
+		take_endpoint(t->bridge, data);
+	else if ((*event == '\0' || strcmp(event, "message") == 0) && len > 0 &&
+	    transfer_take(t, data, len) != 0)
+		fprintf(stderr, "it says what is no message: %.100s\n", data);
+	return t->bridge->lost ? 1 : 0;
+}
+
+static size_t
+on_header(char *bytes, size_t size, size_t count, void *context)
+{
+	struct transfer *t = context;
+	size_t len = size * count, name;
+	char *line = memory_copy(bytes, len), *value;
+
+	line[strcspn(line, "\r\n")] = '\0';
+	if (strncmp(line, "HTTP/", 5) == 0) {
+		t->stream = false;
+		t->location[0] = '\0';
+	}
+	name = strcspn(line, ":");
+	value = line + name + (line[name] == ':');
+	value += strspn(value, " \t");
+	line[name] = '\0';
+	if (strcasecmp(line, "content-type") == 0) {
+		t->stream = strncasecmp(value, "text/event-stream", sizeof "text/event-stream" - 1) == 0;
+	} else if (strcasecmp(line, "location") == 0) {
+		snprintf(t->location, sizeof t->location, "%s", value);
+	} else if (strcasecmp(line, "retry-after") == 0) {
+		t->retry_after = strtoll(value, NULL, 10);
+	} else if (strcasecmp(line, "mcp-session-id") == 0 && t->initializes && *value != '\0') {
+		free(t->bridge->session);
+		t->bridge->session = memory_text(value);
+	}
+	free(line);
+	return len;
+}
+
+static size_t
+on_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct transfer *t = context;
+	size_t len = size * count, limit;
+	long status = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status / 100 == 2 && t->stream)
+		return sse_feed(&t->sse, bytes, len) == 0 ? len : 0;
+	limit = status / 100 == 2 ? SCAN_LINE_LIMIT : REFUSED_LIMIT;
+	if (len > limit - t->body.len && status / 100 == 2)
+		return 0;
+	buffer_append(&t->body, bytes, len < limit - t->body.len ? len : limit - t->body.len);
+	return len;
+}
+
+static void
+add_header(void *context, const char *header)
+{
+	struct transfer *t = context;
+
+	t->headers = curl_slist_append(t->headers, header);
+}
+
+static void
+add_member_header(struct transfer *t, const char *name, const char *value)
+{
+	struct buffer header = BUFFER_INIT;
+
+	buffer_format(&header, "%s: ", name);
+	mirrored_encode(&header, value, strlen(value));
+	add_header(t, buffer_string(&header));
+	buffer_free(&header);
+}
+
+/* What 2026-07-28 has repeated of a message. */
+static void
+add_metadata(struct transfer *t, struct span message)
+{
+	struct span params = span_member(message, "params"), name = span_member(params, "name");
+	char *method = span_text(span_member(message, "method")), *text;
+
+	if (method != NULL)
+		add_member_header(t, "Mcp-Method", method);
+	text = span_text(name.at != NULL ? name : span_member(params, "uri"));
+	if (text != NULL)
+		add_member_header(t, "Mcp-Name", text);
+	if (method != NULL && strcmp(method, "tools/call") == 0)
+		mirrored_headers(&t->bridge->mirrored, name, span_member(params, "arguments"), add_header,
+		    t);
+	free(text);
+	free(method);
+}
+
+void
+transfer_add_headers(struct transfer *t)
+{
+	struct bridge *b = t->bridge;
+	struct span message = span_of(buffer_string(&t->message), t->message.len);
+	char *modern = span_text(span_path(message, "params", "_meta", META_VERSION, NULL));
+
+	for (char **header = b->headers; header != NULL && *header != NULL; header++)
+		add_header(t, *header);
+	if (t->purpose == POST_MESSAGE) {
+		add_header(t, "Content-Type: application/json");
+		add_header(t, "Accept: application/json, text/event-stream");
+		add_header(t, "Expect:");
+	} else {
+		add_header(t, "Accept: text/event-stream");
+	}
+	if (modern != NULL || (b->version != NULL && !b->sse && !t->initializes))
+		add_member_header(t, "MCP-Protocol-Version", modern != NULL ? modern : b->version);
+	if (modern != NULL)
+		add_metadata(t, message);
+	else if (b->session != NULL && !t->initializes)
+		add_member_header(t, "Mcp-Session-Id", b->session);
+	if (t->sse.id.len > 0 && t->purpose != GET_SSE)
+		add_member_header(t, "Last-Event-ID", buffer_string(&t->sse.id));
+	free(modern);
+}
+
+void
+transfer_start(struct transfer *t)
+{
+	struct bridge *b = t->bridge;
+
+	t->running = true;
+	t->due = 0;
+	free(t->session);
+	t->session = b->session == NULL ? NULL : memory_text(b->session);
+	t->why[0] = '\0';
+	t->retry_after = 0;
+	buffer_clear(&t->body);
+	sse_again(&t->sse);
+	curl_slist_free_all(t->headers);
+	t->headers = NULL;
+	handle_prepare(t->easy, t->purpose == POST_MESSAGE ? b->endpoint : b->url, b->authorities);
+	transfer_add_headers(t);
+	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->why);
+	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, (void *)t);
+	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, (void *)t);
+	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
+	if (t->purpose == POST_MESSAGE) {
+		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->message.len);
+		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, t->message.data);
+	}
+	curl_multi_add_handle(b->multi, t->easy);
+}
+
+struct transfer *
+transfer_add(struct bridge *b, enum purpose purpose, struct span message)
+{
+	struct transfer *t = memory_zero(1, sizeof *t), **link = &b->transfers;
+
+	t->bridge = b;
+	t->purpose = purpose;
+	t->easy = curl_easy_init();
+	buffer_append(&t->message, message.at, message.len);
+	message = span_of(buffer_string(&t->message), t->message.len);
+	if (span_member(message, "method").at != NULL)
+		t->id = span_member(message, "id");
+	t->initializes = span_is(span_member(message, "method"), "initialize");
+	t->lists = span_is(span_member(message, "method"), "tools/list");
+	sse_begin(&t->sse, on_event, t);
+	while (*link != NULL)
+		link = &(*link)->next;
+	*link = t;
+	return t;
+}
+
+static void
+free_transfer(struct transfer *t)
+{
+	if (t->running)
+		curl_multi_remove_handle(t->bridge->multi, t->easy);
+	curl_easy_cleanup(t->easy);
+	curl_slist_free_all(t->headers);
+	buffer_free(&t->message);
+	buffer_free(&t->body);
+	sse_free(&t->sse);
+	free(t->session);
+	free(t);
+}
+
+void
+transfer_remove(struct transfer *t)
+{
+	struct transfer **link = &t->bridge->transfers;
+
+	while (*link != t)
+		link = &(*link)->next;
+	*link = t->next;
+	free_transfer(t);
+}
+
+void
+transfer_remove_all(struct bridge *b)
+{
+	for (struct transfer *t = b->transfers, *next; t != NULL; t = next) {
+		next = t->next;
+		free_transfer(t);
+	}
+	b->transfers = NULL;
+}
+
+void
+transfer_again(struct transfer *t)
+{
+	int64_t wait = t->sse.retry_ms > 0 ? t->sse.retry_ms : RETRY_MS;
+
+	for (unsigned i = 1; i < t->tries && wait < RETRY_LIMIT_MS; i++)
+		wait *= 2;
+	t->tries++;
+	t->due = clock_monotonic() + (wait < RETRY_LIMIT_MS ? wait : RETRY_LIMIT_MS);
+}

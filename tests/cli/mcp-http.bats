@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/scripted
+load ../support/mcp
 
 prepare() {
 	mkdir agents
@@ -33,16 +34,6 @@ serve() {
 # .mcp.json has the server with these further members.
 define() { jq -n --arg url "$URL/mcp" "{mcpServers: {test: ({type: \"http\", url: \$url} + $1)}}" >.mcp.json; }
 
-calls() {
-	local turns=()
-	while [ $# -gt 0 ]; do
-		turns+=("$(called "c${#turns[@]}" "mcp__test__$1" "$2")")
-		shift 2
-	done
-	script "${turns[@]}" "$(said 'done')"
-}
-ask() { echo hello | awf-step -a worker ask -r; }
-results() { payloads tool.result '[.output, .error.code, .error.message]'; }
 asked_for() { jq -r '"\(.method) \(.body.method // "-")"' http.log | paste -sd, ; }
 # Those of this test's steps.
 bridges() {

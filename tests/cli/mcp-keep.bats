@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/scripted
+load ../support/mcp
 
 prepare() {
 	mkdir agents
@@ -26,21 +27,10 @@ server() {
 		"$@" >.mcp.json
 }
 define() { jq -c ".mcpServers.test += $1" .mcp.json >changed && mv changed .mcp.json; }
-# The model calls these tools of the server in each step, NAME INPUT…, one a turn, and then says "done".
-calls() {
-	local turns=()
-	while [ $# -gt 0 ]; do
-		turns+=("$(called "c${#turns[@]}" "mcp__test__$1" "$2")")
-		shift 2
-	done
-	script "${turns[@]}" "$(said 'done')"
-}
 # A workflow that is a text.
 flow() { printf '#!/bin/bash\n%s\n' "$1" >flow.awf && chmod +x flow.awf; }
 go() { awf-run ./flow.awf "$@"; }
-results() { payloads tool.result '[.output, .error.code, .error.message]'; }
 outputs() { payloads tool.result .output | tr -d '"' | paste -sd' '; }
-log() { jq -c "$1" server.log; }
 started() { log 'select(.method? == "initialize").id' | wc -l; }
 ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 step='echo x | awf-step -q -a worker'

@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/scripted
+load ../support/mcp
 
 prepare() {
 	mkdir agents
@@ -30,19 +31,7 @@ server() {
 # Members of its definition.
 define() { jq -c ".mcpServers.test += $1" .mcp.json >changed && mv changed .mcp.json; }
 
-# The model calls these tools of the server, NAME INPUT…, one a turn, and then says "done".
-calls() {
-	local turns=()
-	while [ $# -gt 0 ]; do
-		turns+=("$(called "c${#turns[@]}" "mcp__test__$1" "$2")")
-		shift 2
-	done
-	script "${turns[@]}" "$(said 'done')"
-}
-ask() { echo hello | awf-step -a worker ask -r; }
-results() { payloads tool.result '[.output, .error.code, .error.message]'; }
 offered() { jq -c '[.tools[].name]' requests.jsonl; }
-log() { jq -c "$1" server.log; }
 ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 
 @test "a tool of a server is offered, called and answered; both ways are recorded" {

@@ -12,6 +12,11 @@ ATTACK='t\033]0;title\007 \302\2330m \033]52;c;QQ==\033\\ \177 \342\200\256 \302
 
 # Runs a command on a terminal; what that got is in the file seen.
 shown() { script -qec "$1" typescript </dev/null >seen || true; tr -d '\r' <seen >said; }
+# The same of awf-run, without what it draws its view with (bold and dim, up and down, erase).
+shown_run() {
+	shown "$1"
+	LC_ALL=C sed -i 's/\x1b\[\([012]m\|3[0-9]m\|[0-9]*A\|B\|K\|J\)//g' said
+}
 # Nothing in it but what a terminal prints, and it has come.
 harmless() {
 	grep -q 't' said
@@ -34,7 +39,7 @@ harmless() {
 	grep -q 'sandbox' said || harmless
 	shown 'echo "{}" | awf-step -i json -q -t talk a'
 	harmless
-	shown 'awf-run -n -c "awf-step -n -q --each a -- awf-step -q b -- ./say"'
+	shown_run 'awf-run -n -c "awf-step -n -q --each a -- awf-step -q b -- ./say"'
 	harmless
 	# Not on a terminal it is as it came; a character may come in two pieces there.
 	awf-step -n -q a -- ./say 2>err
@@ -49,7 +54,7 @@ harmless() {
 	harmless
 	shown 'awf-step -n a -- cat attack'
 	harmless
-	shown 'awf-run -n -c "awf-step -n -r a -- cat attack"'
+	shown_run 'awf-run -n -c "awf-step -n -r a -- cat attack"'
 	harmless
 	awf-step -n -r a -- cat attack | cmp - attack
 	mkdir agents

@@ -147,13 +147,17 @@ tools: [double, mcp__test__echo]'
 		for secret in ("", own["AWF_MCP_SECRET"][1:], own["AWF_MCP_SECRET"]):
 		    s = socket.socket(socket.AF_UNIX)
 		    s.connect(own["AWF_MCP_SOCKET"])
-		    s.sendall((secret + "\n" + json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}) + "\n").encode())
-		    print(s.recv(100).decode().strip())
+		    try:
+		        s.sendall((secret + "\n" + json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}) + "\n").encode())
+		        print(s.recv(100).decode().strip())
+		    except ConnectionError: # it was closed already
+		        print()
 		    s.close()
 	END2
 	rm bin/claude
 	cat >bin/claude <<-'END2'
 		#!/bin/sh
+		[ "$1" != --version ] || exec echo '2.1.0 (Claude Code)'
 		for a; do case $before in --mcp-config) file=$a ;; esac; before=$a; done
 		stat -c '%a' "$file" >modes
 		python3 bin/stranger "$file" >strange

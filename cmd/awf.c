@@ -128,8 +128,8 @@ init(char *const *words)
 
 	if (words[0] != NULL && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
 		printf("usage: awf init [DIRECTORY]\n\n"
-		    "Makes a workflow to begin with there, or here: two agents, a tool, and answers of a\n"
-		    "model that it runs against.\n");
+		    "Makes a workflow to begin with there, or here: two agents, a tool, and answers\n"
+		    "of a model that it runs against.\n");
 		return program_end(PROGRAM, STATUS_OK);
 	}
 	if (words[0] != NULL && strcmp(words[0], "--") == 0)

@@ -62,7 +62,7 @@ const struct option_spec step_options[] = {
 	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls, or branches, at a time" },
 	{ OPT_RAW, 'r', "raw", NULL, "print the data alone, not state lines" },
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears on success" },
-	{ OPT_WHEN, 0, "when", "COND", "only if the shell command COND ends with 0" },
+	{ OPT_WHEN, 0, "when", "COND", "only if COND ends with 0; it reads the state line" },
 	{ OPT_TRY, 0, "try", NULL, "if it fails, the run does not" },
 	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end a try (an agent: the call) after so long" },
 	{ OPT_RETRIES, 0, "retries", "N", "try up to N times more (agents: 2, else 0)" },
@@ -81,8 +81,8 @@ const struct option_spec step_options[] = {
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Groups of steps" },
 	{ OPT_EACH, 0, "each", NULL, "the command is a group of steps: state lines that it prints pass" },
-	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as the shell command COND ends with 0" },
-	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, asked after a round, ends with 0" },
+	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as COND, which reads the state line, ends with 0" },
+	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, which reads what a round gave, ends with 0" },
 	{ OPT_MAX, 0, "max", "N", "at most N rounds of the loop (10); alone: exactly N" },
 	{ OPT_PARALLEL, 0, "parallel", NULL, "a group of branches at a time, each a shell command" },
 	{ OPT_STRATEGY, 0, "strategy", "WORD", "branches that are to succeed: all (default), any or best-effort" },
@@ -111,7 +111,7 @@ const struct option_spec step_options[] = {
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Work that others do" },
 	{ OPT_ASK, 0, "ask", "TEXT|@FILE", "ask somebody outside, whose answer is the result" },
-	{ OPT_ACCEPT, 0, "accept", "COND", "with --ask: take an answer if the shell command COND ends with 0" },
+	{ OPT_ACCEPT, 0, "accept", "COND", "with --ask: take an answer if COND, which reads its state line, ends with 0" },
 	{ OPT_MAX_ANSWERS, 0, "max-answers", "N", "with --ask: fail after N answers that were not taken" },
 	{ OPT_ASK_GRACE, 0, "ask-grace", "DURATION", "with --ask: how long it stays while nobody is there (10s)" },
 	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },

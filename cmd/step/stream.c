@@ -134,7 +134,7 @@ stream_no_input(const struct stream *s, struct error *err)
 {
 	return error_set(err, ERROR_NO_INPUT, "stdin", s->joined ?
 	    "no input (--allow-empty if there may be none)" :
-	    "no input (-n if there is none to be, --allow-empty if there may be none)");
+	    "no input: is a | missing? (-n if there is none to be, --allow-empty if there may be none)");
 }
 
 /* In a replay of a child there are no runs around it, of which somebody is dead; a call of no

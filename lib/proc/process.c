@@ -290,7 +290,7 @@ tell_missing(const struct process_spec *spec, const char *path, struct error *er
 	}
 	if (path == NULL && spec->argv[1] == NULL && strpbrk(name, " \t\n") != NULL) {
 		error_set(err, ERROR_EXIT_STATUS, name, "command not found: its words are quoted "
-		    "together (a line for the shell is run by sh -c)");
+		    "together (a line for the shell is run by sh -c, or awf-run -c)");
 		return;
 	}
 	if (path == NULL && *name != '\0' && strchr(name, '/') == NULL && directory == NULL &&

@@ -86,7 +86,7 @@ much_output() { # BYTES
 
 @test "no input is an error unless it may be empty" {
 	run -1 --separate-stderr awf-step x -- cat </dev/null
-	same "$stderr" 'awf-step: x: stdin: no input (-n if there is none to be, --allow-empty if there may be none)'
+	same "$stderr" 'awf-step: x: stdin: no input: is a | missing? (-n if there is none to be, --allow-empty if there may be none)'
 	same "$(jq -r .metadata.error.code <<<"$output")" no_input
 	run -0 awf-step --allow-empty x -- cat </dev/null
 	same "$output" ''

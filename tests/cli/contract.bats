@@ -223,7 +223,7 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 	same "$(awf-step --dry-run b -- cat <failed)" ''
 	same "$(awf-step --dry-run --rescue b -- cat <failed)" '{"command":["cat"],"input":"x"}'
 	run -1 --separate-stderr awf-step --dry-run b -- cat </dev/null
-	same "$stderr" 'awf-step: stdin: no input (-n if there is none to be, --allow-empty if there may be none)'
+	same "$stderr" 'awf-step: stdin: no input: is a | missing? (-n if there is none to be, --allow-empty if there may be none)'
 }
 
 @test "what a provider says of an error is harmless on a terminal" {

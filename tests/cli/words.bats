@@ -113,7 +113,7 @@ awf-step: b: its input is of another run, and this is a run of its own: awf-run 
 		same "${stderr_lines[-1]}" "awf-step: $words"
 	done <<-'END'
 		x|--parallel p -- awf-step a -- cat|--parallel: each word after -- is a branch of its own: quote each, as in -- 'awf-step a -- cat' 'awf-step b -- wc -w'
-		x|w -- "wc -w"|w: wc -w: command not found: its words are quoted together (a line for the shell is run by sh -c)
+		x|w -- "wc -w"|w: wc -w: command not found: its words are quoted together (a line for the shell is run by sh -c, or awf-run -c)
 		x|w -- wc-w|w: wc-w: command not found
 		{"x":1}|--when .data.x w -- cat|w: the condition of --when ended with status 127: it is a shell command that reads the state line, such as jq -e .data
 		{"x":1}|--when 'exit 127' w -- cat|w: the condition of --when ended with status 127

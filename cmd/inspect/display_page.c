@@ -46,7 +46,6 @@ static const char page_head[] =
     " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n";
 
 struct page {
-	const struct display *display;
 	struct call_tree tree;
 	struct cost cost;
 	struct replacement file;
@@ -171,7 +170,7 @@ add_abouts(struct page *p, uint32_t entry)
 	buffer_text(&p->out, "</span>");
 }
 
-/* A row up to its bars; row_end() ends it, and page_text "</details>" what is in it. */
+/* A row up to its bars; end_row() ends it, and "</details>" what is in it. */
 static void
 begin_row(struct page *p, const char *class, enum view_saying status, unsigned depth, bool open,
     uint32_t id)
@@ -470,7 +469,7 @@ add_page(struct page *p)
 int
 display_page(const struct display *d, struct error *err)
 {
-	struct page p = { .display = d, .path = d->run->path, .err = err };
+	struct page p = { .path = d->run->path, .err = err };
 	const struct call_tree_spec spec = { CALL_TREE_TOOL, &p.cost, d->warn };
 	struct page_record record;
 

@@ -134,6 +134,16 @@ live_view_told(struct live_view *v, int64_t now, struct buffer *out)
 
 /* ---- what goes on ---- */
 
+/* The run that a call is, if it is shown, and names this one as its parent: so no run is in itself,
+ * whatever a record says. */
+static const struct live_run *
+child_of(const struct live_view *v, const struct live_call *c)
+{
+	const struct live_run *r = c->child != NULL ? live_view_run(v, c->child) : NULL;
+
+	return r != NULL && r->parent == c->run ? r : NULL;
+}
+
 /* Calls in which nothing else is open. */
 static int64_t
 running(const struct live_view *v, const struct live_run *r)
@@ -143,7 +153,7 @@ running(const struct live_view *v, const struct live_run *r)
 	for (size_t i = 0; i < r->open_count; i++) {
 		const struct live_call *c = r->open[i];
 
-		if (c->open_inside == 0 && (c->child == NULL || live_view_run(v, c->child) == NULL))
+		if (c->open_inside == 0 && child_of(v, c) == NULL)
 			count++;
 	}
 	for (size_t i = 0; i < v->run_count; i++)
@@ -296,8 +306,7 @@ draw_call(struct drawing *d, const struct live_call *c, unsigned depth)
 	const int64_t since = c->started;
 
 	buffer_text(&label, c->label);
-	while (c->child != NULL && (child = live_view_run(d->v, c->child)) != NULL &&
-	    (inner = only_call(child)) != NULL) {
+	while ((child = child_of(d->v, c)) != NULL && (inner = only_call(child)) != NULL) {
 		buffer_format(&label, " ▸ %s", inner->label);
 		c = inner;
 	}
@@ -308,7 +317,7 @@ draw_call(struct drawing *d, const struct live_call *c, unsigned depth)
 			draw_text(d, c, depth);
 	}
 	draw_steps(d, &c->inside, depth + 1);
-	child = c->child != NULL ? live_view_run(d->v, c->child) : NULL;
+	child = child_of(d->v, c);
 	if (child != NULL)
 		draw_steps(d, &child->steps, depth + 1);
 	buffer_free(&said);

@@ -294,7 +294,7 @@ run(struct replay *r)
 	if (served_is_url(r->run)) {
 		if (served_open(&served, r->run, r->shows ?
 		    r->shows->served | (r->html ? SERVED_BLOBS : 0) :
-		    SERVED_CHILDREN | SERVED_BLOBS | SERVED_INPUT, warn, &err) != 0) {
+		    SERVED_CHILDREN | SERVED_BLOBS | SERVED_INPUT, NULL, warn, &err) != 0) {
 			storage_close(&storage);
 			return fail(&err);
 		}

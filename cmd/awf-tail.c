@@ -432,7 +432,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 		failed = printer_line(&t->printer, &origin, &run->head, line, len, &verdict, err);
 	note_path(t, line, len, verdict);
 	if (verdict == VERDICT_DAMAGED)
-		tell_damaged(t, run->path, follow_line_number(run));
+		tell_damaged(t, run->path, t->served.skipped + follow_line_number(run));
 	free(blobs);
 	return failed;
 }
@@ -719,16 +719,32 @@ write_json(const struct buffer *out, struct error *err)
 	return result;
 }
 
+/* Lines as they stand need none of those before them. */
+static void
+choose_range(const struct tail *t, struct served_range *range)
+{
+	*range = (struct served_range){ .last = -1 };
+	if (live(t) || !t->given[OPT_JSON] || t->given[OPT_AS] || t->given[OPT_CHILDREN] ||
+	    t->given[OPT_COST])
+		return;
+	if (t->given[OPT_AFTER])
+		range->after = t->after;
+	if (t->given[OPT_LINES] && filter_open(&t->printer.filter))
+		range->last = t->lines;
+}
+
 /* The copy of a run that a server has takes the place of the storage. */
 static int
 fetch(struct tail *t, struct error *err)
 {
+	struct served_range range;
 	bool blobs = wants_blobs(t) || t->given[AS_DOCUMENT];
 	unsigned what = (live(t) ? SERVED_FOLLOW : 0) | (blobs ? SERVED_BLOBS : 0) |
 	    (t->given[OPT_CHILDREN] ? SERVED_CHILDREN : 0) |
 	    (t->given[OPT_FOREVER] ? SERVED_LATEST : 0);
 
-	if (served_open(&t->served, t->run, what, warn, err) != 0)
+	choose_range(t, &range);
+	if (served_open(&t->served, t->run, what, &range, warn, err) != 0)
 		return -1;
 	t->storage.root = memory_text(t->served.storage.root);
 	t->run = t->given[OPT_FOREVER] ? NULL : t->served.run_id;

@@ -21,8 +21,10 @@
 #include "say.h"
 
 #define PROGRAM "awf-fetch-run"
+#define DAMAGED_MOST 100 /* lines that are foreseen among the last ones */
 
-enum { OPT_FOLLOW = 1, OPT_FOREVER, OPT_CHILDREN, OPT_ORIGINS, OPT_BLOBS, OPT_INPUT };
+enum { OPT_FOLLOW = 1, OPT_FOREVER, OPT_CHILDREN, OPT_ORIGINS, OPT_BLOBS, OPT_INPUT, OPT_AFTER,
+	OPT_LAST };
 
 static const struct option_spec options_table[] = {
 	{ OPT_FOLLOW, 'f', "follow", NULL, "go on to the end of the run" },
@@ -31,6 +33,8 @@ static const struct option_spec options_table[] = {
 	{ OPT_ORIGINS, 0, "origins", NULL, "the run that a fork began with, too" },
 	{ OPT_BLOBS, 0, "blobs", NULL, "the blobs that lines name, too" },
 	{ OPT_INPUT, 0, "input", NULL, "what the run was given on standard input, too" },
+	{ OPT_AFTER, 0, "after", "SEQ", "not what it has up to this event" },
+	{ OPT_LAST, 0, "last", "N", "not much of what comes before its last N events" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] = PROGRAM " [options] URL";
@@ -56,7 +60,13 @@ read_options(struct fetch *f, const char **url, int argc, char **argv, struct er
 		f->origins |= id == OPT_ORIGINS;
 		f->blobs |= id == OPT_BLOBS;
 		f->input |= id == OPT_INPUT;
+		if (id == OPT_AFTER && options_number("--after", o.value, 0, INT64_MAX, &f->after, err) != 0)
+			return -1;
+		if (id == OPT_LAST && options_number("--last", o.value, 0, INT32_MAX, &f->last, err) != 0)
+			return -1;
 	}
+	if (f->follow && (f->after > 0 || f->last >= 0))
+		return error_set(err, ERROR_USAGE, "-f", "not with --after or --last");
 	return *url != NULL ? 0 : error_set(err, ERROR_USAGE, NULL, "the URL of a run is missing");
 }
 
@@ -92,6 +102,7 @@ static int
 begin(struct fetch *f, struct latest *latest, struct error *err)
 {
 	char run_id[ID_SIZE];
+	int64_t seq = 0, least;
 	bool alive = false;
 
 	if (f->forever && strcmp(f->server.run, "@") != 0)
@@ -102,8 +113,12 @@ begin(struct fetch *f, struct latest *latest, struct error *err)
 	if (f->http == NULL)
 		return -1;
 	if (f->forever ? latest_open(latest, f, err) != 0 :
-	    fetch_ask(f, f->server.run, run_id, &alive, err) != ANSWERED)
+	    fetch_ask(f, f->server.run, run_id, &alive, &seq, err) != ANSWERED)
 		return -1;
+	/* Lines that are damaged are none of the last: a few may be. */
+	least = f->last >= 0 ? seq - 2 * f->last - DAMAGED_MOST : 0;
+	if (least > f->after)
+		f->after = least;
 	say_copy(f->directory, f->server.base);
 	return f->forever || fetch_add(f, run_id, alive, NULL, err) != NULL ? 0 : -1;
 }
@@ -121,7 +136,7 @@ keep(struct fetch *f, struct latest *latest, struct error *err)
 			return -1;
 		if (!ready && fetch_loaded(f)) {
 			ready = true;
-			say_ready(f->count > 0 ? f->runs[0]->run_id : NULL);
+			say_ready(f->count > 0 ? f->runs[0]->run_id : NULL, f->after);
 		}
 		patience = fetch_patience(f);
 		if (latest->fetch != NULL && latest_patience(latest) < patience)
@@ -135,7 +150,7 @@ keep(struct fetch *f, struct latest *latest, struct error *err)
 int
 main(int argc, char **argv)
 {
-	struct fetch f = { .follow = false };
+	struct fetch f = { .follow = false, .last = -1 };
 	struct latest latest = { .fetch = NULL };
 	struct error err = ERROR_INIT;
 	const char *url = NULL;

@@ -42,6 +42,12 @@ copy_open(struct copy *c, const char *path, struct error *err)
 }
 
 void
+copy_skip(struct copy *c, int64_t seq)
+{
+	c->last.seq = c->before.seq = seq;
+}
+
+void
 copy_close(struct copy *c)
 {
 	file_close(&c->fd);

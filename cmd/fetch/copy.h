@@ -2,7 +2,8 @@
  * The copy of a transcript that a server has: a file that grows as lines come.
  *
  * What the code relies on, and keeps:
- *   - It is a beginning of the record, byte for byte, in whole lines, at any time.
+ *   - It is a beginning of the record, or of what was not skipped of it, byte for byte, in whole
+ *     lines, at any time.
  *   - Each answer begins before the last line that is here, which has to come the same again: so
  *     no line comes twice or is missing, however often the connection is lost; and where the
  *     record has other lines than before (after a power cut, or in another storage) this is seen.
@@ -32,6 +33,8 @@ struct copy {
 
 /* Makes the file. */
 int copy_open(struct copy *c, const char *path, struct error *err);
+/* Nothing is in it yet: it begins behind the event with this number. */
+void copy_skip(struct copy *c, int64_t seq);
 void copy_close(struct copy *c);
 
 /* Another answer begins: of the lines after this number. */

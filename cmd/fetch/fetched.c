@@ -43,12 +43,14 @@ take(void *context, const char *bytes, size_t len)
 /* ---- runs ---- */
 
 enum answered
-fetch_ask(struct fetch *f, const char *name, char run_id[ID_SIZE], bool *alive, struct error *err)
+fetch_ask(struct fetch *f, const char *name, char run_id[ID_SIZE], bool *alive, int64_t *seq,
+    struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	enum answered answered = server_ask_text(&f->server, memory_format("/api/runs/%s", name), &text,
 	    err);
 	struct span object;
+	long long last;
 	size_t bad;
 
 	if (answered == ANSWERED) {
@@ -59,6 +61,8 @@ fetch_ask(struct fetch *f, const char *name, char run_id[ID_SIZE], bool *alive, 
 			answered = ANSWERED_NEVER;
 		} else {
 			*alive = span_true(span_member(object, "alive"));
+			if (seq != NULL && span_integer(span_member(object, KEY_SEQ), &last))
+				*seq = last;
 		}
 	}
 	buffer_free(&text);
@@ -89,6 +93,8 @@ begin_run(struct fetched *run, bool alive, struct error *err)
 	run->lock = run_lock_take_over(directory, err);
 	if (run->lock == -1 || (run->copy.path == NULL && copy_open(&run->copy, path, err) != 0))
 		failed = -1;
+	else if (run->parent == NULL && run->fetch->after > 0)
+		copy_skip(&run->copy, run->fetch->after);
 	free(path);
 	free(directory);
 	return failed;
@@ -148,7 +154,7 @@ ask_child(struct fetched *child, struct error *err)
 {
 	char run_id[ID_SIZE];
 	bool alive;
-	enum answered answered = fetch_ask(child->fetch, child->run_id, run_id, &alive, err);
+	enum answered answered = fetch_ask(child->fetch, child->run_id, run_id, &alive, NULL, err);
 
 	if (answered == ANSWERED && begin_run(child, alive, err) != 0)
 		answered = ANSWERED_NEVER;
@@ -331,6 +337,8 @@ renew(struct fetched *run, struct error *err)
 	run->phase = FETCH_LOADING;
 	run->again_at = clock_monotonic();
 	buffer_clear(&run->incoming);
+	if (run->parent == NULL)
+		run->fetch->after = 0;
 	return copy_renew(&run->copy, err);
 }
 
@@ -441,7 +449,8 @@ end_following(struct fetched *run, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char run_id[ID_SIZE];
-	enum answered answered = fetch_ask(run->fetch, run->run_id, run_id, &run->alive, &why);
+	enum answered answered = fetch_ask(run->fetch, run->run_id, run_id, &run->alive, NULL,
+	    &why);
 
 	if (answered != ANSWERED)
 		return stopped_by(run, answered, &why, err);

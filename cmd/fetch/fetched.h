@@ -35,6 +35,9 @@ struct fetch {
 	bool children;           /* child runs, too */
 	bool origins;            /* and the runs that forks began with */
 	bool blobs, input;
+	long long after;         /* events up to this number are left out of the run that is asked for;
+	                            0, too, once its record was another one */
+	long long last;          /* and those before so many; -1: none */
 	struct fetched **runs;
 	size_t count;
 	bool lost;               /* the server is gone, and that was told */
@@ -59,9 +62,9 @@ struct fetched {
 	unsigned tries;          /* that were cut off, one after another */
 };
 
-/* Asks for a run: its id, and whether it is alive. */
+/* Asks for a run: its id, whether it is alive, and the number of its last event (may be NULL). */
 enum answered fetch_ask(struct fetch *f, const char *run, char run_id[ID_SIZE], bool *alive,
-    struct error *err);
+    int64_t *seq, struct error *err);
 /* Adds a run, which is asked for from then on. NULL: the copy cannot be made. */
 struct fetched *fetch_add(struct fetch *f, const char run_id[ID_SIZE], bool alive,
     const struct fetched *parent, struct error *err);

@@ -148,7 +148,7 @@ latest_open(struct latest *l, struct fetch *f, struct error *err)
 	l->get.take = take;
 	l->get.context = l;
 	sse_begin(&l->events, take_event, l);
-	answered = fetch_ask(f, "@", run_id, &alive, err);
+	answered = fetch_ask(f, "@", run_id, &alive, NULL, err);
 	if ((answered != ANSWERED && answered != ANSWERED_NONE) ||
 	    ask_list(l, memory_text("/api/runs?limit=1"), know, err) != 0 ||
 	    ask_list(l, memory_format("/api/runs?status=running&limit=%d", LIST_MOST), know, err) != 0)

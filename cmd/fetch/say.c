@@ -37,13 +37,15 @@ say_copy(const char *directory, const char *base)
 }
 
 void
-say_ready(const char *run_id)
+say_ready(const char *run_id, int64_t skipped)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
 	begin(&w, &line, "ready");
 	writer_member_string(&w, KEY_RUN_ID, run_id);
+	if (skipped > 0)
+		writer_member_integer(&w, "skipped", skipped);
 	end(&w);
 }
 

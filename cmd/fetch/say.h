@@ -10,8 +10,8 @@
 
 /* Where the copy lies, and of which server. */
 void say_copy(const char *directory, const char *base);
-/* All that there was is there. run_id NULL: no run. */
-void say_ready(const char *run_id);
+/* All that there was is there, but for so many lines at its beginning. run_id NULL: no run. */
+void say_ready(const char *run_id, int64_t skipped);
 /* The record is another one after so many bytes, whose last event has this number. */
 void say_replaced(const char *run_id, int64_t bytes, int64_t seq);
 void say_warning(const struct error *warning);

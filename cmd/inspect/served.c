@@ -4,6 +4,7 @@
  */
 #include "inspect/served.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ served_is_url(const char *argument)
 }
 
 static int
-start(struct served *s, const char *url, unsigned what, struct error *err)
+start(struct served *s, const char *url, unsigned what, const struct served_range *range,
+    struct error *err)
 {
 	static const struct { unsigned what; const char *option; } options[] = {
 		{ SERVED_FOLLOW, "--follow" }, { SERVED_CHILDREN, "--children" },
@@ -38,7 +40,8 @@ start(struct served *s, const char *url, unsigned what, struct error *err)
 	};
 	const size_t count = sizeof options / sizeof *options;
 	char *list = libexec_path(), *program = path_search(list, FETCHER);
-	const char *argv[3 + sizeof options / sizeof *options] = { program };
+	const char *argv[7 + sizeof options / sizeof *options] = { program };
+	char after[24], last[24];
 	/* What ends this program from a terminal is to leave that one the time to clean up. */
 	const struct process_spec spec = { .argv = (char *const *)(uintptr_t)argv,
 		.err = PROCESS_INHERIT, .group = true };
@@ -48,6 +51,16 @@ start(struct served *s, const char *url, unsigned what, struct error *err)
 	for (size_t i = 0; i < count; i++)
 		if (what & options[i].what)
 			argv[words++] = options[i].option;
+	if (range != NULL && range->after > 0) {
+		snprintf(after, sizeof after, "%" PRId64, range->after);
+		argv[words++] = "--after";
+		argv[words++] = after;
+	}
+	if (range != NULL && range->last >= 0) {
+		snprintf(last, sizeof last, "%" PRId64, range->last);
+		argv[words++] = "--last";
+		argv[words++] = last;
+	}
 	argv[words++] = "--";
 	argv[words] = url;
 	if (program == NULL)
@@ -82,13 +95,15 @@ take_line(struct served *s, struct span line, struct served_change *change)
 {
 	static const char *const types[] = { "copy", "ready", "replaced", "warning", "error", NULL };
 	const char *type = span_one_of(span_member(line, KEY_TYPE), types);
-	long long bytes = 0, seq = 0;
+	long long bytes = 0, seq = 0, skipped;
 
 	if (type == types[0]) {
 		s->storage.root = span_text(span_member(line, "directory"));
 		s->base = span_text(span_member(line, "server"));
 	} else if (type == types[1]) {
 		event_copy_id(span_member(line, KEY_RUN_ID), s->run_id);
+		if (span_integer(span_member(line, "skipped"), &skipped))
+			s->skipped = skipped;
 	} else if (type == types[2]) {
 		span_integer(span_member(line, KEY_BYTES), &bytes);
 		span_integer(span_member(line, KEY_SEQ), &seq);
@@ -146,14 +161,14 @@ served_next(struct served *s, struct served_change *change)
 }
 
 int
-served_open(struct served *s, const char *url, unsigned what,
+served_open(struct served *s, const char *url, unsigned what, const struct served_range *range,
     void (*warn)(const struct error *warning), struct error *err)
 {
 	struct served_change change;
 	const char *type = "";
 
 	*s = (struct served){ .base = NULL };
-	if (start(s, url, what, err) != 0)
+	if (start(s, url, what, range, err) != 0)
 		return -1;
 	while (strcmp(type, "ready") != 0) {
 		enum peer_event event = PEER_SERVED;
@@ -173,7 +188,7 @@ served_open(struct served *s, const char *url, unsigned what,
 		if (type == NULL)
 			type = "";
 	}
-	if (strcmp(type, "ready") == 0)
+	if (type != NULL && strcmp(type, "ready") == 0)
 		return 0;
 	served_name(s, err);
 	served_close(s);

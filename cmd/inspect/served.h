@@ -30,18 +30,26 @@ enum {
 	SERVED_LATEST = 32       /* runs that become the latest, too; the storage has that */
 };
 
+/* Of the run that is asked for, which is not followed then: events that are not wanted, and may be
+ * left out of the copy. */
+struct served_range {
+	int64_t after;           /* those up to this number; 0: none */
+	int64_t last;            /* those before so many; -1: none */
+};
+
 struct served {
 	struct peer peer;
 	struct storage storage;  /* the copy; root NULL: there is none */
 	char run_id[ID_SIZE];    /* ""; there is none yet (SERVED_LATEST) */
+	int64_t skipped;         /* lines at its beginning that the copy does not have */
 	char *base;              /* of the server's URLs */
 	bool ended;              /* nothing more is said */
 };
 
 bool served_is_url(const char *argument);
 /* Begins to copy, and waits until all is there that the server has now; warn is told what comes in
- * between. -1: as that program says. */
-int served_open(struct served *s, const char *url, unsigned what,
+ * between. range: NULL: all is wanted. -1: as that program says. */
+int served_open(struct served *s, const char *url, unsigned what, const struct served_range *range,
     void (*warn)(const struct error *warning), struct error *err);
 
 /* What has happened since. */

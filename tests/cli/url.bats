@@ -19,6 +19,7 @@ prepare() {
 
 cleanup() {
 	for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done
+	[ -z "${SERVE_PID-}" ] || kill -CONT "$SERVE_PID" 2>/dev/null || true
 	serve_end || true
 }
 
@@ -108,6 +109,13 @@ both() {
 			-R -n 5
 			--json
 			--json --after 3
+			--json --after 99999
+			--json --after 2 --type step.*
+			--json -n 2
+			--json -n 0
+			--json -n 3 --after 4
+			--json -n 2 --type step.*
+			--json --inline -n 4
 			--json --inline
 			-R --json --inline
 			--cost
@@ -129,6 +137,10 @@ both() {
 			-R --as agentloom
 		END
 	done
+	# Only what is wanted is copied; a line that is damaged is counted as the server has it.
+	sed -i 's/^{"seq":9,.*/no JSON/' "$AWF_STORAGE/transcripts/$BRIEF.jsonl"
+	both "$BRIEF" awf-tail --json --after 7
+	grep -q 'line 9 is damaged' said.url
 	# By the other names of it.
 	for name in "@large" @ "${large:0:8}" "$large/" "$large#e=3"; do
 		same "$(awf-tail --json "$URL/runs/$name")" "$(cat "$(transcript)")"
@@ -174,6 +186,34 @@ both() {
 	run -4 awf-replay "$URL/runs/@kept"
 	id=$(basename "$(transcript)" .jsonl)
 	same "$output" "awf-replay: $id: the snapshot of its workspace (snapshots/$id in the storage that has made it) is not here: 'awf-replay --export DIR' takes it along from there"
+}
+
+@test "of the end of a run no more is copied than is asked for" {
+	awf-run -n --name long -c 'seq 150 | awf-step -i lines a -q -- true'
+	known
+	while read -r skipped options; do
+		mkfifo hold
+		# shellcheck disable=SC2086
+		"$(dirname "$(command -v awf-run)")/../libexec/awf/awf-fetch-run" $options "$URL/runs/@" <hold >copied 3>&- &
+		copier=$!
+		exec 8>hold
+		eventually grep -q '"type":"ready"' copied
+		same "$options: $(jq -r 'select(.type == "ready").skipped' copied)" "$options: $skipped"
+		tail -n +$((${skipped/null/0} + 1)) "$(transcript)" | cmp - "$(jq -r 'select(.directory).directory' copied)"/transcripts/*.jsonl
+		exec 8>&-
+		wait "$copier"
+		rm hold
+	done <<-'END'
+		null
+		200 --after 200
+		190 --last 6
+		250 --after 250 --last 6
+		190 --after 100 --last 6
+		null --last 200
+		999 --after 999
+	END
+	run -1 --separate-stderr timeout 10 "$(dirname "$(command -v awf-run)")/../libexec/awf/awf-fetch-run" -f --last 1 "$URL/runs/@"
+	[[ $output == *'"place":"-f","code":"usage","message":"not with --after or --last"'* || $stderr == *'-f: not with --after or --last'* ]]
 }
 
 @test "a fork, whose results are another run's, and a run in a run" {
@@ -536,10 +576,17 @@ cut() {
 	follow -f --json "$URL/runs/@"
 	eventually has first
 	awf-serve --revoke-token "$(sed 's/.* //' "$XDG_CONFIG_HOME/awf/keys")"
-	same "$(status_of "$URL/healthz")" 200 # a request makes the server look
 	ends 4 "$TAIL"
 	[[ $(cat said) == *'is not good (any more)' ]]
 	cmp out "$(transcript)"
+	# Before anything has come.
+	kill -STOP "$SERVE_PID"
+	follow --json "$URL/runs/@"
+	eventually pgrep -P "$TAIL"
+	kill -KILL "$(pgrep -P "$TAIL")"
+	ends 4 "$TAIL"
+	kill -CONT "$SERVE_PID"
+	same "$(cat said)" 'awf-tail: awf-fetch-run: has ended: killed by signal 9 (Killed)'
 	echo end >next
 	wait "$RUNNER"
 }

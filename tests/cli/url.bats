@@ -202,7 +202,7 @@ both() {
 		tail -n +$((${skipped/null/0} + 1)) "$(transcript)" | cmp - "$(jq -r 'select(.directory).directory' copied)"/transcripts/*.jsonl
 		exec 8>&-
 		wait "$copier"
-		rm hold
+		rm hold copied
 	done <<-'END'
 		null
 		200 --after 200

@@ -6,9 +6,14 @@ load ../support/helpers
 in_place() {
 	make -s -C "$ROOT" -o all STATIC= BUILD="$BUILD" DESTDIR="$BATS_TEST_TMPDIR/root" PREFIX=/usr "$@"
 }
+# What is installed where nothing else is said: that is made once.
+installed() {
+	[ -e "$BATS_FILE_TMPDIR/root" ] || in_place DESTDIR="$BATS_FILE_TMPDIR/root" install
+	cp -a "$BATS_FILE_TMPDIR/root" "$BATS_TEST_TMPDIR"
+}
 
 @test "installed programs find their providers, and pages and schemas are there" {
-	in_place install
+	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
 	PATH="$prefix/bin:/usr/bin:/bin"
 	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{},"model":"m"}' >answer.jsonl
@@ -24,7 +29,7 @@ in_place() {
 }
 
 @test "the examples are there, and run as they stand" {
-	in_place install
+	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
 	examples=$prefix/share/doc/awf/examples
 	same "$(cd "$examples" && find . -type f | sort)" "$(cd "$ROOT/examples" && find . -type f | sort)"
@@ -39,7 +44,7 @@ in_place() {
 	[[ $stderr == *" $ROOT/share/agents"* ]]
 	awf-run -c 'awf-step -n -p hi -r -m replay/answer.jsonl greet'
 	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
-	in_place install
+	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
 	echo 'replay/* 7 7' >"$prefix/share/awf/prices"
 	[[ $("$prefix/bin/awf-tail" --cost -n 1) == *'$7.0000'* ]]
@@ -49,7 +54,7 @@ in_place() {
 }
 
 @test "every program and page is installed, and a program's completions" {
-	in_place install
+	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
 	for source in "$ROOT"/cmd/awf-*.c "$ROOT"/cmd/*/awf-*.c; do
 		program=$(basename "$source" .c)
@@ -69,7 +74,7 @@ in_place() {
 }
 
 @test "every program lies at another address each time it runs, static ones too" {
-	in_place install
+	installed
 	for program in "$BATS_TEST_TMPDIR"/root/usr/bin/* "$BATS_TEST_TMPDIR"/root/usr/libexec/awf/awf-*; do
 		readelf -d "$program" | grep -q 'Flags:.* PIE$' || { echo "$program"; false; }
 	done

@@ -156,9 +156,9 @@ test_table(void **state)
 	setenv("TZ", "UTC", 1);
 	listing_table(&list, true, false, &out);
 	assert_string_equal(out.data,
-	    "RUN       NAME         STATUS     STARTED              DURATION   CALLS  TOKENS\n"
-	    "0b7a1c52  short        running    1970-01-01 00:00:00     1m01s      12    1.1k\n"
-	    "6f9619ff  \\x1b[2Jüber  success    2026-11-21 08:15:30       5ms       0       0\n");
+	    "NAME         RUN       STATUS     STARTED              DURATION   CALLS  TOKENS\n"
+	    "short        0b7a1c52  running    1970-01-01 00:00:00     1m01s      12    1.1k\n"
+	    "\\x1b[2Jüber  6f9619ff  success    2026-11-21 08:15:30       5ms       0       0\n");
 	buffer_clear(&out);
 	listing_table(&list, false, true, &out);
 	assert_non_null(strstr(out.data, "\033[36mrunning  \033[0m"));

@@ -669,6 +669,7 @@ answer(void *context, struct provider *p, const struct provider_request *request
 		cli_process(&r);
 	if (r.failed && r.silent)
 		check_version(&r);
+	r.failure.spent = &r.message;
 	if (r.failed)
 		provider_error(p, &r.failure);
 	else

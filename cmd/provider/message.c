@@ -158,6 +158,13 @@ number_at(struct span object, const struct usage_place *place)
 	return number;
 }
 
+bool
+usage_known(const struct usage *u)
+{
+	return u->input >= 0 || u->output >= 0 || u->cache_read >= 0 || u->cache_write >= 0 ||
+	    u->reasoning >= 0 || u->cost >= 0;
+}
+
 void
 usage_set(struct usage *u, struct span object, const struct usage_place *places)
 {
@@ -359,7 +366,7 @@ write_block(struct writer *w, const struct block *b)
 }
 
 void
-message_write(const struct message *m, struct writer *w)
+message_write_usage(const struct message *m, struct writer *w)
 {
 	const struct {
 		const char *key;
@@ -373,11 +380,6 @@ message_write(const struct message *m, struct writer *w)
 	};
 	char dollars[MONEY_SIZE];
 
-	writer_member_array(w, KEY_BLOCKS);
-	for (size_t i = 0; i < m->count; i++)
-		write_block(w, &m->blocks[i]);
-	writer_array_end(w);
-	writer_member_string(w, KEY_STOP_REASON, m->stop_reason == NULL ? "other" : m->stop_reason);
 	writer_member_object(w, KEY_USAGE);
 	for (size_t i = 0; i < sizeof usage / sizeof usage[0]; i++)
 		if (usage[i].number >= 0)
@@ -389,6 +391,17 @@ message_write(const struct message *m, struct writer *w)
 	}
 	writer_object_end(w);
 	writer_member_string(w, KEY_MODEL, m->model);
+}
+
+void
+message_write(const struct message *m, struct writer *w)
+{
+	writer_member_array(w, KEY_BLOCKS);
+	for (size_t i = 0; i < m->count; i++)
+		write_block(w, &m->blocks[i]);
+	writer_array_end(w);
+	writer_member_string(w, KEY_STOP_REASON, m->stop_reason == NULL ? "other" : m->stop_reason);
+	message_write_usage(m, w);
 	writer_member_string(w, KEY_REQUEST_ID, m->request_id);
 	writer_member_string(w, KEY_SESSION_ID, m->session_id);
 }

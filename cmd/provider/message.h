@@ -53,6 +53,9 @@ struct usage {
 };
 #define USAGE_INIT { -1, -1, -1, -1, -1, -1 }
 
+/* Whether any number of it is known. */
+bool usage_known(const struct usage *u);
+
 /* Where an API tells a number of its usage. A table of them ends with USAGE_END. */
 struct usage_place {
 	size_t number;            /* offset in struct usage */
@@ -129,6 +132,8 @@ void message_name_calls(struct message *m, struct span messages);
  * has any. For APIs whose word for an end does not tell. */
 void message_settle(struct message *m, struct span messages);
 
+/* Members "usage", of what is known, and "model". */
+void message_write_usage(const struct message *m, struct writer *w);
 /* Members "blocks", "stop_reason", "usage", "model", "request_id" and "session_id" of an
  * answer. */
 void message_write(const struct message *m, struct writer *w);

@@ -143,6 +143,8 @@ write_failure(struct provider *p, const char *type, const struct provider_failur
 	writer_member_string(&w, KEY_MESSAGE, error_text(&f->error, text, sizeof text));
 	if (f->request_id[0] != '\0')
 		writer_member_string(&w, KEY_REQUEST_ID, f->request_id);
+	if (f->spent != NULL && usage_known(&f->spent->usage))
+		message_write_usage(f->spent, &w);
 	end_line(p, &w);
 	provider_flush(p);
 }

@@ -55,6 +55,8 @@ struct provider_api {
 
 /* What an error answer says. */
 struct provider_failure {
+	const struct message *spent; /* what has come, whose usage counts although it is no answer;
+	                                NULL: nothing */
 	struct error error;      /* the code is the category */
 	long status;             /* HTTP; 0: none */
 	int64_t retry_after_ms;  /* 0: not said */

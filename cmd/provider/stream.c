@@ -400,6 +400,7 @@ exchange(struct stream *s, struct http *http)
 	if (!s->failed && (posted == 0 || m->ended))
 		s->api->finish(s);
 	if (judge(s, posted, &answer, &err) != 0) {
+		s->failure.spent = m;
 		provider_error(s->provider, &s->failure);
 	} else {
 		if (m->request_id == NULL && answer.request_id[0] != '\0')

@@ -147,8 +147,8 @@ struct user_message {
 	const struct buffer *text;
 };
 int loop_record_user(const struct loop *l, const struct user_message *m, struct error *err);
-/* turn.answer, whose event's id becomes id; or turn.partial.blocks, if the answer was cut off:
- * id is NULL then. */
+/* turn.answer, whose event's id becomes id; or turn.partial.blocks, if the answer was cut off, with
+ * what was used in vain: id is NULL then. */
 int loop_record_answer(const struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err);
 
@@ -191,8 +191,11 @@ int loop_refresh_mcp(struct loop *l, struct error *err);
 /* Asks until there is an answer (turn.answer), which is recorded, or no try is left, and
  * nobody else to ask. */
 int loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err);
-/* Counts what the answer cost: for the call, and, unless it is a recorded one, for the run. */
-int loop_add_cost(struct loop *l, bool recorded, struct error *err);
+/* Counts for the call what an answer, or a try in vain, used: tokens, and dollars, which are
+ * returned, if there is a limit. */
+int64_t loop_count(struct loop *l, struct span model, struct span usage);
+/* The same of turn.answer, and, unless it is a recorded one, for the run. */
+int loop_count_answer(struct loop *l, bool recorded, struct error *err);
 void loop_partial_clear(struct loop *l);
 
 /* ---- loop_run.c ---- */

@@ -2,8 +2,9 @@
  * Tries go on while an error may pass, then move to the next model, whose count begins anew.
  * An agent CLI that has begun to use tools is never asked a second time, as it would use them
  * again. What came of a try that failed is recorded before the next one: pieces of a kind that
- * follow each other are one block. Each try is within what the call may cost: a turn costs what
- * the model that answered does, or, where it has no price, the one asked.
+ * follow each other are one block. So is what it used in vain, which costs as an answer does. Each
+ * try is within what the call may cost: a turn costs what the model that answered does, or, where
+ * it has no price, the one asked.
  */
 #include "agent/loop.h"
 
@@ -29,22 +30,32 @@ asked_model(const struct loop *l)
 	return changed != NULL ? changed : memory_text(loop_asked(l).model);
 }
 
-int
-loop_add_cost(struct loop *l, bool recorded, struct error *err)
+int64_t
+loop_count(struct loop *l, struct span model, struct span usage)
 {
 	const struct turns *t = l->turns;
 	char *asked, *answered;
 	int64_t cost;
 
+	usage_add(&l->conversation.usage, usage);
 	if (t->budget == NULL)
 		return 0;
 	asked = asked_model(l);
-	answered = span_text(l->turn.answer.model);
-	cost = budget_cost(t->budget, loop_asked(l).provider, asked, answered, l->turn.answer.usage);
+	answered = span_text(model);
+	cost = budget_cost(t->budget, loop_asked(l).provider, asked, answered, usage);
 	free(asked);
 	free(answered);
 	l->conversation.cost = count_add(l->conversation.cost, cost);
-	return recorded ? 0 : budget_enter(t->budget, cost, err);
+	return cost;
+}
+
+int
+loop_count_answer(struct loop *l, bool recorded, struct error *err)
+{
+	const struct answer *a = &l->turn.answer;
+	const int64_t cost = loop_count(l, a->model, a->usage);
+
+	return l->turns->budget == NULL || recorded ? 0 : budget_enter(l->turns->budget, cost, err);
 }
 
 /* Ends the last block of what has come of the answer. */
@@ -187,6 +198,8 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	const struct asked asked = loop_asked(l);
 	int status;
 
+	answer_free(&l->turn.answer);
+	loop_partial_clear(l);
 	if (interrupted(t->interrupts, err))
 		return -1;
 	if (t->deadline != 0 && clock_monotonic() >= t->deadline)
@@ -201,8 +214,6 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	}
 	if (check_tools(l, asked.client->name, err) == -1)
 		return -1;
-	answer_free(&l->turn.answer);
-	loop_partial_clear(l);
 	l->turn.ran = 0;
 	live_turn(&l->live, t->started, l->turn.number);
 	status = provider_ask(asked.client, request, turns_time(t, t->timeout_ms), t->interrupts,
@@ -239,9 +250,10 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		    l->conversation.fallen < agent->fallback.count;
 
 		end_partial_block(&l->turn.partial);
-		if (l->turn.partial.blocks.len > 0) {
+		if (l->turn.partial.blocks.len > 0 || l->turn.answer.usage.at != NULL) {
 			emitted_follow(&l->turn.emitted, t->call);
-			if (loop_record_answer(l, request, clock_monotonic() - began, NULL, err) == -1)
+			if (loop_record_answer(l, request, clock_monotonic() - began, NULL, err) == -1 ||
+			    loop_count_answer(l, false, err) == -1)
 				return -1;
 			loop_partial_clear(l);
 		}

@@ -58,6 +58,21 @@ take_emitted(struct loop *l, const struct recalled_event *answer, struct error *
 	return status;
 }
 
+/* Counts what the tries before this answer used in vain. */
+static void
+count_tries(struct loop *l, const struct recalled_event *answer)
+{
+	struct recalled_event **partials;
+	size_t count = recalled_partials(l->turns->recalled, answer, &partials);
+
+	for (size_t i = 0; i < count; i++) {
+		struct span payload = partials[i]->view.payload;
+
+		loop_count(l, span_member(payload, KEY_MODEL), span_member(payload, KEY_USAGE));
+	}
+	free(partials);
+}
+
 /* Records once more what came of the tries before this answer; NULL: before the end of the
  * recorded call, which came while the last was under way. */
 static int
@@ -147,6 +162,7 @@ loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE], st
 		loop_fall_back(l, (size_t)number, request);
 	}
 
+	count_tries(l, e);
 	if (!replays) {
 		if (take_emitted(l, e, err) == -1 || loop_repeat_tools(l, e, err) == -1)
 			return -1;

@@ -133,13 +133,16 @@ int
 loop_record_answer(const struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err)
 {
-	static const struct answer cut_off = { .line = BUFFER_INIT };
-	const struct answer *a = id == NULL ? &cut_off : &l->turn.answer;
+	const struct answer *a = &l->turn.answer;
+	const struct answer cut_off = { .usage = a->usage, .model = a->model,
+		.request_id = a->request_id };
 	const struct buffer *partial = &l->turn.partial.blocks;
 	struct buffer payload = BUFFER_INIT;
 	struct writer w;
 	int status;
 
+	if (id == NULL)
+		a = &cut_off;
 	begin_message(&w, &payload, "assistant");
 	write_agent(&w, l);
 	writer_member_array(&w, KEY_BLOCKS);

@@ -500,6 +500,23 @@ read_failure(const struct exchange *x, struct span line, struct error *err)
 	buffer_free(&text);
 }
 
+/* Takes what an error says was used in vain. */
+static void
+read_spent(struct answer *a, struct span line)
+{
+	scan_minify(line, &a->line);
+	line = span_of(a->line.data, a->line.len);
+	a->usage = span_member(line, KEY_USAGE);
+	a->model = span_member(line, KEY_MODEL);
+	a->request_id = span_member(line, KEY_REQUEST_ID);
+	if (span_type(a->usage) != 'o')
+		a->usage = SPAN_NONE;
+	if (span_type(a->model) != 's')
+		a->model = SPAN_NONE;
+	if (span_type(a->request_id) != 's')
+		a->request_id = SPAN_NONE;
+}
+
 /* Runs a tool for an agent CLI and says what came of it. */
 static int
 exchange_run(struct exchange *x, struct span line, struct error *err)
@@ -583,6 +600,7 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 		x->answer->retry_after_ms = number < RETRY_AFTER_LIMIT_MS ? number :
 		    RETRY_AFTER_LIMIT_MS;
 	read_failure(x, line, err);
+	read_spent(x->answer, line);
 	return -1;
 }
 

@@ -31,9 +31,10 @@ struct provider {
 
 /* The answer to a request. Spans point into line. */
 struct answer {
-	struct buffer line;       /* the `message` line, minified */
+	struct buffer line;       /* the `message` or `error` line, minified */
 	struct span blocks;       /* array of objects, each with a type */
-	struct span usage, model, stop_reason, request_id;
+	struct span usage, model; /* also of an error, where tokens were used in vain */
+	struct span stop_reason, request_id;
 	struct span session_id;   /* of an agent CLI */
 	int64_t retry_after_ms;   /* of an error; 0: not said */
 	long status;              /* HTTP status of an error; 0: none */

@@ -387,9 +387,8 @@ take_turn(struct loop *l, struct error *err)
 	if (status == 0)
 		status = loop_ask(l, &request, id, err);
 	buffer_free(&request.text);
-	if (status == -1 || loop_add_cost(l, recorded, err) == -1)
+	if (status == -1 || loop_count_answer(l, recorded, err) == -1)
 		return FAILED;
-	usage_add(&l->conversation.usage, l->turn.answer.usage);
 	take_text(l);
 	blocks = l->turn.answer.blocks;
 	if (blocks.len > 2) /* an empty answer is not sent back: APIs refuse it */

@@ -1,5 +1,5 @@
 /*
- * What an answer itself tells counts. Else its price is looked for by the name that the API gave the model, then by the one
+ * A try in vain costs what it tells of its usage. What an answer itself tells counts. Else its price is looked for by the name that the API gave the model, then by the one
  * that it was asked by. Sums stay at the largest number where they would pass it.
  */
 #include "run/cost.h"
@@ -33,7 +33,7 @@ cost_take(struct cost *c, const struct placed *placed)
 	if (event->type != EVENT_MESSAGE_ASSISTANT)
 		return COST_NONE;
 	span_members(event->payload, names, 3, partial_model_usage);
-	if (span_true(partial_model_usage[0]))
+	if (span_true(partial_model_usage[0]) && partial_model_usage[2].at == NULL)
 		return COST_NONE;
 	cost = price_told(partial_model_usage[2]);
 	if (cost >= 0) {

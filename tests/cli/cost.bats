@@ -189,6 +189,34 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 	run -1 awf-step --max-cost 1 x -- true
 }
 
+@test "what a try used in vain is counted, and holds --max-cost of a call, of a run and of a resume" {
+	stream end_turn >empty
+	model_server --answer empty --loop
+	run -3 --separate-stderr awf-run --max-cost 0.00004 -c 'awf-step -q -a writer ask -r' <<<go
+	same "$(asked)" 2
+	[[ ${stderr_lines[0]} == 'awf-step: ask: writer: the run has reached --max-cost ($0.000040 of $0.000040)' ]]
+	[[ ${stderr_lines[-1]} == *', 20 in, 10 out, $0.000040; '* ]]
+	same "$(payloads message.assistant 'select(.retry == null) | [.blocks, .partial, .model, .usage]' | sort -u)" \
+		'[[],true,"test-1",{"input_tokens":10,"output_tokens":5}]'
+	same "$(awf-tail --cost | grep -c 'assistant (.*10 in, 5 out, \$0.000020, cut off)')" 2
+	run -3 awf-run --resume @ --max-cost 0.00004
+	same "$(asked)" 2
+	awf-verify
+	awf-replay -q --isolation copy
+	run -3 awf-step -q -a writer --max-cost 0.00001 ask <<<go
+	same "$(asked)" 3
+}
+
+@test "what tries used in vain counts in a replay as it did" {
+	stream end_turn >empty
+	model_server --answer empty --answer call --answer answer
+	printf -- '---\nmodel: anthropic/test\ntools: [add]\nmax_tokens_total: 30\n---\n' >agents/little.md
+	run -3 --separate-stderr awf-run -n -c 'awf-step -n -p hi -q -a little ask'
+	same "$(asked)" 2
+	[[ $stderr == *'reached max_tokens_total (30 of 30)'* ]]
+	awf-replay -q --isolation copy
+}
+
 @test "awf-run --max-cost: all steps together, children and earlier attempts" {
 	model_server --answer answer --loop
 	run -3 --separate-stderr awf-run -n --id-file id --max-cost 0.00005 -c '

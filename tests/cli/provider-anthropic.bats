@@ -181,7 +181,7 @@ sent_blocks() {
 	grep -v content_block_start "$(fixtures)/text.jsonl" >stream.jsonl
 	model_server --answer stream.jsonl
 	run -0 provider anthropic < <(request)
-	same "$output" '{"id":1,"type":"error","category":"provider","message":"event 3 of the stream is for a block that never began","request_id":"req_1"}'
+	same "$output" '{"id":1,"type":"error","category":"provider","message":"event 3 of the stream is for a block that never began","request_id":"req_1","usage":{"input_tokens":11,"output_tokens":1,"cache_read_tokens":20,"cache_write_tokens":3},"model":"model-a-1"}'
 }
 
 # What is marked for the cache of the API, as jq finds it in a body.

@@ -136,6 +136,21 @@ cli_end() {
 	END
 }
 
+@test "what an answer used is told, although it is none" {
+	while read -r api line; do
+		echo "$line" >stream.jsonl
+		model_server --answer stream.jsonl
+		same "$api $(request | provider "$api" | jq -c '[.type, .usage, .model]')" \
+			"$api"' ["error",{"input_tokens":100,"output_tokens":20},"m"]'
+		kill "$MODEL_SERVER_PID"
+	done <<-'END'
+		openai {"model":"m","usage":{"prompt_tokens":100,"completion_tokens":20},"choices":[{"delta":{},"finish_reason":"stop"}]}
+		openai {"model":"m","usage":{"prompt_tokens":100,"completion_tokens":20},"choices":[{"delta":{"content":"half"},"finish_reason":"error"}]}
+		google {"modelVersion":"m","usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":20},"candidates":[{"finishReason":"STOP"}]}
+		openai-responses {"type":"response.completed","response":{"model":"m","status":"completed","output":[],"usage":{"input_tokens":100,"output_tokens":20}}}
+	END
+}
+
 @test "a word can be taught, to a provider and to a step" {
 	sed 's/"stop"/"abort"/' "$ROOT/tests/fixtures/openai/text.jsonl" >stream.jsonl
 	model_server --answer stream.jsonl --loop

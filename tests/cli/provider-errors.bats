@@ -12,7 +12,7 @@ with_fault() {
 	local name=$1
 	shift
 	model_server --answer "$(stream "$name")" "$@"
-	request | provider "$name" | jq -c 'del(.id, .type, .message, .request_id)'
+	request | provider "$name" | jq -c 'del(.id, .type, .message, .request_id, .usage, .model)'
 	kill "$MODEL_SERVER_PID"
 }
 
@@ -139,7 +139,7 @@ with_fault() {
 	grep -v message_stop "$(stream anthropic)" >stream.jsonl
 	model_server --answer stream.jsonl
 	same "$(request | provider anthropic)" \
-		'{"id":1,"type":"error","category":"network","message":"the stream ended before the answer did","request_id":"req_1"}'
+		'{"id":1,"type":"error","category":"network","message":"the stream ended before the answer did","request_id":"req_1","usage":{"input_tokens":34,"output_tokens":9,"cache_read_tokens":20,"cache_write_tokens":3},"model":"model-a-1"}'
 	kill "$MODEL_SERVER_PID"
 	sed 's/chat.completion.chunk//; /"stop"/,$d' "$(stream openai)" >stream.jsonl
 	model_server --answer stream.jsonl

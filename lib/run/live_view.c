@@ -543,7 +543,9 @@ call_started(struct live_view *v, struct live_run *r, const struct placed *p)
 		c->child = memory_text(m->rare->child_run_id);
 	c->agent = p->step->provider != NULL || p->step->agent != NULL;
 	c->asks = strcmp(p->step->kind, "approval") == 0;
-	if (parallel) {
+	if (strcmp(p->step->kind, "question") == 0) {
+		c->command = memory_format("asks: awf-ctl complete %s %.8s", m->id, p->run->run_id);
+	} else if (parallel) {
 		for (struct span_walk block = span_walk(blocks); span_next(&block);)
 			c->branches++;
 	} else if (span_type(command) == 's') {

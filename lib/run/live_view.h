@@ -67,7 +67,7 @@ struct live_call {
 	int64_t branches, branches_done; /* of a parallel group; 0: it is none */
 	int64_t rounds;               /* that have begun in it */
 	char *child;                  /* id of the run that it is; NULL */
-	char *command;                /* that it runs; NULL */
+	char *command;                /* that it runs, or that answers its question; NULL */
 	char *whom;                   /* "openai/gpt-5", the model that is asked; NULL */
 
 	/* Of an agent. */

@@ -347,6 +347,9 @@ test_what_waits_and_what_asks(void **state)
 	/* Decided about meanwhile: that is for the next attempt. */
 	happens(&model, 400, 4, 3, "step.completed", "check", 0,
 	    "{\"call\":\"check:0:0\",\"approval\":{\"decision\":\"approved\",\"by\":\"alice\"}}");
+	happens(&model, 500, 6, 1, "step.started", "price", 0, "{\"name\":\"price\",\"kind\":\"question\",\"call\":\"price:0:0\"}");
+	shows(600, "slow.awf 0b7a1c52   600ms   1 running, 1 waiting\n"
+	    "⠦ price          100ms  asks: awf-ctl complete price:0:0 0b7a1c52\n");
 	/* Another attempt begins anew. */
 	happens(&model, 5000, 5, 1, "run.started", "", 0, "{\"name\":\"slow.awf\",\"attempt\":2}");
 	told("");

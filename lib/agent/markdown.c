@@ -127,17 +127,17 @@ quote_plain(const char *front, const char *end, struct buffer *out)
 }
 
 static json_t *
-read_front(struct definition *d, const char *front, const char *fence, struct error *err)
+read_front(struct definition *d, const char *front, int line, const char *fence, struct error *err)
 {
 	struct error why = ERROR_INIT, again = ERROR_INIT;
 	struct buffer quoted = BUFFER_INIT;
-	json_t *document = yaml_parse(front, (size_t)(fence - front), d->path, 2, &d->lines, &why);
+	json_t *document = yaml_parse(front, (size_t)(fence - front), d->path, line, &d->lines, &why);
 
 	if (document == NULL) {
 		json_decref(d->lines);
 		d->lines = NULL;
 		quote_plain(front, fence, &quoted);
-		document = yaml_parse(buffer_string(&quoted), quoted.len, d->path, 2, &d->lines, &again);
+		document = yaml_parse(buffer_string(&quoted), quoted.len, d->path, line, &d->lines, &again);
 		buffer_free(&quoted);
 	}
 	if (document == NULL && err != NULL)
@@ -148,9 +148,16 @@ read_front(struct definition *d, const char *front, const char *fence, struct er
 int
 markdown_read(struct definition *d, const char *text, char **body, struct error *err)
 {
-	const char *front = next_line(text), *fence = front;
+	const char *first = text, *front, *fence;
+	int line = 2;
 
-	if (!is_fence(text)) {
+	/* What is empty before it is no body. */
+	while (*first != '\0' && first[strspn(first, " \t")] == '\n') {
+		first = next_line(first);
+		line++;
+	}
+	front = fence = next_line(first);
+	if (!is_fence(first)) {
 		*body = markdown_trimmed(text, strlen(text));
 		d->document = json_object();
 		return 0;
@@ -160,7 +167,7 @@ markdown_read(struct definition *d, const char *text, char **body, struct error 
 	if (*fence == '\0')
 		return error_set(err, ERROR_DEFINITION, d->path,
 		    "the front matter has no closing '---'");
-	d->document = read_front(d, front, fence, err);
+	d->document = read_front(d, front, line, fence, err);
 	if (json_is_null(d->document))
 		d->document = json_object();
 	fence = next_line(fence);

@@ -300,3 +300,11 @@ FAULTS=()
 	same "$(awf-run -c 'awf-step -r a -a writer' <<<x)" 'done'
 	awf-verify --determinism
 }
+
+@test "empty lines before the front matter are no body" {
+	printf '\n  \n---\nname: late\ntools: []\nmodel: anthropic/m\n---\nBe brief.\n' >agents/late.md
+	same "$(awf-step --dry-run -n -p hi -a late x | jq -c '[.system, .model]')" '["Be brief.","m"]'
+	printf '\n---\nmax_turns: many\n---\n' >agents/bad.md
+	run -2 --separate-stderr awf-step -n -p hi -m anthropic/m -a bad x
+	[[ $stderr == 'awf-step: '*'agents/bad.md:3: '* ]]
+}

@@ -225,13 +225,18 @@ note_call(struct state *s, uint32_t node, const struct event_view *event, const 
 {
 	const char *wanted = s->display->argument;
 	const size_t *at = map_get(&s->open, call, strlen(call));
+	char *path;
+	bool named;
 
 	if (event_type_ends_call(event->type)) {
 		if (at && s->flows[*at].end == GRAPH_NONE)
 			s->flows[*at].end = node;
 		return;
 	}
-	if (!span_is(event->path, wanted) && strcmp(call, wanted) != 0)
+	path = span_text(event->path);
+	named = path != NULL && call_is_named(wanted, call, path, event->iteration);
+	free(path);
+	if (!named)
 		return;
 	if (s->run.graph.nodes[node].attempt > 0)
 		s->attempt = s->run.graph.nodes[node].attempt;
@@ -312,9 +317,9 @@ display_state(const struct display *d, struct error *err)
 	struct state s = { .display = d, .open = MAP_INIT, .attempt = 1 };
 	int failed;
 
-	if (!call_id_valid(d->argument) && !call_path_valid(d->argument))
+	if (!call_name_valid(d->argument))
 		return error_set(err, ERROR_USAGE, "--state",
-		    "'%s' is neither a step (a.b) nor a call (a:0:0/b:0:0)", d->argument);
+		    "'%s' is neither a step (a.b) nor a call (a[0], or a:0:0/b:0:0)", d->argument);
 	if (graph_open_damaged(&s.run.graph, d->run->path, d->warn, err) != 0)
 		return -1;
 	failed = find_flows(&s, err);

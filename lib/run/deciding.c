@@ -18,6 +18,7 @@
 #include "run/open_question.h"
 #include "run/run.h"
 #include "schema/schema.h"
+#include "transcript/call.h"
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
@@ -137,7 +138,7 @@ note_schema(struct deciding *d, struct span question)
 static bool
 is_named(const struct model_call *c, const char *call, bool task)
 {
-	return strcmp(task || strchr(call, ':') != NULL ? c->id : c->step->path, call) == 0;
+	return task ? strcmp(c->id, call) == 0 : call_is_named(call, c->id, c->step->path, c->iteration);
 }
 
 /* The process that asks, of the one call of this name whose does: 1; 0: there is none; -1: there

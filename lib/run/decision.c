@@ -130,9 +130,8 @@ undecided_close(struct undecided *u)
 static bool
 named(const struct waiting *at, const char *path, bool task)
 {
-	if (task)
-		return strcmp(at->task, path) == 0;
-	return strcmp(strchr(path, ':') != NULL ? at->call : at->path, path) == 0;
+	return task ? strcmp(at->task, path) == 0 :
+	    call_is_named(path, at->call, at->path, at->iteration);
 }
 
 /* Appends the calls that wait for this; of path alone unless it is NULL. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
@@ -139,6 +140,41 @@ call_path_valid(const char *text)
 		if (len == 0 || *text != '.')
 			return len > 0 && *text == '\0';
 	}
+}
+
+/* The length of the path before "[ITEM]"; 0: there is no item behind it. */
+static size_t
+split_item(const char *name, long long *item)
+{
+	size_t len = strcspn(name, "["), digits = name[len] == '[' ? strspn(name + len + 1, "0123456789") : 0;
+
+	if (digits == 0 || digits > 18 || strcmp(name + len + 1 + digits, "]") != 0)
+		return 0;
+	*item = strtoll(name + len + 1, NULL, 10);
+	return len;
+}
+
+bool
+call_name_valid(const char *name)
+{
+	long long item;
+	size_t len = split_item(name, &item);
+	char *path = memory_copy(name, len);
+	bool valid = len > 0 ? call_path_valid(path) : call_path_valid(name) || call_id_valid(name);
+
+	free(path);
+	return valid;
+}
+
+bool
+call_is_named(const char *name, const char *call, const char *path, int64_t item)
+{
+	long long number;
+	size_t len = split_item(name, &number);
+
+	if (len > 0)
+		return number == item && strlen(path) == len && memcmp(path, name, len) == 0;
+	return strcmp(strchr(name, ':') != NULL ? call : path, name) == 0;
 }
 
 void

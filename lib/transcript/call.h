@@ -50,6 +50,10 @@ void call_name_next(struct call *c, const char *id);
  * a step's path, names with dots between: what comes from the environment. */
 bool call_id_valid(const char *text);
 bool call_path_valid(const char *text);
+/* What people name a call by: its identity, the path of its step, or that and its item, "map[3]",
+ * as messages say it. Whether it can be one; and whether it is that of a call. */
+bool call_name_valid(const char *name);
+bool call_is_named(const char *name, const char *call, const char *path, int64_t item);
 /* Whether the call has the name of the one around it, as the rounds and branches of a group
  * have; so has a step in it that is called as the group is. */
 bool call_is_member(const char *id);

@@ -518,3 +518,14 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	END
 	same "$(echo cake | awf-step --dry-run --approve ok)" '{"approve":true,"input":"cake"}'
 }
+
+@test "a call is named as messages name it, too" {
+	local status=0
+	printf 'a\nb\n' | awf-run --id-file run.id -c 'awf-step -i lines --approve ok' >out 2>err || status=$?
+	same "$status" 75
+	run -0 --separate-stderr awf-ctl approve 'ok[1]' </dev/null
+	[[ $stderr == 'awf-ctl: ok:0:1: approved'* ]]
+	same "$(awf-replay --state 'ok[1]' | jq -r .input)" b
+	run -1 --separate-stderr awf-ctl approve 'ok[7]' </dev/null
+	[[ $stderr == 'awf-ctl: ok[7]: no such call waits'* ]]
+}

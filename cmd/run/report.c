@@ -23,6 +23,7 @@
 #include "transcript/event_keys.h"
 
 #define LINES_MOST 5
+#define COMMAND_SIZE 256
 #define INDENT "  | "
 
 bool
@@ -143,6 +144,19 @@ tell_who_decides(const struct job *j)
 	free(by);
 }
 
+/* The command that goes on: with the limit of its cost, which a resume must be told again, or would
+ * not have. Where that was reached, how much more it may be is to be said. */
+static const char *
+resume_command(const struct job *j, const char *run, char *text, size_t size)
+{
+	const char *limit = j->settings.max_cost;
+	const bool reached = j->conclusion.error.code == ERROR_MAX_COST;
+
+	snprintf(text, size, "awf-run %s%s%s--resume %s", limit == NULL ? "" : "--max-cost ",
+	    limit == NULL ? "" : reached ? "USD" : limit, limit == NULL ? "" : " ", run);
+	return text;
+}
+
 /* What failed or waits, and why. */
 static void
 tell_reason(const struct job *j, const char *run)
@@ -153,7 +167,7 @@ tell_reason(const struct job *j, const char *run)
 	const bool first_failed = strcmp(e->step, o->first_failed) == 0;
 	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
 	const char *item = first_failed && !is_recorded() ? o->failed_item : "";
-	char more[64] = "";
+	char more[64] = "", command[COMMAND_SIZE];
 	struct error line;
 
 	if (o->asking > 1)
@@ -163,8 +177,8 @@ tell_reason(const struct job *j, const char *run)
 		    approval ? "a decision" : "a result", approval ? "approve" : "complete", e->step,
 		    run, more);
 	else if (waits && o->decisions > 0) /* it lived still when that was done */
-		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: awf-run --resume %s",
-		    run);
+		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: %s",
+		    resume_command(j, run, command, sizeof command));
 	else if (*e->step == '\0')
 		error_set(&line, e->error.code, place, "%s", e->error.message);
 	else
@@ -207,7 +221,7 @@ report_end(struct job *j, int64_t cost)
 	const enum error_code code = j->conclusion.error.code;
 	struct buffer line = BUFFER_INIT;
 	const bool way_on = goes_on(j);
-	char run[ID_SIZE];
+	char run[ID_SIZE], command[COMMAND_SIZE];
 
 	storage_short_id(&j->run.storage, j->run.id, run);
 	if (code == ERROR_DOWNSTREAM_CLOSED) /* a reader that went away is none to speak of */
@@ -219,8 +233,8 @@ report_end(struct job *j, int64_t cost)
 		add_figures(j, cost, &line);
 	}
 	if (way_on)
-		buffer_format(&line, "%sto go on from there: awf-run --resume %s", line.len > 0 ? "; " : "",
-		    run);
+		buffer_format(&line, "%sto go on from there: %s", line.len > 0 ? "; " : "",
+		    resume_command(j, run, command, sizeof command));
 	if (line.len > 0)
 		fprintf(stderr, PROGRAM ": %s: %s\n", j->run.name, line.data);
 	buffer_free(&line);

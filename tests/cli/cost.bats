@@ -108,6 +108,15 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 	ends ''
 }
 
+@test "the command that goes on from there has the limit of the cost" {
+	for limit in 1 0.50; do
+		run -7 --separate-stderr awf-run -n --max-cost "$limit" -c 'awf-step -n one -- true; exit 7'
+		[[ ${stderr_lines[-1]} == *"; to go on from there: awf-run --max-cost $limit --resume "* ]]
+	done
+	run -125 --separate-stderr awf-run --max-cost USD --resume @
+	[[ $stderr == "awf-run: --max-cost: 'USD' is no amount of dollars"* ]]
+}
+
 @test "who is told of a run's end, without a price, a table, or one that is right" {
 	model_server --answer answer --loop
 	told() { awf-run -n --on-complete 'cat >summary' -c 'awf-step -n -p hi -q -a writer one'; }
@@ -196,6 +205,7 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 	same "$(asked)" 2
 	[[ ${stderr_lines[0]} == 'awf-step: ask: writer: the run has reached --max-cost ($0.000040 of $0.000040)' ]]
 	[[ ${stderr_lines[-1]} == *', 20 in, 10 out, $0.000040; '* ]]
+	[[ ${stderr_lines[-1]} == *'; to go on from there: awf-run --max-cost USD --resume '* ]]
 	same "$(payloads message.assistant 'select(.retry == null) | [.blocks, .partial, .model, .usage]' | sort -u)" \
 		'[[],true,"test-1",{"input_tokens":10,"output_tokens":5}]'
 	same "$(awf-tail --cost | grep -c 'assistant (.*10 in, 5 out, \$0.000020, cut off)')" 2

@@ -206,7 +206,8 @@ end_sequence(struct terminal_output *t, char final)
 		c->clean |= c->known && c->at_start && count != 1;
 		break;
 	case 'r':
-		t->region = t->parameters[0] != '\0';
+		/* All rows are no part of them. */
+		t->region = count > 1 || (at != NULL && number(&at, 0) < (long)t->height);
 		lose(t);
 		break;
 	case 'd': case 'e': case 'u': case 'L': case 'M': case 'S': case 'T': case 'I': case 'Z':

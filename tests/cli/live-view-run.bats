@@ -225,6 +225,24 @@ status 0'
 	says_not t '1 running'
 }
 
+@test "a pager has the whole screen, and the view comes back behind it" {
+	: >held-a
+	seq 100 >numbers
+	terminal t 80 24 "LESS= awf-run --name x -c 'echo one; awf-step -n -q work -- ./hold a & less numbers; echo two; wait'; echo status \$?"
+	says t '^numbers'
+	says_not t '1 running'
+	keys t G
+	says t '^100$'
+	quit() { keys t q 2>/dev/null; matches t '^two'; }
+	eventually quit
+	shows t 'one
+two
+x ID T   1 running
+@ work T  ./hold a'
+	rm held-a
+	says t '^status 0'
+}
+
 @test "a run inside has no view of its own, and its steps say nothing" {
 	: >held-a
 	export AWF_PROVIDER_PATH="$ROOT/tests/fixtures/providers"

@@ -363,43 +363,44 @@ leading_go_on(struct leading *l, struct led *led, struct error *err)
 	return resume_again(l, led, err);
 }
 
+/* A run of the storage that nobody here leads yet. */
+static struct led *
+add_recorded(struct leading *l, const struct run_ref *ref, struct error *err)
+{
+	struct led *led = add_led(l, ref->run_id, "");
+
+	led->run = follow_add(&l->follow, ref->path, ref->run_id, err);
+	if (led->run != NULL)
+		return led;
+	l->count--;
+	free(led->name);
+	free(led);
+	return NULL;
+}
+
 struct led *
 leading_take_over(struct leading *l, const char *run, struct error *err)
 {
 	struct run_ref ref;
-	struct led *led;
-	int failed = 0;
+	struct led *led = NULL;
 
 	if (storage_resolve(&l->storage, run, &ref, err) != 0)
 		return NULL;
-	led = ref.in_storage ? leading_find(l, ref.run_id) : NULL;
-	if (!ref.in_storage) {
+	if (!ref.in_storage)
 		error_set(err, ERROR_USAGE, run, "is not a run of the storage %s", l->storage.root);
-		run_ref_free(&ref);
+	else if ((led = leading_find(l, ref.run_id)) == NULL)
+		led = add_recorded(l, &ref, err);
+	run_ref_free(&ref);
+	if (led == NULL || follow_read(&l->follow, err) != 0)
 		return NULL;
-	}
-	if (led == NULL) {
-		led = add_led(l, ref.run_id, "");
-		led->run = follow_add(&l->follow, ref.path, ref.run_id, err);
-		failed = led->run == NULL ? -1 : follow_read(&l->follow, err);
-		if (led->run == NULL) {
-			l->count--;
-			free(led->name);
-			free(led);
-		}
-	}
-	if (failed == 0 && led->run != NULL && led->run->model.name != NULL) {
+	if (led->run != NULL && led->run->model.name != NULL) {
 		free(led->name);
 		led->name = memory_text(led->run->model.name);
 	}
 	/* One that has come to an end, but for success, goes on. */
-	if (failed == 0)
-		led->again = led->status != NULL ? strcmp(led->status, "success") != 0 :
-		    led->pid == 0 && !storage_run_alive(&l->storage, ref.run_id);
-	if (failed == 0)
-		failed = resume_again(l, led, err);
-	run_ref_free(&ref);
-	return failed == 0 ? led : NULL;
+	led->again = led->status != NULL ? strcmp(led->status, "success") != 0 :
+	    led->pid == 0 && !storage_run_alive(&l->storage, led->run_id);
+	return resume_again(l, led, err) == 0 ? led : NULL;
 }
 
 /* Starts a program of AWF's that does something about a run. */

@@ -23,7 +23,8 @@
 
 #define REST_MS 50             /* without output, before the view is drawn below it */
 #define WRITER_MS 50           /* for who has written to stdin to close it */
-#define FLUSH_MS 10000         /* for the terminal to take the rest */
+#define LEFT_MS 1000           /* for what is left in the pseudo-terminal */
+#define FLUSH_MS 10000         /* for the terminal to take more of the rest */
 #define PIECE ((size_t)65536)
 #define TYPED ((size_t)4096)   /* ahead of the workflow */
 
@@ -121,13 +122,13 @@ flush_out(struct terminal *t)
 		buffer_clear(&t->out);
 }
 
+/* All of it, unless the terminal takes nothing for that long. */
 static void
 flush_all(struct terminal *t)
 {
-	const int64_t deadline = clock_monotonic() + FLUSH_MS;
-
-	for (flush_out(t); t->out.len > 0 && clock_monotonic() < deadline; flush_out(t))
-		poll_one(t->fd, POLLOUT, deadline);
+	flush_out(t);
+	while (t->out.len > 0 && poll_one(t->fd, POLLOUT, clock_monotonic() + FLUSH_MS) != 0)
+		flush_out(t);
 	buffer_clear(&t->out);
 }
 
@@ -444,12 +445,16 @@ static void
 on_finish(void *context)
 {
 	struct terminal *t = context;
+	const int64_t deadline = clock_monotonic() + LEFT_MS;
 	struct error none;
 
-	/* Nobody has it open any more, or nobody that is waited for: what is in it comes at once. */
+	/* Nobody has it open any more, or nobody that is waited for: what is in it comes at once, and
+	 * no more is taken of one that goes on. */
 	file_close(&t->guardian.slave);
-	while (relay_output(t) || (poll_one(t->master, POLLIN, clock_monotonic() + REST_MS) & POLLIN) != 0)
-		flush_all(t);
+	while (clock_monotonic() < deadline && (relay_output(t) ||
+	    (poll_one(t->master, POLLIN, clock_monotonic() + REST_MS) & POLLIN) != 0))
+		flush_out(t);
+	flush_all(t);
 	erase_view(t);
 	follow_read(&t->follow, &none);
 	live_view_told(&t->feed.view, clock_wall() + LIVE_VIEW_SETTLED_US, &t->told);

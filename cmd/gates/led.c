@@ -100,7 +100,7 @@ end_gate(struct leading *l, struct followed *run, const struct event_view *event
 		g->waits = span_is(span_path(event->payload, KEY_APPROVAL, KEY_ASKS, NULL), "completion");
 		if (result.at != NULL && g->sha256[0] == '\0')
 			digest_sha256(result.at, result.len, g->sha256);
-		if (g->answering == NULL)
+		if (g->given[0] == '\0')
 			drop_connection(g);
 	}
 }
@@ -219,7 +219,7 @@ leading_end(struct leading *l)
 {
 	for (size_t i = 0; i < l->gate_count; i++) {
 		struct gate *g = l->gates[i];
-		char *const texts[] = { g->call, g->path, g->prompt, g->schema };
+		char *const texts[] = { g->call, g->path, g->prompt, g->schema, g->refused };
 
 		drop_connection(g);
 		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
@@ -310,6 +310,7 @@ leading_start(struct leading *l, const char *run_id, const char *name, char *con
 	if (start(led, argv, environment, input, err) == 0)
 		return led;
 	l->count--;
+	file_close(&led->errors);
 	free(led->name);
 	free(led);
 	return NULL;
@@ -523,7 +524,7 @@ look_for_runs(struct leading *l, struct error *err)
 bool
 gate_answered(const struct gate *g)
 {
-	return g->sha256[0] != '\0' || g->answering != NULL;
+	return g->sha256[0] != '\0' || g->given[0] != '\0';
 }
 
 static bool
@@ -593,7 +594,7 @@ int
 leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
     struct error *err)
 {
-	const char *taken = g->answering != NULL ? g->answering->sha256 : g->sha256;
+	const char *taken = g->given[0] != '\0' ? g->given : g->sha256;
 	struct open_question_answer given = { .by = l->client };
 	struct buffer json = BUFFER_INIT, line = BUFFER_INIT;
 	char sha256[DIGEST_SIZE];
@@ -611,13 +612,12 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 		struct waiter *w = leading_wait(l, call, g->led);
 
 		/* The answer to an answer can be lost: the same one again finds out how the run stands. */
-		memcpy(w->sha256, sha256, sizeof w->sha256);
 		w->answered = g;
 		if (!gate_answered(g)) {
 			given.data = span_of(json.data, json.len);
 			question_write_answer(&line, &given);
 			file_write(g->fd, line.data, line.len);
-			g->answering = w;
+			memcpy(g->given, sha256, sizeof g->given);
 		}
 	}
 	buffer_free(&line);
@@ -625,7 +625,7 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 	return result;
 }
 
-/* Takes it out; the connection that it has answered on may still say what became of that. */
+/* Takes it out. An answer that it has given stays on its way. */
 static void
 drop_waiter(struct leading *l, struct waiter *w)
 {
@@ -634,11 +634,6 @@ drop_waiter(struct leading *l, struct waiter *w)
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
-	for (size_t i = 0; i < l->gate_count; i++)
-		if (l->gates[i]->answering == w) {
-			l->gates[i]->answering = NULL;
-			drop_connection(l->gates[i]);
-		}
 	free_waiter(w);
 }
 
@@ -657,8 +652,9 @@ leading_cancelled(struct leading *l, struct span id)
 		}
 }
 
+/* An answer was not taken: whoever waits for what comes of it is told so. */
 static void
-refuse(struct leading *l, struct waiter *w, const struct error *err)
+refuse(struct leading *l, struct gate *g, const struct error *err)
 {
 	struct buffer json = BUFFER_INIT;
 	struct writer out;
@@ -668,17 +664,23 @@ refuse(struct leading *l, struct waiter *w, const struct error *err)
 	writer_member_object(&out, "error");
 	writer_members_error(&out, err);
 	writer_object_end(&out);
-	if (w->answered != NULL && !w->answered->over) {
-		writer_member_string(&out, "continueToken", w->answered->token);
-		writer_member_string(&out, "prompt", w->answered->prompt);
-		if (w->answered->schema != NULL)
-			writer_member_span(&out, "schema", span_of(w->answered->schema,
-			    strlen(w->answered->schema)));
+	if (!g->over) {
+		writer_member_string(&out, "continueToken", g->token);
+		writer_member_string(&out, "prompt", g->prompt);
+		if (g->schema != NULL)
+			writer_member_span(&out, "schema", span_of(g->schema, strlen(g->schema)));
 	}
 	writer_object_end(&out);
-	rpc_tool_result(&w->call, &json, true);
+	for (struct waiter *w = l->waiters, *next; w != NULL; w = next) {
+		next = w->next;
+		if (w->answered == g) {
+			rpc_tool_result(&w->call, &json, true);
+			drop_waiter(l, w);
+		}
+	}
+	free(g->refused);
+	g->refused = memory_text(err->message);
 	buffer_free(&json);
-	drop_waiter(l, w);
 }
 
 /* What has come from a question. */
@@ -686,7 +688,7 @@ static void
 read_gate(struct leading *l, struct gate *g)
 {
 	struct error err = ERROR_INIT;
-	struct waiter *w = g->answering;
+	bool answering = g->given[0] != '\0';
 	const char *line;
 	ssize_t got;
 	size_t len;
@@ -694,23 +696,23 @@ read_gate(struct leading *l, struct gate *g)
 	if (g->fd == -1)
 		return;
 	got = line_input_read(&g->input);
-	if (line_input_take(&g->input, &line, &len) == 1 && w != NULL) {
-		g->answering = NULL;
+	if (line_input_take(&g->input, &line, &len) == 1 && answering) {
 		if (question_read_verdict(span_of(line, len), &err) == 0) {
-			memcpy(g->sha256, w->sha256, sizeof g->sha256);
+			memcpy(g->sha256, g->given, sizeof g->sha256);
 			g->over = true;
 			drop_connection(g);
 		} else {
-			refuse(l, w, &err);
+			refuse(l, g, &err);
 		}
+		g->given[0] = '\0';
 	} else if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR)) {
-		g->answering = NULL;
 		drop_connection(g);
-		if (w != NULL) {
+		if (answering) {
 			g->over = true;
 			error_set(&err, ERROR_SYSTEM, NULL, QUESTION_GONE);
-			refuse(l, w, &err);
+			refuse(l, g, &err);
 		}
+		g->given[0] = '\0';
 	}
 }
 
@@ -725,9 +727,11 @@ has_ended(const struct led *led)
 static bool
 is_done(const struct leading *l, const struct waiter *w)
 {
-	if (w->answered != NULL && w->answered->answering == w)
+	if (clock_monotonic() >= w->deadline)
+		return true;
+	if (w->answered != NULL && w->answered->given[0] != '\0')
 		return false;
-	if (has_ended(w->led) || clock_monotonic() >= w->deadline)
+	if (has_ended(w->led))
 		return true;
 	for (size_t i = 0; i < l->gate_count && !w->for_end; i++)
 		if (l->gates[i]->led == w->led && is_pending(l->gates[i]))
@@ -779,6 +783,7 @@ write_gate(const struct gate *g, struct writer *w)
 	writer_member_string(w, "prompt", g->prompt);
 	if (g->schema != NULL)
 		writer_member_span(w, "schema", span_of(g->schema, strlen(g->schema)));
+	writer_member_string(w, "refused", g->refused);
 }
 
 static void

@@ -39,9 +39,10 @@ struct gate {
 	bool over;               /* it has its end: */
 	bool waits;              /* as one that waits, as nobody was there */
 	char sha256[DIGEST_SIZE]; /* of the answer that was taken; "" */
+	char given[DIGEST_SIZE]; /* of the one that is on its way; "" */
+	char *refused;           /* why the last one was not taken; NULL */
 	int fd;                  /* the connection to it; -1 */
 	struct line_input input;
-	struct waiter *answering; /* whose answer is on its way; NULL */
 };
 
 struct led {
@@ -70,7 +71,6 @@ struct waiter {
 	struct rpc_call call;
 	struct led *led;
 	struct gate *answered;   /* that it has given an answer to; NULL */
-	char sha256[DIGEST_SIZE]; /* of that answer */
 	bool for_end;            /* it waits for the end of the run, whatever that asks */
 	bool takes_over;         /* it is told the notes, too */
 	bool cancels;            /* a client that cancels it cancels the run */
@@ -97,8 +97,7 @@ void leading_end(struct leading *l);
  * NULL: nothing. */
 struct led *leading_start(struct leading *l, const char *run_id, const char *name,
     char *const *argv, char *const *environment, struct span input, struct error *err);
-/* Takes over a run that is there; one that does not live is resumed. ERROR_BLOCKED: it has ended
- * well. */
+/* Takes over a run that is there; one that does not live is resumed, unless it has ended well. */
 struct led *leading_take_over(struct leading *l, const char *run, struct error *err);
 /* Resumes a run that has ended waiting, if all that it waited for was decided. */
 int leading_go_on(struct leading *l, struct led *led, struct error *err);

@@ -22,9 +22,11 @@
 	"\"isComplete\":{\"type\":\"boolean\"},\"pending\":{\"type\":\"array\",\"items\":{" \
 	"\"type\":\"object\",\"properties\":{\"continueToken\":{\"type\":\"string\"}," \
 	"\"prompt\":{\"type\":\"string\"},\"schema\":{},\"call\":{\"type\":\"string\"}," \
-	"\"item\":{\"type\":\"integer\"},\"run\":{\"type\":\"string\"}}," \
+	"\"item\":{\"type\":\"integer\"},\"run\":{\"type\":\"string\"}," \
+	"\"refused\":{\"type\":\"string\"}}," \
 	"\"required\":[\"continueToken\",\"prompt\"]}},\"continueToken\":{\"type\":\"string\"}," \
-	"\"prompt\":{\"type\":\"string\"},\"schema\":{},\"output\":{\"type\":\"string\"}," \
+	"\"prompt\":{\"type\":\"string\"},\"schema\":{},\"refused\":{\"type\":\"string\"}," \
+	"\"output\":{\"type\":\"string\"}," \
 	"\"outputUri\":{\"type\":\"string\"},\"error\":{\"type\":\"string\"}," \
 	"\"waitsFor\":{\"type\":\"array\"},\"notes\":{\"type\":\"array\"}}," \
 	"\"required\":[\"run\",\"status\",\"isComplete\",\"pending\"]}"

@@ -199,6 +199,34 @@ TOOL:resume_session {\"run\":\"nothing\"}"
 	eventually sh -c 'awf-tail --list | head -n 1 | grep -q cancelled'
 }
 
+@test "an answer that is looked at for long holds nobody up, and is told about later" {
+	flow judged 'awf-step -n --ask-grace 30 --ask Why --accept "until [ -e seen ]; do sleep .02; done; [ -e good ] || { echo too short >&2; exit 1; }" -r why'
+	mkfifo lines
+	asks '.ok // .failed | [.status, .prompt, .refused, .output, .error.message]' <lines >out 3>&- &
+	exec 9>lines
+	echo 'TOOL:start_workflow {"workflow":"judged"}
+TOOL:continue_workflow {"continueToken":"$TOKEN","answer":"so"}' >&9
+	eventually sh -c '[ $(wc -l <out) = 2 ]'
+	# It is not asked again meanwhile; the request is cancelled, the answer is not.
+	echo 'async TOOL:continue_workflow {"continueToken":"$TOKEN","answer":"so"}
+cancel
+TOOL:continue_workflow {"continueToken":"$TOKEN","answer":"or so"}' >&9
+	eventually sh -c '[ $(wc -l <out) = 3 ]'
+	touch seen
+	echo 'TOOL:wait_workflow {"run":"$RUN"}' >&9
+	eventually sh -c '[ $(wc -l <out) = 4 ]'
+	touch good
+	echo 'TOOL:continue_workflow {"continueToken":"$TOKEN","answer":"so"}' >&9
+	exec 9>&-
+	wait
+	same "$(sed '3s/"[^"]*: this/"TOKEN: this/' out)" '["waiting","Why",null,null,null]
+["running",null,null,null,null]
+[null,null,null,null,"TOKEN: this question has an answer already, which is another one: nothing was changed"]
+["waiting","Why","too short",null,null]
+["success",null,null,"so\n",null]'
+	awf-verify
+}
+
 @test "each revision of the protocol is spoken; what is none is an error of JSON-RPC" {
 	asks '[.result.protocolVersion // .error.code]' >out <<-'END'
 		raw {"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2024-11-05"}}

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "proc/api_keys.h"
@@ -23,7 +24,6 @@
 #include "transcript/event_keys.h"
 
 #define LINES_MOST 5
-#define COMMAND_SIZE 256
 #define INDENT "  | "
 
 bool
@@ -145,16 +145,17 @@ tell_who_decides(const struct job *j)
 }
 
 /* The command that goes on: with the limit of its cost, which a resume must be told again, or would
- * not have. Where that was reached, how much more it may be is to be said. */
-static const char *
-resume_command(const struct job *j, const char *run, char *text, size_t size)
+ * not have. Where that was reached, how much it may be now is to be said. In memory of its own. */
+static char *
+resume_command(const struct job *j, const char *run)
 {
 	const char *limit = j->settings.max_cost;
-	const bool reached = j->conclusion.error.code == ERROR_MAX_COST;
 
-	snprintf(text, size, "awf-run %s%s%s--resume %s", limit == NULL ? "" : "--max-cost ",
-	    limit == NULL ? "" : reached ? "USD" : limit, limit == NULL ? "" : " ", run);
-	return text;
+	if (limit == NULL)
+		return memory_format("awf-run --resume %s", run);
+	if (j->conclusion.error.code == ERROR_MAX_COST)
+		limit = "USD";
+	return memory_format("awf-run --max-cost %s --resume %s", limit, run);
 }
 
 /* What failed or waits, and why. */
@@ -167,7 +168,8 @@ tell_reason(const struct job *j, const char *run)
 	const bool first_failed = strcmp(e->step, o->first_failed) == 0;
 	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
 	const char *item = first_failed && !is_recorded() ? o->failed_item : "";
-	char more[64] = "", command[COMMAND_SIZE];
+	char *command = resume_command(j, run);
+	char more[64] = "";
 	struct error line;
 
 	if (o->asking > 1)
@@ -178,7 +180,7 @@ tell_reason(const struct job *j, const char *run)
 		    run, more);
 	else if (waits && o->decisions > 0) /* it lived still when that was done */
 		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: %s",
-		    resume_command(j, run, command, sizeof command));
+		    command);
 	else if (*e->step == '\0')
 		error_set(&line, e->error.code, place, "%s", e->error.message);
 	else
@@ -194,6 +196,7 @@ tell_reason(const struct job *j, const char *run)
 		    "with --try a step may fail)", failed, o->repeated_by);
 	}
 	program_fail(PROGRAM, &line);
+	free(command);
 	if (waits && o->asks == WAITING_APPROVAL)
 		tell_who_decides(j);
 	if (first_failed && *o->first_failed != '\0' && !is_recorded())
@@ -221,7 +224,7 @@ report_end(struct job *j, int64_t cost)
 	const enum error_code code = j->conclusion.error.code;
 	struct buffer line = BUFFER_INIT;
 	const bool way_on = goes_on(j);
-	char run[ID_SIZE], command[COMMAND_SIZE];
+	char run[ID_SIZE], *command;
 
 	storage_short_id(&j->run.storage, j->run.id, run);
 	if (code == ERROR_DOWNSTREAM_CLOSED) /* a reader that went away is none to speak of */
@@ -232,9 +235,11 @@ report_end(struct job *j, int64_t cost)
 		buffer_text(&line, code == ERROR_NONE ? "done" : j->conclusion.status);
 		add_figures(j, cost, &line);
 	}
-	if (way_on)
-		buffer_format(&line, "%sto go on from there: %s", line.len > 0 ? "; " : "",
-		    resume_command(j, run, command, sizeof command));
+	if (way_on) {
+		command = resume_command(j, run);
+		buffer_format(&line, "%sto go on from there: %s", line.len > 0 ? "; " : "", command);
+		free(command);
+	}
 	if (line.len > 0)
 		fprintf(stderr, PROGRAM ": %s: %s\n", j->run.name, line.data);
 	buffer_free(&line);

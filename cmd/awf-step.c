@@ -271,6 +271,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	if (s->file != NULL && replacement_open(&output, s->file, 0666, err) == -1)
 		return -1;
 	state_reader_begin(&reader, STDIN_FILENO, s->input, r->run.id);
+	reader.no_states = true;
 	reader.signal_number = interrupts->signal_number;
 	prepare_stream(s, stream, &reader);
 	stream->roster = &r->roster;
@@ -419,6 +420,7 @@ dry_run(struct settings *s, struct resources *r)
 
 	s->step.shown = isatty(STDOUT_FILENO);
 	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
+	reader.no_states = true;
 	prepare_stream(s, &stream, &reader);
 	signal(SIGPIPE, SIG_IGN);
 	done = take_environment(s, r, &err);

@@ -392,6 +392,24 @@ recognise(struct state_reader *r, struct error *err)
 	return 0;
 }
 
+/* State lines that somebody makes, taken for plain data, would carry their metadata into it, which is
+ * another in each attempt. The first line tells. */
+static int
+refuse_state(const struct state_reader *r, const char *at, size_t len, struct error *err)
+{
+	const char *end;
+	size_t bad;
+
+	if (!r->no_states || !begins_like_state(at, len))
+		return 0;
+	end = r->form == INPUT_TEXT || r->form == INPUT_NUL ? memchr(at, '\n', len) : NULL;
+	len = end == NULL ? len : (size_t)(end - at);
+	if (scan_within(at, len, SCAN_STATE_DEPTH, &bad) != NULL || !state_is(span_of(at, len)))
+		return 0;
+	return bad_input(r, 0, err, "a state line of a step: leave -i away (-O lines, or -O json, on "
+	    "the step before makes items of its output)");
+}
+
 /* Text up to an end byte, of which LF stays with it and NUL does not; -1: all of it. */
 static int
 take_text(struct state_reader *r, int end, struct item *item, struct error *err)
@@ -410,6 +428,8 @@ take_text(struct state_reader *r, int end, struct item *item, struct error *err)
 	r->done = found == NULL;
 	if (len == 0)
 		return 0;
+	if (refuse_state(r, at, len, err) == -1)
+		return -1;
 	item_clear(item);
 	data_from_text(&item->data, at, found != NULL && end == '\0' ? len - 1 : len);
 	r->taken += len;
@@ -451,6 +471,8 @@ take_value(struct state_reader *r, struct item *item, struct error *err)
 	if (r->form == INPUT_STATE) {
 		item_take_state(item, span_of(at, len), r->run_id);
 	} else {
+		if (refuse_state(r, at, len, err) == -1)
+			return -1;
 		item_clear(item);
 		scan_minify(span_of(at, len), &item->data.json);
 	}

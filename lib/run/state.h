@@ -72,6 +72,7 @@ struct state_reader {
 	int fd;
 	enum input_form form;      /* INPUT_AUTO until recognised */
 	const char *run_id;        /* of this run; "" */
+	bool no_states;            /* state lines are an error in other forms than their own */
 	const volatile int *signal_number; /* non-zero ends the reading; NULL */
 	struct buffer pending;
 	size_t taken;              /* bytes of pending that items have used */

@@ -17,6 +17,23 @@ killing_feed() {
 	chmod +x feed
 }
 
+@test "state lines of a step are no lines, texts or values" {
+	for form in lines text nul json; do
+		run ! --separate-stderr awf-run -n -c "awf-step -n -O lines fetch -- seq 3 |
+			awf-step -i $form square -- touch ran"
+		[[ ${stderr_lines[0]} == 'awf-step: square: stdin: byte 1: a state line of a step: leave -i away (-O lines, or '* ]]
+	done
+	[ ! -e ran ]
+	run -3 awf-step -i lines again -- touch ran <<<"$(awf-step -n alone -- echo hi)"
+	same "$(payloads step.completed .error.code)" '"invalid_input"'
+	same "$(awf-run -n -c "awf-step -n -O lines fetch -- seq 3 | awf-step square -- cat | awf-step -s all -r -- jq -c .")" \
+		'["1","2","3"]'
+	# What is like one is none, and stays as it is.
+	for line in '{"data":1,"metadata":{}}' '{"data":' '{"data":1,"metadata":{"run_id":'; do
+		same "$(awf-step -i lines like -r -- cat <<<"$line")" "$line"
+	done
+}
+
 @test "three steps in a row: order, causes, metadata" {
 	same "$(echo in | awf-run -c 'awf-step a -- cat | awf-step b -- cat | awf-step -r c -- cat')" in
 	same "$(events step.started .payload.call | tr '\n' ' ')" '"a:0:0" "b:0:0" "c:0:0" '

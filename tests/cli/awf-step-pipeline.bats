@@ -19,12 +19,12 @@ killing_feed() {
 
 @test "state lines of a step are no lines, texts or values" {
 	for form in lines text nul json; do
-		run ! --separate-stderr awf-run -n -c "awf-step -n -O lines fetch -- seq 3 |
+		run -1 --separate-stderr awf-run -n -c "awf-step -n -O lines fetch -- seq 3 |
 			awf-step -i $form square -- touch ran"
 		[[ ${stderr_lines[0]} == 'awf-step: square: stdin: byte 1: a state line of a step: leave -i away (-O lines, or '* ]]
 	done
 	[ ! -e ran ]
-	run -3 awf-step -i lines again -- touch ran <<<"$(awf-step -n alone -- echo hi)"
+	run -1 awf-step -i lines again -- touch ran <<<"$(awf-step -n alone -- echo hi)"
 	same "$(payloads step.completed .error.code)" '"invalid_input"'
 	same "$(awf-run -n -c "awf-step -n -O lines fetch -- seq 3 | awf-step square -- cat | awf-step -s all -r -- jq -c .")" \
 		'["1","2","3"]'

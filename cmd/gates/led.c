@@ -82,6 +82,7 @@ drop_connection(struct gate *g)
 {
 	if (g->fd != -1)
 		line_input_free(&g->input);
+	buffer_free(&g->answer);
 	file_close(&g->fd);
 }
 
@@ -554,6 +555,16 @@ connect_gates(struct leading *l)
 	}
 }
 
+/* Whether a call takes an answer is seen by what comes from it. */
+static void
+send_answer(struct gate *g)
+{
+	ssize_t sent = g->answer.len > 0 ? write(g->fd, g->answer.data, g->answer.len) : 0;
+
+	if (sent > 0)
+		buffer_drop(&g->answer, (size_t)sent);
+}
+
 struct gate *
 leading_find_gate(const struct leading *l, const char *token, struct error *err)
 {
@@ -596,7 +607,7 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 {
 	const char *taken = g->given[0] != '\0' ? g->given : g->sha256;
 	struct open_question_answer given = { .by = l->client };
-	struct buffer json = BUFFER_INIT, line = BUFFER_INIT;
+	struct buffer json = BUFFER_INIT;
 	char sha256[DIGEST_SIZE];
 	int result = 0;
 
@@ -615,12 +626,11 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 		w->answered = g;
 		if (!gate_answered(g)) {
 			given.data = span_of(json.data, json.len);
-			question_write_answer(&line, &given);
-			file_write(g->fd, line.data, line.len);
+			question_write_answer(&g->answer, &given);
+			send_answer(g);
 			memcpy(g->given, sha256, sizeof g->given);
 		}
 	}
-	buffer_free(&line);
 	buffer_free(&json);
 	return result;
 }
@@ -695,6 +705,7 @@ read_gate(struct leading *l, struct gate *g)
 
 	if (g->fd == -1)
 		return;
+	send_answer(g);
 	got = line_input_read(&g->input);
 	if (line_input_take(&g->input, &line, &len) == 1 && answering) {
 		if (question_read_verdict(span_of(line, len), &err) == 0) {
@@ -884,7 +895,8 @@ leading_polls(const struct leading *l, struct pollfd **fds, size_t from, int64_t
 	*fds = memory_array(*fds, from + 1 + l->gate_count + l->count, sizeof **fds);
 	(*fds)[count++] = (struct pollfd){ .fd = l->follow.watch.fd, .events = POLLIN };
 	for (size_t i = 0; i < l->gate_count; i++)
-		(*fds)[count++] = (struct pollfd){ .fd = l->gates[i]->fd, .events = POLLIN };
+		(*fds)[count++] = (struct pollfd){ .fd = l->gates[i]->fd,
+			.events = (short)(POLLIN | (l->gates[i]->answer.len > 0 ? POLLOUT : 0)) };
 	for (size_t i = 0; i < l->count; i++) {
 		(*fds)[count++] = (struct pollfd){ .fd = l->list[i]->ended_fd, .events = POLLIN };
 		goes_on |= !has_ended(l->list[i]);

@@ -43,6 +43,7 @@ struct gate {
 	char *refused;           /* why the last one was not taken; NULL */
 	int fd;                  /* the connection to it; -1 */
 	struct line_input input;
+	struct buffer answer;    /* what it does not take yet of one */
 };
 
 struct led {

@@ -12,10 +12,13 @@
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "run/workflow_file.h"
+#include "transcript/blob.h"
 #include "transcript/event_keys.h"
 
 #define RUN_SCHEMA "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"," \
 	"\"description\":\"its id\"}},\"required\":[\"run\"],\"additionalProperties\":false}"
+/* Bytes of a value that is an input: those are arguments and variables, which the system limits. */
+#define INPUT_MOST ((size_t)64 << 10)
 /* How a run stands: led_state(). */
 #define STATE_SCHEMA "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"}," \
 	"\"workflow\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"}," \
@@ -174,6 +177,7 @@ write_gates(const struct leading *l, const char *name, struct writer *w, char ru
     struct error *err)
 {
 	char *latest = memory_format("@%s", name);
+	struct buffer whole = BUFFER_INIT;
 	struct event_view event;
 	struct run_ref ref;
 	struct reader r;
@@ -188,15 +192,21 @@ write_gates(const struct leading *l, const char *name, struct writer *w, char ru
 		return 0; /* there is none yet */
 	got = reader_open(&r, ref.path, err);
 	if (got == 0) {
+		char *blobs = storage_blobs(&l->storage, ref.run_id);
+
 		memcpy(run_id, ref.run_id, ID_SIZE);
 		while ((got = reader_next(&r, &line, &len, err)) == 1) {
 			struct span question;
 
-			if (event_view(line, len, &event) != 0 || event.type != EVENT_STEP_STARTED)
+			if (event_view(line, len, &event) != 0 || event.type != EVENT_STEP_STARTED ||
+			    span_member(event.payload, KEY_QUESTION).at == NULL)
+				continue;
+			/* A long question stands in a blob. */
+			buffer_clear(&whole);
+			if (blob_inline(blobs, line, len, &whole, err) != 0 ||
+			    event_view(whole.data, whole.len, &event) != 0)
 				continue;
 			question = span_member(event.payload, KEY_QUESTION);
-			if (question.at == NULL)
-				continue;
 			writer_object(w);
 			writer_member_span(w, "call", span_member(event.payload, KEY_CALL));
 			writer_member_span(w, "prompt", span_member(question, KEY_PROMPT));
@@ -204,6 +214,8 @@ write_gates(const struct leading *l, const char *name, struct writer *w, char ru
 			writer_object_end(w);
 		}
 		reader_close(&r);
+		free(blobs);
+		buffer_free(&whole);
 	}
 	run_ref_free(&ref);
 	return got;
@@ -255,14 +267,14 @@ make_input(struct span value, struct buffer *input)
 		buffer_byte(input, '\n');
 }
 
-/* KEY=VALUE for each member that is no object or array. */
+/* KEY=VALUE for each member that is no object or array, and fits. */
 static void
 add_inputs(struct span values, char ***argv)
 {
 	for (struct span_walk member = span_walk(values); span_type(values) == 'o' && span_next(&member);) {
 		struct buffer input = BUFFER_INIT;
 
-		if (strchr("oa", span_type(member.value)) != NULL)
+		if (strchr("oa", span_type(member.value)) != NULL || member.value.len > INPUT_MOST)
 			continue;
 		span_decode(member.key, &input);
 		buffer_byte(&input, '=');
@@ -308,6 +320,20 @@ start_run(struct tools *t, const struct workflow_entry *e, struct span input, st
 }
 
 static int
+check_inputs(struct span inputs, struct error *err)
+{
+	if (inputs.at == NULL)
+		return 0;
+	if (span_type(inputs) != 'o')
+		return error_set(err, ERROR_INVALID_INPUT, "inputs", "is to be an object");
+	for (struct span_walk member = span_walk(inputs); span_next(&member);)
+		if (member.value.len > INPUT_MOST)
+			return error_set(err, ERROR_INVALID_INPUT, "inputs", "a value is above %zu bytes: give it "
+			    "as the input", INPUT_MOST);
+	return 0;
+}
+
+static int
 start_workflow(struct arguments *a, struct error *err)
 {
 	char *name = text_argument(a, "workflow", err);
@@ -315,9 +341,7 @@ start_workflow(struct arguments *a, struct error *err)
 	struct span inputs = span_member(a->values, "inputs");
 	struct led *led = NULL;
 
-	if (e != NULL && inputs.at != NULL && span_type(inputs) != 'o')
-		error_set(err, ERROR_INVALID_INPUT, "inputs", "is to be an object");
-	else if (e != NULL)
+	if (e != NULL && check_inputs(inputs, err) == 0)
 		led = start_run(a->tools, e, span_member(a->values, "input"), inputs, err);
 	free(name);
 	if (led == NULL)

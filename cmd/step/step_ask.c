@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "agent/prompt.h"
 #include "base/file.h"
@@ -150,13 +152,16 @@ step_check_answer(struct step_call *call, struct error *err)
 	return taken;
 }
 
+/* Says what became of an answer. Who does not read what he was told before is let go: nobody else
+ * is to wait for him. */
 static void
-say(struct client *client, const struct error *refused)
+say(int fd, const struct error *refused, const char *event_id)
 {
 	struct buffer line = BUFFER_INIT;
 
-	question_write_verdict(&line, refused, NULL);
-	file_write(client->fd, line.data, line.len);
+	question_write_verdict(&line, refused, event_id);
+	if (write(fd, line.data, line.len) != (ssize_t)line.len)
+		shutdown(fd, SHUT_RDWR);
 	buffer_free(&line);
 }
 
@@ -195,7 +200,7 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 			    buffer_string(&why));
 	}
 	if (taken == 0)
-		say(client, &refused);
+		say(client->fd, &refused, NULL);
 	if (taken == 0 && s->max_answers > 0 && ++a->refused == s->max_answers) {
 		error_set(&end->error, ERROR_SCHEMA, NULL, "no answer was taken in %lld: %s",
 		    (long long)a->refused, refused.message);
@@ -216,15 +221,10 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 void
 step_tell_answerer(struct step_call *call, const struct event *completed)
 {
-	struct buffer line = BUFFER_INIT;
-
 	if (call->end.answerer == -1)
 		return;
-	if (completed != NULL) {
-		question_write_verdict(&line, NULL, completed->id);
-		file_write(call->end.answerer, line.data, line.len);
-	}
-	buffer_free(&line);
+	if (completed != NULL)
+		say(call->end.answerer, NULL, completed->id);
 	file_close(&call->end.answerer);
 }
 

@@ -137,7 +137,7 @@ static const struct event_shape phase_shape = SHAPE(phase_members, "phase", "a p
     "Which phase of an agent the call is; its start tells the token.", false);
 
 static const struct event_member question_members[] = {
-	MEMBER(KEY_PROMPT, TEXT, REQUIRED),
+	MEMBER(KEY_PROMPT, TEXT, REQUIRED | NULLABLE),
 	MEMBER(KEY_SCHEMA, ANY, DATA),
 	MEMBER(KEY_ACCEPT, TEXT, NULLABLE),
 };

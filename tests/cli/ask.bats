@@ -148,6 +148,28 @@ answer() { run --separate-stderr awf-ctl complete "$@"; }
 	same "$(last why '.approval|[.decision,.by,.reason]')" '["completed","someone","because"]'
 }
 
+@test "who answers on and on, and does not read what he is told, holds nobody up" {
+	begins 1 -c 'awf-step -n --ask why --output-schema answer.json -r why'
+	cat >client.py <<-'END'
+		import glob, os, socket, sys
+		os.chdir(glob.glob(os.environ["AWF_STORAGE"] + "/runs/*/questions")[0])
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(os.listdir()[0])
+		try:
+		    s.sendall(b'{"data":1,"by":"x"}\n' * 5000)
+		except OSError:
+		    pass
+		print("sent", flush=True)
+		sys.stdin.read()
+	END
+	coproc python3 client.py
+	read -r line <&"${COPROC[0]}"
+	answer why <<<'{"ok":true}'
+	same "$status" 0
+	ends 0
+	same "$(cat out)" '{"ok":true}'
+}
+
 @test "branches and jobs ask at the same time, and each is answered by its call" {
 	begins 4 -c 'awf-step -n --parallel p -- "awf-step -n --ask a a" "awf-step -n --ask b b" | awf-step -q -s end -- cat &
 		printf "1\n2\n" | awf-step -i lines -j 2 --ask "{{data}}?" -r c; wait'

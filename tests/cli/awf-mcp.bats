@@ -227,6 +227,34 @@ TOOL:continue_workflow {"continueToken":"$TOKEN","answer":"or so"}' >&9
 	awf-verify
 }
 
+@test "questions, answers and arguments may be long, and one that is not taken yet holds nobody up" {
+	local long
+	long=$(printf %300000s '' | tr ' ' x)
+	flow echo '# awf: description: Says it' '# awf: input: {"type":"object"}' \
+		'awf-step -i json --ask-grace 30 --ask "{{data.text}}" -r told-at-length'
+	mkfifo lines
+	asks '.ok // .failed | [.status, (.prompt // .gates[0].prompt // .output | length?), .outputUri != null, .error.message]' <lines >out 3>&- &
+	exec 9>lines
+	echo "TOOL:echo {\"text\":\"$long\"}
+TOOL:inspect_workflow {\"workflow\":\"echo\"}
+TOOL:start_workflow {\"workflow\":\"echo\",\"inputs\":{\"text\":\"$long\"}}" >&9
+	eventually sh -c '[ $(wc -l <out) = 3 ]'
+	pkill -STOP -f -- "-r told-at-length"
+	echo "async TOOL:continue_workflow {\"continueToken\":\"\$TOKEN\",\"answer\":\"$long$long\"}
+TOOL:list_workflows" >&9
+	eventually sh -c '[ $(wc -l <out) = 4 ]'
+	pkill -CONT -f -- "-r told-at-length"
+	echo wait >&9
+	exec 9>&-
+	wait
+	same "$(cat out)" '["waiting",300000,false,null]
+[null,300000,false,null]
+[null,0,false,"inputs: a value is above 65536 bytes: give it as the input"]
+[null,0,false,null]
+["success",0,true,null]'
+	awf-verify
+}
+
 @test "each revision of the protocol is spoken; what is none is an error of JSON-RPC" {
 	asks '[.result.protocolVersion // .error.code]' >out <<-'END'
 		raw {"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2024-11-05"}}

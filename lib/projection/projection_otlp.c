@@ -18,7 +18,7 @@
 #define SPAN_DIGITS 16
 #define SPAN_SIZE (SPAN_DIGITS + 1)
 #define TRACE_SIZE 33
-#define SCHEMA_URL "https://opentelemetry.io/schemas/1.41.0"
+#define SCHEMA_URL "https://opentelemetry.io/schemas/gen-ai/0.1.0"
 
 enum { KIND_INTERNAL = 1, KIND_CLIENT = 3, STATUS_CODE_ERROR = 2 };
 
@@ -132,7 +132,7 @@ attribute_usage(struct writer *w, struct span usage)
 		[MODEL_INPUT_TOKENS] = "gen_ai.usage.input_tokens",
 		[MODEL_OUTPUT_TOKENS] = "gen_ai.usage.output_tokens",
 		[MODEL_CACHE_READ_TOKENS] = "gen_ai.usage.cache_read.input_tokens",
-		[MODEL_CACHE_WRITE_TOKENS] = "gen_ai.usage.cache_creation.input_tokens",
+		[MODEL_CACHE_WRITE_TOKENS] = "gen_ai.usage.cache_write.input_tokens",
 		[MODEL_REASONING_TOKENS] = "gen_ai.usage.reasoning.output_tokens",
 	};
 
@@ -272,7 +272,7 @@ run(struct writer *w, const struct projection_line *line)
 	begin_span(w, line, attempt_span(at->run->run_id, at->run->attempt, span), NULL,
 	    at->run->name, KIND_INTERNAL);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
-	attribute_text(w, "gen_ai.workflow.name", at->run->name);
+	attribute_text(w, "gen_ai.agent.name", at->run->name);
 	attribute_text(w, "awf.run_id", at->run->run_id);
 	attribute_string(w, "awf.status", span_member(at->event->payload, KEY_STATUS));
 	end_attributes(w, at);
@@ -299,7 +299,7 @@ call(struct writer *w, const struct projection_line *line)
 		attribute_text(w, "gen_ai.request.model", c->step->model);
 	} else if (c->rare->child_run_id[0] != '\0') {
 		attribute_text(w, "gen_ai.operation.name", line->row->type);
-		attribute_text(w, "gen_ai.workflow.name", c->step->name);
+		attribute_text(w, "gen_ai.agent.name", c->step->name);
 	}
 	attribute_text(w, "awf.call", c->id);
 	attribute_text(w, "awf.kind", c->step->kind);

@@ -530,38 +530,32 @@ storage_run_elsewhere(const struct storage *s, const char *run_id)
 	return there;
 }
 
-/* The latest of ours with this name; or, if there is none, of a workflow file with it. */
+/* The latest of ours with this name, or of a workflow file with it: whoever has just run that means
+ * it, whatever else had the name before. */
 static int
 resolve_name(const struct storage *s, const char *name, struct run_ref *ref, struct error *err)
 {
 	char *file = memory_format("%s" WORKFLOW_SUFFIX, name), *meant, *hint;
 	char **names = memory_zero(1, sizeof *names);
 	struct run_entry *entries;
-	size_t count, exact = SIZE_MAX, near = SIZE_MAX;
+	size_t count;
 
 	if (storage_list(s, &entries, &count, err) != 0) {
 		free(file);
 		free(names);
 		return -1;
 	}
-	for (size_t i = 0; i < count && exact == SIZE_MAX; i++) {
+	for (size_t i = 0; i < count && ref->path == NULL; i++) {
 		meant = storage_run_name(s, entries[i].run_id);
-		if (meant != NULL && strcmp(meant, name) == 0 &&
+		if (meant != NULL && (strcmp(meant, name) == 0 || strcmp(meant, file) == 0) &&
 		    !storage_run_elsewhere(s, entries[i].run_id))
-			exact = i;
-		else if (meant != NULL && near == SIZE_MAX && strcmp(meant, file) == 0 &&
-		    !storage_run_elsewhere(s, entries[i].run_id))
-			near = i;
+			ref_in_storage(ref, s, entries[i].run_id);
 		if (meant != NULL && i < NAMES_SUGGESTED)
 			list_take(&names, meant);
 		else
 			free(meant);
 	}
-	if (exact == SIZE_MAX)
-		exact = near;
-	if (exact != SIZE_MAX) {
-		ref_in_storage(ref, s, entries[exact].run_id);
-	} else {
+	if (ref->path == NULL) {
 		hint = text_hint(name, (const char *const *)(uintptr_t)names);
 		error_set(err, ERROR_USAGE, NULL, "@%s: no run of this name in %s%s", name, s->root,
 		    *hint != '\0' ? hint : " (awf-tail --list shows what there is)");

@@ -65,8 +65,8 @@ int storage_names(const struct storage *s, const char *name, DIR **directory, st
 int storage_set_latest(const struct storage *s, const char *run_id, struct error *err);
 
 /* What a RUN argument names: a run id, a unique prefix (4 or more characters), a
- * path to a file, "@" (latest) or "@NAME" (latest run of that name); neither of the last two is
- * a run that is recorded elsewhere. NULL means "@". Errors are ERROR_USAGE and say what was looked for and where. */
+ * path to a file, "@" (latest) or "@NAME" (latest run of that name, or of NAME.awf); neither of
+ * the last two is a run that is recorded elsewhere. NULL means "@". Errors are ERROR_USAGE and say what was looked for and where. */
 struct run_ref {
 	char *path;           /* of the transcript */
 	char run_id[ID_SIZE]; /* "" for a file that is not in the storage */

@@ -404,6 +404,17 @@ events() { # COUNT PAYLOAD: as input of append
 	same "$(wc -l <out)" 3
 }
 
+@test "@NAME is the newest of the runs of this name and of its workflow file" {
+	printf '#!/usr/bin/env -S awf-run --\nawf-step -n -q one -- true\n' >rep.awf
+	named() { awf-tail @rep --type run.started --json | jq -r .payload.name; }
+	awf-step -n -q rep -- true
+	same "$(named)" rep
+	awf-run -n ./rep.awf
+	same "$(named)" rep.awf
+	awf-step -n -q rep -- true
+	same "$(named)" rep
+}
+
 @test "-f of a named run that has ended shows it and ends" {
 	brief
 	awf-run true

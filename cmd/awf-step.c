@@ -496,6 +496,15 @@ collect_inputs(struct buffer *out)
 	writer_object_end(&w);
 }
 
+/* Whether input is read that no model sees, and a person, not a workflow, has asked for that. */
+static bool
+warns_of_prompt(const struct settings *s)
+{
+	return s->source.prompt != NULL && s->step.team != NULL && s->input != INPUT_NONE &&
+	    !s->dry_run && !run_in_environment() && terminal_is_told(STDERR_FILENO) &&
+	    !prompt_has_data(s->step.prompt);
+}
+
 /* Does what the command line asks for. All that can be wrong with definitions is said before
  * input is read. */
 static int
@@ -520,6 +529,9 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 			if (len > 0)
 				fprintf(stderr, PROGRAM ": %.*s\n", (int)len, line);
 	}
+	if (loaded == 0 && warns_of_prompt(s))
+		fprintf(stderr, PROGRAM ": %s: the prompt has no {{data}}: what is read is not in it (-n reads "
+		    "nothing)\n", s->step.name);
 	s->step.verbose = s->step.verbose || (team->count > 0 && terminal_is_told(STDERR_FILENO));
 	if (loaded == -1) {
 		if (!s->dry_run && run_in_environment())

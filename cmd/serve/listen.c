@@ -197,6 +197,9 @@ open_tcp(struct server *s, const char *text, struct error *err)
 			file_close(&fd);
 	}
 	freeaddrinfo(found);
+	if (fd == -1 && errno == EADDRINUSE)
+		return error_set(err, ERROR_SYSTEM, text, "unable to listen: another process listens there "
+		    "(--listen ADDRESS:PORT names another place)");
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, text, "unable to listen");
 	failed = add_listener(s, fd, NULL, err);

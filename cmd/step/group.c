@@ -167,7 +167,7 @@ group_run_loop(struct step_call *call, struct error *err)
 	for (int64_t round = 0;; round++) {
 		if (round >= s->max_rounds && s->proceed.text == NULL) {
 			if (s->until.text != NULL)
-				error_set(error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s",
+				error_set(error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s (--max)",
 				    (long long)round, round == 1 ? "" : "s");
 			break;
 		}

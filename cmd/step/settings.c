@@ -63,7 +63,7 @@ const struct option_spec step_options[] = {
 	{ OPT_RAW, 'r', "raw", NULL, "print the data alone, not state lines" },
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears on success" },
 	{ OPT_WHEN, 0, "when", "COND", "only if COND ends with 0; it reads the state line" },
-	{ OPT_TRY, 0, "try", NULL, "if it fails, the run does not" },
+	{ OPT_TRY, 0, "try", NULL, "a failure is for if and ||: it fails no run" },
 	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end a try (an agent: the call) after so long" },
 	{ OPT_RETRIES, 0, "retries", "N", "try up to N times more (agents: 2, else 0)" },
 	{ OPT_SANDBOX, 0, "sandbox", "MODE", "workspace, read-only or none" },
@@ -528,7 +528,9 @@ check(const struct settings *s, struct error *err)
 		return error_set(err, ERROR_USAGE, NULL,
 		    "a NAME for the step is missing (awf-step --help)");
 	if (!name_valid(name))
-		return error_set(err, ERROR_USAGE, name, "no name of a step: A-Z a-z 0-9 _ - only");
+		return error_set(err, ERROR_USAGE, name, "no name of a step: A-Z a-z 0-9 _ - only%s",
+		    text_ends(name, "\r") ? " (a carriage return follows it, as where lines end as on Windows: CRLF)" :
+		    "");
 	if ((said(s) & (WORK | GROUP)) == 0 && (said(s) & SAID(OPT_PROMPT)) != 0)
 		return error_set(err, ERROR_USAGE, "-p", "no model is to be asked: say -m PROVIDER/MODEL, "
 		    "or -a AGENT, or set AWF_MODEL");

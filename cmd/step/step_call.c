@@ -480,7 +480,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	if (goes_well(call) && s->when.text != NULL && step_ask_when(call, err) == -1)
 		return -1;
 	if (goes_well(call) && s->spent)
-		error_set(&end->error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s",
+		error_set(&end->error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s (--max)",
 		    (long long)call->index, call->index == 1 ? "" : "s");
 
 	if (goes_well(call) && call->verdict.says == VERDICT_DO)

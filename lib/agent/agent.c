@@ -333,6 +333,40 @@ translate(struct agent *a, const struct dialect *dialect, struct definition *d, 
 	return 0;
 }
 
+/* Adds a warning of the file to what is in doubt. */
+static void
+doubt_add(struct agent *a, const char *place, const char *what, const char *why)
+{
+	char *before = a->doubt;
+
+	a->doubt = memory_format("%s%s%s: warning: '%s' %s", before != NULL ? before : "",
+	    before != NULL ? "\n" : "", place, what, why);
+	free(before);
+}
+
+/* What was meant for the prompt, and is not in it: the body of a file is what its agent is told
+ * before anything else (-a), the prompt is what -p says. */
+static void
+doubt_prompt(struct agent *a, const struct definition *d)
+{
+	static const char *const names[] = { "{{data", "{{ data", "{{inputs.", "{{ inputs.", "{data}" };
+
+	for (const struct definition_key *key = prompt_keys; key->name != NULL; key++)
+		if (!text_ends(a->path, ".json") && json_object_get(d->document, key->name) != NULL) {
+			char *place = definition_place(d, key->name);
+
+			doubt_add(a, place, key->name, "means nothing (the text below is what the agent is told; a "
+			    "prompt is given by awf-step -p)");
+			free(place);
+		}
+	for (size_t i = 0; a->system != NULL && i < sizeof names / sizeof *names; i++)
+		if (strstr(a->system, names[i]) != NULL) {
+			doubt_add(a, a->path, names[i], "goes to the model as it stands (values are put into the "
+			    "prompt alone, which is {{data}}, or what awf-step -p says)");
+			break;
+		}
+}
+
 static int
 read_file(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
 {
@@ -364,6 +398,8 @@ read_file(struct agent *a, struct definition *d, struct buffer *text, struct err
 	if ((dialect == NULL ? definition_doubt(d, keys, synonyms, strict, &a->doubt, err) :
 	    translate(a, dialect, d, err)) != 0 || definition_read(d, keys, a, err) != 0)
 		return -1;
+	if (dialect == NULL)
+		doubt_prompt(a, d);
 	return check_phases(a, d, err);
 }
 

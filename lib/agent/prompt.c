@@ -4,7 +4,6 @@
  */
 #include "agent/prompt.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,19 @@
 struct values {
 	struct span data, inputs;
 	bool names_alone; /* there are no values yet */
+	bool has_data;    /* data was named */
 };
 
 /* The value of a dotted name, which is taken apart; *known is false if the name does not begin
  * with data or inputs. */
 static struct span
-value_of(const struct values *values, char *name, bool *known)
+value_of(struct values *values, char *name, bool *known)
 {
 	char *part = strsep(&name, "."), *end;
 	bool data = strcmp(part, "data") == 0;
 	struct span value = data ? values->data : values->inputs;
 
+	values->has_data = values->has_data || data;
 	*known = data || strcmp(part, "inputs") == 0;
 	while (*known && value.at != NULL && (part = strsep(&name, ".")) != NULL) {
 		if (span_type(value) != 'a') {
@@ -91,7 +92,7 @@ refuse_missing(const struct values *values, struct span name, const char *place,
 
 /* Appends the value of what stands between the braces. */
 static int
-render_name(const struct values *values, struct span text, const char *place,
+render_name(struct values *values, struct span text, const char *place,
     struct buffer *out, struct error *err)
 {
 	struct span trimmed = span_trim(text), value;
@@ -113,7 +114,7 @@ render_name(const struct values *values, struct span text, const char *place,
 }
 
 static int
-render(const char *prompt, const struct values *values, const char *place, struct buffer *out,
+render(const char *prompt, struct values *values, const char *place, struct buffer *out,
     struct error *err)
 {
 	const char *open, *close;
@@ -144,7 +145,7 @@ int
 prompt_render(const char *prompt, struct span data, struct span inputs, const char *place,
     struct buffer *out, struct error *err)
 {
-	struct values values = { data, inputs, false };
+	struct values values = { data, inputs, false, false };
 
 	return render(prompt, &values, place, out, err);
 }
@@ -152,10 +153,21 @@ prompt_render(const char *prompt, struct span data, struct span inputs, const ch
 int
 prompt_check(const char *prompt, const char *place, struct error *err)
 {
-	struct values values = { span_of(NULL, 0), span_of(NULL, 0), true };
+	struct values values = { SPAN_NONE, SPAN_NONE, true, false };
 	struct buffer out = BUFFER_INIT;
 	int result = render(prompt, &values, place, &out, err);
 
 	buffer_free(&out);
 	return result;
+}
+
+bool
+prompt_has_data(const char *prompt)
+{
+	struct values values = { SPAN_NONE, SPAN_NONE, true, false };
+	struct buffer out = BUFFER_INIT;
+
+	render(prompt, &values, NULL, &out, NULL);
+	buffer_free(&out);
+	return values.has_data;
 }

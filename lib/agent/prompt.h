@@ -8,6 +8,8 @@
 #ifndef AWF_AGENT_PROMPT_H
 #define AWF_AGENT_PROMPT_H
 
+#include <stdbool.h>
+
 #include "base/buffer.h"
 #include "base/error.h"
 #include "json/scan.h"
@@ -19,5 +21,7 @@ int prompt_render(const char *prompt, struct span data, struct span inputs, cons
     struct buffer *out, struct error *err);
 /* Whether a prompt names nothing but values: 0, or -1 and ERROR_DEFINITION. */
 int prompt_check(const char *prompt, const char *place, struct error *err);
+/* Whether a prompt that is right names data, all of it or a part. */
+bool prompt_has_data(const char *prompt);
 
 #endif

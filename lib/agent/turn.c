@@ -21,10 +21,12 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
 #define INPUT_SHOWN 200  /* bytes of a tool's input, in a message */
+#define BEGINNING_WIDTH 60 /* columns of an answer that breaks its schema, in a message */
 #define OPERATION_ID "1" /* the call_id of an operation's tool call */
 
 /* Begins the conversation with the prompt. loop_free() is called either way. */
@@ -84,6 +86,9 @@ finish(struct loop *l, struct error *err)
 		json_quote(result, text.at, text.len);
 	} else if (output_schema_read(&agent->output, text, result, &why) != 0) {
 		if (l->conversation.repairs >= agent->output_repairs) {
+			if (text.len > 0)
+				buffer_text(&why, "; it begins: ");
+			text_visible(&why, text.at, text.len, BEGINNING_WIDTH);
 			status = error_set(err, ERROR_SCHEMA, agent->name,
 			    "the answer does not keep to output_schema: %s", why.data);
 		} else {

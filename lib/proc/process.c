@@ -271,6 +271,19 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 	return failure;
 }
 
+/* Whether the first line of a script ends as those of Windows do. */
+static bool
+names_carriage_return(const char *path)
+{
+	char line[256];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = fd == -1 ? -1 : read(fd, line, sizeof line);
+	const char *end = len <= 0 ? NULL : memchr(line, '\n', (size_t)len);
+
+	file_close(&fd);
+	return end != NULL && end > line && end[-1] == '\r';
+}
+
 /* Says where was looked, without names, which would be others in a replay. path: the file
  * that should have run; NULL: PATH has none. */
 static void
@@ -282,10 +295,21 @@ tell_missing(const struct process_spec *spec, const char *path, struct error *er
 	/* If the file is there, what is not is the interpreter that it names. */
 	bool there = whole != NULL && access(whole, F_OK) == 0;
 
-	free(whole);
 	if (there) {
-		error_set(err, ERROR_EXIT_STATUS, name,
-		    "the interpreter that it names (#!) is not there");
+		error_set(err, ERROR_EXIT_STATUS, name, !names_carriage_return(whole) ?
+		    "the interpreter that it names (#!) is not there" :
+		    "the interpreter that it names (#!) is not there: the lines end as on Windows (CRLF)");
+		free(whole);
+		return;
+	}
+	free(whole);
+	if (*name != '\0' && name[strlen(name) - 1] == '\r') {
+		/* Where it is shown, a carriage return is a riddle. */
+		char *word = memory_copy(name, strlen(name) - 1);
+
+		error_set(err, ERROR_EXIT_STATUS, word, "command not found: a carriage return follows it, as "
+		    "where lines end as on Windows (CRLF)");
+		free(word);
 		return;
 	}
 	if (path == NULL && spec->argv[1] == NULL && strpbrk(name, " \t\n") != NULL) {

@@ -473,6 +473,19 @@ awf-step: a[2] ("\u009by")'
 	same "$stderr" "awf-step: missing/x: unable to create: No such file or directory"
 }
 
+@test "a person who pipes input past a prompt is told" {
+	echo '{"blocks":[{"type":"text","text":"said"}]}' >answers.jsonl
+	unset AWF_VIEW
+	export AWF_MODEL=replay/answers.jsonl
+	hint='awf-step: review: the prompt has no {{data}}: what is read is not in it (-n reads nothing)'
+	on_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r' | grep -cF "$hint" || true; }
+	same "$(on_terminal "echo diff | awf-step -r -p 'Review this' review")" 1
+	same "$(on_terminal "echo diff | awf-step -r -p 'Review {{data}}' review; awf-step -n -r -p 'Review this' review")" 0
+	same "$(on_terminal "awf-run -n --no-view -c 'echo diff | awf-step -r -p \"Review this\" review'")" 0
+	run -0 --separate-stderr awf-step -r -p 'Review this' review <<<diff
+	same "$stderr" ''
+}
+
 @test "a key of an agent that is nearly one of ours is worth a warning" {
 	echo '{"blocks":[{"type":"text","text":"said"}]}' >answers.jsonl
 	printf -- '---\ncolor: red\ndescripton: x\nallowed_tools: []\nbefore-turn: true\n---\n' >x.md

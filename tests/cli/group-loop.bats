@@ -82,11 +82,11 @@ l:0:0/l:0:2/grow:0:0'
 @test "max_iterations: the call's input, and how many rounds there were" {
 	recorded 3 -c 'echo x | awf-step --until false --max 2 l -- grow'
 	same "$(jq -c '[.data, .metadata.call, .metadata.error]' <<<"$output")" \
-		'["x","l:0:0",{"code":"max_iterations","message":"no end after 2 rounds"}]'
+		'["x","l:0:0",{"code":"max_iterations","message":"no end after 2 rounds (--max)"}]'
 	recorded 3 -c 'echo x | awf-step --while true --max 2 l -- grow'
-	same "$(jq -c '.metadata.error' <<<"$output")" '{"code":"max_iterations","message":"no end after 2 rounds"}'
+	same "$(jq -c '.metadata.error' <<<"$output")" '{"code":"max_iterations","message":"no end after 2 rounds (--max)"}'
 	recorded 3 -c 'echo x | awf-step --until false l -- grow'
-	same "$(jq -r '.metadata.error.message' <<<"$output")" 'no end after 10 rounds'
+	same "$(jq -r '.metadata.error.message' <<<"$output")" 'no end after 10 rounds (--max)'
 	recorded 0 -c 'echo x | awf-step --until false --max 2 l -- grow | awf-step --rescue -r last -- cat'
 	same "$output" x
 }

@@ -132,16 +132,20 @@ $SCHEMA"
 @test "after output_repairs the call fails, and says why" {
 	answers '{}' '{"n":1,"m":2}' '{"n":[]}' '{"n":1}'
 	run -3 --separate-stderr ask
-	same "$stderr" "awf-step: ask: extractor: the answer does not keep to output_schema: /n: expected integer, got array"
+	same "$stderr" "awf-step: ask: extractor: the answer does not keep to output_schema: /n: expected integer, got array; it begins: {\"n\":[]}"
 	same "$(jq -c '[.data, .metadata.error.code]' <<<"$output")" '["question","schema"]'
 	same "$(payloads message.assistant .turn | paste -sd' ')" '0 1 2'
 	extractor 'output_repairs: 0'
 	run -3 --separate-stderr ask
-	same "$stderr" "awf-step: ask: extractor: the answer does not keep to output_schema: 'n' is missing"
+	same "$stderr" "awf-step: ask: extractor: the answer does not keep to output_schema: 'n' is missing; it begins: {}"
 	extractor 'output_repairs: 3'
 	same "$(ask -r)" '{"n":1}'
 	run -3 --separate-stderr ask --max-turns 2
 	same "$stderr" 'awf-step: ask: extractor: reached max_turns (2) without a result'
+	answers "Sorry, ${LONG:=$(printf '%080d' 0)}"
+	extractor 'output_repairs: 0'
+	run -3 --separate-stderr ask
+	same "$stderr" "awf-step: ask: extractor: the answer does not keep to output_schema: not JSON: expected a value; it begins: Sorry, ${LONG:0:52}…"
 	answers '' '' ''
 	extractor
 	run -3 --separate-stderr ask

@@ -76,6 +76,19 @@ names_are_replaced(void **state)
 }
 
 static void
+data_is_named_or_not(void **state)
+{
+	static const char *const with[] = { "{{data}}", "a {{ data.x? }}", "{{inputs.k}} {{data.0}}" };
+	static const char *const without[] = { "", "data", "{data}", "\\{{data}}", "{{inputs.data}}" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+		assert_true(prompt_has_data(with[i]));
+	for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+		assert_false(prompt_has_data(without[i]));
+}
+
+static void
 text_and_nothing_can_be_data(void **state)
 {
 	struct error err = ERROR_INIT;
@@ -99,6 +112,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_replaced),
+		cmocka_unit_test(data_is_named_or_not),
 		cmocka_unit_test(text_and_nothing_can_be_data),
 	};
 

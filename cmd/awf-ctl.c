@@ -21,7 +21,7 @@
 #define PROGRAM "awf-ctl"
 #define NAME_WIDTH 32 /* of the names of runs that are removed */
 
-enum { OPT_FAILED = 1, OPT_REASON, OPT_SEAL, OPT_NO_INPUT, OPT_NAME, OPT_OLDER_THAN,
+enum { OPT_FAILED = 1, OPT_REASON, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_NAME, OPT_OLDER_THAN,
 	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_DRY_RUN, OPT_VERBOSE };
 
 #define SEAL { OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign it (~/.config/awf/seal.key)" }
@@ -29,7 +29,7 @@ enum { OPT_FAILED = 1, OPT_REASON, OPT_SEAL, OPT_NO_INPUT, OPT_NAME, OPT_OLDER_T
 
 static const struct option_spec approve_options[] = {
 	{ OPT_REASON, 0, "reason", "TEXT", "why; it is recorded" },
-	{ OPT_NO_INPUT, 'n', "no-input", NULL, "no other data comes on stdin" },
+	{ OPT_EDIT, 'e', "edit", NULL, "with the data on stdin, not its own" },
 	SEAL, END,
 };
 static const struct option_spec deny_options[] = {
@@ -80,7 +80,7 @@ static const struct command {
 	enum decision_verdict verdict; /* of a decision */
 } commands[] = {
 	{ "approve", "awf-ctl approve [options] PATH [RUN]",
-	    "a call that waits goes on, with its data or that of stdin", approve_options, 1, 2,
+	    "a call that waits goes on, with its data or, edited, that of stdin", approve_options, 1, 2,
 	    "PATH", make_decision, DECISION_APPROVED },
 	{ "deny", "awf-ctl deny [options] PATH [RUN]", "a call that waits fails", deny_options, 1, 2,
 	    "PATH", make_decision, DECISION_DENIED },
@@ -181,6 +181,7 @@ set_option(struct request *r, int id, const char *value, struct error *err)
 	case OPT_REASON: r->decision.reason = value; return 0;
 	case OPT_SEAL: r->decision.seal = true; r->decision.seal_file = value; return 0;
 	case OPT_NO_INPUT: r->decision.no_input = true; return 0;
+	case OPT_EDIT: r->decision.edit = true; return 0;
 	case OPT_NAME: r->name = value; return 0;
 	case OPT_OLDER_THAN: return options_time("--older-than", value, &r->rule.before, err);
 	case OPT_MAX_SIZE: return options_size("--max-size", value, &r->rule.max_bytes, err);

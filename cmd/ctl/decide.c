@@ -31,17 +31,19 @@ open_run(struct deciding *d, const struct storage *storage, const char *run,
 	return failed;
 }
 
-/* Data on stdin replaces what was to be approved; no bytes are none. */
+/* What was to be approved, or what is on stdin in its place: read only if it is said, for it may be
+ * that of a loop around. */
 static int
-read_edited(struct deciding *d, const struct decide_spec *spec, struct error *err)
+read_approved(struct deciding *d, const struct decide_spec *spec, struct error *err)
 {
 	struct buffer bytes = BUFFER_INIT;
 	int failed = deciding_approve(d, err);
 
-	if (failed == 0 && !spec->no_input && !isatty(STDIN_FILENO) &&
-	    file_read(STDIN_FILENO, &bytes, DATA_LIMIT) != 0)
+	if (failed == 0 && spec->edit && file_read(STDIN_FILENO, &bytes, DATA_LIMIT) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
-	else if (failed == 0 && bytes.len > 0)
+	else if (failed == 0 && spec->edit && bytes.len == 0)
+		failed = error_set(err, ERROR_USAGE, "--edit", "there is no data on stdin");
+	else if (failed == 0 && spec->edit)
 		failed = deciding_edit(d, bytes.data, bytes.len, err);
 	buffer_free(&bytes);
 	return failed;
@@ -112,7 +114,7 @@ decide(const struct decide_spec *spec, struct error *err)
 	if (failed == 0)
 		failed = deciding_sign(&d, spec->seal_file, spec->seal, err);
 	if (failed == 0)
-		failed = spec->verdict == DECISION_APPROVED ? read_edited(&d, spec, err) :
+		failed = spec->verdict == DECISION_APPROVED ? read_approved(&d, spec, err) :
 		    spec->verdict == DECISION_COMPLETED ? read_result(&d, spec, err) : 0;
 	if (failed == 0) {
 		d.decision.by = by = decision_maker();

@@ -16,7 +16,8 @@ struct decide_spec {
 	const char *reason;      /* NULL */
 	const char *seal_file;   /* NULL: the user's */
 	bool seal;               /* it has to be signed */
-	bool no_input;           /* nothing is read from stdin */
+	bool edit;               /* of an approval: stdin replaces the data; else it is not read */
+	bool no_input;           /* of a completion: its result is null, stdin is not read */
 };
 
 /* Records the decision. -1 with *err; ERROR_BLOCKED: the call waits no more. */

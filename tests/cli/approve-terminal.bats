@@ -157,7 +157,7 @@ decided() {
 	run -75 awf-run -n ./flow
 	keys 'awf-run --resume @; echo status $?' Enter
 	shown 'Approve ok:0:0'
-	awf-ctl approve ok <<<'{"b":1}'
+	awf-ctl approve -e ok <<<'{"b":1}'
 	keys no Enter
 	shown 'Why'
 	keys Enter

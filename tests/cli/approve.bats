@@ -70,7 +70,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	same "$(decide approve --reason 'looks good' ok && resume)" 'done plan: cake'
 	same "$(events ok '.approval.reason | select(.)')" '"looks good"'
 	waits ./flow <<<tea
-	decide approve ok @ --reason fine -n
+	decide approve ok @ --reason fine
 	same "$(resume)" 'done plan: tea'
 }
 
@@ -109,7 +109,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	local data edit want
 	while IFS='|' read -r data edit want; do
 		waits -c "awf-step -i json --approve ok | jq -c '[.data,.metadata.no_newline]'" <<<"$data"
-		printf %b "$edit" | awf-ctl approve ok
+		printf %b "$edit" | awf-ctl approve -e ok
 		same "$(resume)" "$want"
 		same "$(events ok '.approval.decision | select(.)')" '"edited"'
 		awf-verify
@@ -124,24 +124,34 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	END
 }
 
-@test "the same again, and no bytes, are no edit" {
+@test "the same again is no edit, and no bytes are nothing" {
 	waits -c 'awf-step -i json --approve ok | jq -c .data' <<<'{"a":1,"b":[]}'
-	awf-replay --state ok | jq .input | awf-ctl approve ok
+	awf-replay --state ok | jq .input | awf-ctl approve -e ok
 	same "$(last ok .approval.decision)" '"approved"'
 	waits ./flow <<<cake
-	echo 'plan: cake' | awf-ctl approve ok
+	echo 'plan: cake' | awf-ctl approve --edit ok
 	same "$(last ok .approval.decision)" '"approved"'
 	waits ./flow <<<cake
-	printf '' | awf-ctl approve ok
-	same "$(last ok .approval.decision)" '"approved"'
-	waits ./flow <<<cake
-	echo other | awf-ctl approve -n ok
-	same "$(last ok .approval.decision)" '"approved"'
+	run -1 awf-ctl approve -e ok </dev/null
+	same "$output" 'awf-ctl: --edit: there is no data on stdin'
+	same "$(events ok '' | wc -l)" 1
+}
+
+@test "without --edit nothing is read: the runs of a loop are each approved with their data" {
+	for cake in apple plum; do
+		waits ./flow <<<"$cake"
+		id
+	done >ids
+	while read -r run; do
+		awf-ctl approve ok "$run"
+		awf-run --resume "$run"
+	done <ids >made
+	same "$(grep -o 'apple\|plum' made | paste -sd' ')" 'apple plum'
 }
 
 @test "JSON stays JSON: what is none is refused, and nothing is decided" {
 	waits -c 'awf-step -i json --approve ok' <<<'{"a":1}'
-	run -1 awf-ctl approve ok <<<'{"a":'
+	run -1 awf-ctl approve -e ok <<<'{"a":'
 	[[ $output == 'awf-ctl: no JSON: '* ]]
 	same "$(events ok '' | wc -l)" 1
 	decide approve ok
@@ -159,7 +169,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	done
 	head -c 300000 /dev/zero | tr '\0' y >edited
 	waits -c 'awf-step --approve ok | awf-step show -r -- cat' <large
-	awf-ctl approve ok <edited
+	awf-ctl approve -e ok <edited
 	resume >again
 	cmp again edited
 	awf-verify

@@ -186,7 +186,7 @@ has_words() {
 	printf '#!/bin/sh\ncat >published\n' >publish
 	chmod +x publish
 	run -75 awf-run -c "$(readme '--approve')" <samples/task.txt
-	run -0 go_on_after approve -n check @
+	run -0 go_on_after approve check @
 	same "$(cat published)" written
 }
 

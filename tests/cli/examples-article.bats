@@ -22,7 +22,7 @@ written_from() {
 	article
 	same "$(answers "$(transcript)")" ' 3 research '
 	deterministic
-	run -0 --separate-stderr go_on_after approve -n findings @
+	run -0 --separate-stderr go_on_after approve findings @
 	same "${lines[0]}" "$title"
 	same "$(answers "$(transcript)")" ' 3 research 3 write '
 	deterministic
@@ -33,7 +33,7 @@ written_from() {
 @test "what the person has changed is what is written from" {
 	article
 	awf-replay --state findings | jq -r .input | sed '/factory/d' >findings.txt
-	run -0 --separate-stderr go_on_after approve findings @ <findings.txt
+	run -0 --separate-stderr go_on_after approve -e findings @ <findings.txt
 	same "${lines[0]}" "$title"
 	same "$(written_from)" "$(cat findings.txt)"
 	deterministic
@@ -51,7 +51,7 @@ written_from() {
 @test "a writer who fails is asked again when it is resumed, the person is not" {
 	forget 'You are the writer'
 	article
-	run -3 --separate-stderr go_on_after approve -n findings @
+	run -3 --separate-stderr go_on_after approve findings @
 	same "$output" ''
 	recall
 	run -0 awf-run --resume @
@@ -63,7 +63,7 @@ written_from() {
 @test "killed while it is written, it goes on without asking the person again" {
 	hold 'You are the writer'
 	run -75 awf-run --id-file run.id ./article.awf <<<'solid-state batteries'
-	awf-ctl approve -n findings "$(id)"
+	awf-ctl approve findings "$(id)"
 	die_again
 	run -0 resume
 	same "${lines[0]}" "$title"

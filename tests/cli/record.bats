@@ -363,7 +363,7 @@ two failed machine'
 	there awf-tail --json | awf-record -q --origin 'the laptop' 2>err
 	same "$(cat err)" ''
 	for command in "awf-run --resume $id" "awf-run --fork $id --at b" "awf-run --fork $AWF_STORAGE/transcripts/$id.jsonl --at b" \
-		"awf-ctl approve -n check $id" "awf-ctl deny check $id" "awf-ctl approve -n $id/check:0:0" "awf-ctl cancel $id" "awf-record $id"; do
+		"awf-ctl approve check $id" "awf-ctl deny check $id" "awf-ctl approve $id/check:0:0" "awf-ctl cancel $id" "awf-record $id"; do
 		# shellcheck disable=SC2086
 		run --separate-stderr $command </dev/null
 		[ "$status" -ne 0 ]
@@ -372,7 +372,7 @@ two failed machine'
 	cmp "there/transcripts/$id.jsonl" "$AWF_STORAGE/transcripts/$id.jsonl"
 	run -1 awf-tail @flow
 	run -1 awf-tail @
-	run -1 awf-ctl approve -n check
+	run -1 awf-ctl approve check
 	# Nor does one of the same name that was newer hide ours.
 	awf-run -n --name flow true
 	there awf-run -n --name flow true

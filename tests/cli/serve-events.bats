@@ -204,7 +204,7 @@ END
 	same "$(jq -c '.waits | map([.call, .path, .for, .input.text])' run)" \
 		'[["check:0:0","check","approval","a draft"],["work:0:0","work","completion","x"]]'
 	same "$(jq -r '.waits[0].since | length' run)" 27
-	awf-ctl approve -n check @ 2>/dev/null
+	awf-ctl approve check @ 2>/dev/null
 	same "$(ask /api/runs/@ | jq -c '[.waiting, [.waits[].call]]')" '[1,["work:0:0"]]'
 }
 

@@ -108,7 +108,7 @@ rich() {
 	awf-run --resume @again
 	for name in decided resumed; do
 		awf-run --name "$name" -c 'awf-step --approve ok | awf-step -r go -- cat' <<<cake || true
-		awf-ctl approve -n ok "@$name"
+		awf-ctl approve ok "@$name"
 	done
 	awf-run --resume @resumed
 	serve

@@ -101,7 +101,7 @@ awf-step: b: its input is of another run, and this is a run of its own: awf-run 
 		deny|denied
 	END
 	run -75 --separate-stderr awf-run -n -c 'echo x | awf-step --approve a -q'
-	run -0 --separate-stderr go_on_after approve -n a @
+	run -0 --separate-stderr go_on_after approve a @
 	[[ $stderr == "awf-ctl: a:0:0: approved; the run goes on with: awf-run --resume "* ]]
 }
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "run/deciding.h"
 #include "run/storage.h"
+#include "run/summary.h"
 
 static int
 open_run(struct deciding *d, const struct storage *storage, const char *run,
@@ -63,6 +64,23 @@ read_result(struct deciding *d, const struct decide_spec *spec, struct error *er
 	return failed;
 }
 
+/* Whether the run is of one step alone, which keeps no input as a workflow's run does. */
+static bool
+is_lone_step(const struct storage *storage, const char *run_id)
+{
+	char *path = storage_transcript(storage, run_id);
+	struct error ignored = ERROR_INIT;
+	struct summary summary;
+	bool step = false;
+
+	if (summary_read_ends(&summary, path, &ignored) == 0) {
+		step = summary.step;
+		summary_free(&summary);
+	}
+	free(path);
+	return step;
+}
+
 /* A person is told what was decided, and how what waited for it goes on; that a question whose step
  * is there goes on is seen there, and completions and heartbeats are the work of programs. */
 static void
@@ -78,9 +96,11 @@ tell(const struct deciding *d, const struct storage *storage)
 		others += !w->list[i].over && &w->list[i] != d->at;
 	if (others > 0)
 		snprintf(more, sizeof more, " (%zu more wait%s)", others, others == 1 ? "s" : "");
-	fprintf(stderr, "awf-ctl: %s: %s; the run goes on with: awf-run --resume %s%s\n",
+	fprintf(stderr, "awf-ctl: %s: %s; the run goes on with: awf-run --resume %s%s%s\n",
 	    d->at->call, decision_word(d->decision.verdict),
-	    storage_short_id(storage, d->undecided.run_id, id), more);
+	    storage_short_id(storage, d->undecided.run_id, id),
+	    is_lone_step(storage, d->undecided.run_id) ?
+	    " (a step without a workflow keeps no input: give it again, if it had any)" : "", more);
 }
 
 int

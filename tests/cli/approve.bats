@@ -137,6 +137,14 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	same "$(events ok '' | wc -l)" 1
 }
 
+@test "the run of a step alone goes on with its input given again, as is said" {
+	run -75 awf-step --approve ok -r <<<hi
+	run -0 awf-ctl approve ok
+	[[ $output == "awf-ctl: ok:0:0: approved; the run goes on with: awf-run --resume "????????' (a step without a workflow keeps no input: give it again, if it had any)' ]]
+	run -1 awf-run --resume @ </dev/null
+	same "$(awf-run --resume @ <<<hi)" hi
+}
+
 @test "without --edit nothing is read: the runs of a loop are each approved with their data" {
 	for cake in apple plum; do
 		waits ./flow <<<"$cake"

@@ -11,6 +11,7 @@
 #                   VERSIONS=pinned, newest or oldest
 #   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
 #   make demo       build and show the main job
+#   make picture    make the picture of README anew, from a run
 #   make bench      measure, beside the peer commands
 #   make fuzz       fuzz the parsers (clang), 30 s each
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -337,6 +338,10 @@ demo:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) jq
 	@$(MAKE) --no-print-directory -s all
 	@BUILD=$(abspath $(BUILD)) sh examples/demo
+picture:
+	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) tmux python3
+	@$(MAKE) --no-print-directory all
+	BUILD=$(abspath $(BUILD)) python3 tests/support/picture.py examples/live-view.svg
 # Of the programs as they are installed.
 bench:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
@@ -402,5 +407,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all always packages deps tests check torture check-clis check-mcp check-schema lint demo bench fuzz install uninstall clean
+.PHONY: all always packages deps tests check torture check-clis check-mcp check-schema lint demo picture bench fuzz install uninstall clean
 .SECONDARY:

@@ -190,6 +190,17 @@ has_words() {
 	same "$(cat published)" written
 }
 
+@test "README: every file that it links is there, and its picture is whole" {
+	grep -oE '\]\([^)]*\)' "$ROOT/README.md" | sed 's/^](//; s/)$//' >links
+	grep -q '\.svg$' links
+	while read -r link; do
+		[ -e "$ROOT/$link" ] || { echo "no file: $link"; false; }
+	done <links
+	python3 -c 'import sys, xml.dom.minidom as dom
+text = "".join(node.data for tspan in dom.parse(sys.argv[1]).getElementsByTagName("tspan") for node in tspan.childNodes)
+sys.exit("awf-run" not in text or "running" not in text)' "$ROOT/examples/live-view.svg"
+}
+
 @test "README: every page that it names is there" {
 	grep -o 'awf-[a-z]*([1-8])' "$ROOT/README.md" | tr '(' . | tr -d ')' >pages
 	while read -r page; do

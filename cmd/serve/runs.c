@@ -136,16 +136,16 @@ write_calls(struct writer *w, const char *name, const struct overview *o, enum c
 	writer_array_end(w);
 }
 
-/* What a call that waits is asked about: its input, as text or JSON. */
+/* What a call that waits is asked about: its input, as text or JSON; and its question, if it is one. */
 static void
-write_input(struct writer *w, const struct overview *o, const struct waiting *at)
+write_asked(struct writer *w, const struct overview *o, struct event_place begin)
 {
 	struct buffer line = BUFFER_INIT, text = BUFFER_INIT;
 	struct event_view event;
-	struct span input;
+	struct span input, question;
 	struct error err;
 
-	if (at->begin.length == 0 || event_load(o->path, at->begin, &line, &err) != 0 ||
+	if (begin.length == 0 || event_load(o->path, begin, &line, &err) != 0 ||
 	    event_view(line.data, line.len, &event) != 0) {
 		buffer_free(&line);
 		return;
@@ -162,12 +162,35 @@ write_input(struct writer *w, const struct overview *o, const struct waiting *at
 		writer_member_span(w, "json", input);
 	}
 	writer_object_end(w);
+	question = span_member(event.payload, KEY_QUESTION);
+	if (question.at != NULL)
+		writer_member_span(w, "question", question);
 	buffer_free(&text);
 	buffer_free(&line);
 }
 
+/* The questions that are asked just now; once nobody has answered one, it waits. */
 static void
-write_waits(struct writer *w, const struct overview *o)
+write_questions(struct writer *w, const struct overview *o)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	for (const struct model_call *c = o->model.first_of_attempt; c != NULL; c = c->next) {
+		if (c->state != CALL_OPEN || strcmp(c->step->kind, "question") != 0)
+			continue;
+		writer_object(w);
+		writer_member_string(w, "call", c->id);
+		writer_member_string(w, "path", c->step->path);
+		writer_member_integer(w, "iteration", c->iteration);
+		writer_member_string(w, "for", waiting_word(WAITING_COMPLETION));
+		writer_member_string(w, "since", clock_text(c->started, text));
+		write_asked(w, o, c->begin);
+		writer_object_end(w);
+	}
+}
+
+static void
+write_waits(struct writer *w, const struct overview *o, bool alive)
 {
 	const struct waitings *waits = &o->model.waits;
 	char text[CLOCK_TEXT_SIZE];
@@ -185,15 +208,19 @@ write_waits(struct writer *w, const struct overview *o)
 		writer_member_string(w, "path", at->path);
 		writer_member_integer(w, "iteration", at->iteration);
 		writer_member_string(w, "for", waiting_word(at->what));
-		if (call != NULL && call->number < o->room && o->calls[call->number].ended != 0)
+		if (call != NULL && strcmp(call->step->kind, "question") == 0)
+			writer_member_string(w, "since", clock_text(call->started, text));
+		else if (call != NULL && call->number < o->room && o->calls[call->number].ended != 0)
 			writer_member_string(w, "since", clock_text(o->calls[call->number].ended, text));
 		if (at->deadline != 0)
 			writer_member_string(w, "deadline", clock_text(at->deadline, text));
 		if (at->form[0] != '\0')
 			writer_member_string(w, "form", at->form);
-		write_input(w, o, at);
+		write_asked(w, o, at->begin);
 		writer_object_end(w);
 	}
+	if (alive)
+		write_questions(w, o);
 	writer_array_end(w);
 }
 
@@ -255,7 +282,7 @@ write_run(struct writer *w, const struct overview *o, const struct server *s)
 	write_counts(w, &o->model);
 	write_calls(w, "open", o, CALL_OPEN, SIZE_MAX);
 	write_calls(w, "failed", o, CALL_FAILED, FAILED_MOST);
-	write_waits(w, o);
+	write_waits(w, o, alive);
 	writer_object_end(w);
 	summary_free(&run);
 }

@@ -38,7 +38,8 @@ export class Waits {
 	// isOpen: the first one is, others are asked for.
 	#form(wait, isOpen) {
 		const input = wait.input ?? {}, isText = typeof input.text === "string";
-		const complete = wait.for === "completion", asText = complete ? wait.form !== "json" : isText;
+		const complete = wait.for === "completion", asks = wait.question;
+		const asText = !complete ? isText : asks ? !("schema" in asks) : wait.form !== "json";
 		const asked = isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : null;
 		const given = complete ? "" : asked ?? "";
 		const edited = h("textarea", {
@@ -77,7 +78,8 @@ export class Waits {
 			return element;
 		};
 		const form = h("form", { onsubmit: (event) => event.preventDefault() },
-		    complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "What it was given" }, asked) : null,
+		    asks ? h("pre", { tabIndex: 0, "aria-label": "What it asks" }, asks.prompt ?? "(a long question: see its event)") :
+		        complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "What it was given" }, asked) : null,
 		    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can be approved as it is.`) :
 		        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), edited));
 		if (this.mayDecide)
@@ -91,7 +93,7 @@ export class Waits {
 				buttons[0].textContent = edited.value === shown ? "Approve" : "Approve as edited";
 		});
 		return h("details", { class: "wait", open: isOpen },
-		    h("summary", null, h("h2", null, `‖ ${wait.call} waits for ${complete ? "its result" : "approval"}`,
+		    h("summary", null, h("h2", null, `‖ ${wait.call} waits for ${asks ? "an answer" : complete ? "its result" : "approval"}`,
 		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" },
 		            wait.since ? " since " + ago(wait.since).replace("now", "just now") : "",
 		            wait.deadline ? ", until " + when(wait.deadline) : ""))), form);

@@ -152,6 +152,25 @@ decides_itself() {
 	same "$(jq -r .decision answer)" approved
 }
 
+@test "a question is told while it is asked and after that, and can be answered" {
+	serve
+	echo '{"type":"object","required":["ok"]}' >answer.json
+	for grace in 30 0; do
+		awf-run --name flow -c "echo cake | awf-step --ask 'Is {{data}} right?' --output-schema answer.json --ask-grace $grace first" >out 2>&1 3>&- &
+		RUN=$!
+		[ $grace != 0 ] || wait $RUN || true
+		eventually sh -c "awf-tail | grep -q 'first'"
+		same "$(ask /api/runs/@ | jq -c '.waits[] | [.call, .for, .input.text, .question.prompt, .question.schema.required]')" \
+			'["first:0:0","completion","cake","Is cake right?",["ok"]]'
+		same "$(decide '{"decision":"complete","call":"first","data":{"no":1}}' | grep -o "^4.*input\|'ok' is missing")" \
+			$'400 invalid_input\n\'ok\' is missing'
+		same "$(decide '{"decision":"complete","call":"first","data":{"ok":1}}')" \
+			"200 {\"by\":\"$ME\",\"call\":\"first:0:0\",\"decision\":\"completed\"}"
+		same "$(ask /api/runs/@ | jq -c .waits)" '[]'
+		wait $RUN || true
+	done
+}
+
 @test "a result, in the form that the step takes" {
 	serve
 	while IFS='|' read -r form data want; do

@@ -164,8 +164,13 @@ rich() {
 	printf 'a\r\nb\r\n' | awf-run --name five flow || [ $? = 75 ]
 	awf-run --name six -c 'awf-step -i json --approve ok | awf-step go -r -- cat' <<<'{"order": 12345678901234567890, "price": 1.0, "n": 1}' || [ $? = 75 ]
 	awf-run -n --name seven -c 'awf-step -n --pending -O json job -- sh -c "exit 75" | awf-step go -r -- cat' || [ $? = 75 ]
+	echo '{"type":"object","required":["ok"]}' >answer.json
+	awf-run --name eight -c "echo cake | awf-step --ask 'Is {{data}} right?' --ask-grace 300 --output-schema answer.json -r q" >answered 3>&- &
+	runner=$!
 	serve
-	drive decide @one @two @three @four @five @six @seven
+	drive decide @one @two @three @four @five @six @seven @eight
+	wait "$runner"
+	same "$(cat answered)" '{"ok":1}'
 	same "$(awf-run --resume @one)" tea
 	run -3 awf-run --resume @two
 	same "$(awf-run --resume @three | od -An -c | tr -d ' ')" 'a\r\nb\r\n'

@@ -587,7 +587,7 @@ const scenarios = {
 
 	// Approve with an edit, deny with a reason, approve as it is, say that it failed; edit what has
 	// other line ends, and JSON with numbers that JavaScript has not; give a result.
-	async decide(approved, denied, asItIs, failed, otherEnds, numbers, result) {
+	async decide(approved, denied, asItIs, failed, otherEnds, numbers, result, question) {
 		await logIn();
 		await openRun(approved);
 		await page.fill(".wait textarea", "tea");
@@ -625,6 +625,12 @@ const scenarios = {
 		await page.waitForSelector(".wait", { state: "detached" });
 		await openRun(result);
 		await page.fill(".wait textarea", '{"id": 98765432109876543210}');
+		await page.click(".wait button:text-is('Complete')");
+		await page.waitForSelector(".wait", { state: "detached" });
+		// A question of a run that goes on.
+		await openRun(question);
+		assert.equal(await page.textContent(".wait pre"), "Is cake right?");
+		await page.fill(".wait textarea", '{"ok": 1}');
 		await page.click(".wait button:text-is('Complete')");
 		await page.waitForSelector(".wait", { state: "detached" });
 	},

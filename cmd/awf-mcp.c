@@ -45,6 +45,7 @@ struct server {
 	struct leading leading;
 	struct workflows workflows;
 	struct tools tools;
+	bool elicits;            /* by `initialize` */
 };
 
 /* ---- requests ---- */
@@ -82,6 +83,7 @@ answer_initialize(struct server *s, struct rpc_call *call, struct span params)
 	struct writer w;
 
 	take_client(s, span_member(params, "clientInfo"));
+	s->elicits = rpc_elicits(span_member(params, "capabilities"));
 	writer_begin(&w, &members);
 	writer_member_string(&w, "protocolVersion", version != NULL ? version : rpc_handshaken[0]);
 	write_capabilities(&w);
@@ -317,13 +319,17 @@ take_message(struct server *s, const char *line, size_t len)
 		rpc_error(&call, RPC_INVALID, SPAN_NONE, "a request is an object, whose id is a text or a number");
 		return;
 	}
-	if (span_type(method) != 's')
-		return; /* an answer: nothing is asked of the client */
+	if (span_type(method) != 's') {
+		leading_said(&s->leading, id, span_member(message, "result"));
+		return;
+	}
 	if (span_is(method, "notifications/cancelled"))
 		leading_cancelled(&s->leading, span_member(params, "requestId"));
 	if (id.at == NULL)
 		return;
 	rpc_call_begin(&call, message, params);
+	if (!call.modern)
+		call.elicits = s->elicits;
 	take_client(s, span_path(params, "_meta", META_CLIENT, NULL));
 	if (!refuse_version(&call, span_path(params, "_meta", META_VERSION, NULL))) {
 		size_t at = 0;

@@ -8,6 +8,8 @@
  *   - A run is an awf-run of its own, in a group of its own: whatever ends this program ends none.
  *   - A question is answered once. The same answer again gets what became of the run; another one
  *     is refused, and so is one to a question of another attempt, or of a run that is not led here.
+ *   - A call that waits for a person is decided about only as one says whom the client has asked: one
+ *     who says nothing decides nothing. What was asked is about one wait, and not a later one.
  *   - No request waits longer than GATE_WAIT_MS: then it is told that the run goes on.
  */
 #ifndef AWF_GATES_LED_H
@@ -59,6 +61,8 @@ struct led {
 	int64_t done;            /* calls that have ended */
 	char *last;              /* the path of the last of them; NULL */
 	char **notes;            /* of its checkpoints; ends with NULL; NULL */
+	char asked[ID_SIZE];     /* the client is asked about this wait (struct waiting), and has not
+	                          * answered yet; "" */
 
 	/* Of the attempt that is the last. */
 	char *status;            /* NULL: it goes on */
@@ -75,6 +79,7 @@ struct waiter {
 	bool for_end;            /* it waits for the end of the run, whatever that asks */
 	bool takes_over;         /* it is told the notes, too */
 	bool cancels;            /* a client that cancels it cancels the run */
+	bool declined;           /* a person was asked, and decides nothing */
 	int64_t deadline, told;  /* how far it was told the run is */
 	struct waiter *next;
 };
@@ -115,6 +120,13 @@ int leading_answer(struct leading *l, struct gate *g, struct span answer, struct
     struct error *err);
 /* The request, which is taken over, waits until the run has a question, ends, or for long. */
 struct waiter *leading_wait(struct leading *l, struct rpc_call *call, struct led *led);
+/* What a person has said about a wait, as the result of elicitation/create: decides it and goes on,
+ * for the request, which is taken over and waits. -1 with *err: it was refused, and nothing is taken
+ * over. */
+int leading_decide(struct leading *l, struct led *led, const char *wait, struct span said,
+    struct rpc_call *call, struct error *err);
+/* The same, as an answer to what the client was asked under this id; said: .at NULL if it failed. */
+void leading_said(struct leading *l, struct span id, struct span said);
 /* A request is not waited for any more: that with this id. */
 void leading_cancelled(struct leading *l, struct span id);
 /* Ends a run: awf-ctl does it. */

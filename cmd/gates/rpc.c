@@ -17,6 +17,7 @@
 #define META "_meta"
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define META_SERVER "io.modelcontextprotocol/serverInfo"
+#define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
 const char *const rpc_handshaken[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", NULL };
 
@@ -33,7 +34,18 @@ rpc_call_begin(struct rpc_call *c, struct span message, struct span params)
 
 	*c = (struct rpc_call){ .id = copy(span_member(message, "id")),
 		.progress = copy(span_member(meta, "progressToken")),
-		.modern = span_member(meta, META_VERSION).at != NULL };
+		.modern = span_member(meta, META_VERSION).at != NULL,
+		.elicits = rpc_elicits(span_member(meta, META_CAPABILITIES)) };
+}
+
+/* One that names no way at all means forms, as it was when there was no other. */
+bool
+rpc_elicits(struct span capabilities)
+{
+	struct span elicitation = span_member(capabilities, "elicitation");
+
+	return span_type(elicitation) == 'o' && (span_member(elicitation, "form").at != NULL ||
+	    span_member(elicitation, "url").at == NULL);
 }
 
 void
@@ -61,8 +73,8 @@ send_line(struct writer *w, struct buffer *line)
 	buffer_free(line);
 }
 
-void
-rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed)
+static void
+write_result(const struct rpc_call *c, const char *type, const struct buffer *members, bool listed)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
@@ -73,7 +85,7 @@ rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed)
 	writer_member_span(&w, "id", span_of(c->id, strlen(c->id)));
 	writer_member_object(&w, "result");
 	if (c->modern) {
-		writer_member_string(&w, "resultType", "complete");
+		writer_member_string(&w, "resultType", type);
 		if (listed) {
 			writer_member_integer(&w, "ttlMs", 0);
 			writer_member_string(&w, "cacheScope", "private");
@@ -91,6 +103,44 @@ rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed)
 		buffer_append(&line, members->data, members->len);
 	}
 	writer_object_end(&w);
+	send_line(&w, &line);
+}
+
+void
+rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed)
+{
+	write_result(c, "complete", members, listed);
+}
+
+void
+rpc_input_required(const struct rpc_call *c, const char *key, const char *method,
+    const struct buffer *params, const char *state)
+{
+	struct buffer members = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &members);
+	writer_member_object(&w, "inputRequests");
+	writer_member_object(&w, key);
+	writer_member_string(&w, "method", method);
+	writer_member_buffer(&w, "params", params);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	writer_member_string(&w, "requestState", state);
+	write_result(c, "input_required", &members, false);
+	buffer_free(&members);
+}
+
+void
+rpc_ask(const char *id, const char *method, const struct buffer *params)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin(&w, &line);
+	writer_member_string(&w, "id", id);
+	writer_member_string(&w, "method", method);
+	writer_member_buffer(&w, "params", params);
 	send_line(&w, &line);
 }
 

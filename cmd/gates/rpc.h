@@ -25,7 +25,10 @@ struct rpc_call {
 	char *id;           /* JSON; NULL: a notification, which is not */
 	char *progress;     /* the token for notifications of progress, JSON; NULL */
 	bool modern;        /* of RPC_MODERN */
+	bool elicits;       /* its client asks its user what it is asked */
 };
+/* Whether a client of these capabilities asks its user, by a form. */
+bool rpc_elicits(struct span capabilities);
 /* What a message says of the request; its params are a span of it. */
 void rpc_call_begin(struct rpc_call *c, struct span message, struct span params);
 void rpc_call_free(struct rpc_call *c);
@@ -35,6 +38,12 @@ void rpc_call_free(struct rpc_call *c);
 void rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed);
 /* Answers the call of a tool with an object, as text and structured. */
 void rpc_tool_result(const struct rpc_call *c, const struct buffer *json, bool failed);
+/* Asks the client something: a request, whose answer comes with this id. */
+void rpc_ask(const char *id, const char *method, const struct buffer *params);
+/* The same of a client of RPC_MODERN, which is to send the request again with the answer, under this
+ * key, and with the state. */
+void rpc_input_required(const struct rpc_call *c, const char *key, const char *method,
+    const struct buffer *params, const char *state);
 /* data: JSON; .at NULL. */
 void rpc_error(const struct rpc_call *c, int code, struct span data, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -445,6 +445,28 @@ checkpoint(struct arguments *a, struct error *err)
 	return 0;
 }
 
+/* A client of RPC_MODERN calls a tool again, with what a person has said whom it was to ask: the tool
+ * has done its work by then. */
+static int
+go_on_with(struct arguments *a, struct span responses, struct span state, struct error *err)
+{
+	struct leading *l = a->tools->leading;
+	char *run = span_text(state), *wait;
+	struct led *led = run != NULL ? leading_find(l, run) : NULL;
+	struct span_walk said = span_walk(responses);
+	int failed;
+
+	free(run);
+	if (led == NULL)
+		return error_set(err, ERROR_BLOCKED, "requestState", "names no run that this session leads");
+	if (span_type(responses) != 'o' || !span_next(&said))
+		return error_set(err, ERROR_INVALID_INPUT, "inputResponses", "has no answer");
+	wait = span_text(said.key);
+	failed = leading_decide(l, led, wait, said.value, a->call, err);
+	free(wait);
+	return failed;
+}
+
 /* ---- the table ---- */
 
 static bool
@@ -514,6 +536,7 @@ tools_call(struct tools *t, struct rpc_call *call, struct span params)
 {
 	struct arguments a = { t, call, span_member(params, "arguments") };
 	const struct workflow_entry *workflow = NULL;
+	struct span state = span_member(params, "requestState");
 	char *name = span_text(span_member(params, "name"));
 	const struct tool_entry *e = NULL;
 	struct error err = ERROR_INIT;
@@ -532,6 +555,8 @@ tools_call(struct tools *t, struct rpc_call *call, struct span params)
 	}
 	if (a.values.at != NULL && span_type(a.values) != 'o')
 		failed = error_set(&err, ERROR_INVALID_INPUT, "arguments", "are to be an object");
+	else if (call->modern && state.at != NULL)
+		failed = go_on_with(&a, span_member(params, "inputResponses"), state, &err);
 	else if (e != NULL)
 		failed = check_arguments(e, a.values, &err) == 0 ? e->handle(&a, &err) : -1;
 	else

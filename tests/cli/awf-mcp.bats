@@ -326,3 +326,75 @@ Is cake right?'
 	wait
 	same "$(tail -n 1 out)" '["success",null,"text\n"]'
 }
+
+# What a client's user is asked about a call that waits for a person, and what comes of it.
+CAREFUL='TOOL:start_workflow {"workflow":"careful"}'
+says() { MCP_ELICITS=$1 asks "if .asked then .asked else $STATE end"; }
+careful() { flow careful 'awf-step -n draft -- echo text | awf-step --approve check | awf-step -r out -- cat'; }
+decided() {
+	jq -c 'select(.payload.approval.decision).payload.approval | [.decision, .by, .reason]' "$AWF_STORAGE/latest"
+}
+
+@test "the client's user is asked about what waits for a person, and decides" {
+	careful
+	for modern in '' 1; do
+		if [ -n "$modern" ]; then export MCP_MODERN=1; fi
+		same "$(says '[{"action":"accept","content":{"approve":true,"reason":"fine"}}]' <<<"$CAREFUL")" \
+			'careful.awf: check:0:0 waits for your approval of:
+
+text
+
+["success",true,"text\n"]'
+		same "$(decided)" '["approved","tester","fine"]'
+		awf-verify -q
+		says '[{"action":"accept","content":{"approve":false}}]' <<<"$CAREFUL" >out
+		same "$(tail -n 1 out | jq -c .[:2])" '["failed",true]'
+		same "$(decided)" '["denied","tester",null]'
+	done
+}
+
+@test "who is asked and says nothing decides nothing; what he says late is about what he was asked" {
+	careful
+	for said in '{"action":"decline"}' '{"action":"cancel"}' '{"error":{"code":-32603,"message":"no"}}'; do
+		says "[$said]" <<<"$CAREFUL" >out
+		same "$(tail -n 1 out)" '["waiting",false,""]'
+		same "$(decided)" ''
+	done
+	says '[{"action":"accept","content":{"approve":"yes"}}]' <<<"$CAREFUL" >out
+	same "$(tail -n 1 out | sed 's/run [^:]*/run ID/')" '[null,null,"run ID: approve: is to be true or false"]'
+	MCP_MODERN=1 says '[{"action":"decline"},{"action":"accept","content":{"approve":true}}]' >out <<<"$CAREFUL
+TOOL:wait_workflow {\"run\":\"\$RUN\"}"
+	same "$(grep '^\[' out)" '["waiting",false,""]
+["success",true,"text\n"]'
+	# Decided elsewhere before the answer comes: it is refused, and the run goes on as it was decided.
+	says '[{"action":"decline"},{"first":"awf-ctl deny check </dev/null","action":"accept","content":{"approve":true}}]' >out <<<"$CAREFUL
+TOOL:wait_workflow {\"run\":\"\$RUN\"}
+TOOL:wait_workflow {\"run\":\"\$RUN\"}"
+	grep -q 'run [0-9a-f-]\{36\}: what was asked about waits no more' out
+	same "$(tail -n 1 out | jq -c .[:2])" '["failed",true]'
+	same "$(decided | jq -r .[0])" denied
+	# Nobody answers: the request is told in time that the run waits.
+	says '["none"]' <<<"$CAREFUL" >out
+	same "$(tail -n 1 out)" '["waiting",false,""]'
+	same "$(decided)" ''
+}
+
+@test "a client is asked what it can ask, and of what it has been asked" {
+	flow careful '{ printf a; yes é | head -c 9000; } | awf-step draft -- cat | awf-step --approve check'
+	says '[{"action":"decline"}]' <<<"$CAREFUL" >out
+	grep -qE '^\(810 bytes more: awf-replay --state check [0-9a-f-]{36}\)$' out
+	careful
+	MCP_CAPABILITIES='{"elicitation":{"url":{}}}' says '[]' <<<"$CAREFUL" >out
+	same "$(cat out)" '["waiting",false,""]'
+	MCP_MODERN=1 asks '.structuredContent.error.message // .ok.status' >out <<-'END'
+		tools/call {"name":"start_workflow","arguments":{"workflow":"careful"},"requestState":"x"}
+		TOOL:start_workflow {"workflow":"careful"}
+		tools/call {"name":"wait_workflow","requestState":"$RUN"}
+		tools/call {"name":"wait_workflow","requestState":"$RUN","inputResponses":{"x":{"action":"accept","content":{"approve":true}}}}
+	END
+	same "$(sed 's/run [0-9a-f-]*:/run ID:/' out)" 'requestState: names no run that this session leads
+waiting
+inputResponses: has no answer
+run ID: what was asked about waits no more: wait_workflow tells how the run stands'
+	same "$(decided)" ''
+}

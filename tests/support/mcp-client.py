@@ -9,16 +9,21 @@ from stdin, a line each, and prints what comes of it, a line of JSON each.
     raw BYTES              a line as it is; prints the next line that comes
 
 $TOKEN in a line is the last continueToken that has come, $RUN the last run. MCP_MODERN=1 speaks the
-revision without a handshake."""
+revision without a handshake. MCP_ELICITS='[result, …]' can ask its user: what he says, one after the
+other, to what the server asks, which is printed as {"asked": message}; "none": nothing; a member "first" is a command that is run
+before. MCP_CAPABILITIES are what it has instead."""
 import json
 import os
 import subprocess
 import sys
 
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-          "io.modelcontextprotocol/clientCapabilities": {},
+          "io.modelcontextprotocol/clientCapabilities": json.loads(os.environ.get(
+              "MCP_CAPABILITIES", '{"elicitation": {}}' if "MCP_ELICITS" in os.environ else "{}")),
           "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"}}
 modern = "MCP_MODERN" in os.environ
+sayings = json.loads(os.environ.get("MCP_ELICITS", "[]"))
+asking = {}
 server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 last = {"TOKEN": "", "RUN": ""}
 count, waiting, came = 0, {}, {}
@@ -29,6 +34,7 @@ def send(method, params):
     count += 1
     if modern:
         params = {**params, "_meta": MODERN}
+    asking[count] = method, params
     write({"jsonrpc": "2.0", "id": count, "method": method, "params": params})
     return count
 
@@ -44,11 +50,30 @@ def receive(number):
         if not line:
             sys.exit("the server has gone")
         message = json.loads(line)
-        if "id" in message:
+        if "method" in message and "id" in message:
+            said = user(message["params"])
+            if said is not None:
+                write({"jsonrpc": "2.0", "id": message["id"], **said})
+        elif message.get("result", {}).get("resultType") == "input_required":
+            # The same request again, under an id of its own, with what the user says.
+            method, params = asking[message["id"]]
+            result = message["result"]
+            responses = {key: user(asked["params"])["result"] for key, asked in result["inputRequests"].items()}
+            again = send(method, {**params, "inputResponses": responses, "requestState": result["requestState"]})
+            came[message["id"]] = receive(again)
+        elif "id" in message:
             came[message["id"]] = message
         else:
             print(json.dumps({"told": message["params"]}), flush=True)
     return came.pop(number)
+
+
+def user(params):
+    print(json.dumps({"asked": params["message"]}), flush=True)
+    said = sayings.pop(0)
+    if "first" in said:
+        subprocess.run(said.pop("first"), shell=True, check=True)
+    return None if said == "none" else said if "error" in said else {"result": said}
 
 
 def say(answer, tool):
@@ -75,7 +100,7 @@ def ask(line):
 
 
 if not modern:
-    receive(send("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+    receive(send("initialize", {"protocolVersion": "2025-06-18", "capabilities": MODERN["io.modelcontextprotocol/clientCapabilities"],
                                 "clientInfo": {"name": "tester", "version": "1"}}))
     write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 for line in sys.stdin:

@@ -27,6 +27,7 @@ ended() { jq -c "select(.type == \"run.completed\") | .payload | $1" "$(transcri
 		awf-step -n a -q -- false; exit 9|9|failed
 		awf-step -n a -- false PIPE awf-step b -q -- cat|3|failed
 		awf-step -n a -q --try -- false; true|0|success
+		set -e; awf-step -n a -q --try -- false; true|3|failed
 		awf-step -n a -q --try -- false PIPEPIPE awf-step -n a -q -- true|0|success
 		awf-step -n a -q -- false PIPEPIPE awf-step -n a -q -- true|3|failed
 		awf-step -n a -q -- false PIPEPIPE awf-step -n b -q -- true|3|failed

@@ -566,6 +566,8 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 				return error_set(err, ERROR_USAGE, o.value,
 				    "one NAME only (a command goes after --)");
 			s->step.name = o.value;
+			if (!list_has(argv + o.next, "--"))
+				o.hint = "a command goes after --: awf-step NAME -- COMMAND";
 			continue;
 		}
 		if (id == -1 || apply_option(s, id, o.value, err) == -1)

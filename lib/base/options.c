@@ -63,7 +63,8 @@ unknown(const struct options *o, const char *place, const char *name, struct err
 	if (near)
 		return error_set(err, ERROR_USAGE, place, "unknown option (did you mean --%s?)",
 		    near);
-	return error_set(err, ERROR_USAGE, place, "unknown option (see --help)");
+	return error_set(err, ERROR_USAGE, place, "unknown option (%s)",
+	    o->hint != NULL ? o->hint : "see --help");
 }
 
 /* Only after = then, so that a letter has none. */

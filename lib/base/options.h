@@ -48,6 +48,8 @@ struct options {
 	bool saw_dashes;       /* "--" was given: the rest is argv[next…] */
 	bool stop_at_word;     /* set by the caller: the first operand ends options */
 	bool stop_at_dashes;   /* set by the caller: "--" ends all, OPTION_END */
+	const char *hint;      /* set by the caller: what may be meant by an option that there is
+	                          not, and that resembles none; NULL: "see --help" */
 };
 
 void options_begin(struct options *o, const struct option_spec *table, int argc, char **argv);

@@ -394,6 +394,7 @@ called() {
 	a/b -- true|a/b: no name of a step: A-Z a-z 0-9 _ - only
 	x|x: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
 	x --|--: a command is missing after it
+	wc -w|-w: unknown option (a command goes after --: awf-step NAME -- COMMAND)
 	x y -- true|y: one NAME only (a command goes after --)
 	x -m openai/x -- true|--: no command together with -a, -m or -t: one of them does the work
 	-i line x -- true|-i: no such word 'line' (did you mean 'lines'?)

@@ -75,7 +75,8 @@ refuse_remote(const char *root, struct error *err)
 		return remote;
 	return error_set(err, ERROR_SYSTEM, root,
 	    "on a network file system (%s), whose locks cannot be trusted: "
-	    "set AWF_STORAGE to a local directory", kind);
+	    "set AWF_STORAGE to a local directory (awf-record(1) brings the runs of several "
+	    "machines together)", kind);
 }
 
 int

@@ -99,7 +99,7 @@ left() { find "$AWF_STORAGE" ! -type d ! -path '*/blobs/*' | sed 's|.*/||; s/^[0
 
 @test "a storage on a network file system is refused" {
 	FAULT_STATFS=6969 run -125 faulty 'none 0 0 EIO' awf-run -n true
-	same "$output" "awf-run: $AWF_STORAGE: on a network file system (NFS), whose locks cannot be trusted: set AWF_STORAGE to a local directory"
+	same "$output" "awf-run: $AWF_STORAGE: on a network file system (NFS), whose locks cannot be trusted: set AWF_STORAGE to a local directory (awf-record(1) brings the runs of several machines together)"
 	same "$(ls "$AWF_STORAGE")" ""
 }
 

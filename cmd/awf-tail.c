@@ -910,18 +910,24 @@ list_runs(struct tail *t, struct error *err)
 		.names = &t->names,
 		.status = t->status,
 		.since = t->since,
-		.count = t->given[OPT_LINES] ? (size_t)t->lines : LIST_DEFAULT,
+		/* One more tells whether there are more. */
+		.count = t->given[OPT_LINES] ? (size_t)t->lines : LIST_DEFAULT + 1,
 		.children = t->given[OPT_CHILDREN],
 		.cost = t->given[OPT_COST] ? &t->cost : NULL,
 		.warn = warn,
 	};
 	struct buffer out = BUFFER_INIT;
 	struct listing list;
+	struct error said;
+	bool more;
 	int failed;
 
 	if (storage_locate(&t->storage, err) != 0 ||
 	    listing_read(&list, &t->storage, &spec, err) != 0)
 		return -1;
+	more = !t->given[OPT_LINES] && list.count > LIST_DEFAULT;
+	if (more)
+		summary_free(&list.runs[--list.count]);
 	if (t->given[OPT_JSON])
 		listing_json(&list, &out);
 	else
@@ -930,6 +936,11 @@ list_runs(struct tail *t, struct error *err)
 	failed = t->given[OPT_JSON] ? write_json(&out, err) : write_whole(&out, err);
 	if (failed == 0 && list.count == 0 && t->names.count > 0)
 		tell_no_name(t);
+	if (failed == 0 && more && !t->given[OPT_JSON]) {
+		error_set(&said, ERROR_USAGE, NULL, "these are the newest %d runs: -n N lists more",
+		    LIST_DEFAULT);
+		warn(&said);
+	}
 	listing_free(&list);
 	buffer_free(&out);
 	return failed;

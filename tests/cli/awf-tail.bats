@@ -759,6 +759,21 @@ shows() {
 	same "$(names --since 1h)" 'nightly:failed nightly:success'
 }
 
+@test "--list says that it stops at its limit, unless that was chosen or a program reads" {
+	brief
+	for i in $(seq 10 29); do
+		id=${BRIEF%??}$i
+		sed "s/$BRIEF/$id/g" "$RECORD" >"$AWF_STORAGE/transcripts/$id.jsonl"
+		[ "$i" != 28 ] || { run -0 --separate-stderr awf-tail --list && same "${#lines[@]}$stderr" 20; }
+	done
+	run -0 --separate-stderr awf-tail --list
+	same "${#lines[@]}$stderr" "20awf-tail: these are the newest 20 runs: -n N lists more"
+	run -0 --separate-stderr awf-tail --list --json
+	same "${#lines[@]}$stderr" 20
+	run -0 --separate-stderr awf-tail --list -n 5
+	same "${#lines[@]}$stderr" 5
+}
+
 @test "--list of an empty storage is empty; a broken transcript is told" {
 	same "$(awf-tail --list)" ''
 	brief

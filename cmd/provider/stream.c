@@ -337,6 +337,24 @@ post(struct stream *s, struct http *http, struct http_answer *answer, struct err
 	return result;
 }
 
+/* Says which variable has the key that the server does not take. Google's API says so with the
+ * status 400. */
+static void
+name_key(struct stream *s)
+{
+	const struct provider_variables *v = s->variables;
+	const char *variable = key_variable(v);
+	struct error *error = &s->failure.error, said = *error;
+
+	if (said.code != ERROR_AUTH ||
+	    (s->failure.status != 401 && strstr(said.message, "API key") == NULL))
+		return;
+	if (variable != NULL)
+		error_set(error, said.code, NULL, "%s (is %s right?)", said.message, variable);
+	else
+		error_set(error, said.code, NULL, "%s (no key was sent: set %s)", said.message, v->key);
+}
+
 /* 0 if the message is whole, else -1 with s->failure. posted is the result of
  * post(), its error being in s->failure unless an event failed. */
 static int
@@ -358,6 +376,7 @@ judge(struct stream *s, int posted, const struct http_answer *answer, const stru
 	if (posted == 0 && (answer->status < 200 || answer->status > 299)) {
 		f->status = answer->status;
 		failure_from_body(f, &answer->body, s->key);
+		name_key(s);
 		return -1;
 	}
 	if (!m->ended || (posted != 0 && err->code != ERROR_NETWORK)) {

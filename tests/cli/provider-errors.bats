@@ -98,7 +98,16 @@ with_fault() {
 
 @test "messages of HTTP errors: status, request, the API's words" {
 	model_server --answer "$(stream anthropic)" --fault 1:401
-	same "$(request | provider anthropic | jq -r .message)" 'HTTP 401 (request req_1): a fault on request'
+	same "$(request | provider anthropic | jq -r .message)" 'HTTP 401 (request req_1): a fault on request (is ANTHROPIC_API_KEY right?)'
+	kill "$MODEL_SERVER_PID"
+	model_server --answer "$(stream openai)" --fault 1:401
+	same "$(unset OPENAI_API_KEY; request | provider openai | jq -r .message)" \
+		'HTTP 401 (request req_1): a fault on request (no key was sent: set OPENAI_API_KEY)'
+	kill "$MODEL_SERVER_PID"
+	echo '{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}' >body
+	model_server --answer "$(stream google)" --fault 1:error:400:body
+	same "$(unset GEMINI_API_KEY; request | GOOGLE_API_KEY=k provider google | jq -r .message)" \
+		'HTTP 400 (request req_1): API key not valid. (is GOOGLE_API_KEY right?)'
 	kill "$MODEL_SERVER_PID"
 	printf 'Bad Gateway\nmore\n' >body
 	model_server --fault 1:error:502:body
@@ -200,7 +209,7 @@ with_fault() {
 	export OPENAI_API_KEY=sk-secret-1 ANTHROPIC_API_KEY=sk-secret-1 GEMINI_API_KEY=sk-secret-1
 	for name in anthropic google openai openai-responses; do
 		run -0 provider $name < <(request)
-		[[ $output == *'bad key ***********, yes ***********"'* ]]
+		[[ $output == *'bad key ***********, yes *********** (is '* ]]
 	done
 }
 
@@ -235,7 +244,7 @@ with_fault() {
 	model_server --fault '*:error:401:body.json'
 	export OPENAI_API_KEY='**'
 	run -0 timeout 10 "$BUILD/libexec/awf/awf-provider-openai" < <(request)
-	[[ $output == *'bad key ***"'* ]]
+	[[ $output == *'bad key *** (is '* ]]
 }
 
 @test "an answer of blocks without end is broken off" {

@@ -1,6 +1,6 @@
 /*
  * awf-ctl: what is done to runs from outside. The first word says what: a table of commands,
- * each with its options. Nothing is run here; awf-run goes on with a run.
+ * each with its options. Nothing of a run is run here; awf-run goes on with it.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -12,6 +12,7 @@
 
 #include "base/options.h"
 #include "base/text.h"
+#include "ctl/archive.h"
 #include "ctl/decide.h"
 #include "proc/libexec.h"
 #include "program.h"
@@ -22,7 +23,7 @@
 #define NAME_WIDTH 32 /* of the names of runs that are removed */
 
 enum { OPT_FAILED = 1, OPT_REASON, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_NAME, OPT_OLDER_THAN,
-	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_DRY_RUN, OPT_VERBOSE };
+	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_ARCHIVE, OPT_DRY_RUN, OPT_VERBOSE };
 
 #define SEAL { OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign it (~/.config/awf/seal.key)" }
 #define END { OPTION_END, 0, NULL, NULL, NULL }
@@ -49,6 +50,7 @@ static const struct option_spec prune_options[] = {
 	{ OPT_MAX_COUNT, 0, "max-count", "N", "all but the newest N" },
 	{ OPT_MAX_SIZE, 0, "max-size", "SIZE", "all but the newest that fit (500M, 2G)" },
 	{ OPT_NAME, 0, "name", "NAME", "of the runs with this name alone" },
+	{ OPT_ARCHIVE, 0, "archive", "COMMAND", "first run this on the files of each ($@)" },
 	{ OPT_DRY_RUN, 0, "dry-run", NULL, "say what would go, and leave it" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what goes" },
 	END,
@@ -60,7 +62,7 @@ static const struct option_spec prune_options[] = {
 struct request {
 	struct decide_spec decision;
 	struct retention_rule rule;
-	const char *name;
+	const char *name, *archive;
 	bool dry, verbose;
 	uint64_t given;          /* options, OPTION_SAID() */
 	const char *words[2];
@@ -157,16 +159,21 @@ tell(const struct pruned *run)
 static int
 remove_runs(struct request *r, struct error *err)
 {
-	const struct prune_spec spec = { .rule = r->rule, .name = r->name, .dry = r->dry,
-		.told = r->dry || r->verbose ? tell : NULL, .warn = warn };
 	struct storage storage;
+	struct archive archive = { .command = r->archive };
+	const struct prune_spec spec = { .rule = r->rule, .name = r->name, .dry = r->dry,
+		.told = r->dry || r->verbose ? tell : NULL, .warn = warn,
+		.archive = r->archive != NULL ? archive_run : NULL, .context = &archive };
 	int failed;
 
 	if (!(r->given & LIMITS))
 		return error_set(err, ERROR_USAGE, "prune",
 		    "say what goes: --older-than, --max-count or --max-size");
+	if (r->archive != NULL && *r->archive == '\0')
+		return error_set(err, ERROR_USAGE, "--archive", "the command is empty");
 	if (storage_locate(&storage, err) != 0)
 		return -1;
+	archive.storage = storage.root;
 	failed = prune(&storage, &spec, err);
 	storage_close(&storage);
 	return failed;
@@ -182,6 +189,7 @@ set_option(struct request *r, int id, const char *value, struct error *err)
 	case OPT_SEAL: r->decision.seal = true; r->decision.seal_file = value; return 0;
 	case OPT_NO_INPUT: r->decision.no_input = true; return 0;
 	case OPT_EDIT: r->decision.edit = true; return 0;
+	case OPT_ARCHIVE: r->archive = value; return 0;
 	case OPT_NAME: r->name = value; return 0;
 	case OPT_OLDER_THAN: return options_time("--older-than", value, &r->rule.before, err);
 	case OPT_MAX_SIZE: return options_size("--max-size", value, &r->rule.max_bytes, err);

@@ -10,7 +10,7 @@ _awf_ctl()
 		return
 	fi
 	case $prev in
-	--reason | --older-than | --max-count | --max-size) return ;;
+	--reason | --older-than | --max-count | --max-size | --archive) return ;;
 	--name) _awf_of names; return ;;
 	esac
 	case ${words[1]}${cur:0:1} in
@@ -18,7 +18,7 @@ _awf_ctl()
 	deny-) _awf_among --reason --seal --help ;;
 	complete-) _awf_among --no-input --failed --reason --seal --help ;;
 	heartbeat-) _awf_among --seal --help ;;
-	prune*) _awf_among --older-than --max-count --max-size --name --dry-run --verbose --help ;;
+	prune*) _awf_among --older-than --max-count --max-size --name --archive --dry-run --verbose --help ;;
 	list*)
 		[[ $prev != --status ]] ||
 			{ _awf_among queued running waiting success failed cancelled timeout died; return; }

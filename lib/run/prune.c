@@ -330,6 +330,44 @@ tell(const struct pruner *p, const struct found *run)
 		p->spec->told(&told);
 }
 
+/* Adds a path to the list as it is from the storage's root; it is freed. */
+static void
+add_path(const struct pruner *p, char ***paths, char *path)
+{
+	struct stat status;
+
+	if (lstat(path, &status) == 0)
+		list_add(paths, path + strlen(p->storage->root) + 1);
+	free(path);
+}
+
+/* Hands a root and all inside of it to who keeps them elsewhere; false: that failed. */
+static bool
+archive_family(struct pruner *p, size_t root)
+{
+	const struct found *outer = &p->runs[root];
+	const struct pruned told = { outer->run_id, outer->summary.name, outer->summary.status,
+		outer->summary.ended, outer->bytes };
+	char **paths = memory_zero(1, sizeof *paths);
+	struct error error;
+	int failed;
+
+	for (size_t i = root; i != NO_RUN; i = p->runs[i].next) {
+		char **parts = run_parts(p, p->runs[i].run_id);
+
+		add_path(p, &paths, storage_transcript(p->storage, p->runs[i].run_id));
+		add_path(p, &paths, layout_origin(p->storage->root, p->runs[i].run_id));
+		for (size_t n = 0; parts[n] != NULL; n++)
+			add_path(p, &paths, parts[n]);
+		free(parts);
+	}
+	failed = p->spec->archive(p->spec->context, &told, paths, &error);
+	if (failed != 0)
+		fail(p, &error);
+	list_free(paths);
+	return failed == 0;
+}
+
 /* ---- latest ---- */
 
 /* The newest run of a workflow at top level; "": there is none. */
@@ -558,6 +596,11 @@ remove_run(struct pruner *p, size_t at)
 	if (lock == NOT_OURS)
 		return;
 	if (whole && !take_family(p, at)) {
+		let_go(p, run, lock);
+		return;
+	}
+	if (whole && !run->pruned && p->spec->archive != NULL && !archive_family(p, at)) {
+		let_family_go(p, at);
 		let_go(p, run, lock);
 		return;
 	}

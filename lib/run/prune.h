@@ -13,6 +13,9 @@
  *     anything else of it is removed, and is removed last, behind a line in the audit
  *     trail. Whoever prunes next, by whatever rule, finishes what is called so, with the
  *     runs that were started inside of it.
+ *   - A run is archived before it is called so, together with those inside of it, and not
+ *     again afterwards. Who is killed between the two leaves whole runs, which the next
+ *     archives once more.
  *   - Nobody sends more of a run that is recorded elsewhere while it is removed. What such a
  *     run says of itself keeps and removes no other: its age is that of its file, and it is
  *     inside of, or was forked from, none of this storage's own.
@@ -46,6 +49,12 @@ struct prune_spec {
 	bool own;             /* none that is recorded elsewhere (run/origin.h) */
 	bool dry;             /* tells what would go */
 	void (*told)(const struct pruned *run);   /* NULL: nobody */
+	/* A run is to go, with those inside of it, whose locks are held: paths, from the storage's
+	 * root, of all that there is of them; they end with NULL. -1 with *err: all of them stay,
+	 * and that is as if they could not be removed. NULL: they just go. */
+	int (*archive)(void *context, const struct pruned *run, char *const *paths,
+	    struct error *err);
+	void *context;        /* for archive */
 	void (*warn)(const struct error *warning);
 };
 

@@ -47,6 +47,8 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 		--max-size 5X|--max-size: '5X' is not a size (as in 500, 64K, 20M, 2G)
 		--max-size 9999999T|--max-size: '9999999T' is not a size (as in 500, 64K, 20M, 2G)
 		--max-size ''|--max-size: '' is not a size (as in 500, 64K, 20M, 2G)
+		--max-count 1 --archive ''|--archive: the command is empty
+		--archive true|prune: say what goes: --older-than, --max-count or --max-size
 		--max-count 1 true|true: is one word too many: awf-ctl prune [options]
 		--max-count 1 --keep 1d|--keep: unknown option (see --help)
 	END
@@ -411,4 +413,59 @@ keeping() { awf-run -n --name "$1" --keep "$2" true; }
 	same "$(ls "$AWF_STORAGE/sandboxed" | wc -l)" 2
 	awf-ctl prune --older-than 30d
 	same "$(cat "$AWF_STORAGE/sandboxed/"*)" "$PWD"
+}
+
+# An archive as the manual has it: a file for each run.
+archive() { awf-ctl prune --archive 'tar -C "$AWF_STORAGE" -cf "kept/$AWF_ARCHIVE_RUN" -- "$@"' "$@"; }
+
+@test "--archive: what tar has kept of a run can be put back, and is content" {
+	mkdir space kept && echo file >space/file
+	head -c 400000 /dev/zero | tr '\0' x >large
+	awf-run --name old --id-file old --snapshot --workspace space -c 'awf-step -q big -- cat' <large
+	awf-run -n --name outer --id-file outer -c 'awf-run -n --name inner --id-file inner true'
+	awf-run -n --name young --id-file young true
+	for part in transcripts blobs inputs snapshots; do (cd "$AWF_STORAGE" && find "$part" -path "*$(cat "$OLDPWD/old")*" -type f); done | sort >had
+	cp -r "$AWF_STORAGE" before
+	run -0 --separate-stderr archive --max-count 1 --dry-run
+	same "$stderr$(ls kept)" ""
+	run -0 --separate-stderr archive --max-count 1
+	same "$output$stderr" ""
+	same "$(traces old; traces outer; traces inner)" ""
+	# Those inside of a run are with it.
+	same "$(ls kept)" "$(cat old outer | sort)"
+	there young
+	same "$(tar tf "kept/$(cat outer)" | grep -c '\.jsonl$')" 2
+	same "$(tar tf "kept/$(cat old)" | grep -v '/$' | sort)" "$(cat had)"
+	tar -C "$AWF_STORAGE" -xf "kept/$(cat old)"
+	same "$(diff -rx audit.jsonl before "$AWF_STORAGE" | grep "$(cat old)")" ""
+	run -0 awf-verify "$(cat old)"
+	same "$output" ""
+}
+
+@test "--archive: the command gets the run and what is there of it, and its words go to stderr" {
+	made 1 $'späte Schicht' 3
+	run -0 --separate-stderr awf-ctl prune --max-count 0 -v \
+		--archive 'cat; echo "$0|$AWF_STORAGE|$AWF_ARCHIVE_RUN|$AWF_ARCHIVE_NAME|$PWD|$*"; cd "$AWF_STORAGE" && ls -d -- "$@" >/dev/null' <"$ROOT/README.md"
+	same "${#lines[@]}" 1
+	same "$stderr" "awf-ctl|$AWF_STORAGE|$(cat 1)|späte Schicht|$PWD|transcripts/$(cat 1).jsonl"
+	same "$(traces 1)" ""
+}
+
+@test "--archive: what is not archived stays, whole, and the others go" {
+	made 1 a 30
+	awf-run -n --name outer --id-file 2 -c 'awf-run -n --name inner --id-file 3 true'
+	awf-run -n --name b --id-file 4 true
+	run -3 --separate-stderr awf-ctl prune --max-count 0 --archive 'echo "$AWF_ARCHIVE_NAME" >>asked; test "$AWF_ARCHIVE_NAME" != outer'
+	same "$stderr" "awf-ctl: --archive: run $(cat 2) stays: exit status 1"
+	same "$(left 1 2 3 4)" '2 3'
+	same "$(ls "$AWF_STORAGE/runs")" ""
+	awf-verify -q "$(cat 2)"
+	run -3 --separate-stderr awf-ctl prune --max-count 0 --archive 'kill -9 $$'
+	same "$stderr" "awf-ctl: --archive: run $(cat 2) stays: killed by signal 9 (Killed)"
+	run -3 --separate-stderr awf-ctl prune --max-count 0 --archive ./nothing
+	[[ $stderr == *"./nothing: not found"*"stays: exit status 127" ]]
+	same "$(left 2 3)" '2 3'
+	run -0 awf-ctl prune --max-count 0 --archive 'echo "$AWF_ARCHIVE_NAME" >>asked'
+	same "$(paste -sd' ' asked)" 'a outer b outer'
+	same "$(left 1 2 3 4)" ""
 }

@@ -81,6 +81,38 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	done
 }
 
+@test "killed while a run is archived: it is whole, the command goes too, and the next archives it" {
+	made 1
+	awf-ctl prune --max-count 0 --archive 'echo $$ >pid.new; mv pid.new pid; sleep 1000' 3>&- &
+	eventually test -s pid
+	kill -9 $!
+	wait $! 2>/dev/null || true
+	eventually gone "$(cat pid)"
+	awf-verify -q "$(cat 1)"
+	same "$(halves)" ""
+	run -0 --separate-stderr awf-ctl prune --max-count 0 --archive 'echo "$AWF_ARCHIVE_RUN" >>archived'
+	same "$output$stderr$(traces 1)" ""
+	same "$(cat archived)" "$(cat 1)"
+}
+
+@test "what was archived and began to go is not archived again" {
+	awf-run -n --name outer --id-file 1 -c 'awf-run -n --name inner --id-file 2 true'
+	mv "$AWF_STORAGE/transcripts/$(cat 1).jsonl" "$AWF_STORAGE/transcripts/$(cat 1).pruned"
+	run -0 --separate-stderr awf-ctl prune --max-count 0 --archive 'touch archived'
+	same "$output$stderr$(traces 1; traces 2)" ""
+	[ ! -e archived ]
+}
+
+@test "an archive that the disk is too full for leaves the run" {
+	made 1
+	run -3 --separate-stderr awf-ctl prune --max-count 0 --archive 'cd "$AWF_STORAGE" && cat "$1" >/dev/full'
+	[[ $stderr == *"No space left on device"*"awf-ctl: --archive: run $(cat 1) stays: exit status "* ]]
+	same "$(halves)" ""
+	FAULT_FORK=1 run -4 --separate-stderr faulty 'none 0 0 EIO' awf-ctl prune --max-count 0 --archive true
+	same "$stderr" "awf-ctl: --archive: run $(cat 1) stays: unable to fork: Resource temporarily unavailable"
+	same "$(halves)" ""
+}
+
 @test "killed in the midst of a run with others inside: all of them go" {
 	awf-run -n --name outer --id-file outer -c 'for i in 1 2 3; do awf-run -n --name inner --id-file inner.$i true; done'
 	id=$(cat outer)

@@ -158,7 +158,9 @@ rpc_tool_result(const struct rpc_call *c, const struct buffer *json, bool failed
 	writer_bytes(&w, json->data, json->len);
 	writer_object_end(&w);
 	writer_array_end(&w);
-	writer_member_buffer(&w, "structuredContent", json);
+	/* Clients check it by the tool's schema, which is that of a success. */
+	if (!failed)
+		writer_member_buffer(&w, "structuredContent", json);
 	writer_member_bool(&w, "isError", failed);
 	rpc_result(c, &members, false);
 	buffer_free(&members);

@@ -36,7 +36,7 @@ void rpc_call_free(struct rpc_call *c);
 /* Answers with an object whose members the caller has written, without its braces. listed: it is a
  * list of what there is, which a client of RPC_MODERN may keep. */
 void rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed);
-/* Answers the call of a tool with an object, as text and structured. */
+/* Answers the call of a tool with an object, as text and, unless it failed, structured. */
 void rpc_tool_result(const struct rpc_call *c, const struct buffer *json, bool failed);
 /* Asks the client something: a request, whose answer comes with this id. */
 void rpc_ask(const char *id, const char *method, const struct buffer *params);

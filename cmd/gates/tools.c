@@ -1,6 +1,6 @@
 /*
  * What goes wrong is the result of a tool, in words for a model; only a call of no tool is an error
- * of the protocol. Results stand twice: as text, which every client shows, and structured.
+ * of the protocol. Other results stand twice: as text, which every client shows, and structured.
  */
 #include "gates/tools.h"
 

@@ -173,6 +173,7 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	environment_set(e, "AWF_TRANSCRIPT", r->run.transcript.path);
 	environment_set(e, "AWF_STORAGE", r->run.storage.root);
 	environment_set(e, "AWF_PATH", step->path);
+	environment_set(e, TRACEPARENT, r->run.traceparent);
 	if (r->own_run && getcwd(here, sizeof here) != NULL)
 		environment_set(e, "AWF_WORKFLOW_DIR", here);
 	redactor_export(&r->redactor, e);

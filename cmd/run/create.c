@@ -40,6 +40,7 @@ describe_run(struct job *j, const char *id)
 		.forked_from = j->forks ? j->resume.run_id :
 		    *j->resume.forked_from != '\0' ? j->resume.forked_from : NULL,
 		.forked_at = j->forks ? j->settings.at : j->resume.forked_at,
+		.traceparent = j->forks ? NULL : j->resume.traceparent,
 		.keep_transcript = !j->settings.no_transcript,
 		.cause = cause,
 		.lineage = &j->place.lineage,

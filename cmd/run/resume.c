@@ -103,6 +103,7 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	free(policy);
 	span_copy(span_member(payload, KEY_FORKED_FROM), r->forked_from, sizeof r->forked_from);
 	r->forked_at = span_text(span_member(payload, KEY_FORKED_AT));
+	r->traceparent = span_text(span_member(payload, KEY_TRACEPARENT));
 	run_cause_read(&r->cause, &view);
 	if (r->recorded.argv == NULL || r->recorded.name == NULL || r->directory == NULL)
 		return not_recorded(r, err);
@@ -458,6 +459,7 @@ resume_free(struct resume *r)
 	free(r->directory);
 	free(r->workspace);
 	free(r->forked_at);
+	free(r->traceparent);
 	free(r->prefix);
 	list_free(r->inputs);
 	list_free(r->variables);

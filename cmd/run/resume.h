@@ -43,6 +43,7 @@ struct resume {
 	size_t other_count;
 	char forked_from[ID_SIZE];    /* the last of them, "" */
 	char *forked_at;              /* the PATH that it left out; NULL */
+	char *traceparent;            /* of the first attempt; NULL */
 	struct run_cause cause;       /* of a child: what started it */
 	char *prefix;                 /* history_spec.prefix; NULL */
 	struct definition_files files; /* that its record names */

@@ -21,6 +21,7 @@
 #include "agent/turn.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "run/traceparent.h"
 #include "transcript/event_keys.h"
 
 /* ---- what it is ---- */
@@ -463,6 +464,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	/* What runs inside of the call finds out here where it is. */
 	environment_set(&s->environment, "AWF_CALL", call->id);
 	environment_set(&s->environment, "AWF_PARENT", call->started);
+	traceparent_enter(&s->environment, call->started);
 	environment_unset(&s->environment, CALL_TRY);
 	if (s->pending) {
 		/* By which the work is known to whoever does it. */

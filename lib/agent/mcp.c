@@ -304,7 +304,7 @@ mcp_call(struct mcp_call *calls, size_t count, const struct mcp_use *use, struct
 		requests[i] = (struct mcp_request){ .server = call->server, .method = call->method,
 		    .due = call->timeout_ms == 0 ? 0 : now + call->timeout_ms,
 		    .patience_ms = call->timeout_ms, .progress = call->progress,
-		    .context = call->context, .error = call->error, .finished = now,
+		    .context = call->context, .traceparent = call->traceparent, .error = call->error, .finished = now,
 		    .done = call->error.code != ERROR_NONE };
 		if (requests[i].done)
 			continue;

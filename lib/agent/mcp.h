@@ -28,6 +28,7 @@
 #include "isolate/sandbox.h"
 #include "json/scan.h"
 #include "proc/environment.h"
+#include "run/traceparent.h"
 #include "proc/interrupts.h"
 #include "proc/peer.h"
 #include "run/pool.h"
@@ -95,6 +96,7 @@ struct mcp_call {
 	int64_t timeout_ms;          /* without a sign of progress; 0: none */
 	void (*progress)(void *context, struct span params); /* may be NULL */
 	void *context;
+	char traceparent[TRACEPARENT_SIZE]; /* what it is made in; "": in no trace */
 	struct error error;          /* ERROR_NONE; else it is not made */
 
 	/* Filled, error too: ERROR_TOOL with what the server says, or what became of it;

@@ -28,6 +28,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
+#include "run/traceparent.h"
 #include "transcript/event_keys.h"
 
 #define PREFIX TOOL_SERVED_PREFIX
@@ -288,6 +289,7 @@ answer(struct tool_run *runs, size_t count, struct error *err)
 		    .tool = t->method == NULL ? t->remote : NULL,
 		    .arguments = span_trim(runs[i].input), .timeout_ms = s->definition.timeout_ms,
 		    .progress = show_progress, .context = t };
+		traceparent_within(use.environment, runs[i].called, calls[i].traceparent);
 		if (!s->ready && !interrupted(use.interrupts, &calls[i].error) &&
 		    mcp_open(&s, 1, &use, &calls[i].error) == -1)
 			calls[i].exit_code = s->exit_code;

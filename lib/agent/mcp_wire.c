@@ -113,6 +113,7 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 {
 	struct mcp_server *s = r->server;
 	struct writer w;
+	bool traced;
 
 	r->id = ++s->next_id;
 	r->next = s->waiting;
@@ -129,10 +130,13 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 	writer_member_object(&w, "params");
 	if (members->len > 0)
 		writer_raw(&w, members->data, members->len);
-	if (r->progress != NULL || s->modern) {
+	traced = r->traceparent != NULL && *r->traceparent != '\0';
+	if (r->progress != NULL || traced || s->modern) {
 		writer_member_object(&w, "_meta");
 		if (r->progress != NULL) /* the id of a request is the token of its progress */
 			writer_member_integer(&w, "progressToken", r->id);
+		if (traced)
+			writer_member_string(&w, "traceparent", r->traceparent);
 		if (s->modern) {
 			writer_member_string(&w, META "protocolVersion", MCP_MODERN);
 			writer_key(&w, META "clientInfo");

@@ -28,6 +28,7 @@ struct mcp_request {
 	int64_t patience_ms;      /* so much longer with each sign that the server works; 0: no longer */
 	void (*progress)(void *context, struct span params);
 	void *context;
+	const char *traceparent;  /* ""; NULL: none */
 	bool stays;               /* it is not cancelled when nobody waits any more */
 
 	/* Filled. */

@@ -17,6 +17,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "run/traceparent.h"
 #include "transcript/event_keys.h"
 
 /* ---- where the work stands ---- */
@@ -391,6 +392,7 @@ phases_start(struct loop *l, struct error *err)
 	environment_set(&p->environment, "AWF_CALL", p->id);
 	environment_set(&p->environment, "AWF_PATH", p->path);
 	environment_set(&p->environment, "AWF_PARENT", p->started);
+	traceparent_enter(&p->environment, p->started);
 	t->environment = &p->environment;
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "run/traceparent.h"
 #include "transcript/event_keys.h"
 
 void
@@ -449,6 +450,7 @@ run_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 	 * recorded follows its call. */
 	environment_copy(&run->environment, t->environment);
 	environment_set(&run->environment, "AWF_PARENT", run->called);
+	traceparent_enter(&run->environment, run->called);
 	if (tool->starts_run) {
 		/* A workflow that was written since may be of a sandboxed program. */
 		snprintf(text, sizeof text, "%lld.%09ld", (long long)loaded->tv_sec, loaded->tv_nsec);

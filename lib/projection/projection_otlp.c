@@ -1,9 +1,8 @@
 /*
  * otlp: spans as OpenTelemetry's collectors take them (OTLP/JSON, one export request
  * per line), named by its semantic conventions for generative AI. A span comes when
- * what it tells of has ended. The trace of a run has the run's id; the span of an
- * attempt is derived from run and attempt, so that parent and child runs can link to
- * each other without having been read, every other from the event that began it.
+ * what it tells of has ended. Traces and ids of spans are those of run/traceparent.h: an
+ * attempt lies in what it was started in, a child run in the call that started it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,63 +10,32 @@
 
 #include "base/version.h"
 #include "projection/projection_write.h"
+#include "run/traceparent.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define SPAN_DIGITS 16
-#define SPAN_SIZE (SPAN_DIGITS + 1)
-#define TRACE_SIZE 33
 #define SCHEMA_URL "https://opentelemetry.io/schemas/gen-ai/0.1.0"
 
 enum { KIND_INTERNAL = 1, KIND_CLIENT = 3, STATUS_CODE_ERROR = 2 };
 
 extern const char otlp_schema[];
 
-/* The 16 bytes of a UUID. */
 static char *
-trace_id(const char *run_id, char out[TRACE_SIZE])
-{
-	size_t len = 0;
-
-	for (; *run_id != '\0' && len < TRACE_SIZE - 1; run_id++)
-		if (*run_id != '-')
-			out[len++] = *run_id;
-	out[len] = '\0';
-	return out;
-}
-
-static char *
-event_span(const char *event_id, char out[SPAN_SIZE])
-{
-	derive_hex("span", event_id, SPAN_DIGITS, out);
-	return out;
-}
-
-static char *
-attempt_span(const char *run_id, int64_t attempt, char out[SPAN_SIZE])
-{
-	char text[ID_SIZE + 24];
-
-	snprintf(text, sizeof text, "%s/%lld", run_id, (long long)attempt);
-	return event_span(text, out);
-}
-
-static char *
-call_span(const struct model_call *call, char out[SPAN_SIZE])
+call_span(const struct model_call *call, char out[SPAN_ID_SIZE])
 {
 	char id[ID_SIZE];
 
-	return event_span(model_call_event_id(call, id), out);
+	return span_id_of_event(model_call_event_id(call, id), out);
 }
 
 /* The span around a call: the group's, or the attempt's. */
 static const char *
-around(const struct placed *at, const struct model_call *call, char out[SPAN_SIZE])
+around(const struct placed *at, const struct model_call *call, char out[SPAN_ID_SIZE])
 {
 	if (call && call->around)
 		return call_span(call->around, out);
-	return attempt_span(at->run->run_id, at->run->attempt, out);
+	return span_id_of_attempt(at->run->run_id, at->run->attempt, out);
 }
 
 /* ---- attributes ---- */
@@ -181,24 +149,12 @@ attribute_stop_reason(struct writer *w, struct span reason)
 /* ---- spans ---- */
 
 static void
-link_to(struct writer *w, const char *run_id, const char *span_id)
+link_to(struct writer *w, const char *trace_id, const char *span_id)
 {
-	char trace[TRACE_SIZE];
-
 	writer_object(w);
-	writer_member_string(w, "traceId", trace_id(run_id, trace));
+	writer_member_string(w, "traceId", trace_id);
 	writer_member_string(w, "spanId", span_id);
 	writer_object_end(w);
-}
-
-/* The first attempt of another run. */
-static void
-link_to_run(struct writer *w, const char *run_id)
-{
-	char span[SPAN_SIZE];
-
-	if (run_id[0] != '\0')
-		link_to(w, run_id, attempt_span(run_id, 1, span));
 }
 
 /* Up to where its attributes begin. It is named "WORD WHAT", as the conventions want it, and
@@ -208,13 +164,13 @@ begin_span(struct writer *w, const struct projection_line *line, const char *spa
     const char *parent, const char *what, int kind)
 {
 	const struct placed *at = line->at;
-	char trace[TRACE_SIZE], time[32];
+	char time[32];
 	struct buffer name = BUFFER_INIT;
 
 	buffer_text(&name, line->row->type);
 	if (what && *what)
 		buffer_format(&name, " %s", what);
-	writer_member_string(w, "traceId", trace_id(at->run->run_id, trace));
+	writer_member_string(w, "traceId", at->run->trace.trace_id);
 	writer_member_string(w, "spanId", span_id);
 	writer_member_string(w, "parentSpanId", parent);
 	writer_member_string(w, "name", name.data);
@@ -233,9 +189,10 @@ begin_span_inside(struct writer *w, const struct projection_line *line, struct s
     const char *what, int kind)
 {
 	const struct placed *at = line->at;
-	char span[SPAN_SIZE], parent[SPAN_SIZE];
+	char id[ID_SIZE] = "", span[SPAN_ID_SIZE], parent[SPAN_ID_SIZE];
 
-	derive_hex_of("span", event_id, SPAN_DIGITS, span);
+	span_copy(event_id, id, sizeof id);
+	span_id_of_event(id, span);
 	if (at->call)
 		call_span(at->call, parent);
 	else
@@ -267,28 +224,32 @@ static void
 run(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
-	char span[SPAN_SIZE];
+	const struct traceparent *around = &at->run->trace;
+	const char *parent = at->run->parent_run_id;
+	char span[SPAN_ID_SIZE], trace[TRACE_ID_SIZE];
 
-	begin_span(w, line, attempt_span(at->run->run_id, at->run->attempt, span), NULL,
-	    at->run->name, KIND_INTERNAL);
+	begin_span(w, line, span_id_of_attempt(at->run->run_id, at->run->attempt, span),
+	    around->span_id[0] != '\0' ? around->span_id : NULL, at->run->name, KIND_INTERNAL);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
 	attribute_text(w, "gen_ai.agent.name", at->run->name);
 	attribute_text(w, "awf.run_id", at->run->run_id);
 	attribute_string(w, "awf.status", span_member(at->event->payload, KEY_STATUS));
 	end_attributes(w, at);
 	writer_member_array(w, "links");
-	link_to_run(w, at->run->parent_run_id);
+	/* A child that was recorded before traces were has its own. */
+	if (around->span_id[0] == '\0' && parent[0] != '\0')
+		link_to(w, trace_id_of_run(parent, trace), span_id_of_attempt(parent, 1, span));
 	writer_array_end(w);
 	status(w, at);
 }
 
-/* Links go to what the call was given the results of, and to the run that it started. */
+/* Links go to what the call was given the results of. */
 static void
 call(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	const struct model_call *c = at->call;
-	char span[SPAN_SIZE], parent[SPAN_SIZE];
+	char span[SPAN_ID_SIZE], parent[SPAN_ID_SIZE];
 
 	begin_span(w, line, call_span(c, span), around(at, c, parent), call_actor(c),
 	    KIND_INTERNAL);
@@ -307,8 +268,7 @@ call(struct writer *w, const struct projection_line *line)
 	end_attributes(w, at);
 	writer_member_array(w, "links");
 	for (size_t i = 0; i < c->before_count; i++)
-		link_to(w, at->run->run_id, call_span(c->before[i], span));
-	link_to_run(w, c->rare->child_run_id);
+		link_to(w, at->run->trace.trace_id, call_span(c->before[i], span));
 	writer_array_end(w);
 	status(w, at);
 }

@@ -680,6 +680,7 @@ start_attempt(struct model *m, const struct placed *p)
 {
 	struct span payload = p->event->payload;
 	long long attempt = 1;
+	char *traceparent;
 
 	if (m->level < MODEL_EVENTS)
 		forget_all(m);
@@ -698,6 +699,11 @@ start_attempt(struct model *m, const struct placed *p)
 	m->decision = RUN_UNDECIDED;
 	free(m->reason);
 	m->reason = NULL;
+	traceparent = span_text(span_member(payload, KEY_TRACEPARENT));
+	m->trace = (struct traceparent){ .flags = 0 };
+	if (!traceparent_read(traceparent, &m->trace))
+		trace_id_of_run(m->run_id, m->trace.trace_id);
+	free(traceparent);
 	free(m->name);
 	m->name = span_text(span_member(payload, KEY_NAME));
 	if (m->name == NULL)

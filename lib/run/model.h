@@ -36,6 +36,7 @@
 #include "base/map.h"
 #include "run/call_index.h"
 #include "run/event_index.h"
+#include "run/traceparent.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/reader.h"
@@ -137,6 +138,8 @@ struct model {
 	char run_id[ID_SIZE];         /* "" before the first event */
 	char parent_run_id[ID_SIZE];  /* "" for a run that is nobody's child */
 	char *name;                   /* of the workflow; NULL before run.started */
+	struct traceparent trace;     /* what the last attempt was started in; span_id "": in nothing,
+	                                 its trace is its own */
 
 	/* Of the last attempt. */
 	int64_t attempt;              /* its number, 0 before run.started */

@@ -120,6 +120,44 @@ run_cause_read(struct run_cause *cause, const struct event_view *started)
 			event_copy_id(span_member(link.value, KEY_EVENT_ID), cause->event_id);
 }
 
+/* Enters the attempt's span in a trace, outer; NULL: in one of its own. */
+static void
+enter_trace(struct run *r, const struct traceparent *outer)
+{
+	struct traceparent own = { .flags = 1 }; /* what is recorded is sampled */
+
+	r->traced = outer != NULL;
+	if (outer != NULL)
+		own = *outer;
+	else
+		trace_id_of_run(r->id, own.trace_id);
+	span_id_of_attempt(r->id, r->attempt, own.span_id);
+	traceparent_write(&own, r->traceparent);
+}
+
+/* What the attempt is started in, as the environment or the first attempt says; a child is in
+ * the span of the call that started it. The environment of who goes on with a child's run by hand
+ * is none of its parent's. false: in no trace. */
+static bool
+find_trace(const struct run_spec *spec, struct traceparent *outer)
+{
+	const struct run_cause *cause = spec->cause;
+	bool child = cause != NULL && cause->event_id[0] != '\0';
+	const char *around = getenv("AWF_RUN_ID");
+	bool asked = !child || (around != NULL && strcmp(around, cause->run_id) == 0);
+
+	if (!(asked && traceparent_read(getenv(TRACEPARENT), outer)) &&
+	    !traceparent_read(spec->traceparent, outer)) {
+		if (!child)
+			return false;
+		*outer = (struct traceparent){ .flags = 1 };
+		trace_id_of_run(cause->run_id, outer->trace_id);
+	}
+	if (child)
+		span_id_of_event(cause->event_id, outer->span_id);
+	return true;
+}
+
 /* event_id NULL: a new one. */
 static int
 append_started(struct run *r, const char *event_id, const struct run_cause *cause,
@@ -191,13 +229,16 @@ static int
 record_started(struct run *r, const struct run_spec *spec, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
-	char here[PATH_MAX];
+	char here[PATH_MAX], traceparent[TRACEPARENT_SIZE];
+	struct traceparent outer;
+	bool traced = find_trace(spec, &outer);
 	struct writer w;
 	int failed = 0;
 
 	if (spec->inside_of != NULL)
 		ending_inside(r->directory, spec->inside_of);
 	r->transcript.repaired = spec->repaired;
+	enter_trace(r, traced ? &outer : NULL);
 
 	writer_begin(&w, &payload);
 	writer_object(&w);
@@ -242,6 +283,8 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	writer_member_integer(&w, KEY_ATTEMPT, r->attempt);
 	writer_member_string(&w, KEY_FORKED_FROM, spec->forked_from);
 	writer_member_string(&w, KEY_FORKED_AT, spec->forked_at);
+	if (traced)
+		writer_member_string(&w, KEY_TRACEPARENT, traceparent_write(&outer, traceparent));
 	if (r->transcript.masked)
 		writer_member_bool(&w, KEY_MASKED, true);
 	writer_object_end(&w);
@@ -343,6 +386,8 @@ int
 run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err)
 {
 	const char *source = recorded->source == NULL ? "" : recorded->source;
+	struct traceparent outer;
+	char *text;
 
 	begin(r);
 	if (storage_prepare_at(&r->storage, recorded->root, err) != 0)
@@ -352,6 +397,9 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	r->attempt = recorded->attempt;
 	r->name = memory_text(recorded->name);
 	r->keep_transcript = true;
+	text = span_text(span_member(recorded->payload, KEY_TRACEPARENT));
+	enter_trace(r, traceparent_read(text, &outer) ? &outer : NULL);
+	free(text);
 	if (make_run(r, recorded->lineage, err) != 0 ||
 	    write_file(r, RECREATED, source, strlen(source), "unable to write", err) != 0 ||
 	    append_started(r, recorded->started, &recorded->cause, recorded->payload, err) != 0) {
@@ -413,6 +461,10 @@ run_set_environment(const struct run *r, struct environment *e, const char *dire
 	environment_set(e, "AWF_CALL", "");
 	environment_set(e, "AWF_PARENT", r->started);
 	environment_set(e, "AWF_WORKFLOW_DIR", directory);
+	environment_set(e, TRACEPARENT, r->traceparent);
+	/* It goes with the trace that was begun elsewhere. */
+	if (!r->traced)
+		environment_unset(e, "TRACESTATE");
 }
 
 bool
@@ -446,6 +498,7 @@ enter(struct run *r, struct error *err)
 		{ "AWF_RUN_ID", r->id }, { "AWF_PARENT", r->started },
 	};
 	const char *transcript = getenv("AWF_TRANSCRIPT");
+	struct traceparent around;
 	char text[LOCK_TEXT_SIZE], *path;
 	int fd, held, failed = 0;
 	ssize_t got;
@@ -505,6 +558,10 @@ enter(struct run *r, struct error *err)
 	if (open_transcript(r, transcript, false, err) != 0)
 		return -1;
 	r->transcript.masked = *r->redaction_mark != '\0';
+	if (traceparent_read(getenv(TRACEPARENT), &around))
+		traceparent_write(&around, r->traceparent);
+	else
+		enter_trace(r, NULL);
 	return 0;
 }
 

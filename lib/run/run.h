@@ -26,6 +26,7 @@
 #include "proc/environment.h"
 #include "run/lineage.h"
 #include "run/storage.h"
+#include "run/traceparent.h"
 #include "transcript/event.h"
 #include "transcript/transcript.h"
 
@@ -42,6 +43,8 @@ struct run {
 	int64_t started_wall;         /* µs */
 	int64_t started_monotonic;    /* ms */
 	unsigned char key[DIGEST_BYTES];
+	char traceparent[TRACEPARENT_SIZE]; /* of what runs in it and in no call */
+	bool traced;                  /* it is part of a trace that somebody else began */
 	char redaction_mark[DIGEST_SIZE]; /* the mark of its filter; "": it is not masked */
 	int lock_fd;                  /* -1 unless this process owns the run */
 	bool keep_transcript;         /* else it lies in the run directory and goes with it */
@@ -71,6 +74,7 @@ struct run_spec {
 	struct redaction *redaction;  /* --mask; NULL: none */
 	const char *forked_from;      /* run id */
 	const char *forked_at;        /* the PATH left out of it */
+	const char *traceparent;      /* of the first attempt, for one that is started in no trace */
 	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
 	const struct run_cause *cause; /* NULL: it is no child */
 	const struct lineage *lineage; /* NULL: it starts none */

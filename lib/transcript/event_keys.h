@@ -52,6 +52,7 @@
 #define KEY_FORKED_FROM "forked_from"
 #define KEY_FORKED_AT "forked_at"
 #define KEY_MASKED "masked"
+#define KEY_TRACEPARENT "traceparent"
 #define KEY_STATUS "status"
 #define KEY_EXIT_CODE "exit_code"
 #define KEY_ERROR "error"

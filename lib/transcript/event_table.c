@@ -170,6 +170,7 @@ static const struct event_member run_started_members[] = {
 	KEPT(KEY_ATTEMPT, POSITIVE, REQUIRED | FIXED, attempt),
 	MEMBER(KEY_FORKED_FROM, UUID, NULLABLE | FIXED),
 	MEMBER(KEY_FORKED_AT, TEXT, NULLABLE),
+	MEMBER(KEY_TRACEPARENT, TEXT, NULLABLE | FIXED),
 	MEMBER(KEY_MASKED, BOOL, NULLABLE | FIXED),
 };
 static const struct event_shape run_started_shape = SHAPE(run_started_members, "run.started",

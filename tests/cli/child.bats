@@ -354,8 +354,8 @@ two"
 	script inner.awf 'awf-step -n deep -q -- echo bottom'
 	awf-run -n --name top -c 'awf-run -n ./inner.awf; awf-run -n ./inner.awf'
 	run -0 awf-tail -R --as otlp
-	same "$(jq -rs '[.[].resourceSpans[].scopeSpans[].spans[]] as $all | [$all[] | select(.name == "invoke_workflow inner") |
-		.links[0].spanId as $to | $all[] | select(.spanId == $to).name] | join(" ")' <<<"$output")" "invoke_workflow inner.awf invoke_workflow inner.awf"
+	same "$(jq -rs '[.[].resourceSpans[].scopeSpans[].spans[]] as $all | [$all[] | select(.name == "invoke_workflow inner.awf") |
+		.parentSpanId as $to | $all[] | select(.spanId == $to).name] | join(" ")' <<<"$output")" "invoke_workflow inner invoke_workflow inner"
 	run -0 awf-tail -R --as agent-event
 	same "$(jq -r 'select(.type == "child_job.started").payload.childRunId' <<<"$output" | sort)" \
 		"$(events 'select(.type == "step.call_workflow.started").child_run_id' | tr -d '"' | sort)"

@@ -645,6 +645,16 @@ tools: [mcp__test__list_resource_templates]'
 		'["2026-07-28","awf"]'
 }
 
+@test "a call tells the server its trace, and the server, which outlives it, is in none" {
+	server
+	calls env '{"name":"TRACEPARENT"}'
+	TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 ask
+	same "$(results)" '["unset",null,null]'
+	same "$(log 'select(.method?).params._meta.traceparent // empty')" "$(awf-tail --as otlp |
+		jq -c '.resourceSpans[].scopeSpans[].spans[] | select(.name | startswith("execute_tool")) | "00-\(.traceId)-\(.spanId)-01"')"
+	same "$(log 'select(.method? == "tools/call").params._meta.traceparent' | cut -c 5-36)" 0af7651916cd43dd8448eb211c80319c
+}
+
 @test "a replay starts no server, and takes results and tools from the recording" {
 	calls note '{"text":"a","file":"ledger"}' grow '{}' grown '{}' keep '{"file":"ledger"}'
 	recorded 0 ./flow.awf

@@ -178,18 +178,68 @@ agents() {
 	same "$(awf-tail --as daemon-event --tools "$RELEASE" | jq -r .eventKind | grep -c tool)" 6
 }
 
-@test "otlp: one trace per run, spans within spans, links between runs" {
+@test "otlp: one trace per run that was recorded in none, spans within spans, a link to the parent" {
 	spans='.resourceSpans[].scopeSpans[].spans[]'
 	as otlp -R "$BRIEF" | jq -c "$spans" >spans
 	same "$(jq -r .traceId spans | sort -u)" "$(printf '%s\n' "$BRIEF" "$NESTED" | tr -d -)"
 	jq -se '. as $all | all(.[] | select(.parentSpanId);
 		. as $s | any($all[]; .spanId == $s.parentSpanId and .traceId == $s.traceId and
 		(.startTimeUnixNano | tonumber) <= ($s.startTimeUnixNano | tonumber)))' spans
-	jq -se '. as $all | [.[].links[]?] | length == 3 and all(.[];
+	jq -se '. as $all | [.[].links[]?] | length == 2 and all(.[];
 		. as $l | any($all[]; .spanId == $l.spanId and .traceId == $l.traceId))' spans
 	jq -se '(map(.spanId) | unique | length) == length' spans
 	jq -se "map(select(.name == \"invoke_workflow nested\")) | length == 2 and
-		.[0].links[0].traceId == .[1].traceId and .[1].links[0].traceId == .[0].traceId" spans
+		.[0].links[0].traceId == .[1].traceId and .[1].links == []" spans
+}
+
+# The context that NAME of the last run, or of all below it, had.
+context_of() {
+	awf-tail -R --as otlp | jq -r --arg name "$1" '.resourceSpans[].scopeSpans[].spans[] |
+		select(.name == $name) | "00-\(.traceId)-\(.spanId)-00"'
+}
+
+@test "otlp: a run is in the trace that it was started in, and what it starts in its own" {
+	outer=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00
+	agents
+	printf '#!/bin/sh\nread -r input\nprintenv TRACEPARENT\n' >tools/look
+	{
+		cat script
+		echo 'printenv TRACEPARENT >run'
+		echo 'awf-step -n -q call -- sh -c "printenv TRACEPARENT TRACESTATE >call"'
+		echo "awf-run -n --name child -c 'awf-step -n -q inner -- sh -c \"printenv TRACEPARENT >inner\"'"
+	} >all
+	TRACEPARENT=$outer TRACESTATE=x=1 awf-run --name top -c "$(cat all)" >/dev/null
+	same "$(payloads run.started .traceparent)" "\"$outer\""
+	same "$(cat run)" "$(context_of 'invoke_workflow top')"
+	same "$(cat call)" "$(context_of 'step call'; echo x=1)"
+	same "$(cat inner)" "$(context_of 'step inner')"
+	same "$(payloads tool.result 'select(.name == "look").output' | jq -r . | head -n 1)" \
+		"$(context_of 'execute_tool look')"
+	# One tree, below the span that is outside of it; each within what is around it.
+	awf-tail -R --as otlp | jq -c '.resourceSpans[].scopeSpans[].spans[]' >spans
+	jq -se '. as $all | [.[] | select(.parentSpanId as $in | any($all[]; .spanId == $in) | not)] |
+		map([.name, .traceId, .parentSpanId]) ==
+			[["invoke_workflow top", "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"]]' spans
+	jq -se '. as $all | all(.[]; . as $s | .traceId == $all[0].traceId and all($all[] | select(.spanId == $s.parentSpanId);
+		(.startTimeUnixNano | tonumber) <= ($s.startTimeUnixNano | tonumber) and
+		(.endTimeUnixNano | tonumber) >= ($s.endTimeUnixNano | tonumber)))' spans
+	awf-verify
+}
+
+@test "otlp: an attempt is in the trace that it was started in, else in that of the first" {
+	first=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+	other=00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01
+	TRACEPARENT=$first run awf-run -n -c 'awf-step -n -q s -- false'
+	run awf-run --resume @
+	TRACEPARENT=$other run awf-run --resume @
+	same "$(payloads run.started .traceparent | jq -r .)" "$(printf '%s\n' $first $first $other)"
+	# What is no trace context begins a trace of its own, and what went with it is dropped.
+	TRACEPARENT=00-x TRACESTATE=x=1 awf-run -n -c 'env | grep ^TRACE' >have
+	same "$(payloads run.started 'has("traceparent")')" false
+	same "$(cat have)" "TRACEPARENT=$(context_of 'invoke_workflow pipeline' | sed s/00$/01/)"
+	# Nor is one believed that stands in a transcript.
+	jq -c '.payload.traceparent = "x"' "$(transcript)" | sed 1q >odd.jsonl
+	awf-tail --as otlp odd.jsonl
 }
 
 @test "otlp: a chat has its conversation, and lies within its call whatever it took" {

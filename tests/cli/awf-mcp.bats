@@ -386,7 +386,7 @@ TOOL:wait_workflow {\"run\":\"\$RUN\"}"
 	careful
 	MCP_CAPABILITIES='{"elicitation":{"url":{}}}' says '[]' <<<"$CAREFUL" >out
 	same "$(cat out)" '["waiting",false,""]'
-	MCP_MODERN=1 asks '.structuredContent.error.message // .ok.status' >out <<-'END'
+	MCP_MODERN=1 asks '.ok.status // (.content[0].text | fromjson.error.message)' >out <<-'END'
 		tools/call {"name":"start_workflow","arguments":{"workflow":"careful"},"requestState":"x"}
 		TOOL:start_workflow {"workflow":"careful"}
 		tools/call {"name":"wait_workflow","requestState":"$RUN"}

@@ -344,6 +344,44 @@ resume(struct leading *l, struct led *led, struct error *err)
 	return failed;
 }
 
+struct led *
+leading_rewind(struct leading *l, const struct led *led, const char *call, struct error *err)
+{
+	char *program, **argv = NULL, id[ID_SIZE];
+	struct environment environment;
+	const struct gate *at = NULL;
+	struct led *fork;
+
+	for (size_t i = 0; i < l->gate_count && at == NULL; i++) {
+		const struct gate *g = l->gates[i];
+
+		if (led->run != NULL && g->run == led->run &&
+		    (strcmp(g->call, call) == 0 || strcmp(g->path, call) == 0))
+			at = g;
+	}
+	if (at == NULL) {
+		error_set(err, ERROR_USAGE, call, "is no question that run %s has asked itself: give the "
+		    "`call` of one (inspect_workflow tells them)", led->run_id);
+		return NULL;
+	}
+	program = libexec_sibling("awf-run");
+	id_new(id);
+	workflow_file_environment(&environment);
+	environment_set(&environment, "AWF_STORAGE", l->storage.root);
+	list_add(&argv, program);
+	list_add(&argv, "--id");
+	list_add(&argv, id);
+	list_add(&argv, "--fork");
+	list_add(&argv, led->run_id);
+	list_add(&argv, "--at");
+	list_add(&argv, call);
+	fork = leading_start(l, id, led->name, argv, environment.list, SPAN_NONE, err);
+	environment_free(&environment);
+	list_free(argv);
+	free(program);
+	return fork;
+}
+
 /* Resumes a run that is to be, once who keeps it has gone. */
 static int
 resume_again(struct leading *l, struct led *led, struct error *err)

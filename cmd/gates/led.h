@@ -105,6 +105,10 @@ struct led *leading_start(struct leading *l, const char *run_id, const char *nam
     char *const *argv, char *const *environment, struct span input, struct error *err);
 /* Takes over a run that is there; one that does not live is resumed, unless it has ended well. */
 struct led *leading_take_over(struct leading *l, const char *run, struct error *err);
+/* Starts a fork of a run, which stays as it is, from one of its own questions on; it has the name, or
+ * is the path, of a call of it. NULL with *err: it has asked no such question. */
+struct led *leading_rewind(struct leading *l, const struct led *led, const char *call,
+    struct error *err);
 /* Resumes a run that has ended waiting, if all that it waited for was decided. */
 int leading_go_on(struct leading *l, struct led *led, struct error *err);
 /* NULL: it is not led here. */

@@ -43,7 +43,7 @@ struct arguments {
 typedef int handle_tool(struct arguments *a, struct error *err);
 
 static handle_tool list_workflows, inspect_workflow, start_workflow, continue_workflow, wait_workflow,
-    cancel_workflow, resume_session, checkpoint;
+    cancel_workflow, resume_session, rewind_workflow, checkpoint;
 
 static const struct tool_entry {
 	const char *name;
@@ -88,6 +88,12 @@ static const struct tool_entry {
 	    "its id, the beginning of it, or @NAME for the latest of a workflow; one that was cut off goes "
 	    "on, without doing again what is done. Its pending questions have new tokens.",
 	    RUN_SCHEMA, STATE_SCHEMA, (const char *const[]){ "run", NULL }, false },
+	{ "rewind_workflow", rewind_workflow, "Starts a new run that takes over what a run has done before "
+	    "one of its questions, and asks from there on anew. The run itself stays as it is.",
+	    "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"},"
+	    "\"gate\":{\"type\":\"string\",\"description\":\"the call of the question\"}},"
+	    "\"required\":[\"run\",\"gate\"],\"additionalProperties\":false}", STATE_SCHEMA,
+	    (const char *const[]){ "run", "gate", NULL }, false },
 	{ "checkpoint", checkpoint, "Records notes in a run that goes on: what you know and have done so "
 	    "far. resume_session returns them.",
 	    "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"},"
@@ -425,6 +431,24 @@ resume_session(struct arguments *a, struct error *err)
 	if (led == NULL)
 		return -1;
 	wait_for(a, led)->takes_over = true;
+	return 0;
+}
+
+/* A workflow that has changed since is not started so either. */
+static int
+rewind_workflow(struct arguments *a, struct error *err)
+{
+	struct led *led = led_argument(a, err), *fork = NULL;
+	char *gate = led != NULL ? text_argument(a, "gate", err) : NULL;
+	struct error none;
+	const struct workflow_entry *e = gate != NULL ? workflows_find(a->tools->workflows, led->name, &none) : NULL;
+
+	if (gate != NULL && (e == NULL || workflow_check(e, err) == 0))
+		fork = leading_rewind(a->tools->leading, led, gate, err);
+	free(gate);
+	if (fork == NULL)
+		return -1;
+	wait_for(a, fork);
 	return 0;
 }
 

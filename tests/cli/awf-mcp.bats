@@ -90,7 +90,7 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 		TOOL:start_workflow {"workflow":"plain.aw"}
 		TOOL:start_workflow {"workflow":"greet","input":{"name":"me"},"inputs":{"n":4}}
 	END
-	same "$(cat out)" '["list_workflows","inspect_workflow","start_workflow","continue_workflow","wait_workflow","cancel_workflow","resume_session","checkpoint","greet","two"]
+	same "$(cat out)" '["list_workflows","inspect_workflow","start_workflow","continue_workflow","wait_workflow","cancel_workflow","resume_session","rewind_workflow","checkpoint","greet","two"]
 [["greet.awf","Greets"],["plain.awf",null],["two.awf","Asks two things"]]
 hello you 3
 
@@ -278,7 +278,7 @@ TOOL:list_workflows" >&9
 tools/list
 $GO"
 	same "$(cat out)" '["complete",["2026-07-28"],0,0]
-["complete",null,0,9]
+["complete",null,0,10]
 Is cake right?'
 }
 
@@ -397,4 +397,45 @@ waiting
 inputResponses: has no answer
 run ID: what was asked about waits no more: wait_workflow tells how the run stands'
 	same "$(decided)" ''
+}
+
+@test "a run is rewound to a question: a fork asks it anew, and the run stays as it is" {
+	asks "$STATE" >out <<<"$GO
+$YES
+TOOL:rewind_workflow {\"run\":\"\$RUN\",\"gate\":\"nosuch\"}
+TOOL:rewind_workflow {\"run\":\"x\",\"gate\":\"first\"}
+$FINE
+TOOL:rewind_workflow {\"run\":\"\$RUN\",\"gate\":\"second:0:0\"}
+TOOL:continue_workflow {\"continueToken\":\"\$TOKEN\",\"answer\":\"better\"}
+TOOL:rewind_workflow {\"run\":\"\$RUN\",\"gate\":\"first\"}
+TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
+	same "$(sed 's/run [0-9a-f-]*/run ID/' out)" '["waiting",false,"Is cake right?"]
+["waiting",false,"And true?"]
+[null,null,"nosuch: is no question that run ID has asked itself: give the `call` of one (inspect_workflow tells them)"]
+[null,null,"x: is not led by this session: resume_session takes it over"]
+["success",true,"fine\n"]
+["waiting",false,"And true?"]
+["success",true,"better\n"]
+["waiting",false,"Is cake right?"]
+["cancelled",true,""]'
+	same "$(jq -s -c '[.[] | select(.seq == 1).payload.forked_at] | sort' "$AWF_STORAGE"/transcripts/*.jsonl)" \
+		'[null,"first","second:0:0"]'
+	for run in "$AWF_STORAGE"/transcripts/*.jsonl; do
+		run=${run##*/}
+		awf-verify -q "${run%.jsonl}"
+	done
+}
+
+@test "a run of a workflow that has changed is not rewound" {
+	mkfifo lines
+	asks "$STATE" <lines >out 3>&- &
+	exec 9>lines
+	echo "$GO" >&9
+	eventually [ -s out ]
+	echo '# changed' >>flows/two.awf
+	printf '%s\n' 'TOOL:rewind_workflow {"run":"$RUN","gate":"first"}' 'TOOL:cancel_workflow {"run":"$RUN"}' >&9
+	exec 9>&-
+	wait
+	sed -n 2p out | grep -q 'has changed'
+	same "$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)" 1
 }

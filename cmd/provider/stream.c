@@ -216,6 +216,9 @@ on_bytes(void *context, const char *bytes, size_t len)
 	struct stream *s = context;
 	int result;
 
+	for (size_t i = 0; i < len && s->first == '\0'; i++)
+		if (strchr(" \t\r\n", bytes[i]) == NULL)
+			s->first = bytes[i];
 	s->bytes += len;
 	if (s->bytes > ANSWER_LIMIT) {
 		stream_fail(s, "the answer is above %zu MiB", ANSWER_LIMIT >> 20);
@@ -382,6 +385,10 @@ judge(struct stream *s, int posted, const struct http_answer *answer, const stru
 	if (!m->ended || (posted != 0 && err->code != ERROR_NETWORK)) {
 		if (posted != 0)
 			f->error = *err;
+		else if (s->events == 0 && (s->first == '{' || s->first == '['))
+			error_set(&f->error, ERROR_PROVIDER, NULL, "the server answered without a "
+			    "stream, in JSON, although one was asked for: is %s that of an API that "
+			    "streams?", s->variables->base);
 		else if (s->events == 0)
 			error_set(&f->error, ERROR_PROVIDER, NULL,
 			    "the server sent no events: is %s right?", s->variables->base);

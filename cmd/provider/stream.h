@@ -38,6 +38,7 @@ struct stream {
 	int64_t called;                  /* when some was, monotonic ms; 0: never */
 	size_t calls;                    /* that have begun there */
 	size_t bytes;                    /* of the answer so far */
+	char first;                      /* of the answer, white space aside; '\0': nothing came */
 	long events;
 	bool blank_reasons;              /* the server says "" where others say null */
 	bool failed;

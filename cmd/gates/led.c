@@ -50,6 +50,13 @@ led_of(const struct leading *l, const struct followed *run)
 	return leading_find(l, run->run_id);
 }
 
+static bool
+has_ended(const struct led *led)
+{
+	return !led->again && (led->failed.code != ERROR_NONE || led->status != NULL ||
+	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0));
+}
+
 /* ---- what the transcripts tell ---- */
 
 static void
@@ -237,7 +244,7 @@ leading_end(struct leading *l)
 	}
 	for (size_t i = 0; i < l->count; i++) {
 		struct led *led = l->list[i];
-		char *const texts[] = { led->name, led->last, led->status, led->error };
+		char *const texts[] = { led->name, led->last, led->status, led->error, led->fork_at };
 
 		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
 			free(texts[t]);
@@ -335,8 +342,17 @@ resume(struct leading *l, struct led *led, struct error *err)
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", l->storage.root);
 	list_add(&argv, program);
-	list_add(&argv, "--resume");
-	list_add(&argv, led->run_id);
+	if (led->fork_at != NULL) {
+		const char *const words[] = { "--id", led->run_id, "--fork", led->origin, "--at", led->fork_at };
+
+		for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+			list_add(&argv, words[i]);
+		free(led->fork_at);
+		led->fork_at = NULL;
+	} else {
+		list_add(&argv, "--resume");
+		list_add(&argv, led->run_id);
+	}
 	failed = start(led, argv, environment.list, SPAN_NONE, err);
 	environment_free(&environment);
 	list_free(argv);
@@ -344,49 +360,13 @@ resume(struct leading *l, struct led *led, struct error *err)
 	return failed;
 }
 
-struct led *
-leading_rewind(struct leading *l, const struct led *led, const char *call, struct error *err)
-{
-	char *program, **argv = NULL, id[ID_SIZE];
-	struct environment environment;
-	const struct gate *at = NULL;
-	struct led *fork;
-
-	for (size_t i = 0; i < l->gate_count && at == NULL; i++) {
-		const struct gate *g = l->gates[i];
-
-		if (led->run != NULL && g->run == led->run &&
-		    (strcmp(g->call, call) == 0 || strcmp(g->path, call) == 0))
-			at = g;
-	}
-	if (at == NULL) {
-		error_set(err, ERROR_USAGE, call, "is no question that run %s has asked itself: give the "
-		    "`call` of one (inspect_workflow tells them)", led->run_id);
-		return NULL;
-	}
-	program = libexec_sibling("awf-run");
-	id_new(id);
-	workflow_file_environment(&environment);
-	environment_set(&environment, "AWF_STORAGE", l->storage.root);
-	list_add(&argv, program);
-	list_add(&argv, "--id");
-	list_add(&argv, id);
-	list_add(&argv, "--fork");
-	list_add(&argv, led->run_id);
-	list_add(&argv, "--at");
-	list_add(&argv, call);
-	fork = leading_start(l, id, led->name, argv, environment.list, SPAN_NONE, err);
-	environment_free(&environment);
-	list_free(argv);
-	free(program);
-	return fork;
-}
-
-/* Resumes a run that is to be, once who keeps it has gone. */
+/* Resumes a run that is to be, or starts the fork, once who keeps it has gone. */
 static int
 resume_again(struct leading *l, struct led *led, struct error *err)
 {
-	if (!led->again || led->pid != 0 || storage_run_alive(&l->storage, led->run_id))
+	const char *kept = led->fork_at != NULL ? led->origin : led->run_id;
+
+	if (!led->again || led->pid != 0 || storage_run_alive(&l->storage, kept))
 		return 0;
 	led->again = false;
 	free(led->status);
@@ -449,6 +429,35 @@ leading_take_over(struct leading *l, const char *run, struct error *err)
 	led->again = led->status != NULL ? strcmp(led->status, "success") != 0 :
 	    led->pid == 0 && !storage_run_alive(&l->storage, led->run_id);
 	return resume_again(l, led, err) == 0 ? led : NULL;
+}
+
+struct led *
+leading_rewind(struct leading *l, const struct led *led, const char *call, struct error *err)
+{
+	const struct gate *at = NULL;
+	struct led *fork;
+	char id[ID_SIZE];
+
+	for (size_t i = 0; i < l->gate_count && at == NULL; i++) {
+		const struct gate *g = l->gates[i];
+
+		if (led->run != NULL && g->run == led->run &&
+		    (strcmp(g->call, call) == 0 || strcmp(g->path, call) == 0))
+			at = g;
+	}
+	if (at == NULL)
+		error_set(err, ERROR_USAGE, call, "is no question that run %s has asked itself: give the "
+		    "`call` of one (inspect_workflow tells them)", led->run_id);
+	else if (!has_ended(led))
+		error_set(err, ERROR_BLOCKED, led->run_id, "goes on: it can be rewound when it has ended "
+		    "(cancel_workflow)");
+	if (at == NULL || !has_ended(led))
+		return NULL;
+	fork = add_led(l, id_new(id), led->name);
+	memcpy(fork->origin, led->run_id, sizeof fork->origin);
+	fork->fork_at = memory_text(call);
+	fork->again = true;
+	return fork; /* resume_again() starts it */
 }
 
 /* Starts a program of AWF's that does something about a run. */
@@ -965,13 +974,6 @@ read_gate(struct leading *l, struct gate *g)
 		}
 		g->given[0] = '\0';
 	}
-}
-
-static bool
-has_ended(const struct led *led)
-{
-	return !led->again && (led->failed.code != ERROR_NONE || led->status != NULL ||
-	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0));
 }
 
 /* Whether the request knows now what it waits for. */

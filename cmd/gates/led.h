@@ -57,6 +57,8 @@ struct led {
 	int errors;              /* what it says; -1 */
 	struct error failed;     /* it could not be started */
 	bool again;              /* it is resumed as soon as nothing of it lives any more */
+	char origin[ID_SIZE];    /* the run that it is a fork of, once that does not live any more, */
+	char *fork_at;           /* at this call; NULL: it is none, or has been started */
 	int64_t attempts, started; /* that the transcript has; that it had when awf-run was started */
 	int64_t done;            /* calls that have ended */
 	char *last;              /* the path of the last of them; NULL */
@@ -105,8 +107,8 @@ struct led *leading_start(struct leading *l, const char *run_id, const char *nam
     char *const *argv, char *const *environment, struct span input, struct error *err);
 /* Takes over a run that is there; one that does not live is resumed, unless it has ended well. */
 struct led *leading_take_over(struct leading *l, const char *run, struct error *err);
-/* Starts a fork of a run, which stays as it is, from one of its own questions on; it has the name, or
- * is the path, of a call of it. NULL with *err: it has asked no such question. */
+/* Starts a fork of a run that has ended, from the question of this call, or path, on. NULL with *err:
+ * it has asked no such question itself, or goes on. */
 struct led *leading_rewind(struct leading *l, const struct led *led, const char *call,
     struct error *err);
 /* Resumes a run that has ended waiting, if all that it waited for was decided. */

@@ -89,7 +89,7 @@ static const struct tool_entry {
 	    "on, without doing again what is done. Its pending questions have new tokens.",
 	    RUN_SCHEMA, STATE_SCHEMA, (const char *const[]){ "run", NULL }, false },
 	{ "rewind_workflow", rewind_workflow, "Starts a new run that takes over what a run has done before "
-	    "one of its questions, and asks from there on anew. The run itself stays as it is.",
+	    "one of its questions, and asks from there on anew. The run itself has ended, and stays as it is.",
 	    "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"},"
 	    "\"gate\":{\"type\":\"string\",\"description\":\"the call of the question\"}},"
 	    "\"required\":[\"run\",\"gate\"],\"additionalProperties\":false}", STATE_SCHEMA,

@@ -10,10 +10,12 @@ from stdin, a line each, and prints what comes of it, a line of JSON each.
 
 $TOKEN in a line is the last continueToken that has come, $RUN the last run. MCP_MODERN=1 speaks the
 revision without a handshake. MCP_ELICITS='[result, …]' can ask its user: what he says, one after the
-other, to what the server asks, which is printed as {"asked": message}; "none": nothing; a member "first" is a command that is run
-before. MCP_CAPABILITIES are what it has instead."""
+other, to what the server asks, which is printed as {"asked": message}; a member "first" is a command that is
+run before, and with "late" it is said when the server has said something else. MCP_CAPABILITIES are
+what it has instead."""
 import json
 import os
+import select
 import subprocess
 import sys
 
@@ -51,9 +53,7 @@ def receive(number):
             sys.exit("the server has gone")
         message = json.loads(line)
         if "method" in message and "id" in message:
-            said = user(message["params"])
-            if said is not None:
-                write({"jsonrpc": "2.0", "id": message["id"], **said})
+            write({"jsonrpc": "2.0", "id": message["id"], **user(message["params"])})
         elif message.get("result", {}).get("resultType") == "input_required":
             # The same request again, under an id of its own, with what the user says.
             method, params = asking[message["id"]]
@@ -73,7 +73,9 @@ def user(params):
     said = sayings.pop(0)
     if "first" in said:
         subprocess.run(said.pop("first"), shell=True, check=True)
-    return None if said == "none" else said if "error" in said else {"result": said}
+    if said.pop("late", False):
+        select.select([server.stdout], [], [])
+    return said if "error" in said else {"result": said}
 
 
 def say(answer, tool):

@@ -1,5 +1,7 @@
 #include "unit.h"
 
+#include <stdio.h>
+
 #include "run/traceparent.h"
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"

@@ -175,7 +175,7 @@ find_question(struct deciding *d, const char *call, bool task, struct error *err
 			note_schema(d, question);
 			d->asks = (struct waiting){ .what = WAITING_COMPLETION, .call = memory_text(c->id),
 				.begin = c->begin };
-			memcpy(d->asks.form, d->schema != NULL ? "value" : "text", sizeof "value");
+			snprintf(d->asks.form, sizeof d->asks.form, "%s", d->schema != NULL ? VALUE : "text");
 			d->at = &d->asks;
 		}
 		buffer_free(&line);

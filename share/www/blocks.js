@@ -226,6 +226,6 @@ export function block(key, runId, each) {
 
 export const usage = (payload) => [
 	payload.model ? payload.model.split("/").at(-1) : null,
-	payload.usage ? `${count(payload.usage.input_tokens)} in, ${count(payload.usage.output_tokens)} out` : null,
+	payload.usage && "output_tokens" in payload.usage ? `${count(payload.usage.input_tokens)} in, ${count(payload.usage.output_tokens)} out` : null,
 	payload.duration_ms ? duration(payload.duration_ms) : null,
 ].filter(Boolean).join(" · ");

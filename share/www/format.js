@@ -13,7 +13,7 @@ export function duration(ms) {
 }
 
 export function count(n) {
-	if (n < 1000)
+	if (!(n >= 1000))
 		return String(n ?? 0);
 	return n < 1e6 ? (n / 1e3).toFixed(n < 1e4 ? 1 : 0) + "k" : (n / 1e6).toFixed(1) + "M";
 }

@@ -701,6 +701,7 @@ const scenarios = {
 let status = 0;
 try {
 	await scenarios[scenario](...given);
+	assert.doesNotMatch(await page.evaluate(() => document.body.innerText), /NaN/);
 	assert.deepEqual(problems, []);
 } catch (error) {
 	console.error(error.stack, problems);

@@ -4,48 +4,16 @@
 # shellcheck shell=bash disable=SC2016,SC2154 # what is quoted is for others; bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/terminal
 
 prepare() {
-	command -v tmux >/dev/null || skip "tmux is not installed"
-	export LC_ALL=C.UTF-8
-	unset COLUMNS NO_COLOR AWF_VIEW GPG_TTY
-	SOCKET="awf-view-run-$$"
-	printf '%s\n' '#!/bin/sh' 'while [ -e "held-$1" ]; do sleep 0.02; done' >hold
-	chmod +x hold
+	terminals_begin
+	make_hold
 }
 cleanup() {
 	rm -f held*
-	tmux -L "$SOCKET" kill-server 2>/dev/null || true
+	terminals_end
 }
-
-# NAME WIDTH HEIGHT COMMAND: runs it in a terminal of its own.
-terminal() {
-	tmux -u -L "$SOCKET" -f /dev/null new-session -d -s "$1" -x "$2" -y "$3" "$4; sleep 600" 3>&-
-}
-# The same with a shell at its prompt.
-prompt() {
-	terminal "$1" "$2" "$3" "exec env PS1='ready> ' bash --norc -i"
-	says "$1" 'ready>'
-}
-keys() { tmux -L "$SOCKET" send-keys -t "$@"; }
-screen() { tmux -u -L "$SOCKET" capture-pane -p -t "$@"; }
-# The same without what is never twice the same.
-frame() {
-	screen "$@" | sed -E 's/ *\b[0-9.]+m?s\b/ T/g; s/⠋|⠙|⠹|⠸|⠼|⠴|⠦|⠧|⠇|⠏/@/g; s/\b[0-9a-f]{8}\b/ID/g; s/ +$//' |
-		sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
-}
-shows() {
-	is() { [ "$(frame "$1")" = "$2" ]; }
-	eventually is "$@" || { printf 'have:\n%s\nwant:\n%s\n' "$(frame "$1")" "$2" >&2; return 1; }
-}
-# The same whatever the order: what has ended, and what others print, may come in another.
-shows_all() {
-	is_all() { [ "$(frame "$1" | sort)" = "$(sort <<<"$2")" ]; }
-	eventually is_all "$@" || { printf 'have:\n%s\nwant:\n%s\n' "$(frame "$1")" "$2" >&2; return 1; }
-}
-matches() { screen "$1" | grep -qE -- "$2"; }
-says() { eventually matches "$@" || { screen "$1" >&2; return 1; }; }
-says_not() { if matches "$@"; then screen "$1" >&2; return 1; fi; }
 
 @test "what a workflow prints and what it does, in terminals of several sizes" {
 	: >held-a
@@ -199,7 +167,7 @@ ready>'
 	terminal t 80 24 "awf-run --name x -n -c 'stty size <&2; awf-step -n -q work -- ./hold a; stty size <&2'; echo status \$?"
 	says t '^24 80'
 	says t '^x [0-9a-f]{8} .* 1 running'
-	tmux -L "$SOCKET" resize-window -t t -x 30 -y 10
+	resize t 30 10
 	says t '^x  .* 1 runn'
 	rm held-a
 	says t '^status 0'

@@ -3,44 +3,18 @@
 # shellcheck shell=bash disable=SC2016,SC2154 # what is quoted is for others; bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/terminal
 
 prepare() {
-	command -v tmux >/dev/null || skip "tmux is not installed"
-	export LC_ALL=C.UTF-8 AWF_PROVIDER_PATH="$ROOT/tests/fixtures/providers" SCRIPT=$PWD
-	unset COLUMNS NO_COLOR AWF_VIEW
-	SOCKET="awf-view-$$"
+	terminals_begin
+	make_hold
+	export AWF_PROVIDER_PATH="$ROOT/tests/fixtures/providers" SCRIPT=$PWD
 }
-
 cleanup() {
-	tmux -L "$SOCKET" kill-server 2>/dev/null || true
+	terminals_end
 	rm -f held*
 	[ -z "${RUN-}" ] || kill "$RUN" 2>/dev/null || true
 }
-
-# NAME WIDTH HEIGHT COMMAND: runs it in a terminal of its own.
-terminal() {
-	tmux -u -L "$SOCKET" -f /dev/null new-session -d -s "$1" -x "$2" -y "$3" "$4; sleep 600" 3>&-
-}
-# NAME [OPTION...]: what the terminal shows.
-screen() { tmux -u -L "$SOCKET" capture-pane -p -t "$@"; }
-# The same without what is never twice the same: times, ids, what turns.
-frame() {
-	screen "$@" | sed -E 's/ *\b[0-9.]+m?s\b/ T/g; s/⠋|⠙|⠹|⠸|⠼|⠴|⠦|⠧|⠇|⠏/@/g; s/\b[0-9a-f]{8}\b/ID/g; s/ +$//' |
-		sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
-}
-# NAME TEXT: waits until the terminal shows this, line by line.
-shows() {
-	is() { [ "$(frame "$1")" = "$2" ]; }
-	eventually is "$@" || { printf 'have:\n%s\nwant:\n%s\n' "$(frame "$1")" "$2" >&2; return 1; }
-}
-# The same whatever the order: what has ended, and what others print, may come in another.
-shows_all() {
-	is_all() { [ "$(frame "$1" | sort)" = "$(sort <<<"$2")" ]; }
-	eventually is_all "$@" || { printf 'have:\n%s\nwant:\n%s\n' "$(frame "$1")" "$2" >&2; return 1; }
-}
-matches() { screen "$1" | grep -qE -- "$2"; }
-# NAME REGEX: waits until a line of it matches.
-says() { eventually matches "$@" || { screen "$1" >&2; return 1; }; }
 
 # N LINE...: what the provider does for request N.
 script() {
@@ -72,8 +46,7 @@ script() {
 		seq 9 | awf-step -q -i lines -j 9 crunch -- sh -c 'read n; test $n -lt 6 || ./hold c'
 		echo y | awf-step --approve check -q
 	END
-	printf '%s\n' '#!/bin/sh' 'while [ -e "held-$1" ]; do sleep 0.02; done' >hold
-	chmod +x slow.awf child.awf hold
+	chmod +x slow.awf child.awf
 	terminal small 40 12 'NO_COLOR=1 awf-tail -f; echo "status $?"'
 	terminal usual 80 24 'awf-tail -f; echo "status $?"'
 	terminal large 200 50 'awf-tail -f --color never; echo "status $?"'
@@ -137,7 +110,7 @@ goes_on() {
 	while IFS='|' read -r name command below; do
 		terminal "$name" 80 24 "$command"
 		says "$name" '▸ work started \(command\)'
-		if [ -n "$below" ]; then says "$name" '^1 call: work'; else ! matches "$name" '1 call: work' || false; fi
+		if [ -n "$below" ]; then says "$name" '^1 call: work'; else says_not "$name" '1 call: work'; fi
 	done <<-'END'
 		log|awf-tail -f --log|yes
 		environment|AWF_VIEW=log awf-tail -f|yes
@@ -164,7 +137,7 @@ goes_on() {
 	goes_on
 	terminal t 80 24 'sh -c "trap : INT; awf-tail -F; echo status \$?"'
 	says t '^⠋|⠙|⠹|⠸|⠼|⠴|⠦|⠧|⠇|⠏ work .*  sh -c while \[ -e held-a \]; do sleep 0.02; done$'
-	tmux -L "$SOCKET" resize-window -t t -x 40 -y 10
+	resize t 40 10
 	shows t 'pipeline T   1 running
 @ work T  sh -c while [ …'
 	kill -9 "$RUN"
@@ -173,7 +146,7 @@ goes_on() {
 	same "$(frame t | grep -c waiting)" 1
 	awf-run -n --name other true
 	says t '^✓ other [0-9a-f]{8} success'
-	tmux -L "$SOCKET" send-keys -t t C-c
+	keys t C-c
 	says t '^(\^C)?status 130'
-	! matches t '^waiting' || false
+	says_not t '^waiting'
 }

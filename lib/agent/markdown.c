@@ -5,8 +5,8 @@
  *
  * Many who write agents and skills do not know that a plain text of YAML ends at ": ", and other
  * programs read such a line as it is meant. So where the front matter is no YAML, what stands
- * behind a key of its outermost level is taken as a text, and read again; where that is none
- * either, the first complaint counts.
+ * behind a key of its outermost level, and would not be read as it stands, is taken as a text, and
+ * read again; where that is none either, the first complaint counts.
  */
 #include "agent/markdown.h"
 
@@ -76,15 +76,22 @@ key_of(const char *line)
 	return len > 0 && line[len] == ':' && strchr(" \t\n", line[len + 1]) != NULL ? len : 0;
 }
 
-/* Whether what stands behind a key was written as a text without quotes: it begins as one, or is
- * a description, which is nothing else. Block texts are left as they are. */
+/* Whether what stands behind a key, up to the end, was written as a text without quotes that YAML
+ * does not read as one: it has a key of its own in it, or begins as none may. A description is
+ * nothing but a text, whatever it looks like; what may be a number, a list or true stays that. Block
+ * texts are left as they are. */
 static bool
-is_plain(const char *line, size_t key, const char *value)
+is_plain(const char *line, size_t key, const char *value, const char *end)
 {
 	if (*value == '|' || *value == '>' || *value == '\n' || *value == '\0')
 		return false;
-	return (key == 11 && strncmp(line, "description", key) == 0) ||
-	    strchr("[]{}\"'&*!%#-", *value) == NULL;
+	if ((key == 11 && strncmp(line, "description", key) == 0) || *value == '@' || *value == '`')
+		return true;
+	if (strchr("[]{}\"'&*!%#-", *value) != NULL)
+		return false;
+	while (value < end && (*value != ':' || strchr(" \t\n", value[1]) == NULL))
+		value++;
+	return value < end;
 }
 
 /* The front matter with its plain texts in quotes, on as many lines. */
@@ -96,16 +103,16 @@ quote_plain(const char *front, const char *end, struct buffer *out)
 		const char *value = front + key + 1, *next = next_line(front);
 
 		value += strspn(value, " \t");
-		if (key == 0 || !is_plain(front, key, value)) {
+		while (key != 0 && next < end && key_of(next) == 0)
+			next = next_line(next);
+		if (key == 0 || !is_plain(front, key, value, next)) {
 			buffer_append(out, front, (size_t)(next - front));
 			front = next;
 			continue;
 		}
-		while (next < end && key_of(next) == 0)
-			next = next_line(next);
 		buffer_append(out, front, key + 1);
 		buffer_text(out, " \"");
-		for (const char *at = value, *last = value + strlen(value); at < next && at < last; at++) {
+		for (const char *at = value; at < next; at++) {
 			if (*at == '\n') {
 				breaks++;
 				buffer_byte(out, ' ');

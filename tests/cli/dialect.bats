@@ -200,6 +200,13 @@ refused() {
 	END
 	file .claude/agents/a.md 'name: a' 'description: First: line' '  second: line' 'tools: Read'
 	same "$(tools .claude/agents/a.md)" read
+	# The other keys say what they say where every value is YAML.
+	file .claude/agents/a.md 'description: Use when: asked' 'tools: Read # alone' 'skills: null' 'maxTurns: 3'
+	same "$(asked .claude/agents/a.md -m replay/none -v | jq -c '[.tools[].name]') $(cat said)" '["read"] '
+	file .opencode/agent/a.md 'description: Use when: asked' 'disable: true'
+	same "$(refused .opencode/agent/a.md)" '.opencode/agent/a.md:3: disable: the agent is switched off'
+	file agents/ours.md 'description: Use when: asked' 'max_turns: 3' 'temperature: 0.5' 'name: `ours`'
+	same "$(asked ours -m replay/none | jq -c .params)" '{"temperature":0.5}'
 	# The first complaint counts, at its line.
 	file .claude/agents/a.md 'name: a' 'tools: [Read' 'description: x: y'
 	[[ $(refused .claude/agents/a.md) == .claude/agents/a.md:[0-9]*:* ]]

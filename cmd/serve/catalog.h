@@ -88,9 +88,6 @@ struct catalog {
 	struct catalog_run **runs;   /* all that ever were there */
 	size_t count, room;
 	struct map by_id;            /* their places in runs */
-	struct catalog_run **order;  /* those that are there, the newest first */
-	size_t order_count;
-	size_t unstarted;            /* from there on runs have not been looked at */
 
 	/* While somebody follows. */
 	size_t followers;

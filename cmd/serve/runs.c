@@ -5,12 +5,10 @@
 #include "serve/runs.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -18,18 +16,12 @@
 #include "json/writer.h"
 #include "run/listing.h"
 #include "run/origin.h"
-#include "serve/feed.h"
 #include "serve/frame.h"
 #include "serve/serve.h"
-#include "serve/stream.h"
 #include "transcript/event_keys.h"
-#include "transcript/filter.h"
 
-#define LIMIT_DEFAULT 50
-#define LIMIT_MOST 1000
 #define FAILED_MOST 100
 #define INPUT_SHOWN ((size_t)64 << 10)
-#define NDJSON "application/x-ndjson"
 
 const struct refusal storage_unreadable = { 503, "unavailable", "the storage cannot be read" };
 static const struct refusal no_run = { 404, "not_found", "there is no such run" };
@@ -48,9 +40,8 @@ could_be_run(const char *name)
 bool
 request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 {
-	struct run_ref ref;
+	struct run_ref ref = { .path = NULL };
 	struct error err = ERROR_INIT;
-	char *workflow = NULL;
 	bool found = false;
 
 	if (could_be_run(name) && storage_resolve(&r->server->storage, name, &ref, &err) == 0) {
@@ -67,11 +58,10 @@ request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 				summary_free(&summary);
 		}
 		run_ref_free(&ref);
-	} else if (could_be_run(name) && err.code == ERROR_USAGE && strstr(err.message, "several")) {
+	} else if (ref.ambiguous) {
 		request_error(r, 409, "conflict", "several runs' ids begin so: give more of it");
 		return false;
 	}
-	free(workflow);
 	if (!found)
 		request_refuse(r, runs_readable(r->server) ? &no_run : &storage_unreadable);
 	return found;

@@ -577,7 +577,7 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 	size_t count = 0;
 	DIR *directory;
 
-	*ref = (struct run_ref){ NULL, "", false };
+	*ref = (struct run_ref){ .path = NULL };
 	if (argument == NULL || strcmp(argument, "@") == 0)
 		return resolve_latest(s, ref, err);
 	if (*argument == '@')
@@ -589,7 +589,8 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 		while (next_run(directory, found[2]))
 			if (strncmp(found[2], argument, strlen(argument)) == 0 && count < 2)
 				memcpy(found[count++], found[2], ID_SIZE);
-		if (count == 2)
+		ref->ambiguous = count == 2;
+		if (ref->ambiguous)
 			return error_set(err, ERROR_USAGE, argument,
 			    "begins several run ids (%s, %s): give more of it", found[0], found[1]);
 		if (count == 1) {

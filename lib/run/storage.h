@@ -66,11 +66,13 @@ int storage_set_latest(const struct storage *s, const char *run_id, struct error
 
 /* What a RUN argument names: a run id, a unique prefix (4 or more characters), a
  * path to a file, "@" (latest) or "@NAME" (latest run of that name, or of NAME.awf); neither of
- * the last two is a run that is recorded elsewhere. NULL means "@". Errors are ERROR_USAGE and say what was looked for and where. */
+ * the last two is a run that is recorded elsewhere. NULL means "@". Errors are ERROR_USAGE and say
+ * what was looked for and where. */
 struct run_ref {
 	char *path;           /* of the transcript */
 	char run_id[ID_SIZE]; /* "" for a file that is not in the storage */
 	bool in_storage;
+	bool ambiguous;       /* nothing is named: several run ids begin so */
 };
 int storage_resolve(const struct storage *s, const char *argument, struct run_ref *ref,
     struct error *err);

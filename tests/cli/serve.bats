@@ -33,6 +33,19 @@ started() { grep -qs "\"path\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
 	serve_end
 }
 
+@test "a name of several runs is a conflict, and one of none is not found, whatever the storage is called" {
+	export AWF_STORAGE=$PWD/several
+	mkdir -p several/transcripts
+	record
+	for last in 1 2; do cp "$(transcript)" "several/transcripts/ffffffff-0000-7000-8000-00000000000$last.jsonl"; done
+	serve
+	same "$(ask /api/runs/ffff | jq -r '.error | "\(.code): \(.message)"')" "conflict: several runs' ids begin so: give more of it"
+	same "$(ask /api/runs/ffffffff-0000-7000-8000-000000000001 | jq -r .status)" success
+	for none in @none eeee; do
+		same "$(ask "/api/runs/$none" | jq -r .error.code)" not_found
+	done
+}
+
 @test "a stream has each event once, then the end; who has all is told 204" {
 	record
 	serve

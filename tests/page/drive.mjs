@@ -246,14 +246,17 @@ const scenarios = {
 		await page.click(".failed-list a");
 		await page.waitForSelector("article.current.is-error[data-seq='3']");
 		await openRun(run);
-		assert.match(await page.textContent(".figures"), /Tokens20k in, 4\.8k outCost\$0\.113/);
-		assert.match(await page.textContent(".item.call:has-text('analyse')"), /\$0\.113 · 25k tok/);
+		assert.match(await page.textContent(".figures"), /Tokens15k in, 4\.6k outCost\$0\.113/);
+		assert.match(await page.textContent(".item.call:has-text('analyse')"), /\$0\.113 · 20k tok/);
 		// The system prompt is folded, a change shown as one.
 		await page.goto(`${url}/runs/${run}#13`);
 		await page.waitForSelector("article.current details:not([open]) > summary:has-text('system prompt')");
 		await page.evaluate(() => { location.hash = "#24"; });
 		assert.equal(await page.textContent("article.current .diff .gone"), "removed: -\t.most = 8,");
 		assert.equal(await page.textContent("article.current .diff .new"), "added: +\t.most = 64,\t/* 8 made requests wait */");
+		// Of an answer that tells its cost alone no tokens are told.
+		await page.evaluate(() => { location.hash = "#28"; });
+		assert.equal(await page.textContent("article.current[data-seq='28'] footer"), "claude-sonnet-4-5 · 900 ms");
 		await openRun(run);
 		const seqs = () => page.$$eval("article[data-seq]", (all) => all.map((row) => Number(row.dataset.seq)));
 		const hash = () => new URL(page.url()).hash;
@@ -660,9 +663,10 @@ const scenarios = {
 		await openRun(run);
 		await until("what runs now", async () => /a:0:0/.test(await page.textContent(".running-list")));
 		for (const place of [".item.call .name", ".item.call .bar", ".running-list button"]) {
+			const shown = await page.textContent(".item.call .took");
 			await page.hover(place);
 			await page.mouse.down();
-			await page.waitForTimeout(2200);
+			await until("a redraw", async () => await page.textContent(".item.call .took") !== shown);
 			await page.mouse.up();
 			await until("the call of " + place, async () => await page.textContent(".pane.conversation h2") === "a:0:0");
 			await page.keyboard.press("u");

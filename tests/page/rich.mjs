@@ -146,7 +146,7 @@ last = call(last, "analyse", "analyse:0:0", {
 		retry: { code: "rate_limited", message: "429: too many requests", try: 1, of: 4 } });
 	const turn = (number, after, text, uses, more = {}) => event(after, "message.assistant", "analyse", 0, at, {
 		role: "assistant", turn: number, model: MODEL, stop_reason: uses.length > 0 ? "tool_use" : "end_turn", duration_ms: after, request_id: "req_" + number,
-		usage: { input_tokens: 2100 + 900 * number, output_tokens: 140 + 30 * number, cache_read_tokens: 1800 },
+		usage: more.usage ?? { input_tokens: 2100 + 900 * number, output_tokens: 140 + 30 * number, cache_read_tokens: 1800 },
 		blocks: [...(more.thinking ? [{ type: "thinking", thinking: more.thinking, signature: "c2ln" }] : []), { type: "text", text, fidelity: "agent_emitted" },
 			...uses.map(({ name, input }, i) => ({ type: "tool_use", tool_id: `t${number}.${i}`, tool_name: name, tool_input: input, fidelity: "agent_emitted" }))],
 	});
@@ -167,7 +167,8 @@ last = call(last, "analyse", "analyse:0:0", {
 		new_string: "static struct pool pool = {\n\t.name = \"checkout\",\n\t.most = 64,\t/* 8 made requests wait */\n\t.idle = 2,\n};\n\nvoid\npool_open(void)\n{\n\tpool_fill(&pool);\n}" },
 		{ output: "1 change", changed: [{ path: "pool.c", added: 1, removed: 1, sha256: "3".repeat(64) }, { path: "pool.o", change: "created" }] }, { effects: "workspace" });
 	at = tool(answer, "t2.1", "bash", 3100, { command: "make check" }, { output: "42 passed, 1 failed\n", exit_code: 2, stderr: "check_pool: \u001b[1;31mFAILED\u001b[0m: expected 8, have 64\u001b[K\u001b]0;title\u0007\nmake: *** [Makefile:12: check] Error 1\n" }, { effects: "workspace", sandbox: "workspace", network: false });
-	answer = turn(3, 900, "The test expects the small pool. I write the new expectation down.", [{ name: "write", input: {} }]);
+	answer = turn(3, 900, "The test expects the small pool. I write the new expectation down.", [{ name: "write", input: {} }],
+		{ usage: { cost_usd: 0.01299 } });
 	at = tool(answer, "t3.0", "write", 15, { file_path: "tests/expected", content: "most 64\nidle 2\n" }, { output: "written" }, { effects: "workspace", fidelity: "agent_emitted" });
 	at = event(10, "message.user", "analyse", 0, at, { role: "user", blocks: [], turn: 4, handoff: { from: "analyst", to: "writer" }, agent: "writer", provider: "anthropic", model: MODEL });
 	at = event(20, "message.user", "analyse", 0, at, { role: "user", blocks: [], turn: 4, before_turn: { name: "budget", answer: "go on" } });

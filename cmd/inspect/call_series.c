@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "inspect/timeline.h"
 #include "transcript/call.h"
 
 /* Four that people want to see, from the worst on; then what is expected. */
@@ -36,7 +37,7 @@ call_siblings_read(struct call_siblings *s, const struct call_tree *tree, uint32
 		size_t len = step_of(e);
 		const size_t *known = len > 0 ? map_get(&steps, e->call, len) : NULL;
 		uint32_t at = known ? (uint32_t)*known : (uint32_t)s->series_count;
-		int64_t until = e->began + call_tree_duration(tree, e) * 1000;
+		const int64_t until = timeline_end(tree, e);
 		struct call_series *series;
 
 		s->list = memory_array(s->list, s->count + 1, sizeof *s->list);

@@ -10,7 +10,6 @@
  */
 #include "inspect/display.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,7 @@
 
 #define TICKS_MOST 10
 #define BARS_MOST 300              /* of turns and tools in the row of their call */
+#define EXCERPT_COLUMNS 120       /* of the record, in a row */
 #define FAILURES_MOST 8            /* that the head names */
 #define TEXTS_ROOM ((size_t)32 << 20) /* for the texts of all rows together, about */
 #define TEXT_LEAST ((size_t)400)
@@ -73,25 +73,16 @@ add_label(struct page *p, uint32_t entry)
 	struct buffer label = BUFFER_INIT;
 
 	display_label(&p->tree.entries[entry], &label);
-	page_line(&p->out, buffer_string(&label));
+	page_line(&p->out, buffer_string(&label), 0);
 	buffer_free(&label);
 }
 
-/* A figure among others: " · 3 turns". */
-static void add_about(struct page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What the record says, among what is said of an entry. */
 static void
-add_about(struct page *p, const char *format, ...)
+add_excerpt(struct page *p, const char *before, const char *text)
 {
-	struct buffer text = BUFFER_INIT;
-	char line[256];
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(line, sizeof line, format, list);
-	va_end(list);
-	buffer_format(&text, " %s", line);
-	page_line(&p->out, text.data);
-	buffer_free(&text);
+	buffer_text(&p->out, before);
+	page_line(&p->out, text, EXCERPT_COLUMNS);
 }
 
 static void
@@ -145,27 +136,28 @@ add_abouts(struct page *p, uint32_t entry)
 
 	buffer_text(&p->out, " <span class=\"about\">");
 	if (e->status != VIEW_DONE && e->status != VIEW_RUNNING)
-		add_about(p, "%s%s", view_words[e->status].text, e->why || e->kind || e->does ? " ·" : "");
+		buffer_format(&p->out, " %s%s", view_words[e->status].text,
+		    e->why || e->kind || e->does ? " ·" : "");
 	if (e->status == VIEW_FAILED && e->why) {
-		add_about(p, "%.120s", e->why);
+		add_excerpt(p, " ", e->why);
 	} else {
 		if (e->kind && e->what == CALL_TREE_CALL)
-			add_about(p, "%s", e->kind);
+			add_excerpt(p, " ", e->kind);
 		if (e->what == CALL_TREE_CALL)
 			count_moments(&p->tree, entry, &turns, &tools);
 		if (turns > 0)
-			add_about(p, "· %ld turn%s", turns, turns == 1 ? "" : "s");
+			buffer_format(&p->out, " · %ld turn%s", turns, turns == 1 ? "" : "s");
 		if (tools > 0)
-			add_about(p, "· %ld tool call%s", tools, tools == 1 ? "" : "s");
+			buffer_format(&p->out, " · %ld tool call%s", tools, tools == 1 ? "" : "s");
 		if (e->what == CALL_TREE_TURN && e->input_tokens >= 0 && e->output_tokens >= 0)
-			add_about(p, "%s in, %s out", count_text(e->input_tokens, text, sizeof text),
+			buffer_format(&p->out, " %s in, %s out", count_text(e->input_tokens, text, sizeof text),
 			    count_text(e->output_tokens, other, sizeof other));
 		if (cost > 0)
-			add_about(p, "· %s", money_text(cost, text));
+			buffer_format(&p->out, " · %s", money_text(cost, text));
 		if (e->model)
-			add_about(p, "· %s", e->model);
+			add_excerpt(p, " · ", e->model);
 		if (e->does && turns == 0)
-			add_about(p, "%s%.120s", e->what == CALL_TREE_TOOL ? "" : "· ", e->does);
+			add_excerpt(p, e->what == CALL_TREE_TOOL ? " " : " · ", e->does);
 	}
 	buffer_text(&p->out, "</span>");
 }
@@ -279,11 +271,11 @@ add_series(struct page *p, const struct call_siblings *siblings, size_t first,
 
 	begin_row(p, "call", status, depth, false, tree->count + series->first);
 	call_series_label(tree, series, &text);
-	page_line(&p->out, text.data);
+	page_line(&p->out, text.data, 0);
 	buffer_text(&p->out, "</b> <span class=\"about\">");
 	buffer_clear(&text);
 	call_series_counts(series, &text);
-	page_line(&p->out, text.data);
+	page_line(&p->out, text.data, 0);
 	buffer_text(&p->out, "</span>");
 	begin_bars(p, (series->until - series->began) / 1000, true);
 	add_bar(p, "done", series->began, series->until);
@@ -327,7 +319,7 @@ static void
 add_figure(struct page *p, const char *name, const char *text)
 {
 	buffer_format(&p->out, "<div><dt>%s</dt><dd>", name);
-	page_line(&p->out, text);
+	page_line(&p->out, text, 0);
 	buffer_text(&p->out, "</dd></div>\n");
 }
 
@@ -380,7 +372,7 @@ add_failures(struct page *p)
 		    (unsigned long)i);
 		add_label(p, i);
 		buffer_text(&p->out, "</a> ");
-		page_line(&p->out, e->why ? e->why : "failed");
+		page_line(&p->out, e->why ? e->why : "failed", 0);
 		buffer_text(&p->out, "</div>\n");
 	}
 	if (shown > 0)
@@ -427,7 +419,7 @@ add_attempt(struct page *p, uint32_t attempt, bool several)
 	if (several) {
 		buffer_text(&p->out, "<h2>");
 		display_entry(&line, &p->tree, &p->tree.entries[attempt]);
-		page_line(&p->out, buffer_string(&line.text));
+		page_line(&p->out, buffer_string(&line.text), 0);
 		buffer_text(&p->out, "</h2>\n");
 		buffer_free(&line.text);
 	}

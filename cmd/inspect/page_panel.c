@@ -338,7 +338,7 @@ add_attachment(struct page_panel *p, struct span block, const char *label)
 		buffer_text(p->out, "\" alt=\"\">");
 	}
 	buffer_text(p->out, "<figcaption>");
-	page_line(p->out, label);
+	page_line(p->out, label, 0);
 	buffer_text(p->out, "</figcaption></figure>\n");
 }
 

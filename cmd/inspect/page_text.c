@@ -25,11 +25,11 @@ escape(struct buffer *out, const struct buffer *text)
 }
 
 void
-page_line(struct buffer *out, const char *text)
+page_line(struct buffer *out, const char *text, size_t width)
 {
 	struct buffer visible = BUFFER_INIT;
 
-	text_visible(&visible, text, strlen(text), 0);
+	text_visible(&visible, text, strlen(text), width);
 	escape(out, &visible);
 	buffer_free(&visible);
 }

@@ -10,8 +10,8 @@
 #include "base/buffer.h"
 #include "json/scan.h"
 
-/* Appends one line, of attributes too. */
-void page_line(struct buffer *out, const char *text);
+/* Appends one line, of attributes too; at most width columns (0: no limit). */
+void page_line(struct buffer *out, const char *text, size_t width);
 /* Appends text as it is, with its line feeds and tabs; colours meant for a terminal are left out.
  * Of more than `most` bytes the beginning, and how much there is besides. */
 void page_lines(struct buffer *out, const char *bytes, size_t len, size_t most);

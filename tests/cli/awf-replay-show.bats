@@ -347,6 +347,18 @@ page() {
 	same "$(grep -o '<img src="[^"]*"' page.html)" '<img src="data:image/png;base64,iVBORw0KGgo"'
 }
 
+@test "a long text in a row of a page is cut between characters" {
+	local xs as
+	xs=$(printf 'x%.0s' {1..100}) as=$(printf 'ä%.0s' {1..25})
+	events >t.jsonl <<-END
+		1 - - run.started {"name":"n","attempt":1}
+		2 1 - step.started {"name":"a","kind":"k","call":"a:0:0","attempt":1}
+		3 2 - step.completed {"call":"a:0:0","error":{"code":"c","message":"$xs$as"}}
+	END
+	page t.jsonl
+	same "$(grep -o '<span class="about">.*…</span>' page.html)" "<span class=\"about\"> failed · c: $xs${as:0:16}…</span>"
+}
+
 @test "child runs: each attempt once, below the call it began in" {
 	child=00000000-0000-4000-8000-000000000007
 	# Two attempts of a parent, each with a call that names the child; two of the child.

@@ -16,8 +16,11 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/polling.h"
+#include "gates/answers.h"
+#include "gates/approvals.h"
 #include "gates/led.h"
 #include "gates/rpc.h"
+#include "gates/status.h"
 #include "gates/tools.h"
 #include "gates/workflows.h"
 #include "json/line_input.h"
@@ -225,7 +228,7 @@ read_resource(struct server *s, const char *uri, struct buffer *text, struct err
 	}
 	what = rest + ID_SIZE - 1;
 	if (strcmp(what, OUTPUT) == 0)
-		return led_output(&s->leading, led, text, err) == 0 ? "text/plain" : NULL;
+		return status_output(&s->leading, led, text, err) == 0 ? "text/plain" : NULL;
 	if (*what != '\0') {
 		error_set(err, ERROR_USAGE, uri, "is no resource of a run that this session leads");
 		return NULL;

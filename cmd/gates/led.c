@@ -1,4 +1,6 @@
 /*
+ * What the transcripts tell of runs, and the programs that start, resume and end them.
+ *
  * Whatever has come, each step looks at all that is led: there are few runs, and fewer questions.
  * A transcript wakes this up by its watch; that a run has died is asked for now and then.
  */
@@ -6,7 +8,6 @@
 #include "gates/led.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,28 +20,18 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/text.h"
+#include "gates/answers.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "proc/wait.h"
-#include "run/deciding.h"
 #include "run/workflow_file.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
 
-#define OUTPUT_SHOWN ((size_t)20000) /* bytes that an answer has itself */
-#define CHECKPOINT "checkpoint"              /* the type of an event that has notes */
-#define NOTES "notes"
-#define RECORD_MS 10000                      /* that recording one may take */
+#define CHECKPOINT "checkpoint"      /* the type of an event that has notes */
+#define RECORD_MS 10000              /* that recording one may take */
 #define ERRORS_SHOWN ((size_t)4096)  /* of what awf-run says */
-#define DATA_SHOWN ((size_t)8192)    /* of what is to be approved */
-#define ELICIT "elicitation/create"
-/* Forms are flat. */
-#define APPROVAL_SCHEMA "{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\"," \
-	"\"title\":\"Approve\",\"description\":\"yes: the run goes on with it; no: the call fails\"}," \
-	"\"reason\":{\"type\":\"string\",\"title\":\"Reason\",\"description\":\"for the record\"}}," \
-	"\"required\":[\"approve\"]}"
 
 static struct led *
 led_of(const struct leading *l, const struct followed *run)
@@ -50,8 +41,8 @@ led_of(const struct leading *l, const struct followed *run)
 	return leading_find(l, run->run_id);
 }
 
-static bool
-has_ended(const struct led *led)
+bool
+led_has_ended(const struct led *led)
 {
 	return !led->again && (led->failed.code != ERROR_NONE || led->status != NULL ||
 	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0));
@@ -92,15 +83,6 @@ add_gate(struct leading *l, struct led *led, struct followed *run, const char *l
 	free(blobs);
 }
 
-static void
-drop_connection(struct gate *g)
-{
-	if (g->fd != -1)
-		line_input_free(&g->input);
-	buffer_free(&g->answer);
-	file_close(&g->fd);
-}
-
 /* A call has its end: the question, if it was one, is over. */
 static void
 end_gate(struct leading *l, struct followed *run, const struct event_view *event)
@@ -117,7 +99,7 @@ end_gate(struct leading *l, struct followed *run, const struct event_view *event
 		if (result.at != NULL && g->sha256[0] == '\0')
 			digest_sha256(result.at, result.len, g->sha256);
 		if (g->given[0] == '\0')
-			drop_connection(g);
+			gate_disconnect(g);
 	}
 }
 
@@ -180,7 +162,7 @@ take_line(void *context, struct followed *run, const char *line, size_t len, str
 		free(led->last);
 		led->last = span_text(event.path);
 	} else if (run == led->run && span_is(event.type_name, CHECKPOINT)) {
-		char *note = span_text(span_path(event.payload, KEY_DATA, NOTES, NULL));
+		char *note = span_text(span_path(event.payload, KEY_DATA, LED_NOTES, NULL));
 
 		if (note != NULL)
 			list_take(&led->notes, note);
@@ -199,21 +181,17 @@ warn(void *context, const struct error *warning)
 
 /* ---- beginning and end ---- */
 
-static const struct follow_callbacks callbacks_of_lines = { .line = take_line, .warn = warn };
-
 int
 leading_begin(struct leading *l, struct error *err)
 {
-	static struct follow_callbacks callbacks;
 	char *transcripts;
 	int failed;
 
 	*l = (struct leading){ .client = memory_text("an MCP client") };
 	if (storage_locate(&l->storage, err) != 0 || storage_prepare(&l->storage, err) != 0)
 		return -1;
-	callbacks = callbacks_of_lines;
-	callbacks.context = l;
-	follow_begin(&l->follow, &callbacks, true);
+	l->callbacks = (struct follow_callbacks){ .context = l, .line = take_line, .warn = warn };
+	follow_begin(&l->follow, &l->callbacks, true);
 	l->follow.level = MODEL_LIVE;
 	follow_live(&l->follow);
 	/* Where runs come to be. */
@@ -223,13 +201,6 @@ leading_begin(struct leading *l, struct error *err)
 	return failed;
 }
 
-static void
-free_waiter(struct waiter *w)
-{
-	rpc_call_free(&w->call);
-	free(w);
-}
-
 void
 leading_end(struct leading *l)
 {
@@ -237,7 +208,7 @@ leading_end(struct leading *l)
 		struct gate *g = l->gates[i];
 		char *const texts[] = { g->call, g->path, g->prompt, g->schema, g->refused };
 
-		drop_connection(g);
+		gate_disconnect(g);
 		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
 			free(texts[t]);
 		free(g);
@@ -253,12 +224,8 @@ leading_end(struct leading *l)
 		file_close(&led->errors);
 		free(led);
 	}
-	while (l->waiters != NULL) {
-		struct waiter *w = l->waiters;
-
-		l->waiters = w->next;
-		free_waiter(w);
-	}
+	while (l->waiters != NULL)
+		waiter_drop(l, l->waiters);
 	follow_end(&l->follow);
 	storage_close(&l->storage);
 	free(l->gates);
@@ -448,10 +415,10 @@ leading_rewind(struct leading *l, const struct led *led, const char *call, struc
 	if (at == NULL)
 		error_set(err, ERROR_USAGE, call, "is no question that run %s has asked itself: give the "
 		    "`call` of one (inspect_workflow tells them)", led->run_id);
-	else if (!has_ended(led))
+	else if (!led_has_ended(led))
 		error_set(err, ERROR_BLOCKED, led->run_id, "goes on: it can be rewound when it has ended "
 		    "(cancel_workflow)");
-	if (at == NULL || !has_ended(led))
+	if (at == NULL || !led_has_ended(led))
 		return NULL;
 	fork = add_led(l, id_new(id), led->name);
 	memcpy(fork->origin, led->run_id, sizeof fork->origin);
@@ -486,12 +453,17 @@ start_other(const struct leading *l, const char *name, const char *const *argume
 }
 
 int
-leading_cancel(struct leading *l, const struct led *led, struct error *err)
+leading_cancel(struct leading *l, struct led *led, struct error *err)
 {
 	const char *const arguments[] = { "cancel", led->run_id, NULL };
 	struct process process;
 
-	return start_other(l, "awf-ctl", arguments, SPAN_NONE, &process, err);
+	if (led->cancelling != 0)
+		return 0; /* it is being ended */
+	if (start_other(l, "awf-ctl", arguments, SPAN_NONE, &process, err) != 0)
+		return -1;
+	led->cancelling = process.pid;
+	return 0;
 }
 
 int
@@ -507,7 +479,7 @@ leading_note(struct leading *l, const struct led *led, const char *note, struct 
 	writer_object(&w);
 	writer_member_string(&w, "type", CHECKPOINT);
 	writer_member_object(&w, "payload");
-	writer_member_string(&w, NOTES, note);
+	writer_member_string(&w, LED_NOTES, note);
 	writer_object_end(&w);
 	writer_object_end(&w);
 	buffer_byte(&line, '\n');
@@ -546,6 +518,8 @@ reap(const struct leading *l, struct led *led)
 	char text[sizeof led->failed.message], status_text[64];
 	int status;
 
+	if (led->cancelling != 0 && waitpid(led->cancelling, &status, WNOHANG) == led->cancelling)
+		led->cancelling = 0;
 	if (led->pid == 0 || waitpid(led->pid, &status, WNOHANG) != led->pid)
 		return;
 	led->pid = 0;
@@ -558,571 +532,21 @@ reap(const struct leading *l, struct led *led)
 }
 
 /* Runs whose transcript has come to be. */
-static int
-look_for_runs(struct leading *l, struct error *err)
+static void
+look_for_runs(struct leading *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		struct led *led = l->list[i];
+		struct error none; /* it is looked for again */
 		char *path;
 
 		if (led->run != NULL)
 			continue;
 		path = storage_transcript(&l->storage, led->run_id);
 		if (access(path, F_OK) == 0)
-			led->run = follow_add(&l->follow, path, led->run_id, err);
+			led->run = follow_add(&l->follow, path, led->run_id, &none);
 		free(path);
 	}
-	return 0;
-}
-
-/* ---- questions ---- */
-
-bool
-gate_answered(const struct gate *g)
-{
-	return g->sha256[0] != '\0' || g->given[0] != '\0';
-}
-
-static bool
-is_pending(const struct gate *g)
-{
-	return !g->over && g->fd != -1 && !gate_answered(g);
-}
-
-/* Holds open those that nobody is connected to. */
-static void
-connect_gates(struct leading *l)
-{
-	for (size_t i = 0; i < l->gate_count; i++) {
-		struct gate *g = l->gates[i];
-		struct error none;
-		char *directory;
-
-		if (g->over || g->fd != -1 || gate_answered(g))
-			continue;
-		directory = storage_run_directory(&l->storage, g->run->run_id);
-		g->fd = question_connect(directory, g->token, &none);
-		if (g->fd != -1 && fcntl(g->fd, F_SETFL, O_NONBLOCK) == -1)
-			file_close(&g->fd);
-		if (g->fd != -1)
-			line_input_begin(&g->input, g->fd, "a question");
-		free(directory);
-	}
-}
-
-/* Whether a call takes an answer is seen by what comes from it. */
-static void
-send_answer(struct gate *g)
-{
-	ssize_t sent = g->answer.len > 0 ? write(g->fd, g->answer.data, g->answer.len) : 0;
-
-	if (sent > 0)
-		buffer_drop(&g->answer, (size_t)sent);
-}
-
-struct gate *
-leading_find_gate(const struct leading *l, const char *token, struct error *err)
-{
-	const struct led *led = NULL;
-
-	for (size_t i = 0; i < l->gate_count; i++)
-		if (strcmp(l->gates[i]->token, token) == 0)
-			return l->gates[i];
-	for (size_t i = 0; i < l->count && led == NULL; i++)
-		if (strncmp(l->list[i]->run_id, token, 8) == 0 && token[8] == '-')
-			led = l->list[i];
-	if (led != NULL)
-		error_set(err, ERROR_BLOCKED, token, "no question of run %.8s has this token: copy the "
-		    "continueToken of a pending question exactly (wait_workflow tells them)", led->run_id);
-	else
-		error_set(err, ERROR_BLOCKED, token, "is a token of no run that this session leads: "
-		    "resume_session with the run takes one over");
-	return NULL;
-}
-
-/* ---- requests that wait ---- */
-
-struct waiter *
-leading_wait(struct leading *l, struct rpc_call *call, struct led *led)
-{
-	struct waiter *w = memory_zero(1, sizeof *w), **last = &l->waiters;
-
-	w->call = *call;
-	*call = (struct rpc_call){ .id = NULL };
-	w->led = led;
-	w->deadline = clock_monotonic() + GATE_WAIT_MS;
-	while (*last != NULL)
-		last = &(*last)->next;
-	return *last = w;
-}
-
-int
-leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
-    struct error *err)
-{
-	const char *taken = g->given[0] != '\0' ? g->given : g->sha256;
-	struct open_question_answer given = { .by = l->client };
-	struct buffer json = BUFFER_INIT;
-	char sha256[DIGEST_SIZE];
-	int result = 0;
-
-	scan_minify(answer, &json);
-	digest_sha256(json.data, json.len, sha256);
-	if (gate_answered(g) && strcmp(taken, sha256) != 0)
-		result = error_set(err, ERROR_BLOCKED, g->token, "this question has an answer already, which is "
-		    "another one: nothing was changed");
-	else if (!gate_answered(g) && (g->over || g->fd == -1))
-		result = error_set(err, ERROR_BLOCKED, g->token, "nobody waits for the answer to this question "
-		    "any more: resume_session with run %s tells the present ones", g->led->run_id);
-	if (result == 0) {
-		struct waiter *w = leading_wait(l, call, g->led);
-
-		/* The answer to an answer can be lost: the same one again finds out how the run stands. */
-		w->answered = g;
-		if (!gate_answered(g)) {
-			given.data = span_of(json.data, json.len);
-			question_write_answer(&g->answer, &given);
-			send_answer(g);
-			memcpy(g->given, sha256, sizeof g->given);
-		}
-	}
-	buffer_free(&json);
-	return result;
-}
-
-/* What was refused; g: the question that is open still; NULL. */
-static void
-write_error(const struct error *err, const struct gate *g, struct buffer *json)
-{
-	struct writer out;
-
-	writer_begin(&out, json);
-	writer_object(&out);
-	writer_member_object(&out, "error");
-	writer_members_error(&out, err);
-	writer_object_end(&out);
-	if (g != NULL) {
-		writer_member_string(&out, "continueToken", g->token);
-		writer_member_string(&out, "prompt", g->prompt);
-		if (g->schema != NULL)
-			writer_member_span(&out, "schema", span_of(g->schema, strlen(g->schema)));
-	}
-	writer_object_end(&out);
-}
-
-/* Takes it out. An answer that it has given stays on its way. */
-static void
-drop_waiter(struct leading *l, struct waiter *w)
-{
-	struct waiter **at = &l->waiters;
-
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
-	free_waiter(w);
-}
-
-void
-leading_cancelled(struct leading *l, struct span id)
-{
-	struct error none;
-
-	for (struct waiter *w = l->waiters; w != NULL; w = w->next)
-		if (w->call.id != NULL && id.len == strlen(w->call.id) &&
-		    memcmp(id.at, w->call.id, id.len) == 0) {
-			if (w->cancels)
-				leading_cancel(l, w->led, &none);
-			drop_waiter(l, w);
-			return;
-		}
-}
-
-/* ---- what waits for a person ---- */
-
-/* The first of it, or that which began to wait with this event; NULL: none. Those of child runs are
- * decided about elsewhere. */
-static const struct waiting *
-find_approval(const struct led *led, const char *wait)
-{
-	const struct waitings *waits = led->run != NULL ? &led->run->model.waits : NULL;
-
-	for (size_t i = 0; waits != NULL && i < waits->count; i++) {
-		const struct waiting *at = &waits->list[i];
-
-		if (!at->over && at->what == WAITING_APPROVAL && (wait == NULL || strcmp(at->end, wait) == 0))
-			return at;
-	}
-	return NULL;
-}
-
-/* The call that waits so, with its data. */
-static int
-open_approval(struct deciding *d, const struct leading *l, const struct led *led,
-    const struct waiting *at, enum decision_verdict verdict, struct error *err)
-{
-	if (deciding_allowed(&l->storage, led->run_id, verdict, getpid(), err) != 0 ||
-	    deciding_open(d, &l->storage, led->run_id, verdict, err) != 0 ||
-	    deciding_find(d, at->call, false, err) != 0)
-		return -1;
-	if (strcmp(d->at->end, at->end) != 0)
-		return error_set(err, ERROR_BLOCKED, at->call, "waits anew since it was asked about");
-	return verdict == DECISION_APPROVED ? deciding_approve(d, err) : 0;
-}
-
-/* What the person is asked: the params of ELICIT. */
-static void
-write_approval(const struct led *led, const struct deciding *d, struct buffer *params)
-{
-	struct buffer text = BUFFER_INIT, data = BUFFER_INIT;
-	size_t shown;
-	struct writer w;
-
-	data_raw(&d->results[0], &data);
-	shown = data.len > DATA_SHOWN ? utf8_whole(data.data, DATA_SHOWN) : data.len;
-	buffer_format(&text, "%s: %s waits for your approval of:\n\n", led->name, d->at->call);
-	buffer_append(&text, buffer_string(&data), shown);
-	if (shown < data.len)
-		buffer_format(&text, "\n\n(%zu bytes more: awf-replay --state %s %s)", data.len - shown,
-		    d->at->path, led->run_id);
-	writer_begin(&w, params);
-	writer_object(&w);
-	writer_key(&w, "message");
-	writer_bytes(&w, buffer_string(&text), text.len);
-	writer_member_span(&w, "requestedSchema", span_of(APPROVAL_SCHEMA, strlen(APPROVAL_SCHEMA)));
-	writer_object_end(&w);
-	buffer_free(&data);
-	buffer_free(&text);
-}
-
-/* Whether the request waits for a person, or its client is to ask one and has been told so. */
-static bool
-ask_person(struct leading *l, struct waiter *w)
-{
-	struct led *led = w->led;
-	struct deciding d = DECIDING_INIT;
-	struct buffer params = BUFFER_INIT;
-	const struct waiting *at;
-	struct error none;
-	bool asks;
-
-	if (!w->call.elicits || w->for_end || w->declined || led->again || led->status == NULL ||
-	    strcmp(led->status, "waiting") != 0 || clock_monotonic() >= w->deadline)
-		return false;
-	if (led->asked[0] != '\0' && !w->call.modern)
-		return true;
-	at = find_approval(led, NULL);
-	asks = at != NULL && open_approval(&d, l, led, at, DECISION_APPROVED, &none) == 0;
-	if (asks) {
-		write_approval(led, &d, &params);
-		if (w->call.modern) {
-			rpc_input_required(&w->call, at->end, ELICIT, &params, led->run_id);
-			drop_waiter(l, w);
-		} else {
-			rpc_ask(at->end, ELICIT, &params);
-			memcpy(led->asked, at->end, ID_SIZE);
-		}
-	}
-	deciding_close(&d);
-	buffer_free(&params);
-	return asks;
-}
-
-/* Decides as a person has said, and goes on: 1, or 0: he decides nothing. */
-static int
-decide_as_said(struct leading *l, struct led *led, const char *wait, struct span said,
-    struct error *err)
-{
-	struct span content = span_member(said, "content"), approve = span_member(content, "approve");
-	enum decision_verdict verdict = span_true(approve) ? DECISION_APPROVED : DECISION_DENIED;
-	struct deciding d = DECIDING_INIT;
-	const struct waiting *at;
-	char *reason;
-	int failed;
-
-	if (!span_is(span_member(said, "action"), "accept"))
-		return 0;
-	if (span_type(approve) != 't' && span_type(approve) != 'f')
-		return error_set(err, ERROR_INVALID_INPUT, "approve", "is to be true or false");
-	if (follow_read(&l->follow, err) != 0)
-		return -1;
-	at = find_approval(led, wait);
-	if (at == NULL)
-		return error_set(err, ERROR_BLOCKED, NULL, "what was asked about waits no more: "
-		    "wait_workflow tells how the run stands");
-	reason = span_text(span_member(content, "reason"));
-	failed = open_approval(&d, l, led, at, verdict, err);
-	if (failed == 0)
-		failed = deciding_sign(&d, NULL, false, err);
-	if (failed == 0) {
-		d.decision.by = l->client;
-		d.decision.reason = reason != NULL && *reason != '\0' ? reason : NULL;
-		failed = deciding_record(&d, err);
-	}
-	deciding_close(&d);
-	free(reason);
-	return failed == 0 && leading_go_on(l, led, err) == 0 ? 1 : -1;
-}
-
-/* Whoever is told of what went wrong may not know yet which run it is. */
-static int
-decide(struct leading *l, struct led *led, const char *wait, struct span said, struct error *err)
-{
-	int decided = decide_as_said(l, led, wait, said, err);
-	char text[sizeof err->place + sizeof err->message + 4];
-
-	if (decided == -1) {
-		error_text(err, text, sizeof text);
-		error_set(err, err->code, NULL, "run %s: %s", led->run_id, text);
-	}
-	return decided;
-}
-
-int
-leading_decide(struct leading *l, struct led *led, const char *wait, struct span said,
-    struct rpc_call *call, struct error *err)
-{
-	int decided = decide(l, led, wait, said, err);
-
-	if (decided == -1)
-		return -1;
-	leading_wait(l, call, led)->declined = decided == 0;
-	return 0;
-}
-
-void
-leading_said(struct leading *l, struct span id, struct span said)
-{
-	struct led *led = NULL;
-	struct buffer json = BUFFER_INIT;
-	struct error err = ERROR_INIT;
-	char wait[ID_SIZE];
-	int decided;
-
-	for (size_t i = 0; i < l->count && led == NULL; i++)
-		if (l->list[i]->asked[0] != '\0' && span_is(id, l->list[i]->asked))
-			led = l->list[i];
-	if (led == NULL)
-		return; /* of a wait that is over */
-	memcpy(wait, led->asked, sizeof wait);
-	led->asked[0] = '\0';
-	decided = decide(l, led, wait, said, &err);
-	if (decided == -1)
-		write_error(&err, NULL, &json);
-	for (struct waiter *w = l->waiters, *next; w != NULL; w = next) {
-		next = w->next;
-		if (w->led != led || w->for_end)
-			continue;
-		w->declined |= decided == 0;
-		if (decided == -1) {
-			rpc_tool_result(&w->call, &json, true);
-			drop_waiter(l, w);
-		}
-	}
-	buffer_free(&json);
-}
-
-/* ---- answers to questions, and requests ---- */
-
-/* An answer was not taken: whoever waits for what comes of it is told so. */
-static void
-refuse(struct leading *l, struct gate *g, const struct error *err)
-{
-	struct buffer json = BUFFER_INIT;
-
-	write_error(err, g->over ? NULL : g, &json);
-	for (struct waiter *w = l->waiters, *next; w != NULL; w = next) {
-		next = w->next;
-		if (w->answered == g) {
-			rpc_tool_result(&w->call, &json, true);
-			drop_waiter(l, w);
-		}
-	}
-	free(g->refused);
-	g->refused = memory_text(err->message);
-	buffer_free(&json);
-}
-
-/* What has come from a question. */
-static void
-read_gate(struct leading *l, struct gate *g)
-{
-	struct error err = ERROR_INIT;
-	bool answering = g->given[0] != '\0';
-	const char *line;
-	ssize_t got;
-	size_t len;
-
-	if (g->fd == -1)
-		return;
-	send_answer(g);
-	got = line_input_read(&g->input);
-	if (line_input_take(&g->input, &line, &len) == 1 && answering) {
-		if (question_read_verdict(span_of(line, len), &err) == 0) {
-			memcpy(g->sha256, g->given, sizeof g->sha256);
-			g->over = true;
-			drop_connection(g);
-		} else {
-			refuse(l, g, &err);
-		}
-		g->given[0] = '\0';
-	} else if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR)) {
-		drop_connection(g);
-		if (answering) {
-			g->over = true;
-			error_set(&err, ERROR_SYSTEM, NULL, QUESTION_GONE);
-			refuse(l, g, &err);
-		}
-		g->given[0] = '\0';
-	}
-}
-
-/* Whether the request knows now what it waits for. */
-static bool
-is_done(const struct leading *l, const struct waiter *w)
-{
-	if (clock_monotonic() >= w->deadline)
-		return true;
-	if (w->answered != NULL && w->answered->given[0] != '\0')
-		return false;
-	if (has_ended(w->led))
-		return true;
-	for (size_t i = 0; i < l->gate_count && !w->for_end; i++)
-		if (l->gates[i]->led == w->led && is_pending(l->gates[i]))
-			return true;
-	return false;
-}
-
-static void
-answer_waiters(struct leading *l)
-{
-	struct waiter *w = l->waiters;
-
-	while (w != NULL) {
-		struct waiter *next = w->next;
-		struct buffer json = BUFFER_INIT;
-
-		if (w->told < w->led->done) {
-			w->told = w->led->done;
-			rpc_progress(&w->call, w->told, w->led->last);
-		}
-		if (is_done(l, w) && !ask_person(l, w)) {
-			led_state(l, w->led, w->takes_over, &json);
-			rpc_tool_result(&w->call, &json, false);
-			buffer_free(&json);
-			drop_waiter(l, w);
-		}
-		w = next;
-	}
-}
-
-/* ---- how a run stands ---- */
-
-int
-led_output(const struct leading *l, const struct led *led, struct buffer *out, struct error *err)
-{
-	char *blobs = storage_blobs(&l->storage, led->run_id);
-	int failed = 0;
-
-	if (led->stdout_sha256[0] != '\0')
-		failed = blob_read(blobs, led->stdout_sha256, out, err);
-	free(blobs);
-	return failed;
-}
-
-static void
-write_gate(const struct gate *g, struct writer *w)
-{
-	writer_member_string(w, "continueToken", g->token);
-	writer_member_string(w, "prompt", g->prompt);
-	if (g->schema != NULL)
-		writer_member_span(w, "schema", span_of(g->schema, strlen(g->schema)));
-	writer_member_string(w, "refused", g->refused);
-}
-
-static void
-write_output(const struct leading *l, const struct led *led, struct writer *w)
-{
-	struct buffer text = BUFFER_INIT;
-	char uri[64];
-	struct error none;
-
-	snprintf(uri, sizeof uri, "awf://runs/%s/output", led->run_id);
-	if (led->stdout_bytes > (int64_t)OUTPUT_SHOWN) {
-		writer_member_string(w, "outputUri", uri);
-	} else if (led_output(l, led, &text, &none) == 0 && led->stdout_sha256[0] != '\0') {
-		writer_key(w, "output");
-		writer_bytes(w, buffer_string(&text), text.len);
-	}
-	buffer_free(&text);
-}
-
-/* What a run that has ended waits for, as nobody here can decide about it. */
-static void
-write_waits(const struct led *led, struct writer *w)
-{
-	const struct waitings *waits = &led->run->model.waits;
-
-	writer_member_array(w, "waitsFor");
-	for (size_t i = 0; i < waits->count; i++)
-		if (!waits->list[i].over) {
-			writer_object(w);
-			writer_member_string(w, "call", waits->list[i].call);
-			writer_member_string(w, "asks", waiting_word(waits->list[i].what));
-			writer_object_end(w);
-		}
-	writer_array_end(w);
-}
-
-void
-led_state(const struct leading *l, const struct led *led, bool with_notes, struct buffer *json)
-{
-	const struct gate *first = NULL;
-	bool over = has_ended(led), waiting = led->status != NULL && strcmp(led->status, "waiting") == 0;
-	struct writer w;
-
-	for (size_t i = 0; i < l->gate_count && first == NULL; i++)
-		if (l->gates[i]->led == led && is_pending(l->gates[i]))
-			first = l->gates[i];
-	writer_begin(&w, json);
-	writer_object(&w);
-	writer_member_string(&w, "run", led->run_id);
-	writer_member_string(&w, "workflow", led->name);
-	writer_member_string(&w, "status", led->failed.code != ERROR_NONE ? "failed" :
-	    led->status != NULL ? led->status : over ? "died" : first != NULL ? "waiting" : "running");
-	writer_member_bool(&w, "isComplete", over && !waiting && (led->status != NULL ||
-	    led->failed.code != ERROR_NONE));
-	writer_member_array(&w, "pending");
-	for (size_t i = 0; i < l->gate_count; i++) {
-		const struct gate *g = l->gates[i];
-
-		if (g->led != led || !is_pending(g))
-			continue;
-		writer_object(&w);
-		write_gate(g, &w);
-		writer_member_string(&w, "call", g->call);
-		writer_member_integer(&w, "item", g->iteration);
-		if (g->run != led->run)
-			writer_member_string(&w, "run", g->run->run_id);
-		writer_object_end(&w);
-	}
-	writer_array_end(&w);
-	if (first != NULL)
-		write_gate(first, &w);
-	if (led->failed.code != ERROR_NONE)
-		writer_member_string(&w, "error", led->failed.message);
-	else
-		writer_member_string(&w, "error", led->error);
-	if (waiting)
-		write_waits(led, &w);
-	if (over)
-		write_output(l, led, &w);
-	if (with_notes && led->notes != NULL) {
-		writer_member_array(&w, NOTES);
-		for (char *const *note = led->notes; *note != NULL; note++)
-			writer_string(&w, *note);
-		writer_array_end(&w);
-	}
-	writer_object_end(&w);
 }
 
 /* ---- the loop ---- */
@@ -1141,7 +565,7 @@ leading_polls(const struct leading *l, struct pollfd **fds, size_t from, int64_t
 			.events = (short)(POLLIN | (l->gates[i]->answer.len > 0 ? POLLOUT : 0)) };
 	for (size_t i = 0; i < l->count; i++) {
 		(*fds)[count++] = (struct pollfd){ .fd = l->list[i]->ended_fd, .events = POLLIN };
-		goes_on |= !has_ended(l->list[i]);
+		goes_on |= !led_has_ended(l->list[i]) || l->list[i]->cancelling != 0;
 	}
 	*deadline = goes_on ? look : 0;
 	for (const struct waiter *w = l->waiters; w != NULL; w = w->next)
@@ -1161,16 +585,14 @@ leading_step(struct leading *l, struct error *err)
 		if (resume_again(l, led, &led->failed) != 0 && led->failed.code == ERROR_NONE)
 			return -1;
 	}
-	if (look_for_runs(l, err) != 0 || follow_read(&l->follow, err) != 0)
+	look_for_runs(l);
+	if (follow_read(&l->follow, err) != 0)
 		return -1;
 	if (clock_monotonic() >= l->look) {
 		l->look = clock_monotonic() + FOLLOW_LOOK_MS;
 		if (follow_check(&l->follow, err) != 0)
 			return -1;
 	}
-	for (size_t i = 0; i < l->gate_count; i++)
-		read_gate(l, l->gates[i]);
-	connect_gates(l);
-	answer_waiters(l);
+	answers_step(l);
 	return 0;
 }

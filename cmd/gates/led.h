@@ -1,6 +1,7 @@
 /*
- * Runs that are led: those that this program has started or taken over, the questions that are
- * open in them and in their children, and the requests that wait until one of them gets on.
+ * Runs that are led: those that this program has started or taken over. Their questions and the
+ * requests that wait until one of them gets on are in gates/answers.h, what waits for a person in
+ * gates/approvals.h, and what a client is told of a run in gates/status.h.
  *
  * What the code relies on, and keeps:
  *   - All that is known of a run is read from its transcript. This program keeps nothing that its
@@ -29,6 +30,8 @@
 #include "run/open_question.h"
 #include "run/storage.h"
 
+#define LED_NOTES "notes"    /* the member of a checkpoint, and of what is told */
+
 /* A call that asks. */
 struct gate {
 	struct led *led;
@@ -53,6 +56,7 @@ struct led {
 	char *name;              /* of the workflow */
 	struct followed *run;    /* NULL: it has not begun */
 	pid_t pid;               /* awf-run; 0: none of ours, or it has ended */
+	pid_t cancelling;        /* awf-ctl, which ends the run; 0 */
 	int ended_fd;            /* readable when that has; -1 */
 	int errors;              /* what it says; -1 */
 	struct error failed;     /* it could not be started */
@@ -88,6 +92,7 @@ struct waiter {
 
 struct leading {
 	struct storage storage;
+	struct follow_callbacks callbacks;
 	struct follow follow;
 	struct led **list;
 	size_t count;
@@ -115,37 +120,13 @@ struct led *leading_rewind(struct leading *l, const struct led *led, const char 
 int leading_go_on(struct leading *l, struct led *led, struct error *err);
 /* NULL: it is not led here. */
 struct led *leading_find(const struct leading *l, const char *run_id);
-/* By its token; NULL with *err: why none of those that are led has it. */
-struct gate *leading_find_gate(const struct leading *l, const char *token, struct error *err);
-/* Whether it has an answer, be it on its way. */
-bool gate_answered(const struct gate *g);
-
-/* Gives an answer, JSON, for a request, which is taken over and waits for what comes of it. -1 with
- * *err: it was refused at once, and nothing is taken over. */
-int leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
-    struct error *err);
-/* The request, which is taken over, waits until the run has a question, ends, or for long. */
-struct waiter *leading_wait(struct leading *l, struct rpc_call *call, struct led *led);
-/* What a person has said about a wait, as the result of elicitation/create: decides it and goes on,
- * for the request, which is taken over and waits. -1 with *err: it was refused, and nothing is taken
- * over. */
-int leading_decide(struct leading *l, struct led *led, const char *wait, struct span said,
-    struct rpc_call *call, struct error *err);
-/* The same, as an answer to what the client was asked under this id; said: .at NULL if it failed. */
-void leading_said(struct leading *l, struct span id, struct span said);
-/* A request is not waited for any more: that with this id. */
-void leading_cancelled(struct leading *l, struct span id);
-/* Ends a run: awf-ctl does it. */
-int leading_cancel(struct leading *l, const struct led *led, struct error *err);
+/* Whether it has come to an end, be it one that another attempt may follow. */
+bool led_has_ended(const struct led *led);
+/* Ends a run: awf-ctl does it, and is not waited for. */
+int leading_cancel(struct leading *l, struct led *led, struct error *err);
 
 /* Records a note in the run: awf-record does it. */
 int leading_note(struct leading *l, const struct led *led, const char *note, struct error *err);
-
-/* How the run stands, as the result of a tool: the object; with its notes. */
-void led_state(const struct leading *l, const struct led *led, bool with_notes, struct buffer *json);
-/* What it has printed. */
-int led_output(const struct leading *l, const struct led *led, struct buffer *out,
-    struct error *err);
 
 /* For the loop: what it is to poll, from fds[from] on, until when; and what has come. */
 size_t leading_polls(const struct leading *l, struct pollfd **fds, size_t from, int64_t *deadline);

@@ -9,6 +9,9 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "gates/answers.h"
+#include "gates/approvals.h"
+#include "gates/status.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "run/workflow_file.h"
@@ -19,7 +22,7 @@
 	"\"description\":\"its id\"}},\"required\":[\"run\"],\"additionalProperties\":false}"
 /* Bytes of a value that is an input: those are arguments and variables, which the system limits. */
 #define INPUT_MOST ((size_t)64 << 10)
-/* How a run stands: led_state(). */
+/* How a run stands: status_write(). */
 #define STATE_SCHEMA "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"}," \
 	"\"workflow\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"}," \
 	"\"isComplete\":{\"type\":\"boolean\"},\"pending\":{\"type\":\"array\",\"items\":{" \
@@ -104,25 +107,7 @@ static const struct tool_entry {
 
 #define ENTRIES (sizeof entries / sizeof *entries)
 
-/* ---- answers ---- */
-
-static void
-answer_error(const struct rpc_call *call, const struct error *err)
-{
-	char text[sizeof err->place + sizeof err->message + 4];
-	struct buffer json = BUFFER_INIT;
-	struct writer w;
-
-	writer_begin(&w, &json);
-	writer_object(&w);
-	writer_member_object(&w, "error");
-	writer_member_string(&w, "code", error_name(err->code));
-	writer_member_string(&w, "message", error_text(err, text, sizeof text));
-	writer_object_end(&w);
-	writer_object_end(&w);
-	rpc_tool_result(call, &json, true);
-	buffer_free(&json);
-}
+/* ---- arguments ---- */
 
 /* A text of the arguments, in memory of its own; NULL with *err: it is missing, or no text. */
 static char *
@@ -463,7 +448,7 @@ checkpoint(struct arguments *a, struct error *err)
 	free(notes);
 	if (failed != 0)
 		return -1;
-	led_state(a->tools->leading, led, false, &json);
+	status_write(a->tools->leading, led, false, &json);
 	rpc_tool_result(a->call, &json, false);
 	buffer_free(&json);
 	return 0;
@@ -586,6 +571,6 @@ tools_call(struct tools *t, struct rpc_call *call, struct span params)
 	else
 		failed = call_workflow(&a, workflow, &err);
 	if (failed != 0)
-		answer_error(call, &err);
+		status_refused(call, &err, NULL);
 	free(name);
 }

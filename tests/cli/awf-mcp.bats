@@ -189,6 +189,14 @@ TOOL:resume_session {\"run\":\"nothing\"}"
 	END
 	same "$(sed -n '1p;3p' out)" "[\"running\",null]
 [\"cancelled\",\"cancelled by $(id -un)\"]"
+	# What ends it is not left behind.
+	collected() { ! pgrep -x awf-ctl -P "$(pgrep -d, -x awf-mcp)"; }
+	{
+		printf '%s\n' 'TOOL:start_workflow {"workflow":"slow"}' 'TOOL:cancel_workflow {"run":"$RUN"}'
+		eventually sh -c '[ "$(awf-tail --list | grep -c cancelled)" = 2 ]'
+		eventually collected || touch left
+	} | asks .ok >out
+	[ ! -e left ]
 	# As a tool it ends with the request.
 	asks . >out <<-'END'
 		async TOOL:slow {"input":""}

@@ -347,7 +347,6 @@ write_answer(struct client *c)
 		}
 		if (memory)
 			c->sent += (size_t)sent;
-		c->server->counts.bytes += sent;
 		turn += (size_t)sent;
 		if (turn >= TURN) {
 			set_limit(c, STREAM_STALL_MS);

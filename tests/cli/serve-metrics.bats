@@ -48,6 +48,11 @@ prepare() {
 	awf-ctl deny ok @asks </dev/null
 	ask /metrics >metrics
 	same "$(figure 'awf_runs{status="success"}') $(figure awf_calls_waiting)" '5 0'
+	# Of streams alone.
+	same "$(figure awf_serve_stream_bytes_total)" 0
+	sent=$(ask /api/runs/@more/events/stream -D headers | cat headers - | wc -c)
+	ask /metrics >metrics
+	[ "$(figure awf_serve_stream_bytes_total)" -ge "$sent" ]
 	# Of what the token is for.
 	TOKEN=$(awf-serve --new-token read --name asks)
 	ask_tcp /metrics >metrics

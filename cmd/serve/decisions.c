@@ -248,6 +248,7 @@ decided(void *context, const void *answer)
 	struct decide_request *q = context;
 
 	q->work = NULL;
+	loop_unset(&q->request->server->loop, &q->late);
 	q->died = answer == NULL;
 	if (answer != NULL)
 		memcpy(&q->outcome, answer, sizeof q->outcome);

@@ -240,14 +240,18 @@ void
 access_address(const struct access *a, const struct peer *p, const struct head *h,
     char address[PEER_ADDRESS])
 {
-	struct span said = head_value(h, "X-Forwarded-For");
+	struct span said = SPAN_NONE;
 	struct in6_addr ignored;
 	const char *at, *end;
 
 	memcpy(address, p->address, PEER_ADDRESS);
+	for (size_t i = 0; i < h->count; i++)
+		if (head_is(h->fields[i].name, "X-Forwarded-For"))
+			said = h->fields[i].value;
 	if (said.at == NULL || !listed(a->proxies, span_of(p->address, strlen(p->address))))
 		return;
-	/* The last one: who has spoken to the proxy. What stands before it, others may have made up. */
+	/* The last one of the last field: who has spoken to the proxy, which has added it to what was
+	 * there, or beside it. What stands before it, others may have made up. */
 	end = said.at + said.len;
 	for (at = end; at > said.at && at[-1] != ',' && at[-1] != ' '; at--)
 		continue;

@@ -535,7 +535,8 @@ is_crowded(const struct client *c)
 bool
 client_from(struct client *c, const char *address)
 {
-	if (strcmp(address, c->address) != 0) {
+	/* Those who crowded it out may be gone by now. */
+	if (c->crowded || strcmp(address, c->address) != 0) {
 		memcpy(c->address, address, PEER_ADDRESS);
 		c->crowded = is_crowded(c);
 	}

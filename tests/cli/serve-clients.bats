@@ -199,7 +199,7 @@ statuses() { sort held | uniq -c | tr -s ' ' | sed 's/^ //; s/ $//' | paste -sd,
 
 @test "clients are limited, all together and from one address" {
 	record
-	serve --clients 5 --clients-per-address 3 --trusted-proxy 127.0.0.1
+	serve --clients 6 --clients-per-address 3 --trusted-proxy 127.0.0.1
 	TOKEN=$(awf-serve --new-token read)
 	from() {
 		ask_tcp '/api/runs/@/events/stream?follow=always' -H "X-Forwarded-For: 10.9.9.9, $1" >"stream.$2" 3>&- &
@@ -213,8 +213,27 @@ statuses() { sort held | uniq -c | tr -s ' ' | sed 's/^ //; s/ $//' | paste -sd,
 	same "$(status_of -D headers -H "Authorization: Bearer $TOKEN" -H 'X-Forwarded-For: 10.0.0.1' "$URL/api/runs")" 429
 	grep -qi '^retry-after: [0-9]' headers
 	same "$(jq -r .error.code "$BATS_TEST_TMPDIR/body")" too_many
+	# Who has been told so may ask again on the same connection.
+	python3 - "$PORT" "$TOKEN" >again 3>&- <<-'END' &
+		import http.client, itertools, sys, time
+		client = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+		headers = {"Authorization": "Bearer " + sys.argv[2], "X-Forwarded-For": "10.0.0.1"}
+		def ask():
+		    client.request("GET", "/api/runs", headers=headers)
+		    answer = client.getresponse()
+		    answer.read()
+		    return answer.status
+		print(ask(), flush=True)
+		end = time.monotonic() + 20
+		while (status := ask()) != 200 and time.monotonic() < end:
+		    time.sleep(0.05)
+		print(status)
+	END
+	asks_again=$!
+	eventually grep -q 429 again
 	# What others say of themselves before it does not count.
 	same "$(status_of -H "Authorization: Bearer $TOKEN" -H 'X-Forwarded-For: 10.0.0.1, 10.0.0.2' "$URL/api/runs")" 200
+	same "$(status_of -H "Authorization: Bearer $TOKEN" -H 'X-Forwarded-For: 10.0.0.2' -H 'X-Forwarded-For: 10.0.0.1' "$URL/api/runs")" 429
 	from 2001:db8::1 4
 	from 10.0.0.2 5
 	same "$(status_of -D headers "$URL/healthz")" 503
@@ -222,6 +241,8 @@ statuses() { sort held | uniq -c | tr -s ' ' | sed 's/^ //; s/ $//' | paste -sd,
 	same "$(jq -r .error.code "$BATS_TEST_TMPDIR/body")" unavailable
 	pkill -P "$first" || true # curl, where the shell runs it as its child
 	kill "$first" 2>/dev/null || true
+	wait "$asks_again"
+	same "$(paste -sd' ' again)" '429 200'
 	same_status() { [ "$(status_of -H "Authorization: Bearer $TOKEN" -H 'X-Forwarded-For: 10.0.0.1' "$URL/api/runs")" = "$1" ]; }
 	eventually same_status 200
 	# Of an address of its own as of any other.

@@ -40,36 +40,6 @@ page_record_close(struct page_record *r)
 	free(r->blobs);
 }
 
-/* A line of the record, with its blobs if they are not large. */
-struct loaded {
-	struct buffer line;
-	struct event_view event;
-};
-
-static bool
-load(struct loaded *l, const struct page_panel *p, int64_t offset, uint32_t length)
-{
-	struct error ignored = ERROR_INIT;
-	const char *bytes = NULL;
-	int64_t in_blobs = 0;
-	long long size;
-
-	*l = (struct loaded){ .line = BUFFER_INIT };
-	if (length > 0 && p->record->open)
-		bytes = window_bytes(&p->record->reader.chunk, offset, offset + length);
-	if (!bytes || event_view(bytes, length, &l->event) != 0)
-		return false;
-	for (struct span_walk ref = span_walk(l->event.refs); !ref.object && span_next(&ref);)
-		if (span_integer(span_member(ref.value, KEY_BYTES), &size) && size > 0)
-			in_blobs += size > BLOBS_MOST ? BLOBS_MOST : size;
-	if (in_blobs == 0 || in_blobs >= BLOBS_MOST ||
-	    blob_inline(p->record->blobs, bytes, length, &l->line, &ignored) != 0) {
-		buffer_clear(&l->line);
-		buffer_append(&l->line, bytes, length);
-	}
-	return event_view(l->line.data, l->line.len, &l->event) == 0;
-}
-
 /* ---- parts ---- */
 
 static void
@@ -97,12 +67,15 @@ add_data(struct page_panel *p, struct span value)
 		return;
 	}
 	buffer_text(p->out, "<dl class=\"data\">\n");
-	for (struct span_walk member = span_walk(value); span_next(&member) && count <= MEMBERS_MOST;
-	    count++) {
+	for (struct span_walk member = span_walk(value); span_next(&member); count++) {
+		if (count == MEMBERS_MOST) {
+			buffer_text(p->out, "<dt>…</dt><dd></dd>\n");
+			break;
+		}
 		buffer_text(p->out, "<dt>");
-		page_value(p->out, count < MEMBERS_MOST ? member.key : SPAN_NONE, p->text_most);
-		buffer_text(p->out, count < MEMBERS_MOST ? "</dt><dd><pre>" : "…</dt><dd><pre>");
-		page_value(p->out, count < MEMBERS_MOST ? member.value : SPAN_NONE, p->text_most);
+		page_value(p->out, member.key, p->text_most);
+		buffer_text(p->out, "</dt><dd><pre>");
+		page_value(p->out, member.value, p->text_most);
 		buffer_text(p->out, "</pre></dd>\n");
 	}
 	buffer_text(p->out, "</dl>\n");
@@ -441,8 +414,8 @@ says_nothing(struct span payload)
 	    !member_set(span_member(payload, KEY_SYSTEM_PROMPT));
 }
 
-void
-page_panel_begin(struct page_panel *p, const struct call_tree *tree, uint32_t entry)
+static void
+add_begin(struct page_panel *p, enum call_tree_kind what, const struct event_view *event)
 {
 	static const struct figure run[] = {
 		{ KEY_ARGV, "command" }, { KEY_DIRECTORY, "directory" }, { KEY_FORKED_FROM, "forked from" },
@@ -456,25 +429,18 @@ page_panel_begin(struct page_panel *p, const struct call_tree *tree, uint32_t en
 		{ KEY_EFFECTS, "effects" }, { KEY_SANDBOX, "sandbox" }, { KEY_WARNING, "warning" },
 		{ NULL, NULL },
 	};
-	const struct call_tree_lines *lines = &tree->lines[entry];
-	struct loaded l;
-	struct span payload;
+	const struct span payload = event->payload;
 
-	if (!load(&l, p, lines->begin, lines->begin_length)) {
-		buffer_free(&l.line);
-		return;
-	}
-	payload = l.event.payload;
-	switch (tree->entries[entry].what) {
+	switch (what) {
 	case CALL_TREE_RUN:
 	case CALL_TREE_ATTEMPT:
 		add_figures(p, payload, run);
-		add_member(p, &l.event, KEY_INPUTS, "inputs");
+		add_member(p, event, KEY_INPUTS, "inputs");
 		break;
 	case CALL_TREE_CALL:
 		add_figures(p, payload, call);
 		add_commands(p, span_member(payload, KEY_BLOCKS));
-		add_member(p, &l.event, KEY_INPUT, "input");
+		add_member(p, event, KEY_INPUT, "input");
 		break;
 	case CALL_TREE_TURN:
 		if (says_nothing(payload))
@@ -485,14 +451,13 @@ page_panel_begin(struct page_panel *p, const struct call_tree *tree, uint32_t en
 		break;
 	case CALL_TREE_TOOL:
 		add_figures(p, payload, tool);
-		add_arguments(p, &l.event);
+		add_arguments(p, event);
 		break;
 	}
-	buffer_free(&l.line);
 }
 
-void
-page_panel_end(struct page_panel *p, const struct call_tree *tree, uint32_t entry)
+static void
+add_end(struct page_panel *p, enum call_tree_kind what, const struct event_view *event)
 {
 	static const struct figure call[] = {
 		{ KEY_EXIT_CODE, "exit status" }, { KEY_RETRIES, "retries" }, { KEY_SKIPPED, "skipped" },
@@ -501,16 +466,9 @@ page_panel_end(struct page_panel *p, const struct call_tree *tree, uint32_t entr
 	}, turn[] = {
 		{ KEY_MODEL, "model" }, { KEY_STOP_REASON, "stopped by" }, { NULL, NULL },
 	};
-	const struct call_tree_lines *lines = &tree->lines[entry];
-	struct loaded l;
-	struct span payload;
+	const struct span payload = event->payload;
 
-	if (!load(&l, p, lines->end, lines->end_length)) {
-		buffer_free(&l.line);
-		return;
-	}
-	payload = l.event.payload;
-	switch (tree->entries[entry].what) {
+	switch (what) {
 	case CALL_TREE_RUN:
 	case CALL_TREE_ATTEMPT:
 		add_error(p, span_member(payload, KEY_ERROR));
@@ -523,12 +481,54 @@ page_panel_end(struct page_panel *p, const struct call_tree *tree, uint32_t entr
 	case CALL_TREE_CALL:
 	case CALL_TREE_TOOL:
 		add_error(p, span_member(payload, KEY_ERROR));
-		add_member(p, &l.event, tree->entries[entry].what == CALL_TREE_TOOL ? KEY_OUTPUT : KEY_RESULT,
-		    tree->entries[entry].what == CALL_TREE_TOOL ? "output" : "result");
-		add_stderr(p, &l.event);
+		add_member(p, event, what == CALL_TREE_TOOL ? KEY_OUTPUT : KEY_RESULT,
+		    what == CALL_TREE_TOOL ? "output" : "result");
+		add_stderr(p, event);
 		add_changed(p, payload);
 		add_figures(p, payload, call);
 		break;
 	}
-	buffer_free(&l.line);
+}
+
+/* Adds what a line of the record says, with its blobs if they are not large. */
+static void
+add_line(struct page_panel *p, enum call_tree_kind what, int64_t offset, uint32_t length,
+    void (*add)(struct page_panel *p, enum call_tree_kind what, const struct event_view *event))
+{
+	struct error ignored = ERROR_INIT;
+	struct buffer whole = BUFFER_INIT;
+	struct event_view event, inlined;
+	const char *bytes = NULL;
+	int64_t in_blobs = 0;
+	long long size;
+
+	if (length > 0 && p->record->open)
+		bytes = window_bytes(&p->record->reader.chunk, offset, offset + length);
+	if (!bytes || event_view(bytes, length, &event) != 0)
+		return;
+	for (struct span_walk ref = span_walk(event.refs); !ref.object && span_next(&ref);)
+		if (span_integer(span_member(ref.value, KEY_BYTES), &size) && size > 0)
+			in_blobs += size > BLOBS_MOST ? BLOBS_MOST : size;
+	if (in_blobs > 0 && in_blobs < BLOBS_MOST &&
+	    blob_inline(p->record->blobs, bytes, length, &whole, &ignored) == 0 &&
+	    event_view(whole.data, whole.len, &inlined) == 0)
+		event = inlined;
+	add(p, what, &event);
+	buffer_free(&whole);
+}
+
+void
+page_panel_begin(struct page_panel *p, const struct call_tree *tree, uint32_t entry)
+{
+	const struct call_tree_lines *lines = &tree->lines[entry];
+
+	add_line(p, tree->entries[entry].what, lines->begin, lines->begin_length, add_begin);
+}
+
+void
+page_panel_end(struct page_panel *p, const struct call_tree *tree, uint32_t entry)
+{
+	const struct call_tree_lines *lines = &tree->lines[entry];
+
+	add_line(p, tree->entries[entry].what, lines->end, lines->end_length, add_end);
 }

@@ -359,6 +359,34 @@ page() {
 	same "$(grep -o '<span class="about">.*…</span>' page.html)" "<span class=\"about\"> failed · c: $xs${as:0:16}…</span>"
 }
 
+@test "a page says where it leaves out much" {
+	python3 - <<-'END' >lines
+		import json
+		def event(number, parent, type, payload, more=""):
+		    print(number, parent, "-", type, json.dumps(payload) + more)
+		def lines(name):
+		    return "\n".join(f"{name}{i}" for i in range(300))
+		event(1, "-", "run.started", {"name": "n", "attempt": 1})
+		event(2, 1, "step.started", {"name": "a", "kind": "agent", "call": "a:0:0", "input": {f"key{i}": i for i in range(61)}})
+		event(3, 2, "message.user", {"blocks": [{"type": "text", "text": f"block{i}"} for i in range(61)]})
+		event(4, 2, "message.assistant", {"blocks": [{"type": "image", "media_type": "image/png", "data": "not base64"}]})
+		event(5, 4, "tool.call", {"name": "edit", "input": {"path": "f", "old_str": lines("a"), "new_str": lines("b")}})
+		event(6, 5, "tool.result", {"output": "x", "changed": [{"path": f"file{i}"} for i in range(61)], "changed_more": 2})
+		event(7, 2, "step.completed", {"call": "a:0:0", "result": None},
+		    ',"refs":[{"at":"/payload/result","sha256":"%s","bytes":2000000,"encoding":"json"}]' % ("0" * 64))
+	END
+	events <lines >t.jsonl
+	page t.jsonl
+	for each in 'dt>key' '>block' 'code>file'; do
+		same "$each $(grep -o "$each" page.html | wc -l)" "$each 60"
+	done
+	for each in '<dt>…</dt>' '<p class="note">…</p>' '<li>3 more</li>' '>… 200 lines more$' \
+		'>1.9 MiB, to be had by awf-replay --state<'; do
+		same "$each $(grep -c "$each" page.html)" "$each 1"
+	done
+	grep -q '<figure><figcaption>' page.html
+}
+
 @test "child runs: each attempt once, below the call it began in" {
 	child=00000000-0000-4000-8000-000000000007
 	# Two attempts of a parent, each with a call that names the child; two of the child.

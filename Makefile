@@ -96,10 +96,10 @@ SANDBOX_SRC := $(wildcard cmd/sandbox/*.c)
 FETCH_SRC := $(wildcard cmd/fetch/*.c)
 MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
 MASK_SHARED := $(filter-out $(MASK_SRC),$(wildcard cmd/mask/*.c))
-# What reaches an MCP server over HTTP.
-MCP_KEEP_SRC = cmd/mcp/awf-mcp-keep.c
-MCP_TOOLS_SRC = cmd/mcp/awf-mcp-tools.c
-MCP_HTTP_SRC := $(filter-out $(MCP_KEEP_SRC) $(MCP_TOOLS_SRC),$(wildcard cmd/mcp/*.c))
+# What reaches an MCP server over HTTP is of several files, the others of one each.
+MCP_SRC := $(wildcard cmd/mcp/*.c)
+MCP_ALONE = awf-mcp-keep awf-mcp-tools
+MCP_HTTP_SRC := $(filter-out $(MCP_ALONE:%=cmd/mcp/%.c),$(MCP_SRC))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FAULT_SRC := $(wildcard tests/fault/fault_*.c)
@@ -129,7 +129,7 @@ TOOLS := $(patsubst cmd/tool/%.c,$(BUILD)/libexec/awf/%,$(TOOL_SRC))
 TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
 SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 FETCH = $(BUILD)/libexec/awf/awf-fetch-run
-MCP = $(BUILD)/libexec/awf/awf-mcp-http $(BUILD)/libexec/awf/awf-mcp-keep $(BUILD)/libexec/awf/awf-mcp-tools
+MCP = $(addprefix $(BUILD)/libexec/awf/,awf-mcp-http $(MCP_ALONE))
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MASKS)
 # Started for each run, step and tool, and what of it is installed.
@@ -158,7 +158,7 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_HTTP_SRC) $(MCP_KEEP_SRC) $(MCP_TOOLS_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
@@ -183,17 +183,19 @@ $(BUILD)/gen/seccomp_filters.c: $(BUILD)/seccomp_rules
 	@mkdir -p $(@D)
 	$< >$@.tmp && mv $@.tmp $@
 
-# A schema as a C string: NAME_schema[], with _ for each - of the name.
+# c_string NAME: the text of the first prerequisite, as a C string of this name.
+define c_string
+@mkdir -p $(@D)
+{ echo 'extern const char $(1)[];'; echo 'const char $(1)[] ='; \
+  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
+endef
+# A schema: NAME_schema[], with _ for each - of the name.
 vpath %.schema.json $(sort $(dir $(SCHEMAS)))
 $(BUILD)/gen/%_schema.c: %.schema.json
-	@mkdir -p $(@D)
-	{ echo 'extern const char $(subst -,_,$*)_schema[];'; echo 'const char $(subst -,_,$*)_schema[] ='; \
-	  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
-# A style sheet as one: NAME_css[].
+	$(call c_string,$(subst -,_,$*)_schema)
+# A style sheet: NAME_css[].
 $(BUILD)/gen/%_css.c: cmd/inspect/%.css
-	@mkdir -p $(@D)
-	{ echo 'extern const char $*_css[];'; echo 'const char $*_css[] ='; \
-	  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
+	$(call c_string,$*_css)
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c | packages
 	$(CC) $(filter-out -Wpedantic,$(ALL_CFLAGS)) -c -o $@ $<
 
@@ -265,10 +267,7 @@ $(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(
 $(1)/libexec/awf/awf-mcp-http: $(call object,$(MCP_HTTP_SRC)) $(2) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
-$(1)/libexec/awf/awf-mcp-keep: $(call object,$(MCP_KEEP_SRC)) $(2) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
-$(1)/libexec/awf/awf-mcp-tools: $(call object,$(MCP_TOOLS_SRC)) $(2) $(LIB)
+$(MCP_ALONE:%=$(1)/libexec/awf/%): $(1)/libexec/awf/%: $(BUILD)/obj/cmd/mcp/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
 endef

@@ -1,9 +1,5 @@
 # fish completion for awf-replay
-# The steps of the run that the line names, or of the latest.
-function __awf_steps
-	set -l run (commandline -opc | string match -r '^(?:@|[0-9a-f]{8}).*')
-	awf complete steps $run[-1] 2>/dev/null
-end
+functions -q __awf_steps; or source (status dirname)/awf.fish
 complete -c awf-replay -a '(awf complete runs 2>/dev/null)'
 complete -c awf-replay -l tree -d 'the tree of its calls'
 complete -c awf-replay -l all -d 'with --tree: each item of a step'

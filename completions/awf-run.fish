@@ -1,9 +1,5 @@
 # fish completion for awf-run
-# The steps of the run that the line names, or of the latest.
-function __awf_steps
-	set -l run (commandline -opc | string match -r '^(?:@|[0-9a-f]{8}).*')
-	awf complete steps $run[-1] 2>/dev/null
-end
+functions -q __awf_steps; or source (status dirname)/awf.fish
 complete -c awf-run -s c -l command -x -d 'run this text with the shell'
 complete -c awf-run -s n -l no-input -d 'stdin of the workflow is /dev/null'
 complete -c awf-run -l input -x -d 'a named input KEY=VALUE, AWF_INPUT_KEY'

@@ -1,9 +1,5 @@
 # fish completion for awf-step
-# The steps of the run that the line names, or of the latest.
-function __awf_steps
-	set -l run (commandline -opc | string match -r '^(?:@|[0-9a-f]{8}).*')
-	awf complete steps $run[-1] 2>/dev/null
-end
+functions -q __awf_steps; or source (status dirname)/awf.fish
 complete -c awf-step -s a -l agent -r -F -a '(awf complete agents 2>/dev/null)' -d 'an agent does the work: an agent file or its name'
 complete -c awf-step -s m -l model -x -a '(awf complete models 2>/dev/null)' -d 'the model to call'
 complete -c awf-step -s p -l prompt -x -d 'the prompt, or @FILE; {{data}} is the item\'s data'

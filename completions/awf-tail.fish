@@ -1,9 +1,5 @@
 # fish completion for awf-tail
-# The steps of the run that the line names, or of the latest.
-function __awf_steps
-	set -l run (commandline -opc | string match -r '^(?:@|[0-9a-f]{8}).*')
-	awf complete steps $run[-1] 2>/dev/null
-end
+functions -q __awf_steps; or source (status dirname)/awf.fish
 complete -c awf-tail -a '(awf complete runs 2>/dev/null)'
 complete -c awf-tail -s n -l lines -x -d 'the last N events; with --list, runs'
 complete -c awf-tail -s f -l follow -d 'follow to the end of the run, or of the next one'

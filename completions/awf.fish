@@ -1,4 +1,9 @@
-# fish completion for awf
+# fish completion for awf, and what those of its programs share
+# The steps of the run that the line names, or of the latest.
+function __awf_steps
+	set -l run (commandline -opc | string match -r '^(?:@|[0-9a-f]{8}).*')
+	awf complete steps $run[-1] 2>/dev/null
+end
 # Behind a command stands what stands behind its program.
 function __awf_behind
 	set -l words (commandline -opc)

@@ -100,10 +100,7 @@ excerpt_value(struct reading *r, struct span value)
 		return NULL;
 	buffer_clear(&r->whole);
 	buffer_clear(&r->scratch);
-	if (span_type(value) == 's')
-		span_decode(value, &r->whole);
-	else
-		buffer_append(&r->whole, value.at, value.len);
+	span_plain(value, &r->whole);
 	excerpt_text(&r->scratch, buffer_string(&r->whole), r->whole.len, EXCERPT_BYTES);
 	return buffer_string(&r->scratch);
 }

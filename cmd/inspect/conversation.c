@@ -109,17 +109,12 @@ add_value(struct conversation *c, const char *heading, struct span value)
 
 	if (!member_set(value) || (span_type(value) == 'o' && value.len <= 2))
 		return;
-	if (span_type(value) == 's') {
-		span_decode(value, &text);
-	} else if (span_type(value) == 'o') {
+	if (span_type(value) == 'o') {
 		for (struct span_walk member = span_walk(value); span_next(&member);) {
 			struct buffer one = BUFFER_INIT;
 
 			span_decode(member.key, &text);
-			if (span_type(member.value) == 's')
-				span_decode(member.value, &one);
-			else
-				buffer_append(&one, member.value.at, member.value.len);
+			span_plain(member.value, &one);
 			/* A text of several lines stands below its name. */
 			buffer_format(&text, one.data && memchr(one.data, '\n', one.len) ? ":\n" : ": ");
 			buffer_append(&text, buffer_string(&one), one.len);
@@ -128,7 +123,7 @@ add_value(struct conversation *c, const char *heading, struct span value)
 			buffer_free(&one);
 		}
 	} else {
-		buffer_append(&text, value.at, value.len);
+		span_plain(value, &text);
 	}
 	c->heading = heading;
 	add_text(c, buffer_string(&text), text.len);

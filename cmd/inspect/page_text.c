@@ -71,11 +71,7 @@ page_value(struct buffer *out, struct span value, size_t most)
 {
 	struct buffer text = BUFFER_INIT;
 
-	if (span_type(value) == 's') {
-		span_decode(value, &text);
-		page_lines(out, buffer_string(&text), text.len, most);
-	} else if (value.at) {
-		page_lines(out, value.at, value.len, most);
-	}
+	span_plain(value, &text);
+	page_lines(out, buffer_string(&text), text.len, most);
 	buffer_free(&text);
 }

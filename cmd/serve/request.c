@@ -43,6 +43,7 @@ static const struct refusal too_busy = { 503, "unavailable",
  * address alone does not keep out the others. */
 #define BODIES_MOST ((size_t)128 << 20)
 #define BODIES_FROM_MOST ((size_t)32 << 20)
+#define BODY_ROOM ((size_t)16 << 10) /* that it is given at once */
 static const struct refusal too_much_held = { 503, "unavailable",
 	"the server has too much to keep of the bodies that others send" };
 static const struct refusal too_much_from = { 429, "too_many",
@@ -482,16 +483,34 @@ begin_request(struct client *c, const struct head *h, const char *bytes, size_t 
 	return r->refusal;
 }
 
-/* Bytes of bodies that are kept of an address. */
+/* Room that the bodies have which come from an address. */
 static size_t
 held_from(const struct server *s, const char *address)
 {
 	size_t held = 0;
 
 	for (const struct client *c = s->clients; c != NULL; c = c->next)
-		if (c->request != NULL && c->request->body.len > 0 && strcmp(c->address, address) == 0)
-			held += c->request->body.len;
+		if (c->request != NULL && c->request->room > 0 && strcmp(c->address, address) == 0)
+			held += c->request->room;
 	return held;
+}
+
+/* Gives a body room for some more bytes. They may come one by one: all clients are not looked at
+ * for each of them. */
+static const struct refusal *
+give_room(struct request *r, size_t len)
+{
+	size_t more = 0;
+
+	while (r->room + more < r->body.len + len)
+		more += BODY_ROOM;
+	if (more > BODIES_MOST - r->server->held)
+		return &too_much_held;
+	if (more > 0 && held_from(r->server, r->client->address) + more > BODIES_FROM_MOST)
+		return &too_much_from;
+	r->room += more;
+	r->server->held += more;
+	return NULL;
 }
 
 static const struct refusal *
@@ -503,13 +522,8 @@ take_body(struct client *c, struct span piece, int64_t left)
 		r->refusal = &too_large;
 	} else if (piece.len > 0 && r->route->take != NULL) {
 		r->refusal = r->route->take(r, piece);
-	} else if (piece.len > BODIES_MOST - r->server->held) {
-		r->refusal = &too_much_held;
-	} else if (piece.len > 0 && held_from(r->server, c->address) + piece.len > BODIES_FROM_MOST) {
-		r->refusal = &too_much_from;
-	} else if (piece.len > 0) {
+	} else if (piece.len > 0 && (r->refusal = give_room(r, piece.len)) == NULL) {
 		buffer_append(&r->body, piece.at, piece.len);
-		r->server->held += piece.len;
 	}
 	r->received += piece.len;
 	return r->refusal;
@@ -556,7 +570,7 @@ end_request(struct client *c)
 	token_release(r->token);
 	target_free(&r->target);
 	buffer_free(&r->head);
-	r->server->held -= r->body.len;
+	r->server->held -= r->room;
 	buffer_free(&r->body);
 	free(r);
 }

@@ -47,6 +47,7 @@ struct request {
 	const struct refusal *refusal; /* that it gets; NULL */
 	struct token *token;     /* held; NULL: nobody's */
 	struct buffer body;
+	size_t room;             /* bytes that it may fill so far */
 	size_t received;         /* bytes of it */
 	bool answered, waiting;
 	struct stream *stream;   /* that it is answered with; NULL */

@@ -65,7 +65,7 @@ struct server {
 	const struct client_handler *handler;
 	struct client *clients;  /* all of them */
 	size_t client_count;
-	size_t held;             /* bytes of bodies that are kept until they are whole */
+	size_t held;             /* bytes of room for bodies that are kept until they are whole */
 
 	struct www www;
 	struct feeds feeds;

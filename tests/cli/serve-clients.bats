@@ -261,6 +261,23 @@ statuses() { sort held | uniq -c | tr -s ' ' | sed 's/^ //; s/ $//' | paste -sd,
 	eventually let_in
 }
 
+@test "a body that comes a byte at a time costs no more the more clients there are" {
+	mkdir flows
+	echo true >flows/deploy.awf
+	serve --workflows flows
+	python3 - "$PORT" 3>&- <<-'END'
+		import socket, sys
+		address = ("127.0.0.1", int(sys.argv[1]))
+		idle = [socket.create_connection(address) for _ in range(900)]
+		client = socket.create_connection(address)
+		client.sendall(b"POST /hooks/deploy HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nTransfer-Encoding: chunked\r\n"
+		               b"X-Hub-Signature-256: sha256=%s\r\n\r\n" % (address[1], b"0" * 64))
+		client.sendall(b"1\r\nx\r\n" * 400000 + b"0\r\n\r\n")
+		assert client.recv(4096).startswith(b"HTTP/1.1 401 ")
+	END
+	[ "$(used)" -lt 30 ] || { echo "it took $(used) hundredths of a second" >&2; return 1; }
+}
+
 @test "a busy server ends when it is told to" {
 	serve
 	python3 - "$PORT" 3>&- <<-'END' &

@@ -196,7 +196,7 @@ static void
 add_child(struct page *p, uint32_t call, unsigned depth)
 {
 	const struct call_tree_entry *e = &p->tree.entries[call];
-	const struct page_panel around = p->panel;
+	struct page_record *const record_above = p->panel.record;
 	const char *path = p->path;
 	struct page_record record;
 	char *child = layout_beside(path, e->child);
@@ -207,7 +207,7 @@ add_child(struct page *p, uint32_t call, unsigned depth)
 	add_entries(p, call, depth);
 	page_record_close(&record);
 	p->path = path;
-	p->panel.record = around.record;
+	p->panel.record = record_above;
 	free(child);
 }
 

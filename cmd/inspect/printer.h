@@ -1,8 +1,8 @@
 /*
  * The printer: events on their way to a descriptor. It filters them, turns them
  * into the view (or leaves them as they are), and keeps the status line below
- * them on a terminal; or it draws there what goes on in their place. What cannot be shown as it should is told by a warning and
- * stops nothing.
+ * them on a terminal; or it draws there what goes on in their place. What cannot be
+ * shown as it should is told by a warning and stops nothing.
  */
 #ifndef AWF_INSPECT_PRINTER_H
 #define AWF_INSPECT_PRINTER_H

@@ -1,6 +1,7 @@
 /*
- * A try in vain costs what it tells of its usage. What an answer itself tells counts. Else its price is looked for by the name that the API gave the model, then by the one
- * that it was asked by. Sums stay at the largest number where they would pass it.
+ * What an answer itself tells counts. Else its price is looked for by the name that the API gave
+ * the model, then by the one that it was asked by. A try in vain costs what it tells of its usage.
+ * Sums stay at the largest number where they would pass it.
  */
 #include "run/cost.h"
 

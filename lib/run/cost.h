@@ -21,8 +21,8 @@ enum { COST_NONE = -1, COST_UNKNOWN = -2 };
 
 /* Loads the prices. cost_free() is called either way. */
 int cost_begin(struct cost *c, struct error *err);
-/* What the event cost: nano-dollars, COST_NONE if it is no answer, nor a try that used any tokens. Its model is one of
- * MODEL_EVENTS. */
+/* What the event cost: nano-dollars, COST_NONE if it is no answer, nor a try that used any tokens.
+ * Its model is one of MODEL_EVENTS. */
 int64_t cost_take(struct cost *c, const struct placed *placed);
 /* Takes all of a transcript. */
 int cost_read(struct cost *c, const char *path, struct error *err);

@@ -185,6 +185,11 @@ interleaved() {
 	AWF_PRICES=$PWD/prices awf-replay --timeline --html page.html "$BRIEF" >out
 	[ ! -s out ]
 	sed '/<style>/,/<\/style>/d' page.html | diff "$ROOT/tests/fixtures/replay/brief.html" -
+	# Without prices it has no costs, and all else.
+	echo bad >prices
+	AWF_PRICES=$PWD/prices run -0 --separate-stderr awf-replay --timeline --html other.html "$BRIEF"
+	[[ $stderr == "awf-replay: $PWD/prices:1: "* ]]
+	[[ $(grep -c details page.html) = "$(grep -c details other.html)" && $(<page.html) == *'$0.'* && $(<other.html) != *'$0.'* ]]
 }
 
 # Events of a run of one call and what is told of it, as --tree prints it.
@@ -580,5 +585,12 @@ one             ??????????????????????? unfinished
 	same "$stderr" 'awf-replay: stdout: unable to write: No space left on device'
 	run -4 --separate-stderr awf-replay --timeline --html none/page.html "$BRIEF"
 	[[ $stderr == 'awf-replay: none/page.html: '*': No such file or directory' ]]
+	# A page that cannot be written whole takes the place of no other.
+	mkdir pages
+	echo before >pages/page.html
+	run -4 --separate-stderr env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LD_PRELOAD="$BUILD/tests/fault/preload.so" \
+		FAULT='write 1 1 ENOSPC' awf-replay --timeline --html pages/page.html "$BRIEF"
+	[[ $stderr == 'awf-replay: '*'/pages/page.html: unable to write: No space left on device' ]]
+	same "$(ls -A pages) $(cat pages/page.html)" 'page.html before'
 	same "$(awf-replay --order seq "$BRIEF" | head -n 1 | cut -c1-9)" '{"seq":1,'
 }

@@ -20,7 +20,7 @@ flow() {
 	chmod +x "flows/$name.awf"
 }
 # Asks what stands on stdin, a line each (mcp-client.py); a program of jq shows what came.
-asks() { python3 "$ROOT/tests/support/mcp-client.py" awf-mcp -w flows | jq -rc "$1"; }
+asks() { python3 -S "$ROOT/tests/support/mcp-client.py" awf-mcp -w flows | jq -rc "$1"; }
 GO='TOOL:start_workflow {"workflow":"two","input":"cake"}'
 YES='TOOL:continue_workflow {"continueToken":"$TOKEN","answer":{"ok":true}}'
 FINE='TOOL:continue_workflow {"continueToken":"$TOKEN","answer":"fine"}'
@@ -58,7 +58,7 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 [false,null,{"code":"invalid_input","message":"more: is no argument of continue_workflow"}]'
 	python3 - >again <<-'END'
 		import json, os, subprocess
-		p = subprocess.Popen(["python3", os.environ["ROOT"] + "/tests/support/mcp-client.py", "awf-mcp", "-w", "flows"],
+		p = subprocess.Popen(["python3", "-S", os.environ["ROOT"] + "/tests/support/mcp-client.py", "awf-mcp", "-w", "flows"],
 		                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 		def ask(line):
 		    p.stdin.write(line + "\n"); p.stdin.flush()
@@ -119,7 +119,7 @@ hello me 4'
 		'printf "1\n2\n" | awf-step -i lines -j 2 --ask "{{data}}?" -r item'
 	python3 - <<-'END'
 		import json, os, subprocess
-		p = subprocess.Popen(["python3", os.environ["ROOT"] + "/tests/support/mcp-client.py", "awf-mcp", "-w", "flows"],
+		p = subprocess.Popen(["python3", "-S", os.environ["ROOT"] + "/tests/support/mcp-client.py", "awf-mcp", "-w", "flows"],
 		                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 		def ask(line):
 		    p.stdin.write(line + "\n"); p.stdin.flush()

@@ -65,7 +65,7 @@ interleaved() {
 	same "$(wc -l <canonical)" "$(wc -l <"$file")"
 	same "$(awf-replay --order causal "$file" | cut -d, -f3)" "$(cut -d, -f1 canonical | tr -d '{')"
 	for seed in $(seq "$count"); do
-		python3 "$ROOT/tests/support/interleave.py" "$seed" <"$file" >other.jsonl
+		python3 -S "$ROOT/tests/support/interleave.py" "$seed" <"$file" >other.jsonl
 		awf-replay --canonical other.jsonl | cmp - canonical
 		cut -d, -f3 other.jsonl | sha256sum
 	done >orders

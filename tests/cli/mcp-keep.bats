@@ -23,7 +23,7 @@ agent() {
 # .mcp.json has the server "test", kept, with these options.
 server() {
 	jq -n --arg server "$SERVER" --arg log "$PWD/server.log" --args \
-		'{mcpServers: {test: {command: "python3", args: ([$server, $log] + $ARGS.positional), keep: "run"}}}' \
+		'{mcpServers: {test: {command: "python3", args: (["-S", $server, $log] + $ARGS.positional), keep: "run"}}}' \
 		"$@" >.mcp.json
 }
 define() { jq -c ".mcpServers.test += $1" .mcp.json >changed && mv changed .mcp.json; }
@@ -70,7 +70,7 @@ step='echo x | awf-step -q -a worker'
 
 @test "another command, environment, directory or file is another server" {
 	cp "$SERVER" own.py
-	jq -c --arg s "$PWD/own.py" '.mcpServers.test.args[0] = $s' .mcp.json >changed && mv changed .mcp.json
+	jq -c --arg s "$PWD/own.py" '.mcpServers.test.args[1] = $s' .mcp.json >changed && mv changed .mcp.json
 	mkdir sub
 	calls count '{}'
 	flow "$step a; (export OTHER=1; $step b); $step c
@@ -159,8 +159,8 @@ step='echo x | awf-step -q -a worker'
 	go
 	same "$(outputs)" '1 2'
 	rm server.log
-	python3 "$ROOT/tests/support/mcp-http.py" port http.log -- \
-		python3 "$SERVER" server.log counts 3>&- &
+	python3 -S "$ROOT/tests/support/mcp-http.py" port http.log -- \
+		python3 -S "$SERVER" server.log counts 3>&- &
 	echo $! >http.pid
 	eventually test -s port
 	jq -n --arg url "http://127.0.0.1:$(cat port)/mcp" \

@@ -54,7 +54,7 @@ results() { payloads tool.result "$1"; }
 }
 
 @test "server-everything: resources and prompts, over stdio and HTTP, at once" {
-	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	port=$(python3 -Sc 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	PORT=$port "$SERVERS/mcp-server-everything" streamableHttp >listening 2>&1 3>&- &
 	SERVER=$!
 	eventually grep -q "port $port" listening

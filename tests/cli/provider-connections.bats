@@ -7,7 +7,7 @@ load ../support/provider
 # relay MODE ARGUMENT...: starts tests/support/relay.py; its port is in $RELAY.
 relay() {
 	rm -f relay.port
-	python3 -B "$ROOT/tests/support/relay.py" "$@" >relay.port 3>&- &
+	python3 -SB "$ROOT/tests/support/relay.py" "$@" >relay.port 3>&- &
 	echo $! >>relay.pids
 	eventually [ -s relay.port ]
 	RELAY=$(cat relay.port)

@@ -106,7 +106,7 @@ refused() {
 	# 100,000 of them, and then for ever.
 	{ printf 'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n' "$PORT"; yes $'X-Field: value\r' | head -n 100000; printf '\r\n'; } | raw >answer
 	same "$(head -n 1 answer)" $'HTTP/1.1 431 Request Header Fields Too Large\r'
-	same "$(python3 "$ROOT/tests/support/hold.py" "$PORT" fast-head | cut -d' ' -f1)" 431
+	same "$(python3 -S "$ROOT/tests/support/hold.py" "$PORT" fast-head | cut -d' ' -f1)" 431
 	# As many as there may be are taken.
 	printf 'header = "X-%d: y"\n' {1..59} >fields
 	same "$(status_of -K fields "$URL/healthz")" 200
@@ -116,7 +116,7 @@ refused() {
 @test "who sends a byte now and then is let go in time, and nobody waits for him" {
 	serve
 	for kind in head body chunks none; do
-		python3 "$ROOT/tests/support/hold.py" "$PORT" "$kind" 30 >"$kind" 3>&- &
+		python3 -S "$ROOT/tests/support/hold.py" "$PORT" "$kind" 30 >"$kind" 3>&- &
 	done
 	for _ in {1..10}; do same "$(status_of "$URL/healthz")" 200; done
 	wait_for() { [ "$(wc -l <"$1")" -eq 30 ]; }
@@ -128,7 +128,7 @@ refused() {
 	awk '$2 > 1.4 && $2 < 4 { n++ } END { exit n != 60 }' body chunks || { cat body chunks >&2; return 1; }
 	# A body that is not wanted is not waited for, nor taken.
 	for kind in fast-body fast-chunks; do
-		read -r status seconds < <(python3 "$ROOT/tests/support/hold.py" "$PORT" "$kind")
+		read -r status seconds < <(python3 -S "$ROOT/tests/support/hold.py" "$PORT" "$kind")
 		same "$status" 413
 		awk "BEGIN { exit !($seconds < 3) }"
 	done

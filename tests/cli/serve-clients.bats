@@ -13,7 +13,7 @@ used() { awk '{ print $14 + $15 }' "/proc/$SERVE_PID/stat"; }
 # So many clients of each path, which idle; what is said to them goes to descriptor 8.
 crowd() {
 	mkfifo crowd.in
-	python3 "$ROOT/tests/support/crowd.py" "$BATS_TEST_TMPDIR/socket" "$@" \
+	python3 -S "$ROOT/tests/support/crowd.py" "$BATS_TEST_TMPDIR/socket" "$@" \
 		<crowd.in >crowd.out 3>&- &
 	CROWD_PID=$!
 	exec 8>crowd.in

@@ -19,7 +19,7 @@ send() {
 send_lines() { send -H 'Content-Type: application/x-ndjson' --data-binary "@${1:--}" /api/ingest; }
 send_json() { send -H 'Content-Type: application/json' --data-binary "@${1:--}" /api/ingest; }
 # An upload that goes on as long as stdin does, and its answer, with the head, however soon it comes.
-upload() { python3 "$ROOT/tests/support/upload.py" "$PORT" "$TOKEN" /api/ingest; }
+upload() { python3 -S "$ROOT/tests/support/upload.py" "$PORT" "$TOKEN" /api/ingest; }
 # Members of the answer: FILTER.
 said() { jq -c "$1" <<<"$answer"; }
 # Everything in the storage that belongs to runs.

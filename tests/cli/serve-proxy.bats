@@ -10,7 +10,7 @@ cleanup() {
 	[ ! -s nginx.pid ] || kill "$(cat nginx.pid)" 2>/dev/null || true
 	[ -z "${ACTIVATE-}" ] || kill "$ACTIVATE" 2>/dev/null || true
 }
-free_port() { python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+free_port() { python3 -Sc 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 # The options of the service.
 service() { sed -n 's|^ExecStart=/usr/local/bin/awf-serve ||p' "$ROOT/examples/serve/awf-serve.service" | sed "s|%h|$PWD|"; }
 

@@ -293,7 +293,7 @@ has() { grep -q "$1" "${2-out}"; }
 @test "a proxy that does not say that it has lost the server is no end of the run" {
 	held 'awf-step -n -q first -- true'
 	serve --host 127.0.0.1
-	env -u PORT python3 "$ROOT/tests/support/relay.py" old "$PORT" >proxy 3>&- &
+	env -u PORT python3 -S "$ROOT/tests/support/relay.py" old "$PORT" >proxy 3>&- &
 	eventually test -s proxy
 	key "http://127.0.0.1:$(cat proxy)"
 	follow -f --json "http://127.0.0.1:$(cat proxy)/runs/@"
@@ -548,7 +548,7 @@ cut() {
 	serve --host 127.0.0.1
 	openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost \
 		-addext 'subjectAltName=IP:127.0.0.1' 2>/dev/null
-	env -u PORT python3 "$ROOT/tests/support/relay.py" tls cert.pem key.pem "$PORT" >tls 3>&- &
+	env -u PORT python3 -S "$ROOT/tests/support/relay.py" tls cert.pem key.pem "$PORT" >tls 3>&- &
 	eventually test -s tls
 	key "https://127.0.0.1:$(cat tls)"
 	run -4 --separate-stderr awf-tail "https://127.0.0.1:$(cat tls)/runs/@"

@@ -24,7 +24,7 @@ machine() {
 # A server that is killed again and again, at any moment, until there is a file "stop": then one
 # goes on.
 killed_server() {
-	PORT=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	PORT=$(python3 -Sc 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	URL=http://127.0.0.1:$PORT
 	export URL
 	while :; do

@@ -9,7 +9,7 @@ load ../support/serve
 client() {
 	local name=$1
 	shift
-	python3 "$ROOT/tests/support/eventsource.py" "$@" "$CUTS" "$((${SEED:-1} * 10 + ${#CLIENTS[@]}))" \
+	python3 -S "$ROOT/tests/support/eventsource.py" "$@" "$CUTS" "$((${SEED:-1} * 10 + ${#CLIENTS[@]}))" \
 		>"$name" 2>"$name.said" 3>&- &
 	CLIENTS+=($!)
 }

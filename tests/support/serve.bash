@@ -48,4 +48,4 @@ messages() {
 status_of() { curl -s --max-time 20 -o "$BATS_TEST_TMPDIR/body" -w '%{http_code}' "$@"; }
 
 # What bytes on stdin get, from a server that then closes, or after 2 s.
-raw() { timeout 5 python3 "$ROOT/tests/support/raw.py" "$PORT" "$@"; }
+raw() { timeout 5 python3 -S "$ROOT/tests/support/raw.py" "$PORT" "$@"; }

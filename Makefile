@@ -80,8 +80,9 @@ TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 # The model server of the tests.
 HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
-LIB_SRC := $(filter-out lib/net/% lib/shared/% lib/isolate/seccomp_rules.c,$(wildcard lib/*/*.c))
-NET_SRC := $(wildcard lib/net/*.c)
+LIB_SRC := $(filter-out lib/api/% lib/net/% lib/shared/% lib/isolate/seccomp_rules.c,$(wildcard lib/*/*.c))
+# What reaches model APIs and other servers: beside HTTP, what those APIs answer.
+NET_SRC := $(wildcard lib/net/*.c lib/api/*.c)
 SHARED_SRC := $(wildcard lib/shared/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 # Rooms of programs: their parts are an archive each, for tests too.
@@ -239,7 +240,7 @@ $(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
 $(1)/bin/awf-mcp: $(BUILD)/libawf-gates.a
 $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
-$(1)/bin/awf-serve: $(BUILD)/libawf-serve.a
+$(1)/bin/awf-serve: $(BUILD)/libawf-serve.a $(NET)
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
 $(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-% $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(3)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)

@@ -1,9 +1,7 @@
 /*
- * The Gemini API of Google, streaming. An answer is a row of parts, in pieces: texts
- * of a kind that follow each other are one part, everything else comes whole.
- *
- * A signature belongs to the part that it came with and goes back there, whatever
- * the part is; newer models take no conversation in which a call has lost its own.
+ * The Gemini API of Google, streaming: how a request is written. A signature goes back with the
+ * part that it came with (api/google.c); newer models take no conversation in which a call has
+ * lost its own.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,12 +9,11 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "exchange.h"
 #include "pass.h"
-#include "stream.h"
 #include "transcript/event_keys.h"
 
 #define API "google"
-#define CODE_TOOL "code_execution" /* what the API runs itself */
 /* Instead of the signature of a call that another model made. */
 #define NO_SIGNATURE "skip_thought_signature_validator"
 
@@ -26,237 +23,6 @@ static const char usage[] =
 "Speaks to the Gemini API for awf-step: one request per line on stdin, answers on\n"
 "stdout, see awf-provider(7). The key is read from GEMINI_API_KEY, else from\n"
 "GOOGLE_API_KEY, another server's URL from GEMINI_BASE_URL.";
-
-/* What the events say. */
-
-static void
-take_signature(struct block *b, struct span part)
-{
-	span_decode(span_member(part, "thoughtSignature"), &b->signature);
-	if (b->signature.len > 0)
-		b->api = API;
-}
-
-static void
-take_text(struct stream *s, struct span part, struct span text)
-{
-	bool thinking = span_true(span_member(part, "thought"));
-	bool is_signed = span_member(part, "thoughtSignature").at != NULL;
-	enum block_type type = thinking ? BLOCK_THINKING : BLOCK_TEXT;
-	struct block *b;
-
-	if (span_is(text, "") && !is_signed)
-		return;
-	/* Text goes on in a block unless that has a signature: a part has one. */
-	b = message_last(&s->message, type);
-	if (b->raw.len > 0 || (b->signature.len > 0 && is_signed))
-		b = message_add(&s->message, type, -1);
-	if (thinking)
-		b->api = API;
-	take_signature(b, part);
-	stream_text(s, b, thinking ? "thinking" : "text", text);
-}
-
-/* The id goes into raw too: ours may have to be another one. */
-static void
-take_call(struct stream *s, struct span part, struct span call)
-{
-	struct span id = span_member(call, "id"), args = span_member(call, "args");
-	struct block *b;
-
-	/* Each piece would be a call of its own, without its arguments. */
-	if (span_member(call, "partialArgs").at != NULL || span_true(span_member(call, "willContinue"))) {
-		stream_error(s, ERROR_INVALID, "the API sends the arguments of calls in pieces "
-		    "(partialArgs): leave out streamFunctionCallArguments");
-		return;
-	}
-	b = message_add(&s->message, BLOCK_TOOL_USE, -1);
-	text_once(&b->tool_name, span_member(call, "name"));
-	if (says_something(args))
-		scan_minify(args, &b->text);
-	stream_call(s, b->tool_name, buffer_string(&b->text), b->text.len);
-	if (span_type(id) == 's' && !span_is(id, "")) {
-		text_once(&b->tool_id, id);
-		block_keep_as(b, "id", id);
-		b->api = API;
-	}
-	take_signature(b, part);
-}
-
-/* A part that goes back as it came: raw has its kind as `type`, and all of it that has
- * no place in the block. */
-static void
-take_special(struct block *b, struct span part, struct span type)
-{
-	bool placed = b->text.len > 0;
-
-	block_keep_as(b, "type", type);
-	for (struct span_walk member = span_walk(part); span_next(&member);)
-		if (!span_is(member.key, "thoughtSignature") &&
-		    !(placed && member.key.len == type.len &&
-		    memcmp(member.key.at, type.at, type.len) == 0))
-			block_keep(b, member.key, member.value);
-	b->api = API;
-	take_signature(b, part);
-}
-
-/* Code that the API runs, or what came of it. */
-static void
-take_code(struct stream *s, struct span part, struct span code, bool result)
-{
-	struct block *b = message_add(&s->message, result ? BLOCK_TOOL_RESULT : BLOCK_TOOL_USE, -1);
-
-	b->ran = true;
-	if (result)
-		b->is_error = !span_is(span_member(code, "outcome"), "OUTCOME_OK");
-	else
-		b->tool_name = memory_text(CODE_TOOL);
-	text_once(&b->tool_id, span_member(code, "id"));
-	scan_minify(code, &b->text);
-	take_special(b, part, result ? span_of("\"codeExecutionResult\"", 21) :
-	    span_of("\"executableCode\"", 16));
-}
-
-static void
-take_part(struct stream *s, struct span part)
-{
-	enum { TEXT, CALL, CODE, RESULT, KINDS };
-	static const char *const kinds[KINDS] = { "text", "functionCall", "executableCode",
-	    "codeExecutionResult" };
-	struct span values[KINDS];
-
-	span_members(part, kinds, KINDS, values);
-	if (values[TEXT].at != NULL) {
-		take_text(s, part, values[TEXT]);
-	} else if (values[CALL].at != NULL) {
-		take_call(s, part, values[CALL]);
-	} else if (values[CODE].at != NULL) {
-		take_code(s, part, values[CODE], false);
-	} else if (values[RESULT].at != NULL) {
-		take_code(s, part, values[RESULT], true);
-	} else {
-		/* Pictures and what else there may be: the kind is the member that is an object. */
-		for (struct span_walk member = span_walk(part); span_next(&member);)
-			if (span_type(member.value) == 'o' && !span_is(member.key, "partMetadata")) {
-				take_special(message_add(&s->message, BLOCK_TEXT, -1), part, member.key);
-				return;
-			}
-	}
-}
-
-/* GenerateContentResponse, Candidate.FinishReason: https://ai.google.dev/api/generate-content.
- * An answer that was stopped is one, what the API itself calls broken is none. */
-static const struct end ends[] = {
-	{ "STOP", "end_turn", ERROR_NONE },
-	{ "MAX_TOKENS", "max_tokens", ERROR_NONE },
-	{ "SAFETY", "refusal", ERROR_NONE },
-	{ "RECITATION", "refusal", ERROR_NONE },
-	{ "LANGUAGE", "refusal", ERROR_NONE },
-	{ "BLOCKLIST", "refusal", ERROR_NONE },
-	{ "PROHIBITED_CONTENT", "refusal", ERROR_NONE },
-	{ "SPII", "refusal", ERROR_NONE },
-	{ "IMAGE_SAFETY", "refusal", ERROR_NONE },
-	{ "IMAGE_PROHIBITED_CONTENT", "refusal", ERROR_NONE },
-	{ "IMAGE_RECITATION", "refusal", ERROR_NONE },
-	{ "MALFORMED_FUNCTION_CALL", NULL, ERROR_PROVIDER },
-	{ "MALFORMED_RESPONSE", NULL, ERROR_PROVIDER },
-	{ "UNEXPECTED_TOOL_CALL", NULL, ERROR_PROVIDER },
-	{ "TOO_MANY_TOOL_CALLS", NULL, ERROR_PROVIDER },
-	{ "MISSING_THOUGHT_SIGNATURE", NULL, ERROR_INVALID },
-	{ "OTHER", NULL, ERROR_CUT_OFF },
-	{ "IMAGE_OTHER", NULL, ERROR_CUT_OFF },
-	{ "NO_IMAGE", NULL, ERROR_CUT_OFF },
-	{ NULL, NULL, ERROR_NONE }
-};
-
-/* The API counts thoughts apart; a count of 0 it leaves out. */
-static void
-take_usage(struct usage *u, struct span object)
-{
-	long long prompt = -1, said = -1, thoughts = -1, tools = -1;
-
-	number_set(&prompt, span_member(object, "promptTokenCount"));
-	number_set(&tools, span_member(object, "toolUsePromptTokenCount"));
-	number_set(&u->cache_read, span_member(object, "cachedContentTokenCount"));
-	number_set(&said, span_member(object, "candidatesTokenCount"));
-	number_set(&thoughts, span_member(object, "thoughtsTokenCount"));
-	if (prompt >= 0)
-		u->input = prompt + (tools > 0 ? tools : 0);
-	if (thoughts >= 0)
-		u->reasoning = thoughts;
-	if (said >= 0 || thoughts >= 0)
-		u->output = (said > 0 ? said : 0) + (u->reasoning > 0 ? u->reasoning : 0);
-}
-
-/* Numbers are totals so far. */
-static void
-take_event(struct stream *s, struct span data)
-{
-	static const char *const sources[] = { "groundingMetadata", "citationMetadata",
-	    "urlContextMetadata" };
-	struct span candidate = span_element(span_member(data, "candidates"), 0);
-	struct span feedback = span_member(data, "promptFeedback");
-	struct span reason = span_member(feedback, "blockReason"), content;
-
-	text_once(&s->message.model, span_member(data, "modelVersion"));
-	text_once(&s->message.request_id, span_member(data, "responseId"));
-	take_usage(&s->message.usage, span_member(data, "usageMetadata"));
-	if (span_type(reason) == 's') { /* it takes no prompt like this */
-		char *word = span_text(reason);
-		char *why = span_text(span_member(feedback, "blockReasonMessage"));
-
-		stream_error(s, ERROR_REFUSED, "%s%s%s", word, why == NULL ? "" : ": ",
-		    why == NULL ? "" : why);
-		free(word);
-		free(why);
-		return;
-	}
-	content = span_path(candidate, "content", "parts", NULL);
-	for (struct span_walk part = span_walk(content); span_next(&part);)
-		take_part(s, part.value);
-	/* What the answer rests on, for whoever reads it: kept with its last text. */
-	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
-		struct span value = span_member(candidate, sources[i]);
-		struct span_walk first = span_walk(value);
-		struct block *b;
-
-		if (!span_next(&first))
-			continue;
-		b = message_find(&s->message, BLOCK_TEXT, -1);
-		if (b == NULL)
-			b = message_add(&s->message, BLOCK_TEXT, -1);
-		b->api = API;
-		buffer_format(&b->citations, "%s{\"%s\":", b->citations.len > 0 ? "," : "",
-		    sources[i]);
-		scan_minify(value, &b->citations);
-		buffer_byte(&b->citations, '}');
-	}
-	reason = span_member(candidate, "finishReason");
-	if (span_type(reason) == 's')
-		stream_end(s, ends, reason, span_member(candidate, "finishMessage"));
-}
-
-/* A reason to finish is all that says that the answer is whole; more may follow it. */
-static void
-finish(struct stream *s)
-{
-	struct message *m = &s->message;
-	const char *id = NULL;
-
-	m->ended = m->stop_reason != NULL;
-	message_settle(m, s->request->messages);
-	/* What the API ran has ids only of late; results are for the run before. */
-	for (size_t i = 0; i < m->count; i++) {
-		struct block *b = &m->blocks[i];
-
-		if (b->type == BLOCK_TOOL_USE && b->ran)
-			id = b->tool_id;
-		if (b->type == BLOCK_TOOL_RESULT && b->tool_id == NULL && id != NULL)
-			b->tool_id = memory_text(id);
-	}
-}
-
-/* How a request is written. */
 
 /* The conversation while it is written: results name the tool of their call. */
 struct conversation {
@@ -271,11 +37,11 @@ struct conversation {
 /* Models before Gemini 3 think by numbers of tokens, need no signatures, and do not
  * answer by a schema if they have tools. */
 static bool
-is_older_model(const struct stream *s)
+is_older_model(const struct exchange *x)
 {
 	static const char *const older[] = { "gemini-1*", "gemini-2*", NULL };
 
-	return stream_model(s->request->model, older);
+	return request_model(x->request->model, older);
 }
 
 /* Of files that the API takes. */
@@ -285,7 +51,7 @@ static const char *const media_types[] = { "image/png", "image/jpeg", "image/web
 static void
 write_signature(struct writer *w, struct span block)
 {
-	if (stream_own(block, API))
+	if (request_own(block, API))
 		pass_of(w, "thoughtSignature", block, KEY_SIGNATURE);
 }
 
@@ -295,15 +61,15 @@ is_sent(struct span block)
 {
 	static const char *const types[] = { "text", "thinking", "tool_use", "tool_result", "image",
 	    "document", NULL };
-	bool own = stream_own(block, API);
+	bool own = request_own(block, API);
 
-	if (span_one_of(span_member(block, KEY_TYPE), types) == NULL || stream_foreign(block, API))
+	if (span_one_of(span_member(block, KEY_TYPE), types) == NULL || request_foreign(block, API))
 		return false;
-	if (stream_type(block, "thinking"))
+	if (request_type(block, "thinking"))
 		return own;
-	return !stream_type(block, "text") || !span_is(span_member(block, KEY_TEXT), "") ||
+	return !request_type(block, "text") || !span_is(span_member(block, KEY_TEXT), "") ||
 	    (own && (span_member(block, KEY_SIGNATURE).at != NULL ||
-	    stream_own_type(block).at != NULL));
+	    request_own_type(block).at != NULL));
 }
 
 static void
@@ -339,8 +105,8 @@ static void
 write_part(struct conversation *c, struct span block)
 {
 	static const char *const ours[] = { "type", "citations", NULL };
-	struct span type = stream_own_type(block);
-	bool call = stream_type(block, "tool_use"), result = stream_type(block, "tool_result");
+	struct span type = request_own_type(block);
+	bool call = request_type(block, "tool_use"), result = request_type(block, "tool_result");
 
 	writer_object(c->w);
 	if (span_type(type) == 's') {
@@ -351,11 +117,11 @@ write_part(struct conversation *c, struct span block)
 		pass_others(c->w, span_member(block, KEY_RAW), ours);
 		write_signature(c->w, block);
 	} else if (call) {
-		bool own = stream_own(block, API) && span_member(block, KEY_SIGNATURE).at != NULL;
+		bool own = request_own(block, API) && span_member(block, KEY_SIGNATURE).at != NULL;
 		struct span id = span_member(block, KEY_TOOL_ID);
 
 		writer_member_object(c->w, "functionCall");
-		pass_member(c->w, "id", stream_own_raw(block, API, "id"));
+		pass_member(c->w, "id", request_own_raw(block, API, "id"));
 		pass_of(c->w, "name", block, KEY_TOOL_NAME);
 		pass_input(c->w, "args", span_member(block, KEY_TOOL_INPUT));
 		writer_object_end(c->w);
@@ -375,7 +141,7 @@ write_part(struct conversation *c, struct span block)
 		bool error = span_true(span_member(block, KEY_IS_ERROR));
 
 		writer_member_object(c->w, "functionResponse");
-		pass_member(c->w, "id", stream_own_raw(made, API, "id"));
+		pass_member(c->w, "id", request_own_raw(made, API, "id"));
 		pass_member(c->w, "name", index == NULL ? id : span_member(made, KEY_TOOL_NAME));
 		/* A result is an object whose one member says what it is. */
 		writer_member_object(c->w, "response");
@@ -384,10 +150,10 @@ write_part(struct conversation *c, struct span block)
 		if (c->signs) /* Gemini 3 and later take files within a response */
 			write_files(c, block, "parts");
 		writer_object_end(c->w);
-	} else if (stream_type(block, "text")) {
+	} else if (request_type(block, "text")) {
 		pass_of(c->w, "text", block, KEY_TEXT);
 		write_signature(c->w, block);
-	} else if (stream_type(block, "thinking")) {
+	} else if (request_type(block, "thinking")) {
 		pass_of(c->w, "text", block, KEY_THINKING);
 		writer_member_bool(c->w, "thought", true);
 		write_signature(c->w, block);
@@ -398,12 +164,12 @@ write_part(struct conversation *c, struct span block)
 }
 
 static void
-write_contents(const struct stream *s, struct writer *w)
+write_contents(const struct exchange *x, struct writer *w)
 {
-	struct conversation c = { .w = w, .signs = !is_older_model(s), .calls = MAP_INIT };
+	struct conversation c = { .w = w, .signs = !is_older_model(x), .calls = MAP_INIT };
 
 	writer_member_array(w, "contents");
-	for (struct span_walk message = span_walk(s->request->messages); span_next(&message);) {
+	for (struct span_walk message = span_walk(x->request->messages); span_next(&message);) {
 		bool model = span_is(span_member(message.value, KEY_ROLE), "assistant");
 		struct span blocks = span_member(message.value, KEY_BLOCKS);
 		bool begun = false;
@@ -437,10 +203,10 @@ write_contents(const struct stream *s, struct writer *w)
 /* `true` leaves it to the model how much; an effort is LOW, MEDIUM … Of the models that think
  * unless told otherwise, few can be told. */
 static void
-write_thinking(const struct stream *s, struct writer *w, struct span thinking)
+write_thinking(const struct exchange *x, struct writer *w, struct span thinking)
 {
 	static const char *const silenced[] = { "gemini-2.5-flash*", NULL };
-	bool older = is_older_model(s);
+	bool older = is_older_model(x);
 	char type = span_type(thinking);
 	bool none = type != 's' && thinking_budget(thinking) == 0;
 
@@ -448,7 +214,7 @@ write_thinking(const struct stream *s, struct writer *w, struct span thinking)
 		pass_member(w, "thinkingConfig", thinking);
 		return;
 	}
-	if (none && !stream_model(s->request->model, silenced))
+	if (none && !request_model(x->request->model, silenced))
 		return;
 	writer_member_object(w, "thinkingConfig");
 	if (!none)
@@ -469,22 +235,22 @@ write_thinking(const struct stream *s, struct writer *w, struct span thinking)
 }
 
 static void
-write_params(const struct stream *s, struct writer *w)
+write_params(const struct exchange *x, struct writer *w)
 {
 	/* Members of the request itself; all others are of its generationConfig. */
 	static const char *const outer[] = { "cachedContent", "labels", "safetySettings",
 	    "serviceTier", "toolConfig", NULL };
-	struct span schema = s->request->output_schema;
+	struct span schema = x->request->output_schema;
 	struct buffer config = BUFFER_INIT;
 	struct writer inner;
 
 	writer_begin(&inner, &config);
 	writer_object(&inner);
-	for (struct span_walk param = span_walk(s->request->params); span_next(&param);) {
+	for (struct span_walk param = span_walk(x->request->params); span_next(&param);) {
 		if (span_one_of(param.key, outer) != NULL)
 			pass_raw(w, param.key, param.value);
 		else if (span_is(param.key, "thinking"))
-			write_thinking(s, &inner, param.value);
+			write_thinking(x, &inner, param.value);
 		else if (span_is(param.key, "max_tokens"))
 			pass_member(&inner, "maxOutputTokens", param.value);
 		else if (span_is(param.key, "top_p"))
@@ -495,8 +261,8 @@ write_params(const struct stream *s, struct writer *w)
 			pass_raw(&inner, param.key, param.value);
 	}
 	/* The API passes over the parts of a schema that it does not know. */
-	if (schema.at != NULL && span_member(s->request->params, "responseMimeType").at == NULL &&
-	    !(is_older_model(s) && span_element(s->request->tools, 0).at != NULL)) {
+	if (schema.at != NULL && span_member(x->request->params, "responseMimeType").at == NULL &&
+	    !(is_older_model(x) && span_element(x->request->tools, 0).at != NULL)) {
 		writer_member_string(&inner, "responseMimeType", "application/json");
 		pass_member(&inner, "responseJsonSchema", schema);
 	}
@@ -507,9 +273,9 @@ write_params(const struct stream *s, struct writer *w)
 }
 
 static void
-write_body(const struct stream *s, struct writer *w)
+write_body(const struct exchange *x, struct writer *w)
 {
-	struct span system = s->request->system;
+	struct span system = x->request->system;
 
 	writer_object(w);
 	if (system.at != NULL && !span_is(system, "")) {
@@ -521,12 +287,12 @@ write_body(const struct stream *s, struct writer *w)
 		writer_array_end(w);
 		writer_object_end(w);
 	}
-	write_params(s, w);
-	if (span_element(s->request->tools, 0).at != NULL) {
+	write_params(x, w);
+	if (span_element(x->request->tools, 0).at != NULL) {
 		writer_member_array(w, "tools");
 		writer_object(w);
 		writer_member_array(w, "functionDeclarations");
-		for (struct span_walk tool = span_walk(s->request->tools); span_next(&tool);) {
+		for (struct span_walk tool = span_walk(x->request->tools); span_next(&tool);) {
 			writer_object(w);
 			pass_tool(w, tool.value, "parametersJsonSchema");
 			writer_object_end(w);
@@ -535,16 +301,16 @@ write_body(const struct stream *s, struct writer *w)
 		writer_object_end(w);
 		writer_array_end(w);
 	}
-	write_contents(s, w);
+	write_contents(x, w);
 	writer_object_end(w);
 }
 
 /* A name may say its collection; what else is in it is no part of the path. */
 static void
-write_model_path(const struct stream *s, struct buffer *url)
+write_model_path(const struct exchange *x, struct buffer *url)
 {
 	static const char *const collections[] = { "models/", "tunedModels/" };
-	char *model = span_text(s->request->model);
+	char *model = span_text(x->request->model);
 	const char *name = model, *collection = collections[0];
 	size_t i;
 
@@ -567,17 +333,16 @@ write_model_path(const struct stream *s, struct buffer *url)
 int
 main(int argc, char **argv)
 {
-	static const struct stream_api api = {
+	static const struct exchange_api api = {
 		.program = "awf-provider-google",
 		.usage = usage,
+		.stream = &google_stream,
 		.base = "https://generativelanguage.googleapis.com",
 		.key_header = "x-goog-api-key: ",
 		.media_types = media_types,
 		.model_path = write_model_path,
-		.body = write_body,
-		.event = take_event,
-		.finish = finish
+		.body = write_body
 	};
 
-	return stream_main(&api, argc, argv);
+	return exchange_main(&api, argc, argv);
 }

@@ -1,21 +1,16 @@
 /*
- * Chat Completions, streaming: the API of OpenAI and of everything that speaks
- * like it (Azure, Groq, DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM,
- * llama.cpp …). They agree on the outline and differ in the rest, so nothing
- * is expected to be there, and each thing is looked for wherever one of them
- * puts it.
+ * Chat Completions, streaming: how a request is written for the API of OpenAI and everything that
+ * speaks like it (Azure, Groq, DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM, llama.cpp …).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "exchange.h"
 #include "openai.h"
 #include "pass.h"
-#include "stream.h"
 #include "transcript/event_keys.h"
 
 #define API "openai"
-#define REFUSAL 1 /* index of a text that is one; the API has no numbers for texts */
 
 static const char usage[] =
 "awf-provider-openai < requests\n"
@@ -25,249 +20,23 @@ static const char usage[] =
 "another server's URL (up to and with its /v1) from OPENAI_BASE_URL; such a\n"
 "server may need no key.";
 
-/* What the events say. */
-
-/* Text, in whatever kind of block it belongs, or parts as Mistral has them: {"type":"text",
- * "text":…}, {"type":"thinking","thinking":[parts]}. */
-static void
-take_content(struct stream *s, struct span content, const char *kind)
-{
-	enum block_type type = strcmp(kind, "thinking") == 0 ? BLOCK_THINKING : BLOCK_TEXT;
-
-	if (span_type(content) == 's' && !span_is(content, ""))
-		stream_text(s, message_last(&s->message, type), kind, content);
-	if (span_type(content) != 'a')
-		return;
-	for (struct span_walk part = span_walk(content); span_next(&part);) {
-		struct span thinking = span_member(part.value, "thinking");
-
-		if (thinking.at != NULL)
-			take_content(s, thinking, "thinking");
-		else
-			take_content(s, span_member(part.value, "text"), kind);
-	}
-}
-
-/* Whether a piece that says a name begins another call than b. Without a name it
- * never does: some servers change the id of a call from piece to piece. Others
- * number all calls 0, or none, and give no ids either, or say the name in each piece. */
-static bool
-is_new_call(const struct block *b, struct span name, const char *id)
-{
-	size_t bad;
-
-	if (b == NULL)
-		return true;
-	if (span_type(name) != 's' || span_is(name, ""))
-		return false;
-	if (id != NULL && id[0] != '\0' && b->tool_id != NULL)
-		return strcmp(b->tool_id, id) != 0;
-	if (b->tool_id != NULL || b->tool_name == NULL)
-		return false;
-	/* No arguments can follow those that are whole. */
-	return b->index < 0 || !span_is(name, b->tool_name) ||
-	    (b->text.len > 0 && scan_check(b->text.data, b->text.len, &bad) == NULL);
-}
-
-static void
-take_function(struct stream *s, struct block *b, struct span function)
-{
-	struct span name = span_member(function, "name");
-	struct span arguments = span_member(function, "arguments");
-	const bool named = b->tool_name != NULL;
-	const size_t before = b->text.len;
-
-	if (!span_is(name, ""))
-		text_once(&b->tool_name, name);
-	if (span_type(arguments) == 'o')
-		scan_minify(arguments, &b->text);
-	else
-		span_decode(arguments, &b->text);
-	stream_call(s, named ? NULL : b->tool_name, buffer_string(&b->text) + before,
-	    b->text.len - before);
-}
-
-/* A piece of a call belongs to the block with its index, or, where there is none, to the last,
- * unless its id is another's. */
-static void
-take_call(struct stream *s, struct span call)
-{
-	struct span function = span_member(call, "function");
-	char *id = span_text(span_member(call, "id"));
-	long long index = -1;
-	struct block *b;
-
-	number_set(&index, span_member(call, "index"));
-	b = message_find(&s->message, BLOCK_TOOL_USE, index);
-	if (is_new_call(b, span_member(function, "name"), id))
-		b = message_add(&s->message, BLOCK_TOOL_USE, index);
-	if (b->tool_id == NULL && id != NULL && id[0] != '\0')
-		b->tool_id = memory_text(id);
-	free(id);
-	take_function(s, b, function);
-}
-
-/* Chat Completions, "finish_reason": the first five of
- * https://platform.openai.com/docs/api-reference/chat/streaming; eos_token and
- * stop_sequence of https://huggingface.co/docs/text-generation-inference (TGI's own), eos of
- * https://docs.together.ai/reference/chat-completions-1, model_length of
- * https://docs.mistral.ai/api (the model's own limit), sensitive of
- * https://docs.z.ai/api-reference/llm/chat-completion. What tells of a failure there
- * (DeepSeek's insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's network_error,
- * OpenRouter's and Mistral's error) is no end of an answer. */
-static const struct end ends[] = {
-	{ "stop", "end_turn", ERROR_NONE },
-	{ "length", "max_tokens", ERROR_NONE },
-	{ "tool_calls", "tool_use", ERROR_NONE },
-	{ "function_call", "tool_use", ERROR_NONE },
-	{ "content_filter", "refusal", ERROR_NONE },
-	{ "eos", "end_turn", ERROR_NONE },
-	{ "eos_token", "end_turn", ERROR_NONE },
-	{ "stop_sequence", "stop_sequence", ERROR_NONE },
-	{ "model_length", "max_tokens", ERROR_NONE },
-	{ "sensitive", "refusal", ERROR_NONE },
-	{ "insufficient_system_resource", NULL, ERROR_CUT_OFF },
-	{ "abort", NULL, ERROR_CUT_OFF },
-	{ "network_error", NULL, ERROR_CUT_OFF },
-	{ "error", NULL, ERROR_CUT_OFF },
-	{ NULL, NULL, ERROR_NONE }
-};
-
-/* Members of a piece, of its choice and of what that adds, found in one walk through each: they
- * come a few bytes at a time, so that this is most of what an answer costs. */
-enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, PIECE_MEMBERS };
-enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, CHOICE_MEMBERS };
-enum { CONTENT, REASONING_CONTENT, REASONING, SAID_REFUSAL, TOOL_CALLS, FUNCTION_CALL,
-	DELTA_MEMBERS };
-static const char *const of_piece[] = { "choices", "model", "usage", "x_groq" };
-static const char *const of_choice[] = { "delta", "message", "finish_reason", "usage" };
-static const char *const of_delta[] = { "content", "reasoning_content", "reasoning", "refusal",
-	"tool_calls", "function_call" };
-
-/* Whether a piece has any of an answer. */
-static bool
-has_content(const struct span delta[DELTA_MEMBERS])
-{
-	for (size_t i = 0; i < DELTA_MEMBERS; i++)
-		if (delta[i].at != NULL && says_something(delta[i]) && !span_is(delta[i], ""))
-			return true;
-	return false;
-}
-
-/* output_tokens has the reasoning in it; xAI counts that apart, which its total
- * gives away. */
-static void
-take_usage(struct usage *u, struct span object)
-{
-	static const struct usage_place places[] = {
-		USAGE(input, "prompt_tokens"),
-		USAGE(output, "completion_tokens"),
-		USAGE(cache_read, "prompt_cache_hit_tokens"),
-		USAGE_IN(cache_read, "prompt_tokens_details", "cached_tokens"),
-		USAGE(cache_write, "cache_creation_input_tokens"),
-		USAGE_IN(cache_write, "prompt_tokens_details", "cache_creation_tokens"),
-		USAGE_IN(cache_write, "prompt_tokens_details", "cache_write_tokens"),
-		USAGE_IN(reasoning, "completion_tokens_details", "reasoning_tokens"),
-		USAGE_END
-	};
-	long long total = -1;
-
-	if (span_type(object) != 'o')
-		return;
-	usage_set(u, object, places);
-	number_set(&total, span_member(object, "total_tokens"));
-	if (u->reasoning > 0 && u->input >= 0 && u->output >= 0 &&
-	    total == u->input + u->output + u->reasoning)
-		u->output += u->reasoning;
-}
-
-static void
-take_event(struct stream *s, struct span data)
-{
-	static const int thoughts[] = { REASONING_CONTENT, REASONING };
-	struct span piece[PIECE_MEMBERS], choice[CHOICE_MEMBERS], delta[DELTA_MEMBERS], first, reason;
-
-	span_members(data, of_piece, PIECE_MEMBERS, piece);
-	first = span_element(piece[CHOICES], 0);
-	span_members(first, of_choice, CHOICE_MEMBERS, choice);
-	if (!span_is(piece[MODEL], ""))
-		text_once(&s->message.model, piece[MODEL]);
-	take_usage(&s->message.usage, span_member(piece[X_GROQ], "usage"));
-	take_usage(&s->message.usage, choice[USAGE_OF_CHOICE]);
-	take_usage(&s->message.usage, piece[USAGE_OF_PIECE]);
-	if (first.at == NULL)
-		return;
-
-	span_members(choice[DELTA].at != NULL ? choice[DELTA] : choice[MESSAGE], of_delta,
-	    DELTA_MEMBERS, delta);
-	/* Some servers send the same thoughts under both names. */
-	for (size_t i = 0; i < sizeof thoughts / sizeof thoughts[0]; i++) {
-		struct span thought = delta[thoughts[i]];
-
-		if (span_type(thought) == 's' && !span_is(thought, "")) {
-			struct block *b = message_last(&s->message, BLOCK_THINKING);
-
-			b->api = API;
-			b->field = of_delta[thoughts[i]];
-			stream_text(s, b, "thinking", thought);
-			break;
-		}
-	}
-	take_content(s, delta[CONTENT], "text");
-	if (span_type(delta[SAID_REFUSAL]) == 's' && !span_is(delta[SAID_REFUSAL], "")) {
-		take_content(s, delta[SAID_REFUSAL], "text");
-		s->message.blocks[s->message.count - 1].index = REFUSAL;
-	}
-	for (struct span_walk call = span_walk(delta[TOOL_CALLS]); span_next(&call);)
-		take_call(s, call.value);
-	/* What calls were before there could be several. */
-	if (span_type(delta[FUNCTION_CALL]) == 'o')
-		take_function(s, message_last(&s->message, BLOCK_TOOL_USE), delta[FUNCTION_CALL]);
-
-	/* "" ends an answer for some servers (watsonx, older TGI), if it comes by itself after the
-	 * text; for others it is what null is, and stands in every piece. */
-	reason = choice[FINISH_REASON];
-	if (span_type(reason) != 's' || s->message.stop_reason != NULL)
-		return;
-	if (!span_is(reason, ""))
-		stream_end(s, ends, reason, SPAN_NONE);
-	else if (has_content(delta))
-		s->blank_reasons = true;
-	else if (!s->blank_reasons && s->message.count > 0)
-		s->message.stop_reason = "end_turn";
-}
-
-/* A reason to finish is an end too: not everyone sends [DONE]. */
-static void
-finish(struct stream *s)
-{
-	struct message *m = &s->message;
-
-	m->ended |= m->stop_reason != NULL;
-	message_settle(m, s->request->messages);
-	if (message_find(m, BLOCK_TEXT, REFUSAL) != NULL)
-		m->stop_reason = "refusal";
-}
-
-/* How a request is written. */
-
 /* Whether a block is a part of a message's content. */
 static bool
 is_part(struct span block)
 {
 	static const char *const types[] = { "text", "image", "document", NULL };
 
-	return span_one_of(span_member(block, KEY_TYPE), types) != NULL && !stream_foreign(block, API);
+	return span_one_of(span_member(block, KEY_TYPE), types) != NULL && !request_foreign(block, API);
 }
 
 static void
 write_part(struct writer *w, struct span block)
 {
 	writer_object(w);
-	if (stream_type(block, "text")) {
+	if (request_type(block, "text")) {
 		writer_member_string(w, "type", "text");
 		pass_of(w, "text", block, KEY_TEXT);
-	} else if (stream_type(block, "image")) {
+	} else if (request_type(block, "image")) {
 		writer_member_string(w, "type", "image_url");
 		writer_member_object(w, "image_url");
 		pass_data_url(w, "url", block);
@@ -290,7 +59,7 @@ write_content(struct writer *w, struct span blocks, size_t count)
 	bool one = count == 0;
 
 	for (struct span_walk block = span_walk(blocks); count == 1 && span_next(&block);)
-		if (is_part(block.value) && stream_type(block.value, "text")) {
+		if (is_part(block.value) && request_type(block.value, "text")) {
 			text = span_member(block.value, KEY_TEXT);
 			one = true;
 		}
@@ -318,7 +87,7 @@ write_answer(struct writer *w, struct span blocks, size_t parts)
 	write_content(w, blocks, parts);
 	/* Thoughts go back only to servers that sent them under this name. */
 	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		if (stream_type(block.value, "thinking") && stream_own(block.value, API) &&
+		if (request_type(block.value, "thinking") && request_own(block.value, API) &&
 		    span_is(span_member(block.value, KEY_FIELD), "reasoning_content"))
 			span_decode(span_member(block.value, KEY_THINKING), &thoughts);
 	if (thoughts.len > 0) {
@@ -328,7 +97,7 @@ write_answer(struct writer *w, struct span blocks, size_t parts)
 	buffer_free(&thoughts);
 
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		if (!stream_type(block.value, "tool_use") || stream_foreign(block.value, API))
+		if (!request_type(block.value, "tool_use") || request_foreign(block.value, API))
 			continue;
 		if (!calls)
 			writer_member_array(w, "tool_calls");
@@ -356,7 +125,7 @@ write_files(struct writer *w, struct span blocks)
 
 	for (struct span_walk block = span_walk(blocks); span_next(&block);)
 		for (struct span_walk file = span_walk(pass_result_blocks(block.value)); span_next(&file);) {
-			if (!pass_is_file(file.value, stream_media_types))
+			if (!pass_is_file(file.value, request_media_types))
 				continue;
 			if (!begun) {
 				writer_object(w);
@@ -382,7 +151,7 @@ static void
 write_question(struct writer *w, struct span blocks, size_t parts)
 {
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		if (!stream_type(block.value, "tool_result") || stream_foreign(block.value, API))
+		if (!request_type(block.value, "tool_result") || request_foreign(block.value, API))
 			continue;
 		writer_object(w);
 		writer_member_string(w, "role", "tool");
@@ -400,12 +169,12 @@ write_question(struct writer *w, struct span blocks, size_t parts)
 }
 
 static void
-write_body(const struct stream *s, struct writer *w)
+write_body(const struct exchange *x, struct writer *w)
 {
 	/* OpenAI has renamed max_tokens and refuses it for newer models; most others know only the
 	 * old name. */
 	static const char *const newer[] = { "o[0-9]*", "gpt-5*", NULL };
-	const struct provider_request *r = s->request;
+	const struct provider_request *r = x->request;
 
 	writer_object(w);
 	pass_member(w, "model", r->model);
@@ -426,8 +195,8 @@ write_body(const struct stream *s, struct writer *w)
 			else
 				writer_member_string(w, "reasoning_effort", thinking_effort(value));
 		} else if (span_is(param.key, "max_tokens")) {
-			bool renamed = strstr(s->base, "//api.openai.com") != NULL ||
-			    stream_model(r->model, newer);
+			bool renamed = strstr(x->base, "//api.openai.com") != NULL ||
+			    request_model(r->model, newer);
 
 			pass_member(w, renamed ? "max_completion_tokens" : "max_tokens", value);
 		} else if (span_is(param.key, "stop_sequences")) {
@@ -436,7 +205,7 @@ write_body(const struct stream *s, struct writer *w)
 			pass_raw(w, param.key, value);
 		}
 	}
-	if (openai_takes_schema(s) && span_member(r->params, "response_format").at == NULL) {
+	if (openai_takes_schema(x) && span_member(r->params, "response_format").at == NULL) {
 		writer_member_object(w, "response_format");
 		writer_member_string(w, "type", "json_schema");
 		writer_member_object(w, "json_schema");
@@ -482,19 +251,17 @@ write_body(const struct stream *s, struct writer *w)
 int
 main(int argc, char **argv)
 {
-	static const struct stream_api api = {
+	static const struct exchange_api api = {
 		.program = "awf-provider-openai",
 		.usage = usage,
+		.stream = &openai_stream,
 		.base = "https://api.openai.com/v1",
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
-		.media_types = stream_media_types,
-		.done_ends = true,
+		.media_types = request_media_types,
 		.path = "/chat/completions",
-		.body = write_body,
-		.event = take_event,
-		.finish = finish
+		.body = write_body
 	};
 
-	return stream_main(&api, argc, argv);
+	return exchange_main(&api, argc, argv);
 }

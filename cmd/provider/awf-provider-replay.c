@@ -408,7 +408,7 @@ answer(void *context, struct provider *p, const struct provider_request *request
 {
 	static const char *const kinds[] = { KEY_TEXT, KEY_THINKING };
 	struct recording *r = context;
-	struct provider_failure failure = { .error = ERROR_INIT };
+	struct failure failure = { .error = ERROR_INIT };
 	struct span found = SPAN_NONE;
 	struct buffer text = BUFFER_INIT;
 	const char *path = environment_text("AWF_REPLAY");

@@ -15,11 +15,11 @@
 #include <string.h>
 
 #include "agent/changed.h"
+#include "api/failure.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "failure.h"
 #include "proc/descendants.h"
 
 #define BLOCKS_LIMIT 100000
@@ -98,7 +98,7 @@ hide_keys(const struct cli_run *r, char *text)
 /* What a text, with the status that the CLI told, means. It may hold the API's own error,
  * "[API Error: {…}]", or be it. */
 static void
-explain(const struct cli_run *r, struct provider_failure *f, long status, struct buffer *text)
+explain(const struct cli_run *r, struct failure *f, long status, struct buffer *text)
 {
 	enum error_code telling = cli_category(buffer_string(text));
 	const char *brace = strchr(buffer_string(text), '{');
@@ -386,7 +386,7 @@ cli_result(struct cli_run *r, const char *type, struct span id, struct span outp
 void
 cli_tries_again(struct cli_run *r, long tried, long status, const char *why)
 {
-	struct provider_failure f = { .status = 0 };
+	struct failure f = { .status = 0 };
 	struct buffer text = BUFFER_INIT;
 
 	if (r->failed)

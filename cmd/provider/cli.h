@@ -31,10 +31,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "api/message.h"
 #include "base/buffer.h"
 #include "base/map.h"
 #include "json/scan.h"
-#include "message.h"
 #include "proc/environment.h"
 #include "proc/peer.h"
 #include "provider.h"
@@ -123,7 +123,7 @@ struct cli_run {
 	bool failed;
 	bool silent;                     /* it failed before it said anything: it may be too old */
 	bool hopeless;                   /* it is not waited for any more */
-	struct provider_failure failure; /* why, if failed */
+	struct failure failure; /* why, if failed */
 };
 
 int cli_main(const struct cli *cli, int argc, char **argv);

@@ -12,15 +12,15 @@
 #include "transcript/event_keys.h"
 
 bool
-openai_takes_schema(const struct stream *s)
+openai_takes_schema(const struct exchange *x)
 {
 	static const char *const without[] = { "gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*",
 	    "o1-preview*", "deepseek-*", NULL };
-	struct span schema = s->request->output_schema;
+	struct span schema = x->request->output_schema;
 
 	return schema.at != NULL && strict_object(schema) &&
-	    strstr(s->base, "//api.deepseek.com") == NULL &&
-	    !stream_model(s->request->model, without);
+	    strstr(x->base, "//api.deepseek.com") == NULL &&
+	    !request_model(x->request->model, without);
 }
 
 void

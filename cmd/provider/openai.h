@@ -5,10 +5,10 @@
 #define AWF_PROVIDER_OPENAI_H
 
 #include "json/scan.h"
-#include "stream.h"
+#include "exchange.h"
 
 /* Whether there is an output_schema that its model, and the server, take at all. */
-bool openai_takes_schema(const struct stream *s);
+bool openai_takes_schema(const struct exchange *x);
 /* Its members of a format: to be kept to strictly where it is within what that takes. */
 void openai_write_schema(struct writer *w, struct span schema);
 /* Members "filename" and "file_data" of a document. */

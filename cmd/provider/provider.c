@@ -129,7 +129,7 @@ provider_message(struct provider *p, const struct message *m)
 }
 
 static void
-write_failure(struct provider *p, const char *type, const struct provider_failure *f)
+write_failure(struct provider *p, const char *type, const struct failure *f)
 {
 	char text[sizeof f->error.place + sizeof f->error.message + 4];
 	struct writer w;
@@ -150,13 +150,13 @@ write_failure(struct provider *p, const char *type, const struct provider_failur
 }
 
 void
-provider_retry(struct provider *p, const struct provider_failure *f)
+provider_retry(struct provider *p, const struct failure *f)
 {
 	write_failure(p, "retry", f);
 }
 
 void
-provider_error(struct provider *p, const struct provider_failure *f)
+provider_error(struct provider *p, const struct failure *f)
 {
 	write_failure(p, "error", f);
 }
@@ -418,7 +418,7 @@ serve(struct provider *p)
 	long long id;
 
 	while (!p->reader_gone && next_line(p, &line)) {
-		struct provider_failure failure = { .error = ERROR_INIT };
+		struct failure failure = { .error = ERROR_INIT };
 
 		/* The result of a tool that nobody waits for any more. */
 		if (line.len == 0 || is_tool_result(line.data, line.len))

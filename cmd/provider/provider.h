@@ -15,10 +15,11 @@
 #include <stdint.h>
 
 #include "agent/changed.h"
+#include "api/failure.h"
+#include "api/message.h"
 #include "base/error.h"
 #include "json/scan.h"
 #include "json/writer.h"
-#include "message.h"
 #include "net/http.h"
 
 struct provider;
@@ -53,16 +54,6 @@ struct provider_api {
 	void *context;
 };
 
-/* What an error answer says. */
-struct provider_failure {
-	const struct message *spent; /* what has come, whose usage counts although it is no answer;
-	                                NULL: nothing */
-	struct error error;      /* the code is the category */
-	long status;             /* HTTP; 0: none */
-	int64_t retry_after_ms;  /* 0: not said */
-	char request_id[HTTP_REQUEST_ID_SIZE]; /* by which the API knows the request; "" */
-};
-
 /* The whole program; returns its exit status. */
 int provider_main(const struct provider_api *api, int argc, char **argv);
 
@@ -76,11 +67,11 @@ void provider_flush(struct provider *p);
 void provider_tool(struct provider *p, const struct block *b, enum error_code code,
     const struct changed *changed);
 /* That whoever is asked tries again by itself, and why. */
-void provider_retry(struct provider *p, const struct provider_failure *f);
+void provider_retry(struct provider *p, const struct failure *f);
 /* Has awf-step run a tool of the request; the number tells its result from others of this request. */
 void provider_run_tool(struct provider *p, long long number, const char *name, struct span input);
 void provider_message(struct provider *p, const struct message *m);
-void provider_error(struct provider *p, const struct provider_failure *f);
+void provider_error(struct provider *p, const struct failure *f);
 /* A `message` or `error` object of an earlier request, under the id of this one. */
 void provider_recorded(struct provider *p, struct span answer);
 

@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "serve/head.h"
-#include "serve/refusal.h"
+#include "net/head.h"
+#include "net/refusal.h"
 #include "serve/tokens.h"
 
 #define PEER_ADDRESS 48

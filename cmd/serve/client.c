@@ -23,9 +23,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "net/head.h"
+#include "net/refusal.h"
 #include "serve/descriptors.h"
-#include "serve/head.h"
-#include "serve/refusal.h"
 #include "serve/serve.h"
 
 #define ACCEPTED_AT_ONCE 64
@@ -176,7 +176,7 @@ take_head(struct client *c, size_t len)
 		client_close(c);
 		return false;
 	}
-	transfer_begin(&c->transfer, head.chunked, head.length);
+	framing_begin(&c->framing, head.chunked, head.length);
 	c->state = CLIENT_BODY;
 	set_limit(c, c->body_ms);
 	return true;
@@ -222,21 +222,21 @@ read_head(struct client *c)
 static bool
 take_body(struct client *c)
 {
-	enum transfer_state state = TRANSFER_MORE;
+	enum framing_state state = FRAMING_MORE;
 	const struct refusal *refusal;
 	size_t at = 0, used;
 	struct span piece;
 
-	while (state == TRANSFER_MORE && at < c->in.len) {
-		state = transfer_take(&c->transfer, c->in.data + at, c->in.len - at, &used, &piece);
+	while (state == FRAMING_MORE && at < c->in.len) {
+		state = framing_take(&c->framing, c->in.data + at, c->in.len - at, &used, &piece);
 		at += used;
-		refusal = state == TRANSFER_BROKEN ? &bad_framing :
-		    c->server->handler->body(c, piece, c->transfer.left);
+		refusal = state == FRAMING_BROKEN ? &bad_framing :
+		    c->server->handler->body(c, piece, c->framing.left);
 		if (refusal != NULL)
 			return refuse(c, refusal);
 	}
 	buffer_drop(&c->in, at);
-	if (state == TRANSFER_END) {
+	if (state == FRAMING_END) {
 		c->state = CLIENT_ASKED;
 		set_limit(c, 0);
 	}

@@ -1,6 +1,6 @@
 /*
- * Clients: one for each connection, from its accept to its close. It reads requests (serve/head.h,
- * serve/transfer.h), hands them to the server's handler, and writes what they are answered with,
+ * Clients: one for each connection, from its accept to its close. It reads requests (net/head.h,
+ * net/framing.h), hands them to the server's handler, and writes what they are answered with,
  * one after the other; a stream (serve/stream.h) writes to the socket by itself until it ends.
  *
  * Clients are limited in number, all together and by address; and in time: for a head, for a
@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "net/framing.h"
 #include "serve/access.h"
 #include "serve/loop.h"
-#include "serve/transfer.h"
 
 struct head;
 struct refusal;
@@ -74,7 +74,7 @@ struct client {
 	size_t looked;               /* of it, for the end of a head */
 	bool spaced;                 /* an empty line came before the head */
 	size_t dropped;              /* bytes, while it is leaving */
-	struct transfer transfer;
+	struct framing framing;
 	struct buffer head, content; /* of the answer */
 	size_t sent;                 /* of both */
 	int file;                    /* behind them, this part of it; -1 */

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "net/framing.h"
 #include "serve/descriptors.h"
 #include "serve/frame.h"
 #include "serve/stream.h"
@@ -219,7 +220,7 @@ take_lines(struct feed *feed, int64_t size)
 	while (read_lines(feed, feed->end, size, STREAM_PIECE, &bytes, &len) == 0 && len > 0) {
 		int64_t before = feed->end;
 		uint64_t at = backlog_end(b);
-		size_t start = wanted ? frame_chunk(&b->bytes) : 0;
+		size_t start = wanted ? framing_chunk(&b->bytes) : 0;
 
 		for (line = bytes, end = bytes + len; line < end; line = lf + 1) {
 			lf = memchr(line, '\n', (size_t)(end - line));
@@ -229,7 +230,7 @@ take_lines(struct feed *feed, int64_t size)
 		}
 		move_end(feed, bytes, len);
 		if (wanted) {
-			frame_chunk_end(&b->bytes, start);
+			framing_chunk_end(&b->bytes, start);
 			backlog_add(b, at, before, feed->end);
 		}
 		feed->feeds->grown(feed);

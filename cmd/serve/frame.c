@@ -1,6 +1,5 @@
 /*
- * A chunk's size is written with eight digits whatever it is, so that it can be put in when the
- * chunk is whole.
+ * An id is the head of its line, as far as it can be had without reading the rest.
  */
 #include "serve/frame.h"
 
@@ -12,33 +11,6 @@
 #include "json/writer.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
-
-#define CHUNK_DIGITS 8
-#define CHUNK_HEAD (CHUNK_DIGITS + 2) /* "0000ffff" CR LF */
-
-size_t
-frame_chunk(struct buffer *out)
-{
-	size_t start = out->len;
-
-	buffer_append(out, "00000000\r\n", CHUNK_HEAD);
-	return start;
-}
-
-void
-frame_chunk_end(struct buffer *out, size_t start)
-{
-	char head[2 * sizeof (size_t) + 1];
-	size_t len = out->len - start - CHUNK_HEAD;
-
-	if (len == 0) {
-		out->len = start;
-		return;
-	}
-	snprintf(head, sizeof head, "%0*zx", CHUNK_DIGITS, len);
-	memcpy(out->data + start, head, CHUNK_DIGITS);
-	buffer_append(out, "\r\n", 2);
-}
 
 bool
 frame_id(const char *line, size_t len, char id[FRAME_ID_SIZE])

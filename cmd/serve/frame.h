@@ -1,6 +1,5 @@
 /*
- * What is sent of a line in a stream: server-sent events (the HTML standard, section 9.2), and the
- * chunks of HTTP/1.1 (RFC 9112, section 7.1) that carry them.
+ * What is sent of a line in a stream: server-sent events (the HTML standard, section 9.2).
  */
 #ifndef AWF_SERVE_FRAME_H
 #define AWF_SERVE_FRAME_H
@@ -14,11 +13,6 @@
 #define FRAME_LINE_MOST ((size_t)1 << 20) /* of a longer line its size is sent instead */
 #define FRAME_ID_SIZE 32                  /* "SEQ-DIGEST8" and a NUL */
 #define FRAME_DIGITS 8                    /* of a digest in an id */
-
-/* Begins a chunk; what is appended until frame_chunk_end() is in it. Where it begins. */
-size_t frame_chunk(struct buffer *out);
-/* Ends it; one that holds nothing is taken back. */
-void frame_chunk_end(struct buffer *out, size_t start);
 
 /* The id of a line: its seq and the first digits of its digest. False if it has no seq. */
 bool frame_id(const char *line, size_t len, char id[FRAME_ID_SIZE]);

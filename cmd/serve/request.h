@@ -1,6 +1,6 @@
 /*
  * Requests: from their head to their answer. What stands in a table (serve/routes.c) says who may
- * ask for what; before that serve/head.h, serve/target.h and serve/access.h have refused what may
+ * ask for what; before that net/head.h, serve/target.h and serve/access.h have refused what may
  * not be asked at all. An answer is made at once, or later: its maker lets the request wait, and
  * is called again.
  */
@@ -14,9 +14,9 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "net/head.h"
+#include "net/refusal.h"
 #include "serve/client.h"
-#include "serve/head.h"
-#include "serve/refusal.h"
 #include "serve/target.h"
 #include "serve/tokens.h"
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "net/framing.h"
 #include "serve/client.h"
 #include "serve/feed.h"
 #include "serve/frame.h"
@@ -183,10 +184,10 @@ send_piece(struct stream *s)
 
 	buffer_clear(piece);
 	if (s->chunked)
-		start = frame_chunk(piece);
+		start = framing_chunk(piece);
 	state = s->source->fill(s, piece);
 	if (s->chunked)
-		frame_chunk_end(piece, start);
+		framing_chunk_end(piece, start);
 	if (piece->len > 0) {
 		sent = send_bytes(s, piece->data, piece->len);
 		if (sent < piece->len)
@@ -303,10 +304,10 @@ tick(struct loop_timer *timer)
 	}
 	if (s->out.len == 0 && s->at_head) {
 		if (s->chunked)
-			start = frame_chunk(&s->out);
+			start = framing_chunk(&s->out);
 		buffer_text(&s->out, s->source->heartbeat);
 		if (s->chunked)
-			frame_chunk_end(&s->out, start);
+			framing_chunk_end(&s->out, start);
 		s->at_head = false;
 	}
 	loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
@@ -361,10 +362,10 @@ streams_reset(struct feed *feed)
 			continue;
 		if (s->source->reset != NULL) {
 			if (s->chunked)
-				start = frame_chunk(&s->out);
+				start = framing_chunk(&s->out);
 			s->source->reset(s, &s->out);
 			if (s->chunked)
-				frame_chunk_end(&s->out, start);
+				framing_chunk_end(&s->out, start);
 			s->offset = 0;
 		} else {
 			s->ending = s->failed = true;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "json/scan.h"
-#include "serve/refusal.h"
+#include "net/refusal.h"
 
 #define TARGET_SEGMENTS 8
 #define TARGET_PARAMETERS 16

@@ -3,4 +3,5 @@ int program(int argc, char **argv); /* the provider's main() */
 #define main program
 #include "../../cmd/provider/awf-provider-google.c"
 #undef main
+#define STREAM google_stream
 #include "fuzz_stream.h"

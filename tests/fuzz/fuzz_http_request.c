@@ -19,7 +19,7 @@
 
 #include "base/memory.h"
 #include "serve/client.h"
-#include "serve/head.h"
+#include "net/head.h"
 #include "serve/request.h"
 #include "serve/routes.h"
 #include "serve/serve.h"

@@ -3,4 +3,5 @@ int program(int argc, char **argv); /* the provider's main() */
 #define main program
 #include "../../cmd/provider/awf-provider-openai.c"
 #undef main
+#define STREAM openai_stream
 #include "fuzz_stream.h"

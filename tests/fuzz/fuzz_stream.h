@@ -1,6 +1,6 @@
 /*
- * The body of the fuzz targets of model APIs, which include the API's file before
- * it. Any lines of JSON as the events of a stream: what comes of them is an answer
+ * The body of the fuzz targets of model APIs, which include the provider's file before
+ * it, and name the table of the API's answers. Any lines of JSON as the events of a stream: what comes of them is an answer
  * that awf-step can read, and that can be sent back.
  */
 #include <assert.h>
@@ -11,9 +11,6 @@
 #include "json/scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A provider that nobody listens to: all that is asked of it is whether to stream. */
-static max_align_t nobody[1024];
 
 static void
 feed(struct stream *s, const char *at, size_t size)
@@ -27,7 +24,7 @@ feed(struct stream *s, const char *at, size_t size)
 			stop = end;
 		s->events++;
 		if (scan_check(at, (size_t)(stop - at), &bad) == NULL)
-			take_event(s, span_of(at, (size_t)(stop - at)));
+			s->api->event(s, span_of(at, (size_t)(stop - at)));
 	}
 }
 
@@ -41,9 +38,10 @@ check(const struct buffer *json)
 
 /* Sends the answer's blocks back, as the next request of a conversation does. */
 static void
-send_back(struct stream *s, struct span answer)
+send_back(struct span answer)
 {
 	static struct provider_request request;
+	const struct exchange x = { .request = &request, .base = "http://localhost" };
 	struct buffer messages = BUFFER_INIT, body = BUFFER_INIT;
 	struct span blocks = span_member(answer, "blocks");
 	struct writer w;
@@ -55,10 +53,8 @@ send_back(struct stream *s, struct span answer)
 	buffer_text(&messages, "}]");
 	request.model = span_of("\"m\"", 3);
 	request.messages = span_of(messages.data, messages.len);
-	s->request = &request;
-	s->base = "http://localhost";
 	writer_begin(&w, &body);
-	write_body(s, &w);
+	write_body(&x, &w);
 	check(&body);
 	buffer_free(&body);
 	buffer_free(&messages);
@@ -67,23 +63,20 @@ send_back(struct stream *s, struct span answer)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct provider_request nothing;
-	struct stream s = { .provider = (struct provider *)(void *)nobody, .request = &nothing };
+	struct stream s;
 	struct buffer answer = BUFFER_INIT;
 	struct writer w;
 
-	message_begin(&s.message);
-	message_begin(&s.draft);
+	stream_begin(&s, &STREAM);
 	feed(&s, (const char *)data, size);
-	finish(&s);
+	stream_finish(&s);
 	writer_begin(&w, &answer);
 	writer_object(&w);
 	message_write(&s.message, &w);
 	writer_object_end(&w);
 	check(&answer);
-	send_back(&s, span_of(answer.data, answer.len));
-	message_free(&s.message);
-	message_free(&s.draft);
+	send_back(span_of(answer.data, answer.len));
+	stream_free(&s);
 	buffer_free(&answer);
 	return 0;
 }

@@ -1,11 +1,11 @@
-/* cmd/provider/failure: what vendors' bodies of errors are called, tests/fixtures/failures. */
+/* lib/api/failure: what vendors' bodies of errors are called, tests/fixtures/failures. */
 #include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/failure.h"
+#include "api/failure.h"
 
 static void
 bodies_of_vendors(void **state)
@@ -18,7 +18,7 @@ bodies_of_vendors(void **state)
 	(void)state;
 	assert_non_null(in);
 	while ((len = getline(&line, &size, in)) > 0) {
-		struct provider_failure f = { .error = ERROR_INIT };
+		struct failure f = { .error = ERROR_INIT };
 		struct buffer body = BUFFER_INIT;
 		int at = 0;
 

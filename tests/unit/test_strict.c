@@ -1,7 +1,7 @@
 /* Schemas that an API enforces: what it takes, and the ids of failed requests. */
 #include "unit.h"
 
-#include "../../cmd/provider/failure.h"
+#include "api/failure.h"
 #include "../../cmd/provider/strict.h"
 #include "base/buffer.h"
 
@@ -76,7 +76,7 @@ static void
 test_request_id(void **state)
 {
 	static const char body[] = "{\"error\":{\"message\":\"no\"},\"request_id\":\"r1\"}";
-	struct provider_failure failure = { .status = 400 }, known = { .status = 400,
+	struct failure failure = { .status = 400 }, known = { .status = 400,
 		.request_id = "r0" };
 	struct buffer text = BUFFER_INIT;
 

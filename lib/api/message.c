@@ -4,7 +4,7 @@
  * one that the conversation has already, get the first free call_N: results are told apart by
  * it.
  */
-#include "message.h"
+#include "api/message.h"
 
 #include <stdlib.h>
 #include <string.h>

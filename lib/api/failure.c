@@ -5,7 +5,7 @@
  * APIs use it for missing keys and overlong prompts too.
  */
 #define _GNU_SOURCE /* strcasestr() */
-#include "failure.h"
+#include "api/failure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,7 +230,7 @@ failure_object(struct span value)
 }
 
 void
-failure_from_json(struct provider_failure *f, struct span value, const char *secret)
+failure_from_json(struct failure *f, struct span value, const char *secret)
 {
 	static const char *const keys[] = { "message", "detail", "error" };
 	struct buffer text = BUFFER_INIT;
@@ -268,7 +268,7 @@ failure_from_json(struct provider_failure *f, struct span value, const char *sec
 }
 
 void
-failure_take_request_id(struct provider_failure *f, struct span object)
+failure_take_request_id(struct failure *f, struct span object)
 {
 	char id[HTTP_REQUEST_ID_SIZE];
 
@@ -277,7 +277,7 @@ failure_take_request_id(struct provider_failure *f, struct span object)
 }
 
 void
-failure_from_body(struct provider_failure *f, const struct buffer *body, const char *secret)
+failure_from_body(struct failure *f, const struct buffer *body, const char *secret)
 {
 	const char *text = buffer_string(body), *colon;
 	struct span value = span_of(text, body->len), error;

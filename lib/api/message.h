@@ -11,8 +11,8 @@
  * `cut_off`, which quotes it: half a text must not pass for an answer. A user can teach a word,
  * --known-end (agent/known_end.h).
  */
-#ifndef AWF_PROVIDER_MESSAGE_H
-#define AWF_PROVIDER_MESSAGE_H
+#ifndef AWF_API_MESSAGE_H
+#define AWF_API_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,15 +7,15 @@
  *
  * It knows nothing of sockets: a head is some bytes.
  */
-#ifndef AWF_SERVE_HEAD_H
-#define AWF_SERVE_HEAD_H
+#ifndef AWF_NET_HEAD_H
+#define AWF_NET_HEAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "json/scan.h"
-#include "serve/refusal.h"
+#include "net/refusal.h"
 
 #define HEAD_FIELDS 64           /* more are refused */
 #define HEAD_BYTES 16384         /* of all of it */

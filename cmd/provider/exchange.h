@@ -1,0 +1,79 @@
+/*
+ * Model APIs that answer a POST with server-sent events: everything that they
+ * have in common. An API is a table of what is its own (where to send, how to
+ * write the request, what its events mean); its program is that table and
+ *
+ *     int main(int argc, char **argv) { return exchange_main(&api, argc, argv); }
+ *
+ * An answer is whole only when the API said so (message.ended); a stream that
+ * stops before is an error `network`, never an answer. A key goes into its header
+ * and nowhere else.
+ */
+#ifndef AWF_PROVIDER_EXCHANGE_H
+#define AWF_PROVIDER_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/stream.h"
+#include "proc/api_keys.h"
+#include "provider.h"
+
+struct exchange_api;
+
+/* One request and its answer. */
+struct exchange {
+	const struct exchange_api *api;
+	const struct provider_variables *variables;
+	struct provider *provider;
+	const struct provider_request *request;
+	const char *base;                /* URL, may end in a slash */
+	const char *key;                 /* NULL: none */
+	struct stream stream;            /* the answer */
+};
+
+struct exchange_api {
+	const char *program, *usage;
+	const char *base;                       /* the API's own server, a URL */
+	const char *key_header;                 /* "x-api-key: " */
+	bool key_optional;                      /* where the base is not the default */
+	const char *header;                     /* a fixed one; may be NULL */
+	const char *const *media_types;         /* of attachments that it takes; ends with NULL */
+	const struct stream_api *stream;        /* what its answers mean */
+	/* Whether the API can be asked this: -1 with ERROR_INVALID if not. NULL: anything. */
+	int (*check)(const struct provider_request *r, struct error *err);
+	const char *path;                       /* what follows the base in the URL; NULL: */
+	void (*model_path)(const struct exchange *x, struct buffer *url); /* writes it */
+	void (*body)(const struct exchange *x, struct writer *w);
+};
+
+/* Pictures and PDF, as most APIs take them. */
+extern const char *const request_media_types[];
+
+int exchange_main(const struct exchange_api *api, int argc, char **argv);
+
+/* Whether the name of a model, without its vendor's or a collection's, matches one of
+ * these patterns (fnmatch(3)), which end with NULL. */
+bool request_model(struct span model, const char *const *patterns);
+/* Whether a block of a request holds what only this API understands. */
+bool request_own(struct span block, const char *api);
+/* The type of a block that an API said in a way of its own, absent for all others. */
+struct span request_own_type(struct span block);
+/* Whether another API than this ran the block's tool itself, or said the block in a
+ * way of its own: it means nothing here. */
+bool request_foreign(struct span block, const char *api);
+/* Whether a block of a request is of a type. */
+bool request_type(struct span block, const char *type);
+/* A member of raw that only this API understands. */
+struct span request_own_raw(struct span block, const char *api, const char *member);
+
+/* The parameter `thinking` of awf-provider(7): false, true, an effort, a number of tokens, or an
+ * object that the API takes as it is. Some APIs want tokens, others an effort. */
+
+/* Tokens to think with, those in an object (`budget_tokens`) too; 0: not said. */
+long long thinking_budget(struct span thinking);
+/* The effort that it asks for where it is no word for one: "medium" if it is true, one by
+ * the number of tokens; NULL if it is anything else. */
+const char *thinking_effort(struct span thinking);
+
+#endif

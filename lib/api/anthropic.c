@@ -1,0 +1,286 @@
+/*
+ * What the Messages API of Anthropic answers. Members of its blocks without a place in ours go
+ * into `raw`, from where they go back to it.
+ */
+#include "api/anthropic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/stream.h"
+#include "base/text.h"
+#include "transcript/event_keys.h"
+
+const struct anthropic_block anthropic_blocks[] = {
+	[KIND_TEXT] = { "text", BLOCK_TEXT },
+	[KIND_THINKING] = { "thinking", BLOCK_THINKING },
+	[KIND_REDACTED] = { "redacted_thinking", BLOCK_THINKING },
+	[KIND_TOOL_USE] = { "tool_use", BLOCK_TOOL_USE },
+	[KIND_TOOL_RESULT] = { "tool_result", BLOCK_TOOL_RESULT },
+	[KIND_OTHER] = { "", BLOCK_TEXT },
+	[KIND_IMAGE] = { "image", BLOCK_TEXT },
+	[KIND_DOCUMENT] = { "document", BLOCK_TEXT }
+};
+
+const struct anthropic_member anthropic_members[ANTHROPIC_MEMBERS] = {
+	{ KIND_TEXT, FORM_STRING, "text", KEY_TEXT, offsetof(struct block, text) },
+	{ KIND_THINKING, FORM_STRING, "thinking", KEY_THINKING, offsetof(struct block, text) },
+	{ KIND_THINKING, FORM_STRING, "signature", KEY_SIGNATURE,
+	    offsetof(struct block, signature) },
+	{ KIND_REDACTED, FORM_STRING, "data", "redacted", offsetof(struct block, redacted) },
+	{ KIND_TOOL_USE, FORM_TEXT, "id", KEY_TOOL_ID, offsetof(struct block, tool_id) },
+	{ KIND_TOOL_USE, FORM_TEXT, "name", KEY_TOOL_NAME, offsetof(struct block, tool_name) },
+	{ KIND_TOOL_USE, FORM_JSON, "input", KEY_TOOL_INPUT, offsetof(struct block, text) },
+	{ KIND_TOOL_RESULT, FORM_TEXT, "tool_use_id", KEY_TOOL_ID,
+	    offsetof(struct block, tool_id) },
+	{ KIND_TOOL_RESULT, FORM_JSON, "content", KEY_TOOL_CONTENT, offsetof(struct block, text) },
+	{ KIND_TOOL_RESULT, FORM_BOOL, "is_error", KEY_IS_ERROR, offsetof(struct block, is_error) }
+};
+
+/* Takes a member of the API's block; false: it has no place in ours. */
+static bool
+take_member(struct block *b, enum anthropic_kind kind, struct span key, struct span value)
+{
+	for (const struct anthropic_member *m = anthropic_members; m < anthropic_members + ANTHROPIC_MEMBERS; m++) {
+		void *place = (char *)b + m->place;
+
+		if (m->kind != kind || !span_is(key, m->theirs))
+			continue;
+		switch (m->form) {
+		case FORM_STRING:
+			span_decode(value, place);
+			break;
+		case FORM_JSON:
+			scan_minify(value, place);
+			break;
+		case FORM_TEXT:
+			text_once(place, value);
+			break;
+		case FORM_BOOL:
+			*(bool *)place = span_true(value);
+		}
+		return true;
+	}
+	return false;
+}
+
+static void
+take_block(struct stream *s, struct span content, long long index)
+{
+	char *type = span_text(span_member(content, "type"));
+	enum anthropic_kind kind = KIND_TEXT;
+	struct block *b;
+
+	/* server_tool_use, web_search_tool_result and their like go by their shape. */
+	while (kind < KIND_OTHER && (type == NULL || strcmp(type, anthropic_blocks[kind].type) != 0))
+		kind++;
+	if (kind == KIND_OTHER && type != NULL && text_ends(type, "_tool_use"))
+		kind = KIND_TOOL_USE;
+	else if (kind == KIND_OTHER && type != NULL && text_ends(type, "_tool_result"))
+		kind = KIND_TOOL_RESULT;
+
+	b = message_add(&s->message, anthropic_blocks[kind].ours, index);
+	b->ran = (kind == KIND_TOOL_USE || kind == KIND_TOOL_RESULT) &&
+	    strcmp(type, anthropic_blocks[KIND_TOOL_USE].type) != 0;
+	for (struct span_walk part = span_walk(content); span_next(&part);)
+		if (!take_member(b, kind, part.key, part.value) && says_something(part.value) &&
+		    !(span_is(part.key, "type") && span_is(part.value, anthropic_blocks[kind].type)))
+			block_keep(b, part.key, part.value);
+	if (kind == KIND_THINKING || kind == KIND_REDACTED || b->raw.len > 0)
+		b->api = ANTHROPIC;
+	if (kind == KIND_TEXT)
+		stream_delta(s, "text", buffer_string(&b->text), b->text.len);
+	if (kind == KIND_TOOL_USE)
+		stream_call(s, b->tool_name, "", 0);
+	free(type);
+}
+
+static void
+content_block_start(struct stream *s, struct span event)
+{
+	long long index = -1;
+
+	number_set(&index, span_member(event, "index"));
+	take_block(s, span_member(event, "content_block"), index);
+}
+
+static void
+content_block_delta(struct stream *s, struct span event)
+{
+	static const struct delta {
+		const char *type, *member;
+		enum { SHOWN, SIGNATURE, INPUT, CITATION, KEPT } what;
+	} deltas[] = {
+		{ "text_delta", "text", SHOWN },
+		{ "thinking_delta", "thinking", SHOWN },
+		{ "signature_delta", "signature", SIGNATURE },
+		{ "input_json_delta", "partial_json", INPUT },
+		{ "citations_delta", "citation", CITATION },
+		/* What a compaction made of the conversation; the API takes it back as it is. */
+		{ "compaction_delta", "content", KEPT },
+		{ "compaction_delta", "encrypted_content", KEPT }
+	};
+	struct span delta = span_member(event, "delta"), type = span_member(delta, "type");
+	size_t found = s->message.count, before;
+	long long index = -1;
+	struct block *b;
+
+	number_set(&index, span_member(event, "index"));
+	while (found > 0 && s->message.blocks[found - 1].index != index)
+		found--;
+	if (found == 0) {
+		stream_fail(s, "event %ld of the stream is for a block that never began", s->events);
+		return;
+	}
+	b = &s->message.blocks[found - 1];
+	for (const struct delta *d = deltas; d < deltas + sizeof deltas / sizeof *d; d++) {
+		struct span value = span_member(delta, d->member);
+
+		if (value.at == NULL || !span_is(type, d->type))
+			continue;
+		switch (d->what) {
+		case SHOWN:
+			stream_text(s, b, d->member, value);
+			break;
+		case SIGNATURE:
+			span_decode(value, &b->signature);
+			break;
+		case INPUT:
+			/* The block began with "input":{}; the pieces, if any, take its place. */
+			if (!b->begun && span_type(value) == 's' && !span_is(value, "")) {
+				b->begun = true;
+				buffer_clear(&b->text);
+			}
+			before = b->text.len;
+			span_decode(value, &b->text);
+			stream_call(s, NULL, buffer_string(&b->text) + before, b->text.len - before);
+			break;
+		case CITATION:
+			if (b->citations.len > 0)
+				buffer_byte(&b->citations, ',');
+			scan_minify(value, &b->citations);
+			b->api = ANTHROPIC;
+			break;
+		case KEPT:
+			if (says_something(value))
+				block_keep_as(b, d->member, value);
+			b->api = ANTHROPIC;
+		}
+	}
+}
+
+/* Numbers are totals so far: later ones replace earlier ones. Where the API asked its models
+ * several times for one answer (to compact the conversation first, say), the totals are those
+ * of the last, and `iterations` what each was billed for. */
+static void
+take_usage(struct usage *u, struct span counted)
+{
+	static const struct usage_place places[] = {
+		USAGE(input, "input_tokens"),
+		USAGE(output, "output_tokens"),
+		USAGE(cache_read, "cache_read_input_tokens"),
+		USAGE(cache_write, "cache_creation_input_tokens"),
+		USAGE_END
+	};
+	struct span iterations = span_member(counted, "iterations");
+
+	if (span_element(iterations, 0).at == NULL) {
+		usage_set(u, counted, places);
+		return;
+	}
+	*u = (struct usage)USAGE_INIT;
+	for (struct span_walk each = span_walk(iterations); span_next(&each);)
+		usage_sum(u, each.value, places);
+}
+
+/* Messages API, "stop_reason": https://docs.claude.com/en/api/messages and
+ * https://docs.claude.com/en/api/handling-stop-reasons; of a pause after compaction
+ * https://docs.claude.com/en/build-with-claude/compaction. */
+static const struct end ends[] = {
+	{ "end_turn", "end_turn", ERROR_NONE },
+	{ "tool_use", "tool_use", ERROR_NONE },
+	{ "max_tokens", "max_tokens", ERROR_NONE },
+	{ "model_context_window_exceeded", "max_tokens", ERROR_NONE },
+	{ "stop_sequence", "stop_sequence", ERROR_NONE },
+	{ "refusal", "refusal", ERROR_NONE },
+	{ "pause_turn", "pause", ERROR_NONE },
+	{ "compaction", "pause", ERROR_NONE },
+	{ NULL, NULL, ERROR_NONE }
+};
+
+/* What begins a message, or all of one. */
+static void
+take_message(struct stream *s, struct span message)
+{
+	s->message.begun = true;
+	text_once(&s->message.model, span_member(message, "model"));
+	take_usage(&s->message.usage, span_member(message, "usage"));
+}
+
+/* Other events (ping, and those of later versions) are passed over, as the API asks its clients
+ * to. */
+static void
+take_event(struct stream *s, struct span event)
+{
+	struct span type = span_member(event, "type");
+	struct message *m = &s->message;
+
+	if (span_is(type, "content_block_delta")) {
+		content_block_delta(s, event);
+	} else if (span_is(type, "content_block_start")) {
+		content_block_start(s, event);
+	} else if (span_is(type, "message_start")) {
+		/* Of two answers in one stream neither is to be trusted: both would call their
+		 * tools. */
+		if (m->begun) {
+			stream_fail(s, "a second answer begins before the first has ended");
+			return;
+		}
+		take_message(s, span_member(event, "message"));
+	} else if (span_is(type, "message_delta")) {
+		struct span delta = span_member(event, "delta");
+		struct span reason = span_member(delta, "stop_reason");
+
+		take_usage(&m->usage, span_member(event, "usage"));
+		if (span_type(reason) == 's')
+			stream_end(s, ends, reason, span_path(delta, "stop_details", "explanation", NULL));
+	} else if (span_is(type, "message_stop")) {
+		if (m->stop_reason == NULL)
+			stream_error(s, ERROR_CUT_OFF, "the answer ended without a stop_reason");
+		else
+			m->ended = true;
+	}
+}
+
+static void
+take_body(struct stream *s, struct span body)
+{
+	struct span reason = span_member(body, "stop_reason");
+	long long index = 0;
+
+	take_message(s, body);
+	for (struct span_walk block = span_walk(span_member(body, "content")); span_next(&block);)
+		take_block(s, block.value, index++);
+	if (span_type(reason) == 's')
+		stream_end(s, ends, reason, span_path(body, "stop_details", "explanation", NULL));
+	s->message.ended = !s->failed && s->message.stop_reason != NULL;
+}
+
+/* The API counts cached input apart; ours is all of it. */
+static void
+finish(struct stream *s)
+{
+	struct usage *u = &s->message.usage;
+
+	if (u->input < 0)
+		return;
+	u->input += u->cache_read > 0 ? u->cache_read : 0;
+	u->input += u->cache_write > 0 ? u->cache_write : 0;
+}
+
+const struct stream_api anthropic_stream = {
+	.name = ANTHROPIC,
+	.event = take_event,
+	.body = take_body,
+	.finish = finish
+};

@@ -1,0 +1,43 @@
+/*
+ * The blocks of the Messages API of Anthropic, and ours: which member of the API's block is which
+ * member of ours, for who reads answers and who writes requests.
+ */
+#ifndef AWF_API_ANTHROPIC_H
+#define AWF_API_ANTHROPIC_H
+
+#include <stddef.h>
+
+#include "api/message.h"
+
+#define ANTHROPIC "anthropic"
+
+/* Kinds of blocks of the API. */
+enum anthropic_kind {
+	KIND_TEXT,
+	KIND_THINKING,
+	KIND_REDACTED,
+	KIND_TOOL_USE,    /* also those that the API runs itself */
+	KIND_TOOL_RESULT, /* of tools that the API ran, or ours */
+	KIND_OTHER,       /* later than this program: kept in raw, as an empty text */
+	KIND_IMAGE,       /* attachments, in requests alone */
+	KIND_DOCUMENT
+};
+
+extern const struct anthropic_block {
+	const char *type;
+	enum block_type ours;
+} anthropic_blocks[];
+
+/* How a value becomes what it is in a block: a string decoded into a buffer or a text, JSON
+ * as it stands, a bool. */
+enum anthropic_form { FORM_STRING, FORM_JSON, FORM_TEXT, FORM_BOOL };
+
+#define ANTHROPIC_MEMBERS 10
+extern const struct anthropic_member {
+	enum anthropic_kind kind;
+	enum anthropic_form form;
+	const char *theirs, *ours;
+	size_t place; /* in struct block */
+} anthropic_members[ANTHROPIC_MEMBERS];
+
+#endif

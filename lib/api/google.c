@@ -1,0 +1,259 @@
+/*
+ * What the Gemini API of Google answers: a row of parts, in pieces. Texts of a kind that follow
+ * each other are one part, everything else comes whole. A signature belongs to the part that it
+ * came with and goes back there, whatever the part is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/stream.h"
+#include "base/memory.h"
+#include "transcript/event_keys.h"
+
+#define API "google"
+#define CODE_TOOL "code_execution" /* what the API runs itself */
+
+static void
+take_signature(struct block *b, struct span part)
+{
+	span_decode(span_member(part, "thoughtSignature"), &b->signature);
+	if (b->signature.len > 0)
+		b->api = API;
+}
+
+static void
+take_text(struct stream *s, struct span part, struct span text)
+{
+	bool thinking = span_true(span_member(part, "thought"));
+	bool is_signed = span_member(part, "thoughtSignature").at != NULL;
+	enum block_type type = thinking ? BLOCK_THINKING : BLOCK_TEXT;
+	struct block *b;
+
+	if (span_is(text, "") && !is_signed)
+		return;
+	/* Text goes on in a block unless that has a signature: a part has one. */
+	b = message_last(&s->message, type);
+	if (b->raw.len > 0 || (b->signature.len > 0 && is_signed))
+		b = message_add(&s->message, type, -1);
+	if (thinking)
+		b->api = API;
+	take_signature(b, part);
+	stream_text(s, b, thinking ? "thinking" : "text", text);
+}
+
+/* The id goes into raw too: ours may have to be another one. */
+static void
+take_call(struct stream *s, struct span part, struct span call)
+{
+	struct span id = span_member(call, "id"), args = span_member(call, "args");
+	struct block *b;
+
+	/* Each piece would be a call of its own, without its arguments. */
+	if (span_member(call, "partialArgs").at != NULL || span_true(span_member(call, "willContinue"))) {
+		stream_error(s, ERROR_INVALID, "the API sends the arguments of calls in pieces "
+		    "(partialArgs): leave out streamFunctionCallArguments");
+		return;
+	}
+	b = message_add(&s->message, BLOCK_TOOL_USE, -1);
+	text_once(&b->tool_name, span_member(call, "name"));
+	if (says_something(args))
+		scan_minify(args, &b->text);
+	stream_call(s, b->tool_name, buffer_string(&b->text), b->text.len);
+	if (span_type(id) == 's' && !span_is(id, "")) {
+		text_once(&b->tool_id, id);
+		block_keep_as(b, "id", id);
+		b->api = API;
+	}
+	take_signature(b, part);
+}
+
+/* A part that goes back as it came: raw has its kind as `type`, and all of it that has
+ * no place in the block. */
+static void
+take_special(struct block *b, struct span part, struct span type)
+{
+	bool placed = b->text.len > 0;
+
+	block_keep_as(b, "type", type);
+	for (struct span_walk member = span_walk(part); span_next(&member);)
+		if (!span_is(member.key, "thoughtSignature") &&
+		    !(placed && member.key.len == type.len &&
+		    memcmp(member.key.at, type.at, type.len) == 0))
+			block_keep(b, member.key, member.value);
+	b->api = API;
+	take_signature(b, part);
+}
+
+/* Code that the API runs, or what came of it. */
+static void
+take_code(struct stream *s, struct span part, struct span code, bool result)
+{
+	struct block *b = message_add(&s->message, result ? BLOCK_TOOL_RESULT : BLOCK_TOOL_USE, -1);
+
+	b->ran = true;
+	if (result)
+		b->is_error = !span_is(span_member(code, "outcome"), "OUTCOME_OK");
+	else
+		b->tool_name = memory_text(CODE_TOOL);
+	text_once(&b->tool_id, span_member(code, "id"));
+	scan_minify(code, &b->text);
+	take_special(b, part, result ? span_of("\"codeExecutionResult\"", 21) :
+	    span_of("\"executableCode\"", 16));
+}
+
+static void
+take_part(struct stream *s, struct span part)
+{
+	enum { TEXT, CALL, CODE, RESULT, KINDS };
+	static const char *const kinds[KINDS] = { "text", "functionCall", "executableCode",
+	    "codeExecutionResult" };
+	struct span values[KINDS];
+
+	span_members(part, kinds, KINDS, values);
+	if (values[TEXT].at != NULL) {
+		take_text(s, part, values[TEXT]);
+	} else if (values[CALL].at != NULL) {
+		take_call(s, part, values[CALL]);
+	} else if (values[CODE].at != NULL) {
+		take_code(s, part, values[CODE], false);
+	} else if (values[RESULT].at != NULL) {
+		take_code(s, part, values[RESULT], true);
+	} else {
+		/* Pictures and what else there may be: the kind is the member that is an object. */
+		for (struct span_walk member = span_walk(part); span_next(&member);)
+			if (span_type(member.value) == 'o' && !span_is(member.key, "partMetadata")) {
+				take_special(message_add(&s->message, BLOCK_TEXT, -1), part, member.key);
+				return;
+			}
+	}
+}
+
+/* GenerateContentResponse, Candidate.FinishReason: https://ai.google.dev/api/generate-content.
+ * An answer that was stopped is one, what the API itself calls broken is none. */
+static const struct end ends[] = {
+	{ "STOP", "end_turn", ERROR_NONE },
+	{ "MAX_TOKENS", "max_tokens", ERROR_NONE },
+	{ "SAFETY", "refusal", ERROR_NONE },
+	{ "RECITATION", "refusal", ERROR_NONE },
+	{ "LANGUAGE", "refusal", ERROR_NONE },
+	{ "BLOCKLIST", "refusal", ERROR_NONE },
+	{ "PROHIBITED_CONTENT", "refusal", ERROR_NONE },
+	{ "SPII", "refusal", ERROR_NONE },
+	{ "IMAGE_SAFETY", "refusal", ERROR_NONE },
+	{ "IMAGE_PROHIBITED_CONTENT", "refusal", ERROR_NONE },
+	{ "IMAGE_RECITATION", "refusal", ERROR_NONE },
+	{ "MALFORMED_FUNCTION_CALL", NULL, ERROR_PROVIDER },
+	{ "MALFORMED_RESPONSE", NULL, ERROR_PROVIDER },
+	{ "UNEXPECTED_TOOL_CALL", NULL, ERROR_PROVIDER },
+	{ "TOO_MANY_TOOL_CALLS", NULL, ERROR_PROVIDER },
+	{ "MISSING_THOUGHT_SIGNATURE", NULL, ERROR_INVALID },
+	{ "OTHER", NULL, ERROR_CUT_OFF },
+	{ "IMAGE_OTHER", NULL, ERROR_CUT_OFF },
+	{ "NO_IMAGE", NULL, ERROR_CUT_OFF },
+	{ NULL, NULL, ERROR_NONE }
+};
+
+/* The API counts thoughts apart; a count of 0 it leaves out. */
+static void
+take_usage(struct usage *u, struct span object)
+{
+	long long prompt = -1, said = -1, thoughts = -1, tools = -1;
+
+	number_set(&prompt, span_member(object, "promptTokenCount"));
+	number_set(&tools, span_member(object, "toolUsePromptTokenCount"));
+	number_set(&u->cache_read, span_member(object, "cachedContentTokenCount"));
+	number_set(&said, span_member(object, "candidatesTokenCount"));
+	number_set(&thoughts, span_member(object, "thoughtsTokenCount"));
+	if (prompt >= 0)
+		u->input = prompt + (tools > 0 ? tools : 0);
+	if (thoughts >= 0)
+		u->reasoning = thoughts;
+	if (said >= 0 || thoughts >= 0)
+		u->output = (said > 0 ? said : 0) + (u->reasoning > 0 ? u->reasoning : 0);
+}
+
+/* Numbers are totals so far. */
+static void
+take_event(struct stream *s, struct span data)
+{
+	static const char *const sources[] = { "groundingMetadata", "citationMetadata",
+	    "urlContextMetadata" };
+	struct span candidate = span_element(span_member(data, "candidates"), 0);
+	struct span feedback = span_member(data, "promptFeedback");
+	struct span reason = span_member(feedback, "blockReason"), content;
+
+	text_once(&s->message.model, span_member(data, "modelVersion"));
+	text_once(&s->message.request_id, span_member(data, "responseId"));
+	take_usage(&s->message.usage, span_member(data, "usageMetadata"));
+	if (span_type(reason) == 's') { /* it takes no prompt like this */
+		char *word = span_text(reason);
+		char *why = span_text(span_member(feedback, "blockReasonMessage"));
+
+		stream_error(s, ERROR_REFUSED, "%s%s%s", word, why == NULL ? "" : ": ",
+		    why == NULL ? "" : why);
+		free(word);
+		free(why);
+		return;
+	}
+	content = span_path(candidate, "content", "parts", NULL);
+	for (struct span_walk part = span_walk(content); span_next(&part);)
+		take_part(s, part.value);
+	/* What the answer rests on, for whoever reads it: kept with its last text. */
+	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+		struct span value = span_member(candidate, sources[i]);
+		struct span_walk first = span_walk(value);
+		struct block *b;
+
+		if (!span_next(&first))
+			continue;
+		b = message_find(&s->message, BLOCK_TEXT, -1);
+		if (b == NULL)
+			b = message_add(&s->message, BLOCK_TEXT, -1);
+		b->api = API;
+		buffer_format(&b->citations, "%s{\"%s\":", b->citations.len > 0 ? "," : "",
+		    sources[i]);
+		scan_minify(value, &b->citations);
+		buffer_byte(&b->citations, '}');
+	}
+	reason = span_member(candidate, "finishReason");
+	if (span_type(reason) == 's')
+		stream_end(s, ends, reason, span_member(candidate, "finishMessage"));
+}
+
+/* A reason to finish is all that says that the answer is whole; more may follow it. */
+static void
+finish(struct stream *s)
+{
+	struct message *m = &s->message;
+	const char *id = NULL;
+
+	m->ended = m->stop_reason != NULL;
+	message_settle(m, s->messages);
+	/* What the API ran has ids only of late; results are for the run before. */
+	for (size_t i = 0; i < m->count; i++) {
+		struct block *b = &m->blocks[i];
+
+		if (b->type == BLOCK_TOOL_USE && b->ran)
+			id = b->tool_id;
+		if (b->type == BLOCK_TOOL_RESULT && b->tool_id == NULL && id != NULL)
+			b->tool_id = memory_text(id);
+	}
+}
+
+/* Without events a stream is an array of what they would hold. */
+static void
+take_body(struct stream *s, struct span body)
+{
+	if (span_type(body) != 'a')
+		take_event(s, body);
+	for (struct span_walk piece = span_walk(body);
+	    span_type(body) == 'a' && !s->failed && span_next(&piece);)
+		take_event(s, piece.value);
+}
+
+const struct stream_api google_stream = {
+	.name = API,
+	.event = take_event,
+	.body = take_body,
+	.finish = finish
+};

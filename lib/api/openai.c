@@ -1,0 +1,245 @@
+/*
+ * What a Chat Completions API answers: that of OpenAI and of everything that speaks like it
+ * (Azure, Groq, DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM, llama.cpp …). They agree on the
+ * outline and differ in the rest, so nothing is expected to be there, and each thing is looked for
+ * wherever one of them puts it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/stream.h"
+#include "base/memory.h"
+
+#define API "openai"
+#define REFUSAL 1 /* index of a text that is one; the API has no numbers for texts */
+
+/* Text, in whatever kind of block it belongs, or parts as Mistral has them: {"type":"text",
+ * "text":…}, {"type":"thinking","thinking":[parts]}. */
+static void
+take_content(struct stream *s, struct span content, const char *kind)
+{
+	enum block_type type = strcmp(kind, "thinking") == 0 ? BLOCK_THINKING : BLOCK_TEXT;
+
+	if (span_type(content) == 's' && !span_is(content, ""))
+		stream_text(s, message_last(&s->message, type), kind, content);
+	if (span_type(content) != 'a')
+		return;
+	for (struct span_walk part = span_walk(content); span_next(&part);) {
+		struct span thinking = span_member(part.value, "thinking");
+
+		if (thinking.at != NULL)
+			take_content(s, thinking, "thinking");
+		else
+			take_content(s, span_member(part.value, "text"), kind);
+	}
+}
+
+/* Whether a piece that says a name begins another call than b. Without a name it
+ * never does: some servers change the id of a call from piece to piece. Others
+ * number all calls 0, or none, and give no ids either, or say the name in each piece. */
+static bool
+is_new_call(const struct block *b, struct span name, const char *id)
+{
+	size_t bad;
+
+	if (b == NULL)
+		return true;
+	if (span_type(name) != 's' || span_is(name, ""))
+		return false;
+	if (id != NULL && id[0] != '\0' && b->tool_id != NULL)
+		return strcmp(b->tool_id, id) != 0;
+	if (b->tool_id != NULL || b->tool_name == NULL)
+		return false;
+	/* No arguments can follow those that are whole. */
+	return b->index < 0 || !span_is(name, b->tool_name) ||
+	    (b->text.len > 0 && scan_check(b->text.data, b->text.len, &bad) == NULL);
+}
+
+static void
+take_function(struct stream *s, struct block *b, struct span function)
+{
+	struct span name = span_member(function, "name");
+	struct span arguments = span_member(function, "arguments");
+	const bool named = b->tool_name != NULL;
+	const size_t before = b->text.len;
+
+	if (!span_is(name, ""))
+		text_once(&b->tool_name, name);
+	if (span_type(arguments) == 'o')
+		scan_minify(arguments, &b->text);
+	else
+		span_decode(arguments, &b->text);
+	stream_call(s, named ? NULL : b->tool_name, buffer_string(&b->text) + before,
+	    b->text.len - before);
+}
+
+/* A piece of a call belongs to the block with its index, or, where there is none, to the last,
+ * unless its id is another's. */
+static void
+take_call(struct stream *s, struct span call)
+{
+	struct span function = span_member(call, "function");
+	char *id = span_text(span_member(call, "id"));
+	long long index = -1;
+	struct block *b;
+
+	number_set(&index, span_member(call, "index"));
+	b = message_find(&s->message, BLOCK_TOOL_USE, index);
+	if (is_new_call(b, span_member(function, "name"), id))
+		b = message_add(&s->message, BLOCK_TOOL_USE, index);
+	if (b->tool_id == NULL && id != NULL && id[0] != '\0')
+		b->tool_id = memory_text(id);
+	free(id);
+	take_function(s, b, function);
+}
+
+/* Chat Completions, "finish_reason": the first five of
+ * https://platform.openai.com/docs/api-reference/chat/streaming; eos_token and
+ * stop_sequence of https://huggingface.co/docs/text-generation-inference (TGI's own), eos of
+ * https://docs.together.ai/reference/chat-completions-1, model_length of
+ * https://docs.mistral.ai/api (the model's own limit), sensitive of
+ * https://docs.z.ai/api-reference/llm/chat-completion. What tells of a failure there
+ * (DeepSeek's insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's network_error,
+ * OpenRouter's and Mistral's error) is no end of an answer. */
+static const struct end ends[] = {
+	{ "stop", "end_turn", ERROR_NONE },
+	{ "length", "max_tokens", ERROR_NONE },
+	{ "tool_calls", "tool_use", ERROR_NONE },
+	{ "function_call", "tool_use", ERROR_NONE },
+	{ "content_filter", "refusal", ERROR_NONE },
+	{ "eos", "end_turn", ERROR_NONE },
+	{ "eos_token", "end_turn", ERROR_NONE },
+	{ "stop_sequence", "stop_sequence", ERROR_NONE },
+	{ "model_length", "max_tokens", ERROR_NONE },
+	{ "sensitive", "refusal", ERROR_NONE },
+	{ "insufficient_system_resource", NULL, ERROR_CUT_OFF },
+	{ "abort", NULL, ERROR_CUT_OFF },
+	{ "network_error", NULL, ERROR_CUT_OFF },
+	{ "error", NULL, ERROR_CUT_OFF },
+	{ NULL, NULL, ERROR_NONE }
+};
+
+/* Members of a piece, of its choice and of what that adds, found in one walk through each: they
+ * come a few bytes at a time, so that this is most of what an answer costs. */
+enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, PIECE_MEMBERS };
+enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, CHOICE_MEMBERS };
+enum { CONTENT, REASONING_CONTENT, REASONING, SAID_REFUSAL, TOOL_CALLS, FUNCTION_CALL,
+	DELTA_MEMBERS };
+static const char *const of_piece[] = { "choices", "model", "usage", "x_groq" };
+static const char *const of_choice[] = { "delta", "message", "finish_reason", "usage" };
+static const char *const of_delta[] = { "content", "reasoning_content", "reasoning", "refusal",
+	"tool_calls", "function_call" };
+
+/* Whether a piece has any of an answer. */
+static bool
+has_content(const struct span delta[DELTA_MEMBERS])
+{
+	for (size_t i = 0; i < DELTA_MEMBERS; i++)
+		if (delta[i].at != NULL && says_something(delta[i]) && !span_is(delta[i], ""))
+			return true;
+	return false;
+}
+
+/* output_tokens has the reasoning in it; xAI counts that apart, which its total
+ * gives away. */
+static void
+take_usage(struct usage *u, struct span object)
+{
+	static const struct usage_place places[] = {
+		USAGE(input, "prompt_tokens"),
+		USAGE(output, "completion_tokens"),
+		USAGE(cache_read, "prompt_cache_hit_tokens"),
+		USAGE_IN(cache_read, "prompt_tokens_details", "cached_tokens"),
+		USAGE(cache_write, "cache_creation_input_tokens"),
+		USAGE_IN(cache_write, "prompt_tokens_details", "cache_creation_tokens"),
+		USAGE_IN(cache_write, "prompt_tokens_details", "cache_write_tokens"),
+		USAGE_IN(reasoning, "completion_tokens_details", "reasoning_tokens"),
+		USAGE_END
+	};
+	long long total = -1;
+
+	if (span_type(object) != 'o')
+		return;
+	usage_set(u, object, places);
+	number_set(&total, span_member(object, "total_tokens"));
+	if (u->reasoning > 0 && u->input >= 0 && u->output >= 0 &&
+	    total == u->input + u->output + u->reasoning)
+		u->output += u->reasoning;
+}
+
+static void
+take_event(struct stream *s, struct span data)
+{
+	static const int thoughts[] = { REASONING_CONTENT, REASONING };
+	struct span piece[PIECE_MEMBERS], choice[CHOICE_MEMBERS], delta[DELTA_MEMBERS], first, reason;
+
+	span_members(data, of_piece, PIECE_MEMBERS, piece);
+	first = span_element(piece[CHOICES], 0);
+	span_members(first, of_choice, CHOICE_MEMBERS, choice);
+	if (!span_is(piece[MODEL], ""))
+		text_once(&s->message.model, piece[MODEL]);
+	take_usage(&s->message.usage, span_member(piece[X_GROQ], "usage"));
+	take_usage(&s->message.usage, choice[USAGE_OF_CHOICE]);
+	take_usage(&s->message.usage, piece[USAGE_OF_PIECE]);
+	if (first.at == NULL)
+		return;
+
+	span_members(choice[DELTA].at != NULL ? choice[DELTA] : choice[MESSAGE], of_delta,
+	    DELTA_MEMBERS, delta);
+	/* Some servers send the same thoughts under both names. */
+	for (size_t i = 0; i < sizeof thoughts / sizeof thoughts[0]; i++) {
+		struct span thought = delta[thoughts[i]];
+
+		if (span_type(thought) == 's' && !span_is(thought, "")) {
+			struct block *b = message_last(&s->message, BLOCK_THINKING);
+
+			b->api = API;
+			b->field = of_delta[thoughts[i]];
+			stream_text(s, b, "thinking", thought);
+			break;
+		}
+	}
+	take_content(s, delta[CONTENT], "text");
+	if (span_type(delta[SAID_REFUSAL]) == 's' && !span_is(delta[SAID_REFUSAL], "")) {
+		take_content(s, delta[SAID_REFUSAL], "text");
+		s->message.blocks[s->message.count - 1].index = REFUSAL;
+	}
+	for (struct span_walk call = span_walk(delta[TOOL_CALLS]); span_next(&call);)
+		take_call(s, call.value);
+	/* What calls were before there could be several. */
+	if (span_type(delta[FUNCTION_CALL]) == 'o')
+		take_function(s, message_last(&s->message, BLOCK_TOOL_USE), delta[FUNCTION_CALL]);
+
+	/* "" ends an answer for some servers (watsonx, older TGI), if it comes by itself after the
+	 * text; for others it is what null is, and stands in every piece. */
+	reason = choice[FINISH_REASON];
+	if (span_type(reason) != 's' || s->message.stop_reason != NULL)
+		return;
+	if (!span_is(reason, ""))
+		stream_end(s, ends, reason, SPAN_NONE);
+	else if (has_content(delta))
+		s->blank_reasons = true;
+	else if (!s->blank_reasons && s->message.count > 0)
+		s->message.stop_reason = "end_turn";
+}
+
+/* A reason to finish is an end too: not everyone sends [DONE]. */
+static void
+finish(struct stream *s)
+{
+	struct message *m = &s->message;
+
+	m->ended |= m->stop_reason != NULL;
+	message_settle(m, s->messages);
+	if (message_find(m, BLOCK_TEXT, REFUSAL) != NULL)
+		m->stop_reason = "refusal";
+}
+
+/* A body is as a piece that has all, with a message in the place of what a piece adds. */
+const struct stream_api openai_stream = {
+	.name = API,
+	.done_ends = true,
+	.event = take_event,
+	.body = take_event,
+	.finish = finish
+};

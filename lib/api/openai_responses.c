@@ -1,0 +1,439 @@
+/*
+ * What the Responses API of OpenAI answers. What an item says when it is done counts; the pieces
+ * before are for looking at.
+ */
+#include "api/openai_responses.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/stream.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+const char *const responses_message_members[] = { "id", "status", "phase", NULL };
+
+/* The longer endings first, hence tools that are not known by name yet have a place too. */
+static const struct responses_tool tools[] = {
+	{ "file_search_call", "queries", "results", false },
+	{ "code_interpreter_call", "code", "outputs", false },
+	{ "image_generation_call", "action", "result", false },
+	{ "mcp_call", "arguments", "output", true },
+	{ "apply_patch_call", "operation", "output", false },
+	{ "tool_search_call", "arguments", "tools", false },
+	{ "tool_search_output", "tools", "tools", false },
+	{ "_call", "action", "output", false },
+	{ "_call_output", "output", "output", false }
+};
+
+/* Calls that the client is to carry out, which we are not: an answer that ends with one
+ * waits for ever. Those of the API's own have their output behind them. */
+static const char *const clients[] = { "apply_patch_call", "computer_call", "local_shell_call",
+	"mcp_approval_request", "shell_call", NULL };
+
+static bool
+is_client_call(struct span item)
+{
+	return span_one_of(span_member(item, "type"), clients) != NULL ||
+	    (span_is(span_member(item, "type"), "tool_search_call") &&
+	    span_is(span_member(item, "execution"), "client"));
+}
+
+bool
+responses_output(const char *type)
+{
+	return text_ends(type, "_output");
+}
+
+const struct responses_tool *
+responses_tool(const char *type)
+{
+	for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
+		if (text_ends(type, tools[i].type))
+			return &tools[i];
+	return NULL;
+}
+
+/* Keeps the members that are in a list, or all others. */
+static void
+keep(struct block *b, struct span object, const char *const *list, bool listed)
+{
+	for (struct span_walk member = span_walk(object); span_next(&member);)
+		if (says_something(member.value) && (span_one_of(member.key, list) != NULL) == listed)
+			block_keep(b, member.key, member.value);
+	b->api = OPENAI_RESPONSES;
+}
+
+/* Keeps the members that have no place of their own. */
+static void
+keep_rest(struct block *b, struct span object, const char *const *placed)
+{
+	keep(b, object, placed, false);
+}
+
+/* Each part is a block; a refusal is a reason to stop. */
+static void
+take_message(struct message *m, struct span item)
+{
+	static const char *const placed[] = { "type", "text", REFUSAL, "id", "status", "phase", NULL };
+
+	for (struct span_walk part = span_walk(span_member(item, "content")); span_next(&part);) {
+		struct span refusal = span_member(part.value, REFUSAL);
+		bool refused = span_type(refusal) == 's';
+		struct span text = refused ? refusal : span_member(part.value, "text");
+		struct block *b;
+
+		if (span_type(text) != 's')
+			continue;
+		b = message_add(m, BLOCK_TEXT, -1);
+		span_decode(text, &b->text);
+		keep(b, item, responses_message_members, true);
+		keep_rest(b, part.value, placed);
+		if (refused) {
+			b->field = REFUSAL;
+			m->stop_reason = "refusal";
+		}
+	}
+}
+
+/* The thoughts themselves where a server shows them, else what it says of them; the texts of the
+ * parts with empty lines between them. */
+static void
+take_reasoning(struct message *m, struct span item)
+{
+	static const char *const placed[] = { "type", "encrypted_content", NULL };
+	static const char *const texts[] = { "content", "summary" };
+	struct block *b = message_add(m, BLOCK_THINKING, -1);
+
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0] && b->text.len == 0; i++)
+		for (struct span_walk part = span_walk(span_member(item, texts[i]));
+		    span_next(&part);) {
+			if (b->text.len > 0)
+				buffer_text(&b->text, "\n\n");
+			span_decode(span_member(part.value, "text"), &b->text);
+		}
+	span_decode(span_member(item, "encrypted_content"), &b->signature);
+	keep_rest(b, item, placed);
+}
+
+/* A call of a tool of ours. */
+static void
+take_call(struct message *m, struct span item)
+{
+	static const char *const placed[] = { "type", "call_id", "name", "arguments", "input", NULL };
+	bool custom = span_is(span_member(item, "type"), CUSTOM);
+	struct block *b = message_add(m, BLOCK_TOOL_USE, -1);
+
+	text_once(&b->tool_id, span_member(item, "call_id"));
+	text_once(&b->tool_name, span_member(item, "name"));
+	keep_rest(b, item, placed);
+	if (custom) {
+		scan_minify(span_member(item, "input"), &b->text);
+		b->field = CUSTOM;
+	} else {
+		span_decode(span_member(item, "arguments"), &b->text);
+	}
+}
+
+/* A half of an item of the API's own tools: its call or its result. */
+static struct block *
+add_half(struct message *m, enum block_type type, struct span item)
+{
+	struct block *b = message_add(m, type, -1);
+
+	text_once(&b->tool_id, span_member(item, "call_id"));
+	text_once(&b->tool_id, span_member(item, "id"));
+	b->ran = true;
+	b->api = OPENAI_RESPONSES;
+	return b;
+}
+
+static void
+take_tool_call(struct message *m, struct span item, const struct responses_tool *tool, const char *type)
+{
+	const char *const placed[] = { tool->input, tool->output, NULL };
+	struct span input = span_member(item, tool->input), output = span_member(item, tool->output);
+	struct block *b = add_half(m, BLOCK_TOOL_USE, item);
+
+	text_once(&b->tool_name, span_member(item, "name"));
+	if (b->tool_name == NULL)
+		b->tool_name = memory_copy(type, strlen(type) - strlen("_call"));
+	if (tool->encoded)
+		span_decode(input, &b->text);
+	else if (input.at != NULL)
+		scan_minify(input, &b->text);
+	keep_rest(b, item, placed);
+	if (output.at == NULL || !says_something(output)) {
+		b->waits = is_client_call(item);
+		return;
+	}
+	b = add_half(m, BLOCK_TOOL_RESULT, item);
+	scan_minify(output, &b->text);
+	block_keep_as(b, "type", span_member(item, "type"));
+}
+
+static void
+take_tool_output(struct message *m, struct span item, const struct responses_tool *tool)
+{
+	const char *const placed[] = { tool->output, NULL };
+	struct span output = span_member(item, tool->output);
+	struct block *b = add_half(m, BLOCK_TOOL_RESULT, item);
+
+	if (output.at != NULL)
+		scan_minify(output, &b->text);
+	keep_rest(b, item, placed);
+	/* Its call waits no more. */
+	for (size_t i = 0; b->tool_id != NULL && i < m->count; i++)
+		if (m->blocks[i].tool_id != NULL && strcmp(m->blocks[i].tool_id, b->tool_id) == 0)
+			m->blocks[i].waits = false;
+}
+
+static void
+take_item(struct message *m, struct span item)
+{
+	static const char *const nothing[] = { NULL };
+	char *type = span_text(span_member(item, "type"));
+	const char *word = type == NULL ? "" : type;
+	const struct responses_tool *tool = responses_tool(word);
+
+	if (strcmp(word, "message") == 0) {
+		take_message(m, item);
+	} else if (strcmp(word, "reasoning") == 0) {
+		take_reasoning(m, item);
+	} else if (strcmp(word, "function_call") == 0 || strcmp(word, CUSTOM) == 0) {
+		take_call(m, item);
+	} else if (tool != NULL && responses_output(word)) {
+		take_tool_output(m, item, tool);
+	} else if (tool != NULL) {
+		take_tool_call(m, item, tool, word);
+	} else if (span_type(item) == 'o') { /* no block of ours */
+		struct block *b = message_add(m, BLOCK_TEXT, -1);
+
+		keep_rest(b, item, nothing);
+		b->waits = is_client_call(item);
+		if (b->waits)
+			b->tool_name = memory_text(word);
+	}
+	free(type);
+}
+
+/* A piece for the draft of an item, which has one kind of text: the number is the item's. */
+static void
+draft(struct stream *s, struct span event, enum block_type type, struct span text)
+{
+	long long index = -1;
+	struct block *b;
+
+	number_set(&index, span_member(event, "output_index"));
+	b = message_find(&s->draft, type, index);
+	if (b == NULL)
+		b = message_add(&s->draft, type, index);
+	stream_text(s, b, type == BLOCK_TEXT ? "text" : "thinking", text);
+}
+
+/* A call of a tool of ours, for looking at: the item that is done has all of it again. */
+static void
+call_begins(struct stream *s, struct span item)
+{
+	static const char *const types[] = { "function_call", CUSTOM, NULL };
+	char *name = span_text(span_member(item, "name"));
+
+	if (span_one_of(span_member(item, "type"), types) != NULL)
+		stream_call(s, name, "", 0);
+	free(name);
+}
+
+static void
+call_goes_on(struct stream *s, struct span piece)
+{
+	struct buffer text = BUFFER_INIT;
+
+	span_decode(piece, &text);
+	stream_call(s, NULL, buffer_string(&text), text.len);
+	buffer_free(&text);
+}
+
+static void
+take_response(struct stream *s, struct span response)
+{
+	static const struct usage_place places[] = {
+		USAGE(input, "input_tokens"),
+		USAGE(output, "output_tokens"),
+		USAGE_IN(cache_read, "input_tokens_details", "cached_tokens"),
+		USAGE_IN(cache_write, "input_tokens_details", "cache_write_tokens"),
+		USAGE_IN(reasoning, "output_tokens_details", "reasoning_tokens"),
+		USAGE_END
+	};
+
+	text_once(&s->message.model, span_member(response, "model"));
+	usage_set(&s->message.usage, span_member(response, "usage"), places);
+}
+
+/* Responses API, "incomplete_details.reason" of a response that is "incomplete":
+ * https://platform.openai.com/docs/api-reference/responses/object. */
+static const struct end ends[] = {
+	{ "max_output_tokens", "max_tokens", ERROR_NONE },
+	{ "content_filter", "refusal", ERROR_NONE },
+	{ NULL, NULL, ERROR_NONE }
+};
+
+/* Likewise, "status"; what a completed one ended with, its items say. "failed" comes with an
+ * error, "in_progress" and "queued" are no ends. */
+static const struct end statuses[] = {
+	{ "completed", "end_turn", ERROR_NONE },
+	{ "cancelled", NULL, ERROR_CUT_OFF },
+	{ NULL, NULL, ERROR_NONE }
+};
+
+/* Some servers do not say of each item that it is done; then all of them are here, or in
+ * the pieces. An answer that was cut off at a limit has items that never ended. */
+static void
+take_output(struct stream *s, struct span output, bool whole)
+{
+	struct message *m = &s->message, *pieces = &s->draft;
+
+	if (m->open == 0 && m->count > 0)
+		return;
+	if (span_element(output, 0).at != NULL) {
+		message_clear(m);
+		message_clear(pieces);
+		m->open = 0;
+	}
+	for (struct span_walk item = span_walk(output); span_next(&item);)
+		take_item(m, item.value);
+	if (whole && m->open > 0) {
+		stream_fail(s, "the answer ended, %zu of its items did not", m->open);
+		return;
+	}
+	for (size_t i = 0; i < pieces->count; i++) {
+		const struct block *from = &pieces->blocks[i];
+
+		if (from->text.len > 0)
+			buffer_append(&message_add(m, from->type, -1)->text, from->text.data,
+			    from->text.len);
+	}
+	if (s->draft_refused && pieces->count > 0)
+		m->stop_reason = "refusal";
+	message_clear(pieces);
+}
+
+/* Why the API gave no answer. */
+static void
+response_failed(struct stream *s, struct span response)
+{
+	struct span error = span_member(response, "error");
+
+	if (span_type(error) == 'o')
+		stream_refused(s, error);
+	else
+		stream_fail(s, "the API failed and did not say why");
+}
+
+/* The status counts; a server that says none said it by the event. */
+static void
+response_ended(struct stream *s, struct span response, bool cut_short)
+{
+	struct span incomplete = span_of("\"incomplete\"", 12);
+	struct span output = span_member(response, "output");
+	struct span reason = span_path(response, "incomplete_details", "reason", NULL);
+	struct span status = span_member(response, "status");
+	struct error why = ERROR_INIT;
+
+	if (span_type(status) != 's')
+		status = cut_short ? incomplete : span_of("\"completed\"", 11);
+	take_response(s, response);
+	if (span_is(status, "failed")) {
+		response_failed(s, response);
+	} else if (span_is(status, "incomplete") || span_type(reason) == 's') {
+		take_output(s, output, false);
+		stream_end(s, ends, span_type(reason) == 's' ? reason : incomplete, SPAN_NONE);
+	} else if (end_reason(statuses, status, SPAN_NONE, &why) != NULL) {
+		take_output(s, output, true);
+	} else {
+		stream_error(s, why.code, "%s", why.message);
+	}
+	s->message.ended = !s->failed;
+}
+
+/* Other events (the progress of tools, parts and their ends, those of later versions) say
+ * nothing that the items do not say again. */
+static void
+take_event(struct stream *s, struct span event)
+{
+	struct span type = span_member(event, "type"), delta = span_member(event, "delta");
+	struct span response = span_member(event, "response");
+	struct message *m = &s->message;
+	long long index = -1;
+
+	if (span_is(type, "response.output_text.delta")) {
+		draft(s, event, BLOCK_TEXT, delta);
+	} else if (span_is(type, "response.refusal.delta")) {
+		s->draft_refused = true;
+		draft(s, event, BLOCK_TEXT, delta);
+	} else if (span_is(type, "response.reasoning_summary_text.delta") ||
+	    span_is(type, "response.reasoning_text.delta")) {
+		draft(s, event, BLOCK_THINKING, delta);
+	} else if (span_is(type, "response.reasoning_summary_part.added")) {
+		/* As take_reasoning() joins them. */
+		number_set(&index, span_member(event, "summary_index"));
+		if (index > 0)
+			draft(s, event, BLOCK_THINKING, span_of("\"\\n\\n\"", 6));
+	} else if (span_is(type, "response.output_item.added")) {
+		/* What it says comes in pieces, which count where the server does not say that the
+		 * item is done. */
+		m->open++;
+		call_begins(s, span_member(event, "item"));
+	} else if (span_is(type, "response.function_call_arguments.delta") ||
+	    span_is(type, "response.custom_tool_call_input.delta")) {
+		call_goes_on(s, delta);
+	} else if (span_is(type, "response.output_item.done")) {
+		take_item(m, span_member(event, "item"));
+		number_set(&index, span_member(event, "output_index"));
+		message_drop(&s->draft, index);
+		if (m->open > 0)
+			m->open--;
+	} else if (span_is(type, "response.created")) {
+		/* Of two answers in one stream neither is to be trusted: both would call their
+		 * tools. */
+		if (m->begun)
+			stream_fail(s, "a second answer begins before the first has ended");
+		m->begun = true;
+		take_response(s, response);
+	} else if (span_is(type, "response.completed") || span_is(type, "response.incomplete")) {
+		response_ended(s, response, span_is(type, "response.incomplete"));
+	} else if (span_is(type, "response.failed")) {
+		response_failed(s, response);
+	} else if (span_is(type, "error")) {
+		stream_refused(s, event);
+	}
+}
+
+/* Why the model stopped, where the API did not say; and what nobody here can do for it. */
+static void
+finish(struct stream *s)
+{
+	struct message *m = &s->message;
+	size_t i = 0;
+
+	while (i < m->count && !m->blocks[i].waits)
+		i++;
+	if (m->ended && i < m->count)
+		stream_error(s, ERROR_INVALID, "the model waits for '%s', which is the client's to do: "
+		    "leave that tool out", m->blocks[i].tool_name);
+	message_name_calls(m, s->messages);
+	if (m->stop_reason == NULL)
+		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
+}
+
+static void
+take_body(struct stream *s, struct span body)
+{
+	response_ended(s, body, false);
+}
+
+const struct stream_api openai_responses_stream = {
+	.name = OPENAI_RESPONSES,
+	.event = take_event,
+	.body = take_body,
+	.finish = finish
+};

@@ -17,6 +17,9 @@
 #include "gates/approvals.h"
 #include "gates/status.h"
 
+#define ANSWERED_OTHERWISE "this question has an answer already, which is another one: nothing was " \
+	"changed"
+
 bool
 gate_answered(const struct gate *g)
 {
@@ -118,8 +121,7 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 	scan_minify(answer, &json);
 	digest_sha256(json.data, json.len, sha256);
 	if (gate_answered(g) && strcmp(taken, sha256) != 0)
-		result = error_set(err, ERROR_BLOCKED, g->token, "this question has an answer already, which is "
-		    "another one: nothing was changed");
+		result = error_set(err, ERROR_BLOCKED, g->token, ANSWERED_OTHERWISE);
 	else if (!gate_answered(g) && (g->over || g->fd == -1))
 		result = error_set(err, ERROR_BLOCKED, g->token, "nobody waits for the answer to this question "
 		    "any more: resume_session with run %s tells the present ones", g->led->run_id);
@@ -181,6 +183,25 @@ refuse(struct leading *l, struct gate *g, const struct error *err)
 	g->refused = memory_text(err->message);
 }
 
+/* A call has let go of the connection before it said what became of the answer: it may have taken
+ * another one's. Its end in the record tells, once it stands there. */
+static void
+find_out(struct leading *l, struct gate *g)
+{
+	struct error err = ERROR_INIT;
+
+	if (!g->over && !led_has_ended(g->led) && g->run->end != RUN_DIED)
+		return;
+	g->over = true;
+	if (g->sha256[0] == '\0')
+		error_set(&err, ERROR_SYSTEM, NULL, QUESTION_GONE);
+	else if (strcmp(g->sha256, g->given) != 0)
+		error_set(&err, ERROR_BLOCKED, g->token, ANSWERED_OTHERWISE);
+	if (err.code != ERROR_NONE)
+		refuse(l, g, &err);
+	g->given[0] = '\0';
+}
+
 /* What has come from a question. */
 static void
 read_gate(struct leading *l, struct gate *g)
@@ -191,8 +212,11 @@ read_gate(struct leading *l, struct gate *g)
 	ssize_t got;
 	size_t len;
 
-	if (g->fd == -1)
+	if (g->fd == -1) {
+		if (answering)
+			find_out(l, g);
 		return;
+	}
 	send_answer(g);
 	got = line_input_read(&g->input);
 	if (line_input_take(&g->input, &line, &len) == 1 && answering) {
@@ -206,12 +230,8 @@ read_gate(struct leading *l, struct gate *g)
 		g->given[0] = '\0';
 	} else if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR)) {
 		gate_disconnect(g);
-		if (answering) {
-			g->over = true;
-			error_set(&err, ERROR_SYSTEM, NULL, QUESTION_GONE);
-			refuse(l, g, &err);
-		}
-		g->given[0] = '\0';
+		if (answering)
+			find_out(l, g);
 	}
 }
 
@@ -242,7 +262,11 @@ answer_waiters(struct leading *l)
 			w->told = w->led->done;
 			rpc_progress(&w->call, w->told, w->led->last);
 		}
-		if (is_done(l, w) && !approvals_ask(l, w)) {
+		if (w->led->run == NULL && w->led->failed.code != ERROR_NONE) {
+			/* There is no run. */
+			status_refused(&w->call, &w->led->failed, NULL);
+			waiter_drop(l, w);
+		} else if (is_done(l, w) && !approvals_ask(l, w)) {
 			status_write(l, w->led, w->takes_over, &json);
 			rpc_tool_result(&w->call, &json, false);
 			buffer_free(&json);

@@ -62,7 +62,7 @@ add_gate(struct leading *l, struct led *led, struct followed *run, const char *l
 	if (blob_inline(blobs, line, len, &whole, &err) == 0 &&
 	    event_view(whole.data, whole.len, &event) == 0) {
 		struct span question = span_member(event.payload, KEY_QUESTION);
-		struct span schema = span_member(question, KEY_SCHEMA);
+		struct span schema = span_member(question, KEY_SCHEMA), prompt = span_member(question, KEY_PROMPT);
 		struct gate *g = memory_zero(1, sizeof *g);
 
 		g->led = led;
@@ -70,7 +70,7 @@ add_gate(struct leading *l, struct led *led, struct followed *run, const char *l
 		g->fd = -1;
 		g->call = span_text(span_member(event.payload, KEY_CALL));
 		g->path = span_text(event.path);
-		g->prompt = span_text(span_member(question, KEY_PROMPT));
+		g->prompt = memory_copy(prompt.at, prompt.len);
 		g->iteration = event.iteration;
 		if (schema.at != NULL)
 			g->schema = memory_copy(schema.at, schema.len);

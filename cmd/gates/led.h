@@ -40,7 +40,8 @@ struct gate {
 	int64_t iteration;
 	char token[QUESTION_TOKEN_SIZE];
 	char start[ID_SIZE];     /* event of its start */
-	char *prompt, *schema;   /* JSON; NULL: any answer will do */
+	char *prompt;            /* JSON */
+	char *schema;            /* JSON; NULL: any answer will do */
 	bool over;               /* it has its end: */
 	bool waits;              /* as one that waits, as nobody was there */
 	char sha256[DIGEST_SIZE]; /* of the answer that was taken; "" */

@@ -29,7 +29,7 @@ static void
 write_gate(const struct gate *g, struct writer *w)
 {
 	writer_member_string(w, "continueToken", g->token);
-	writer_member_string(w, "prompt", g->prompt);
+	writer_member_span(w, "prompt", span_of(g->prompt, strlen(g->prompt)));
 	if (g->schema != NULL)
 		writer_member_span(w, "schema", span_of(g->schema, strlen(g->schema)));
 }

@@ -109,15 +109,37 @@ static const struct tool_entry {
 
 /* ---- arguments ---- */
 
-/* A text of the arguments, in memory of its own; NULL with *err: it is missing, or no text. */
+/* A text of the arguments, in memory of its own; NULL with *err: it is missing, or none that can be
+ * an argument of a program. */
 static char *
 text_argument(const struct arguments *a, const char *name, struct error *err)
 {
-	char *text = span_text(span_member(a->values, name));
+	struct span value = span_member(a->values, name);
+	struct buffer text = BUFFER_INIT;
 
-	if (text == NULL)
-		error_set(err, ERROR_INVALID_INPUT, name, "is missing, or no text");
-	return text;
+	span_decode(value, &text);
+	if (value.at != NULL && span_type(value) == 's' && strlen(buffer_string(&text)) == text.len)
+		return buffer_take(&text);
+	error_set(err, ERROR_INVALID_INPUT, name, "%s", value.at == NULL ? "is missing" :
+	    span_type(value) != 's' ? "is to be a text" : "has a NUL");
+	buffer_free(&text);
+	return NULL;
+}
+
+/* The arguments of a tool are those that it takes. */
+static int
+check_arguments(const char *tool, const char *const *members, struct span values, struct error *err)
+{
+	for (struct span_walk member = span_walk(values); span_next(&member);)
+		if (span_one_of(member.key, members) == NULL) {
+			/* As it stands between its quotes. */
+			char *name = memory_copy(member.key.at + 1, member.key.len - 2);
+
+			error_set(err, ERROR_INVALID_INPUT, name, "is no argument of %s", tool);
+			free(name);
+			return -1;
+		}
+	return 0;
 }
 
 /* The request waits until its run gets on. */
@@ -258,46 +280,78 @@ make_input(struct span value, struct buffer *input)
 		buffer_byte(input, '\n');
 }
 
-/* KEY=VALUE for each member that is no object or array, and fits. */
-static void
-add_inputs(struct span values, char ***argv)
+/* A member as KEY=VALUE; false with *err: it can be none. */
+static bool
+make_named_input(const struct span_walk *member, struct buffer *input, struct error *err)
 {
-	for (struct span_walk member = span_walk(values); span_type(values) == 'o' && span_next(&member);) {
-		struct buffer input = BUFFER_INIT;
+	const char *wrong = NULL;
+	size_t name_len;
 
-		if (strchr("oa", span_type(member.value)) != NULL || member.value.len > INPUT_MOST)
-			continue;
-		span_decode(member.key, &input);
-		buffer_byte(&input, '=');
-		span_plain(member.value, &input);
-		list_add(argv, "--input");
-		list_add(argv, buffer_string(&input));
-		buffer_free(&input);
-	}
+	span_decode(member->key, input);
+	name_len = input->len;
+	if (!environment_name_valid(buffer_string(input), name_len))
+		wrong = "is no name of letters, digits and _";
+	else if (strchr("oa0", span_type(member->value)) != NULL)
+		wrong = "is to be a text, a number, true or false";
+	else if (member->value.len > INPUT_MOST)
+		wrong = "is above 64 KiB: give it as the input";
+	buffer_byte(input, '=');
+	if (wrong == NULL)
+		span_plain(member->value, input);
+	if (wrong == NULL && strlen(input->data) != input->len)
+		wrong = "has a NUL";
+	if (wrong != NULL)
+		error_set(err, ERROR_INVALID_INPUT, "inputs", "%.*s %s", (int)member->key.len,
+		    member->key.at, wrong);
+	return wrong == NULL;
 }
 
+/* The named inputs that a workflow is given; all: one that can be none is an error, and not left to
+ * its standard input alone. */
+static int
+add_inputs(struct span values, bool all, char ***argv, struct error *err)
+{
+	struct error none;
+
+	if (values.at == NULL)
+		return 0;
+	if (span_type(values) != 'o' && all)
+		return error_set(err, ERROR_INVALID_INPUT, "inputs", "is to be an object");
+	for (struct span_walk member = span_walk(values); span_type(values) == 'o' && span_next(&member);) {
+		struct buffer input = BUFFER_INIT;
+		bool fits = make_named_input(&member, &input, all ? err : &none);
+
+		if (fits) {
+			list_add(argv, "--input");
+			list_add(argv, buffer_string(&input));
+		}
+		buffer_free(&input);
+		if (!fits && all)
+			return -1;
+	}
+	return 0;
+}
+
+/* named: the inputs are an argument of their own, and each is to be one. */
 static struct led *
 start_run(struct tools *t, const struct workflow_entry *e, struct span input, struct span inputs,
-    struct error *err)
+    bool named, struct error *err)
 {
 	char *program = libexec_sibling("awf-run"), **argv = NULL, id[ID_SIZE];
 	struct environment environment;
 	struct buffer text = BUFFER_INIT;
 	struct led *led = NULL;
 
-	if (workflow_check(e, err) != 0 || workflow_check_input(e, input, err) != 0) {
-		free(program);
-		return NULL;
-	}
 	id_new(id);
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", t->leading->storage.root);
 	list_add(&argv, program);
 	list_add(&argv, "--id");
 	list_add(&argv, id);
-	add_inputs(inputs, &argv);
 	make_input(input, &text);
-	if (workflow_file_options(e->path, &argv, &environment, err) == 0) {
+	if (workflow_check(e, err) == 0 && add_inputs(inputs, named, &argv, err) == 0 &&
+	    workflow_check_input(e, input, err) == 0 &&
+	    workflow_file_options(e->path, &argv, &environment, err) == 0) {
 		list_add(&argv, "--");
 		list_add(&argv, e->path);
 		led = leading_start(t->leading, id, e->name, argv, environment.list,
@@ -311,29 +365,15 @@ start_run(struct tools *t, const struct workflow_entry *e, struct span input, st
 }
 
 static int
-check_inputs(struct span inputs, struct error *err)
-{
-	if (inputs.at == NULL)
-		return 0;
-	if (span_type(inputs) != 'o')
-		return error_set(err, ERROR_INVALID_INPUT, "inputs", "is to be an object");
-	for (struct span_walk member = span_walk(inputs); span_next(&member);)
-		if (member.value.len > INPUT_MOST)
-			return error_set(err, ERROR_INVALID_INPUT, "inputs", "a value is above %zu bytes: give it "
-			    "as the input", INPUT_MOST);
-	return 0;
-}
-
-static int
 start_workflow(struct arguments *a, struct error *err)
 {
 	char *name = text_argument(a, "workflow", err);
 	const struct workflow_entry *e = name != NULL ? workflows_find(a->tools->workflows, name, err) : NULL;
-	struct span inputs = span_member(a->values, "inputs");
 	struct led *led = NULL;
 
-	if (e != NULL && check_inputs(inputs, err) == 0)
-		led = start_run(a->tools, e, span_member(a->values, "input"), inputs, err);
+	if (e != NULL)
+		led = start_run(a->tools, e, span_member(a->values, "input"), span_member(a->values, "inputs"),
+		    true, err);
 	free(name);
 	if (led == NULL)
 		return -1;
@@ -341,13 +381,21 @@ start_workflow(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* A workflow that is a tool: its arguments are its input, and its inputs. */
+/* A workflow that is a tool: its arguments are its input, and those that can be are its inputs; it
+ * takes a text if it has no schema. */
 static int
 call_workflow(struct arguments *a, const struct workflow_entry *e, struct error *err)
 {
-	struct span input = e->schema != NULL ? a->values : span_member(a->values, "input");
-	struct led *led = start_run(a->tools, e, input, e->schema != NULL ? a->values : SPAN_NONE, err);
+	static const char *const members[] = { "input", NULL };
+	struct span input = span_member(a->values, "input");
+	struct led *led = NULL;
 
+	if (e->schema != NULL)
+		led = start_run(a->tools, e, a->values, a->values, false, err);
+	else if (input.at != NULL && span_type(input) != 's')
+		error_set(err, ERROR_INVALID_INPUT, "input", "is to be a text");
+	else if (check_arguments(e->tool, members, a->values, err) == 0)
+		led = start_run(a->tools, e, input, SPAN_NONE, false, err);
 	if (led == NULL)
 		return -1;
 	wait_for(a, led)->cancels = true;
@@ -523,43 +571,27 @@ tools_list(const struct tools *t, struct buffer *members)
 	writer_array_end(&w);
 }
 
-/* The arguments of a tool are those that it takes. */
-static int
-check_arguments(const struct tool_entry *e, struct span values, struct error *err)
-{
-	if (values.at == NULL)
-		return 0;
-	for (struct span_walk member = span_walk(values); span_next(&member);)
-		if (span_one_of(member.key, e->members) == NULL) {
-			char *name = span_text(member.key);
-
-			error_set(err, ERROR_INVALID_INPUT, name, "is no argument of %s", e->name);
-			free(name);
-			return -1;
-		}
-	return 0;
-}
-
 void
 tools_call(struct tools *t, struct rpc_call *call, struct span params)
 {
 	struct arguments a = { t, call, span_member(params, "arguments") };
 	const struct workflow_entry *workflow = NULL;
-	struct span state = span_member(params, "requestState");
-	char *name = span_text(span_member(params, "name"));
+	struct span state = span_member(params, "requestState"), name = span_member(params, "name");
 	const struct tool_entry *e = NULL;
 	struct error err = ERROR_INIT;
 	int failed;
 
-	for (size_t i = 0; name != NULL && i < ENTRIES; i++)
-		if (strcmp(entries[i].name, name) == 0)
+	for (size_t i = 0; i < ENTRIES; i++)
+		if (span_is(name, entries[i].name))
 			e = &entries[i];
-	for (size_t i = 0; name != NULL && e == NULL && i < t->workflows->count; i++)
-		if (t->workflows->list[i].description != NULL && strcmp(t->workflows->list[i].tool, name) == 0)
+	for (size_t i = 0; e == NULL && i < t->workflows->count; i++)
+		if (t->workflows->list[i].description != NULL && span_is(name, t->workflows->list[i].tool))
 			workflow = &t->workflows->list[i];
 	if (e == NULL && workflow == NULL) {
-		rpc_error(call, RPC_PARAMS, SPAN_NONE, "%s: no such tool", name != NULL ? name : "name");
-		free(name);
+		bool named = span_type(name) == 's';
+
+		rpc_error(call, RPC_PARAMS, SPAN_NONE, "%.*s: no such tool", named ? (int)name.len - 2 : 4,
+		    named ? name.at + 1 : "name");
 		return;
 	}
 	if (a.values.at != NULL && span_type(a.values) != 'o')
@@ -567,10 +599,9 @@ tools_call(struct tools *t, struct rpc_call *call, struct span params)
 	else if (call->modern && state.at != NULL)
 		failed = go_on_with(&a, span_member(params, "inputResponses"), state, &err);
 	else if (e != NULL)
-		failed = check_arguments(e, a.values, &err) == 0 ? e->handle(&a, &err) : -1;
+		failed = check_arguments(e->name, e->members, a.values, &err) == 0 ? e->handle(&a, &err) : -1;
 	else
 		failed = call_workflow(&a, workflow, &err);
 	if (failed != 0)
 		status_refused(call, &err, NULL);
-	free(name);
 }

@@ -14,15 +14,6 @@
 
 #define PREFIX "AWF_INPUT_"
 
-bool
-variable_name_valid(const char *text, size_t len)
-{
-	static const char letters[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-
-	return len > 0 && strspn(text, letters) >= len && !(*text >= '0' && *text <= '9');
-}
-
 /* Whether one has the key that text begins with. */
 static bool
 has_key(char *const *inputs, const char *text)
@@ -40,7 +31,7 @@ inputs_add(char ***inputs, const char *text, struct error *err)
 {
 	size_t len = strcspn(text, "=");
 
-	if (text[len] != '=' || !variable_name_valid(text, len))
+	if (text[len] != '=' || !environment_name_valid(text, len))
 		return error_set(err, ERROR_USAGE, "--input",
 		    "'%s' is not KEY=VALUE with a KEY of letters, digits and _", text);
 	if (!utf8_valid(text, strlen(text)))

@@ -13,9 +13,6 @@
 #include "base/error.h"
 #include "proc/environment.h"
 
-/* Whether the first len bytes are a shell variable's name. */
-bool variable_name_valid(const char *text, size_t len);
-
 /* Adds an input; ERROR_USAGE at --input if it is none, or is there already. */
 int inputs_add(char ***inputs, const char *text, struct error *err);
 /* Adds those of the others whose keys are not there. */

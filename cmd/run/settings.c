@@ -142,7 +142,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_NO_INPUT: s->no_input = true; return 0;
 	case OPT_INPUT: return inputs_add(&s->inputs, value, err);
 	case OPT_ENV:
-		if (!variable_name_valid(value, strlen(value)))
+		if (!environment_name_valid(value, strlen(value)))
 			return error_set(err, ERROR_USAGE, "--env", "'%s' is not a variable's name",
 			    value);
 		list_add(&s->recorded, value);

@@ -61,7 +61,8 @@ step_write_question(const struct step_call *call, struct writer *w)
 	if (s->ask == NULL || call->question.len == 0)
 		return;
 	writer_member_object(w, KEY_QUESTION);
-	writer_member_string(w, KEY_PROMPT, call->question.data);
+	writer_key(w, KEY_PROMPT);
+	writer_bytes(w, call->question.data, call->question.len);
 	if (s->answer_schema->schema != NULL)
 		writer_member_buffer(w, KEY_SCHEMA, &s->answer_schema->text);
 	writer_member_string(w, KEY_ACCEPT, s->accept.text);

@@ -24,6 +24,15 @@
 
 extern char **environ;
 
+bool
+environment_name_valid(const char *text, size_t len)
+{
+	static const char letters[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+	return len > 0 && strspn(text, letters) >= len && !(*text >= '0' && *text <= '9');
+}
+
 /* Adds an entry (memory of its own) at the end. */
 static void
 environment_add(struct environment *e, char *entry)

@@ -16,6 +16,9 @@ struct environment {
 	size_t capacity;
 };
 
+/* Whether the first len bytes are the name of a shell's variable. */
+bool environment_name_valid(const char *text, size_t len);
+
 /* A copy of this process's environment. */
 void environment_begin(struct environment *e);
 void environment_copy(struct environment *e, const struct environment *from);

@@ -54,7 +54,7 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 [true,"Is cake right?",{"code":"schema","message":"say it is"}]
 [false,null,{"code":"blocked","message":"x: is a token of no run that this session leads: resume_session with the run takes one over"}]
 [false,null,{"code":"invalid_input","message":"answer: is missing"}]
-[false,null,{"code":"invalid_input","message":"continueToken: is missing, or no text"}]
+[false,null,{"code":"invalid_input","message":"continueToken: is missing"}]
 [false,null,{"code":"invalid_input","message":"more: is no argument of continue_workflow"}]'
 	python3 - >again <<-'END'
 		import json, os, subprocess
@@ -99,6 +99,77 @@ ABC
 
 plain.aw: no such workflow (did you mean '"'plain.awf'"'?)
 hello me 4'
+}
+
+@test "what cannot be an input, an argument or a name is refused, and nothing is cut" {
+	flow show 'awf-step -r it -- sh -c "env | grep ^AWF_INPUT_ | sort"'
+	flow say '# awf: description: Says' 'awf-step -r it -- cat'
+	asks 'if .error then .error[1] else .ok // .failed | .error.message // .output end' >out <<-'END'
+		TOOL:start_workflow {"workflow":"show","input":"","inputs":{"a":"x y","b":1,"c":true}}
+		TOOL:start_workflow {"workflow":"show","input":"","inputs":{"a-b":1}}
+		TOOL:start_workflow {"workflow":"show","input":"","inputs":{"":1}}
+		TOOL:start_workflow {"workflow":"show","input":"","inputs":{"a\u0000b":1}}
+		TOOL:start_workflow {"workflow":"show","input":"","inputs":{"a":"x\u0000y"}}
+		TOOL:start_workflow {"workflow":"show","input":"","inputs":{"a":null}}
+		TOOL:start_workflow {"workflow":"show","input":"","inputs":{"a":{"b":1}}}
+		TOOL:start_workflow {"workflow":"show","input":"","inputs":[1]}
+		TOOL:start_workflow {"workflow":"show\u0000x"}
+		TOOL:start_workflow {"workflow":7}
+		TOOL:start_workflow {"workflow":""}
+		TOOL:start_workflow {"workflow":"show","input":"","x\u0000y":1}
+		tools/call {"name":"say\u0000x"}
+		TOOL:say {"input":"a\u0009b"}
+		TOOL:say {"input":{"a":1}}
+		TOOL:say {"output":"a"}
+	END
+	same "$(cat out)" 'AWF_INPUT_a=x y
+AWF_INPUT_b=1
+AWF_INPUT_c=true
+
+inputs: "a-b" is no name of letters, digits and _
+inputs: "" is no name of letters, digits and _
+inputs: "a\u0000b" is no name of letters, digits and _
+inputs: "a" has a NUL
+inputs: "a" is to be a text, a number, true or false
+inputs: "a" is to be a text, a number, true or false
+inputs: is to be an object
+workflow: has a NUL
+workflow: is to be a text
+no such workflow; there are: say.awf, show.awf, two.awf
+x\u0000y: is no argument of start_workflow
+say\u0000x: no such tool
+a	b
+
+input: is to be a text
+output: is no argument of say'
+}
+
+@test "of two answers at the same time one is taken, and the other is told" {
+	flow slow 'awf-step --ask-grace 30 --ask "Well?" --accept "sleep 0.3" -r first'
+	python3 -S - >out <<-'END'
+		import json, os, subprocess
+		def session():
+		    return subprocess.Popen(["python3", "-S", os.environ["ROOT"] + "/tests/support/mcp-client.py", "awf-mcp",
+		        "-w", "flows"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+		def call(p, tool, **arguments):
+		    p.stdin.write("TOOL:%s %s\n" % (tool, json.dumps(arguments))); p.stdin.flush()
+		def answer(p): return json.loads(p.stdout.readline())
+		one, two = session(), session()
+		def ask(first, second):
+		    call(one, "start_workflow", workflow="slow", input="x")
+		    run = answer(one)["ok"]["run"]
+		    call(two, "resume_session", run=run)
+		    token = answer(two)["ok"]["continueToken"]
+		    call(one, "continue_workflow", continueToken=token, answer=first)
+		    call(two, "continue_workflow", continueToken=token, answer=second)
+		    told = [answer(p) for p in (one, two)]
+		    return sorted(t["ok"]["output"] if "ok" in t else t["failed"]["error"]["message"].split(": ", 1)[1] for t in told)
+		print(*ask("a", "b"), sep=""); print(*ask("a", "a"), sep="", end="")
+	END
+	sed 's/^[ab]$/a/' out | same "$(cat)" 'a
+this question has an answer already, which is another one: nothing was changed
+a
+a'
 }
 
 @test "a workflow that has changed since is not started" {
@@ -257,7 +328,7 @@ TOOL:list_workflows" >&9
 	wait
 	same "$(cat out)" '["waiting",300000,false,null]
 [null,300000,false,null]
-[null,0,false,"inputs: a value is above 65536 bytes: give it as the input"]
+[null,0,false,"inputs: \"text\" is above 64 KiB: give it as the input"]
 [null,0,false,null]
 ["success",0,true,null]'
 	awf-verify

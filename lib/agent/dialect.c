@@ -5,6 +5,7 @@
  */
 #include "agent/dialect.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -61,14 +62,13 @@ static const struct meaning copilot_tools[] = {
 };
 
 static const struct meaning opencode_tools[] = {
-	{ "read", READ }, { "write", WRITE }, { "edit", EDIT }, { "patch", EDIT },
-	{ "apply_patch", EDIT }, { "bash", BASH }, { "glob", GLOB }, { "list", GLOB },
+	{ "read", READ }, { "edit", EDIT | WRITE }, { "bash", BASH }, { "glob", GLOB },
 	{ "grep", GREP }, { "*", ALL }, { NULL, 0 },
 };
-/* What is asked about by one name for all that changes files. */
-static const struct meaning opencode_permissions[] = {
-	{ "edit", EDIT | WRITE }, { "read", READ }, { "bash", BASH }, { "glob", GLOB },
-	{ "list", GLOB }, { "grep", GREP }, { "write", WRITE }, { "*", ALL }, { NULL, 0 },
+/* Tools that it asks about by the name of another: that of all that changes files. */
+static const char *const opencode_aliases[][2] = {
+	{ "write", "edit" }, { "patch", "edit" }, { "apply_patch", "edit" }, { "multiedit", "edit" },
+	{ "list", "glob" }, { NULL, NULL },
 };
 
 static const struct meaning gemini_tools[] = {
@@ -97,7 +97,7 @@ static const struct dialect dialects[] = {
 	  { "mcp-servers", "argument-hint", "user-invocable", "disable-model-invocation", NULL },
 	  copilot_tools },
 	{ OPENCODE, "opencode", { ".opencode/agent", ".opencode/agents", "opencode/agent", NULL },
-	  { NULL }, { "permission", "maxSteps", "steps", NULL }, opencode_tools },
+	  { NULL }, { "permission", "maxSteps", NULL }, opencode_tools },
 	{ GEMINI, "Gemini CLI", { ".gemini/agents", NULL }, { NULL },
 	  { "timeout_mins", NULL }, gemini_tools },
 };
@@ -265,11 +265,13 @@ struct translation {
 	unsigned tools;              /* built-in ones that it has */
 	unsigned denied;             /* and those that it is not to have */
 	bool all;                    /* it has all that there are */
+	bool looks;                  /* it changes nothing */
 	char **others;               /* tools of MCP servers, and own ones; NULL */
 	const char *servers_key;     /* under which the file has or names servers */
 	json_t *own;                 /* those that it has, an object */
 	char **servers;              /* else those that it or its tools name; NULL */
-	char **forbidden;            /* tools of MCP servers, and all of one as mcp__SERVER__*; NULL */
+	char **forbidden;            /* tools of MCP servers, as we call them or opencode does, and all that
+	                                begin so with a star; NULL */
 	char **left_out;             /* NULL */
 };
 
@@ -359,20 +361,32 @@ served_tool(const struct translation *t, const char *name, char **server)
 	return ours;
 }
 
-/* Adds what a name of theirs is here. */
+/* The built-in tools of a name, be it theirs or ours; 0: none. */
+static unsigned
+built_ins_of(const struct translation *t, const char *name)
+{
+	unsigned tools = meaning_of(t->dialect->tools, name, t->dialect->program == COPILOT);
+
+	for (size_t i = 0; tools == 0 && i < BUILT_INS; i++)
+		if (strcmp(built_ins[i].name, name) == 0)
+			tools = built_ins[i].tool;
+	return tools;
+}
+
+/* Adds what a name of theirs is here. One with something behind a star, "mcp__SERVER__*_read", cannot
+ * be said in a list of ours. */
 static void
 allow(struct translation *t, const char *name)
 {
-	bool either_case = t->dialect->program == COPILOT;
-	unsigned tools = meaning_of(t->dialect->tools, name, either_case);
-	size_t len = strcspn(name, "(");
+	unsigned tools = built_ins_of(t, name);
+	size_t len = strcspn(name, "("), star = strcspn(name, "*");
 	char *ours, *path, *server = NULL;
 
 	/* With limits to its arguments, but for those that are none. */
 	if (tools == 0 && (strcmp(name + len, "(*)") == 0 || strcmp(name + len, "(:*)") == 0)) {
 		char *bare = memory_copy(name, len);
 
-		tools = meaning_of(t->dialect->tools, bare, either_case);
+		tools = built_ins_of(t, bare);
 		free(bare);
 	}
 	if (tools != 0) {
@@ -381,7 +395,8 @@ allow(struct translation *t, const char *name)
 		return;
 	}
 	ours = served_tool(t, name, &server);
-	if (ours != NULL && (!has_server(t, server) || !tool_name_listable(ours))) {
+	if (ours != NULL && (strlen(name) > star + 1 || !has_server(t, server) ||
+	    !tool_name_listable(ours))) {
 		free(ours);
 		ours = NULL;
 	}
@@ -401,64 +416,162 @@ allow(struct translation *t, const char *name)
 		list_take(&t->others, ours);
 }
 
-/* {write: false}: all but those, of which "*" is all. */
-static void
-read_switches(struct translation *t, json_t *switches)
-{
-	const char *name;
-	json_t *on;
-
-	t->tools = json_is_false(json_object_get(switches, "*")) ? 0 : ALL;
-	json_object_foreach(switches, name, on) {
-		unsigned tools = meaning_of(t->dialect->tools, name, false);
-
-		if (json_is_true(on) && strcmp(name, "*") != 0)
-			allow(t, name);
-		else if (!json_is_true(on) && strcmp(name, "*") != 0)
-			t->denied |= tools;
-	}
-}
-
-/* {edit: deny, bash: {"git *": allow}}, or one word for all: what is not allowed as a whole is not to
- * be had. */
-static void
-read_permissions(struct translation *t, json_t *said)
-{
-	json_t *permissions = json_is_string(said) ? json_pack("{s:O}", "*", said) : json_incref(said);
-	const char *name, *pattern;
-	json_t *value, *one;
-
-	json_object_foreach(permissions, name, value) {
-		unsigned tools = meaning_of(opencode_permissions, name, false) & ~t->denied;
-		const char *says = json_string_value(value);
-		bool allowed = says != NULL && strcmp(says, "allow") == 0;
-
-		if (json_is_object(value)) {
-			allowed = true;
-			json_object_foreach(value, pattern, one)
-				allowed = allowed && json_is_string(one) &&
-				    strcmp(json_string_value(one), "allow") == 0;
-		}
-		if (allowed || tools == 0)
-			continue;
-		/* "*" gives way to those that are named. */
-		for (size_t i = 0; strcmp(name, "*") == 0 && i < BUILT_INS; i++)
-			if (json_object_get(permissions, built_ins[i].name) != NULL)
-				tools &= ~(unsigned)built_ins[i].tool;
-		t->denied |= tools;
-		if (says == NULL || strcmp(says, "ask") == 0)
-			list_take(&t->left_out, memory_format("%s (%s)", name,
-			    says == NULL ? "by pattern" : "to be asked about"));
-	}
-	json_decref(permissions);
-}
-
 /* Whether one name of tools of servers is, or stands for, the other. */
 static bool
 covers(const char *one, const char *other)
 {
 	return strcmp(one, other) == 0 ||
 	    (text_ends(one, "*") && strncmp(one, other, strlen(one) - 1) == 0);
+}
+
+/* The key of the last rule for a tool, or for what opencode calls it (NULL: the same): that one
+ * counts. NULL: there is none. */
+static const char *
+last_rule(json_t *rules, const char *tool, const char *theirs)
+{
+	const char *key, *last = NULL;
+	json_t *value;
+
+	json_object_foreach(rules, key, value)
+		if (fnmatch(key, tool, FNM_NOESCAPE) == 0 ||
+		    (theirs != NULL && fnmatch(key, theirs, FNM_NOESCAPE) == 0))
+			last = key;
+	return last;
+}
+
+/* Whether a rule, a word or one for each pattern of arguments, allows a tool as a whole. */
+static bool
+allows(json_t *rule)
+{
+	const char *pattern;
+	bool allowed = json_is_object(rule);
+	json_t *one;
+
+	if (json_is_string(rule))
+		return strcmp(json_string_value(rule), "allow") == 0;
+	json_object_foreach(rule, pattern, one)
+		allowed = allowed && json_is_string(one) && strcmp(json_string_value(one), "allow") == 0;
+	return allowed;
+}
+
+/* Adds a rule. What a file of today says of an alias allows nothing, but may forbid. */
+static void
+add_rule(json_t *rules, const char *name, json_t *rule, bool aliases_allow)
+{
+	for (size_t i = 0; opencode_aliases[i][0] != NULL; i++)
+		if (strcmp(name, opencode_aliases[i][0]) == 0) {
+			if (aliases_allow || !allows(rule))
+				json_object_set(rules, opencode_aliases[i][1], rule);
+			return;
+		}
+	json_object_set(rules, name, rule);
+}
+
+/* "mcp__SERVER__TOOL" as opencode calls it, SERVER_TOOL: in memory of its own. NULL: it is none of a
+ * server. */
+static char *
+opencode_name(const char *tool)
+{
+	const char *server = tool + strlen(TOOL_SERVED_PREFIX), *between;
+
+	if (!tool_name_served(tool) || (between = strstr(server, "__")) == NULL)
+		return NULL;
+	return memory_format("%.*s_%s", (int)(between - server), server, between + 2);
+}
+
+/* Takes away the tool of a list of ours for which this rule, which does not allow, counts; and all of
+ * a server where it is for one of its tools. */
+static bool
+take_away(struct translation *t, json_t *rules, const char *key, const char *forbidden)
+{
+	size_t kept = 0;
+	bool any = false;
+	char *one;
+
+	for (size_t i = 0; t->others != NULL && (one = t->others[i]) != NULL; i++) {
+		char *theirs = opencode_name(one);
+		const char *last = last_rule(rules, one, theirs);
+		bool away = (last != NULL && strcmp(last, key) == 0) || (text_ends(one, "*") &&
+		    (covers(one, forbidden) || (theirs != NULL && covers(theirs, forbidden))));
+
+		if (!away)
+			t->others[kept++] = one;
+		else
+			free(one);
+		any = any || away;
+		free(theirs);
+	}
+	if (t->others != NULL)
+		t->others[kept] = NULL;
+	return any;
+}
+
+/* {edit: deny, bash: {"git *": allow}}: what the last rule for it does not allow as a whole is not to
+ * be had. */
+static void
+apply_rules(struct translation *t, json_t *rules)
+{
+	const char *key;
+	json_t *rule;
+
+	json_object_foreach(rules, key, rule) {
+		const char *says = json_string_value(rule);
+		size_t star = strcspn(key, "*?[");
+		char *forbidden;
+		bool had;
+
+		if (allows(rule))
+			continue;
+		forbidden = memory_format("%.*s%s", (int)star, key, key[star] == '\0' ? "" : "*");
+		had = take_away(t, rules, key, forbidden);
+		for (size_t i = 0; i < BUILT_INS; i++) {
+			const char *last = last_rule(rules, built_ins[i].tool == WRITE ? "edit" :
+			    built_ins[i].name, NULL);
+
+			if (last == NULL || strcmp(last, key) != 0)
+				continue;
+			had = had || (t->tools & ~t->denied & built_ins[i].tool) != 0;
+			t->denied |= built_ins[i].tool;
+		}
+		if (had && (says == NULL || strcmp(says, "ask") == 0))
+			list_take(&t->left_out, memory_format("%s (%s)", key,
+			    says == NULL ? "by pattern" : "to be asked about"));
+		list_take(&t->forbidden, forbidden);
+	}
+}
+
+/* {write: false}, as opencode had it: all but those. */
+static void
+read_switches(struct translation *t, json_t *switches)
+{
+	json_t *rules = json_object(), *rule, *on;
+	const char *name;
+
+	t->tools = ALL;
+	json_object_foreach(switches, name, on) {
+		rule = json_string(json_is_true(on) ? "allow" : "deny");
+		add_rule(rules, name, rule, true);
+		json_decref(rule);
+		if (json_is_true(on) && json_object_get(rules, name) != NULL && built_ins_of(t, name) == 0)
+			allow(t, name);
+	}
+	apply_rules(t, rules);
+	json_decref(rules);
+}
+
+/* The rules of today, or one word for all. */
+static void
+read_permissions(struct translation *t, json_t *said)
+{
+	json_t *rules = json_object(), *rule;
+	const char *name;
+
+	if (json_is_string(said))
+		json_object_set(rules, "*", said);
+	json_object_foreach(said, name, rule)
+		add_rule(rules, name, rule, false);
+	apply_rules(t, rules);
+	json_decref(rules);
 }
 
 /* A name of what is forbidden; one with limits forbids it as a whole. That all tools of a server are
@@ -470,7 +583,7 @@ forbid(struct translation *t, const char *name)
 	char *ours = served_tool(t, bare, &server), *one;
 	size_t kept = 0;
 
-	t->denied |= meaning_of(t->dialect->tools, bare, t->dialect->program == COPILOT);
+	t->denied |= built_ins_of(t, bare);
 	if (strcmp(bare, "*") == 0) {
 		list_free(t->others);
 		t->others = NULL;
@@ -493,26 +606,60 @@ forbid(struct translation *t, const char *name)
 	free(bare);
 }
 
+/* For an agent that looks, and changes nothing. Of the project's tools those stay that say so of
+ * themselves; what one of a server changes it says too late. */
+static void
+look_only(struct translation *t)
+{
+	struct error why = ERROR_INIT;
+	size_t kept = 0;
+	char *one;
+
+	t->looks = true;
+	t->denied |= WRITE | EDIT | BASH;
+	for (size_t i = 0; t->others != NULL && (one = t->others[i]) != NULL; i++) {
+		struct tool tool;
+		bool loaded = !tool_name_served(one) &&
+		    tool_load(&tool, one, t->workflow_directory, &why) == 0;
+
+		if (loaded && (tool.effects == EFFECTS_NONE || tool.effects == EFFECTS_READ)) {
+			t->others[kept++] = one;
+		} else {
+			list_take(&t->left_out, memory_format("%s (in plan mode)", one));
+			free(one);
+		}
+		if (loaded)
+			tool_free(&tool);
+	}
+	if (t->others != NULL)
+		t->others[kept] = NULL;
+}
+
 static void
 read_tools(struct translation *t)
 {
 	json_t *tools = value_of(t, "tools"), *list = json_array();
 	char **names = names_of(tools), **forbidden = names_of(value_of(t, "disallowedTools"));
-	const char *mode = json_string_value(value_of(t, "permissionMode"));
+	const char *mode = json_string_value(value_of(t, "permissionMode")), *key;
+	json_t *on;
 
 	t->all = tools == NULL;
 	if (t->all)
 		t->tools = ALL;
-	else if (json_is_object(tools))
+	else if (t->dialect->program == OPENCODE && json_is_object(tools))
 		read_switches(t, tools);
+	else
+		json_object_foreach(tools, key, on)
+			if (json_is_true(on)) /* where tools are a list, no others are meant */
+				allow(t, key);
 	for (char **name = names; name != NULL && *name != NULL; name++)
 		allow(t, *name);
 	for (char **name = forbidden; name != NULL && *name != NULL; name++)
 		forbid(t, *name);
 	if (t->dialect->program == OPENCODE)
 		read_permissions(t, value_of(t, "permission"));
-	if (mode != NULL && strcmp(mode, "plan") == 0) /* which looks, and changes nothing */
-		t->denied |= WRITE | EDIT | BASH;
+	if (mode != NULL && strcmp(mode, "plan") == 0)
+		look_only(t);
 
 	for (size_t i = 0; i < BUILT_INS; i++)
 		if ((t->tools & ~t->denied & built_ins[i].tool) != 0)
@@ -544,19 +691,24 @@ static bool
 has_tools_of(struct translation *t, const char *server)
 {
 	char *name = mcp_server_name(server), *all = memory_format(TOOL_SERVED_PREFIX "%s__*", name);
+	char *theirs = opencode_name(all);
 	bool has = false;
 
 	for (char **tool = t->others; tool != NULL && *tool != NULL; tool++)
 		has = has || covers(all, *tool);
-	if (!has && t->all) {
+	if (!has && t->all && t->looks) {
+		list_take(&t->left_out, memory_format("MCP server %s (in plan mode)", name));
+	} else if (!has && t->all) {
 		char **tool = t->forbidden;
 
-		while (tool != NULL && *tool != NULL && !covers(all, *tool) && !covers(*tool, all))
+		while (tool != NULL && *tool != NULL && !covers(all, *tool) && !covers(*tool, all) &&
+		    !covers(theirs, *tool) && !covers(*tool, theirs))
 			tool++;
 		has = tool == NULL || *tool == NULL;
-		if (!has && !covers(*tool, all))
+		if (!has && !covers(*tool, all) && !covers(*tool, theirs))
 			list_take(&t->left_out, memory_format("MCP server %s (without %s)", name, *tool));
 	}
+	free(theirs);
 	free(all);
 	free(name);
 	return has;
@@ -715,6 +867,7 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 	struct translation t = { .dialect = dialect, .d = d,
 		.workflow_directory = workflow_directory };
 	static const char *const listing[] = { "tools", "permission", "skills", "mcpServers" };
+	static const char *const keys_of_servers[] = { "mcp-servers", "mcpServers", "mcp_servers" };
 	const char *kind = json_string_value(value_of(&t, "kind")), *key = NULL;
 	char *place;
 
@@ -730,7 +883,13 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 		if (value_of(&t, listing[i]) != NULL)
 			key = listing[i];
 	place = definition_place(d, key != NULL ? key : "tools");
-	t.servers_key = value_of(&t, "mcp-servers") != NULL ? "mcp-servers" : "mcpServers";
+	for (size_t i = 0; t.servers_key == NULL && i < sizeof keys_of_servers / sizeof *keys_of_servers; i++)
+		if (value_of(&t, keys_of_servers[i]) != NULL)
+			t.servers_key = keys_of_servers[i];
+	if (t.servers_key == NULL)
+		t.servers_key = *keys_of_servers;
+	else if (strcmp(t.servers_key, "mcp_servers") != 0)
+		json_object_del(d->document, "mcp_servers");
 	t.own = own_servers(value_of(&t, t.servers_key));
 	read_tools(&t);
 	read_servers(&t);

@@ -52,6 +52,7 @@ refused() {
 		.claude/agents/a.md|color: red|bash edit glob grep read write|
 		.claude/agents/a.md|disallowedTools: Write, Bash(rm *)|edit glob grep read|
 		.claude/agents/a.md|permissionMode: plan|glob grep read|
+		.claude/agents/a.md|tools: {Read: true, Bash: false}|read|
 		.claude/agents/a.md|tools: Read, mcp__docs__search, some-gateway|read|mcp__docs__search, some-gateway
 		.github/agents/a.agent.md|tools: ['search', 'edit/editFiles', 'runCommands', 'web/fetch', 'problems']|bash edit glob grep write|web/fetch, problems
 		any.agent.md|tools: [READ, Execute, Agent, todo, github/*]|bash read|Agent, todo, github/*
@@ -64,10 +65,19 @@ refused() {
 		.opencode/agent/a.md|permission: allow|bash edit glob grep read write|
 		.opencode/agent/a.md|permission: deny||
 		.opencode/agent/a.md|permission: ask||* (to be asked about)
+		.opencode/agent/a.md|tools: {write: false}|bash glob grep read|
+		.opencode/agent/a.md|tools: {"*": false, patch: true, list: true}|edit glob write|
+		.opencode/agent/a.md|tools: {"b*": false}|edit glob grep read write|
+		.opencode/agent/a.md|permission: {"b*": deny, "?rep": ask}|edit glob read write|?rep (to be asked about)
+		.opencode/agent/a.md|permission: {bash: allow, "*": deny}||
+		.opencode/agent/a.md|permission: {bash: {"*": deny}, "ba*": allow}|bash edit glob grep read write|
+		.opencode/agent/a.md|permission: {edit: deny, write: allow}|bash glob grep read|
+		.opencode/agent/a.md|permission: {write: ask, list: deny}|bash grep read|edit (to be asked about)
 		.gemini/agents/a.md|tools: [read_file, grep_search, run_shell_command, list_directory, replace, google_web_search]|bash edit glob grep read|google_web_search
 		agents/a.md|tools: []||
 		agents/a.md|description: ours||
 		agents/a.md|color: red||
+		agents/a.md|steps: 3||
 		agents/a.md|model: sonnet|bash edit glob grep read write|
 	END
 }
@@ -94,6 +104,21 @@ refused() {
 	same "$stderr" 'awf-step: .claude/agents/a.md:2: warning: left out, as it is not here: mcp__other__y'
 	file .claude/agents/a.md 'tools: Read, count' 'disallowedTools: count'
 	same "$(tools .claude/agents/a.md)" read
+	# What one of ours is called forbids it, too; a plan has no more than what says that it only reads.
+	tool change '"effects":"workspace"' 'cat'
+	tool unsaid '"timeout":5' 'cat'
+	while IFS='|' read -r path keys expected left_out; do
+		file "$path" "${keys//; /$'\n'}"
+		same "$(tools "$path")" "$expected"
+		same "$(cat said)" "${left_out:+awf-step: $path:2: warning: left out, as it is not here: $left_out}"
+	done <<-'END'
+		.claude/agents/a.md|tools: Read, bash, count; disallowedTools: Bash|count read|
+		.claude/agents/a.md|tools: Read, Bash, Write; disallowedTools: bash, write|read|
+		.claude/agents/a.md|tools: Read, bash, edit, count, change, unsaid; permissionMode: plan|count read|change (in plan mode), unsaid (in plan mode)
+		.opencode/agent/a.md|tools: {"*": false, count: true}; permission: {"*": deny}||
+		.opencode/agent/a.md|tools: {"*": false, count: true, change: true}; permission: {"c*": ask, change: allow}|change|c* (to be asked about)
+		.opencode/agent/a.md|tools: {count: true, "*": false}||
+	END
 	# One of the project's is not there beside those that the file has itself.
 	for servers in 'mcp-servers: {own: {command: cat}}' 'mcpServers: [{own: {command: cat}}]'; do
 		file any.agent.md "$servers" 'tools: [own/*, docs/x]' 'model: replay/none'

@@ -134,6 +134,15 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 		disallowedTools: mcp__test.__note; ${own/test:/test.:}||left out, as it is not here: MCP server test (without mcp__test__note)
 		${own/\}\}/, tools: []\}\}}||
 		${own/\}\}/, includeTools: [echo]\}\}}|mcp__test__echo|
+		tools: ["mcp__test__*ch*", mcp__test__note]; mcpServers: [test]|mcp__test__note|left out, as it is not here: mcp__test__*ch*
+		tools: [test/*te]||left out, as it is not here: test/*te
+		tools: [read]; mcp_servers: [test]||
+		tools: [read]; ${own/mcpServers/mcp_servers}||
+		disallowedTools: mcp__test; mcp_servers: [test]||
+		mcp_servers: [test]|all but |
+		mcpServers: {x: {command: cat, tools: []}}; tools: [read]; mcp_servers: [test]||
+		permissionMode: plan; mcpServers: [test]||left out, as it is not here: MCP server test (in plan mode)
+		permissionMode: plan; tools: [mcp__test__echo]||left out, as it is not here: mcp__test__echo (in plan mode)
 	END
 }
 

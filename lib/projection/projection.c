@@ -18,6 +18,7 @@ static const struct projection *const projections[] = {
 	&projection_interagent,
 	&projection_agent_event,
 	&projection_daemon_event,
+	&projection_langgraph,
 	&projection_runtime,
 	&projection_otlp,
 	&projection_agentloom,

@@ -122,6 +122,7 @@ void derive_hex_of(const char *label, struct span id, size_t digits, char *out);
 
 /* Each in a file of its own. */
 extern const struct projection projection_interagent, projection_agent_event,
-    projection_daemon_event, projection_runtime, projection_otlp, projection_agentloom;
+    projection_daemon_event, projection_langgraph, projection_runtime, projection_otlp,
+    projection_agentloom;
 
 #endif

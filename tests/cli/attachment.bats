@@ -212,7 +212,7 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 	echo hi | awf-step -q -a writer look --attach x.png
 	awf-tail | grep -F 'look user: [image/png x.png, 11 B] hi'
 	run ! grep -F iVBORw <(awf-tail; awf-tail --json; awf-replay --show)
-	for to in agent-event agentloom daemon-event interagent otlp runtime; do
+	for to in agent-event agentloom daemon-event interagent langgraph otlp runtime; do
 		run ! grep -F iVBORw <(awf-tail --project $to 2>&1)
 	done
 	echo hi | awf-step --dry-run -a writer look --attach x.png | grep -F iVBORw0KGgphYmM=

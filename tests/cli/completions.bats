@@ -100,7 +100,7 @@ write	command'
 	same "$(offers steps @nosuch)" ''
 	same "$(offers agents)" writer
 	same "$(offers tools)" 'bash edit glob grep read run_workflow word_count write'
-	same "$(offers projections)" 'interagent agent-event daemon-event runtime otlp agentloom'
+	same "$(offers projections)" 'interagent agent-event daemon-event langgraph runtime otlp agentloom'
 	[[ $(offers models) == 'sonnet opus '*' anthropic/'*' openai/gpt-5 '* ]]
 	[[ $(offers providers) == 'anthropic google openai '* ]]
 	[[ $(offers types) == 'run.started run.completed step.started '* ]]

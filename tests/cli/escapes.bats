@@ -70,7 +70,7 @@ harmless() {
 @test "lines of transcripts, as they are, of projections, of displays" {
 	printf "$ATTACK" >attack
 	awf-run -n -c 'awf-step -n a -- cat attack | awf-step -q b -- cat'
-	for as in interagent agent-event daemon-event runtime otlp agentloom; do
+	for as in interagent agent-event daemon-event langgraph runtime otlp agentloom; do
 		shown "awf-tail --as $as"
 		run ! env LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' said
 	done

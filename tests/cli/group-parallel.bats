@@ -217,7 +217,7 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 	same "$(grep -o 'p\[.\] parallel' <<<"$output" | sort | paste -sd' ')" 'p[0] parallel p[1] parallel p[2] parallel'
 	run -0 awf-tail
 	same "$(sed 's/^ *[0-9:.]* *//' <<<"${lines[1]}")" 'p started (parallel, any of 3 branches)'
-	for as in agent-event agentloom daemon-event interagent otlp runtime; do
+	for as in agent-event agentloom daemon-event interagent langgraph otlp runtime; do
 		run -0 --separate-stderr awf-tail --as "$as"
 		same "$stderr" ''
 	done

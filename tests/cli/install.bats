@@ -23,7 +23,7 @@ installed() {
 	"$prefix/bin/awf" init begun
 	[ -x begun/brief.awf ] && [ -x begun/tools/notes ] && [ -s begun/agents/writer.md ]
 	same "$(cat "$prefix/share/awf/schemas/transcript.schema.json")" "$(awf-verify --schema)"
-	for schema in draft-07 draft-2020-12 transcript interagent agent-event daemon-event runtime otlp agentloom; do
+	for schema in draft-07 draft-2020-12 transcript interagent agent-event daemon-event langgraph runtime otlp agentloom; do
 		[ -s "$prefix/share/awf/schemas/$schema.schema.json" ] || { echo "schema: $schema"; false; }
 	done
 }

@@ -8,7 +8,7 @@ load ../support/helpers
 BRIEF=6f1c2a80-5b1e-4a7d-9c34-0d2f6b7e8a91
 NESTED=b7e0c3d2-91aa-4f06-8e55-3c4d5e6f7081
 RELEASE=3d2c7a10-64b8-4f0e-9a51-7c0de1f2a3b4
-NAMES='interagent agent-event daemon-event runtime otlp'
+NAMES='interagent agent-event daemon-event langgraph runtime otlp'
 
 # The recorded runs: one with a child, one with all that can go wrong.
 prepare() {
@@ -66,6 +66,7 @@ agents() {
 	same "$(words interagent .type)" "$(known interagent type)"
 	same "$(words agent-event .type)" "$(known agent-event type)"
 	same "$(words runtime .type)" "$(known runtime type)"
+	same "$(words langgraph .type)" "$(known langgraph type)"
 	same "$(words daemon-event .eventKind)" "$(known daemon-event eventKind)"
 }
 

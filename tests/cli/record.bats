@@ -284,7 +284,7 @@ two'
 	[[ $output == *'call fetch: url="u"'*'result fetch '*body*'the answer'*'git.commit: commit abc'* ]]
 	same "$(awf-tail --as agent-event | jq -r .type | paste -sd,)" 'run.started,tool.start,tool.output,tool.end,llm.turn.start,llm.turn.end,run.completed'
 	same "$(awf-tail --as interagent | jq -r .type | paste -sd,)" 'state_transition,tool_call,tool_return,state_transition,state_transition'
-	for name in agent-event interagent runtime otlp daemon-event; do
+	for name in agent-event interagent langgraph runtime otlp daemon-event; do
 		awf-verify --schema "$name" >schema.json
 		awf-tail --as "$name" >lines
 		awf-verify --against schema.json lines

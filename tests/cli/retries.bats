@@ -25,7 +25,7 @@ holds() {
 		map(select(.payload.retry)) | all(.parent_event_id as $p | $started | index($p) != null)' "$(transcript)")" true
 	awf-verify --determinism --isolation copy
 	awf-replay -q --isolation copy
-	for form in agentloom runtime interagent otlp agent-event daemon-event; do
+	for form in agentloom runtime interagent langgraph otlp agent-event daemon-event; do
 		awf-tail -R --as "$form" "$(transcript)" >form
 		run ! grep -q '"delay_ms"' form
 	done

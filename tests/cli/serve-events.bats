@@ -129,7 +129,7 @@ record() { awf-run -n --name "${1:-demo}" -c "${2:-printf 'a\nb\n' | awf-step -i
 @test "events come in other vocabularies, by their own numbers" {
 	record
 	serve
-	for name in runtime interagent agent-event daemon-event otlp; do
+	for name in runtime langgraph interagent agent-event daemon-event otlp; do
 		awf-tail --as "$name" >whole
 		ask "/api/runs/@/events?as=$name" >served
 		cmp whole served

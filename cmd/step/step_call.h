@@ -168,7 +168,8 @@ bool step_recall_lines(struct step_call *call, struct span payload);
 
 /* Lines for stdout. completed is the end that was recorded. */
 
-/* The results, or what passes. completed NULL: before the end, which --until reads. */
+/* The results, or what passes. completed NULL: state lines before the end, which --until and --accept
+ * read. */
 void step_put_results(const struct step_call *call, const struct event *completed,
     struct buffer *out);
 /* What a body gave before it failed, and the error line. */

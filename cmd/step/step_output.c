@@ -309,13 +309,13 @@ spec_begin(const struct step_call *call, const struct event *completed, struct s
 
 static void
 put_state(const struct step_call *call, const struct data *data, const struct state_spec *spec,
-    struct buffer *out)
+    bool raw, struct buffer *out)
 {
 	struct state_spec full = *spec;
 	char *previous = call->item->foreign ? NULL : item_metadata(call->item, "agent_name");
 
 	full.previous_agent = previous;
-	if (call->step->raw)
+	if (raw)
 		data_raw(data, out);
 	else
 		state_write(&full, data, out);
@@ -331,15 +331,15 @@ put_as_it_came(const struct item *item, struct buffer *out)
 
 /* Lines that pass; one that has no line of its own gets one of this call. */
 static void
-put_passed(const struct step_call *call, struct state_spec *spec, struct buffer *out)
+put_passed(const struct step_call *call, struct state_spec *spec, bool raw, struct buffer *out)
 {
 	for (size_t i = 0; i < call->end.passed_count; i++) {
 		const struct item *item = &call->end.passed[i];
 
 		spec->part = (long)i;
 		if (item->line.len == 0)
-			put_state(call, &item->data, spec, out);
-		else if (call->step->raw)
+			put_state(call, &item->data, spec, raw, out);
+		else if (raw)
 			data_raw(&item->data, out);
 		else
 			put_as_it_came(item, out);
@@ -366,6 +366,7 @@ step_put_results(const struct step_call *call, const struct event *completed, st
 {
 	const struct step *s = call->step;
 	struct state_spec spec;
+	bool raw = s->raw && completed != NULL;
 
 	spec_begin(call, completed, &spec);
 	if (completed != NULL)
@@ -373,11 +374,11 @@ step_put_results(const struct step_call *call, const struct event *completed, st
 	/* What was approved, or has got a further member, is still the item. */
 	if (completed != NULL && (s->approve || s->into != NULL))
 		spec.attachments = step_attachments(call);
-	put_passed(call, &spec, out);
+	put_passed(call, &spec, raw, out);
 	for (size_t i = 0; i < call->end.result_count; i++) {
 		if (s->output != OUTPUT_TEXT)
 			spec.part = (long)i;
-		put_state(call, &call->end.results[i], &spec, out);
+		put_state(call, &call->end.results[i], &spec, raw, out);
 	}
 }
 
@@ -396,7 +397,7 @@ step_put_failure(const struct step_call *call, const struct event *completed, st
 	spec_begin(call, completed, &spec);
 	passed = spec;
 	passed.key = s->run->key;
-	put_passed(call, &passed, out);
+	put_passed(call, &passed, s->raw, out);
 
 	writer_begin(&w, &json);
 	writer_object(&w);
@@ -406,11 +407,11 @@ step_put_failure(const struct step_call *call, const struct event *completed, st
 	if (!step_fails(call)) {
 		spec.failure = error;
 		data_null(&nothing);
-		put_state(call, &nothing, &spec, out);
+		put_state(call, &nothing, &spec, s->raw, out);
 	} else if (!s->raw) {
 		spec.error = error;
 		spec.attachments = step_attachments(call);
-		put_state(call, &call->item->data, &spec, out);
+		put_state(call, &call->item->data, &spec, false, out);
 	}
 	data_free(&nothing);
 	buffer_free(&json);
@@ -438,7 +439,7 @@ step_put_item(const struct step_call *call, const struct event *completed, struc
 		spec.error = item_error(item);
 	spec.attachments = step_attachments(call);
 	spec.skipped = call->end.skipped;
-	put_state(call, &item->data, &spec, out);
+	put_state(call, &item->data, &spec, s->raw, out);
 }
 
 void

@@ -76,7 +76,7 @@ answer() { run --separate-stderr awf-ctl complete "$@"; }
 }
 
 @test "with --max-answers the call fails after so many that were not taken" {
-	begins 1 -c 'awf-step -n --ask why --max-answers 2 --accept "jq -e \".data == 5\"" why'
+	begins 1 -c 'awf-step -n -r --ask why --max-answers 2 --accept "jq -e \".data == 5\"" why'
 	answer why <<<3
 	same "$status" 3
 	answer why <<<4

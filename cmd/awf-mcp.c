@@ -374,6 +374,8 @@ serve(struct server *s, struct error *err)
 			failed = error_set(err, ERROR_INVALID_INPUT, "stdin", "a message is above 256 MiB");
 		if (failed == 0)
 			failed = leading_step(&s->leading, err);
+		if (failed == 0)
+			answers_step(&s->leading);
 	}
 	line_input_free(&input);
 	free(fds);

@@ -20,27 +20,6 @@
 #define ANSWERED_OTHERWISE "this question has an answer already, which is another one: nothing was " \
 	"changed"
 
-bool
-gate_answered(const struct gate *g)
-{
-	return g->sha256[0] != '\0' || g->given[0] != '\0';
-}
-
-bool
-gate_pending(const struct gate *g)
-{
-	return !g->over && g->fd != -1 && !gate_answered(g);
-}
-
-void
-gate_disconnect(struct gate *g)
-{
-	if (g->fd != -1)
-		line_input_free(&g->input);
-	buffer_free(&g->answer);
-	file_close(&g->fd);
-}
-
 /* Holds open those that nobody is connected to. */
 static void
 connect_gates(struct leading *l)
@@ -92,22 +71,6 @@ leading_find_gate(const struct leading *l, const char *token, struct error *err)
 	return NULL;
 }
 
-/* ---- requests that wait ---- */
-
-struct waiter *
-leading_wait(struct leading *l, struct rpc_call *call, struct led *led)
-{
-	struct waiter *w = memory_zero(1, sizeof *w), **last = &l->waiters;
-
-	w->call = *call;
-	*call = (struct rpc_call){ .id = NULL };
-	w->led = led;
-	w->deadline = clock_monotonic() + GATE_WAIT_MS;
-	while (*last != NULL)
-		last = &(*last)->next;
-	return *last = w;
-}
-
 int
 leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
     struct error *err)
@@ -139,18 +102,6 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 	}
 	buffer_free(&json);
 	return result;
-}
-
-void
-waiter_drop(struct leading *l, struct waiter *w)
-{
-	struct waiter **at = &l->waiters;
-
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
-	rpc_call_free(&w->call);
-	free(w);
 }
 
 void

@@ -9,23 +9,13 @@
 
 /* By its token; NULL with *err: why none of those that are led has it. */
 struct gate *leading_find_gate(const struct leading *l, const char *token, struct error *err);
-/* Whether it has an answer, be it on its way. */
-bool gate_answered(const struct gate *g);
-/* Whether it waits for one, and can take it. */
-bool gate_pending(const struct gate *g);
-/* Lets go of the connection, and of an answer that is on its way. */
-void gate_disconnect(struct gate *g);
 
 /* Gives an answer, JSON, for a request, which is taken over and waits for what comes of it. -1 with
  * *err: it was refused at once, and nothing is taken over. */
 int leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
     struct error *err);
-/* The request, which is taken over, waits until the run has a question, ends, or for long. */
-struct waiter *leading_wait(struct leading *l, struct rpc_call *call, struct led *led);
 /* A request is not waited for any more: that with this id. */
 void leading_cancelled(struct leading *l, struct span id);
-/* It has been answered, or need not be. An answer that it has given stays on its way. */
-void waiter_drop(struct leading *l, struct waiter *w);
 
 /* For the loop: takes what has come from questions, connects to new ones, and answers the requests
  * that know now what they wait for. */

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "gates/answers.h"
 #include "gates/status.h"
 #include "run/deciding.h"
 

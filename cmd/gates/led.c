@@ -20,7 +20,6 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "gates/answers.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
@@ -46,6 +45,55 @@ led_has_ended(const struct led *led)
 {
 	return !led->again && (led->failed.code != ERROR_NONE || led->status != NULL ||
 	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0));
+}
+
+/* ---- questions, and requests that wait ---- */
+
+bool
+gate_answered(const struct gate *g)
+{
+	return g->sha256[0] != '\0' || g->given[0] != '\0';
+}
+
+bool
+gate_pending(const struct gate *g)
+{
+	return !g->over && g->fd != -1 && !gate_answered(g);
+}
+
+void
+gate_disconnect(struct gate *g)
+{
+	if (g->fd != -1)
+		line_input_free(&g->input);
+	buffer_free(&g->answer);
+	file_close(&g->fd);
+}
+
+struct waiter *
+leading_wait(struct leading *l, struct rpc_call *call, struct led *led)
+{
+	struct waiter *w = memory_zero(1, sizeof *w), **last = &l->waiters;
+
+	w->call = *call;
+	*call = (struct rpc_call){ .id = NULL };
+	w->led = led;
+	w->deadline = clock_monotonic() + GATE_WAIT_MS;
+	while (*last != NULL)
+		last = &(*last)->next;
+	return *last = w;
+}
+
+void
+waiter_drop(struct leading *l, struct waiter *w)
+{
+	struct waiter **at = &l->waiters;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	rpc_call_free(&w->call);
+	free(w);
 }
 
 /* ---- what the transcripts tell ---- */
@@ -593,6 +641,5 @@ leading_step(struct leading *l, struct error *err)
 		if (follow_check(&l->follow, err) != 0)
 			return -1;
 	}
-	answers_step(l);
 	return 0;
 }

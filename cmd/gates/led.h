@@ -1,7 +1,8 @@
 /*
- * Runs that are led: those that this program has started or taken over. Their questions and the
- * requests that wait until one of them gets on are in gates/answers.h, what waits for a person in
- * gates/approvals.h, and what a client is told of a run in gates/status.h.
+ * Runs that are led: those that this program has started or taken over, with their questions and
+ * the requests that wait until one of them gets on. On this stand gates/status.h, what a client is
+ * told of a run; gates/approvals.h, what waits for a person; and gates/answers.h, what questions and
+ * requests are answered.
  *
  * What the code relies on, and keeps:
  *   - All that is known of a run is read from its transcript. This program keeps nothing that its
@@ -125,6 +126,19 @@ struct led *leading_find(const struct leading *l, const char *run_id);
 bool led_has_ended(const struct led *led);
 /* Ends a run: awf-ctl does it, and is not waited for. */
 int leading_cancel(struct leading *l, struct led *led, struct error *err);
+
+/* Whether it has an answer, be it on its way. */
+bool gate_answered(const struct gate *g);
+/* Whether it waits for one, and can take it. */
+bool gate_pending(const struct gate *g);
+/* Lets go of the connection, and of an answer that is on its way. */
+void gate_disconnect(struct gate *g);
+
+/* The request, which is taken over, waits until the run has a question, ends, or for long:
+ * answers_step(). */
+struct waiter *leading_wait(struct leading *l, struct rpc_call *call, struct led *led);
+/* It has been answered, or need not be. An answer that it has given stays on its way. */
+void waiter_drop(struct leading *l, struct waiter *w);
 
 /* Records a note in the run: awf-record does it. */
 int leading_note(struct leading *l, const struct led *led, const char *note, struct error *err);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gates/answers.h"
 #include "transcript/blob.h"
 
 #define OUTPUT_SHOWN ((size_t)20000) /* bytes that an answer has itself */

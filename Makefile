@@ -42,9 +42,9 @@ OBJCOPY ?= objcopy
 STRIP ?= strip
 
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
-	libseccomp-dev
+	libseccomp-dev libsqlite3-dev
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
-	git cron less curl mount openssl valgrind strace
+	git cron less curl mount openssl valgrind strace sqlite3
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \
@@ -95,6 +95,8 @@ TOOL_SHARED := $(filter-out $(TOOL_SRC),$(wildcard cmd/tool/*.c))
 TOOL_FILE := $(wildcard cmd/tool/*.tool.json)
 SANDBOX_SRC := $(wildcard cmd/sandbox/*.c)
 FETCH_SRC := $(wildcard cmd/fetch/*.c)
+SHIP_SRC := $(wildcard cmd/ship/awf-ship-*.c)
+SHIP_SHARED := $(filter-out $(SHIP_SRC),$(wildcard cmd/ship/*.c))
 MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
 MASK_SHARED := $(filter-out $(MASK_SRC),$(wildcard cmd/mask/*.c))
 # What reaches an MCP server over HTTP is of several files, the others of one each.
@@ -117,6 +119,7 @@ LIB = $(BUILD)/libawf.a
 NET = $(BUILD)/libawf-net.a
 PROVIDER_LIB = $(BUILD)/libawf-provider.a
 TOOL_LIB = $(BUILD)/libawf-tool.a
+SHIP_LIB = $(BUILD)/libawf-ship.a
 ROOM_LIB = $(ROOM:%=$(BUILD)/libawf-%.a)
 
 # What other programs link (awf-transcript(3)).
@@ -131,8 +134,9 @@ TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
 SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 FETCH = $(BUILD)/libexec/awf/awf-fetch-run
 MCP = $(addprefix $(BUILD)/libexec/awf/,awf-mcp-http $(MCP_ALONE))
+SHIPS := $(patsubst cmd/ship/%.c,$(BUILD)/libexec/awf/%,$(SHIP_SRC))
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
-PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MASKS)
+PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MASKS) $(SHIPS)
 # Started for each run, step and tool, and what of it is installed.
 STARTED := $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS) $(SANDBOX)
 installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
@@ -158,10 +162,14 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+	$(if_there)$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MASK_SRC) $(MASK_SHARED) $(SHIP_SRC) $(SHIP_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
+
+# What needs a library that a machine may lack (NEEDS, as pkg-config calls it) is left out there.
+if_there = $(if $(NEEDS),$(PKG_CONFIG) --exists $(NEEDS) || { echo "$(@F) is left out: $(NEEDS) is not here"; exit 0; }; )
+$(call object,cmd/ship/awf-ship-sqlite.c) $(foreach d,$(BUILD) $(BUILD)/test,$(d)/libexec/awf/awf-ship-sqlite): private NEEDS = sqlite3
 
 # What the library for other programs may consist of: compiled once, to be linked into that
 # too, as well as if it were not: names are hidden but for those of awf/transcript.h.
@@ -194,6 +202,9 @@ endef
 vpath %.schema.json $(sort $(dir $(SCHEMAS)))
 $(BUILD)/gen/%_schema.c: %.schema.json
 	$(call c_string,$(subst -,_,$*)_schema)
+# Tables: NAME_sql[].
+$(BUILD)/gen/%_sql.c: cmd/ship/%.sql
+	$(call c_string,$*_sql)
 # A style sheet: NAME_css[].
 $(BUILD)/gen/%_css.c: cmd/inspect/%.css
 	$(call c_string,$*_css)
@@ -204,9 +215,10 @@ $(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
 $(NET): $(call object,$(NET_SRC))
 $(PROVIDER_LIB): $(call object,$(PROVIDER_SHARED))
 $(TOOL_LIB): $(call object,$(TOOL_SHARED))
+$(SHIP_LIB): $(call object,$(SHIP_SHARED)) $(BUILD)/gen/sqlite_sql.o
 $(BUILD)/libawf-inspect.a: $(BUILD)/gen/page_css.o
 $(foreach r,$(ROOM),$(eval $(BUILD)/libawf-$(r).a: $(call object,$(wildcard cmd/$(r)/*.c))))
-$(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB) $(ROOM_LIB):
+$(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB) $(SHIP_LIB) $(ROOM_LIB):
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -241,6 +253,7 @@ $(1)/bin/awf-mcp: $(BUILD)/libawf-gates.a
 $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-serve: $(BUILD)/libawf-serve.a $(NET)
+$(1)/bin/awf-ship: $(SHIP_LIB)
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
 $(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-% $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(3)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
@@ -265,6 +278,9 @@ $(1)/libexec/awf/awf-fetch-run: $(call object,$(FETCH_SRC)) $(2) $(NET) $(LIB)
 $(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(MASK_SHARED)) $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
+$(1)/libexec/awf/awf-ship-%: $(BUILD)/obj/cmd/ship/awf-ship-%.o $(2) $(SHIP_LIB) $(NET) $(LIB)
+	@mkdir -p $$(@D)
+	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
 $(1)/libexec/awf/awf-mcp-http: $(call object,$(MCP_HTTP_SRC)) $(2) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
@@ -279,7 +295,7 @@ $(BUILD)/test/tests:
 	@mkdir -p $(@D)
 	ln -sfn ../tests $@
 
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(ROOM_LIB) $(PROVIDER_LIB) $(NET) $(LIB)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(ROOM_LIB) $(PROVIDER_LIB) $(SHIP_LIB) $(NET) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNIT_LIBS) $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
 # The library for other programs as they link it, with memory that can run out.
@@ -361,6 +377,8 @@ install: all
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(BIN)) "$(DESTDIR)$(BINDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MASKS)) "$(DESTDIR)$(LIBEXECDIR)"
+	set -e; for f in $(SHIPS); do [ ! -e "$$f" ] || \
+	  install -s --strip-program=$(STRIP) -m 755 "$$f" "$(DESTDIR)$(LIBEXECDIR)"; done
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
 	install -m 644 $(LINE_SCHEMA) "$(DESTDIR)$(DATADIR)/schemas"
@@ -387,7 +405,7 @@ install: all
 remove = cd "$(1)" 2>/dev/null && rm -f $(2) || :
 uninstall:
 	$(call remove,$(DESTDIR)$(BINDIR),$(notdir $(BIN)))
-	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MASKS) $(TOOL_FILES)))
+	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MASKS) $(SHIPS) $(TOOL_FILES)))
 	$(call remove,$(DESTDIR)$(INCLUDEDIR)/awf,transcript.h)
 	$(call remove,$(DESTDIR)$(LIBDIR),$(notdir $(SHARED)) $(SHARED_NAME))
 	$(call remove,$(DESTDIR)$(LIBDIR)/pkgconfig,awf-transcript.pc)

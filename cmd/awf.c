@@ -37,6 +37,7 @@ static const struct command {
 	{ "show", "awf-replay", "run a recorded workflow again, show what it was made of (replay)" },
 	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
 	{ "record", "awf-record", "record what other programs did, and runs from elsewhere" },
+	{ "ship", "awf-ship", "copy transcripts into a database, for SQL" },
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
 	{ "serve", "awf-serve", "serve the runs over HTTP" },
 	{ "mcp", "awf-mcp", "lead an outside agent through workflows, as an MCP server" },

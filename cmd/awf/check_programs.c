@@ -17,11 +17,15 @@
 #define AGAIN "install AWF anew"
 
 static const char *const programs[] = { "awf", "awf-ctl", "awf-mcp", "awf-record", "awf-replay", "awf-run",
-	"awf-serve", "awf-step", "awf-tail", "awf-verify", NULL };
+	"awf-serve", "awf-ship", "awf-step", "awf-tail", "awf-verify", NULL };
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
 static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-fetch-run", "awf-mcp-http",
     "awf-mcp-keep", "awf-mcp-tools", NULL };
+/* Built where there is the library. */
+static const struct { const char *name, *library; } optional[] = {
+	{ "awf-ship-sqlite", "libsqlite3" },
+};
 
 /* Looks for these in a list of directories, and asks them. *home: the directory of the first that
  * is there, in memory of its own; the others belong there too. How many are as they should be. */
@@ -173,6 +177,16 @@ check_programs(struct findings *f)
 		list_take(&parts, memory_format("awf-tool-%s", *name));
 	for (const char *const *name = others; *name != NULL; name++)
 		list_add(&parts, *name);
+	for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
+		char *path = path_search(list, optional[i].name);
+
+		if (path != NULL)
+			list_add(&parts, optional[i].name);
+		else
+			findings_add(f, FINDING_PROGRAMS, FINDING_NOTE, optional[i].name,
+			    "was left out when AWF was built, for want of %s", optional[i].library);
+		free(path);
+	}
 	good = check_set(f, parts, list, "in none of", &home);
 	/* The files that say what AWF's tools are lie beside them. */
 	for (const char *const *name = tools; home != NULL && *name != NULL; name++) {

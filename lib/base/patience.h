@@ -48,6 +48,10 @@ patience_of(int ms)
 /* One says its version, which may take its runtime a while. */
 #define CLI_VERSION_MS 30000
 #define FETCHER_END_MS patience_of(10000)
+/* A filter of awf-ship writes down what it has taken, in a database that others use. */
+#define SHIP_END_MS patience_of(60000)
+/* And says that it has reached it. */
+#define SHIP_HELLO_MS patience_of(120000)
 /* For a guardian's helper to end what it has started: a peer has MCP_END_MS and then the grace. */
 #define HELPER_END_MS (MCP_END_MS + 3 * GRACE_MS)
 /* For what others are ending just now: on resume, and before an overlapping run begins. */
@@ -86,6 +90,10 @@ patience_of(int ms)
 /* Before a server that is gone is asked again, at first; and at last. */
 #define SERVER_RETRY_MS patience_of(1000)
 #define SERVER_RETRY_MOST_MS patience_of(30000)
+/* At all runs that are shipped, though nothing tells of a change; and once more at one that was
+ * refused. */
+#define SHIP_LOOK_MS patience_of(5000)
+#define SHIP_REFUSED_MS patience_of(60000)
 /* Whether a child run that is named has begun. */
 #define CHILD_LOOK_MS patience_of(500)
 /* At a worker that has ended, though its signal came just before the poll. */

@@ -384,9 +384,8 @@ storage_run_started(const struct storage *s, const char *run_id)
 	return started;
 }
 
-/* The next run in the directory; false, and that is closed, behind the last. */
-static bool
-next_run(DIR *directory, char run_id[ID_SIZE])
+bool
+storage_next_run(DIR *directory, char run_id[ID_SIZE])
 {
 	const struct dirent *found;
 
@@ -420,7 +419,7 @@ storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
 	*count = 0;
 	if (storage_names(s, "transcripts", &directory, err) != 0)
 		return -1;
-	while (next_run(directory, entry.run_id)) {
+	while (storage_next_run(directory, entry.run_id)) {
 		if (*count == capacity) {
 			capacity = capacity == 0 ? 64 : capacity * 2;
 			list = memory_array(list, capacity, sizeof *list);
@@ -443,7 +442,7 @@ storage_count(const struct storage *s, size_t *count, struct error *err)
 	*count = 0;
 	if (storage_names(s, "transcripts", &directory, err) != 0)
 		return -1;
-	while (next_run(directory, run_id))
+	while (storage_next_run(directory, run_id))
 		++*count;
 	return 0;
 }
@@ -586,7 +585,7 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 	if (strchr(argument, '/') == NULL && strlen(argument) >= PREFIX_MIN) {
 		if (storage_names(s, "transcripts", &directory, err) != 0)
 			return -1;
-		while (next_run(directory, found[2]))
+		while (storage_next_run(directory, found[2]))
 			if (strncmp(found[2], argument, strlen(argument)) == 0 && count < 2)
 				memcpy(found[count++], found[2], ID_SIZE);
 		ref->ambiguous = count == 2;
@@ -644,7 +643,7 @@ storage_short_id(const struct storage *s, const char *run_id, char out[ID_SIZE])
 
 	if (storage_names(s, "transcripts", &directory, NULL) != 0)
 		len = strlen(run_id);
-	while (next_run(directory, other))
+	while (storage_next_run(directory, other))
 		while (strcmp(other, run_id) != 0 && run_id[len] != '\0' &&
 		    strncmp(other, run_id, len) == 0)
 			len++;

@@ -60,6 +60,9 @@ char *storage_snapshot(const struct storage *s, const char *run_id);
 DIR *storage_opendir(const char *path);
 /* One of the directories of the storage, to be read; NULL, and 0, if it is not there. */
 int storage_names(const struct storage *s, const char *name, DIR **directory, struct error *err);
+/* The next run whose transcript is in that directory, which may be NULL; false, and it is closed,
+ * behind the last. */
+bool storage_next_run(DIR *directory, char run_id[ID_SIZE]);
 
 /* Moves `latest` to a run by atomic rename. */
 int storage_set_latest(const struct storage *s, const char *run_id, struct error *err);

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 SHOWN = (("\\e", "\\"), ("\\&", ""), ("\\(aq", "'"), ("\\(dq", '"'))
-# Makefiles, tables of cron, JSON and agent files are no shell.
-OTHER = re.compile(r"\s*[{\[]\s*\"|---|[\d*/]+ [\d*]+ \* \* \*|.*^\S+: \S.*\n\t", re.S | re.M)
+# Makefiles, tables of cron, JSON, SQL and agent files are no shell.
+OTHER = re.compile(r"\s*[{\[]\s*\"|---|SELECT |[\d*/]+ [\d*]+ \* \* \*|.*^\S+: \S.*\n\t", re.S | re.M)
 PROGRAM = re.compile(r"(?<![\w/.-])(?:\S*/)?(awf-[a-z-]+|awf)(?= |$)", re.M)
 
 

@@ -158,7 +158,8 @@ def links(build):
                 thin[words[2]] = os.path.join(directory, os.path.basename(words[2]))
                 output(words[0], "rcsT", thin[words[2]], *map(os.path.abspath, words[3:]))
         for command in commands:
-            words = [thin.get(word, word) for word in command.split()]
+            # What is left out where a library is missing has a question before it.
+            words = [thin.get(word, word) for word in command.rsplit("; ", 1)[-1].split()]
             at = words.index("-o") + 1 if "-o" in words else 0
             if not at or not re.search(r"/(bin|libexec/awf)/[^/]+$|/awf-transcript\.o", words[at]):
                 continue

@@ -1,0 +1,577 @@
+/*
+ * awf-ship: copies transcripts to where many machines meet. What a target is, only its filter
+ * knows, awf-ship-NAME, which is told lines and says how far they are safe there (awf-ship(7)).
+ *
+ * What the code relies on:
+ *   - The target alone knows what it has. It is asked, for each run, whenever the filter was
+ *     started; so whoever is killed when, nothing is lost, and nothing is there twice.
+ *   - At most PIPED bytes wait for the filter, and no run sends more than SHARE of them before
+ *     the others had their turn.
+ *   - A run that cannot be sent, as the target has another one of its id, holds up no other.
+ */
+#include <dirent.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "proc/interrupts.h"
+#include "proc/libexec.h"
+#include "proc/peer.h"
+#include "program.h"
+#include "run/origin.h"
+#include "run/watch.h"
+#include "ship/protocol.h"
+#include "ship/shipment.h"
+#include "transcript/event_keys.h"
+#include "transcript/sync_mode.h"
+
+#define PROGRAM "awf-ship"
+#define FILTER "awf-ship-"
+#define PIPED ((size_t)1 << 20)
+#define SHARE ((size_t)256 << 10)
+#define BLOBS_MOST ((int64_t)1 << 20)
+#define ASKED_AT_ONCE 256  /* runs */
+#define LOOKS_PAUSE_MS 20  /* between looks at all runs, at the least */
+#define LOOKS_SHARE 10     /* and so many times as long as a look takes */
+
+enum { OPT_TO = 1, OPT_FOLLOW, OPT_BLOBS, OPT_KEEP, OPT_ORIGIN };
+
+static const struct option_spec options_table[] = {
+	{ OPT_TO, 0, "to", "URL", "where: sqlite:FILE (default: runs.db in the storage), …" },
+	{ OPT_FOLLOW, 'f', "follow", NULL, "go on with what comes" },
+	{ OPT_BLOBS, 0, "blobs", "SIZE", "send blobs of at most so many bytes (1M; 0: none)" },
+	{ OPT_KEEP, 0, "keep", "AGE", "remove from a database what is older (90d)" },
+	{ OPT_ORIGIN, 0, "origin", "NAME", "who sends (the name of this machine)" },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+struct shipper {
+	struct storage storage;
+	struct shipping with;
+	struct cost cost;
+	const char *to, *keep;
+	char *filter;              /* its path */
+	bool all;                  /* no runs were named */
+	struct shipment **runs;
+	size_t count;
+	struct map places;         /* run id to its place in runs */
+	size_t turn;               /* of the run that is next */
+	size_t asked;              /* runs that the target was asked about, and has not answered */
+
+	struct peer peer;
+	bool ready;                /* it has said what it takes */
+	int64_t hello_until;       /* so long that is waited for */
+	int64_t pause;             /* before it is started once more */
+	int64_t start_at;
+	struct watch watch;
+	int64_t look_at;           /* at all runs, clock_monotonic() */
+	bool changed;              /* something in the storage */
+	bool last_look;            /* all was over before it was looked at last */
+	int status;                /* of what failed first */
+};
+
+static const struct interrupts *interrupts; /* of signals */
+
+static void
+fail(struct shipper *p, const struct error *err)
+{
+	int status = program_fail(PROGRAM, err);
+
+	if (p->status == STATUS_OK)
+		p->status = status;
+}
+
+/* ---- runs ---- */
+
+static void
+add(struct shipper *p, const char *run_id, const char *path)
+{
+	if (map_get(&p->places, run_id, ID_SIZE - 1) != NULL)
+		return;
+	p->runs = memory_array(p->runs, p->count + 1, sizeof *p->runs);
+	p->runs[p->count] = shipment_new(&p->storage, run_id, path);
+	map_put(&p->places, run_id, ID_SIZE - 1, p->count++);
+}
+
+/* All runs of the storage. */
+static int
+add_all(struct shipper *p, struct error *err)
+{
+	char run_id[ID_SIZE];
+	DIR *directory;
+
+	if (storage_names(&p->storage, "transcripts", &directory, err) != 0)
+		return -1;
+	while (storage_next_run(directory, run_id))
+		add(p, run_id, NULL);
+	return 0;
+}
+
+/* Looks what has come, at most as often as it pays. */
+static int
+look(struct shipper *p, struct error *err)
+{
+	int64_t now = clock_monotonic();
+
+	if (!p->changed || now < p->look_at)
+		return 0;
+	p->changed = false;
+	if (p->all && add_all(p, err) != 0)
+		return -1;
+	for (size_t i = 0; i < p->count; i++) {
+		struct shipment *run = p->runs[i];
+
+		shipment_look(run);
+		if (run->state == SHIPMENT_REFUSED && now >= run->again)
+			shipment_restart(run);
+	}
+	p->look_at = clock_monotonic() + LOOKS_PAUSE_MS + LOOKS_SHARE * (clock_monotonic() - now);
+	return 0;
+}
+
+static void
+refuse(struct shipper *p, struct shipment *run, const struct error *err)
+{
+	/* It was removed meanwhile, perhaps. */
+	shipment_look(run);
+	if (!run->gone && !run->told)
+		fail(p, err);
+	run->told = true;
+	shipment_refuse(run, clock_monotonic() + SHIP_REFUSED_MS);
+}
+
+/* Sends what there is room for. */
+static void
+send_lines(struct shipper *p)
+{
+	size_t left = p->count;
+
+	for (; left > 0 && peer_unsent(&p->peer) < PIPED; left--) {
+		struct shipment *run = p->runs[p->turn++ % p->count];
+		struct error err = ERROR_INIT;
+		int failed = 0;
+
+		p->turn %= p->count;
+		if (run->gone || !run->more)
+			continue;
+		if (run->state == SHIPMENT_NEW && run->seen.st_size > 0 && p->asked < ASKED_AT_ONCE) {
+			failed = shipment_ask(run, &p->with, &p->peer.outgoing, &err);
+			p->asked += failed == 0;
+		} else if (run->state == SHIPMENT_NEW && run->seen.st_size == 0) {
+			run->more = false; /* one that never began */
+		} else if (run->state == SHIPMENT_SENDING) {
+			failed = shipment_send(run, &p->with, p->peer.outgoing.len + SHARE, &p->peer.outgoing,
+			    &err);
+			left = p->count;
+		}
+		if (failed != 0)
+			refuse(p, run, &err);
+		peer_send(&p->peer);
+	}
+}
+
+/* ---- the filter ---- */
+
+/* "sqlite:FILE" is for awf-ship-sqlite, "otlp+http://HOST" for awf-ship-otlp. */
+static int
+find_filter(struct shipper *p, struct error *err)
+{
+	static const struct { const char *scheme, *name; } others[] = {
+		{ "https", "http" }, { "postgres", "postgresql" },
+	};
+	size_t len = strcspn(p->to, ":+");
+	char *name = memory_copy(p->to, len), *program, *own, *list;
+	const char *path = environment_text("PATH");
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(name, others[i].scheme) == 0) {
+			free(name);
+			name = memory_text(others[i].name);
+		}
+	if (strchr(p->to, ':') == NULL || *p->to == '-' || !name_valid(name)) {
+		free(name);
+		return error_set(err, ERROR_USAGE, "--to", "'%s' is no URL, such as sqlite:FILE", p->to);
+	}
+	program = memory_format(FILTER "%s", name);
+	own = libexec_path();
+	list = memory_format("%s:%s", own, path != NULL ? path : "");
+	p->filter = path_search(list, program);
+	if (p->filter == NULL)
+		failed = error_set(err, ERROR_USAGE, "--to", "nothing here can write to %s: there is no %s "
+		    "in %s, nor in PATH (was AWF built where its library was missing?)", name, program, own);
+	free(list);
+	free(own);
+	free(program);
+	free(name);
+	return failed;
+}
+
+static int
+start(struct shipper *p, struct error *err)
+{
+	struct process_spec spec = { .err = PROCESS_INHERIT };
+	char **argv = NULL;
+	int failed;
+
+	list_add(&argv, p->filter);
+	if (p->keep != NULL) {
+		list_add(&argv, "--keep");
+		list_add(&argv, p->keep);
+	}
+	list_add(&argv, p->to);
+	spec.argv = argv;
+	/* What it has taken it writes down, however long that takes. */
+	p->peer.end_ms = SHIP_END_MS;
+	p->ready = false;
+	p->asked = 0;
+	p->hello_until = clock_monotonic() + SHIP_HELLO_MS;
+	for (size_t i = 0; i < p->count; i++)
+		shipment_restart(p->runs[i]);
+	failed = peer_start(&p->peer, &spec, err);
+	list_free(argv);
+	return failed;
+}
+
+static void
+take_hello(struct shipper *p, struct span line, struct error *err)
+{
+	struct span takes = span_member(line, SHIP_TAKES);
+	long long version;
+
+	if (!span_integer(span_member(line, SHIP_HELLO), &version) || version != SHIP_VERSION) {
+		error_set(err, ERROR_SYSTEM, p->filter, "does not speak as awf-ship(7) says");
+		return;
+	}
+	if (span_type(takes) == 'a')
+		for (struct span_walk word = span_walk(takes); span_next(&word);) {
+			p->with.takes_about |= span_is(word.value, SHIP_TAKES_ABOUT);
+			p->with.takes_blobs |= span_is(word.value, SHIP_TAKES_BLOBS);
+		}
+	p->ready = true;
+	p->pause = SERVER_RETRY_MS;
+}
+
+/* It has an error of a run. */
+static void
+take_refusal(struct shipper *p, struct shipment *run, struct span error)
+{
+	struct span code = span_member(error, KEY_CODE);
+	char *message = span_text(span_member(error, KEY_MESSAGE));
+	char name[32] = "";
+	struct error err;
+
+	span_copy(code, name, sizeof name);
+	err.code = error_from_name(name, strlen(name));
+	error_set(&err, err.code != ERROR_NONE ? err.code : ERROR_SYSTEM, run->run_id, "%s",
+	    message != NULL ? message : "the target does not take it");
+	if (run->state != SHIPMENT_REFUSED)
+		refuse(p, run, &err);
+	free(message);
+}
+
+static void
+take_line(struct shipper *p, struct span line, struct error *err)
+{
+	char run_id[ID_SIZE], digest[DIGEST_SIZE] = "";
+	const size_t *place = NULL;
+	struct error why = ERROR_INIT;
+	struct shipment *run;
+	long long seq = 0;
+	size_t bad;
+
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o') {
+		error_set(err, ERROR_SYSTEM, p->filter, "says what is no JSON");
+		return;
+	}
+	if (!p->ready) {
+		take_hello(p, line, err);
+		return;
+	}
+	if (event_copy_id(span_member(line, KEY_RUN_ID), run_id))
+		place = map_get(&p->places, run_id, ID_SIZE - 1);
+	if (place == NULL) {
+		error_set(err, ERROR_SYSTEM, p->filter, "speaks of a run that it was not told of");
+		return;
+	}
+	run = p->runs[*place];
+	span_copy(span_member(line, SHIP_DIGEST), digest, sizeof digest);
+	if (run->state == SHIPMENT_ASKED)
+		p->asked--;
+	if (span_member(line, KEY_ERROR).at != NULL)
+		take_refusal(p, run, span_member(line, KEY_ERROR));
+	else if (!span_integer(span_member(line, KEY_SEQ), &seq) || seq < 0)
+		error_set(err, ERROR_SYSTEM, p->filter, "does not say what it has of %s", run_id);
+	else if (run->state == SHIPMENT_ASKED) {
+		if (shipment_begin(run, &p->with, seq, digest, &why) != 0)
+			refuse(p, run, &why);
+	} else if (run->state == SHIPMENT_SENDING && seq <= run->seq)
+		run->acknowledged = seq;
+}
+
+/* Takes all that it has said. */
+static int
+take_lines(struct shipper *p, struct error *err)
+{
+	struct span line;
+	int got;
+
+	while (err->code == ERROR_NONE && (got = peer_line(&p->peer, &line)) != 0) {
+		if (got == -1)
+			error_set(err, ERROR_SYSTEM, p->filter, "says a line that is too long");
+		else
+			take_line(p, line, err);
+	}
+	return err->code == ERROR_NONE ? 0 : -1;
+}
+
+/* It has ended, or is to end, as what failed says, if anything: it is started once more after a
+ * while, or all is over. -1 with *err. */
+static int
+give_up(struct shipper *p, const struct error *failure, struct error *err)
+{
+	int wait_status = peer_end(&p->peer), status;
+	char text[64];
+
+	status = process_exit_code(wait_status);
+	if (failure->code != ERROR_NONE)
+		fail(p, failure);
+	else if (status >= STATUS_USAGE && status <= STATUS_SYSTEM)
+		p->status = status; /* it has said why */
+	else if (error_set(err, ERROR_SYSTEM, p->filter, "has ended before all was safe: %s",
+	    process_status_text(wait_status, text, sizeof text)) != 0)
+		fail(p, err);
+	*err = (struct error)ERROR_INIT;
+	/* What is wrong with the target's name, or with us, is so the next time, too. */
+	if (!p->with.follow || status == STATUS_USAGE || status == STATUS_DEFINITION)
+		return -1;
+	p->start_at = clock_monotonic() + p->pause;
+	p->pause = p->pause * 2 < SERVER_RETRY_MOST_MS ? p->pause * 2 : SERVER_RETRY_MOST_MS;
+	p->status = STATUS_OK;
+	return 0;
+}
+
+/* Waits for what happens next, and serves the filter. */
+static int
+wait_round(struct shipper *p, struct error *err)
+{
+	struct pollfd fds[2 + PEER_FDS];
+	int64_t until = 0, now = clock_monotonic();
+	struct error failure = ERROR_INIT;
+	bool runs = p->peer.process.pid != 0, ended;
+
+	fds[1] = (struct pollfd){ .fd = p->with.follow && !p->changed ? p->watch.fd : -1,
+		.events = POLLIN };
+	peer_poll(&p->peer, fds + 2);
+	if (p->with.follow)
+		until = p->changed ? p->look_at : now + SHIP_LOOK_MS;
+	if (!runs && (until == 0 || p->start_at < until))
+		until = p->start_at;
+	if (runs && !p->ready && (until == 0 || p->hello_until < until))
+		until = p->hello_until;
+	if (p->with.follow && p->watch.fd == -1 && until > p->look_at)
+		until = p->look_at;
+	if (interrupts_wait(interrupts, fds, 2 + PEER_FDS, until > now || until == 0 ? until : now, err) != 0)
+		return -1;
+	if (fds[1].revents != 0)
+		watch_drain(&p->watch);
+	p->changed |= fds[1].revents != 0 || p->watch.fd == -1 ||
+	    (until != 0 && clock_monotonic() >= until);
+	if (!runs)
+		return 0;
+	ended = peer_serve(&p->peer, fds + 2) != 0;
+	if (!p->ready && peer_untaken(&p->peer) == 0 && clock_monotonic() >= p->hello_until)
+		error_set(&failure, ERROR_SYSTEM, p->filter, "does not reach its target, or says nothing");
+	if (failure.code == ERROR_NONE && take_lines(p, &failure) == 0 && !ended)
+		return 0;
+	return give_up(p, &failure, err);
+}
+
+/* Whether the target has all that it is to have. */
+static bool
+is_over(struct shipper *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const struct shipment *run = p->runs[i];
+
+		if (!run->gone && run->state != SHIPMENT_REFUSED && (!shipment_done(run) ||
+		    (p->with.follow && storage_run_alive(&p->storage, run->run_id))))
+			return false;
+	}
+	return true;
+}
+
+/* Until all is sent; with -f for ever, or until the runs that were named have ended. -1 with *err,
+ * or nothing in it: it was said. */
+static int
+ship(struct shipper *p, struct error *err)
+{
+	while (look(p, err) == 0) {
+		if (p->peer.process.pid == 0 && clock_monotonic() >= p->start_at && start(p, err) != 0)
+			return -1;
+		if (p->ready && p->peer.process.pid != 0 && p->count > 0)
+			send_lines(p);
+		if (p->ready && !(p->with.follow && p->all) && is_over(p)) {
+			/* What came just before the end of a run was looked at after it. */
+			if (!p->with.follow || p->last_look)
+				return 0;
+			p->last_look = p->changed = true;
+			p->look_at = 0;
+			continue;
+		}
+		p->last_look = false;
+		if (wait_round(p, err) != 0)
+			return -1;
+	}
+	return -1;
+}
+
+/* What is on its way gets there, as far as the filter can still have it. */
+static void
+end(struct shipper *p)
+{
+	int status = STATUS_OK;
+
+	if (p->peer.process.pid != 0)
+		status = process_exit_code(peer_end(&p->peer));
+	if (p->status == STATUS_OK && status != STATUS_OK && *interrupts->signal_number == 0)
+		p->status = status <= STATUS_SYSTEM ? status : STATUS_SYSTEM;
+	peer_free(&p->peer);
+	for (size_t i = 0; i < p->count; i++)
+		shipment_free(p->runs[i]);
+	free(p->runs);
+	map_free(&p->places);
+	watch_close(&p->watch);
+	cost_free(&p->cost);
+	free(p->filter);
+	storage_close(&p->storage);
+}
+
+/* ---- what is to be done ---- */
+
+static int
+set_option(struct shipper *p, int id, const char *value, struct error *err)
+{
+	long long unused;
+
+	switch (id) {
+	case OPT_TO:
+		p->to = value;
+		return 0;
+	case OPT_FOLLOW:
+		p->with.follow = true;
+		return 0;
+	case OPT_BLOBS:
+		return options_size("--blobs", value, &p->with.blobs, err);
+	case OPT_KEEP:
+		p->keep = value;
+		if (options_duration("--keep", value, &unused, err) != 0)
+			return -1;
+		return unused > 0 ? 0 : error_set(err, ERROR_USAGE, "--keep", "is no time at all");
+	default:
+		p->with.origin = value;
+		return origin_name_valid(value) ? 0 : error_set(err, ERROR_USAGE, "--origin",
+		    "is no name: 1 to %d bytes of text", ORIGIN_NAME_LIMIT);
+	}
+}
+
+/* The runs that were named, or all. */
+static int
+find_runs(struct shipper *p, char *const *names, struct error *err)
+{
+	p->all = *names == NULL;
+	for (; *names != NULL; names++) {
+		struct run_ref ref;
+
+		if (storage_resolve(&p->storage, *names, &ref, err) != 0)
+			return -1;
+		if (!ref.in_storage) {
+			error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
+			    p->storage.root);
+			run_ref_free(&ref);
+			return -1;
+		}
+		add(p, ref.run_id, ref.path);
+		run_ref_free(&ref);
+	}
+	return 0;
+}
+
+/* Everything but the filter. */
+static int
+begin(struct shipper *p, char *const *names, struct error *err)
+{
+	enum sync_mode sync;
+	char *transcripts;
+	int failed;
+
+	if (sync_mode_from_environment(&sync, err) != 0 || storage_prepare(&p->storage, err) != 0 ||
+	    cost_begin(&p->cost, err) != 0 || find_filter(p, err) != 0)
+		return -1;
+	p->with.synced = sync != SYNC_NONE;
+	p->with.storage = &p->storage;
+	p->with.cost = &p->cost;
+	p->pause = SERVER_RETRY_MS;
+	p->changed = true;
+	if (p->with.follow) {
+		watch_open(&p->watch);
+		transcripts = path_join(p->storage.root, "transcripts");
+		failed = watch_add_files(&p->watch, transcripts, err);
+		free(transcripts);
+		if (failed != 0)
+			return -1;
+	}
+	return find_runs(p, names, err);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
+	char machine[HOST_NAME_MAX + 1] = "", **names = NULL;
+	struct shipper p = { .to = "sqlite:", .with = { .blobs = BLOBS_MOST, .origin = machine },
+		.watch = { .fd = -1 } };
+	struct error err = ERROR_INIT;
+	struct options o;
+	int id;
+
+	program_begin();
+	options_begin(&o, options_table, argc, argv);
+	while ((id = options_next(&o, &err)) > 0 || id == OPTION_WORD) {
+		if (id == OPTION_WORD)
+			list_add(&names, o.value);
+		else if (set_option(&p, id, o.value, &err) != 0)
+			return program_fail(PROGRAM, &err);
+	}
+	if (id == OPTION_HELP) {
+		options_help(stdout, "awf-ship [-f] [--to URL] [RUN...]", options_table, OPTION_HELP);
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	if (id == OPTION_VERSION)
+		return program_end(PROGRAM, program_version(PROGRAM));
+	if (id != OPTION_END)
+		return program_fail(PROGRAM, &err);
+	if (*machine == '\0' && (gethostname(machine, sizeof machine - 1) != 0 || *machine == '\0'))
+		snprintf(machine, sizeof machine, "local");
+	interrupts = interrupts_catch(ends);
+	signal(SIGPIPE, SIG_IGN);
+	if (begin(&p, names != NULL ? names : (char *[]){ NULL }, &err) != 0 || ship(&p, &err) != 0) {
+		if (*interrupts->signal_number == 0 && err.code != ERROR_NONE)
+			fail(&p, &err);
+	}
+	list_free(names);
+	end(&p);
+	if (*interrupts->signal_number != 0)
+		signals_die(*interrupts->signal_number);
+	return program_end(PROGRAM, p.status);
+}

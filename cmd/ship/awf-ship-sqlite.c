@@ -1,0 +1,412 @@
+/*
+ * awf-ship-sqlite: transcripts in a database of SQLite, awf-ship(7), awf-sql(7).
+ *
+ * What the code relies on:
+ *   - A batch is one transaction, which begins with the lock of the writer: what a run has there,
+ *     by its row of runs_head, stays so until its lines stand behind it. So many may write at once.
+ *   - What is committed is on disk, unless AWF_SYNC is none.
+ */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "run/storage.h"
+#include "ship/row.h"
+#include "ship/target.h"
+#include "transcript/blob.h"
+#include "transcript/sync_mode.h"
+
+#define PROGRAM "awf-ship-sqlite"
+#define SCHEMA_VERSION 1    /* of the tables and views: PRAGMA user_version */
+#define BUSY_MS 300000      /* for others who write */
+
+extern const char sqlite_sql[];
+
+enum statement {
+	FIND_HEAD, FIND_LINE, ADD_EVENT, ADD_TEXT, ADD_BLOB, PUT_HEAD, STATEMENTS
+};
+static const char *const statements[STATEMENTS] = {
+	[FIND_HEAD] = "SELECT seq, digest FROM runs_head WHERE run_id = ?1",
+	[FIND_LINE] = "SELECT line FROM agent_run_events WHERE run_id = ?1 AND seq = ?2",
+	[ADD_EVENT] = "INSERT INTO agent_run_events (run_id, seq, event_id, parent_event_id, call, type, "
+	    "path, ts, cost_usd, line, cleaned) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+	[ADD_TEXT] = "INSERT INTO agent_run_texts (rowid, text) VALUES (?1, ?2)",
+	[ADD_BLOB] = "INSERT OR IGNORE INTO agent_run_blobs (run_id, sha256, data) VALUES (?1, ?2, ?3)",
+	[PUT_HEAD] = "INSERT INTO runs_head (run_id, origin, seq, digest, name, status, started, "
+	    "started_seq, ended_seq, last_seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
+	    "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (run_id) DO UPDATE SET seq = ?3, "
+	    "digest = ?4, name = coalesce(?5, name), status = coalesce(?6, status), "
+	    "started = coalesce(?7, started), started_seq = coalesce(?8, started_seq), "
+	    "ended_seq = CASE WHEN ?10 THEN ?9 ELSE coalesce(?9, ended_seq) END, "
+	    "last_seen = excluded.last_seen",
+};
+
+struct database {
+	char *path;
+	sqlite3 *db;
+	sqlite3_stmt *made[STATEMENTS];
+	struct row row;
+	int64_t keep_ms;
+};
+
+static int
+fail(const struct database *d, struct error *err)
+{
+	return error_set(err, ERROR_SYSTEM, d->path, "%s", sqlite3_errmsg(d->db));
+}
+
+static int
+execute(struct database *d, const char *sql, struct error *err)
+{
+	return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(d, err);
+}
+
+/* One that is ready to be bound; NULL with *err. */
+static sqlite3_stmt *
+statement(struct database *d, enum statement which, struct error *err)
+{
+	if (d->made[which] == NULL && sqlite3_prepare_v3(d->db, statements[which], -1,
+	    SQLITE_PREPARE_PERSISTENT, &d->made[which], NULL) != SQLITE_OK)
+		fail(d, err);
+	return d->made[which];
+}
+
+static void
+bind_text(sqlite3_stmt *s, int at, const char *text)
+{
+	if (*text == '\0')
+		sqlite3_bind_null(s, at);
+	else
+		sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
+}
+
+static void
+bind_span(sqlite3_stmt *s, int at, struct span text)
+{
+	sqlite3_bind_text64(s, at, text.at, text.len, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static void
+bind_number(sqlite3_stmt *s, int at, int64_t number)
+{
+	if (number == 0)
+		sqlite3_bind_null(s, at);
+	else
+		sqlite3_bind_int64(s, at, number);
+}
+
+/* Runs one that returns no row. */
+static int
+run(struct database *d, sqlite3_stmt *s, struct error *err)
+{
+	int failed = sqlite3_step(s) == SQLITE_DONE ? 0 : fail(d, err);
+
+	sqlite3_reset(s);
+	return failed;
+}
+
+/* ---- opening ---- */
+
+static int
+version(struct database *d, int *number, struct error *err)
+{
+	sqlite3_stmt *s = NULL;
+	int failed = 0;
+
+	if (sqlite3_prepare_v2(d->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK ||
+	    sqlite3_step(s) != SQLITE_ROW)
+		failed = fail(d, err);
+	else
+		*number = sqlite3_column_int(s, 0);
+	sqlite3_finalize(s);
+	return failed;
+}
+
+/* Tables and views, once. */
+static int
+make_schema(struct database *d, struct error *err)
+{
+	char set[64];
+	int number;
+
+	if (version(d, &number, err) != 0)
+		return -1;
+	if (number > SCHEMA_VERSION)
+		return error_set(err, ERROR_USAGE, d->path, "was made by a later version of AWF, or by "
+		    "another program");
+	if (number == SCHEMA_VERSION)
+		return 0;
+	snprintf(set, sizeof set, "PRAGMA user_version = %d; COMMIT", SCHEMA_VERSION);
+	if (execute(d, "BEGIN IMMEDIATE", err) == 0 && version(d, &number, err) == 0 &&
+	    (number == SCHEMA_VERSION || execute(d, sqlite_sql, err) == 0) && execute(d, set, err) == 0)
+		return 0;
+	sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+	return -1;
+}
+
+/* The file that a URL names: runs.db in the storage, if it names none. */
+static int
+find_file(struct database *d, const char *url, struct error *err)
+{
+	const char *file = strchr(url, ':');
+	struct storage storage;
+
+	if (file == NULL || strncmp(url, "sqlite:", 7) != 0)
+		return error_set(err, ERROR_USAGE, url, "is none of sqlite:FILE");
+	if (strncmp(++file, "//", 2) == 0)
+		file += 2;
+	if (*file != '\0') {
+		d->path = memory_text(file);
+		return 0;
+	}
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	d->path = path_join(storage.root, "runs.db");
+	storage_close(&storage);
+	return 0;
+}
+
+static int
+open_database(void *context, const char *url, int64_t keep_ms, struct error *err)
+{
+	struct database *d = context;
+	enum sync_mode sync;
+
+	d->keep_ms = keep_ms;
+	if (sync_mode_from_environment(&sync, err) != 0 || find_file(d, url, err) != 0)
+		return -1;
+	/* It holds what transcripts do, and is as private. */
+	umask(077);
+	if (sqlite3_open_v2(d->path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+		return fail(d, err);
+	sqlite3_busy_timeout(d->db, BUSY_MS);
+	sqlite3_extended_result_codes(d->db, 1);
+	return execute(d, "PRAGMA journal_mode = wal; PRAGMA cache_size = -65536", err) != 0 ||
+	    execute(d, sync == SYNC_NONE ? "PRAGMA synchronous = off" : "PRAGMA synchronous = full",
+	        err) != 0 || make_schema(d, err) != 0 ? -1 : 0;
+}
+
+static void
+close_database(void *context)
+{
+	struct database *d = context;
+
+	for (size_t i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(d->made[i]);
+	sqlite3_close(d->db);
+	row_free(&d->row);
+	free(d->path);
+}
+
+/* ---- what it has ---- */
+
+static int
+ask(void *context, struct batch_run *sent, struct position *have, struct error *err)
+{
+	struct database *d = context;
+	sqlite3_stmt *s = statement(d, FIND_HEAD, err);
+	int got;
+
+	if (s == NULL)
+		return -1;
+	*have = (struct position){ .seq = 0 };
+	bind_text(s, 1, sent->run_id);
+	got = sqlite3_step(s);
+	if (got == SQLITE_ROW) {
+		have->seq = sqlite3_column_int64(s, 0);
+		snprintf(have->digest, sizeof have->digest, "%s", (const char *)sqlite3_column_text(s, 1));
+	} else if (got != SQLITE_DONE) {
+		fail(d, err);
+	}
+	sqlite3_reset(s);
+	return got == SQLITE_ROW || got == SQLITE_DONE ? 0 : -1;
+}
+
+/* Whether it has this line, or has had it: what was removed is not compared. */
+static int
+same(void *context, const struct batch_run *sent, size_t number, struct error *err)
+{
+	struct database *d = context;
+	sqlite3_stmt *s = statement(d, FIND_LINE, err);
+	struct span line = batch_line_text(sent, number);
+	int got, failed = 0;
+
+	if (s == NULL)
+		return -1;
+	bind_text(s, 1, sent->run_id);
+	sqlite3_bind_int64(s, 2, sent->lines[number].seq);
+	got = sqlite3_step(s);
+	if (got == SQLITE_ROW && ((size_t)sqlite3_column_bytes(s, 0) != line.len ||
+	    memcmp(sqlite3_column_text(s, 0), line.at, line.len) != 0))
+		failed = error_set(err, ERROR_DIVERGENCE, sent->run_id, "the target has another line %lld, "
+		    "and nothing more of the run is sent", (long long)sent->lines[number].seq);
+	else if (got != SQLITE_ROW && got != SQLITE_DONE)
+		failed = fail(d, err);
+	sqlite3_reset(s);
+	return failed;
+}
+
+/* ---- what is written ---- */
+
+static int
+add_event(struct database *d, const struct batch_run *sent, size_t number, struct run_row *told,
+    struct error *err)
+{
+	sqlite3_stmt *s = statement(d, ADD_EVENT, err), *t = statement(d, ADD_TEXT, err);
+	struct row *row = &d->row;
+
+	if (s == NULL || t == NULL || row_make(row, sent, number, err) != 0)
+		return -1;
+	bind_text(s, 1, sent->run_id);
+	sqlite3_bind_int64(s, 2, row->seq);
+	bind_text(s, 3, row->event_id);
+	bind_text(s, 4, row->parent_event_id);
+	bind_text(s, 5, row->call);
+	sqlite3_bind_text(s, 6, buffer_string(&row->type_name), -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 7, buffer_string(&row->path), -1, SQLITE_STATIC);
+	bind_text(s, 8, row->ts);
+	bind_text(s, 9, row->cost); /* its column makes it a number */
+	bind_span(s, 10, row->line);
+	if (row->cleaned.len > 0)
+		bind_span(s, 11, row->event);
+	else
+		sqlite3_bind_null(s, 11);
+	if (run(d, s, err) != 0)
+		return -1;
+	run_row_take(told, row);
+	if (row->text.len == 0)
+		return 0;
+	sqlite3_bind_int64(t, 1, sqlite3_last_insert_rowid(d->db));
+	bind_span(t, 2, span_of(row->text.data, row->text.len));
+	return run(d, t, err);
+}
+
+/* One that cannot be read is none that there is. */
+static int
+add_blobs(struct database *d, const struct batch_run *sent, struct error *err)
+{
+	for (size_t i = 0; i < sent->blob_count; i++) {
+		const struct batch_blob *blob = &sent->blobs[i];
+		sqlite3_stmt *s = statement(d, ADD_BLOB, err);
+		struct buffer bytes = BUFFER_INIT;
+		char *directory = path_directory(blob->path);
+		int failed = s == NULL ? -1 : 0;
+
+		if (failed == 0 && blob_read(directory, blob->sha256, &bytes, NULL) == 0) {
+			bind_text(s, 1, sent->run_id);
+			bind_text(s, 2, blob->sha256);
+			sqlite3_bind_blob64(s, 3, buffer_string(&bytes), bytes.len, SQLITE_STATIC);
+			failed = run(d, s, err);
+		}
+		buffer_free(&bytes);
+		free(directory);
+		if (failed != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+put_head(struct database *d, const struct batch_run *sent, const struct run_row *told,
+    struct error *err)
+{
+	sqlite3_stmt *s = statement(d, PUT_HEAD, err);
+	struct position head;
+
+	if (s == NULL)
+		return -1;
+	batch_position(sent, &head);
+	bind_text(s, 1, sent->run_id);
+	sqlite3_bind_text(s, 2, sent->origin, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 3, head.seq);
+	bind_text(s, 4, head.digest);
+	bind_text(s, 5, told->name);
+	bind_text(s, 6, told->status);
+	bind_text(s, 7, told->started);
+	bind_number(s, 8, told->started_seq);
+	bind_number(s, 9, told->ended_seq);
+	sqlite3_bind_int(s, 10, told->begun);
+	return run(d, s, err);
+}
+
+/* -1 with an ERROR_DIVERGENCE: of the run nothing was written. */
+static int
+write_run(struct database *d, struct batch_run *sent, struct error *err)
+{
+	struct run_row told = { .started_seq = 0 };
+	struct position have;
+	size_t first;
+
+	if (ask(d, sent, &have, err) != 0 || batch_new_lines(sent, &have, &first, same, d, err) != 0)
+		return -1;
+	if (first == sent->count)
+		return 0;
+	for (size_t i = first; i < sent->count; i++)
+		if (add_event(d, sent, i, &told, err) != 0)
+			return -1;
+	return add_blobs(d, sent, err) != 0 || put_head(d, sent, &told, err) != 0 ? -1 : 0;
+}
+
+static int
+write_batch(void *context, struct batch *b, struct error *err)
+{
+	struct database *d = context;
+
+	if (execute(d, "BEGIN IMMEDIATE", err) != 0)
+		return -1;
+	for (size_t i = 0; i < b->with_count; i++) {
+		if (write_run(d, b->with[i], err) == 0)
+			continue;
+		if (err->code != ERROR_DIVERGENCE)
+			return -1;
+		target_refuse(b->with[i], err);
+		*err = (struct error)ERROR_INIT;
+	}
+	if (execute(d, "COMMIT", err) != 0)
+		return -1;
+	for (size_t i = 0; i < b->with_count; i++) {
+		struct position have;
+
+		if (b->with[i]->refused)
+			continue;
+		batch_position(b->with[i], &have);
+		target_have(b->with[i], &have);
+	}
+	return 0;
+}
+
+/* Whole runs, by this machine's clock; their heads stay, so that they are not sent again. */
+static int
+prune(void *context, struct error *err)
+{
+	struct database *d = context;
+	char *old = memory_format("(SELECT run_id FROM runs_head WHERE seq > pruned_through AND "
+	    "julianday(last_seen) < julianday('now') - %.9f)", (double)d->keep_ms / 86400000.0);
+	char *sql = memory_format("BEGIN IMMEDIATE;"
+	    "DELETE FROM agent_run_texts WHERE rowid IN (SELECT id FROM agent_run_events WHERE run_id IN %s);"
+	    "DELETE FROM agent_run_blobs WHERE run_id IN %s;"
+	    "DELETE FROM agent_run_events WHERE run_id IN %s;"
+	    "UPDATE runs_head SET pruned_through = seq WHERE run_id IN %s; COMMIT", old, old, old, old);
+	int failed = execute(d, sql, err);
+
+	free(sql);
+	free(old);
+	return failed;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct database d = { .path = NULL };
+	const struct target target = { .program = PROGRAM, .form = "sqlite:[FILE]", .about = true,
+		.blobs = true, .keeps = true, .open = open_database, .ask = ask, .write = write_batch,
+		.prune = prune, .close = close_database, .context = &d };
+
+	return target_main(&target, argc, argv);
+}

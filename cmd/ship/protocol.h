@@ -1,0 +1,33 @@
+/*
+ * The words of awf-ship(7): what awf-ship and its filters, awf-ship-NAME, say to each other, a
+ * JSON object in each line. A line of a transcript stands among them as it is; it alone begins
+ * with its seq.
+ */
+#ifndef AWF_SHIP_PROTOCOL_H
+#define AWF_SHIP_PROTOCOL_H
+
+#define SHIP_VERSION 1
+
+/* A filter begins with what it is, and what it takes beside lines. */
+#define SHIP_HELLO "awf_ship"
+#define SHIP_TAKES "takes"
+#define SHIP_TAKES_ABOUT "about"
+#define SHIP_TAKES_BLOBS "blobs"
+
+/* It is asked what it has of a run. KEY_RUN_ID comes first. */
+#define SHIP_ORIGIN "origin"
+#define SHIP_TRANSCRIPT "transcript" /* its path */
+#define SHIP_SIZE "size"             /* bytes of it that are on disk */
+
+/* What it has: KEY_RUN_ID, KEY_SEQ and the digest of that line; or KEY_ERROR. */
+#define SHIP_DIGEST "digest"
+
+/* A blob that the next line names: this comes first; then KEY_RUN_ID and the path. */
+#define SHIP_BLOB "blob"
+#define SHIP_PATH "path"
+
+/* What does not stand in the next line: KEY_CALL, the event that began the call that it is of, and
+ * what it cost. One of the two comes first. */
+#define SHIP_COST "cost_usd"
+
+#endif

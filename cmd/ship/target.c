@@ -1,0 +1,339 @@
+/*
+ * One loop around poll(2). What is answered goes to stdout at once: whoever reads it has a pipe's
+ * room, and reads on while it writes.
+ */
+#include "ship/target.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/polling.h"
+#include "json/line_input.h"
+#include "json/writer.h"
+#include "program.h"
+#include "ship/protocol.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+
+#define BATCH_BYTES ((size_t)16 << 20)
+#define BATCH_LINES ((size_t)20000)
+#define BATCH_MS 500              /* so long the first line of a batch waits at most */
+#define QUIET_MS 20               /* after which no more is waited for */
+#define PRUNE_PAUSE_MS 3600000
+
+enum { OPT_KEEP = 1 };
+
+static const struct option_spec keeping_options[] = {
+	{ OPT_KEEP, 0, "keep", "AGE", "remove what is older (90d)" },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+static const struct option_spec *const no_options = keeping_options + 1;
+
+struct filter {
+	const struct target *target;
+	struct batch batch;
+	char call[ID_SIZE], cost[32]; /* of the line that is next */
+	struct batch_run *last;       /* of the line before, which is of the same run, mostly */
+	int64_t keep_ms, prune_at;
+};
+
+static struct buffer answers; /* not written yet */
+
+/* ---- what is answered ---- */
+
+void
+target_have(const struct batch_run *run, const struct position *have)
+{
+	struct writer w;
+
+	writer_begin(&w, &answers);
+	writer_object(&w);
+	writer_member_string(&w, KEY_RUN_ID, run->run_id);
+	writer_member_integer(&w, KEY_SEQ, have->seq);
+	if (have->seq > 0 && have->digest[0] != '\0')
+		writer_member_string(&w, SHIP_DIGEST, have->digest);
+	writer_object_end(&w);
+	buffer_byte(&answers, '\n');
+}
+
+void
+target_refuse(struct batch_run *run, const struct error *err)
+{
+	struct writer w;
+
+	run->refused = true;
+	writer_begin(&w, &answers);
+	writer_object(&w);
+	writer_member_string(&w, KEY_RUN_ID, run->run_id);
+	writer_member_object(&w, KEY_ERROR);
+	writer_members_error(&w, err);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	buffer_byte(&answers, '\n');
+}
+
+static int
+answer(struct error *err)
+{
+	int failed = answers.len > 0 ? file_write(STDOUT_FILENO, answers.data, answers.len) : 0;
+
+	buffer_clear(&answers);
+	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+static void
+say_hello(const struct target *t)
+{
+	struct writer w;
+
+	writer_begin(&w, &answers);
+	writer_object(&w);
+	writer_member_integer(&w, SHIP_HELLO, SHIP_VERSION);
+	writer_member_array(&w, SHIP_TAKES);
+	if (t->about)
+		writer_string(&w, SHIP_TAKES_ABOUT);
+	if (t->blobs)
+		writer_string(&w, SHIP_TAKES_BLOBS);
+	writer_array_end(&w);
+	writer_object_end(&w);
+	buffer_byte(&answers, '\n');
+}
+
+/* ---- what comes in ---- */
+
+static int
+no_such(const char *what, struct error *err)
+{
+	return error_set(err, ERROR_INVALID_INPUT, "stdin", "%s: see awf-ship(7)", what);
+}
+
+static int
+take_question(struct filter *f, struct span line, struct error *err)
+{
+	static const char *const names[] = { KEY_RUN_ID, SHIP_ORIGIN, SHIP_TRANSCRIPT, SHIP_SIZE };
+	struct position have = { .seq = 0 };
+	struct span values[4];
+	struct batch_run *run;
+	char run_id[ID_SIZE];
+	char *origin, *path;
+	long long size = 0;
+
+	span_members(line, names, 4, values);
+	if (!event_copy_id(values[0], run_id))
+		return no_such("a question without a run", err);
+	origin = span_text(values[1]);
+	path = span_text(values[2]);
+	span_integer(values[3], &size);
+	run = batch_run(&f->batch, run_id, origin != NULL ? origin : "", path != NULL ? path : "", size);
+	free(path);
+	free(origin);
+	if (f->target->ask(f->target->context, run, &have, err) == 0)
+		target_have(run, &have);
+	else if (err->code == ERROR_DIVERGENCE || err->code == ERROR_BLOCKED)
+		target_refuse(run, err);
+	else
+		return -1;
+	*err = (struct error)ERROR_INIT;
+	return answer(err);
+}
+
+static int
+take_blob(struct filter *f, struct span line, struct error *err)
+{
+	struct batch_run *run = batch_find(&f->batch, span_member(line, KEY_RUN_ID));
+	char *path = span_text(span_member(line, SHIP_PATH)), sha256[DIGEST_SIZE];
+
+	if (run != NULL && path != NULL && span_copy(span_member(line, SHIP_BLOB), sha256, sizeof sha256)) {
+		batch_add_blob(run, sha256, path);
+		return 0;
+	}
+	free(path);
+	return no_such("a blob of no run that was asked about", err);
+}
+
+static int
+take_event(struct filter *f, struct span line, struct error *err)
+{
+	struct event_view view;
+
+	if (event_view(line.at, line.len, &view) != 0)
+		return no_such("a line that is no event", err);
+	if (f->last == NULL || !span_is(view.run_id, f->last->run_id))
+		f->last = batch_find(&f->batch, view.run_id);
+	if (f->last == NULL)
+		return no_such("a line of a run that was not asked about", err);
+	if (!f->last->refused)
+		batch_add(&f->batch, f->last, line, view.seq, f->call, f->cost);
+	f->call[0] = f->cost[0] = '\0';
+	return 0;
+}
+
+/* What a line is, its first key tells. */
+static int
+take_line(struct filter *f, struct span line, struct error *err)
+{
+	struct span_walk first;
+	struct span cost;
+	size_t bad;
+
+	if (line.len > 7 && memcmp(line.at, "{\"seq\":", 7) == 0)
+		return take_event(f, line, err);
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
+		return no_such("a line that is no JSON object", err);
+	first = span_walk(line);
+	if (!span_next(&first))
+		return 0;
+	if (span_is(first.key, KEY_RUN_ID))
+		return take_question(f, line, err);
+	if (span_is(first.key, SHIP_BLOB))
+		return take_blob(f, line, err);
+	if (span_is(first.key, KEY_CALL) || span_is(first.key, SHIP_COST)) {
+		cost = span_member(line, SHIP_COST);
+		event_copy_id(span_member(line, KEY_CALL), f->call);
+		if (span_type(cost) == 'n' && cost.len < sizeof f->cost) {
+			memcpy(f->cost, cost.at, cost.len);
+			f->cost[cost.len] = '\0';
+		}
+	}
+	return 0; /* what a later version says */
+}
+
+/* What has come is safe, and told. */
+static int
+write_batch(struct filter *f, struct error *err)
+{
+	if (f->batch.with_count == 0)
+		return 0;
+	batch_sort(&f->batch);
+	if (f->target->write(f->target->context, &f->batch, err) != 0)
+		return -1;
+	batch_clear(&f->batch);
+	return answer(err);
+}
+
+static int
+prune(struct filter *f, struct error *err)
+{
+	if (f->keep_ms == 0 || clock_monotonic() < f->prune_at)
+		return 0;
+	f->prune_at = clock_monotonic() + PRUNE_PAUSE_MS;
+	return f->target->prune(f->target->context, err);
+}
+
+/* Until stdin ends. */
+static int
+read_lines(struct filter *f, struct error *err)
+{
+	struct line_input in;
+	struct span line;
+	int64_t since = 0;
+	int got = 0;
+
+	line_input_begin(&in, STDIN_FILENO, "stdin");
+	while (prune(f, err) == 0) {
+		struct batch *b = &f->batch;
+		int64_t wait = f->keep_ms > 0 ? f->prune_at : 0;
+
+		while (b->bytes < BATCH_BYTES && b->lines < BATCH_LINES &&
+		    (got = line_input_take(&in, &line.at, &line.len)) == 1)
+			if (take_line(f, line, err) != 0)
+				goto end;
+		if (got == -1) {
+			no_such("a line above 256 MiB", err);
+			break;
+		}
+		if (b->with_count > 0) {
+			if (since == 0)
+				since = clock_monotonic();
+			/* Whoever sends more soon has it written down with this. */
+			if (b->bytes >= BATCH_BYTES || b->lines >= BATCH_LINES || in.ended ||
+			    clock_monotonic() - since >= BATCH_MS ||
+			    poll_one(STDIN_FILENO, POLLIN, clock_monotonic() + QUIET_MS) == 0) {
+				if (write_batch(f, err) != 0)
+					break;
+				since = 0;
+				continue;
+			}
+		}
+		if (in.ended)
+			break;
+		if (poll_one(STDIN_FILENO, POLLIN, wait) != 0 && line_input_read(&in) == -1 &&
+		    errno != EINTR && errno != EAGAIN) {
+			error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+			break;
+		}
+	}
+end:
+	line_input_free(&in);
+	return err->code == ERROR_NONE ? 0 : -1;
+}
+
+/* ---- the command line ---- */
+
+/* 0, or the id of --help or --version, or -1. */
+static int
+read_options(struct filter *f, const char **url, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	long long keep;
+	int id;
+
+	options_begin(&o, f->target->keeps ? keeping_options : no_options, argc, argv);
+	while ((id = options_next(&o, err)) != OPTION_END) {
+		if (id == -1 || OPTION_ASKS(id))
+			return id;
+		if (id == OPTION_WORD && *url != NULL)
+			return error_set(err, ERROR_USAGE, o.value, "is one word too many");
+		if (id == OPTION_WORD)
+			*url = o.value;
+		else if (options_duration("--keep", o.value, &keep, err) != 0)
+			return -1;
+		else
+			f->keep_ms = keep;
+	}
+	return *url != NULL ? 0 : error_set(err, ERROR_USAGE, NULL, "the URL is missing: %s",
+	    f->target->form);
+}
+
+int
+target_main(const struct target *t, int argc, char **argv)
+{
+	struct filter f = { .target = t };
+	struct error err = ERROR_INIT;
+	const char *url = NULL;
+	int status = STATUS_OK;
+	char *usage;
+
+	program_begin();
+	switch (read_options(&f, &url, argc, argv, &err)) {
+	case -1:
+		return program_fail(t->program, &err);
+	case OPTION_HELP:
+		usage = memory_format("%s %s%s", t->program, t->keeps ? "[options] " : "", t->form);
+		options_help(stdout, usage, t->keeps ? keeping_options : no_options, OPTION_HELP);
+		free(usage);
+		return program_end(t->program, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(t->program, program_version(t->program));
+	}
+	/* Who has started it ends it, by closing its stdin, also when the terminal ends them both. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	say_hello(t);
+	if (t->open(t->context, url, f.keep_ms, &err) != 0 || answer(&err) != 0 ||
+	    read_lines(&f, &err) != 0)
+		status = program_fail(t->program, &err);
+	t->close(t->context);
+	batch_free(&f.batch);
+	buffer_free(&answers);
+	return status;
+}

@@ -1,0 +1,48 @@
+/*
+ * What the filters of awf-ship have in common (awf-ship(7)): the command line, what comes in as
+ * lines, when what has come is made safe, and what is answered.
+ *
+ * What the code relies on:
+ *   - stdin is read until it ends; a batch is as large as what has come while the last one was
+ *     written down, within limits.
+ *   - Nothing is told before it is safe.
+ *   - A failure of the target ends the filter, and with it nothing but the batch: who has started
+ *     it starts it anew, and asks.
+ */
+#ifndef AWF_SHIP_TARGET_H
+#define AWF_SHIP_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "ship/batch.h"
+
+struct target {
+	const char *program;
+	const char *form;        /* of its URL, for the help */
+	bool about, blobs;       /* it takes these */
+	bool keeps;              /* it can remove what is old: --keep */
+
+	/* keep_ms: 0: nothing is removed. */
+	int (*open)(void *context, const char *url, int64_t keep_ms, struct error *err);
+	/* What the target has of a run. -1 with *err: it can take none of this run, if that is an
+	 * ERROR_DIVERGENCE or ERROR_BLOCKED; else all is over. */
+	int (*ask)(void *context, struct batch_run *run, struct position *have, struct error *err);
+	/* Makes the lines safe of all runs that have some, and tells of each by target_have() or
+	 * target_refuse(). -1: all is over. */
+	int (*write)(void *context, struct batch *batch, struct error *err);
+	/* Removes what is older than keep_ms, from time to time. */
+	int (*prune)(void *context, struct error *err);
+	void (*close)(void *context);
+	void *context;
+};
+
+/* All of main(). */
+int target_main(const struct target *t, int argc, char **argv);
+
+/* For write(): what is safe of a run now, or why nothing more of it is taken. */
+void target_have(const struct batch_run *run, const struct position *have);
+void target_refuse(struct batch_run *run, const struct error *err);
+
+#endif

@@ -1,0 +1,39 @@
+# Sourced by the bats files about awf-ship: runs to be shipped, and targets that are asked.
+# shellcheck shell=bash
+
+# A database of SQLite beside the storage; without its filter these tests are left out.
+prepare() {
+	[ -e "$BUILD/libexec/awf/awf-ship-sqlite" ] || skip 'built without libsqlite3'
+	command -v sqlite3 >/dev/null || skip 'no sqlite3 here'
+	TO=sqlite:$PWD/runs.db
+}
+
+# What the target answers to a query, columns with | between.
+sql() { sqlite3 "${TO#sqlite:}" "$1"; }
+
+# Runs of several kinds: agents with a tool, a failure after retries, bytes that databases refuse,
+# a decision that is waited for, a file that was changed, a child.
+runs() {
+	awf init demo >/dev/null
+	(cd demo && ./brief.awf >/dev/null)
+	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"Paid."}],"stop_reason":"end_turn","usage":{"input_tokens":1000,"output_tokens":200},"model":"m"}' >answer.jsonl
+	echo 'replay/* 3 15' >prices
+	export AWF_PRICES=$PWD/prices
+	awf-step -n -q -m replay/answer.jsonl -p hi paid
+	awf-run -n --name fails -c 'awf-step -n a -r --retries 2 --delay 1ms -- false' 2>/dev/null || true
+	awf-run -n --name bytes -c 'printf "%s" "[\"x\\u0000y\",\"\\ud83d\\ude00\",1e999,1e-999,12]" | awf-step -i json -q c -- cat
+		head -c 300000 /dev/zero | tr "\\0" x | awf-step -q big -- cat'
+	echo x | awf-run --name waits -c 'awf-step --approve check' >/dev/null 2>&1 || true
+	(cd demo && awf-run -n --name edits -c 'awf-step -n edit --effects workspace -q -- sh -c "echo more >>notes.txt"')
+	awf-run -n --name parent -c 'awf-run -n --name child -c "awf-step -n inner -q -- true"'
+}
+
+# Whether the target has the lines of each transcript, and nothing else.
+same_lines() {
+	local file
+	for file in "$AWF_STORAGE"/transcripts/*.jsonl; do
+		sql "SELECT line FROM agent_run_events WHERE run_id = '$(basename "$file" .jsonl)' ORDER BY seq" |
+			cmp - "$file" || return 1
+	done
+	same "$(sql 'SELECT count(*) FROM agent_run_events')" "$(cat "$AWF_STORAGE"/transcripts/*.jsonl | wc -l)"
+}

@@ -42,9 +42,9 @@ OBJCOPY ?= objcopy
 STRIP ?= strip
 
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
-	libseccomp-dev libsqlite3-dev
+	libseccomp-dev libsqlite3-dev libpq-dev
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
-	git cron less curl mount openssl valgrind strace sqlite3
+	git cron less curl mount openssl valgrind strace sqlite3 postgresql
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \
@@ -170,6 +170,8 @@ $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAG
 # What needs a library that a machine may lack (NEEDS, as pkg-config calls it) is left out there.
 if_there = $(if $(NEEDS),$(PKG_CONFIG) --exists $(NEEDS) || { echo "$(@F) is left out: $(NEEDS) is not here"; exit 0; }; )
 $(call object,cmd/ship/awf-ship-sqlite.c) $(foreach d,$(BUILD) $(BUILD)/test,$(d)/libexec/awf/awf-ship-sqlite): private NEEDS = sqlite3
+$(call object,cmd/ship/awf-ship-postgresql.c) $(foreach d,$(BUILD) $(BUILD)/test,$(d)/libexec/awf/awf-ship-postgresql): private NEEDS = libpq
+$(call object,cmd/ship/awf-ship-postgresql.c): EXTRA_CFLAGS = $(CORE_CFLAGS) $(shell $(PKG_CONFIG) --cflags libpq 2>/dev/null)
 
 # What the library for other programs may consist of: compiled once, to be linked into that
 # too, as well as if it were not: names are hidden but for those of awf/transcript.h.
@@ -215,7 +217,7 @@ $(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
 $(NET): $(call object,$(NET_SRC))
 $(PROVIDER_LIB): $(call object,$(PROVIDER_SHARED))
 $(TOOL_LIB): $(call object,$(TOOL_SHARED))
-$(SHIP_LIB): $(call object,$(SHIP_SHARED)) $(BUILD)/gen/sqlite_sql.o
+$(SHIP_LIB): $(call object,$(SHIP_SHARED)) $(BUILD)/gen/sqlite_sql.o $(BUILD)/gen/postgresql_sql.o
 $(BUILD)/libawf-inspect.a: $(BUILD)/gen/page_css.o
 $(foreach r,$(ROOM),$(eval $(BUILD)/libawf-$(r).a: $(call object,$(wildcard cmd/$(r)/*.c))))
 $(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB) $(SHIP_LIB) $(ROOM_LIB):

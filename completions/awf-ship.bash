@@ -9,7 +9,7 @@ _awf_ship()
 	--to)
 		case $cur in
 		sqlite:*) cut=sqlite: cur=${cur#sqlite:}; _awf_files ;;
-		*) _awf_among sqlite: ;;
+		*) _awf_among sqlite: postgresql:// ;;
 		esac ;;
 	--blobs | --keep | --origin) ;;
 	*)

@@ -24,6 +24,7 @@ static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-f
     "awf-mcp-keep", "awf-mcp-tools", NULL };
 /* Built where there is the library. */
 static const struct { const char *name, *library; } optional[] = {
+	{ "awf-ship-postgresql", "libpq" },
 	{ "awf-ship-sqlite", "libsqlite3" },
 };
 

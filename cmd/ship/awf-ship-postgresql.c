@@ -1,0 +1,615 @@
+/*
+ * awf-ship-postgresql: transcripts in a database of PostgreSQL, awf-ship(7), awf-sql(7).
+ *
+ * What the code relies on:
+ *   - A batch is one transaction, which locks the rows of runs_head that it is about, in the order
+ *     of their ids: what a run has there stays so until its lines stand behind it.
+ *   - Lines come by COPY, without a question: which of them are new was found out before, and a
+ *     line that is there cannot come again.
+ *   - Whoever writes holds a lock on the table that excludes who removes one of its partitions. So
+ *     the partition of a month that was seen is there.
+ *   - A transaction that others were in the way of is made once more, whole.
+ */
+#include <errno.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "ship/row.h"
+#include "ship/target.h"
+#include "transcript/blob.h"
+#include "transcript/sync_mode.h"
+
+#define PROGRAM "awf-ship-postgresql"
+#define SCHEMA "awf 1"          /* comment of runs_head: the version of tables and views */
+#define LOCK "7235419012876"    /* of who makes tables: a number of our own */
+#define TRIES 10
+#define COPY_BYTES ((size_t)256 << 10)
+#define PARTITION "agent_run_events_"
+/* No byte of JSON, as it stands in a line. */
+#define DELIMITER '\x02'
+#define NOTHING "\x03"
+#define COPY "COPY agent_run_events (month, run_id, seq, event_id, parent_event_id, call, type, " \
+	"path, ts, cost_usd, line, event) FROM STDIN (FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02', " \
+	"NULL E'\\x03')"
+
+extern const char postgresql_sql[];
+
+/* What is known of a run within a transaction. */
+struct head {
+	struct position have;
+	char month[11];             /* 2026-11-01; "": it has no row yet */
+	size_t first;               /* of its lines, that is new */
+	struct run_row told;
+};
+
+struct database {
+	PGconn *db;
+	struct row row;
+	struct buffer copy;
+	int64_t keep_ms;
+	bool again;                 /* what failed may succeed, tried once more */
+};
+
+/* The message of the server in one line; a result is freed. */
+static int
+fail(struct database *d, PGresult *result, struct error *err)
+{
+	const char *state = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+	char *message = memory_text(result != NULL && *PQresultErrorMessage(result) != '\0' ?
+	    PQresultErrorMessage(result) : PQerrorMessage(d->db));
+
+	/* Class 40: deadlocks and the like. */
+	d->again = state != NULL && strncmp(state, "40", 2) == 0;
+	message[strcspn(message, "\n")] = '\0';
+	error_set(err, ERROR_SYSTEM, PQdb(d->db), "%s", message);
+	free(message);
+	PQclear(result);
+	return -1;
+}
+
+/* Asks, and expects an answer of this kind; NULL with *err. */
+static PGresult *
+query(struct database *d, const char *sql, int count, const char *const *values,
+    struct error *err)
+{
+	PGresult *result = PQexecParams(d->db, sql, count, NULL, values, NULL, NULL, 0);
+	ExecStatusType status = PQresultStatus(result);
+
+	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+		return result;
+	fail(d, result, err);
+	return NULL;
+}
+
+/* The same where the answer is of no interest. */
+static int
+run(struct database *d, const char *sql, int count, const char *const *values, struct error *err)
+{
+	PGresult *result = query(d, sql, count, values, err);
+
+	if (result == NULL)
+		return -1;
+	PQclear(result);
+	return 0;
+}
+
+/* Several statements, without parameters. */
+static int
+execute(struct database *d, const char *sql, struct error *err)
+{
+	PGresult *result = PQexec(d->db, sql);
+
+	if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
+		return fail(d, result, err);
+	PQclear(result);
+	return 0;
+}
+
+static void
+roll_back(struct database *d)
+{
+	if (PQtransactionStatus(d->db) != PQTRANS_IDLE)
+		PQclear(PQexec(d->db, "ROLLBACK"));
+}
+
+/* ---- opening ---- */
+
+/* Says nothing: that tables are there already is no news. */
+static void
+drop_notice(void *unused, const PGresult *result)
+{
+	(void)unused, (void)result;
+}
+
+/* 1 if tables and views are there; 0; -1 with *err. */
+static int
+has_schema(struct database *d, struct error *err)
+{
+	PGresult *result = query(d, "SELECT obj_description(to_regclass('runs_head'), 'pg_class'), "
+	    "to_regclass('runs_head') IS NOT NULL", 0, NULL, err);
+	const char *comment;
+	int has;
+
+	if (result == NULL)
+		return -1;
+	comment = PQgetvalue(result, 0, 0);
+	has = strcmp(comment, SCHEMA) == 0;
+	if (!has && *PQgetvalue(result, 0, 1) == 't')
+		has = error_set(err, ERROR_USAGE, PQdb(d->db), "has a table runs_head that was made by a "
+		    "later version of AWF, or by another program");
+	PQclear(result);
+	return has;
+}
+
+static int
+make_schema(struct database *d, struct error *err)
+{
+	int has = has_schema(d, err);
+
+	if (has != 0)
+		return has < 0 ? -1 : 0;
+	if (execute(d, "BEGIN; SELECT pg_advisory_xact_lock(" LOCK ")", err) == 0)
+		has = has_schema(d, err);
+	else
+		has = -1;
+	if (has == 0 && execute(d, postgresql_sql, err) == 0 &&
+	    execute(d, "COMMENT ON TABLE runs_head IS '" SCHEMA "'; COMMIT", err) == 0)
+		return 0;
+	roll_back(d);
+	return has == 1 ? 0 : -1;
+}
+
+static int
+open_database(void *context, const char *url, int64_t keep_ms, struct error *err)
+{
+	static const char *const names[] = { "dbname", "connect_timeout", "tcp_user_timeout",
+		"fallback_application_name", "client_encoding", NULL };
+	const char *const values[] = { url, "30", "60000", "awf-ship", "UTF8", NULL };
+	struct database *d = context;
+	enum sync_mode sync;
+	char *message;
+
+	d->keep_ms = keep_ms;
+	if (sync_mode_from_environment(&sync, err) != 0)
+		return -1;
+	/* The URL may have a password: it stands in no message. */
+	d->db = PQconnectdbParams(names, values, 1);
+	if (PQstatus(d->db) != CONNECTION_OK) {
+		message = memory_text(PQerrorMessage(d->db));
+		message[strcspn(message, "\n")] = '\0';
+		error_set(err, ERROR_SYSTEM, NULL, "%s", message);
+		free(message);
+		return -1;
+	}
+	PQsetNoticeReceiver(d->db, drop_notice, NULL);
+	return (sync == SYNC_NONE && execute(d, "SET synchronous_commit = off", err) != 0) ||
+	    make_schema(d, err) != 0 ? -1 : 0;
+}
+
+static void
+close_database(void *context)
+{
+	struct database *d = context;
+
+	PQfinish(d->db);
+	row_free(&d->row);
+	buffer_free(&d->copy);
+}
+
+/* ---- what it has ---- */
+
+static void
+read_position(PGresult *result, int row, int column, struct position *have)
+{
+	have->seq = strtoll(PQgetvalue(result, row, column), NULL, 10);
+	snprintf(have->digest, sizeof have->digest, "%s", PQgetvalue(result, row, column + 1));
+}
+
+static int
+ask(void *context, struct batch_run *sent, struct position *have, struct error *err)
+{
+	const char *const values[] = { sent->run_id };
+	PGresult *result = query(context, "SELECT seq, digest FROM runs_head WHERE run_id = $1::uuid", 1,
+	    values, err);
+
+	if (result == NULL)
+		return -1;
+	*have = (struct position){ .seq = 0 };
+	if (PQntuples(result) == 1)
+		read_position(result, 0, 0, have);
+	PQclear(result);
+	return 0;
+}
+
+/* Whether it has this line, or has had it: what was removed is not compared. */
+static int
+same(void *context, const struct batch_run *sent, size_t number, struct error *err)
+{
+	char seq[24];
+	const char *const values[] = { sent->run_id, seq };
+	struct span line = batch_line_text(sent, number);
+	PGresult *result;
+	int failed = 0;
+
+	snprintf(seq, sizeof seq, "%lld", (long long)sent->lines[number].seq);
+	result = query(context, "SELECT line FROM agent_run_events WHERE run_id = $1::uuid AND "
+	    "seq = $2::bigint", 2, values, err);
+	if (result == NULL)
+		return -1;
+	if (PQntuples(result) == 1 && ((size_t)PQgetlength(result, 0, 0) != line.len ||
+	    memcmp(PQgetvalue(result, 0, 0), line.at, line.len) != 0))
+		failed = error_set(err, ERROR_DIVERGENCE, sent->run_id, "the target has another line %s, "
+		    "and nothing more of the run is sent", seq);
+	PQclear(result);
+	return failed;
+}
+
+/* Runs that begin get a row. */
+static int
+add_head(struct database *d, struct batch_run *sent, struct error *err)
+{
+	char month[11];
+	const char *const values[] = { sent->run_id, month, sent->origin };
+
+	if (row_make(&d->row, sent, 0, err) != 0)
+		return -1;
+	snprintf(month, sizeof month, "%.7s-01", d->row.ts);
+	return run(d, "INSERT INTO runs_head (run_id, month, origin, seq, digest, last_seen) "
+	    "VALUES ($1::uuid, $2::date, $3, 0, '', now()) ON CONFLICT DO NOTHING", 3, values, err);
+}
+
+/* Locks the row of a run, and finds out which lines are new. -1, ERROR_DIVERGENCE: it is refused. */
+static int
+lock_head(struct database *d, struct batch_run *sent, struct head *head, struct error *err)
+{
+	static const char sql[] = "SELECT seq, digest, to_char(month, 'YYYY-MM-DD') FROM runs_head "
+	    "WHERE run_id = $1::uuid FOR UPDATE";
+	const char *const values[] = { sent->run_id };
+	PGresult *result = query(d, sql, 1, values, err);
+
+	if (result != NULL && PQntuples(result) == 0 && sent->lines[0].seq == 1) {
+		PQclear(result);
+		result = add_head(d, sent, err) == 0 ? query(d, sql, 1, values, err) : NULL;
+	}
+	if (result == NULL)
+		return -1;
+	*head = (struct head){ .first = 0 };
+	if (PQntuples(result) == 1) {
+		read_position(result, 0, 0, &head->have);
+		snprintf(head->month, sizeof head->month, "%s", PQgetvalue(result, 0, 2));
+	}
+	PQclear(result);
+	return batch_new_lines(sent, &head->have, &head->first, same, d, err);
+}
+
+/* ---- partitions ---- */
+
+/* Makes the partition of a month, by itself: it takes a lock that excludes all who write. */
+static int
+make_partition(struct database *d, const char *month, struct error *err)
+{
+	char *sql = memory_format("BEGIN; SELECT pg_advisory_xact_lock(" LOCK "); "
+	    "CREATE TABLE IF NOT EXISTS " PARTITION "%.4s_%.2s PARTITION OF agent_run_events "
+	    "FOR VALUES FROM ('%s') TO ((date '%s' + interval '1 month')::date); COMMIT",
+	    month, month + 5, month, month);
+	int failed = execute(d, sql, err);
+
+	free(sql);
+	if (failed != 0)
+		roll_back(d);
+	return failed;
+}
+
+/* 1: it is there; 0; -1. */
+static int
+has_partition(struct database *d, const char *month, struct error *err)
+{
+	const char *const values[] = { month };
+	PGresult *result = query(d, "SELECT to_regclass('" PARTITION "' || to_char($1::date, 'YYYY_MM')) "
+	    "IS NOT NULL", 1, values, err);
+	int has;
+
+	if (result == NULL)
+		return -1;
+	has = *PQgetvalue(result, 0, 0) == 't';
+	PQclear(result);
+	return has;
+}
+
+/* ---- what is written ---- */
+
+static int
+send_copy(struct database *d, struct error *err)
+{
+	int sent = d->copy.len == 0 || PQputCopyData(d->db, d->copy.data, (int)d->copy.len) == 1;
+
+	buffer_clear(&d->copy);
+	return sent ? 0 : fail(d, NULL, err);
+}
+
+static void
+add_text(struct buffer *out, const char *text)
+{
+	buffer_text(out, *text != '\0' ? text : NOTHING);
+	buffer_byte(out, DELIMITER);
+}
+
+/* A text that may have any characters, and may be empty. */
+static void
+add_any(struct buffer *out, const struct buffer *text)
+{
+	const size_t from = out->len;
+
+	buffer_append(out, buffer_string(text), text->len);
+	for (size_t i = from; i < out->len; i++)
+		if ((unsigned char)out->data[i] < ' ')
+			out->data[i] = '?';
+	buffer_byte(out, DELIMITER);
+}
+
+static int
+copy_run(struct database *d, const struct batch_run *sent, struct head *head, struct error *err)
+{
+	struct buffer *out = &d->copy;
+	struct row *row = &d->row;
+
+	for (size_t i = head->first; i < sent->count; i++) {
+		if (row_make(row, sent, i, err) != 0)
+			return -1;
+		add_text(out, head->month);
+		add_text(out, sent->run_id);
+		buffer_format(out, "%lld%c", (long long)row->seq, DELIMITER);
+		add_text(out, row->event_id);
+		add_text(out, row->parent_event_id);
+		add_text(out, row->call);
+		add_any(out, &row->type_name);
+		add_any(out, &row->path);
+		add_text(out, row->ts);
+		add_text(out, row->cost);
+		buffer_append(out, row->line.at, row->line.len);
+		buffer_byte(out, DELIMITER);
+		buffer_append(out, row->event.at, row->event.len);
+		buffer_byte(out, '\n');
+		run_row_take(&head->told, row);
+		if (out->len >= COPY_BYTES && send_copy(d, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The new lines of all runs. */
+static int
+copy_all(struct database *d, const struct batch *b, struct head *heads, struct error *err)
+{
+	PGresult *result = PQexec(d->db, COPY);
+	int failed = 0;
+
+	if (PQresultStatus(result) != PGRES_COPY_IN)
+		return fail(d, result, err);
+	PQclear(result);
+	for (size_t i = 0; failed == 0 && i < b->with_count; i++)
+		if (!b->with[i]->refused)
+			failed = copy_run(d, b->with[i], &heads[i], err);
+	if (failed != 0 || send_copy(d, err) != 0 || PQputCopyEnd(d->db, NULL) != 1)
+		return failed != 0 || err->code != ERROR_NONE ? -1 : fail(d, NULL, err);
+	result = PQgetResult(d->db);
+	if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		failed = fail(d, result, err);
+	else
+		PQclear(result);
+	while ((result = PQgetResult(d->db)) != NULL)
+		PQclear(result);
+	return failed;
+}
+
+/* One that cannot be read is none that there is. */
+static int
+add_blobs(struct database *d, const struct batch_run *sent, struct error *err)
+{
+	for (size_t i = 0; i < sent->blob_count; i++) {
+		const struct batch_blob *blob = &sent->blobs[i];
+		struct buffer bytes = BUFFER_INIT;
+		char *directory = path_directory(blob->path);
+		int failed = 0;
+
+		if (blob_read(directory, blob->sha256, &bytes, NULL) == 0) {
+			const char *const values[] = { sent->run_id, blob->sha256, buffer_string(&bytes) };
+			const int lengths[] = { 0, 0, (int)bytes.len }, formats[] = { 0, 0, 1 };
+			PGresult *result = PQexecParams(d->db, "INSERT INTO agent_run_blobs VALUES "
+			    "($1::uuid, $2, $3::bytea) ON CONFLICT DO NOTHING", 3, NULL, values, lengths,
+			    formats, 0);
+
+			if (PQresultStatus(result) != PGRES_COMMAND_OK)
+				failed = fail(d, result, err);
+			else
+				PQclear(result);
+		}
+		buffer_free(&bytes);
+		free(directory);
+		if (failed != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Where the run is now, and that it is; whoever listens asks for the rest. */
+static int
+put_head(struct database *d, const struct batch_run *sent, const struct head *head,
+    struct error *err)
+{
+	const struct run_row *told = &head->told;
+	char seq[24], started[24], ended[24];
+	struct position now;
+	const char *const values[] = { sent->run_id, seq, now.digest, *told->name ? told->name : NULL,
+		*told->status ? told->status : NULL, *told->started ? told->started : NULL,
+		told->started_seq > 0 ? started : NULL, told->ended_seq > 0 ? ended : NULL,
+		told->begun ? "true" : "false" };
+
+	batch_position(sent, &now);
+	snprintf(seq, sizeof seq, "%lld", (long long)now.seq);
+	snprintf(started, sizeof started, "%lld", (long long)told->started_seq);
+	snprintf(ended, sizeof ended, "%lld", (long long)told->ended_seq);
+	return run(d, "WITH head AS (UPDATE runs_head SET seq = $2::bigint, digest = $3, "
+	    "name = coalesce($4, name), status = coalesce($5, status), "
+	    "started = coalesce($6::timestamptz, started), "
+	    "started_seq = coalesce($7::bigint, started_seq), "
+	    "ended_seq = CASE WHEN $9::boolean THEN $8::bigint ELSE coalesce($8::bigint, ended_seq) END, "
+	    "last_seen = clock_timestamp() WHERE run_id = $1::uuid RETURNING run_id, seq, status) "
+	    "SELECT pg_notify('agent_runs', jsonb_build_object('run_id', run_id, 'seq', seq, 'status', "
+	    "status)::text) FROM head", 9, values, err);
+}
+
+/* The transaction, up to its end. d->again: it is to be made once more. */
+static int
+write_all(struct database *d, struct batch *b, struct head *heads, struct error *err)
+{
+	const char *there = "";     /* a month whose partition is */
+	char missing[11] = "";
+	bool some = false;
+
+	if (execute(d, "BEGIN; LOCK TABLE agent_run_events IN ROW EXCLUSIVE MODE", err) != 0)
+		return -1;
+	for (size_t i = 0; i < b->with_count && *missing == '\0'; i++) {
+		struct batch_run *sent = b->with[i];
+		int has;
+
+		if (sent->refused)
+			continue;
+		if (lock_head(d, sent, &heads[i], err) != 0) {
+			if (err->code != ERROR_DIVERGENCE)
+				return -1;
+			target_refuse(sent, err);
+			*err = (struct error)ERROR_INIT;
+			continue;
+		}
+		some |= heads[i].first < sent->count;
+		if (heads[i].first == sent->count || strcmp(heads[i].month, there) == 0)
+			continue;
+		has = has_partition(d, heads[i].month, err);
+		if (has < 0)
+			return -1;
+		there = heads[i].month;
+		if (has == 0)
+			memcpy(missing, there, sizeof missing);
+	}
+	if (*missing != '\0') {
+		roll_back(d);
+		d->again = make_partition(d, missing, err) == 0;
+		return -1;
+	}
+	if (some && copy_all(d, b, heads, err) != 0)
+		return -1;
+	for (size_t i = 0; i < b->with_count; i++) {
+		const struct batch_run *sent = b->with[i];
+
+		if (!sent->refused && heads[i].first < sent->count &&
+		    (add_blobs(d, sent, err) != 0 || put_head(d, sent, &heads[i], err) != 0))
+			return -1;
+	}
+	return execute(d, "COMMIT", err);
+}
+
+static int
+write_batch(void *context, struct batch *b, struct error *err)
+{
+	struct database *d = context;
+	struct head *heads = memory_zero(b->with_count, sizeof *heads);
+	int failed = -1;
+
+	for (int i = 0; failed != 0 && i < TRIES; i++) {
+		*err = (struct error)ERROR_INIT;
+		d->again = false;
+		failed = write_all(d, b, heads, err);
+		if (failed != 0)
+			roll_back(d);
+		if (!d->again)
+			break;
+	}
+	for (size_t i = 0; failed == 0 && i < b->with_count; i++) {
+		struct position have;
+
+		if (b->with[i]->refused)
+			continue;
+		batch_position(b->with[i], &have);
+		target_have(b->with[i], &have);
+	}
+	free(heads);
+	if (failed != 0 && err->code == ERROR_NONE)
+		error_set(err, ERROR_SYSTEM, PQdb(d->db), "others remove what is to be written to");
+	return failed;
+}
+
+/* ---- what is removed ---- */
+
+/* A partition that nothing is in any more, unless somebody writes just now. */
+static int
+drop_partition(struct database *d, const char *name, struct error *err)
+{
+	char *look = memory_format("SELECT 1 FROM %s LIMIT 1", name);
+	char *drop = memory_format("DROP TABLE %s; COMMIT", name);
+	PGresult *result = NULL;
+	int failed = execute(d, "BEGIN; SET LOCAL lock_timeout = '1s'; "
+	    "LOCK TABLE agent_run_events IN ACCESS EXCLUSIVE MODE", err);
+
+	/* Another time. */
+	if (failed != 0 && PQstatus(d->db) == CONNECTION_OK) {
+		*err = (struct error)ERROR_INIT;
+		failed = 0;
+	} else if (failed == 0 && (result = query(d, look, 0, NULL, err)) == NULL) {
+		failed = -1;
+	} else if (failed == 0 && PQntuples(result) == 0) {
+		failed = execute(d, drop, err);
+	}
+	PQclear(result);
+	roll_back(d);
+	free(drop);
+	free(look);
+	return failed;
+}
+
+/* Whole runs, by the server's clock; their heads stay, so that they are not sent again. A run that
+ * somebody adds to just now is none that is old. */
+static int
+prune(void *context, struct error *err)
+{
+	struct database *d = context;
+	char ms[24];
+	const char *const values[] = { ms };
+	PGresult *result;
+	int failed = 0;
+
+	snprintf(ms, sizeof ms, "%lld", (long long)d->keep_ms);
+	if (run(d, "WITH old AS (UPDATE runs_head SET pruned_through = seq WHERE run_id IN ("
+	    "SELECT run_id FROM runs_head WHERE seq > pruned_through AND "
+	    "last_seen < now() - $1::bigint * interval '1 ms' ORDER BY run_id FOR UPDATE SKIP LOCKED) "
+	    "RETURNING run_id, month), "
+	    "blobs AS (DELETE FROM agent_run_blobs b USING old WHERE b.run_id = old.run_id) "
+	    "DELETE FROM agent_run_events e USING old WHERE e.month = old.month AND e.run_id = old.run_id",
+	    1, values, err) != 0)
+		return -1;
+	result = query(d, "SELECT c.oid::regclass FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+	    "WHERE i.inhparent = to_regclass('agent_run_events') AND c.relname < '" PARTITION "' || "
+	    "to_char(now() - $1::bigint * interval '1 ms', 'YYYY_MM')", 1, values, err);
+	if (result == NULL)
+		return -1;
+	for (int i = 0; failed == 0 && i < PQntuples(result); i++)
+		failed = drop_partition(d, PQgetvalue(result, i, 0), err);
+	PQclear(result);
+	return failed;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct database d = { .db = NULL };
+	const struct target target = { .program = PROGRAM, .form = "postgresql://[HOST]/DATABASE",
+		.about = true, .blobs = true, .keeps = true, .open = open_database, .ask = ask,
+		.write = write_batch, .prune = prune, .close = close_database, .context = &d };
+
+	return target_main(&target, argc, argv);
+}

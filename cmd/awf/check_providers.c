@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "agent/model_alias.h"
 #include "agent/provider.h"
+#include "agent/throttle.h"
 #include "awf/doctor.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -125,6 +126,61 @@ judge(struct findings *f, const struct subprocess *b, const struct keys *keys, c
 	free(directory);
 }
 
+/* "anthropic: 4 at once (2 under way), 50 a minute (12 begun), down after 5 failures" */
+static void
+tell_limits(struct findings *f, const struct storage *storage, const struct limits_line *line)
+{
+	const struct limits *limits = &line->limits;
+	struct buffer text = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	struct throttle_use use;
+
+	if (throttle_look(storage, line->provider, limits, &use, &err) == -1) {
+		findings_add_error(f, FINDING_PROVIDERS, LIMITS_FILE, &err);
+		return;
+	}
+	if (strcmp(line->provider, LIMITS_ANY) != 0 && provider_check(line->provider, &err) == -1) {
+		findings_add(f, FINDING_PROVIDERS, FINDING_NOTE, LIMITS_FILE, "%s", err.message);
+		return;
+	}
+	buffer_format(&text, "%s: ", line->provider);
+	if (limits->at_once > 0)
+		buffer_format(&text, "%d at once (%d under way), ", limits->at_once, use.under_way);
+	if (limits->per_minute > 0)
+		buffer_format(&text, "%d a minute (%d begun), ", limits->per_minute, use.begun);
+	if (limits->down_after > 0)
+		buffer_format(&text, "down after %d failure%s", limits->down_after,
+		    limits->down_after == 1 ? "" : "s");
+	else
+		buffer_text(&text, "never down");
+	if (use.down) {
+		buffer_text(&text, "; down ");
+		throttle_since(&text, use.down_since);
+	}
+	findings_add(f, FINDING_PROVIDERS, use.down ? FINDING_NOTE : FINDING_OK, LIMITS_FILE, "%s",
+	    buffer_string(&text));
+	buffer_free(&text);
+}
+
+/* Nothing is said where nobody has set any. */
+static void
+check_limits(struct findings *f)
+{
+	struct storage storage = { NULL };
+	struct error err = ERROR_INIT;
+	struct limits_file file;
+
+	if (limits_file_read(&file, &err) == -1 ||
+	    (file.count > 0 && storage_locate(&storage, &err) == -1))
+		findings_add_error(f, FINDING_PROVIDERS, LIMITS_FILE, &err);
+	for (size_t i = 0; i < file.count && storage.root != NULL; i++)
+		/* The last line for one counts. */
+		if (limits_file_find(&file, file.list[i].provider) == &file.list[i].limits)
+			tell_limits(f, &storage, &file.list[i]);
+	storage_close(&storage);
+	limits_file_free(&file);
+}
+
 void
 check_providers(struct findings *f, struct demands *d)
 {
@@ -138,6 +194,7 @@ check_providers(struct findings *f, struct demands *d)
 
 	check_keys(f, &keys);
 	check_model(f, d);
+	check_limits(f);
 	provider_environment(&keys, &environment);
 	for (size_t i = 0; i < count; i++) {
 		struct error err = ERROR_INIT;

@@ -150,6 +150,7 @@ turns_begin(struct step_call *call, struct turns *t)
 		.started = call->started,
 		.attempt = s->run->attempt,
 		.run_directory = s->run->directory,
+		.storage = &s->run->storage,
 		.live_place = live_place(s->run),
 		.sandbox = &s->sandbox,
 		.max_children = s->max_children,

@@ -23,6 +23,7 @@
 #include "agent/mcp_tools.h"
 #include "agent/phases.h"
 #include "agent/provider.h"
+#include "agent/throttle.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "agent/usage.h"
@@ -61,6 +62,7 @@ struct loop {
 	} tools;
 	struct phases phases;          /* of an agent that has any */
 	struct live_writer live;       /* what its model is writing, for who looks on */
+	struct throttle throttle;      /* what it holds of its provider's limits while it is asked */
 
 	/* The state of the conversation. */
 	struct {
@@ -83,6 +85,8 @@ struct loop {
 		struct change change;      /* of its request, by a before_turn program */
 		struct answer answer;
 		struct emitted emitted;    /* by an agent CLI, while it answers */
+		int64_t began;             /* its last try, monotonic ms, */
+		bool asked;                /* in which a model was asked */
 		int64_t ran;               /* tools that AWF ran for it then */
 		struct partial {           /* what has come of an answer that may be cut off */
 			struct buffer blocks;  /* inside of a JSON array: those that others followed */

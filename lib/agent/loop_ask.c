@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/retried.h"
+#include "agent/throttle.h"
 #include "base/clock.h"
 #include "base/count.h"
 #include "base/file.h"
@@ -166,12 +167,67 @@ loop_event(void *context, struct span line, struct error *err)
 }
 
 static int
+loop_told(void *context, const struct throttle_wait *wait, struct error *err)
+{
+	const struct loop *l = context;
+	const struct turns *t = l->turns;
+
+	return retried_record_wait(t->call, t->started, t->member->agent.name, wait, t->verbose, err);
+}
+
+/* Whether another model can be asked. */
+static bool
+falls_back(const struct loop *l)
+{
+	return l->conversation.fallen < l->turns->member->agent.fallback.count;
+}
+
+/* Waits for the limits of who is asked; goes_on: in the midst of the same try. */
+static int
+enter(struct loop *l, bool goes_on, struct error *err)
+{
+	const struct turns *t = l->turns;
+	const struct throttle_spec spec = { .storage = t->storage,
+		.provider = loop_asked(l).client->name, .goes_on = goes_on, .passes = falls_back(l),
+		.deadline = t->deadline, .interrupts = t->interrupts, .told = loop_told, .context = l };
+
+	return throttle_enter(&l->throttle, &spec, err);
+}
+
+/* What a failed try says of the API that was asked. One that was ended for its time, or whose
+ * provider broke, says nothing. */
+static enum throttle_outcome
+outcome(const struct loop *l, const struct error *err)
+{
+	switch (err->code) {
+	case ERROR_OVERLOADED:
+	case ERROR_NETWORK:
+		return THROTTLE_DOWN;
+	case ERROR_PROVIDER:
+		return l->turn.answer.status >= 500 ? THROTTLE_DOWN : THROTTLE_UNKNOWN;
+	case ERROR_RATE_LIMIT:
+	case ERROR_AUTH:
+	case ERROR_INVALID:
+	case ERROR_CONTEXT_LENGTH:
+	case ERROR_REFUSED:
+		return THROTTLE_ANSWERED;
+	default:
+		return THROTTLE_UNKNOWN;
+	}
+}
+
+/* A tool may make calls of the same provider: the agent CLI, which waits for it, leaves them
+ * its place. */
+static int
 loop_run(void *context, struct span line, struct buffer *block, struct error *err)
 {
 	struct loop *l = context;
 
 	show_call(l, line);
-	return loop_run_tool(l, span_member(line, KEY_NAME), span_member(line, KEY_INPUT), block, err);
+	throttle_leave(&l->throttle, THROTTLE_UNKNOWN);
+	if (loop_run_tool(l, span_member(line, KEY_NAME), span_member(line, KEY_INPUT), block, err) == -1)
+		return -1;
+	return enter(l, true, err);
 }
 
 /* An agent CLI can be offered what a program or a server does, not what steers this call. */
@@ -188,32 +244,26 @@ check_tools(const struct loop *l, const char *provider, struct error *err)
 	return 0;
 }
 
+/* Asks, with its place among the calls of the provider. What others spend while it waits for that
+ * counts. */
 static int
-loop_try(struct loop *l, const struct buffer *request, struct error *err)
+ask_once(struct loop *l, const struct buffer *request, struct error *err)
 {
 	const struct turns *t = l->turns;
-	const char *name = t->member->agent.name;
 	const struct provider_callbacks callbacks = { .run = loop_run, .delta = loop_delta,
 	    .event = loop_event, .due = loop_due, .context = l };
 	const struct asked asked = loop_asked(l);
 	int status;
 
-	answer_free(&l->turn.answer);
-	loop_partial_clear(l);
-	if (interrupted(t->interrupts, err))
-		return -1;
-	if (t->deadline != 0 && clock_monotonic() >= t->deadline)
-		return error_set(err, ERROR_TIMEOUT, name, "the time for the whole call is over");
 	if (t->budget != NULL) {
 		char *model = asked_model(l);
 
-		status = budget_check(t->budget, l->conversation.cost, name, asked.provider, model, err);
+		status = budget_check(t->budget, l->conversation.cost, t->member->agent.name,
+		    asked.provider, model, err);
 		free(model);
 		if (status == -1)
 			return -1;
 	}
-	if (check_tools(l, asked.client->name, err) == -1)
-		return -1;
 	l->turn.ran = 0;
 	live_turn(&l->live, t->started, l->turn.number);
 	status = provider_ask(asked.client, request, turns_time(t, t->timeout_ms), t->interrupts,
@@ -223,13 +273,36 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	return status;
 }
 
+static int
+loop_try(struct loop *l, const struct buffer *request, struct error *err)
+{
+	const struct turns *t = l->turns;
+	int status;
+
+	answer_free(&l->turn.answer);
+	loop_partial_clear(l);
+	l->turn.began = clock_monotonic();
+	l->turn.asked = false;
+	if (interrupted(t->interrupts, err))
+		return -1;
+	if (t->deadline != 0 && l->turn.began >= t->deadline)
+		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
+		    "the time for the whole call is over");
+	if (check_tools(l, loop_asked(l).client->name, err) == -1 || enter(l, false, err) == -1)
+		return -1;
+	l->turn.began = clock_monotonic();
+	l->turn.asked = true;
+	status = ask_once(l, request, err);
+	throttle_leave(&l->throttle, status == 0 ? THROTTLE_ANSWERED : outcome(l, err));
+	return status;
+}
+
 int
 loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err)
 {
 	struct turns *t = l->turns;
 	const struct agent *agent = &t->member->agent;
 	struct error why;
-	int64_t began;
 
 	for (int tried = 1;; tried++) {
 		const struct asked asked = loop_asked(l);
@@ -237,22 +310,21 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		bool repeatable, again, falls, late;
 		int64_t delay;
 
-		began = clock_monotonic();
 		if (loop_try(l, &request->text, &why) == 0)
 			break;
 		/* An agent CLI that has begun to use its tools would use them again. */
 		repeatable = l->turn.emitted.count == 0;
 		delay = retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
-		again = repeatable && retry_wanted(t->retry, why.code, tried) &&
+		/* Who was not asked, as he is down, would not be. */
+		again = repeatable && l->turn.asked && retry_wanted(t->retry, why.code, tried) &&
 		    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
 		late = t->deadline != 0 && clock_monotonic() >= t->deadline;
-		falls = repeatable && !late && fallback_helps(why.code) &&
-		    l->conversation.fallen < agent->fallback.count;
+		falls = repeatable && !late && fallback_helps(why.code) && falls_back(l);
 
 		end_partial_block(&l->turn.partial);
 		if (l->turn.partial.blocks.len > 0 || l->turn.answer.usage.at != NULL) {
 			emitted_follow(&l->turn.emitted, t->call);
-			if (loop_record_answer(l, request, clock_monotonic() - began, NULL, err) == -1 ||
+			if (loop_record_answer(l, request, clock_monotonic() - l->turn.began, NULL, err) == -1 ||
 			    loop_count_answer(l, false, err) == -1)
 				return -1;
 			loop_partial_clear(l);
@@ -265,7 +337,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 			failed.provider = asked.provider;
 			failed.model = asked.model;
 		}
-		failed.duration_ms = clock_monotonic() - began;
+		failed.duration_ms = clock_monotonic() - l->turn.began;
 		retried_list(&t->retries, &failed);
 		if (again) {
 			const struct retried retried = { agent->name, &why, tried, t->retry->retries + 1,
@@ -280,5 +352,5 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		}
 	}
 	emitted_follow(&l->turn.emitted, t->call);
-	return loop_record_answer(l, request, clock_monotonic() - began, id, err);
+	return loop_record_answer(l, request, clock_monotonic() - l->turn.began, id, err);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/known_end.h"
+#include "agent/throttle.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -349,6 +350,8 @@ provider_start(struct provider *p, struct error *err)
 	if (argv[0] == NULL)
 		return -1;
 	provider_environment(p->keys, &environment);
+	if (provider_is_cli(p->name))
+		environment_set(&environment, THROTTLE_WITHIN, p->name);
 	spec.environment = environment.list;
 	if (!use_worker(p, argv[0], &environment))
 		status = peer_start(&p->peer, &spec, err);

@@ -10,31 +10,52 @@
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
+/* Tells people of it: "NAME: TEXT". */
+static void
+show(const char *name, struct buffer *text)
+{
+	struct buffer line = BUFFER_INIT;
+
+	buffer_format(&line, "%s: %s\n", name, buffer_string(text));
+	file_write(STDERR_FILENO, line.data, line.len);
+	buffer_free(&line);
+}
+
+/* The payload of an answer that has not come. */
+static void
+begin_payload(struct writer *w, struct buffer *payload)
+{
+	writer_begin(w, payload);
+	writer_object(w);
+	writer_member_string(w, KEY_ROLE, "assistant");
+	writer_member_array(w, KEY_BLOCKS);
+	writer_array_end(w);
+	writer_member_bool(w, KEY_PARTIAL, true);
+}
+
+static int
+record(const struct call *call, const char *started, struct writer *w, struct error *err)
+{
+	int status = call_aside(call, EVENT_MESSAGE_ASSISTANT, NULL, started,
+	    span_of(w->out->data, w->out->len), err);
+	buffer_free(w->out);
+	return status;
+}
+
 int
 retried_record(const struct call *call, const char *started, const struct retried *retried,
     bool shown, struct error *err)
 {
-	struct buffer payload = BUFFER_INIT;
+	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
 	struct writer w;
-	int status;
 
 	if (shown) {
-		struct buffer line = BUFFER_INIT;
-
-		buffer_format(&line, "%s: ", retried->name);
-		text_visible(&line, retried->why->message, strlen(retried->why->message), 0);
-		call_retry_text(retried->tried + 1, retried->tries, retried->delay_ms, &line);
-		buffer_byte(&line, '\n');
-		file_write(STDERR_FILENO, buffer_string(&line), line.len);
-		buffer_free(&line);
+		text_visible(&text, retried->why->message, strlen(retried->why->message), 0);
+		call_retry_text(retried->tried + 1, retried->tries, retried->delay_ms, &text);
+		show(retried->name, &text);
+		buffer_free(&text);
 	}
-
-	writer_begin(&w, &payload);
-	writer_object(&w);
-	writer_member_string(&w, KEY_ROLE, "assistant");
-	writer_member_array(&w, KEY_BLOCKS);
-	writer_array_end(&w);
-	writer_member_bool(&w, KEY_PARTIAL, true);
+	begin_payload(&w, &payload);
 	writer_member_object(&w, KEY_RETRY);
 	writer_members_error(&w, retried->why);
 	writer_member_integer(&w, KEY_TRY, retried->tried + 1);
@@ -42,10 +63,33 @@ retried_record(const struct call *call, const char *started, const struct retrie
 	writer_object_end(&w);
 	writer_member_integer(&w, KEY_DELAY_MS, retried->delay_ms);
 	writer_object_end(&w);
-	status = call_aside(call, EVENT_MESSAGE_ASSISTANT, NULL, started,
-	    span_of(payload.data, payload.len), err);
-	buffer_free(&payload);
-	return status;
+	return record(call, started, &w, err);
+}
+
+int
+retried_record_wait(const struct call *call, const char *started, const char *name,
+    const struct throttle_wait *wait, bool shown, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
+	struct writer w;
+
+	begin_payload(&w, &payload);
+	writer_member_object(&w, KEY_WAIT);
+	writer_member_string(&w, KEY_PROVIDER, wait->provider);
+	writer_member_string(&w, KEY_REASON, wait->reason);
+	writer_object_end(&w);
+	if (wait->reason == NULL)
+		writer_member_integer(&w, KEY_DURATION_MS, wait->waited_ms);
+	else if (wait->delay_ms > 0)
+		writer_member_integer(&w, KEY_DELAY_MS, wait->delay_ms);
+	writer_object_end(&w);
+	if (shown && wait->reason != NULL) {
+		call_wait_text(span_member(span_of(payload.data, payload.len), KEY_WAIT), wait->delay_ms,
+		    &text);
+		show(name, &text);
+		buffer_free(&text);
+	}
+	return record(call, started, &w, err);
 }
 
 int

@@ -3,6 +3,9 @@
  * `partial` and has no blocks, as no answer came of the try: its cause is the start of the
  * call; nothing follows from it. A resume takes nothing over of it, a replay records it again.
  * The end of the call lists them in `retries`.
+ *
+ * A wait for the limits of a provider (agent/throttle.h) is told in the same way, when it begins
+ * and when it is over, and is no try.
  */
 #ifndef AWF_AGENT_RETRIED_H
 #define AWF_AGENT_RETRIED_H
@@ -10,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/throttle.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "run/recall.h"
@@ -26,7 +30,10 @@ struct retried {
 /* Records it under the start of the call; tells of it on stderr too if that is `shown`. */
 int retried_record(const struct call *call, const char *started, const struct retried *retried,
     bool shown, struct error *err);
-/* Records those of the recorded call under the same start again, under their ids: those
+/* Records a wait likewise; name is that of who waits. */
+int retried_record_wait(const struct call *call, const char *started, const char *name,
+    const struct throttle_wait *wait, bool shown, struct error *err);
+/* Records both of the recorded call under the same start again, under their ids: those
  * before the event of number `before` that are not used. */
 int retried_repeat(struct recalled *r, const struct call *call, const char *started,
     int64_t before, struct error *err);

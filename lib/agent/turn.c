@@ -36,7 +36,8 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	struct buffer blocks = BUFFER_INIT;
 	struct writer w;
 
-	*l = (struct loop){ .turns = t, .lead = t->member, .deadline = t->deadline };
+	*l = (struct loop){ .turns = t, .lead = t->member, .deadline = t->deadline,
+	    .throttle = THROTTLE_INIT };
 	live_begin(&l->live, t->live_place);
 	digest_begin(&l->conversation.asked);
 	usage_begin(&l->conversation.usage);

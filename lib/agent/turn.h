@@ -49,6 +49,7 @@ struct turns {
 	const char *started;              /* event id of the call's step.started */
 	int attempt;                      /* of the run */
 	const char *run_directory;        /* runs/<id> */
+	const struct storage *storage;    /* that it lies in */
 	const char *live_place;           /* the same, if others may see what the model is writing */
 	struct sandbox *sandbox;          /* what the step says of its tools' */
 	struct budget *budget;            /* of what it may cost; NULL: no limit */

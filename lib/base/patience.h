@@ -74,6 +74,7 @@ patience_of(int ms)
 #define UPLOAD_LOCK_MS patience_of(2000)
 #define QUEUE_LOCK_MS patience_of(30000)
 #define AUDIT_LOCK_MS patience_of(2000)
+#define LIMIT_LOCK_MS patience_of(30000)
 
 /* For a worker that lives to say so. */
 #define WORKER_HELLO_MS patience_of(100)
@@ -96,6 +97,15 @@ patience_of(int ms)
 #define SHIP_REFUSED_MS patience_of(60000)
 /* Whether a child run that is named has begun. */
 #define CHILD_LOOK_MS patience_of(500)
+/* Whether a call that was killed has left its place to one that waits. */
+#define LIMIT_LOOK_MS patience_of(500)
+/* For who is next to take what has become free, before those behind him do. */
+#define LIMIT_PASS_MS patience_of(2000)
+/* In which as many calls begin as per-minute of awf-limits(5) says. */
+#define LIMIT_MINUTE_MS patience_of(60000)
+/* Before an API that is down is tried, at first; and at last. */
+#define DOWN_PAUSE_MS patience_of(5000)
+#define DOWN_PAUSE_MOST_MS patience_of(60000)
 /* At a worker that has ended, though its signal came just before the poll. */
 #define WORKERS_LOOK_MS patience_of(500)
 
@@ -103,6 +113,8 @@ patience_of(int ms)
 
 /* That items wait for the rest of the input. */
 #define AHEAD_TOLD_MS patience_of(10000)
+/* That a call waits for others of its provider. */
+#define LIMIT_TOLD_MS patience_of(1000)
 
 /* ---- limits where users give none ---- */
 

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/results.h"
+#include "transcript/call.h"
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
@@ -668,6 +669,21 @@ answered(struct live_view *v, struct live_call *c, const struct placed *p)
 		span_integer(span_member(payload, KEY_DELAY_MS), &delay);
 		add_value(&text, span_member(retry, KEY_MESSAGE));
 		buffer_format(&text, ", try %lld of %lld", next, of);
+		c->retry = buffer_take(&text);
+		c->retry_at = p->wall + delay * 1000;
+		return;
+	}
+	if (event_tells_wait(p->event)) {
+		const struct span wait = span_member(payload, KEY_WAIT);
+
+		/* When it is over the model is asked. */
+		c->asked = span_type(span_member(wait, KEY_REASON)) != 's';
+		if (c->asked)
+			return;
+		span_integer(span_member(payload, KEY_DELAY_MS), &delay);
+		call_wait_text(wait, 0, &text);
+		if (delay > 0)
+			buffer_text(&text, ", next try");
 		c->retry = buffer_take(&text);
 		c->retry_at = p->wall + delay * 1000;
 		return;

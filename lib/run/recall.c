@@ -31,7 +31,7 @@ recalled_event_view(struct recalled_event *e)
 	e->turn = -1;
 	e->partial = view->type == EVENT_MESSAGE_ASSISTANT &&
 	    span_true(span_member(view->payload, KEY_PARTIAL));
-	e->retry = e->partial && event_tells_retry(view);
+	e->retry = e->partial && (event_tells_retry(view) || event_tells_wait(view));
 	if (view->type == EVENT_MESSAGE_ASSISTANT && !e->partial &&
 	    span_integer(span_member(view->payload, KEY_TURN), &turn))
 		e->turn = turn;

@@ -43,7 +43,8 @@ struct recalled_event {
 	int64_t turn;                /* that it is the answer of, if it is a whole one; else -1 */
 	bool emitted;                /* an agent says so of a tool of its own */
 	bool partial;                /* of an answer that was cut off */
-	bool retry;                  /* tells of a try that failed, and that another followed */
+	bool retry;                  /* tells of a try that failed, and that another followed, or of
+	                                a wait before one */
 	bool used;                   /* by the turn loop: taken, so not to be taken again */
 	size_t sibling;              /* the next of the same cause, event_count after the last */
 };
@@ -124,7 +125,7 @@ bool recalled_ran_before(const struct recalled *r, const struct recalled_event *
  * first is *list[0]. The array is the caller's, to be freed. */
 size_t recalled_partials(const struct recalled *r, const struct recalled_event *effect,
     struct recalled_event ***list);
-/* The first that tells of a retry, under this start of a call, before the event of number
+/* The first that tells of a retry, or of a wait, under this start of a call, before the event of number
  * `before`, and is not used; NULL if there is none. */
 struct recalled_event *recalled_retry(const struct recalled *r, const char *started,
     int64_t before);

@@ -27,7 +27,7 @@
 enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
-	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, COUNT, BLOCKS, MEMBERS
+	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
 	[CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
@@ -38,7 +38,7 @@ static const char *const member_names[MEMBERS] = {
 	[FIDELITY] = KEY_FIDELITY, [STATUS] = KEY_STATUS, [STRATEGY] = KEY_STRATEGY,
 	[PARTIAL] = KEY_PARTIAL, [APPROVAL] = KEY_APPROVAL, [PHASE] = KEY_PHASE,
 	[LOOP] = KEY_LOOP, [MODE] = KEY_MODE, [CONDITION] = KEY_CONDITION, [RETRY] = KEY_RETRY,
-	[COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS,
+	[WAIT] = KEY_WAIT, [COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS,
 };
 
 /* A line while it is read. */
@@ -428,7 +428,8 @@ read_event(struct recording *rec, const struct reading *at)
 	case EVENT_TOOL_CALL:
 	case EVENT_TOOL_RESULT:
 		/* A call goes on as if it had not been told. */
-		if (rec->spec->mode == RECALL_RESUME && span_type(at->members[RETRY]) == 'o')
+		if (rec->spec->mode == RECALL_RESUME &&
+		    (span_type(at->members[RETRY]) == 'o' || span_type(at->members[WAIT]) == 'o'))
 			break;
 		call = take_event(rec, at);
 		if (call == NO_CALL)

@@ -10,6 +10,7 @@
  *     transcripts/<run-id>.pruned: of a run that is being removed (run/prune.h)
  *     sandboxed/<sha256>: a directory that was the workspace of a sandbox (cmd/sandbox)
  *     kept/<sha256>: until when runs of a name have been removed (cmd/run/keep.h)
+ *     limits/PROVIDER: what is under way of its calls (agent/throttle.h)
  *     providers/NAME: which provider the last run of a name asked (cmd/run/usual.h)
  *     sandboxed/made/: what was made in one that AWF takes up (run/unreviewed.h)
  */

@@ -614,6 +614,29 @@ show_user(struct view *v, const struct event_view *event)
 	add_blocks(v, event->payload);
 }
 
+/* "waiting for anthropic: 4 of 4 calls under way", "asked anthropic after 5.2s" */
+static void
+show_wait(struct view *v, const struct event_view *event)
+{
+	const struct span payload = event->payload, wait = span_member(payload, KEY_WAIT);
+	long long ms = 0;
+	char text[32];
+
+	if (span_type(span_member(wait, KEY_REASON)) == 's') {
+		span_integer(span_member(payload, KEY_DELAY_MS), &ms);
+		add_head(v, event, "", &(struct view_word){ "", view_words[VIEW_WAITING].symbol,
+			view_words[VIEW_WAITING].colour });
+		call_wait_text(wait, ms, &v->text);
+	} else {
+		span_integer(span_member(payload, KEY_DURATION_MS), &ms);
+		add_head(v, event, "", &(struct view_word){ "", view_words[VIEW_USER].symbol,
+			view_words[VIEW_USER].colour });
+		buffer_text(&v->text, "asks ");
+		add_value(v, span_member(wait, KEY_PROVIDER), ARGUMENT_COLUMNS);
+		buffer_format(&v->text, " after %s", duration_text(ms, text, sizeof text));
+	}
+}
+
 static void
 show_assistant(struct view *v, const struct event_view *event)
 {
@@ -630,6 +653,10 @@ show_assistant(struct view *v, const struct event_view *event)
 		span_integer(span_member(retry, KEY_OF), &of);
 		span_integer(span_member(payload, KEY_DELAY_MS), &delay);
 		call_retry_text(next, of, delay, &v->text);
+		return;
+	}
+	if (event_tells_wait(event)) {
+		show_wait(v, event);
 		return;
 	}
 	add_head(v, event, "", &view_words[VIEW_ASSISTANT]);

@@ -54,13 +54,44 @@ call_aside(const struct call *c, enum event_type type, const char *id, const cha
 	return transcript_append(c->transcript, &e, err);
 }
 
+static void
+add_seconds(long long ms, struct buffer *out)
+{
+	buffer_format(out, " in %lld", ms / 1000);
+	if (ms % 1000 >= 100)
+		buffer_format(out, ".%lld", ms % 1000 / 100);
+	buffer_text(out, " s");
+}
+
 void
 call_retry_text(long long next, long long tries, long long delay_ms, struct buffer *out)
 {
-	buffer_format(out, ", try %lld of %lld in %lld", next, tries, delay_ms / 1000);
-	if (delay_ms % 1000 >= 100)
-		buffer_format(out, ".%lld", delay_ms % 1000 / 100);
-	buffer_text(out, " s");
+	buffer_format(out, ", try %lld of %lld", next, tries);
+	add_seconds(delay_ms, out);
+}
+
+/* Text from a record, harmless on a terminal. */
+static void
+add_visible(struct span text, struct buffer *out)
+{
+	struct buffer plain = BUFFER_INIT;
+
+	span_decode(text, &plain);
+	text_visible(out, buffer_string(&plain), plain.len, 0);
+	buffer_free(&plain);
+}
+
+void
+call_wait_text(struct span wait, long long delay_ms, struct buffer *out)
+{
+	buffer_text(out, "waiting for ");
+	add_visible(span_member(wait, KEY_PROVIDER), out);
+	buffer_text(out, ": ");
+	add_visible(span_member(wait, KEY_REASON), out);
+	if (delay_ms > 0) {
+		buffer_text(out, ", next try");
+		add_seconds(delay_ms, out);
+	}
 }
 
 void

@@ -70,6 +70,9 @@ int64_t call_try_around(void);
 #define CALL_TRY "AWF_TRY" /* the variable that says so */
 /* ", try 2 of 3 in 2.5 s", for people. */
 void call_retry_text(long long next, long long tries, long long delay_ms, struct buffer *out);
+/* What `wait` of a payload says: "waiting for anthropic: 4 of 4 calls under way", and, if
+ * delay_ms is not 0, ", next try in 2.5 s". */
+void call_wait_text(struct span wait, long long delay_ms, struct buffer *out);
 int call_sync(struct call *c, struct error *err);
 
 #endif

@@ -291,6 +291,13 @@ event_tells_retry(const struct event_view *view)
 }
 
 bool
+event_tells_wait(const struct event_view *view)
+{
+	return view->type == EVENT_MESSAGE_ASSISTANT &&
+	    span_type(span_member(view->payload, KEY_WAIT)) == 'o';
+}
+
+bool
 event_copy_id(struct span value, char id[ID_SIZE])
 {
 	if (span_copy(value, id, ID_SIZE) && id_valid(id, strlen(id)))

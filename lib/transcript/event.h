@@ -110,6 +110,8 @@ int event_peek(const char *line, size_t len, struct event_head *head);
 bool event_is_foreign(enum event_type told, struct span payload);
 /* Whether it is no answer, but tells that a try failed, and that another follows. */
 bool event_tells_retry(const struct event_view *view);
+/* Likewise that the call waits until its provider may be asked, or has waited. */
+bool event_tells_wait(const struct event_view *view);
 /* Copies an id out of a line; false, and "", for what is none. */
 bool event_copy_id(struct span value, char id[ID_SIZE]);
 /* Adds a cause to the links of an event that is to be appended. run_id NULL: it is in the same

@@ -141,6 +141,7 @@
 #define KEY_PARTIAL "partial"
 #define KEY_RETRY "retry"
 #define KEY_DELAY_MS "delay_ms"
+#define KEY_WAIT "wait"
 #define KEY_SESSION_ID "session_id"
 
 /* Tools. */

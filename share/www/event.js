@@ -163,6 +163,11 @@ function message(key, event, payload) {
 	if (payload.retry)
 		return [h("div", { class: "error" }, `↻ ${payload.retry.code ?? ""}: ${payload.retry.message ?? ""}`,
 		    h("span", { class: "note" }, ` try ${payload.retry.try ?? "?"} of ${payload.retry.of ?? "?"} in ${duration(payload.delay_ms ?? 0)}`))];
+	if (payload.wait?.reason)
+		return [h("div", { class: "waits" }, `… waiting for ${payload.wait.provider ?? "?"}: ${payload.wait.reason}`,
+		    h("span", { class: "note" }, payload.delay_ms > 0 ? ` next try in ${duration(payload.delay_ms)}` : ""))];
+	if (payload.wait)
+		return [h("div", { class: "note" }, `asks ${payload.wait.provider ?? "?"} after ${duration(payload.duration_ms ?? 0)}`)];
 	const blocks = payload.blocks ?? [];
 	return [
 		folded(key + "sys", "system prompt", payload.system_prompt, 0),

@@ -483,6 +483,19 @@ mcp__files__number	read'
 	same "$(try awf-models.5 'Why is the sky')" blue
 }
 
+@test "awf-limits(5)" {
+	export JQ=jq
+	unset XDG_CONFIG_HOME
+	try awf-limits.5 'at-once=4'
+	grep -q '^claude     at-once=1$' ~/.config/awf/limits
+	answers uno one due two tre three >answers.jsonl
+	echo "sonnet replay/$PWD/answers.jsonl" >~/.config/awf/models
+	printf "%s\n" uno due tre >questions
+	same "$(try awf-limits.5 'j 100' | paste -sd' ')" 'one two three'
+	same "$(try awf-limits.5 'awf doctor' | grep -c 'at once')" 3
+	same "$(try awf-limits.5 'duration_ms')" ''
+}
+
 @test "awf-sandbox(1), awf-tools(7) and awf-skills(7)" {
 	export JQ=jq
 	[ "$(isolation)" = namespaces ] || skip "no namespaces here"

@@ -37,7 +37,8 @@ static const char usage[] =
 "model-server [options]\n"
 "\n"
 "Prints its base URL when it is ready and serves every POST until SIGTERM.\n"
-"GET /count tells how many requests and connections there were.\n"
+"GET /count tells how many requests and connections there were, and how many requests\n"
+"were under way at most.\n"
 "\n"
 "Each answer file is one stream: a line is the data of one server-sent event,\n"
 "whose name is the line's \"type\" if it has one; Chat Completions streams end\n"
@@ -90,6 +91,8 @@ struct delivery {
 	unsigned status;
 	const char *retry_after;
 	long number;         /* of its request */
+	struct server *server;
+	bool over;           /* it is not under way any more */
 	bool ends;           /* at cut_at, as if it was whole */
 	bool events;         /* a stream of them */
 	const struct form *form;
@@ -120,6 +123,7 @@ struct server {
 	struct buffer certificate, key; /* empty: HTTP */
 	pthread_mutex_t lock; /* of everything below, and answers[].used */
 	long requests, connections;
+	long under_way, most; /* requests */
 };
 
 struct exchange {
@@ -646,6 +650,9 @@ delivery_new(struct server *s, const char *url, struct answer *a, long number)
 	d->cut_at = d->stall_at = SIZE_MAX;
 	d->number = number;
 	d->form = form_of(url);
+	d->server = s;
+	if (++s->under_way > s->most)
+		s->most = s->under_way;
 	if (a == NULL) {
 		delivery_status(d, 400, "model-server: no answer is left");
 	} else {
@@ -666,11 +673,24 @@ delivery_new(struct server *s, const char *url, struct answer *a, long number)
 	return d;
 }
 
+/* Before its client can have all of it: who is let go by that comes later. */
+static void
+delivery_over(struct delivery *d)
+{
+	if (d->over)
+		return;
+	d->over = true;
+	pthread_mutex_lock(&d->server->lock);
+	d->server->under_way--;
+	pthread_mutex_unlock(&d->server->lock);
+}
+
 static void
 delivery_free(void *context)
 {
 	struct delivery *d = context;
 
+	delivery_over(d);
 	buffer_free(&d->bytes);
 	free(d);
 }
@@ -704,6 +724,8 @@ delivery_next(void *context, uint64_t position, char *out, size_t size)
 			sleep_ms(d->delay_ms);
 		memcpy(out, d->bytes.data + d->sent, len);
 		d->sent += len;
+		if (d->sent == end && d->sent != d->stall_at)
+			delivery_over(d);
 		return (ssize_t)len;
 	}
 	while (d->sent == d->stall_at)
@@ -767,8 +789,8 @@ serve_get(struct server *s, struct MHD_Connection *c, const char *url)
 	if (strcmp(url, "/count") == 0) {
 		status = MHD_HTTP_OK;
 		pthread_mutex_lock(&s->lock);
-		snprintf(text, sizeof text, "{\"requests\":%ld,\"connections\":%ld}\n",
-		    s->requests, s->connections);
+		snprintf(text, sizeof text, "{\"requests\":%ld,\"connections\":%ld,\"most\":%ld}\n",
+		    s->requests, s->connections, s->most);
 		pthread_mutex_unlock(&s->lock);
 	}
 	return queue(c, status, MHD_create_response_from_buffer(strlen(text), text,

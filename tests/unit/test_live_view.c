@@ -296,6 +296,16 @@ test_an_agent(void **state)
 	    "⠸ talk           300ms  HTTP 429, try 2 of 3 in 2 s\n");
 	shows(2300, "slow.awf 0b7a1c52   2.3s   1 running\n"
 	    "⠸ talk            2.3s  HTTP 429, try 2 of 3\n");
+	/* A wait for the provider's limits, and when it is over. */
+	happens(&model, 2310, 5, 3, "message.assistant", "talk", 0, "{\"role\":\"assistant\",\"wait\":"
+	    "{\"provider\":\"openai\",\"reason\":\"down since 14:02:11 UTC\"},\"delay_ms\":4000,"
+	    "\"partial\":true}");
+	shows(2320, "slow.awf 0b7a1c52   2.3s   1 running\n"
+	    "⠸ talk            2.3s  waiting for openai: down since 14:…\n");
+	happens(&model, 2330, 6, 3, "message.assistant", "talk", 0, "{\"role\":\"assistant\",\"wait\":"
+	    "{\"provider\":\"openai\"},\"duration_ms\":20,\"partial\":true}");
+	shows(2340, "slow.awf 0b7a1c52   2.3s   1 running\n"
+	    "⠸ talk            2.3s  waiting for openai/mock\n");
 	writes(2, 0, LIVE_THINKING, "Let me see");
 	shows(2400, "slow.awf 0b7a1c52   2.4s   1 running\n"
 	    "⠼ talk            2.4s  thinking, 3 words  \"Let me see\"\n");
@@ -431,6 +441,7 @@ test_records_that_are_not_what_they_should_be(void **state)
 		",\"error\":{\"code\":\"cancelled\"}", ",\"skipped\":\"upstream_failed\"", ",\"result\":{\"x\":[\"\\n\\u009b\"]}",
 		",\"strategy\":\"any\",\"blocks\":[{},{}]", ",\"provider\":\"p\",\"model\":\"\\u202em\"",
 		",\"retry\":{\"message\":\"HTTP 429\",\"try\":2,\"of\":3},\"delay_ms\":5",
+		",\"wait\":{\"provider\":\"p\",\"reason\":\"\\u001b[2J\"},\"delay_ms\":5", ",\"wait\":{}",
 		",\"approval\":{\"decision\":\"approved\",\"by\":\"a\",\"decides\":\"b\"}", ",\"turn\":1" };
 	static const char *const paths[] = { "a", "a.b", "a.b", "g", "g", "\\u001b[2J" };
 

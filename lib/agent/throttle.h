@@ -1,0 +1,96 @@
+/*
+ * The calls of a provider, held to its limits (agent/limits_file.h) across all steps and runs of
+ * a storage. There is no process that hands out leave: a file for each provider, and locks on it.
+ *
+ *     limits/PROVIDER    what was begun when, and whether the API is down (struct state in
+ *                        throttle.c), and locks of processes (base/lock.h) on bytes of it:
+ *                        one for each call under way, for the call that tries an API that is
+ *                        down, and for each one that waits
+ *
+ * What the code relies on, and keeps:
+ *   - The file is read, written and judged by under an open file's lock on it, which is held for
+ *     that alone.
+ *   - Locks on bytes go with their process, so nothing of one that was killed is left: not its
+ *     place among the calls under way, not its turn, not its trial. What it has begun counts for
+ *     its minute.
+ *   - Who has to wait draws a number; the lowest that is locked is next. One that does not take
+ *     what has become free within LIMIT_PASS_MS (it may be stopped) is passed over, so that it
+ *     holds nobody up.
+ *   - What stands in the file is believed within bounds alone: times to come are none.
+ *   - Where no limit is set for a provider nothing of this is opened or made.
+ *
+ * The breaker: so many failures in a row that say that the API is down open it, and nobody
+ * calls until a pause is over; then one does, on trial, whose failure makes the pause longer.
+ * Any answer closes it.
+ */
+#ifndef AWF_AGENT_THROTTLE_H
+#define AWF_AGENT_THROTTLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/limits_file.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "proc/interrupts.h"
+#include "run/storage.h"
+
+/* In the environment of an agent CLI, and so of calls that are made from within its own: the
+ * provider that it is. Those take no place beside it, or they might wait for each other. */
+#define THROTTLE_WITHIN "AWF_WITHIN_PROVIDER"
+
+struct throttle {
+	int fd;              /* of the file; -1: no limits hold, or nothing is under way */
+	struct limits limits;
+	bool trial;          /* this call tries an API that is down */
+};
+#define THROTTLE_INIT ((struct throttle){ .fd = -1 })
+
+/* A wait that lasts; told when it begins, when its reason becomes another, when an API that is
+ * down is tried later than was told, and when it is over. */
+struct throttle_wait {
+	const char *provider;
+	const char *reason;  /* "4 of 4 calls under way", "down since 14:02:11 UTC"; NULL: it is over */
+	int64_t delay_ms;    /* until it is over at the earliest; 0: nobody knows */
+	int64_t waited_ms;   /* altogether, if it is over */
+};
+
+struct throttle_spec {
+	const struct storage *storage;
+	const char *provider;
+	bool goes_on;        /* a call that went on without its place: its start counts already */
+	bool passes;         /* somebody else can be asked: an API that is down is not waited for */
+	int64_t deadline;    /* monotonic ms; 0: none */
+	const struct interrupts *interrupts;
+	/* -1 with *err ends the wait. */
+	int (*told)(void *context, const struct throttle_wait *wait, struct error *err);
+	void *context;
+};
+
+/* Waits until a call may begin, and begins it. -1: nothing is held; *err is that of the limits
+ * file, ERROR_SYSTEM of the storage, ERROR_TIMEOUT, ERROR_OVERLOADED where the time is over, or
+ * nobody waits, while the API is down, or what interrupted. */
+int throttle_enter(struct throttle *t, const struct throttle_spec *spec, struct error *err);
+
+/* What the call says of the API. */
+enum throttle_outcome {
+	THROTTLE_ANSWERED,   /* it works, even if it refuses */
+	THROTTLE_DOWN,
+	THROTTLE_UNKNOWN
+};
+/* It has ended; of none that was begun, nothing. */
+void throttle_leave(struct throttle *t, enum throttle_outcome outcome);
+
+/* For awf doctor: what is under way. Nothing is made or changed. */
+struct throttle_use {
+	int under_way;       /* of limits.at_once */
+	int begun;           /* in the last minute, of limits.per_minute */
+	bool down;
+	int64_t down_since;  /* µs since 1970 */
+};
+int throttle_look(const struct storage *storage, const char *provider, const struct limits *limits,
+    struct throttle_use *use, struct error *err);
+/* Appends "since 14:02:11 UTC". */
+void throttle_since(struct buffer *out, int64_t down_since);
+
+#endif

@@ -97,6 +97,7 @@ SANDBOX_SRC := $(wildcard cmd/sandbox/*.c)
 FETCH_SRC := $(wildcard cmd/fetch/*.c)
 SHIP_SRC := $(wildcard cmd/ship/awf-ship-*.c)
 SHIP_SHARED := $(filter-out $(SHIP_SRC),$(wildcard cmd/ship/*.c))
+MODELS_SRC := $(wildcard cmd/models/*.c)
 MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
 MASK_SHARED := $(filter-out $(MASK_SRC),$(wildcard cmd/mask/*.c))
 # What reaches an MCP server over HTTP is of several files, the others of one each.
@@ -135,8 +136,9 @@ SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 FETCH = $(BUILD)/libexec/awf/awf-fetch-run
 MCP = $(addprefix $(BUILD)/libexec/awf/,awf-mcp-http $(MCP_ALONE))
 SHIPS := $(patsubst cmd/ship/%.c,$(BUILD)/libexec/awf/%,$(SHIP_SRC))
+MODELS = $(BUILD)/libexec/awf/awf-models-proxy
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
-PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MASKS) $(SHIPS)
+PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS)
 # Started for each run, step and tool, and what of it is installed.
 STARTED := $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS) $(SANDBOX)
 installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
@@ -163,7 +165,7 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(if_there)$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MASK_SRC) $(MASK_SHARED) $(SHIP_SRC) $(SHIP_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MODELS_SRC) $(MASK_SRC) $(MASK_SHARED) $(SHIP_SRC) $(SHIP_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
@@ -286,6 +288,9 @@ $(1)/libexec/awf/awf-ship-%: $(BUILD)/obj/cmd/ship/awf-ship-%.o $(2) $(SHIP_LIB)
 $(1)/libexec/awf/awf-mcp-http: $(call object,$(MCP_HTTP_SRC)) $(2) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
+$(1)/libexec/awf/awf-models-proxy: $(call object,$(MODELS_SRC)) $(2) $(NET) $(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
 $(MCP_ALONE:%=$(1)/libexec/awf/%): $(1)/libexec/awf/%: $(BUILD)/obj/cmd/mcp/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
@@ -378,7 +383,7 @@ install: all
 	  $(foreach section,1 3 5 7,"$(DESTDIR)$(MANDIR)/man$(section)") \
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(BIN)) "$(DESTDIR)$(BINDIR)"
-	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MASKS)) "$(DESTDIR)$(LIBEXECDIR)"
+	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS)) "$(DESTDIR)$(LIBEXECDIR)"
 	set -e; for f in $(SHIPS); do [ ! -e "$$f" ] || \
 	  install -s --strip-program=$(STRIP) -m 755 "$$f" "$(DESTDIR)$(LIBEXECDIR)"; done
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
@@ -407,7 +412,7 @@ install: all
 remove = cd "$(1)" 2>/dev/null && rm -f $(2) || :
 uninstall:
 	$(call remove,$(DESTDIR)$(BINDIR),$(notdir $(BIN)))
-	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MASKS) $(SHIPS) $(TOOL_FILES)))
+	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(TOOL_FILES)))
 	$(call remove,$(DESTDIR)$(INCLUDEDIR)/awf,transcript.h)
 	$(call remove,$(DESTDIR)$(LIBDIR),$(notdir $(SHARED)) $(SHARED_NAME))
 	$(call remove,$(DESTDIR)$(LIBDIR)/pkgconfig,awf-transcript.pc)

@@ -262,7 +262,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	int result;
 
 	/* What the step may cost: of a replay, what was recorded counts. */
-	if (s->step.team != NULL && (s->max_cost >= 0 || getenv(BUDGET_LIMIT) != NULL) &&
+	if ((s->step.team != NULL || s->step.models != MODELS_NONE) && (s->max_cost >= 0 || getenv(BUDGET_LIMIT) != NULL) &&
 	    !step_replays(&s->step)) {
 		if (budget_begin(&r->budget, s->max_cost, s->step.team, err) == -1)
 			return -1;

@@ -58,6 +58,8 @@ complete -c awf-step -l no-network -d 'they are not, whatever agent and tools sa
 complete -c awf-step -l open -r -d 'may be changed in the sandbox, though AWF or git runs it or takes it up'
 complete -c awf-step -l pass-env -x -a '(set -nx)' -d 'leave this variable in the sandbox, though it holds a secret'
 complete -c awf-step -l sandbox-mode -x -a 'require prefer' -d 'require (default) or prefer: where the system lacks a part'
+complete -c awf-step -l models -d 'record what the command asks models; --models=replay, --models=live'
+complete -c awf-step -l models-ignore -x -d 'a member of requests that may change'
 complete -c awf-step -l kind -x -d 'the kind that is recorded'
 complete -c awf-step -l known-end -x -d 'WORD=REASON: an answer that ends with WORD did so as stop, max_tokens …'
 complete -c awf-step -l dry-run -d 'print what would be asked or run, and do not'

@@ -41,6 +41,7 @@
 #include "isolate/keeper.h"
 #include "isolate/landlock.h"
 #include "isolate/limits.h"
+#include "isolate/loopback.h"
 #include "isolate/mounts.h"
 #include "isolate/sandbox.h"
 #include "isolate/seccomp.h"
@@ -111,6 +112,10 @@ check_missing(const struct command *c, struct error *err)
 	else if (missing.len > 0 && !c->settings->quiet)
 		fprintf(stderr, PROGRAM ": this system lacks %s\n", missing.data);
 	buffer_free(&missing);
+	if (failed == 0 && !c->namespaces && c->settings->loopback > 0)
+		failed = error_set(err, ERROR_BLOCKED, NULL, "this system has no namespaces, in which a "
+		    "program without network could reach model APIs alone (%s): --network allows it all",
+		    c->why);
 	if (failed == 0 && !c->namespaces && c->places->hidden != NULL && *c->places->hidden != NULL)
 		failed = error_set(err, ERROR_BLOCKED, *c->places->hidden,
 		    "would be seen in the sandbox, and this system has no namespaces to hide it (%s)",
@@ -203,7 +208,7 @@ enter(struct command *c, struct error *err)
 			return -1;
 	}
 	closefrom(STDERR_FILENO + 1); /* the places were open till here */
-	return c->seccomp ? seccomp_enforce(s->network, !c->namespaces, err) : 0;
+	return c->seccomp ? seccomp_enforce(s->network || s->loopback > 0, !c->namespaces, err) : 0;
 }
 
 static _Noreturn void
@@ -320,6 +325,8 @@ keep_apart(void *context)
 	struct keeper_report no = { .what = KEEPER_NO_NAMESPACES, .error = ERROR_INIT };
 
 	setsid();
+	if (c->settings->loopback > 0 && loopback_lend((int)c->settings->loopback, &no.error) == -1)
+		keeper_refuse(c->report, &no.error);
 	if (view_make(&c->view, c->places, &no.error) == -1)
 		keeper_tell(c->report, &no);
 	c->places->temporary = memory_text(view_temporary(c->places));
@@ -491,7 +498,8 @@ begin_rules(struct command *c, struct error *err)
 	if ((c->settings->without & PART_LANDLOCK) == 0)
 		c->landlock = landlock_version();
 	if (c->landlock != LANDLOCK_NONE &&
-	    landlock_begin(&c->rules, c->landlock, c->settings->network, err) == -1)
+	    landlock_begin(&c->rules, c->landlock,
+	    c->settings->network || c->settings->loopback > 0, err) == -1)
 		return -1;
 	if (geteuid() == 0 && c->namespaces)
 		c->view.configuration = public_tree(places_configuration);

@@ -16,7 +16,7 @@
 enum {
 	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_KEEP, OPT_OPEN,
 	OPT_PASS_ENV, OPT_PREFER, OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES,
-	OPT_PARENT, OPT_WITHOUT, OPT_CHECK
+	OPT_PARENT, OPT_LOOPBACK, OPT_WITHOUT, OPT_CHECK
 };
 
 const char sandbox_usage[] = "awf-sandbox [options] -- command [arg ...]\n"
@@ -42,6 +42,7 @@ const struct option_spec sandbox_options[] = {
 	{ OPT_TEMPORARY, 0, "temporary", "SIZE", "room in the private temporary directory (1G)" },
 	{ OPT_PROCESSES, 0, "processes", "N", "at most N processes and threads (1024)" },
 	{ OPT_PARENT, 0, "parent", "PID", "end at once if this is not the parent process" },
+	{ OPT_LOOPBACK, 0, "loopback", "FD", "without network: hand a socket that listens there out over FD" },
 	{ OPT_WITHOUT, 0, "without", "PARTS", "do without landlock, namespaces, seccomp: for tests" },
 	{ 0, 0, NULL, NULL, NULL }
 };
@@ -98,6 +99,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 		}
 		free(list);
 		return part == -1 ? -1 : 0;
+	case OPT_LOOPBACK: return apply_number("--loopback", value, &s->loopback, err);
 	case OPT_PROCESSES: return apply_number("--processes", value, &s->limits.processes, err);
 	default: return apply_number("--parent", value, &s->parent, err);
 	}

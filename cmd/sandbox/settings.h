@@ -26,6 +26,7 @@ struct settings {
 	char **kept, **opened;       /* of the workspace, not to be changed; nevertheless to be */
 	struct limits limits;
 	int64_t temporary;           /* bytes of the private temporary directory */
+	int64_t loopback;        /* descriptor over which a socket is handed out; 0: none */
 	int64_t parent;              /* 0: whoever it is */
 	bool check;                  /* nothing is run: whether it could be */
 	unsigned without;            /* parts not to be used */

@@ -28,22 +28,24 @@
 #define ROUNDS 10             /* --max of a loop that has a condition */
 #define CHILDREN 10           /* --max-children */
 
-/* Each is a bit of settings.given. */
+/* Each that rules are about is a bit of settings.given. */
 enum {
 	OPT_COMMAND,                  /* what follows the dashes; no option by itself */
 	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_ATTACH, OPT_TOOL, OPT_APPROVE, OPT_ASK, OPT_ACCEPT,
 	OPT_MAX_ANSWERS, OPT_ASK_GRACE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
-	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE,
-	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_COMPLETE, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE,
-	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_CLEANUP, OPT_TIMEOUT,
+	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_STATE,
+	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_COMPLETE, OPT_JOBS, OPT_INTO, OPT_FILE,
+	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT,
 	OPT_RETRIES, OPT_BACKOFF, OPT_DELAY, OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE,
 	OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
-	OPT_PASS_ENV, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_VERBOSE
+	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE,
+	OPT_RULED,                    /* what no rule is about: */
+	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN
 };
 
-_Static_assert(OPT_VERBOSE < 64, "a bit for each");
+_Static_assert(OPT_RULED <= 64, "a bit for each");
 
 const char step_usage[] =
     "awf-step [options] NAME -- command [arg ...]\n"
@@ -95,9 +97,13 @@ const struct option_spec step_options[] = {
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
 	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
-	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no more once a call has cost so much" },
+	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no more once a call has cost so much; with --models, too" },
 	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens …; repeatable" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "What a command asks models" },
+	{ OPT_MODELS, 0, "models", "[=MODE]", "record it, and answer from the record (default); replay: only from it; live: never" },
+	{ OPT_MODELS_IGNORE, 0, "models-ignore", "POINTER", "a member of requests that may change; repeatable" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Failures and tries" },
 	{ OPT_RESCUE, 0, "rescue", NULL, "run on items that failed before, pass the others" },
@@ -181,6 +187,7 @@ static const struct plain {
 /* Options that take one of some words. */
 static const char *const outcomes[] = { "success", "failure", NULL };
 static const char *const sandbox_needs[] = { "require", "prefer", NULL };
+static const char *const models_modes[] = { "record", "replay", "live", NULL };
 static const char *const input_forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
 static const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
 
@@ -316,6 +323,18 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 		if (value != NULL)
 			step->pending_ms = ms;
 		break;
+	case OPT_MODELS:
+		word = value == NULL ? 0 : options_word("--models", value, models_modes, err);
+		if (word == -1)
+			return -1;
+		step->models = (enum models_mode)(MODELS_RECORD + word);
+		break;
+	case OPT_MODELS_IGNORE:
+		if (*value != '/')
+			return error_set(err, ERROR_USAGE, "--models-ignore", "'%s' is no JSON pointer, such as "
+			    "/metadata/user_id", value);
+		list_add(&s->models_ignored, value);
+		break;
 	case OPT_KIND:
 		if (!name_valid(value))
 			return error_set(err, ERROR_USAGE, "--kind", "'%s' is no word of A-Z a-z 0-9 _ -",
@@ -405,7 +424,10 @@ static const struct option_rule rules[] = {
 	{ OPT_OUTPUT_SCHEMA, 0, AGENT | SAID(OPT_ASK), "only with -a, -m or --ask" },
 	{ OPT_MAX_TURNS, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, AGENT, "only with -a or -m" },
-	{ OPT_MAX_COST, 0, AGENT, "only with -a or -m" },
+	{ OPT_MODELS, GROUP, 0, "not with a group: say it of the steps that ask models" },
+	{ OPT_MODELS, 0, COMMAND, "only with a command: what an agent asks is recorded anyway" },
+	{ OPT_MODELS_IGNORE, 0, SAID(OPT_MODELS), "only with --models" },
+	{ OPT_MAX_COST, 0, AGENT | SAID(OPT_MODELS), "only with -a, -m or --models" },
 	{ OPT_MAX_CHILDREN, 0, AGENT, "only with -a or -m" },
 	{ OPT_VERBOSE, 0, AGENT, "only with -a or -m" },
 	{ OPT_BACKOFF, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
@@ -513,6 +535,7 @@ settle(struct settings *s, struct error *err)
 		list_add(&s->pass_variables, *name);
 	step->sandbox.passed = s->pass_variables;
 	step->sandbox.opened = s->opened;
+	step->models_ignored = s->models_ignored;
 	if (step->max_children < 0)
 		step->max_children = CHILDREN;
 	return 0;
@@ -572,7 +595,8 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 		}
 		if (id == -1 || apply_option(s, id, o.value, err) == -1)
 			return -1;
-		s->given |= SAID(id);
+		if (id < OPT_RULED)
+			s->given |= SAID(id);
 	}
 	if (o.saw_dashes) {
 		if (o.next >= argc)
@@ -590,6 +614,7 @@ settings_free(struct settings *s)
 	list_free(s->pass_keys);
 	list_free(s->makers);
 	list_free(s->pass_variables);
+	list_free(s->models_ignored);
 	list_free(s->opened);
 	free(s->usual_model);
 	gate_free(&s->step.gate);

@@ -19,6 +19,7 @@ struct settings {
 	const char *file;
 	char **pass_keys;                      /* names; ends with NULL; NULL: none */
 	char **opened;                         /* paths; likewise */
+	char **models_ignored;                 /* JSON pointers; likewise */
 	char **makers;                         /* paths of --complete; likewise */
 	char **pass_variables;                 /* into sandboxes, the keys too; likewise */
 	char *usual_model;                     /* of a prompt alone; NULL: none was looked for */

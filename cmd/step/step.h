@@ -44,6 +44,8 @@ struct condition {
 	const char *text;            /* NULL: it is not asked */
 };
 enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
+/* What is done about the model traffic of a command (models.h). */
+enum models_mode { MODELS_NONE, MODELS_RECORD, MODELS_REPLAY, MODELS_LIVE };
 enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
 
 struct step {
@@ -93,7 +95,9 @@ struct step {
 	bool raw;                    /* -r */
 	bool shown;                  /* --dry-run on a terminal */
 	struct sandbox sandbox;      /* of the command, or of all tools */
-	struct budget *budget;       /* of what an agent may cost; NULL: no limit */
+	struct budget *budget;       /* of what an agent, or a command, may cost; NULL: no limit */
+	enum models_mode models;     /* --models: of a command */
+	char *const *models_ignored; /* JSON pointers: what of a request may change; NULL */
 	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
 
 	/* Where. */

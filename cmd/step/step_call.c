@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "run/traceparent.h"
+#include "step/models.h"
 #include "transcript/event_keys.h"
 
 /* ---- what it is ---- */
@@ -333,6 +334,10 @@ carry_out(struct step_call *call, struct error *err)
 	    &call->events, call->started, RECALL_TO_THE_END, err) == -1)
 		return -1;
 	taken = take_verdict(call);
+	/* What a command asked models is told again although it is not run. */
+	if (taken && step_replays(s) && s->models != MODELS_NONE && v->recalls &&
+	    models_repeat(call, err) == -1)
+		return -1;
 	if (taken && s->ask != NULL) {
 		int checked = step_check_answer(call, err);
 

@@ -35,6 +35,8 @@
 #include "transcript/call.h"
 #include "transcript/seal.h"
 
+struct models;
+
 /* Of a condition. */
 struct condition_answer {
 	bool asked, answered, yes;
@@ -115,6 +117,7 @@ struct step_call {
 
 	struct verdict verdict;
 	struct step_end end;
+	struct models *models;     /* of a command with --models, while it runs; else NULL */
 	struct call events;        /* through which those of its work are appended */
 };
 

@@ -28,6 +28,7 @@
 #include "run/live.h"
 #include "run/roster.h"
 #include "run/screen.h"
+#include "step/models.h"
 #include "transcript/event_keys.h"
 
 /* ---- a command ---- */
@@ -82,7 +83,9 @@ try_command(struct step_call *call, struct error *err)
 	struct step_end *end = &call->end;
 	struct buffer input = BUFFER_INIT;
 	bool sandboxed = sandbox_holds(&s->sandbox);
-	char **argv = sandboxed ? sandbox_argv(&s->sandbox, NULL, NULL, NULL, s->command) :
+	/* With a proxy the keys that it has are none. */
+	char *const *passed = call->models != NULL ? (char *const *)provider_key_names() : NULL;
+	char **argv = sandboxed ? sandbox_argv(&s->sandbox, NULL, NULL, passed, s->command) :
 	    list_copy(s->command);
 	struct subprocess process = { .argv = argv, .name = s->command[0],
 		.environment = s->environment.list, .timeout_ms = s->timeout_ms, .inherit = true,
@@ -98,6 +101,8 @@ try_command(struct step_call *call, struct error *err)
 		data_feed(&call->item->data, &input);
 	process.input = buffer_string(&input);
 	process.input_len = input.len;
+	if (call->models != NULL)
+		models_attach(call->models, &process);
 	result = subprocesses_run(&process, 1, &s->interrupts, err);
 
 	/* A key that the command was given is not recorded with what it says. */
@@ -105,6 +110,9 @@ try_command(struct step_call *call, struct error *err)
 		subprocess_hide(&process, environment_get(&s->environment, *name));
 	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
 		subprocess_hide(&process, environment_get(&s->environment, s->keys->names[i]));
+
+	if (call->models != NULL)
+		models_hide(call->models, &process);
 
 	end->error = process.error;
 	end->exit_code = process.exit_code;
@@ -122,9 +130,37 @@ try_command(struct step_call *call, struct error *err)
 	    end->error.code == ERROR_NONE)
 		take_output(end, s->output, &process.output);
 	step_look_for_dead(call);
+	if (result == 0 && call->models != NULL)
+		result = models_settle(call->models, &end->error, err);
 	subprocess_free(&process);
 	list_free(argv);
 	buffer_free(&input);
+	return result;
+}
+
+/* A command in its tries, beside the proxy of its model traffic if it has one. */
+static int run_with_retries(struct step_call *call,
+    int (*try)(struct step_call *, struct error *), int repeats, struct error *err);
+
+static int
+run_command(struct step_call *call, int repeats, struct error *err)
+{
+	const struct step *s = call->step;
+	int result;
+
+	if (s->models != MODELS_NONE) {
+		struct error why = ERROR_INIT;
+
+		call->models = models_begin(call, &why);
+		if (call->models == NULL) {
+			call->end.error = why;
+			return 0;
+		}
+	}
+	result = run_with_retries(call, try_command, repeats, err);
+	if (call->models != NULL)
+		models_end(call->models);
+	call->models = NULL;
 	return result;
 }
 
@@ -359,7 +395,7 @@ step_work(struct step_call *call, struct error *err)
 		/* A look at the workspace around its tries has no counterpart in a replay. */
 		if (s->effects == EFFECTS_WORKSPACE && !step_replays(s))
 			changed_begin_all(&end->changed, s->run->directory);
-		result = run_with_retries(call, try_command, repeats, err);
+		result = run_command(call, repeats, err);
 		changed_end(&end->changed);
 	} else if (s->operation != NULL) {
 		result = run_with_retries(call, try_operation, repeats, err);

@@ -1,6 +1,6 @@
 /*
  * One write() with O_APPEND a line, so those of many steps do not mix without a lock; each
- * step reads on from where it was, whole lines alone. Prices of all models that may be asked
+ * step reads on from where it was, whole lines alone. Prices of all models that a team may ask
  * are looked up before the first request.
  */
 #include "agent/budget.h"
@@ -47,7 +47,7 @@ budget_begin(struct budget *b, int64_t of_call, const struct team *team, struct 
 
 	if (prices_load(&b->prices, err) == -1)
 		return -1;
-	for (size_t i = 0; i < team->count; i++) {
+	for (size_t i = 0; team != NULL && i < team->count; i++) {
 		const struct agent *agent = &team->members[i]->agent;
 
 		if (check_price(b, agent->provider, agent->model, err) == -1)

@@ -31,11 +31,11 @@ struct budget {
 	off_t position;
 };
 
-/* of_call -1: no limit. ERROR_DEFINITION for a table that is wrong or a model of the team
+/* of_call -1: no limit. team NULL: which models are asked shows. ERROR_DEFINITION for a table that is wrong or a model of the team
  * without a price; ERROR_SYSTEM. budget_end() is called either way. */
 int budget_begin(struct budget *b, int64_t of_call, const struct team *team, struct error *err);
 /* Whether a request to this model is within the limits, where the agent's call has spent
- * so much: ERROR_MAX_COST; ERROR_DEFINITION if its price is not known; ERROR_SYSTEM. */
+ * so much (agent NULL: it is nobody's): ERROR_MAX_COST; ERROR_DEFINITION if its price is not known; ERROR_SYSTEM. */
 int budget_check(struct budget *b, int64_t spent, const char *agent, const char *provider,
     const char *model, struct error *err);
 /* What an answer has cost: as it tells itself, else by the price of the name that the API gave the model (NULL: none), else by

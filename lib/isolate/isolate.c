@@ -15,15 +15,12 @@
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +30,7 @@
 #include "base/memory.h"
 #include "isolate/capabilities.h"
 #include "isolate/keeper.h"
+#include "isolate/loopback.h"
 #include "isolate/overlay.h"
 #include "isolate/userns.h"
 #include "proc/passing.h"
@@ -125,8 +123,6 @@ prepare(struct isolation *c, struct error *err)
 		{ CLONE_NEWIPC, "IPC" }, { CLONE_NEWUTS, "UTS (host name)" },
 	};
 	const char *host = c->spec->host_name;
-	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd, failed;
 
 	/* Keys that the caller's session holds are not seen. Where there are no keys, or the
 	 * call is forbidden, it is so inside too. */
@@ -136,14 +132,8 @@ prepare(struct isolation *c, struct error *err)
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (unshare(parts[i].flag) != 0)
 			return isolate_refused(err, "make a %s namespace", parts[i].name);
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	failed = fd < 0 || ioctl(fd, SIOCSIFFLAGS, &loopback) != 0;
-	if (failed)
-		isolate_refused(err, "start the loopback interface");
-	if (fd >= 0)
-		close(fd);
-	if (failed)
-		return -1;
+	if (loopback_start() != 0)
+		return isolate_refused(err, "start the loopback interface");
 	if (host != NULL && sethostname(host, strlen(host)) != 0)
 		return isolate_refused(err, "set the host name %s", host);
 	if (overlay_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)

@@ -97,8 +97,12 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 		add_option(&words, "--workspace", workspace);
 	if (s->mode == SANDBOX_READ_ONLY)
 		list_add(&words, "--read-only");
-	if (s->network == SANDBOX_NETWORK_ALLOWED)
+	if (s->network == SANDBOX_NETWORK_ALLOWED) {
 		list_add(&words, "--network");
+	} else if (s->loopback > 0) {
+		list_add(&words, "--loopback");
+		list_take(&words, memory_format("%d", s->loopback));
+	}
 	if (s->prefer)
 		list_add(&words, "--prefer");
 	if (s->told)

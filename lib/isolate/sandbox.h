@@ -35,6 +35,8 @@ struct sandbox {
 	char *const *opened; /* what may be changed though AWF takes it up; likewise */
 	char *const *passed; /* variables that are seen though they hold secrets; ends with NULL;
 	                        may be NULL */
+	int loopback; /* without network: the program reaches what takes the socket that is handed out
+	                 over this descriptor (isolate/loopback.h); 0: nothing */
 };
 
 /* Ends with NULL; in the order of the modes from SANDBOX_NONE on. */

@@ -32,7 +32,7 @@ enum {
 };
 
 /* Each one's place among the descriptors polled; the first is the interrupts'. */
-enum { SLOT_OUT, SLOT_ERR, SLOTS };
+enum { SLOT_OUT, SLOT_ERR, SLOT_BESIDE, SLOTS = SLOT_BESIDE + PEER_FDS };
 
 extern char **environ;
 
@@ -346,9 +346,12 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 		int out = s->process.out, errors = s->process.err;
 		int64_t due = s->deadline, soon = clock_monotonic() + LOOK_AGAIN;
 
-		fds[SLOT_OUT] = fds[SLOT_ERR] = (struct pollfd){ -1, 0, 0 };
+		for (int slot = 0; slot < SLOTS; slot++)
+			fds[slot] = (struct pollfd){ -1, 0, 0 };
 		if (s->stage == SUBPROCESS_ENDED)
 			continue;
+		if (s->beside != NULL)
+			peer_poll(s->beside, fds + SLOT_BESIDE);
 		running = true;
 		fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->exit_fd : out, POLLIN, 0 };
 		fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };
@@ -362,6 +365,17 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 			*deadline = due;
 	}
 	return running;
+}
+
+/* What the peer beside it has said. */
+static int
+serve_beside(const struct subprocess *s, const struct pollfd *fds, struct error *err)
+{
+	bool ready = false;
+
+	for (int i = 0; i < PEER_FDS; i++)
+		ready = ready || fds[i].revents != 0;
+	return ready ? s->heard(s->context, peer_serve(s->beside, fds) == -1, err) : 0;
 }
 
 int
@@ -396,9 +410,18 @@ subprocesses_run(struct subprocess *list, size_t count, const struct interrupts 
 			}
 			begin_end_of_all(&all, &why);
 		}
-		for (size_t i = 0; i < count; i++)
-			if (list[i].stage != SUBPROCESS_ENDED)
-				serve(&all, &list[i], all.fds + 1 + i * SLOTS);
+		for (size_t i = 0; i < count; i++) {
+			const struct pollfd *fds = all.fds + 1 + i * SLOTS;
+
+			if (list[i].stage == SUBPROCESS_ENDED)
+				continue;
+			if (list[i].beside != NULL && serve_beside(&list[i], fds + SLOT_BESIDE, &why) == -1) {
+				*err = why;
+				status = -1;
+				begin_end_of_all(&all, &why);
+			}
+			serve(&all, &list[i], fds);
+		}
 	}
 	free(all.fds);
 	free(all.spare);

@@ -2,7 +2,8 @@
  * Subprocesses: programs that do the work of a call (a command, a tool). A subprocess has all
  * of its input on stdin when it starts; its stdout is collected, its stderr passed through
  * and its tail kept; it ends by itself, by its deadline, or because it is cancelled.
- * Several run at once under one poll loop. One that is spoken to is a peer (proc/peer.h).
+ * Several run at once under one poll loop. One that is spoken to is a peer (proc/peer.h), and may
+ * be served beside one of these.
  *
  * What it leaves unread is no error. It has ended when its process has ended and stdout and
  * stderr are closed. Ending it before its time is SIGTERM to it and all its descendants,
@@ -20,6 +21,7 @@
 #include "base/error.h"
 #include "proc/interrupts.h"
 #include "proc/orphans.h"
+#include "proc/peer.h"
 #include "proc/process.h"
 
 #define SUBPROCESS_STDERR_TAIL ((size_t)64 << 10)
@@ -39,6 +41,11 @@ struct subprocess {
 	bool inherit;               /* gets descriptors above 2 (struct process_spec) */
 	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
 	const char *call;           /* of this call begins (proc/ending.h); NULL */
+	/* A peer that is served while it runs; NULL: none. heard() is told when lines of it may have
+	 * come, or that it has closed its stdout (gone); -1: the machine failed. */
+	struct peer *beside;
+	int (*heard)(void *context, bool gone, struct error *err);
+	void *context;
 
 	/* Filled by subprocesses_run(). */
 	struct buffer output;

@@ -10,37 +10,6 @@
 #include "base/text.h"
 #include "transcript/event_keys.h"
 
-#define EXCERPT 40  /* bytes from where two texts begin to differ */
-#define BEFORE 12   /* and before that */
-
-/* The part of a text around byte `at`, in quotes, with dots where it goes on. */
-static void
-add_excerpt(struct buffer *out, struct span text, size_t at)
-{
-	size_t from = at > BEFORE ? at - BEFORE : 0, len;
-
-	while (from > 0 && ((unsigned char)text.at[from] & 0xC0) == 0x80)
-		from--;
-	len = text.len - from > EXCERPT + BEFORE ? EXCERPT + BEFORE : text.len - from;
-	len = utf8_whole(text.at + from, len);
-	buffer_text(out, from > 0 ? "'…" : "'");
-	text_visible(out, text.at + from, len, 0);
-	buffer_text(out, from + len < text.len ? "…'" : "'");
-}
-
-/* "is X, the recorded one Y", around their first difference. */
-static void
-add_difference(struct buffer *out, struct span now, struct span recorded)
-{
-	size_t at = 0;
-
-	while (at < now.len && at < recorded.len && now.at[at] == recorded.at[at])
-		at++;
-	add_excerpt(out, now, at);
-	buffer_text(out, ", the recorded one ");
-	add_excerpt(out, recorded, at);
-}
-
 /* The recorded input is its own, or the result of the call before it. */
 static void
 add_input(struct buffer *out, struct span now, const struct recalled_event *started,
@@ -56,7 +25,7 @@ add_input(struct buffer *out, struct span now, const struct recalled_event *star
 	}
 	buffer_text(out, "its input is ");
 	if (now.at != NULL && recorded.at != NULL)
-		add_difference(out, now, recorded);
+		recalled_difference(out, now, recorded);
 	else
 		buffer_text(out, "another than the recorded one");
 }
@@ -89,7 +58,7 @@ add_definition(struct buffer *out, const char *now, struct span payload)
 	}
 	buffer_text(out, "its definition is ");
 	if (now != NULL && recorded.len > 0 && !buffer_equal(&recorded, now))
-		add_difference(out, span_of(now, strlen(now)), span_of(recorded.data, recorded.len));
+		recalled_difference(out, span_of(now, strlen(now)), span_of(recorded.data, recorded.len));
 	else
 		buffer_text(out, blocks.at != NULL ?
 		    "another: the same words, divided in another way" :

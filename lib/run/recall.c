@@ -10,8 +10,12 @@
 
 #include "base/id.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "run/state.h"
 #include "transcript/event_keys.h"
+
+#define EXCERPT 40  /* bytes from where two texts begin to differ */
+#define BEFORE 12   /* and before that */
 
 static bool
 is_fidelity(const struct recalled_event *e, const char *fidelity)
@@ -319,6 +323,33 @@ made_again(const struct recalled *r, size_t i)
 	free(name);
 	free(call_id);
 	return again;
+}
+
+/* The part of a text around byte `at`, in quotes, with dots where it goes on. */
+static void
+add_excerpt(struct buffer *out, struct span text, size_t at)
+{
+	size_t from = at > BEFORE ? at - BEFORE : 0, len;
+
+	while (from > 0 && ((unsigned char)text.at[from] & 0xC0) == 0x80)
+		from--;
+	len = text.len - from > EXCERPT + BEFORE ? EXCERPT + BEFORE : text.len - from;
+	len = utf8_whole(text.at + from, len);
+	buffer_text(out, from > 0 ? "'…" : "'");
+	text_visible(out, text.at + from, len, 0);
+	buffer_text(out, from + len < text.len ? "…'" : "'");
+}
+
+void
+recalled_difference(struct buffer *out, struct span now, struct span recorded)
+{
+	size_t at = 0;
+
+	while (at < now.len && at < recorded.len && now.at[at] == recorded.at[at])
+		at++;
+	add_excerpt(out, now, at);
+	buffer_text(out, ", the recorded one ");
+	add_excerpt(out, recorded, at);
 }
 
 int64_t

@@ -132,6 +132,9 @@ struct recalled_event *recalled_retry(const struct recalled *r, const char *star
 #define RECALL_TO_THE_END INT64_MAX
 /* Tool calls that were made and not made again. */
 int64_t recalled_tool_calls(const struct recalled *r);
+/* For people: appends "X, the recorded one Y", the parts of two texts around their first
+ * difference. */
+void recalled_difference(struct buffer *out, struct span now, struct span recorded);
 void recalled_free(struct recalled *r);
 
 /* A call that starts. */

@@ -144,6 +144,12 @@
 #define KEY_WAIT "wait"
 #define KEY_SESSION_ID "session_id"
 
+/* Requests of programs to model APIs, and what these answered. */
+#define KEY_REQUEST "request"
+#define KEY_RESPONSE "response"
+#define KEY_HEADERS "headers"
+#define KEY_BODY "body"
+
 /* Tools. */
 #define KEY_CALL_ID "call_id"
 #define KEY_OUTPUT "output"

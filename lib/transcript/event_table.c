@@ -267,6 +267,24 @@ static const struct event_shape step_completed_shape = SHAPE(step_completed_memb
 	MEMBER(KEY_SOURCE, OBJECT, NULLABLE | DATA), \
 	MEMBER(KEY_DATA, ANY, DATA)
 
+static const struct event_member request_members[] = {
+	MEMBER(KEY_METHOD, TEXT, REQUIRED),
+	MEMBER(KEY_PATH, TEXT, REQUIRED),
+	MEMBER(KEY_BODY, TEXT, NULLABLE),
+	WORD(KEY_ENCODING, NULLABLE, "base64"),
+};
+static const struct event_shape request_shape = SHAPE(request_members, "request",
+    "a request", "What a program asked a model API, byte for byte (awf-step --models).", false);
+
+static const struct event_member response_members[] = {
+	MEMBER(KEY_STATUS, INTEGER, REQUIRED | FIXED),
+	MEMBER(KEY_HEADERS, ARRAY, NULLABLE),
+	MEMBER(KEY_BODY, TEXT, NULLABLE),
+	WORD(KEY_ENCODING, NULLABLE, "base64"),
+};
+static const struct event_shape response_shape = SHAPE(response_members, "response",
+    "a response", "What the program got, byte for byte.", false);
+
 static const struct event_member message_user_members[] = {
 	WORD(KEY_ROLE, REQUIRED | FIXED, "user"),
 	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
@@ -280,6 +298,8 @@ static const struct event_member message_user_members[] = {
 	MEMBER(KEY_BEFORE_TURN, OBJECT, NULLABLE),
 	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
 	MEMBER(KEY_MODEL, TEXT, NULLABLE),
+	MEMBER(KEY_REQUEST_SHA256, DIGEST, NULLABLE),
+	SHAPED(KEY_REQUEST, OBJECT, NULLABLE, request_shape),
 	EMITTED_MEMBERS,
 };
 static const struct event_shape message_user_shape = SHAPE(message_user_members,
@@ -303,6 +323,8 @@ static const struct event_member message_assistant_members[] = {
 	MEMBER(KEY_DELAY_MS, COUNT, NULLABLE),
 	MEMBER(KEY_WAIT, OBJECT, NULLABLE),
 	MEMBER(KEY_SESSION_ID, TEXT, NULLABLE),
+	SHAPED(KEY_ERROR, OBJECT, NULLABLE, error_shape),
+	SHAPED(KEY_RESPONSE, OBJECT, NULLABLE, response_shape),
 	EMITTED_MEMBERS,
 };
 static const struct event_shape message_assistant_shape = SHAPE(message_assistant_members,
@@ -388,7 +410,8 @@ const struct event_shape event_line = SHAPE(line_members, NULL, "the line",
 
 const struct event_shape *const event_shapes[] = {
 	&run_started_shape, &run_completed_shape, &step_started_shape, &step_completed_shape,
-	&message_user_shape, &message_assistant_shape, &event_tool, &error_shape, &link_shape,
+	&message_user_shape, &message_assistant_shape, &event_tool, &request_shape, &response_shape,
+	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &condition_shape, &loop_shape, &phase_shape, &question_shape,
 	&approval_shape,
 	&seal_shape, &block_shape, &offered_shape, &ref_shape,

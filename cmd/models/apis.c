@@ -1,0 +1,297 @@
+/*
+ * A path says what is asked, and mostly whom; where two APIs have the same one, as for the list of
+ * models, a field that only one of them has does. What no table knows of may change something.
+ */
+#include "apis.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "json/writer.h"
+
+const char *const family_names[FAMILIES] = {
+	[FAMILY_OPENAI] = "openai", [FAMILY_ANTHROPIC] = "anthropic", [FAMILY_GOOGLE] = "google",
+	[FAMILY_VERTEX] = "vertex"
+};
+const char *const family_bases[FAMILIES] = {
+	[FAMILY_OPENAI] = "https://api.openai.com/v1",
+	[FAMILY_ANTHROPIC] = "https://api.anthropic.com",
+	[FAMILY_GOOGLE] = "https://generativelanguage.googleapis.com",
+	[FAMILY_VERTEX] = "https://aiplatform.googleapis.com"
+};
+
+/* ---- what is asked ---- */
+
+/* How the path of a POST ends, and what that asks for: generations, and what only reads. */
+static const struct {
+	const char *end;
+	const struct stream_api *generation;
+	bool chat;
+} posts[] = {
+	{ "/messages", &anthropic_stream, false },
+	{ "/chat/completions", &openai_stream, true },
+	{ "/completions", &openai_stream, true },
+	{ "/responses", &openai_responses_stream, false },
+	{ ":generateContent", &google_stream, false },
+	{ ":streamGenerateContent", &google_stream, false },
+	{ "/count_tokens", NULL, false },
+	{ "/input_tokens", NULL, false },
+	{ "/embeddings", NULL, false },
+	{ "/moderations", NULL, false },
+	{ "/rerank", NULL, false },
+	{ ":countTokens", NULL, false },
+	{ ":computeTokens", NULL, false },
+	{ ":embedContent", NULL, false },
+	{ ":batchEmbedContents", NULL, false },
+	{ ":predict", NULL, false }
+};
+
+static struct span
+path_of(struct span target)
+{
+	const char *query = memchr(target.at, '?', target.len);
+
+	return query != NULL ? span_of(target.at, (size_t)(query - target.at)) : target;
+}
+
+static bool
+begins(struct span path, const char *with)
+{
+	return path.len >= strlen(with) && memcmp(path.at, with, strlen(with)) == 0;
+}
+
+static bool
+ends(struct span path, const char *with)
+{
+	size_t len = strlen(with);
+
+	return path.len >= len && memcmp(path.at + path.len - len, with, len) == 0;
+}
+
+/* Where a parameter of the query begins; .at NULL: it has none of this name. */
+static struct span
+parameter(struct span target, const char *name)
+{
+	const char *at = memchr(target.at, '?', target.len), *end = target.at + target.len;
+	size_t len = strlen(name);
+
+	while (at != NULL && ++at < end) {
+		const char *stop = memchr(at, '&', (size_t)(end - at));
+
+		if ((size_t)(end - at) > len && memcmp(at, name, len) == 0 && at[len] == '=')
+			return span_of(at + len + 1, (size_t)((stop != NULL ? stop : end) - at) - len - 1);
+		at = stop;
+	}
+	return SPAN_NONE;
+}
+
+static enum family
+family_of(const struct head *h, struct span path)
+{
+	static const char *const vertex[] = { "/v1/projects/", "/v1beta1/", "/v1/publishers/" };
+	static const char *const google[] = { "/v1beta/", "/v1alpha/", "/upload/", "/v1main/" };
+
+	for (size_t i = 0; i < sizeof vertex / sizeof *vertex; i++)
+		if (begins(path, vertex[i]))
+			return FAMILY_VERTEX;
+	for (size_t i = 0; i < sizeof google / sizeof *google; i++)
+		if (begins(path, google[i]))
+			return FAMILY_GOOGLE;
+	if (begins(path, "/messages") || begins(path, "/v1/messages") ||
+	    head_value(h, "anthropic-version").at != NULL || head_value(h, "x-api-key").at != NULL)
+		return FAMILY_ANTHROPIC;
+	if (head_value(h, "x-goog-api-key").at != NULL || parameter(h->target, "key").at != NULL)
+		return FAMILY_GOOGLE;
+	return FAMILY_OPENAI;
+}
+
+struct meaning
+apis_meaning(const struct head *h)
+{
+	struct span path = path_of(h->target);
+	struct meaning m = { .family = family_of(h, path) };
+
+	m.reads = head_is(h->method, "GET") || head_is(h->method, "HEAD");
+	for (size_t i = 0; head_is(h->method, "POST") && i < sizeof posts / sizeof *posts; i++)
+		if (ends(path, posts[i].end)) {
+			m.generation = posts[i].generation;
+			m.chat = posts[i].chat;
+			m.reads = true;
+			break;
+		}
+	return m;
+}
+
+/* ---- credentials ---- */
+
+static const char *const credentials[] = { "authorization", "x-api-key", "x-goog-api-key", "api-key",
+	NULL };
+
+bool
+apis_is_credential(struct span name)
+{
+	for (const char *const *known = credentials; *known != NULL; known++)
+		if (head_is(name, *known))
+			return true;
+	return false;
+}
+
+/* The token of "Bearer TOKEN", or of one that stands alone. */
+static struct span
+bare(struct span value)
+{
+	static const char bearer[] = "bearer ";
+	const size_t len = sizeof bearer - 1;
+
+	if (value.len > len && strncasecmp(value.at, bearer, len) == 0)
+		return span_of(value.at + len, value.len - len);
+	return value;
+}
+
+/* How long it takes depends on the length alone. */
+static bool
+is_token(struct span value, const char *token)
+{
+	unsigned differ = 0;
+
+	if (value.len != strlen(token))
+		return false;
+	for (size_t i = 0; i < value.len; i++)
+		differ |= (unsigned char)value.at[i] ^ (unsigned char)token[i];
+	return differ == 0;
+}
+
+bool
+apis_admit(const struct head *h, const char *token)
+{
+	struct span key = parameter(h->target, "key");
+	bool found = false;
+
+	for (size_t i = 0; i < h->count; i++) {
+		if (!apis_is_credential(h->fields[i].name))
+			continue;
+		if (!is_token(bare(h->fields[i].value), token))
+			return false;
+		found = true;
+	}
+	return key.at != NULL ? is_token(key, token) : found;
+}
+
+bool
+apis_swap(struct buffer *out, struct span value, const char *token, const char *key)
+{
+	struct span old = bare(value);
+
+	if (key == NULL || !is_token(old, token))
+		return false;
+	buffer_append(out, value.at, (size_t)(old.at - value.at));
+	buffer_text(out, key);
+	return true;
+}
+
+/* Appends a target; where its key was, this one, or nothing of it. */
+static void
+add_target(struct buffer *out, struct span target, const char *key)
+{
+	struct span old = parameter(target, "key");
+	const char *end = target.at + target.len, *begin;
+
+	if (old.at == NULL) {
+		buffer_append(out, target.at, target.len);
+		return;
+	}
+	begin = old.at - strlen("key=");
+	if (key != NULL) {
+		buffer_append(out, target.at, (size_t)(old.at - target.at));
+		for (const char *at = key; *at != '\0'; at++)
+			if (strchr("-._~", *at) != NULL || (*at >= '0' && *at <= '9') ||
+			    (*at >= 'A' && *at <= 'Z') || (*at >= 'a' && *at <= 'z'))
+				buffer_byte(out, *at);
+			else
+				buffer_format(out, "%%%02X", (unsigned)(unsigned char)*at);
+		buffer_append(out, old.at + old.len, (size_t)(end - old.at) - old.len);
+	} else if (old.at + old.len < end) { /* with the & behind it */
+		buffer_append(out, target.at, (size_t)(begin - target.at));
+		buffer_append(out, old.at + old.len + 1, (size_t)(end - old.at) - old.len - 1);
+	} else { /* with the ? or & before it */
+		buffer_append(out, target.at, (size_t)(begin - target.at) - 1);
+	}
+}
+
+void
+apis_bare_target(struct buffer *out, struct span target)
+{
+	add_target(out, target, NULL);
+}
+
+/* ---- where to ---- */
+
+void
+apis_url(struct buffer *out, enum family family, const char *base, struct span target,
+    const char *key)
+{
+	static const char version[] = "/v1";
+	const size_t len = sizeof version - 1;
+	size_t size = strlen(base);
+	bool versioned = target.len > len && begins(target, version) &&
+	    (target.at[len] == '/' || target.at[len] == '?');
+
+	while (size > 0 && base[size - 1] == '/')
+		size--;
+	/* The base of OpenAI has the version, that of Anthropic has not; clients write it either way. */
+	if (family == FAMILY_ANTHROPIC && size > len && memcmp(base + size - len, version, len) == 0)
+		size -= len;
+	buffer_append(out, base, size);
+	if (family == FAMILY_OPENAI && versioned)
+		target = span_of(target.at + len, target.len - len);
+	else if (family == FAMILY_ANTHROPIC && !versioned)
+		buffer_text(out, version);
+	add_target(out, target, key);
+}
+
+/* ---- errors ---- */
+
+void
+apis_error(struct buffer *out, enum family family, unsigned status, const char *message)
+{
+	static const struct word {
+		unsigned status;
+		const char *anthropic, *openai, *code, *google;
+	} words[] = {
+		{ 400, "invalid_request_error", "invalid_request_error", NULL, "INVALID_ARGUMENT" },
+		{ 401, "authentication_error", "invalid_request_error", "invalid_api_key",
+		    "UNAUTHENTICATED" },
+		{ 413, "request_too_large", "invalid_request_error", "string_above_max_length",
+		    "INVALID_ARGUMENT" },
+		{ 426, "invalid_request_error", "invalid_request_error", NULL, "FAILED_PRECONDITION" },
+		{ 502, "api_error", "server_error", NULL, "UNAVAILABLE" },
+		{ 0, "invalid_request_error", "invalid_request_error", NULL, "INVALID_ARGUMENT" }
+	};
+	const struct word *word = words;
+	struct writer w;
+
+	while (word->status != 0 && word->status != status)
+		word++;
+	writer_begin(&w, out);
+	writer_object(&w);
+	if (family == FAMILY_ANTHROPIC)
+		writer_member_string(&w, "type", "error");
+	writer_member_object(&w, "error");
+	if (family == FAMILY_ANTHROPIC) {
+		writer_member_string(&w, "type", word->anthropic);
+		writer_member_string(&w, "message", message);
+	} else if (family == FAMILY_OPENAI) {
+		writer_member_string(&w, "message", message);
+		writer_member_string(&w, "type", word->openai);
+		writer_key(&w, "param");
+		writer_null(&w);
+		writer_key(&w, "code");
+		writer_string(&w, word->code);
+	} else {
+		writer_member_integer(&w, "code", status);
+		writer_member_string(&w, "message", message);
+		writer_member_string(&w, "status", word->google);
+	}
+	writer_object_end(&w);
+	writer_object_end(&w);
+}

@@ -1,0 +1,254 @@
+/*
+ * awf-models-proxy: stands between a program and model APIs for awf-step --models. It speaks HTTP
+ * on loopback with the program, HTTP or HTTPS with the APIs, and lines with awf-step, on stdin and
+ * stdout; awf-models-proxy(1) has them. The first line says who may ask, and where the APIs are: so
+ * a key is in no argument and no environment.
+ *
+ * When stdin ends, so does what is under way, and the program.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../program.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "isolate/loopback.h"
+#include "json/writer.h"
+#include "proxy.h"
+
+#define PROGRAM "awf-models-proxy"
+static const char usage[] = PROGRAM " <lines >lines\n";
+#define LOOK_MS 60000
+
+static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
+
+/* The first line. Where the program is in a sandbox, what listens comes over a descriptor. */
+static int
+read_settings(struct proxy *p, struct error *err)
+{
+	struct span said, families;
+	long long fd = -1, port = 0;
+	const char *line;
+	size_t len, bad;
+	int got = line_input_next(&p->in, &line, &len, err);
+
+	if (got == -1)
+		return -1;
+	said = got == 1 ? span_of(line, len) : SPAN_NONE;
+	if (got == 0 || scan_check(line, len, &bad) != NULL ||
+	    span_type(span_member(said, "token")) != 's')
+		return error_set(err, ERROR_USAGE, "stdin", "does not begin with a line that has a token");
+	p->token = span_text(span_member(said, "token"));
+	p->tells_text = span_true(span_member(said, "text"));
+	families = span_member(said, "apis");
+	for (int i = 0; i < FAMILIES; i++) {
+		struct span api = span_member(families, family_names[i]);
+
+		p->bases[i] = span_text(span_member(api, "base"));
+		p->keys[i] = span_text(span_member(api, "key"));
+		if (p->bases[i] == NULL)
+			p->bases[i] = memory_text(family_bases[i]);
+	}
+	span_integer(span_member(said, "borrow"), &fd);
+	span_integer(span_member(said, "port"), &port);
+	p->borrow = (int)fd;
+	p->port = (int)port;
+	if (p->borrow != -1)
+		fcntl(p->borrow, F_SETFD, FD_CLOEXEC);
+	return 0;
+}
+
+/* Listens on loopback, at a port that the system chooses, or waits for what listens. */
+static int
+begin_listening(struct proxy *p, struct error *err)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof address;
+
+	if (p->borrow != -1)
+		return 0;
+	p->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (p->listener == -1 ||
+	    bind(p->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+	    listen(p->listener, SOMAXCONN) != 0 ||
+	    getsockname(p->listener, (struct sockaddr *)&address, &len) != 0)
+		return error_errno(err, ERROR_SYSTEM, "127.0.0.1", "unable to listen");
+	p->port = ntohs(address.sin_port);
+	return 0;
+}
+
+/* What listens in the sandbox of a further try takes the place of that before. */
+static void
+borrow(struct proxy *p)
+{
+	int fd = loopback_borrow(p->borrow);
+
+	if (fd > 0) {
+		file_close(&p->listener);
+		p->listener = fd;
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	} else if (fd == 0 || (errno != EAGAIN && errno != EINTR)) {
+		file_close(&p->borrow);
+	}
+}
+
+static void
+take_transfers(struct proxy *p)
+{
+	CURLMsg *message;
+	int more;
+
+	while ((message = curl_multi_info_read(p->multi, &more)) != NULL) {
+		struct exchange *e = NULL;
+		CURLcode result = message->data.result;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&e);
+		exchange_transferred(e, result);
+	}
+}
+
+/* Waits for what can be done. */
+static int
+wait_for_any(struct proxy *p, struct error *err)
+{
+	struct curl_waitfd *fds = memory_zero(p->client_count + 3, sizeof *fds);
+	unsigned count = 0;
+	CURLMcode failed;
+
+	fds[count++] = (struct curl_waitfd){ .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN };
+	if (p->borrow != -1)
+		fds[count++] = (struct curl_waitfd){ .fd = p->borrow, .events = CURL_WAIT_POLLIN };
+	if (p->listener != -1 && p->client_count < CLIENTS_MOST)
+		fds[count++] = (struct curl_waitfd){ .fd = p->listener, .events = CURL_WAIT_POLLIN };
+	for (struct client *c = p->clients; c != NULL; c = c->next)
+		fds[count++] = (struct curl_waitfd){ .fd = c->fd,
+			.events = (short)((client_reads(c) ? CURL_WAIT_POLLIN : 0) |
+			    (client_writes(c) ? CURL_WAIT_POLLOUT : 0)) };
+	failed = curl_multi_poll(p->multi, fds, count, LOOK_MS, NULL);
+	free(fds);
+	return failed == CURLM_OK ? 0 : error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
+}
+
+/* Until awf-step has closed its end. */
+static int
+serve(struct proxy *p, struct error *err)
+{
+	const char *line;
+	size_t len, bad;
+	ssize_t got = 1;
+	int running;
+
+	while (got != 0) {
+		if (wait_for_any(p, err) == -1)
+			return -1;
+		got = line_input_read(&p->in);
+		if (got == -1 && (errno == EAGAIN || errno == EINTR))
+			got = 1;
+		else if (got == -1)
+			return error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+		while (line_input_take(&p->in, &line, &len) == 1)
+			if (scan_check(line, len, &bad) == NULL)
+				exchange_told(p, span_of(line, len));
+		if (p->borrow != -1)
+			borrow(p);
+		if (p->listener != -1 && p->client_count < CLIENTS_MOST)
+			client_accept(p);
+		for (struct client *c = p->clients; c != NULL; c = c->next)
+			client_serve(c);
+		clients_sweep(p);
+		if (curl_multi_perform(p->multi, &running) != CURLM_OK)
+			return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
+		take_transfers(p);
+		clients_sweep(p);
+	}
+	exchanges_end(p);
+	return 0;
+}
+
+static int
+run(struct proxy *p, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	int result = -1;
+
+	line_input_begin(&p->in, STDIN_FILENO, "stdin");
+	if (read_settings(p, err) == 0 && begin_listening(p, err) == 0) {
+		writer_begin(&w, &line);
+		writer_object(&w);
+		writer_member_integer(&w, "port", p->port);
+		writer_object_end(&w);
+		proxy_say(&line);
+		fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+		result = serve(p, err);
+	}
+	for (struct client *c = p->clients; c != NULL; c = c->next)
+		c->gone = true;
+	clients_sweep(p);
+	file_close(&p->listener);
+	file_close(&p->borrow);
+	line_input_free(&p->in);
+	free(p->token);
+	for (int i = 0; i < FAMILIES; i++) {
+		free(p->bases[i]);
+		free(p->keys[i]);
+	}
+	return result;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct proxy p = { .handler = &exchange_handler, .listener = -1, .borrow = -1 };
+	struct error err = ERROR_INIT;
+	struct options o;
+	int id, status = STATUS_OK;
+
+	program_begin();
+#ifdef __linux__
+	/* Its memory, which has the keys, is nobody's to read. */
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+	options_begin(&o, none, argc, argv);
+	id = options_next(&o, &err);
+	if (OPTION_ASKS(id)) {
+		if (id == OPTION_VERSION)
+			return program_end(PROGRAM, program_version(PROGRAM));
+		options_help(stdout, usage, none, id);
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	if (id == OPTION_WORD)
+		error_set(&err, ERROR_USAGE, o.value, "takes no arguments");
+	if (id != OPTION_END)
+		return program_fail(PROGRAM, &err);
+	signal(SIGPIPE, SIG_IGN);
+	/* Who ends the program around it by a signal to all of a terminal ends not this one before
+	 * awf-step has heard what came of it. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+		p.multi = curl_multi_init();
+	if (p.multi == NULL) {
+		error_set(&err, ERROR_SYSTEM, NULL, "unable to start libcurl");
+		return program_fail(PROGRAM, &err);
+	}
+	p.authorities = handle_authorities();
+	if (run(&p, &err) == -1)
+		status = program_fail(PROGRAM, &err);
+	curl_multi_cleanup(p.multi);
+	curl_global_cleanup();
+	return program_end(PROGRAM, status);
+}

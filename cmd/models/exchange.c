@@ -1,0 +1,709 @@
+/*
+ * An exchange is told to awf-step when its request is whole, goes on when that says so, and is told
+ * again when its answer is whole, or never will be; only then has the program its end.
+ *
+ * The end of a stream is what the API calls so: from there on its bytes are held back, though the
+ * connection is still open. Of other answers the end of the connection is, or their last byte.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/failure.h"
+#include "asked.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+#include "proxy.h"
+#include "transcript/event_keys.h"
+
+static void
+begin_line(struct writer *w, struct buffer *line, const struct exchange *e, const char *what)
+{
+	writer_begin(w, line);
+	writer_object(w);
+	writer_member_integer(w, what, e->number);
+}
+
+/* Bytes as a text, or, where they are none, in base64. */
+static void
+write_body(struct writer *w, const struct buffer *body)
+{
+	if (body->len == 0)
+		return;
+	writer_key(w, KEY_BODY);
+	if (utf8_valid(body->data, body->len)) {
+		writer_bytes(w, body->data, body->len);
+	} else {
+		struct buffer encoded = BUFFER_INIT;
+
+		base64_encode(body->data, body->len, &encoded);
+		writer_string(w, encoded.data);
+		writer_member_string(w, KEY_ENCODING, "base64");
+		buffer_free(&encoded);
+	}
+}
+
+/* ---- the request ---- */
+
+static void
+begin(struct client *c, const struct head *h, struct meaning meaning)
+{
+	struct proxy *p = c->proxy;
+	struct exchange *e = memory_zero(1, sizeof *e);
+	struct buffer line = BUFFER_INIT, method = BUFFER_INIT;
+	struct span body;
+	struct writer w;
+	size_t bad;
+
+	e->proxy = p;
+	e->client = c;
+	e->number = ++p->requests;
+	e->meaning = meaning;
+	e->bodiless = head_is(h->method, "HEAD");
+	e->head = c->head;
+	e->body = c->body;
+	c->head = c->body = (struct buffer)BUFFER_INIT;
+	stream_begin(&e->stream, meaning.generation != NULL ? meaning.generation : &openai_stream);
+	e->stream.secret = p->keys[meaning.family];
+	apis_bare_target(&e->target, h->target);
+	e->next = p->exchanges;
+	p->exchanges = e;
+	c->exchange = e;
+
+	buffer_append(&method, h->method.at, h->method.len);
+	begin_line(&w, &line, e, "request");
+	writer_member_string(&w, KEY_API, meaning.generation != NULL ? meaning.generation->name :
+	    family_names[meaning.family]);
+	writer_member_string(&w, KEY_EFFECTS, meaning.reads ? "read" : "external");
+	writer_member_string(&w, KEY_METHOD, method.data);
+	writer_key(&w, KEY_PATH);
+	writer_bytes(&w, e->target.data, e->target.len);
+	write_body(&w, &e->body);
+	body = span_of(buffer_string(&e->body), e->body.len);
+	if (meaning.generation != NULL && scan_check(body.at, body.len, &bad) == NULL) {
+		writer_member_object(&w, "generation");
+		asked_write(&w, meaning.generation, span_trim(body), h->target);
+		writer_object_end(&w);
+	}
+	writer_object_end(&w);
+	buffer_free(&method);
+	proxy_say(&line);
+}
+
+static void
+exchange_free(struct exchange *e)
+{
+	struct exchange **link = &e->proxy->exchanges;
+
+	while (*link != e)
+		link = &(*link)->next;
+	*link = e->next;
+	if (e->client != NULL && e->client->exchange == e)
+		e->client->exchange = NULL;
+	if (e->easy != NULL) {
+		curl_multi_remove_handle(e->proxy->multi, e->easy);
+		curl_easy_cleanup(e->easy);
+	}
+	curl_slist_free_all(e->fields);
+	stream_free(&e->stream);
+	spent_free(&e->spent);
+	buffer_free(&e->head);
+	buffer_free(&e->body);
+	buffer_free(&e->target);
+	buffer_free(&e->url);
+	buffer_free(&e->sent);
+	buffer_free(&e->lines);
+	buffer_free(&e->answer);
+	buffer_free(&e->held);
+	free(e);
+}
+
+/* ---- the answer, to the program ---- */
+
+/* Fields that are of one connection (RFC 9110, section 7.6.1), or say how long the body is. */
+static bool
+is_of_connection(struct span name)
+{
+	static const char *const names[] = { "Connection", "Keep-Alive", "Proxy-Authenticate",
+		"Proxy-Authorization", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Content-Length", NULL };
+
+	for (const char *const *known = names; *known != NULL; known++)
+		if (head_is(name, *known))
+			return true;
+	return false;
+}
+
+/* The next field of the answer's head, as a line without its end. */
+static bool
+next_field(struct span *rest, struct span *line, struct span *name, struct span *value)
+{
+	const char *lf, *colon, *end;
+
+	while (rest->len > 0 && (lf = memchr(rest->at, '\n', rest->len)) != NULL) {
+		end = lf > rest->at && lf[-1] == '\r' ? lf - 1 : lf;
+		*line = span_of(rest->at, (size_t)(end - rest->at));
+		rest->len -= (size_t)(lf - rest->at) + 1;
+		rest->at = lf + 1;
+		colon = memchr(line->at, ':', line->len);
+		if (colon == NULL)
+			continue;
+		*name = span_of(line->at, (size_t)(colon - line->at));
+		while (++colon < end && (*colon == ' ' || *colon == '\t'))
+			continue;
+		*value = span_of(colon, (size_t)(end - colon));
+		return true;
+	}
+	return false;
+}
+
+static struct span
+answer_field(const struct exchange *e, const char *name)
+{
+	struct span rest = span_of(buffer_string(&e->lines), e->lines.len), line, key, value;
+
+	while (next_field(&rest, &line, &key, &value))
+		if (head_is(key, name))
+			return value;
+	return SPAN_NONE;
+}
+
+/* Sends the head of an answer; fields end in CR LF. length -1: it is not known. */
+static void
+send_head(struct exchange *e, long status, struct span reason, struct span fields, long long length)
+{
+	struct client *c = e->client;
+	struct buffer head = BUFFER_INIT;
+	bool none = e->bodiless || status == 204 || status == 304;
+
+	e->begun = true;
+	e->chunked = length < 0 && !none && c != NULL && c->http11;
+	if (c == NULL)
+		return;
+	c->close |= length < 0 && !none && !e->chunked;
+	buffer_format(&head, "HTTP/1.1 %ld %.*s\r\n", status, (int)reason.len,
+	    reason.at != NULL ? reason.at : "");
+	buffer_append(&head, fields.at, fields.len);
+	if (e->chunked)
+		buffer_text(&head, "Transfer-Encoding: chunked\r\n");
+	else if (length >= 0 && status != 204)
+		buffer_format(&head, "Content-Length: %lld\r\n", length);
+	if (c->close)
+		buffer_text(&head, "Connection: close\r\n");
+	buffer_text(&head, "\r\n");
+	client_send(c, head.data, head.len);
+	buffer_free(&head);
+}
+
+/* The head that the API has sent. */
+static void
+pass_head(struct exchange *e, bool whole)
+{
+	struct span rest = span_of(buffer_string(&e->lines), e->lines.len), line, name, value;
+	struct span length = answer_field(e, "Content-Length"), reason = SPAN_NONE;
+	const char *first = memchr(rest.at, ' ', rest.len);
+	const char *second = first != NULL ? memchr(first + 1, ' ', (size_t)(rest.at + rest.len - first - 1)) : NULL;
+	const char *end = memchr(rest.at, '\r', rest.len);
+	struct buffer fields = BUFFER_INIT;
+	long long bytes = -1;
+
+	if (second != NULL && end != NULL && second < end)
+		reason = span_of(second + 1, (size_t)(end - second) - 1);
+	while (next_field(&rest, &line, &name, &value))
+		if (!is_of_connection(name)) {
+			buffer_append(&fields, line.at, line.len);
+			buffer_text(&fields, "\r\n");
+		}
+	if (!e->asks_spent && length.at != NULL)
+		span_integer(length, &bytes);
+	else if (length.at == NULL && whole && e->answer.len == 0)
+		bytes = 0;
+	send_head(e, e->status, reason, span_of(buffer_string(&fields), fields.len), bytes);
+	buffer_free(&fields);
+}
+
+/* Bytes of the answer as the program gets them. */
+static void
+pass_bytes(struct exchange *e, const char *bytes, size_t len)
+{
+	struct buffer chunk = BUFFER_INIT;
+	size_t start;
+
+	if (len == 0)
+		return;
+	if (e->answer.len + len <= BODY_LIMIT)
+		buffer_append(&e->answer, bytes, len);
+	else
+		e->too_long = true;
+	if (e->client == NULL)
+		return;
+	if (!e->chunked) {
+		buffer_append(&chunk, bytes, len);
+	} else {
+		start = framing_chunk(&chunk);
+		buffer_append(&chunk, bytes, len);
+		framing_chunk_end(&chunk, start);
+	}
+	if (e->holds)
+		buffer_append(&e->held, chunk.data, chunk.len);
+	else
+		client_send(e->client, chunk.data, chunk.len);
+	buffer_free(&chunk);
+}
+
+/* It is recorded: the program may have the end. */
+static void
+release(struct exchange *e)
+{
+	static const char last[] = "0\r\n\r\n";
+	struct client *c = e->client;
+
+	if (c != NULL) {
+		if (e->held.len > 0)
+			client_send(c, e->held.data, e->held.len);
+		if (e->chunked && !e->broken)
+			client_send(c, last, sizeof last - 1);
+		client_answered(c, e->broken);
+	}
+	exchange_free(e);
+}
+
+/* ---- to the API ---- */
+
+static size_t
+on_head(char *bytes, size_t size, size_t count, void *context)
+{
+	struct exchange *e = context;
+	size_t len = size * count;
+
+	/* What comes first may be no more than that something comes (1xx). */
+	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
+		buffer_clear(&e->lines);
+	buffer_append(&e->lines, bytes, len);
+	curl_easy_getinfo(e->easy, CURLINFO_RESPONSE_CODE, &e->status);
+	return len;
+}
+
+static void
+begin_answer(struct exchange *e)
+{
+	struct span type = answer_field(e, "Content-Type");
+
+	e->events = type.len >= 17 && strncasecmp(type.at, "text/event-stream", 17) == 0;
+	e->asks_spent = e->asks_spent && e->events && e->status == 200;
+	pass_head(e, false);
+}
+
+static size_t
+on_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct exchange *e = context;
+	size_t len = size * count;
+	bool reads = e->meaning.generation != NULL && e->status >= 200 && e->status <= 299;
+
+	if (e->client != NULL && client_unsent(e->client) > EXCHANGE_ROOM) {
+		e->paused = true;
+		return CURL_WRITEFUNC_PAUSE;
+	}
+	if (!e->begun)
+		begin_answer(e);
+	if (reads && e->events && !e->stream.failed && !e->stream.message.ended)
+		stream_feed(&e->stream, bytes, len);
+	e->holds |= e->events && e->stream.message.ended;
+	if (e->asks_spent) {
+		struct buffer passed = BUFFER_INIT;
+
+		spent_take(&e->spent, bytes, len, &passed);
+		pass_bytes(e, buffer_string(&passed), passed.len);
+		buffer_free(&passed);
+	} else {
+		/* The last byte of an answer of known length is its end. */
+		curl_off_t all = -1;
+
+		curl_easy_getinfo(e->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &all);
+		e->holds |= all >= 0 && (curl_off_t)(e->answer.len + len) >= all;
+		pass_bytes(e, bytes, len);
+	}
+	return len;
+}
+
+/* Text of an answer, for who looks on. */
+static void
+on_delta(void *context, const char *kind, const char *text, size_t len)
+{
+	const struct exchange *e = context;
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin_line(&w, &line, e, "delta");
+	writer_member_string(&w, "kind", kind);
+	writer_key(&w, KEY_TEXT);
+	writer_bytes(&w, text, len);
+	writer_object_end(&w);
+	proxy_say(&line);
+}
+
+static void
+add_field(struct exchange *e, const char *text)
+{
+	e->fields = curl_slist_append(e->fields, text);
+}
+
+/* The fields of the request, with a key where the token was; libcurl's own are kept off. */
+static void
+make_fields(struct exchange *e, const struct head *h)
+{
+	static const char *const usual[] = { "Accept", "User-Agent", "Content-Type" };
+	struct buffer field = BUFFER_INIT;
+
+	for (size_t i = 0; i < h->count; i++) {
+		struct span name = h->fields[i].name, value = h->fields[i].value;
+
+		if (is_of_connection(name) || head_is(name, "Host") || head_is(name, "Expect") ||
+		    head_is(name, "Accept-Encoding"))
+			continue;
+		buffer_clear(&field);
+		buffer_append(&field, name.at, name.len);
+		buffer_text(&field, value.len == 0 ? ";" : ": ");
+		if (!apis_is_credential(name))
+			buffer_append(&field, value.at, value.len);
+		else if (!apis_swap(&field, value, e->proxy->token, e->proxy->keys[e->meaning.family]))
+			continue;
+		add_field(e, field.data);
+	}
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+		if (head_value(h, usual[i]).at == NULL) {
+			buffer_clear(&field);
+			buffer_format(&field, "%s:", usual[i]);
+			add_field(e, field.data);
+		}
+	add_field(e, "Accept-Encoding: identity");
+	add_field(e, "Expect:");
+	buffer_free(&field);
+}
+
+/* Sends the request to the API. */
+static void
+forward(struct exchange *e)
+{
+	struct proxy *p = e->proxy;
+	struct span body = span_of(buffer_string(&e->body), e->body.len);
+	const struct buffer *sent = &e->body;
+	struct buffer method = BUFFER_INIT;
+	struct head h;
+	size_t bad;
+
+	head_read(&h, e->head.data, e->head.len);
+	buffer_clear(&e->url);
+	apis_url(&e->url, e->meaning.family, p->bases[e->meaning.family], h.target,
+	    p->keys[e->meaning.family]);
+	buffer_append(&method, h.method.at, h.method.len);
+	if (e->meaning.chat && e->sent.len == 0 && scan_check(body.at, body.len, &bad) == NULL)
+		e->asks_spent = spent_ask(body, &e->sent);
+	if (e->sent.len > 0)
+		sent = &e->sent;
+
+	e->easy = curl_easy_init();
+	if (e->easy == NULL) {
+		exchange_transferred(e, CURLE_FAILED_INIT);
+		buffer_free(&method);
+		return;
+	}
+	e->began = clock_monotonic();
+	e->authorities = p->authorities;
+	handle_prepare(e->easy, e->url.data, e->authorities);
+	make_fields(e, &h);
+	curl_easy_setopt(e->easy, CURLOPT_PRIVATE, (void *)e);
+	curl_easy_setopt(e->easy, CURLOPT_HTTPHEADER, e->fields);
+	curl_easy_setopt(e->easy, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(e->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl_easy_setopt(e->easy, CURLOPT_ERRORBUFFER, e->message);
+	curl_easy_setopt(e->easy, CURLOPT_HEADERFUNCTION, on_head);
+	curl_easy_setopt(e->easy, CURLOPT_HEADERDATA, (void *)e);
+	curl_easy_setopt(e->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(e->easy, CURLOPT_WRITEDATA, (void *)e);
+	if (e->bodiless) {
+		curl_easy_setopt(e->easy, CURLOPT_NOBODY, 1L);
+	} else {
+		if (sent->len > 0 || h.chunked || head_value(&h, "Content-Length").at != NULL) {
+			curl_easy_setopt(e->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)sent->len);
+			curl_easy_setopt(e->easy, CURLOPT_POSTFIELDS, buffer_string(sent));
+		}
+		curl_easy_setopt(e->easy, CURLOPT_CUSTOMREQUEST, method.data);
+	}
+	if (p->tells_text) {
+		e->stream.delta = on_delta;
+		e->stream.context = e;
+	}
+	curl_multi_add_handle(p->multi, e->easy);
+	buffer_free(&method);
+}
+
+/* ---- what came of it ---- */
+
+/* Whether an answer is one: what its API says of a generation counts. A program may take what AWF's
+ * own agents do not, such as an end that is not known here. */
+static bool
+is_whole(const struct exchange *e, bool transferred)
+{
+	const struct stream *s = &e->stream;
+
+	if (!transferred || e->status < 200 || e->status > 299 || e->too_long)
+		return false;
+	if (e->meaning.generation == NULL)
+		return true;
+	return !s->refused && (!e->events || s->message.ended || s->failed);
+}
+
+static void
+write_failure(const struct exchange *e, struct writer *w, bool transferred)
+{
+	struct failure f = { .status = e->status };
+
+	if (e->client == NULL && !transferred)
+		error_set(&f.error, ERROR_CANCELLED, NULL, "the program has closed the connection");
+	else if (!transferred)
+		error_set(&f.error, ERROR_NETWORK, NULL, "%s", e->message[0] != '\0' ? e->message :
+		    "the connection to the API broke");
+	else if (e->status < 200 || e->status > 299)
+		failure_from_body(&f, &e->answer, e->proxy->keys[e->meaning.family]);
+	else if (e->too_long)
+		error_set(&f.error, ERROR_PROVIDER, NULL, "the answer is larger than is kept (%zu MiB)",
+		    BODY_LIMIT >> 20);
+	else if (e->stream.refused)
+		f.error = e->stream.failure.error;
+	else
+		error_set(&f.error, ERROR_NETWORK, NULL, "the stream ended before the answer did");
+	writer_member_object(w, KEY_ERROR);
+	writer_members_error(w, &f.error);
+	writer_object_end(w);
+}
+
+/* Fields that are kept of an answer: no cookie, which would be a credential. */
+static void
+write_fields(const struct exchange *e, struct writer *w)
+{
+	struct span rest = span_of(buffer_string(&e->lines), e->lines.len), line, name, value;
+
+	writer_member_array(w, KEY_HEADERS);
+	/* How long a body is is told by the body, if there is one. */
+	while (next_field(&rest, &line, &name, &value))
+		if ((!is_of_connection(name) || (e->bodiless && head_is(name, "Content-Length"))) &&
+		    !head_is(name, "Set-Cookie"))
+			writer_bytes(w, line.at, line.len);
+	writer_array_end(w);
+}
+
+/* Tells awf-step of the answer, as far as it came. */
+static void
+report(struct exchange *e, bool transferred)
+{
+	struct stream *s = &e->stream;
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	bool whole;
+
+	if (e->meaning.generation != NULL && e->status >= 200 && e->status <= 299) {
+		if (transferred && !e->events && !e->too_long)
+			stream_body(s, buffer_string(&e->answer), e->answer.len);
+		if (!s->failed)
+			stream_finish(s);
+	}
+	whole = is_whole(e, transferred);
+	begin_line(&w, &line, e, "answered");
+	writer_member_bool(&w, "whole", whole);
+	writer_member_integer(&w, KEY_DURATION_MS, e->began > 0 ? clock_monotonic() - e->began : 0);
+	if (!whole)
+		write_failure(e, &w, transferred);
+	writer_member_object(&w, KEY_RESPONSE);
+	writer_member_integer(&w, KEY_STATUS, e->status);
+	write_fields(e, &w);
+	if (!e->too_long)
+		write_body(&w, &e->answer);
+	writer_object_end(&w);
+	if (e->meaning.generation != NULL) {
+		struct span id = answer_field(e, "request-id");
+
+		if (id.at == NULL)
+			id = answer_field(e, "x-request-id");
+		if (s->message.request_id == NULL && id.at != NULL)
+			s->message.request_id = memory_copy(id.at, id.len);
+		writer_member_object(&w, "message");
+		message_write(&s->message, &w);
+		writer_object_end(&w);
+	}
+	writer_object_end(&w);
+	e->reported = true;
+	proxy_say(&line);
+}
+
+void
+exchange_transferred(struct exchange *e, CURLcode result)
+{
+	struct proxy *p = e->proxy;
+	bool transferred = result == CURLE_OK;
+
+	if (e->easy != NULL) {
+		curl_multi_remove_handle(p->multi, e->easy);
+		curl_easy_cleanup(e->easy);
+		e->easy = NULL;
+	}
+	curl_slist_free_all(e->fields);
+	e->fields = NULL;
+	/* Maybe the bundle has the authority; nothing was sent. */
+	if (result == CURLE_PEER_FAILED_VERIFICATION && e->authorities != NULL) {
+		p->authorities = NULL;
+		e->message[0] = '\0';
+		forward(e);
+		return;
+	}
+	e->holds = true;
+	if (transferred && !e->begun) {
+		pass_head(e, true);
+	} else if (!transferred && !e->begun) {
+		/* No answer at all is one of ours. */
+		struct buffer body = BUFFER_INIT, text = BUFFER_INIT;
+
+		buffer_format(&text, "awf-models-proxy: %s", e->message[0] != '\0' ? e->message :
+		    curl_easy_strerror(result));
+		text_hide(text.data, text.len, p->keys[e->meaning.family]);
+		apis_error(&body, e->meaning.family, 502, text.data);
+		e->status = 502;
+		buffer_clear(&e->lines);
+		buffer_text(&e->lines, "HTTP/1.1 502 Bad Gateway\r\nContent-Type: application/json\r\n");
+		e->asks_spent = false;
+		send_head(e, 502, span_of("Bad Gateway", 11),
+		    span_of("Content-Type: application/json\r\n", 32), (long long)body.len);
+		pass_bytes(e, body.data, body.len);
+		buffer_free(&body);
+		buffer_free(&text);
+	} else {
+		e->broken = !transferred;
+	}
+	if (e->asks_spent) {
+		struct buffer rest = BUFFER_INIT;
+
+		spent_end(&e->spent, &rest);
+		pass_bytes(e, buffer_string(&rest), rest.len);
+		buffer_free(&rest);
+	}
+	report(e, transferred);
+}
+
+static void
+deserted(struct exchange *e)
+{
+	e->client = NULL;
+	/* An answer that has come to its end is waited for: it is whole. */
+	if (e->easy != NULL && !e->stream.message.ended)
+		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
+}
+
+static void
+resume(struct exchange *e)
+{
+	if (e->paused && e->easy != NULL && client_unsent(e->client) <= EXCHANGE_ROOM / 2) {
+		e->paused = false;
+		curl_easy_pause(e->easy, CURLPAUSE_CONT);
+	}
+}
+
+const struct client_handler exchange_handler = { .begin = begin, .deserted = deserted,
+	.resume = resume };
+
+/* ---- what awf-step says ---- */
+
+/* A recorded answer; broken: it was cut off. */
+static void
+answer_from_record(struct exchange *e, struct span response, bool broken)
+{
+	struct span text = span_member(response, KEY_BODY);
+	struct buffer body = BUFFER_INIT, bytes = BUFFER_INIT, fields = BUFFER_INIT;
+	long long status = 200;
+
+	span_integer(span_member(response, KEY_STATUS), &status);
+	span_decode(text, &body);
+	if (span_is(span_member(response, KEY_ENCODING), "base64")) {
+		base64_decode(buffer_string(&body), body.len, &bytes);
+		buffer_free(&body);
+		body = bytes;
+	}
+	for (struct span_walk field = span_walk(span_member(response, KEY_HEADERS)); span_next(&field);) {
+		span_decode(field.value, &fields);
+		buffer_text(&fields, "\r\n");
+	}
+	e->broken = broken;
+	send_head(e, (long)status, SPAN_NONE, span_of(buffer_string(&fields), fields.len),
+	    broken || e->bodiless ? -1 : (long long)body.len);
+	if (!e->bodiless)
+		pass_bytes(e, buffer_string(&body), body.len);
+	buffer_free(&fields);
+	buffer_free(&body);
+	release(e);
+}
+
+static void
+refuse(struct exchange *e, struct span why)
+{
+	char *message = span_text(span_member(why, KEY_MESSAGE));
+	struct client *c = e->client;
+
+	if (c != NULL)
+		client_error(c, e->meaning.family, 400, "x-should-retry: false\r\n",
+		    message != NULL ? message : "");
+	free(message);
+	exchange_free(e);
+}
+
+static struct exchange *
+find(struct proxy *p, struct span line, const char *key)
+{
+	struct exchange *e = p->exchanges;
+	long long number;
+
+	if (!span_integer(span_member(line, key), &number))
+		return NULL;
+	while (e != NULL && e->number != number)
+		e = e->next;
+	return e;
+}
+
+void
+exchange_told(struct proxy *p, struct span line)
+{
+	struct span answer = span_member(line, "answer"), refused = span_member(line, "refuse");
+	struct exchange *e = find(p, line, "recorded");
+
+	if (e != NULL) {
+		release(e);
+		return;
+	}
+	e = find(p, line, "request");
+	if (e == NULL)
+		return;
+	if (answer.at != NULL)
+		answer_from_record(e, answer, span_true(span_member(line, "broken")));
+	else if (refused.at != NULL)
+		refuse(e, refused);
+	else if (e->client == NULL)
+		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
+	else
+		forward(e);
+}
+
+void
+exchanges_end(struct proxy *p)
+{
+	while (p->exchanges != NULL) {
+		struct exchange *e = p->exchanges;
+
+		if (e->easy != NULL) {
+			e->client = NULL;
+			exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
+		}
+		exchange_free(e);
+	}
+}

@@ -1,0 +1,769 @@
+/*
+ * The proxy is a line peer, served beside the command. Each line of it is a request that waits for
+ * a word of ours, a piece of text, or what came of a request; what is said to it goes out with the
+ * next look at its pipes.
+ *
+ * A request is looked for in the record first. If it is there, a resume has the answer taken from
+ * it and links to it; a replay records both events, and the tries that had failed before, once more
+ * as they were. Only what is not there goes to an API, within what may be spent, and in a replay
+ * nothing does.
+ */
+#include "step/models.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/loop.h"
+#include "base/count.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "isolate/loopback.h"
+#include "proc/api_keys.h"
+#include "proc/libexec.h"
+#include "proc/peer.h"
+#include "run/live.h"
+#include "step/traffic.h"
+#include "transcript/event_keys.h"
+
+#define PROXY "awf-models-proxy"
+#define TOKEN_BYTES 24
+#define TOKEN_BEGIN "sk-awf-" /* some programs look how a key begins */
+#define SHOWN_PATH 200        /* bytes of a path that is told */
+
+/* What a request of an API is known to be there for, and where its server is. The first that is
+ * set says where; the program finds the proxy in all of them. */
+static const struct family {
+	const char *name;
+	const char *keys[3];
+	const char *bases[4];
+	const char *suffix;          /* of the proxy's address there */
+} families[] = {
+	{ "openai", { "OPENAI_API_KEY" }, { "OPENAI_BASE_URL", "OPENAI_API_BASE" }, "/v1" },
+	{ "anthropic", { "ANTHROPIC_API_KEY" },
+	    { "ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "ANTHROPIC_API_BASE" }, "" },
+	{ "google", { "GEMINI_API_KEY", "GOOGLE_API_KEY" },
+	    { "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE", "GEMINI_BASE_URL" }, "" },
+	{ "vertex", { "GOOGLE_API_KEY", "GEMINI_API_KEY" }, { "GOOGLE_VERTEX_BASE_URL" }, "" }
+};
+#define FAMILY_COUNT (sizeof families / sizeof *families)
+/* Other credentials of these APIs, which the program is not to have either. */
+static const char *const others[] = { "ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", NULL };
+
+/* A request that the API was asked, or that was answered from the record. */
+struct api_request {
+	long long number;
+	bool generation, external;
+	char *api, *model;           /* model may be NULL */
+	char *name;                  /* METHOD PATH */
+	char sha256[DIGEST_SIZE];
+	char asked[ID_SIZE], answered[ID_SIZE]; /* events; "": not of this attempt */
+	bool over;
+};
+
+struct models {
+	struct step_call *call;
+	struct peer proxy;
+	char token[sizeof TOKEN_BEGIN + 2 * TOKEN_BYTES];
+	struct api_request *list;        /* in the order in which they came */
+	size_t count;
+	struct traffic traffic;
+	bool recalls;                /* it may be taken from */
+	bool replays;
+	int lent, borrowed;          /* the ends of a pair of sockets; -1: there is none */
+	bool listens;                /* the proxy does */
+	bool tried;                  /* the command was run before in this call */
+	bool noted;                  /* that a resume asks what is not in the record */
+	long strangers;              /* requests with another credential */
+	int64_t spent;               /* nano-dollars, by this call */
+	struct error refused;        /* what a request was refused for */
+	struct error failed;         /* the machine did */
+	struct live_writer live;
+};
+
+/* ---- beginning ---- */
+
+static void
+make_token(struct models *m)
+{
+	unsigned char bytes[DIGEST_BYTES];
+
+	/* In a replay the program has the same environment each time; nobody is asked with it. */
+	if (m->replays) {
+		char digest[DIGEST_SIZE];
+
+		digest_sha256(m->call->id, strlen(m->call->id), digest);
+		snprintf(m->token, sizeof m->token, "%s%.*s", TOKEN_BEGIN, 2 * TOKEN_BYTES, digest);
+		return;
+	}
+	random_bytes(bytes, TOKEN_BYTES);
+	memcpy(m->token, TOKEN_BEGIN, sizeof TOKEN_BEGIN - 1);
+	hex_encode(bytes, TOKEN_BYTES, m->token + sizeof TOKEN_BEGIN - 1);
+}
+
+/* In a sandbox without network the proxy listens on the loopback of that, at a socket that is made
+ * there for each try, and comes over a pair of sockets: one end is the proxy's, the other the
+ * sandbox's. */
+static int
+make_pair(struct models *m, struct error *err)
+{
+	struct step *s = m->call->step;
+	int ends[2];
+
+	if (!sandbox_holds(&s->sandbox) || s->sandbox.network == SANDBOX_NETWORK_ALLOWED)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pair of sockets");
+	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+	m->lent = ends[0];
+	m->borrowed = ends[1];
+	return 0;
+}
+
+/* The first line: who may ask, and where the APIs are. The environment is that of this process:
+ * the command's has the proxy of the call before. */
+static void
+tell_settings(struct models *m)
+{
+	const struct step *s = m->call->step;
+	struct writer w;
+
+	writer_begin(&w, &m->proxy.outgoing);
+	writer_object(&w);
+	writer_member_string(&w, "token", m->token);
+	writer_member_bool(&w, "text", m->live.run_directory != NULL);
+	if (m->borrowed != -1) {
+		writer_member_integer(&w, "borrow", m->borrowed);
+		writer_member_integer(&w, "port", LOOPBACK_PORT);
+	}
+	writer_member_object(&w, "apis");
+	for (size_t i = 0; i < FAMILY_COUNT && !m->replays; i++) {
+		const struct family *f = &families[i];
+		const char *base = NULL, *key = NULL;
+
+		for (const char *const *name = f->bases; *name != NULL && base == NULL; name++)
+			base = environment_text(*name);
+		for (const char *const *name = f->keys; *name != NULL && key == NULL; name++)
+			key = keys_value(s->keys, *name);
+		writer_member_object(&w, f->name);
+		writer_member_string(&w, "base", base);
+		writer_member_string(&w, "key", key);
+		writer_object_end(&w);
+	}
+	writer_object_end(&w);
+	writer_object_end(&w);
+	buffer_byte(&m->proxy.outgoing, '\n');
+}
+
+static void
+set_environment(const struct models *m, long long port)
+{
+	static const char *const exempt[] = { "NO_PROXY", "no_proxy" };
+	struct environment *e = &m->call->step->environment;
+
+	for (size_t i = 0; i < FAMILY_COUNT; i++) {
+		char *url = memory_format("http://127.0.0.1:%lld%s", port, families[i].suffix);
+
+		for (const char *const *name = families[i].bases; *name != NULL; name++)
+			environment_set(e, *name, url);
+		for (const char *const *name = families[i].keys; *name != NULL; name++)
+			environment_set(e, *name, m->token);
+		free(url);
+	}
+	for (const char *const *name = others; *name != NULL; name++)
+		environment_unset(e, *name);
+	for (size_t i = 0; i < sizeof exempt / sizeof *exempt; i++) {
+		const char *before = getenv(exempt[i]);
+		char *list = memory_format("%s%s127.0.0.1", before != NULL ? before : "",
+		    before != NULL && *before != '\0' ? "," : "");
+
+		environment_set(e, exempt[i], list);
+		free(list);
+	}
+}
+
+/* Waits until it listens. */
+static int
+wait_for_port(struct models *m, long long *port, struct error *err)
+{
+	const int64_t deadline = clock_monotonic() + CHECK_LIMIT_MS;
+	enum peer_event event = PEER_SERVED;
+	struct span line;
+	int taken;
+
+	while ((taken = peer_line(&m->proxy, &line)) == 0 && event == PEER_SERVED)
+		event = peer_wait(&m->proxy, deadline, &m->call->step->interrupts, err);
+	if (event == PEER_INTERRUPTED)
+		return -1;
+	if (taken == 1 && span_integer(span_member(line, "port"), port))
+		return 0;
+	return error_set(err, ERROR_SYSTEM, PROXY, event == PEER_LATE ? "does not say that it listens" :
+	    "ended before it listened");
+}
+
+struct models *
+models_begin(struct step_call *call, struct error *err)
+{
+	struct models *m = memory_zero(1, sizeof *m);
+	const struct step *s = call->step;
+	struct recalled *r = &call->verdict.recalled;
+	char *path = libexec_path(), *argv[2] = { path_search(path, PROXY), NULL };
+	struct process_spec spec = { .argv = argv, .err = PROCESS_INHERIT };
+	long long port;
+	int result = -1;
+
+	m->call = call;
+	m->lent = m->borrowed = -1;
+	m->replays = step_replays(s);
+	m->recalls = call->verdict.recalls && !r->changed && (s->models != MODELS_LIVE || m->replays);
+	if (m->recalls)
+		traffic_begin(&m->traffic, r, s->models_ignored);
+	else
+		m->traffic.ignored = s->models_ignored;
+	make_token(m);
+	live_begin(&m->live, m->replays ? NULL : live_place(s->run));
+	m->proxy.end_ms = PROVIDER_END_MS;
+	if (argv[0] == NULL) {
+		error_set(err, ERROR_SYSTEM, PROXY, "is not there (is AWF installed whole?)");
+	} else if (make_pair(m, err) == 0 &&
+	    (spec.inherit = m->borrowed != -1, peer_start(&m->proxy, &spec, err)) == 0) {
+		tell_settings(m);
+		file_close(&m->borrowed);
+		peer_send(&m->proxy);
+		result = wait_for_port(m, &port, err);
+	}
+	free(argv[0]);
+	free(path);
+	if (result == 0) {
+		m->listens = true;
+		if (m->lent != -1) {
+			fcntl(m->lent, F_SETFD, 0);
+			call->step->sandbox.loopback = m->lent;
+		}
+		set_environment(m, port);
+		return m;
+	}
+	models_end(m);
+	return NULL;
+}
+
+/* ---- events ---- */
+
+/* Spans of the proxy's lines are compact JSON already. */
+static int
+record_request(struct models *m, struct api_request *r, struct span line, struct error *err)
+{
+	static const char *const parts[] = { KEY_METHOD, KEY_PATH, KEY_BODY, KEY_ENCODING };
+	struct span generation = span_member(line, "generation");
+	struct buffer payload = BUFFER_INIT;
+	char call_id[32];
+	struct writer w;
+	int status;
+
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	if (r->generation) {
+		writer_member_string(&w, KEY_ROLE, "user");
+		writer_key(&w, KEY_BLOCKS);
+		if (span_type(span_member(generation, KEY_BLOCKS)) == 'a') {
+			writer_span(&w, span_member(generation, KEY_BLOCKS));
+		} else {
+			writer_array(&w);
+			writer_array_end(&w);
+		}
+		writer_member_span(&w, KEY_SYSTEM_PROMPT, span_member(generation, KEY_SYSTEM_PROMPT));
+		writer_member_integer(&w, KEY_TURN, r->number - 1);
+		writer_member_string(&w, KEY_PROVIDER, r->api);
+		writer_member_string(&w, KEY_MODEL, r->model);
+		writer_member_string(&w, KEY_REQUEST_SHA256, r->sha256);
+	} else {
+		snprintf(call_id, sizeof call_id, "%lld", r->number);
+		writer_member_string(&w, KEY_NAME, r->name);
+		writer_member_string(&w, KEY_CALL_ID, call_id);
+	}
+	writer_member_object(&w, r->generation ? KEY_REQUEST : KEY_INPUT);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		writer_member_span(&w, parts[i], span_member(line, parts[i]));
+	writer_object_end(&w);
+	if (!r->generation) {
+		writer_member_string(&w, KEY_EFFECTS, r->external ? "external" : "read");
+		writer_member_string(&w, KEY_FIDELITY, "router");
+	}
+	writer_object_end(&w);
+	status = call_event(&m->call->events, r->generation ? EVENT_MESSAGE_USER : EVENT_TOOL_CALL,
+	    m->call->started, &payload, r->asked, err);
+	if (status == 0 && r->external)
+		status = call_sync(&m->call->events, err);
+	buffer_free(&payload);
+	return status;
+}
+
+static int
+record_answer(struct models *m, struct api_request *r, struct span line, struct error *err)
+{
+	struct span message = span_member(line, "message"), response = span_member(line, KEY_RESPONSE);
+	struct span model = span_member(message, KEY_MODEL), blocks = span_member(message, KEY_BLOCKS);
+	struct buffer payload = BUFFER_INIT;
+	char call_id[32];
+	struct writer w;
+	int status;
+
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	if (r->generation) {
+		writer_member_string(&w, KEY_ROLE, "assistant");
+		writer_member_array(&w, KEY_BLOCKS);
+		for (struct span_walk block = span_walk(blocks); span_next(&block);)
+			loop_write_block(&w, block.value);
+		writer_array_end(&w);
+		writer_member_string(&w, KEY_PROVIDER, r->api);
+		if (span_type(model) == 's')
+			writer_member_span(&w, KEY_MODEL, model);
+		else
+			writer_member_string(&w, KEY_MODEL, r->model);
+		writer_member_span(&w, KEY_STOP_REASON, span_member(message, KEY_STOP_REASON));
+		writer_member_span(&w, KEY_USAGE, span_member(message, KEY_USAGE));
+		writer_member_integer(&w, KEY_TURN, r->number - 1);
+		writer_member_string(&w, KEY_REQUEST_SHA256, r->sha256);
+		writer_member_span(&w, KEY_REQUEST_ID, span_member(message, KEY_REQUEST_ID));
+		if (!span_true(span_member(line, "whole")))
+			writer_member_bool(&w, KEY_PARTIAL, true);
+	} else {
+		snprintf(call_id, sizeof call_id, "%lld", r->number);
+		writer_member_string(&w, KEY_NAME, r->name);
+		writer_member_string(&w, KEY_CALL_ID, call_id);
+	}
+	writer_member_span(&w, r->generation ? KEY_RESPONSE : KEY_OUTPUT, response);
+	writer_member_span(&w, KEY_ERROR, span_member(line, KEY_ERROR));
+	writer_member_span(&w, KEY_DURATION_MS, span_member(line, KEY_DURATION_MS));
+	if (!r->generation)
+		writer_member_string(&w, KEY_FIDELITY, "router");
+	writer_object_end(&w);
+	status = call_event(&m->call->events, r->generation ? EVENT_MESSAGE_ASSISTANT :
+	    EVENT_TOOL_RESULT, r->asked, &payload, r->answered, err);
+	if (status == 0)
+		status = call_sync(&m->call->events, err);
+	buffer_free(&payload);
+	return status;
+}
+
+/* Counts what an answer has cost, for the call, and, unless the run knows it, for that. */
+static int
+count_cost(struct models *m, const char *api, const char *asked, struct span model,
+    struct span usage, bool known, struct error *err)
+{
+	const struct budget *b = m->call->step->budget;
+	char *answered = span_text(model);
+	int64_t cost = 0;
+
+	if (b != NULL && usage.at != NULL)
+		cost = budget_cost(b, api, asked != NULL ? asked : "", answered, usage);
+	m->spent = count_add(m->spent, cost);
+	free(answered);
+	return b == NULL || known ? 0 : budget_enter(b, cost, err);
+}
+
+/* ---- from the record ---- */
+
+/* Records an event once more, as it was. */
+static int
+repeat_event(struct step_call *call, struct recalled_event *e, const char *parent,
+    struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	int status;
+
+	buffer_append(&payload, e->view.payload.at, e->view.payload.len);
+	call_name_next(&call->events, e->id);
+	status = call_event(&call->events, e->view.type, parent, &payload, NULL, err);
+	e->used = true;
+	buffer_free(&payload);
+	return status;
+}
+
+static int
+repeat(struct step_call *call, struct exchanged *x, struct error *err)
+{
+	x->used = true;
+	if (repeat_event(call, x->asked, call->started, err) == -1)
+		return -1;
+	return x->answered == NULL ? 0 : repeat_event(call, x->answered, x->asked->id, err);
+}
+
+static struct api_request *
+add_request(struct models *m)
+{
+	m->list = memory_array(m->list, m->count + 1, sizeof *m->list);
+	m->list[m->count] = (struct api_request){ .number = (long long)m->count + 1 };
+	return &m->list[m->count++];
+}
+
+/* Says an answer of the record to the proxy. */
+static void
+say_recorded(struct models *m, long long number, const struct exchanged *x)
+{
+	static const char *const cut_off[] = { "network", "cancelled", NULL };
+	struct span payload = x->answered->view.payload;
+	struct span response = span_member(payload, KEY_RESPONSE);
+	struct writer w;
+
+	if (response.at == NULL)
+		response = span_member(payload, KEY_OUTPUT);
+	writer_begin(&w, &m->proxy.outgoing);
+	writer_object(&w);
+	writer_member_integer(&w, "request", number);
+	writer_member_span(&w, "answer", response);
+	/* It was cut off, and is so again. */
+	if (!x->whole && span_one_of(span_path(payload, KEY_ERROR, KEY_CODE, NULL), cut_off) != NULL) {
+		long long status = 0;
+
+		span_integer(span_member(response, KEY_STATUS), &status);
+		writer_member_bool(&w, "broken", status >= 200 && status <= 299);
+	}
+	writer_object_end(&w);
+	buffer_byte(&m->proxy.outgoing, '\n');
+}
+
+/* A replay records it again, with the tries that had failed before it. */
+static int
+take_recorded(struct models *m, struct api_request *r, struct exchanged *x, struct error *err)
+{
+	struct span payload = x->answered->view.payload;
+
+	for (struct exchanged *before = m->traffic.list; m->replays && before < x; before++)
+		if (!before->used && !before->whole && strcmp(before->key, x->key) == 0 &&
+		    repeat(m->call, before, err) == -1)
+			return -1;
+	if (m->replays && repeat(m->call, x, err) == -1)
+		return -1;
+	x->used = true;
+	r->over = true;
+	say_recorded(m, r->number, x);
+	return count_cost(m, r->api, r->model, span_member(payload, KEY_MODEL),
+	    span_member(payload, KEY_USAGE), true, err);
+}
+
+/* The end of the call follows what was taken from the record, in its order, and then the answers of
+ * this attempt in that of their requests. */
+static void
+follow(const struct models *m)
+{
+	struct call *events = &m->call->events;
+
+	for (size_t i = 0; i < m->traffic.count; i++)
+		if (m->traffic.list[i].used && m->traffic.list[i].answered != NULL)
+			call_add_link(events, m->traffic.list[i].answered->id);
+	for (size_t i = 0; i < m->count; i++)
+		if (m->list[i].answered[0] != '\0')
+			call_add_link(events, m->list[i].answered);
+}
+
+int
+models_repeat(struct step_call *call, struct error *err)
+{
+	struct models m = { .call = call };
+	int status = 0;
+
+	traffic_begin(&m.traffic, &call->verdict.recalled, NULL);
+	for (size_t i = 0; status == 0 && i < m.traffic.count; i++)
+		status = repeat(call, &m.traffic.list[i], err);
+	follow(&m);
+	traffic_free(&m.traffic);
+	return status;
+}
+
+/* ---- requests ---- */
+
+/* Says no. The first reason is what the call fails with. */
+static void
+refuse(struct models *m, struct api_request *r, const struct error *why)
+{
+	struct writer w;
+
+	if (m->refused.code == ERROR_NONE)
+		m->refused = *why;
+	r->over = true;
+	writer_begin(&w, &m->proxy.outgoing);
+	writer_object(&w);
+	writer_member_integer(&w, "request", r->number);
+	writer_member_object(&w, "refuse");
+	writer_members_error(&w, why);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	buffer_byte(&m->proxy.outgoing, '\n');
+}
+
+static void
+say(struct models *m, const char *what, long long number, bool asks)
+{
+	buffer_format(&m->proxy.outgoing, "{\"%s\":%lld%s}\n", what, number, asks ? ",\"ask\":true" : "");
+}
+
+/* That a request is not in the record, where it should be. */
+static void
+set_divergence(struct models *m, const struct api_request *r, struct span line, struct error *why)
+{
+	struct buffer text = BUFFER_INIT;
+
+	traffic_differs(&m->traffic, line, &text);
+	error_set(why, ERROR_DIVERGENCE, NULL, "request %lld, %s, is not in the recording%s", r->number,
+	    r->name, buffer_string(&text));
+	buffer_free(&text);
+}
+
+/* A resume asks what is not recorded, although something is. */
+static void
+note_unknown(struct models *m, const struct api_request *r, struct span line)
+{
+	struct buffer text = BUFFER_INIT;
+
+	if (m->noted || !traffic_left(&m->traffic))
+		return;
+	m->noted = true;
+	traffic_differs(&m->traffic, line, &text);
+	fprintf(stderr, "awf-step: %s: request %lld, %s, is not in the record, and is asked live%s\n",
+	    m->call->step->name, r->number, r->name, buffer_string(&text));
+	buffer_free(&text);
+}
+
+static void
+describe(struct api_request *r, struct span line)
+{
+	struct span generation = span_member(line, "generation");
+	struct buffer name = BUFFER_INIT;
+	char *text;
+
+	r->api = span_text(span_member(line, KEY_API));
+	r->generation = generation.at != NULL;
+	r->external = span_is(span_member(line, KEY_EFFECTS), "external");
+	r->model = span_text(span_member(generation, KEY_MODEL));
+	span_decode(span_member(line, KEY_METHOD), &name);
+	buffer_byte(&name, ' ');
+	span_decode(span_member(line, KEY_PATH), &name);
+	text = buffer_take(&name);
+	text[strcspn(text, "?")] = '\0';
+	if (strlen(text) > SHOWN_PATH)
+		text[utf8_whole(text, SHOWN_PATH)] = '\0';
+	r->name = text;
+}
+
+static int
+take_request(struct models *m, struct span line, struct error *err)
+{
+	const struct step *s = m->call->step;
+	const bool offline = m->replays || s->models == MODELS_REPLAY;
+	struct api_request *r = add_request(m);
+	struct exchanged *x = NULL;
+	struct error why = ERROR_INIT;
+
+	span_integer(span_member(line, "request"), &r->number);
+	describe(r, line);
+	traffic_key(&m->traffic, line, r->sha256);
+	if (m->recalls)
+		x = traffic_find(&m->traffic, r->sha256, !m->replays);
+	if (x != NULL)
+		return take_recorded(m, r, x, err);
+	if (offline) {
+		set_divergence(m, r, line, &why);
+		refuse(m, r, &why);
+		return 0;
+	}
+	note_unknown(m, r, line);
+	if (s->budget != NULL && r->generation &&
+	    budget_check(s->budget, m->spent, NULL, r->api, r->model != NULL ? r->model : "", &why) == -1) {
+		if (why.code == ERROR_SYSTEM) {
+			*err = why;
+			return -1;
+		}
+		refuse(m, r, &why);
+		return 0;
+	}
+	if (record_request(m, r, line, err) == -1)
+		return -1;
+	live_turn(&m->live, m->call->started, r->number - 1);
+	say(m, "request", r->number, true);
+	return 0;
+}
+
+static struct api_request *
+find(struct models *m, struct span line, const char *key)
+{
+	long long number;
+
+	if (!span_integer(span_member(line, key), &number))
+		return NULL;
+	for (size_t i = m->count; i-- > 0;)
+		if (m->list[i].number == number && !m->list[i].over)
+			return &m->list[i];
+	return NULL;
+}
+
+static int
+take_answer(struct models *m, struct api_request *r, struct span line, struct error *err)
+{
+	struct span message = span_member(line, "message");
+
+	if (record_answer(m, r, line, err) == -1 ||
+	    count_cost(m, r->api, r->model, span_member(message, KEY_MODEL),
+	    span_member(message, KEY_USAGE), false, err) == -1)
+		return -1;
+	r->over = true;
+	say(m, "recorded", r->number, false);
+	return 0;
+}
+
+static void
+take_delta(struct models *m, struct span line)
+{
+	static const struct { const char *kind; enum live_kind live; } kinds[] = {
+		{ "text", LIVE_TEXT }, { "thinking", LIVE_THINKING }, { "tool", LIVE_TOOL }
+	};
+	const struct api_request *r = find(m, line, "delta");
+	struct buffer text = BUFFER_INIT;
+
+	/* Of several at once the last that began is looked at. */
+	if (r == NULL || r->number - 1 != m->live.turn)
+		return;
+	span_decode(span_member(line, KEY_TEXT), &text);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (span_is(span_member(line, "kind"), kinds[i].kind))
+			live_append(&m->live, kinds[i].live, buffer_string(&text), text.len);
+	live_flush(&m->live);
+	buffer_free(&text);
+}
+
+/* All lines that have come. */
+static int
+take_lines(struct models *m, struct error *err)
+{
+	struct span line;
+	int result = 0;
+
+	while (result == 0 && peer_line(&m->proxy, &line) == 1) {
+		struct api_request *answered = find(m, line, "answered");
+
+		if (span_member(line, "request").at != NULL)
+			result = take_request(m, line, err);
+		else if (answered != NULL)
+			result = take_answer(m, answered, line, err);
+		else if (span_member(line, "delta").at != NULL)
+			take_delta(m, line);
+		else if (span_member(line, "refused").at != NULL)
+			m->strangers++;
+	}
+	peer_send(&m->proxy);
+	return result;
+}
+
+static int
+heard(void *context, bool gone, struct error *err)
+{
+	struct models *m = context;
+	int result = take_lines(m, err);
+
+	if (result == 0 && gone) {
+		peer_end(&m->proxy);
+		error_set(&m->refused, ERROR_PROVIDER, PROXY, "has ended before the command");
+	}
+	return result;
+}
+
+void
+models_attach(struct models *m, struct subprocess *process)
+{
+	/* What a try was answered from the record, the next one asks. */
+	if (m->tried && !m->replays)
+		m->recalls = false;
+	m->tried = true;
+	process->beside = &m->proxy;
+	process->heard = heard;
+	process->context = m;
+}
+
+void
+models_hide(const struct models *m, struct subprocess *process)
+{
+	subprocess_hide(process, m->token);
+}
+
+/* ---- ending ---- */
+
+static bool
+under_way(const struct models *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (!m->list[i].over)
+			return true;
+	return false;
+}
+
+int
+models_settle(struct models *m, struct error *error, struct error *err)
+{
+	const int64_t deadline = clock_monotonic() + PROVIDER_END_MS;
+	struct error late;
+	int result = 0;
+
+	/* Its connections are closed; what they waited for is told of. */
+	while (result == 0 && under_way(m) && m->proxy.process.pid != 0 &&
+	    peer_wait(&m->proxy, deadline, NULL, &late) == PEER_SERVED)
+		result = take_lines(m, err);
+	/* What it was refused explains how the command failed; a divergence is one whatever it did. */
+	if (m->refused.code == ERROR_DIVERGENCE ||
+	    (m->refused.code != ERROR_NONE && error->code == ERROR_EXIT_STATUS))
+		*error = m->refused;
+	m->refused = (struct error)ERROR_INIT;
+	return result;
+}
+
+static void
+warn(const struct models *m)
+{
+	const char *name = m->call->step->name;
+
+	if (m->strangers > 0)
+		fprintf(stderr, "awf-step: %s: %ld request%s came with another key than the step has given, and "
+		    "%s refused\n", name, m->strangers, m->strangers == 1 ? "" : "s",
+		    m->strangers == 1 ? "was" : "were");
+	else if (m->count == 0 && !m->replays)
+		fprintf(stderr, "awf-step: %s: --models: no request to a model API was seen: the program "
+		    "asks none, or reads no variable that says where the API is (awf-step(1), MODEL "
+		    "TRAFFIC)\n", name);
+}
+
+void
+models_end(struct models *m)
+{
+	const int64_t deadline = clock_monotonic() + PROVIDER_END_MS;
+	struct error err;
+
+	if (m->listens && m->proxy.process.pid != 0) {
+		warn(m);
+		/* It tells what was under way still. */
+		peer_hang_up(&m->proxy);
+		while (peer_wait(&m->proxy, deadline, NULL, &err) == PEER_SERVED &&
+		    take_lines(m, &err) == 0)
+			continue;
+	}
+	peer_end(&m->proxy);
+	m->call->step->sandbox.loopback = 0;
+	file_close(&m->lent);
+	file_close(&m->borrowed);
+	follow(m);
+	for (size_t i = 0; i < m->count; i++) {
+		free(m->list[i].api);
+		free(m->list[i].model);
+		free(m->list[i].name);
+	}
+	live_end(&m->live);
+	peer_free(&m->proxy);
+	traffic_free(&m->traffic);
+	free(m->list);
+	free(m);
+}

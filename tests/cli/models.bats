@@ -1,0 +1,443 @@
+#!/usr/bin/env bats
+# What a command asks models: awf-step --models, by its proxy.
+# shellcheck shell=bash disable=SC2016
+load ../support/helpers
+load ../support/agent
+bats_require_minimum_version 1.5.0
+
+# A program that asks models by curl: ask TEXT streams a message, post PATH BODY and get PATH ask
+# whatever. What it prints is what it gets.
+prepare() {
+	cat >api.sh <<-'END'
+		fields="-H x-api-key:$ANTHROPIC_API_KEY -H anthropic-version:2023-06-01"
+		send() { curl -sS --max-time 20 $fields "$@"; }
+		post() { send -H content-type:application/json -d "$2" "$ANTHROPIC_BASE_URL$1"; }
+		get() { send "$ANTHROPIC_BASE_URL$1"; }
+		message() {
+			printf '{"model":"%s","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"%s"}]}' \
+				"${2:-claude-sonnet-4-5}" "$1"
+		}
+		ask() { post /v1/messages "$(message "$@")"; }
+		# The text of a stream.
+		said() { sed -n '/text_delta/s/.*"text":"\([^"]*\)".*/\1/p'; }
+	END
+	text 'Hello' >hello.jsonl
+	text 'Bye' >bye.jsonl
+}
+
+# A shell script that is the program.
+program() {
+	{ echo '. ./api.sh' && cat; } >program
+}
+
+# Starts tests/support/api-server.py, in the place of all APIs.
+api_server() {
+	API_LOG="$BATS_TEST_TMPDIR/api.log"
+	python3 -S "$ROOT/tests/support/api-server.py" "$API_LOG" >api.port 3>&- &
+	API_SERVER_PID=$!
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually test -s api.port
+	API=http://127.0.0.1:$(cat api.port)
+	export ANTHROPIC_BASE_URL="$API" ANTHROPIC_API_KEY=anthropic-real-key
+	export OPENAI_BASE_URL="$API/v1" OPENAI_API_KEY=openai-real-key
+	export GEMINI_BASE_URL="$API" GEMINI_API_KEY=gemini-real-key
+}
+
+# awf-step with a program, in a run; what it prints is the data.
+models() { run --separate-stderr awf-run -c "awf-step -n -r --models $* app -- sh program"; }
+asked() { wc -l <"$MODEL_SERVER_LOG"; }
+
+@test "what a command asks is recorded, with what it came to, and replays offline" {
+	model_server --answer hello.jsonl --answer bye.jsonl
+	program <<<'ask one | said; ask two | said'
+	models
+	same "$status $output" $'0 Hello\nBye'
+	same "$(types)" 'message.user message.assistant message.user message.assistant '
+	same "$(payloads message.user '[.turn,.provider,.model,.request.method,.request.path,(.blocks|map(.text))]')" \
+		'[0,"anthropic","claude-sonnet-4-5","POST","/v1/messages",["one"]]
+[1,"anthropic","claude-sonnet-4-5","POST","/v1/messages",["two"]]'
+	same "$(payloads message.assistant '[.turn,.model,.stop_reason,.usage,.response.status,(.blocks|map(.text))]')" \
+		'[0,"test-1","end_turn",{"input_tokens":10,"output_tokens":5},200,["Hello"]]
+[1,"test-1","end_turn",{"input_tokens":10,"output_tokens":5},200,["Bye"]]'
+	# The end of the call follows both.
+	same "$(jq -r 'select(.type == "step.completed").links | length' "$(transcript)")" 2
+	awf-verify -q
+	kill "$MODEL_SERVER_PID"
+	awf-verify --determinism --isolation copy
+	same "$(awf-replay -q --isolation copy)" $'Hello\nBye'
+}
+
+@test "bytes reach the program as they would without a proxy, of all APIs, streamed or not" {
+	local api path file all
+	for api in anthropic:/v1/messages openai:/v1/chat/completions openai-responses:/v1/responses \
+		google:/v1beta/models/m:streamGenerateContent; do
+		path=${api#*:} api=${api%%:*}
+		all=("$ROOT/tests/fixtures/$api"/*.jsonl "${AWF_CAPTURES:-$ROOT/../shared/captures}/http/${api/%openai/openai-chat}"/*.jsonl)
+		for file in "${all[@]}"; do
+			[ ! -f "$file" ] || echo "$path $file"
+		done
+	done >files
+	# Whole answers, too.
+	for path in messages chat/completions responses; do
+		printf '{"model":"m","choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}' >"$PWD/whole-${path%%/*}.json"
+	done
+	[ "$(wc -l <files)" -gt 20 ]
+	args=()
+	while read -r _ file; do args+=(--answer "$file"); done <files
+	model_server "${args[@]}" --loop --fault "*:split:$((RANDOM % 40 + 1))"
+	# A chat asks for its usage here, so that nothing is taken out.
+	cat >program <<-'END'
+		. ./api.sh
+		while read -r path file; do
+			case $path in
+			*/chat/*) base=${OPENAI_BASE_URL%/v1} fields="-H authorization:Bearer\ $OPENAI_API_KEY" ;;
+			*Content) base=$GEMINI_BASE_URL fields="-H x-goog-api-key:$GEMINI_API_KEY" ;;
+			*/responses) base=${OPENAI_BASE_URL%/v1} ;;
+			*) base=$ANTHROPIC_BASE_URL fields="-H x-api-key:$ANTHROPIC_API_KEY" ;;
+			esac
+			eval curl -sS "$fields" -H content-type:application/json -d \''{"model":"m","stream":true,"stream_options":{"include_usage":true}}'\' '"$base$path"' || echo "failed: $path"
+		done <files
+	END
+	sh program >direct
+	[ "$(wc -c <direct)" -gt 20000 ]
+	awf-run -c 'awf-step -n -r --models app -- sh program' >proxied 2>errors
+	cmp direct proxied
+	same "$(payloads message.assistant 'select(.response.body == null)')" ''
+	same "$(payloads message.user .provider | sort -u | paste -sd' ')" \
+		'"anthropic" "google" "openai" "openai-responses"'
+	same "$(payloads message.assistant 1 | wc -l)" "$(wc -l <files)"
+}
+
+@test "a chat is asked what it has cost, which the program does not see" {
+	api_server
+	program <<-'END'
+		chat() { curl -sS -H "authorization: Bearer $OPENAI_API_KEY" -H content-type:application/json -d "$1" "$OPENAI_BASE_URL/chat/completions"; }
+		chat '{ "model": "gpt-4o-mini", "stream": true, "messages": [] }'
+		chat '{"model":"gpt-4o-mini","stream":true,"stream_options":null,"messages":[]}'
+		chat '{"model":"gpt-4o-mini","stream":true,"stream_options":{},"messages":[]}'
+	END
+	sh program >direct
+	models
+	same "$status $output" "0 $(cat direct)"
+	same "$(jq -c '.body | fromjson | [.stream_options, .stream, .model]' "$API_LOG" | tail -n 3 | sort -u)" \
+		'[{"include_usage":true},true,"gpt-4o-mini"]'
+	same "$(payloads message.assistant .usage | sort -u)" '{"input_tokens":7,"output_tokens":2}'
+	# Who asks himself is told.
+	program <<-'END'
+		curl -sS -H "authorization: Bearer $OPENAI_API_KEY" -d '{"stream":true,"stream_options":{"include_usage":true}}' "$OPENAI_BASE_URL/chat/completions"
+	END
+	sh program >direct
+	models
+	same "$status $output" "0 $(cat direct)"
+	[[ "$output" == *prompt_tokens* ]]
+}
+
+@test "the program has a token of its call, its API the key, and the record neither" {
+	api_server
+	program <<-'END'
+		env >environment
+		tr '\0' '\n' </proc/$$/environ >>environment
+		get /v1/models
+		curl -sS -H "Authorization: Bearer $OPENAI_API_KEY" -d '{}' "$OPENAI_BASE_URL/files" >>file
+		curl -sS "$GEMINI_BASE_URL/v1beta/models?pageSize=3&key=$GEMINI_API_KEY" >>file
+		curl -sS -H "x-goog-api-key: $GOOGLE_API_KEY" "$GOOGLE_GEMINI_BASE_URL/v1beta/models" >>file
+		curl -sS -H "api-key: $OPENAI_API_KEY" "$OPENAI_API_BASE/assistants" >>file
+	END
+	models
+	same "$status" 0
+	same "$(grep -c real-key environment file)" $'environment:0\nfile:0'
+	same "$(grep -rl real-key "$AWF_STORAGE")" ''
+	same "$(grep -o '^[A-Z_]*_API_KEY=sk-awf-' environment | sort -u | cut -d= -f1 | paste -sd' ')" \
+		'ANTHROPIC_API_KEY GEMINI_API_KEY GOOGLE_API_KEY OPENAI_API_KEY'
+	same "$(jq -r '[.path, (.headers | to_entries[] | select(.key | test("(?i)^(x-api-key|authorization|api-key|x-goog-api-key)$")) | .value)] | join(" ")' "$API_LOG")" \
+		"/v1/models anthropic-real-key
+/v1/files Bearer openai-real-key
+/v1beta/models?pageSize=3&key=gemini-real-key
+/v1beta/models gemini-real-key
+/v1/assistants openai-real-key"
+	same "$(payloads tool.call '[.name,.input.path,.effects]')" \
+		'["GET /v1/models","/v1/models","read"]
+["POST /v1/files","/v1/files","external"]
+["GET /v1beta/models","/v1beta/models?pageSize=3","read"]
+["GET /v1beta/models","/v1beta/models","read"]
+["GET /v1/assistants","/v1/assistants","read"]'
+	# Nor is a cookie.
+	same "$(grep -c 'secret=1' "$(transcript)")" 0
+	awf-verify -q
+}
+
+@test "a request with another key is refused, and one that is none of HTTP/1.1" {
+	api_server
+	program <<-'END'
+		code() { curl -s -o out -w '%{http_code} ' "$@"; jq -r '.error | [.type // .status, .message[:20]] | join(": ")' out; }
+		code -H 'x-api-key: sk-other' -d '{}' "$ANTHROPIC_BASE_URL/v1/messages"
+		code -H 'authorization: Bearer sk-other' "$OPENAI_BASE_URL/models"
+		code "$GEMINI_BASE_URL/v1beta/models?key=other"
+		code -H "x-api-key: $ANTHROPIC_API_KEY" -H 'authorization: Bearer sk-other' "$ANTHROPIC_BASE_URL/v1/models"
+		code "$OPENAI_BASE_URL/models"
+		code -H "authorization: Bearer $OPENAI_API_KEY" -H 'Upgrade: websocket' -H 'Connection: Upgrade' "$OPENAI_BASE_URL/responses"
+		code -H "authorization: Bearer $OPENAI_API_KEY" -H 'Transfer-Encoding: chunked' -H 'Content-Length: 2' -d '{}' "$OPENAI_BASE_URL/files"
+	END
+	models
+	same "$status" 0
+	same "$output" '401 authentication_error: this is no key of th
+401 invalid_request_error: this is no key of th
+401 UNAUTHENTICATED: this is no key of th
+401 authentication_error: this is no key of th
+401 invalid_request_error: this is no key of th
+426 invalid_request_error: awf-models-proxy spe
+400 invalid_request_error: Content-Length and T'
+	[[ "$stderr" == *'awf-step: app: 5 requests came with another key than the step has given, and were refused'* ]]
+	[ ! -s "$API_LOG" ]
+	same "$(types)" ''
+}
+
+@test "other requests pass as they are, and are calls of tools" {
+	api_server
+	program <<-'END'
+		head -c 300000 /dev/zero | tr '\0' x >big
+		send -T - "$ANTHROPIC_BASE_URL/v1/files" <big # in chunks
+		send --data-binary @big "$ANTHROPIC_BASE_URL/v1/files?a=b&c=%2F"
+		send -X DELETE "$ANTHROPIC_BASE_URL/v1/files/7"
+		send -I "$ANTHROPIC_BASE_URL/v1/files" | grep -ci '^content-length: 30'
+		post /v1/messages/count_tokens '{}'
+		send "$ANTHROPIC_BASE_URL/v1/large?bytes=6553600" | wc -c
+		get /v1/fails
+		get /v1/cut >cut 2>/dev/null || echo " cut: $?"
+	END
+	models
+	same "$status" 0
+	same "$output" '{"method": "PUT", "bytes": 300000}{"method": "POST", "bytes": 300000}{"method": "DELETE", "bytes": 0}1
+{"method": "POST", "bytes": 2}6553600
+{"error":{"type":"rate_limit_error","message":"later"}} cut: 18'
+	same "$(payloads tool.call '[.name,.effects]' | paste -sd' ')" \
+		'["PUT /v1/files","external"] ["POST /v1/files","external"] ["DELETE /v1/files/7","external"] ["HEAD /v1/files","read"] ["POST /v1/messages/count_tokens","read"] ["GET /v1/large","read"] ["GET /v1/fails","read"] ["GET /v1/cut","read"]'
+	same "$(payloads tool.result '[.error.code,.output.status]' | paste -sd' ')" \
+		'[null,200] [null,200] [null,200] [null,200] [null,200] [null,200] ["rate_limit",429] ["network",200]'
+	same "$(jq -r '[.method, .path, (.body | length)] | join(" ")' "$API_LOG" | head -n 3)" 'PUT /v1/files 300000
+POST /v1/files?a=b&c=%2F 300000
+DELETE /v1/files/7 0'
+	awf-verify -q
+	kill "$API_SERVER_PID"
+	# What was recorded of all of it is what it gets again.
+	same "$(awf-replay -q --isolation copy)" "$output"
+	awf-verify --determinism --isolation copy
+}
+
+@test "a resume asks again nothing that was answered, and goes on where the record ends" {
+	model_server --answer hello.jsonl --answer bye.jsonl --loop
+	program <<<'ask one | said; ask two | said; [ -e go ] || exit 3; ask three | said'
+	models
+	same "$status $(asked)" '3 2'
+	touch go
+	run -0 --separate-stderr awf-run --resume @
+	same "$output" $'Hello\nBye\nHello'
+	same "$(asked)" 3
+	[[ "$stderr" != *'not in the record'* ]]
+	awf-verify -q
+	kill "$MODEL_SERVER_PID"
+	awf-verify --determinism --isolation copy
+}
+
+@test "a resume whose request has changed asks, and says so; --models replay refuses it" {
+	model_server --answer hello.jsonl --loop
+	program <<<'ask one | said; [ -e go ] || exit 3'
+	models
+	sed -i 's/one/other/' program
+	touch go
+	run -0 --separate-stderr awf-run --resume @
+	same "$(asked)" 2
+	[[ "$stderr" == *"awf-step: app: request 1, POST /v1/messages, is not in the record, and is asked live; /messages/0/content is 'other', the recorded one 'one'"* ]]
+	rm go
+	program <<<'ask one | said; [ -e go ] || exit 3; ask two >answer; jq -r .error.message answer; exit 4'
+	models=--models=replay
+	run --separate-stderr awf-run -c 'awf-step -n -r --models=replay app -- sh program'
+	same "$status" 3
+	[[ "$stderr" == *'request 1, POST /v1/messages, is not in the recording; there is none of this call'* ]]
+	same "$(asked)" 2
+	# Live, nothing is taken from the record.
+	awf-run -c 'awf-step -n -r --models=live app -- sh program' || true
+	same "$(asked)" 3
+	touch go
+	awf-run --resume @ || true
+	same "$(asked)" 5
+}
+
+@test "a changed prompt is a divergence of the replay, which says what changed" {
+	model_server --answer hello.jsonl
+	program <<<'ask one | said'
+	models
+	kill "$MODEL_SERVER_PID"
+	sed -i 's/ask one/ask "not one" -H x/' program
+	run -3 --separate-stderr awf-replay -q --isolation copy
+	[[ "$stderr" == *"awf-step: app: request 1, POST /v1/messages, is not in the recording; /model is '-H', the recorded one 'claude-sonnet-4-5'; /messages/0/content is 'not one', the recorded one 'one'"* ]]
+	# One that does not ask at all is not the recorded one either.
+	echo 'echo Hello' >program
+	run -3 --separate-stderr awf-replay -q --isolation copy
+	[[ "$stderr" == *'message.user'*'is in the recording only'* ]]
+}
+
+@test "what may change is left out, and neither the order of members nor space counts" {
+	model_server --answer hello.jsonl
+	program <<-'END'
+		n=$(cat n 2>/dev/null || echo 0)
+		post /v1/messages "{\"model\":\"m\",\"metadata\":{\"user_id\":\"$$\",\"x~y\":[\"$$\",2]},\"messages\":[],\"stream\":true}" | said
+		[ "$n" = 1 ] || exit 3
+	END
+	models '--models-ignore /metadata/user_id --models-ignore /metadata/x~0y/0'
+	same "$status" 3
+	program <<-'END'
+		post /v1/messages '{ "stream": true, "messages" : [], "metadata":{"x~y":[2, 2],"user_id":"else"},"model":"m"}' | said
+	END
+	run -0 --separate-stderr awf-run --resume @
+	same "$output $(asked)" 'Hello 1'
+}
+
+@test "equal requests are answered in their order, many at once too" {
+	for i in $(seq 12); do text "answer $i" >"$i.jsonl"; done
+	model_server $(for i in $(seq 12); do echo --answer "$i.jsonl"; done)
+	program <<-'END'
+		for i in 1 2 3 4 5 6 7 8; do ask same | said >"out.$i" & done
+		wait
+		cat out.* | sort
+		ask same | said; ask same | said; ask same | said; ask same | said
+	END
+	models
+	same "$status $(asked)" '0 12'
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+	awf-verify --determinism --isolation copy
+}
+
+@test "tries that failed are told, not replayed, and hold up no resume" {
+	model_server --answer hello.jsonl --answer bye.jsonl --fault 1:429:0 --fault 2:cut:100
+	program <<-'END'
+		try() { ask one >answer; grep -q message_stop answer; }
+		try 2>/dev/null || try 2>/dev/null || try
+		said <answer
+		[ -e go ] || exit 3
+		ask two | said
+	END
+	models
+	same "$status $(asked)" '3 3'
+	same "$(payloads message.assistant '[.partial,.error.code,.response.status]' | paste -sd' ')" \
+		'[true,"rate_limit",429] [true,"network",200] [null,null,200]'
+	touch go
+	run -0 --separate-stderr awf-run --resume @
+	same "$output $(asked)" $'Hello\nBye 4'
+	awf-verify -q
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" $'Hello\nBye'
+	awf-verify --determinism --isolation copy
+}
+
+@test "what fails for good fails in a replay as it did" {
+	model_server --answer hello.jsonl --fault 1:500
+	program <<<'ask one | jq -r .error.type; ask two | said'
+	models
+	same "$status $output" $'0 api_error\nHello'
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+	awf-verify --determinism --isolation copy
+}
+
+@test "no server is a 502 that says why, and a program that hangs up has had what came" {
+	export ANTHROPIC_BASE_URL=http://127.0.0.1:1 ANTHROPIC_API_KEY=some-real-key
+	program <<<'ask one | jq -r .error.message'
+	models
+	[[ "$output" == 'awf-models-proxy: Failed to connect to 127.0.0.1 port 1'* ]]
+	same "$(payloads message.assistant '[.error.code,.response.status]')" '["network",502]'
+	api_server
+	program <<<'get /v1/slow 2>/dev/null | head -n 3'
+	models
+	same "$status" 0
+	eventually grep -q gone "$API_LOG"
+	same "$(payloads tool.result .error.code)" '"cancelled"'
+}
+
+@test "--max-cost ends the asking, in the words of the API, and none is asked again" {
+	text x >x.jsonl
+	model_server --answer x.jsonl --loop
+	echo 'anthropic/m 1000 1000' >prices
+	export AWF_PRICES=$PWD/prices
+	cat >program <<-'END'
+		. ./api.sh
+		ask one m | said; ask two m | said
+		send -i -H content-type:application/json -d "$(message three m)" "$ANTHROPIC_BASE_URL/v1/messages" | tr -d '\r' | sed -n '1p;/^x-should/p;$p'
+		exit 5
+	END
+	models --max-cost 0.02
+	same "$status $(asked)" '3 2'
+	[[ "$stderr" == *'awf-step: app: the call has reached --max-cost ($0.0300 of $0.0200)'* ]]
+	same "$(jq -r 'select(.type == "step.completed").payload.error.code' "$(transcript)")" max_cost
+	# The run's limit, too; a model without a price cannot be held to one.
+	run --separate-stderr awf-run --max-cost 0.01 -c 'awf-step -n -r --models app -- sh program'
+	[[ "$stderr" == *'the run has reached --max-cost'* ]]
+	same "$(asked)" 3
+	program <<<'ask one other | jq -c "[.type,.error.type,.error.message]"'
+	models --max-cost 1
+	same "$output" '["error","invalid_request_error","no price of anthropic/other is known (see awf-prices(5))"]'
+	same "$(asked)" 3
+}
+
+@test "a program that asks nothing is warned about, and one without --models is left alone" {
+	echo 'echo "${ANTHROPIC_API_KEY-none} $ANTHROPIC_BASE_URL"' >program
+	ANTHROPIC_API_KEY=real-key-1 run -0 --separate-stderr awf-run -c 'awf-step -n -r app -- sh program'
+	same "$output" 'none http://127.0.0.1:1'
+	models
+	[[ "$output" == 'sk-awf-'*' http://127.0.0.1:'* ]]
+	[[ "$stderr" == *'awf-step: app: --models: no request to a model API was seen'* ]]
+	same "$(awf-replay -q --isolation copy 2>&1 | grep -c 'no request')" 0
+}
+
+@test "a retry asks anew, and a call that is not repeated in a replay has its traffic" {
+	model_server --answer hello.jsonl --answer bye.jsonl --loop
+	program <<<'ask one | said; [ -e go ] || { touch go; exit 3; }'
+	models --retries 1 --delay 10ms
+	same "$status $output $(asked)" '0 Bye 2'
+	kill "$MODEL_SERVER_PID"
+	model_server --answer hello.jsonl
+	program <<<'ask one | said'
+	models --effects external
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" Hello
+	awf-verify --determinism --isolation copy
+}
+
+@test "in a sandbox without network the proxy is all that is reached" {
+	[ "$(isolation)" = namespaces ] || skip "no namespaces here"
+	model_server --answer hello.jsonl --loop
+	cp api.sh program
+	cat >>program <<-END
+		ask one | said
+		curl -s --noproxy '*' -m 5 "$MODEL_SERVER/count" || echo "curl: \$?"
+		curl -s --noproxy '*' -m 5 http://192.0.2.1/ || echo "curl: \$?"
+	END
+	run -0 --separate-stderr awf-run -c 'awf-step -n -r --models --sandbox workspace --retries 1 app -- sh program'
+	same "$output" $'Hello\ncurl: 7\ncurl: 7'
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q)" "$output"
+	# Without namespaces it cannot be.
+	run -77 --separate-stderr "$BUILD/libexec/awf/awf-sandbox" --without namespaces --loopback 9 -- true 9<>/dev/null
+	[[ "$stderr" == *'this system has no namespaces, in which a program without network could reach model APIs alone'* ]]
+}
+
+@test "what goes together with --models" {
+	usage() { run -1 --separate-stderr awf-step "$@" </dev/null; }
+	usage --models=never a -- true
+	same "$stderr" "awf-step: --models: 'never' is none of record, replay, live"
+	usage --models -m x -p y a
+	same "$stderr" 'awf-step: --models: only with a command: what an agent asks is recorded anyway'
+	usage --models --each a -- true
+	same "$stderr" 'awf-step: --models: not with a group: say it of the steps that ask models'
+	usage --models-ignore /a a -- true
+	same "$stderr" 'awf-step: --models-ignore: only with --models'
+	usage --models --models-ignore user a -- true
+	same "$stderr" "awf-step: --models-ignore: 'user' is no JSON pointer, such as /metadata/user_id"
+	usage --max-cost 1 a -- true
+	same "$stderr" 'awf-step: --max-cost: only with -a, -m or --models'
+	run -1 --separate-stderr "$BUILD/libexec/awf/awf-models-proxy" <<<'{}'
+	same "$stderr" 'awf-models-proxy: stdin: does not begin with a line that has a token'
+	run -1 --separate-stderr "$BUILD/libexec/awf/awf-models-proxy" x </dev/null
+	same "$stderr" 'awf-models-proxy: x: takes no arguments'
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""An HTTP server for what a proxy passes on, on a port of loopback that it prints:
+
+api-server.py LOG
+
+Each request goes into LOG, as a line of JSON with its fields and body as they came. What is
+answered is said by the path:
+
+.../chat/completions   a stream; with stream_options.include_usage as OpenAI does it
+.../fails              429
+.../slow               a stream of ticks, until the reader is gone
+.../large              /large?bytes=N
+.../cut                half of an answer
+anything else          {"method", "bytes"}
+"""
+import http.server
+import json
+import sys
+import threading
+import time
+import urllib.parse
+
+LOG = open(sys.argv[1], "a", encoding="utf-8", buffering=1)
+LOCK = threading.Lock()
+PIECES = ["Hel", "lo"]
+
+
+def chunk_of(delta, reason=None):
+    return {"id": "c", "object": "chat.completion.chunk", "model": "gpt-4o-mini",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def body(self):
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            body = b""
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+            return body
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def begin(self, status, length=None, **fields):
+        self.send_response(status)
+        for name, value in fields.items():
+            self.send_header(name.replace("_", "-"), value)
+        if length is None:
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def piece(self, data):
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def chat(self, asked):
+        spends = (asked.get("stream_options") or {}).get("include_usage")
+        self.begin(200, Content_Type="text/event-stream")
+        for event in [*(chunk_of({"content": text}) for text in PIECES), chunk_of({}, "stop")]:
+            if spends:
+                event["usage"] = None
+            self.piece(b"data: %s\n\n" % json.dumps(event).encode())
+        if spends:
+            self.piece(b"data: %s\n\n" % json.dumps({**chunk_of({}), "choices": [], "usage": {
+                "prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}}).encode())
+        self.piece(b"data: [DONE]\n\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def answer(self):
+        body = self.body()
+        url = urllib.parse.urlsplit(self.path)
+        with LOCK:
+            LOG.write(json.dumps({"method": self.command, "path": self.path,
+                                  "headers": dict(self.headers), "body": body.decode("latin-1")}) + "\n")
+        if url.path.endswith("/chat/completions"):
+            self.chat(json.loads(body))
+        elif url.path.endswith("/fails"):
+            data = b'{"error":{"type":"rate_limit_error","message":"later"}}'
+            self.begin(429, len(data), Content_Type="application/json", Retry_After="1")
+            self.wfile.write(data)
+        elif url.path.endswith("/slow"):
+            self.begin(200, Content_Type="text/event-stream")
+            try:
+                for number in range(1000):
+                    self.piece(b"data: %d\n\n" % number)
+                    time.sleep(0.01)
+            except OSError:
+                with LOCK:
+                    LOG.write('{"gone":true}\n')
+                self.close_connection = True
+        elif url.path.endswith("/large"):
+            size = int(urllib.parse.parse_qs(url.query)["bytes"][0])
+            self.begin(200, size, Content_Type="application/octet-stream")
+            for _ in range(size // 65536):
+                self.wfile.write(b"\xff" * 65536)
+        elif url.path.endswith("/cut"):
+            self.begin(200, 1000, Content_Type="application/json")
+            self.wfile.write(b"{" * 500)
+            self.wfile.flush()
+            self.close_connection = True
+        else:
+            data = json.dumps({"method": self.command, "bytes": len(body)}).encode()
+            self.begin(200, len(data), Content_Type="application/json", Set_Cookie="secret=1")
+            if self.command != "HEAD":
+                self.wfile.write(data)
+
+    do_GET = do_HEAD = do_POST = do_DELETE = do_PUT = answer
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()

@@ -1,10 +1,9 @@
 # bash completion for awf-ctl
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_ctl()
 {
-	local words cword cur prev cut run
-	_awf_words
+	local i given=0
 	if ((cword == 1)); then
 		_awf_among approve deny complete heartbeat cancel prune list --help --version
 		return
@@ -26,7 +25,17 @@ _awf_ctl()
 	cancel*) _awf_of runs running ;;
 	approve* | deny* | complete* | heartbeat*)
 		# The call, then its run.
-		if [[ $prev == "${words[1]}" || $prev == -* ]]; then _awf_of waiting; else _awf_of runs waiting; fi ;;
+		for ((i = 2; i < cword; i++)); do
+			case ${words[i]} in
+			--reason) ((i++)) ;;
+			-*) ;;
+			*) ((++given)) ;;
+			esac
+		done
+		case $given in
+		0) _awf_of waiting ;;
+		1) _awf_of runs waiting ;;
+		esac ;;
 	esac
 }
-complete -o filenames -F _awf_ctl awf-ctl
+complete -F _awf_complete awf-ctl

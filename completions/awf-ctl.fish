@@ -1,4 +1,14 @@
 # fish completion for awf-ctl
+# The call, then its run.
+function __awf_ctl_decided
+	argparse -i reason= -- (commandline -opc)[3..] 2>/dev/null
+	switch (string match -v -- '-*' $argv | count)
+		case 0
+			awf complete waiting 2>/dev/null
+		case 1
+			awf complete runs waiting 2>/dev/null
+	end
+end
 complete -c awf-ctl -f
 complete -c awf-ctl -n __fish_use_subcommand -a approve -d 'a call that waits goes on'
 complete -c awf-ctl -n __fish_use_subcommand -a deny -d 'a call that waits fails'
@@ -7,7 +17,7 @@ complete -c awf-ctl -n __fish_use_subcommand -a heartbeat -d 'a call that ended 
 complete -c awf-ctl -n __fish_use_subcommand -a cancel -d 'end a run that lives'
 complete -c awf-ctl -n __fish_use_subcommand -a prune -d 'remove runs that have ended'
 complete -c awf-ctl -n __fish_use_subcommand -a list -d 'list runs'
-complete -c awf-ctl -n '__fish_seen_subcommand_from approve deny complete heartbeat' -a '(awf complete waiting 2>/dev/null) (awf complete runs waiting 2>/dev/null)'
+complete -c awf-ctl -n '__fish_seen_subcommand_from approve deny complete heartbeat' -a '(__awf_ctl_decided)'
 complete -c awf-ctl -n '__fish_seen_subcommand_from cancel' -a '(awf complete runs running 2>/dev/null)'
 complete -c awf-ctl -n '__fish_seen_subcommand_from approve deny complete' -l reason -x -d 'why'
 complete -c awf-ctl -n '__fish_seen_subcommand_from approve' -s e -l edit -d 'with the data on stdin'

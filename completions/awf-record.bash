@@ -1,10 +1,9 @@
 # bash completion for awf-record
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_record()
 {
-	local words cword cur prev cut origins
-	_awf_words
+	local origins
 	case $prev in
 	--name | --lease | --max-line) ;;
 	--origin)
@@ -18,4 +17,4 @@ _awf_record()
 		esac ;;
 	esac
 }
-complete -o filenames -F _awf_record awf-record
+complete -F _awf_complete awf-record

@@ -1,10 +1,8 @@
 # bash completion for awf-replay
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_replay()
 {
-	local words cword cur prev cut
-	_awf_words
 	case $prev in
 	--order) _awf_among causal seq ;;
 	--color) _awf_among auto always never ;;
@@ -22,4 +20,4 @@ _awf_replay()
 		esac ;;
 	esac
 }
-complete -o filenames -F _awf_replay awf-replay
+complete -F _awf_complete awf-replay

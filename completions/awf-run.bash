@@ -1,10 +1,9 @@
 # bash completion for awf-run
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_run()
 {
-	local words cword cur prev cut i
-	_awf_words
+	local i
 	# After the workflow come its own arguments.
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
@@ -16,11 +15,11 @@ _awf_run()
 		esac
 	done
 	case $prev in
-	--env) mapfile -t COMPREPLY < <(compgen -v -- "$cur") ;;
+	--env) _awf_generated -v ;;
 	--shell | --id-file) _awf_files ;;
 	--mask)
 		_awf_among patterns
-		mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -c -- "$cur") ;;
+		_awf_generated -c ;;
 	--workspace) _awf_files -d ;;
 	--resume | --fork) _awf_of runs ;;
 	--at | --redo | --skip) _awf_steps ;;
@@ -36,9 +35,9 @@ _awf_run()
 		--allow-tools --tools-policy --try --id --id-file --snapshot --no-transcript \
 		--mask --seal --keep --overlap --on-complete --on-failure --help --version ;;
 		*)
-			_awf_files
-			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -c -- "$cur") ;;
+			_awf_generated -c
+			_awf_files ;;
 		esac ;;
 	esac
 }
-complete -o filenames -F _awf_run awf-run
+complete -F _awf_complete awf-run

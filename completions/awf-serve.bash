@@ -1,10 +1,8 @@
 # bash completion for awf-serve
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_serve()
 {
-	local words cword cur prev cut
-	_awf_words
 	case $prev in
 	--new-token) _awf_among read decide ingest start ;;
 	--trusted-proxy) _awf_among 127.0.0.1 ::1 unix ;;
@@ -17,4 +15,4 @@ _awf_serve()
 		--ingest-rate --blob-quota --help --version ;;
 	esac
 }
-complete -o filenames -F _awf_serve awf-serve
+complete -F _awf_complete awf-serve

@@ -1,14 +1,12 @@
 # bash completion for awf-ship
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_ship()
 {
-	local words cword cur prev cut
-	_awf_words
 	case $prev in
 	--to)
 		case $cur in
-		sqlite:*) cut=sqlite: cur=${cur#sqlite:}; _awf_files ;;
+		sqlite:*) _awf_files sqlite: ;;
 		*) _awf_among sqlite: postgresql:// ;;
 		esac ;;
 	--blobs | --keep | --origin) ;;
@@ -19,4 +17,4 @@ _awf_ship()
 		esac ;;
 	esac
 }
-complete -o filenames -F _awf_ship awf-ship
+complete -F _awf_complete awf-ship

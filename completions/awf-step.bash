@@ -1,10 +1,9 @@
 # bash completion for awf-step
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_step()
 {
-	local words cword cur prev cut i
-	_awf_words
+	local i
 	# After -- come the command and its own arguments.
 	for ((i = 1; i < cword - 1; i++)); do
 		[[ ${words[i]} != -- ]] || { _awf_files; return; }
@@ -16,8 +15,7 @@ _awf_step()
 	--allow-tools) _awf_listed tools ;;
 	--require) _awf_steps ;;
 	-p | --prompt | --ask)
-		# @FILE
-		[[ $cur != @* ]] || mapfile -t COMPREPLY < <(compgen -f -- "${cur#@}") ;;
+		[[ $cur != @* ]] || _awf_files @ ;;
 	-i | --input) _awf_among auto text lines nul json state ;;
 	-O | --output-form) _awf_among text lines nul json ;;
 	--strategy) _awf_among all any best-effort ;;
@@ -28,9 +26,9 @@ _awf_step()
 	--sandbox-mode) _awf_among require prefer ;;
 	--effects) _awf_among none read workspace external workspace,idempotent external,idempotent ;;
 	--retry-on) _awf_among rate_limit overloaded network provider exit_status timeout schema ;;
-	--pass-env | --pass-key) mapfile -t COMPREPLY < <(compgen -v -- "$cur") ;;
+	--pass-env | --pass-key) _awf_generated -v ;;
 	-o | --output | --attach | --output-schema | --open) _awf_files ;;
-	--) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+	--) _awf_generated -c ;;
 	*) _awf_among --agent --model --prompt --tool --approve --input --no-input --join --jobs --raw \
 		--output --when --try --timeout --retries --sandbox --dry-run --allow-empty \
 		--state --output-form --by-name --complete --into --quiet --require --each \
@@ -42,4 +40,4 @@ _awf_step()
 		--pass-key --kind --help --version ;;
 	esac
 }
-complete -o filenames -F _awf_step awf-step
+complete -F _awf_complete awf-step

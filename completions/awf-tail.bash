@@ -1,10 +1,8 @@
 # bash completion for awf-tail
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_tail()
 {
-	local words cword cur prev cut
-	_awf_words
 	case $prev in
 	--type) _awf_listed types ;;
 	--path) _awf_steps ;;
@@ -22,4 +20,4 @@ _awf_tail()
 		esac ;;
 	esac
 }
-complete -o filenames -F _awf_tail awf-tail
+complete -F _awf_complete awf-tail

@@ -1,10 +1,8 @@
 # bash completion for awf-verify
-declare -F _awf_words >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 
 _awf_verify()
 {
-	local words cword cur prev cut
-	_awf_words
 	case $prev in
 	--key | --head | --keygen | --against | --from) _awf_files ;;
 	--isolation) _awf_among namespaces copy none ;;
@@ -18,4 +16,4 @@ _awf_verify()
 		esac ;;
 	esac
 }
-complete -o filenames -F _awf_verify awf-verify
+complete -F _awf_complete awf-verify

@@ -1,26 +1,105 @@
 # bash completion for awf, and what those of its programs share
 
-# The words up to the cursor as a program is given them: words, the number of the last one
-# (cword), that one (cur) and the one before (prev). Bash breaks them at @ : = too, and takes what
-# is behind the last break, or from @ on, as the one that is completed; cut is what stands before.
+# What complete -F runs for each of them: COMMAND TEXT, where TEXT is what bash replaces by what is
+# completed. Names come from the files and workflows of others: each is put in place quoted, so
+# that it is one word and nothing of it is run. Bash itself (-o filenames) leaves a ` that is in the
+# name of no file.
+#
+# words are those up to the cursor as a program is given them, cword is the number of the last one,
+# cur it, and prev the one before. What fits goes into found.
+_awf_complete()
+{
+	local words=() cword cur prev before open value quote found=() list=
+	COMPREPLY=()
+	if ! _awf_words "$2"; then
+		# What the word comes to is for bash to say.
+		compopt -o bashdefault -o default 2>/dev/null
+		return
+	fi
+	declare -F "_${1##*/}" >/dev/null || set -- "${words[0]}"
+	set -- "${1##*/}"
+	"_${1//-/_}"
+	_awf_reply
+}
+
+# The words, each without its quotes; of what stands in front of TEXT, what it comes to (before)
+# and the quote that it leaves open. Fails if the last word is more than text, as $HOME/x is.
 _awf_words()
 {
-	local rest=${COMP_LINE:0:${COMP_POINT:-0}} word i
-	words=()
-	for ((i = 0; i <= COMP_CWORD; i++)); do
-		word=${COMP_WORDS[i]}
-		if ((i > 0)) && [[ -n ${COMP_LINE-} && $rest != [[:blank:]]* ]]; then
-			words[-1]+=$word
-		else
-			words+=("$word")
-		fi
-		rest=${rest#"${rest%%[![:blank:]]*}"}
-		rest=${rest#"$word"}
+	local line=${COMP_LINE:0:COMP_POINT} LC_ALL=C text=$1 last i
+	local word='([^[:blank:]\"'\'']|\\.?|"([^"\]|\\.?)*"?|'\''[^'\'']*'\''?)+'
+	while [[ $line =~ ^[[:blank:]]*($word) ]]; do
+		words+=("${BASH_REMATCH[1]}")
+		line=${line:${#BASH_REMATCH}}
 	done
-	cword=$((${#words[@]} - 1)) cur=${words[-1]} prev=${words[-2]-}
-	cut=
-	[[ $cur != *[@:=]* || -z ${COMP_LINE-} ]] || cut=${cur%"${cur##*[@:=]}"} cut=${cut%@}
-	COMPREPLY=()
+	[[ -z $line ]] || words+=('')
+	cword=$((${#words[@]} - 1)) last=${words[-1]}
+	for i in "${!words[@]}"; do
+		! _awf_unquote "${words[i]}" || words[i]=$value
+	done
+	prev=${words[-2]-}
+	[[ $last == *"$text" ]] || text=$last
+	_awf_unquote "${last%"$text"}" || return
+	before=$value open=$quote
+	_awf_unquote "$last" || return
+	cur=$value
+}
+
+# What a word comes to (value), and the quote that it leaves open. Fails if that is not for the word
+# alone to say.
+_awf_unquote()
+{
+	local word=$1 c i
+	value='' quote=''
+	for ((i = 0; i < ${#word}; i++)); do
+		c=${word:i:1}
+		case $quote$c in
+		\'\' | '""') quote='' ;;
+		\'?) value+=$c ;;
+		*[\$\`] | [\<\>\;\|\&\(\)]) return 1 ;;
+		\' | '"') quote=$c ;;
+		\\) value+=${word: ++i:1} ;;
+		'"\')
+			c=${word: ++i:1}
+			[[ $c == [\$\`\"\\] || -z $c ]] || value+=\\
+			value+=$c ;;
+		*) value+=$c ;;
+		esac
+	done
+}
+
+# What was found, as it goes in the place of TEXT.
+_awf_reply()
+{
+	local LC_ALL=C word plain
+	for word in "${found[@]}"; do
+		word=${word#"$before"}
+		case $open in
+		\') word=${word//\'/\'\\\'\'} ;;
+		\")
+			word=${word//\\/\\\\}
+			word=${word//\"/\\\"}
+			word=${word//\$/\\\$}
+			word=${word//\`/\\\`}
+			# A \! keeps its backslash, a ! alone is one of the history.
+			word=${word//!/\"\'!\'\"} ;;
+		*)
+			# All in one pair of quotes: what several begin with may end in it.
+			plain=${word%%[!A-Za-z0-9_./@%+:=,$'\x80'-$'\xff'-]*}
+			word=${word#"$plain"}
+			word=$plain${word:+\'${word//\'/\'\\\'\'}\'} ;;
+		esac
+		# Readline takes a quote that it begins or ends with as the one that is open, and its end.
+		if [[ -n $open && -z $word ]]; then
+			word=$open$open
+		elif [[ -n $open ]]; then
+			[[ $word != "$open"* ]] || word=$open$word
+			[[ $word != *"$open" ]] || word+=$open
+		fi
+		COMPREPLY+=("$word")
+	done
+	# More of it is to come.
+	[[ ${#found[@]} -ne 1 || $found != *[/:] ]] || compopt -o nospace 2>/dev/null
 }
 
 # What of these begins with the word. It is data, names of files and runs: compgen -W would run a
@@ -29,7 +108,7 @@ _awf_among()
 {
 	local word
 	for word; do
-		[[ $word != "$cur"* ]] || COMPREPLY+=("${word#"$cut"}")
+		[[ $word != "$cur"* ]] || found+=("$word")
 	done
 }
 
@@ -38,17 +117,40 @@ _awf_of()
 {
 	local value
 	while IFS=$'\t' read -r value _; do
-		_awf_among "$value"
+		_awf_among "$list$value"
 	done < <(awf complete "$@" 2>/dev/null)
 }
 
-# Files; with -d directories alone.
+# Likewise of what bash knows: -c commands, -v variables.
+_awf_generated()
+{
+	local values
+	mapfile -t values < <(compgen "$1" -- "$cur")
+	_awf_among "${values[@]}"
+}
+
+# Files; with -d directories alone, else behind a PREFIX.
 _awf_files()
 {
-	local file
-	while IFS= read -r file; do
-		COMPREPLY+=("${file#"$cut"}")
-	done < <(compgen "${1:--f}" -- "$cur")
+	local file kind=${1-}
+	if [[ -z $before$open && $kind == @(|-d) && ${#found[@]} -eq 0 ]]; then
+		# Bash does that itself, and well; but between "" it loses a newline.
+		compopt -o "$([[ $kind == -d ]] && echo dirnames || echo default)" 2>/dev/null
+		return
+	fi
+	while IFS= read -r -d '' file; do
+		found+=("$file")
+	done < <(
+		shopt -u failglob
+		shopt -s nullglob
+		set +f
+		unset GLOBIGNORE
+		[[ $kind == -d ]] || cur=${cur#"$kind"}
+		for file in "$cur"*; do
+			[[ ! -d $file ]] || file+=/
+			[[ $kind == -d && $file != */ ]] || printf '%s\0' "${kind#-d}$file"
+		done
+	)
 }
 
 # The run that the line names, in run; "" for the latest.
@@ -72,18 +174,13 @@ _awf_steps()
 # The last of a list with commas, of a kind.
 _awf_listed()
 {
-	local before=${cur%"${cur##*,}"} reply
-	cur=${cur##*,}
+	local list=${cur%"${cur##*,}"}
 	_awf_of "$@"
-	for reply in "${!COMPREPLY[@]}"; do
-		COMPREPLY[reply]=$before${COMPREPLY[reply]}
-	done
 }
 
 _awf()
 {
-	local words cword cur prev cut program
-	_awf_words
+	local program
 	if ((cword == 1)); then
 		_awf_among init doctor run step log list show verify record ship ctl serve mcp tail replay help --help --version
 		return
@@ -102,16 +199,12 @@ _awf()
 	declare -F "_awf_$program" >/dev/null || _comp_load "awf-$program" 2>/dev/null ||
 		_completion_loader "awf-$program" 2>/dev/null
 	declare -F "_awf_$program" >/dev/null || return
-	COMP_LINE=${COMP_LINE:0:${COMP_POINT:-0}}
 	if [[ ${words[1]} == list ]]; then
-		COMP_WORDS=(awf-ctl "${COMP_WORDS[@]:1}")
-		COMP_LINE=${COMP_LINE:+awf-ctl${COMP_LINE#"${words[0]}"}}
+		words[0]=awf-ctl
 	else
-		COMP_WORDS=("awf-$program" "${COMP_WORDS[@]:2}")
-		((COMP_CWORD--))
-		COMP_LINE=${COMP_LINE:+awf-$program${COMP_LINE#*"${words[1]}"}}
+		words=("awf-$program" "${words[@]:2}")
+		((cword--))
 	fi
-	COMP_POINT=${#COMP_LINE}
 	"_awf_$program"
 }
-complete -o filenames -F _awf awf
+complete -F _awf_complete awf

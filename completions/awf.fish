@@ -18,7 +18,12 @@ function __awf_behind
 		case init doctor help
 			return
 	end
-	complete -C (string join -- ' ' $program (string escape -- $words[3..]) (commandline -ct))
+	# A name may have a newline: each ends with a NUL.
+	for line in (complete --escape -C (string join -- ' ' $program (string escape -- $words[3..]) (commandline -ct)))
+		set -l parts (string split -m 1 \t -- $line)
+		set parts[1] (string unescape -- $parts[1] | string collect)
+		printf '%s\0' (string join -- \t $parts | string collect)
+	end
 end
 complete -c awf -f
 complete -c awf -n __fish_use_subcommand -a init -d 'make a workflow to begin with'
@@ -40,4 +45,4 @@ complete -c awf -n '__fish_seen_subcommand_from doctor' -l json -d 'a JSON objec
 complete -c awf -n '__fish_seen_subcommand_from doctor' -s q -l quiet -d 'only what is wrong'
 complete -c awf -s h -l help -d 'print the help'
 complete -c awf -l version -d 'print the version'
-complete -c awf -n 'not __fish_use_subcommand' -a '(__awf_behind)'
+complete -c awf -n 'not __fish_use_subcommand' -a '(__awf_behind | string split0)'

@@ -60,6 +60,8 @@ typed() {
 		awf-verify @bri|awf-verify @brief.awf
 		awf-ctl app|awf-ctl approve
 		awf-ctl approve che|awf-ctl approve check
+		awf-ctl approve |awf-ctl approve check
+		awf-ctl approve --reason fine |awf-ctl approve --reason fine check
 		awf-ctl approve check @wai|awf-ctl approve check @waits
 		awf-ctl prune --name oth|awf-ctl prune --name other
 		awf-serve --new-token re|awf-serve --new-token read
@@ -74,12 +76,70 @@ completed_by() {
 	command -v "$1" >/dev/null || skip "no $1 here"
 	usual
 	typed | cut -d'|' -f1 | "$ROOT/tests/support/complete.py" "$1" >have
-	typed | cut -d'|' -f2 | diff -u - <(sed 's/ *$//' have)
+	typed | cut -d'|' -f2 | sed 's/ /></g; s/.*/<&>/' | diff -u - have
 }
 
 @test "bash completes what people type" { completed_by bash; }
 @test "zsh completes what people type" { completed_by zsh; }
 @test "fish completes what people type" { completed_by fish; }
+
+# The words before a name, its beginning as it is typed, and what it comes to: the name and nothing
+# but it, in one word.
+whole_in() {
+	command -v "$1" >/dev/null || skip "no $1 here"
+	local name='ev`touch pwned`$(touch pwned)$HOME >pwned;&|()<"'\''x *?[a]{b,c}~#!!\:=@%^,x'
+	local file=$'fi`touch pwned`\nle !.jsonl' before typed value
+	awf-run -n --name "$name" true
+	awf-run -n --name 'o;a1' true
+	awf-run -n --name 'o;a2' true
+	mkdir tools
+	echo '{}' >"tools/$name.tool.json"
+	: >"$file"
+	while IFS='|' read -r before typed value; do
+		case $value in
+		*NAME) value=${value%NAME}$name ;;
+		*FILE) value=${value%FILE}$file ;;
+		esac
+		printf '%s %s\n' "$before" "$typed" >>lines
+		printf '<%s><%s>\n' "${before// /><}" "$value" >>wanted
+	done
+	"$ROOT/tests/support/complete.py" "$1" <lines | diff -u wanted -
+	[ ! -e pwned ]
+}
+
+# In each of the quotes, with an end of one, and where several begin like it.
+names() {
+	cat <<-'END'
+		awf-tail|@ev|@NAME
+		awf-tail|"@ev|@NAME
+		awf-tail|'@ev|@NAME
+		awf-tail|"@e"v|@NAME
+		awf-tail|'@ev`touch'\ |@NAME
+		awf-tail|'@ev`touch pwned`$(t|@NAME
+		awf-tail --list --name|ev|NAME
+		awf-run --name|"ev|NAME
+		awf-run --resume|'@'e|@NAME
+		awf run --fork|@ev|@NAME
+		awf-step -t|ev|NAME
+		awf-step -t|'ev|NAME
+		awf-tail|fi|FILE
+		awf tail|"fi|FILE
+	END
+}
+
+@test "bash: a name is one word, whatever is in it" {
+	whole_in bash < <(names; cat <<-'END'
+		awf-tail|"@ev\`touch pwned\`\$|@NAME
+		awf-tail|@ev\`touch\ pwned\`|@NAME
+		awf-step -p|@fi|@FILE
+		awf-ship --to|sqlite:fi|sqlite:FILE
+		awf-ship --to|'sqlite:fi|sqlite:FILE
+	END
+	)
+}
+
+@test "zsh: a name is one word, whatever is in it" { whole_in zsh < <(names; echo 'awf-run --name|o|o;a'); }
+@test "fish: a name is one word, whatever is in it" { whole_in fish < <(names; echo 'awf-run --name|o|o;a'); }
 
 # Lines of awf complete, without what stands behind the tab.
 offers() { awf complete "$@" | cut -f1 | paste -sd' '; }
@@ -159,15 +219,15 @@ lines() {
 		for file in "$ROOT"/completions/*.bash; do . "$file"; done
 		while read -r -a words; do
 			for cur in "" "\$" "\`" a w; do
-				COMP_WORDS=("${words[@]}" "$cur") COMP_CWORD=${#words[@]} COMPREPLY=()
-				"_${words[0]//-/_}"
+				COMP_LINE="${words[*]} $cur"
+				COMP_POINT=${#COMP_LINE}
+				_awf_complete "${words[0]}" "$cur"
 				printf "%s\n" "${COMPREPLY[@]}"
 			done
 		done <lines' >out 2>err
 	[ ! -e pwned ]
-	# They are offered as they are.
-	grep -qxF '$(touch pwned)' out
-	grep -qxF '@$(touch pwned)' out
+	grep -qxF "'\$(touch pwned)'" out
+	grep -qxF "@'\$(touch pwned)'" out
 	grep -qx writer out
 	grep -qx add out
 	grep -qxF @ out

@@ -161,7 +161,7 @@ add_error(struct conversation *c, struct span error)
 		buffer_text(&text, ": ");
 		span_decode(message, &text);
 	} else {
-		buffer_append(&text, error.at, error.len);
+		span_plain(error, &text);
 	}
 	c->heading = NULL;
 	add_text(c, buffer_string(&text), text.len);

@@ -113,6 +113,10 @@ events() { # COUNT PAYLOAD: as input of append
 	same "$(sed -n '/c done/,/^$/p' out | wc -l)" 2
 	same "$(awf-tail --full --inline | grep -c '^    long$')" 60000
 	same "$(awf-tail --json | awf-tail --full - | grep -c '^    long$')" 60000
+	# An error that is a text, as those of others may be.
+	same "$(awf-tail --json --type step.completed --path c | jq -c '.payload.error = "gone\n\"home\""' |
+		awf-tail --full - | tail -n +2)" '    gone
+    "home"'
 }
 
 @test "child runs stand below the line that starts them" {

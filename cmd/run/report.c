@@ -23,6 +23,7 @@
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
 
+#define FAILED_MOST ((size_t)700) /* bytes of a message that more is said of */
 #define LINES_MOST 5
 #define INDENT "  | "
 
@@ -189,11 +190,13 @@ tell_reason(const struct job *j, const char *run)
 
 	/* What may have been meant to make the failure good, but may be other work as well. */
 	if (*o->repeated_by != '\0' && first_failed) {
-		char failed[sizeof line.message];
+		const struct error failed = line;
+		const size_t len = strlen(failed.message);
 
-		snprintf(failed, sizeof failed, "%s", line.message);
-		error_set(&line, line.code, line.place, "%.700s (%s succeeded later: "
-		    "with --try a step may fail)", failed, o->repeated_by);
+		error_set(&line, failed.code, failed.place, "%.*s (%s succeeded later: "
+		    "with --try a step may fail)",
+		    (int)utf8_whole(failed.message, len < FAILED_MOST ? len : FAILED_MOST),
+		    failed.message, o->repeated_by);
 	}
 	program_fail(PROGRAM, &line);
 	free(command);

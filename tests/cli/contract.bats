@@ -233,6 +233,17 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 	same "${stderr_lines[1]}" 'awf-run: pipeline: step ask:0:0 failed: plain: ?[31m ?31m ? x'
 }
 
+@test "a long error with what was done later is cut between characters" {
+	local before
+	says fine >fine
+	for before in '' x; do
+		printf '{"type":"error","category":"invalid","message":"%s"}\n' "$before$(printf 'ä%.0s' {1..450})" >answers
+		run -3 --separate-stderr awf-run -n -c 'awf-step -q -n -p x -a helper ask
+			cp fine answers; awf-step -q -n -p x -a helper ask'
+		[[ $stderr == *"awf-run: pipeline: step ask:0:0 failed: plain: $before"ä*'ä (ask:1:0 succeeded later: '* ]]
+	done
+}
+
 @test "names that the environment brings are checked" {
 	awf-run -n -c 'for pair in AWF_CALL=../x AWF_CALL=a:0 "AWF_CALL=a:0:0/" AWF_PATH=a/b AWF_PATH=a..b \
 			AWF_PARENT=x AWF_RUN_ID=../../x AWF_TRANSCRIPT=relative; do

@@ -207,7 +207,8 @@ static void
 add_left(struct page_panel *p, size_t *left, const char *behind)
 {
 	if (*left > 0)
-		buffer_format(p->out, "<span class=\"left\">… %zu lines%s\n</span>", *left, behind);
+		buffer_format(p->out, "<span class=\"left\">… %zu line%s%s\n</span>", *left,
+		    *left == 1 ? "" : "s", behind);
 	*left = 0;
 }
 

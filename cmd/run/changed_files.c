@@ -198,7 +198,7 @@ line_diff(const struct buffer *from, const struct buffer *to, size_t limit, stru
 			put_line(&e.list[at], &a, &b, out);
 	}
 	if (more > 0 || put == limit)
-		buffer_format(out, "… %zu more lines\n", more);
+		buffer_format(out, "… %zu more line%s\n", more, more == 1 ? "" : "s");
 	free(e.list);
 	free(a.list);
 	free(b.list);

@@ -376,6 +376,7 @@ page() {
 		event(3, 2, "message.user", {"blocks": [{"type": "text", "text": f"block{i}"} for i in range(61)]})
 		event(4, 2, "message.assistant", {"blocks": [{"type": "image", "media_type": "image/png", "data": "not base64"}]})
 		event(5, 4, "tool.call", {"name": "edit", "input": {"path": "f", "old_str": lines("a"), "new_str": lines("b")}})
+		event(8, 4, "tool.call", {"name": "edit", "input": {"path": "f", "old_str": "1\n.\n.\n.\nleft\n.\n.\n.\n9", "new_str": "a\n.\n.\n.\nleft\n.\n.\n.\ni"}})
 		event(6, 5, "tool.result", {"output": "x", "changed": [{"path": f"file{i}"} for i in range(61)], "changed_more": 2})
 		event(7, 2, "step.completed", {"call": "a:0:0", "result": None},
 		    ',"refs":[{"at":"/payload/result","sha256":"%s","bytes":2000000,"encoding":"json"}]' % ("0" * 64))
@@ -385,7 +386,7 @@ page() {
 	for each in 'dt>key' '>block' 'code>file'; do
 		same "$each $(grep -o "$each" page.html | wc -l)" "$each 60"
 	done
-	for each in '<dt>…</dt>' '<p class="note">…</p>' '<li>3 more</li>' '>… 200 lines more$' \
+	for each in '<dt>…</dt>' '<p class="note">…</p>' '<li>3 more</li>' '>… 200 lines more$' '>… 1 line$' \
 		'>1.9 MiB, to be had by awf-replay --state<'; do
 		same "$each $(grep -c "$each" page.html)" "$each 1"
 	done

@@ -249,7 +249,7 @@ answer_read(struct server *s, struct rpc_call *call, struct span params)
 	struct writer w;
 
 	if (type == NULL) {
-		rpc_error(call, RPC_PARAMS, SPAN_NONE, "%s: %s", uri != NULL ? uri : "uri",
+		rpc_error(call, JSONRPC_PARAMS, SPAN_NONE, "%s: %s", uri != NULL ? uri : "uri",
 		    uri != NULL ? err.message : "is missing");
 	} else {
 		writer_begin(&w, &members);
@@ -311,7 +311,7 @@ take_message(struct server *s, const char *line, size_t len)
 
 	wrong = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
 	if (wrong != NULL) {
-		rpc_error(&call, RPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);
+		rpc_error(&call, JSONRPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);
 		return;
 	}
 	message = span_trim(message);
@@ -319,7 +319,7 @@ take_message(struct server *s, const char *line, size_t len)
 	method = span_member(message, "method");
 	id = span_member(message, "id");
 	if (span_type(message) != 'o' || (id.at != NULL && strchr("sn", span_type(id)) == NULL)) {
-		rpc_error(&call, RPC_INVALID, SPAN_NONE, "a request is an object, whose id is a text or a number");
+		rpc_error(&call, JSONRPC_INVALID, SPAN_NONE, "a request is an object, whose id is a text or a number");
 		return;
 	}
 	if (span_type(method) != 's') {
@@ -342,7 +342,7 @@ take_message(struct server *s, const char *line, size_t len)
 		if (at < sizeof methods / sizeof *methods)
 			methods[at].answer(s, &call, params);
 		else
-			rpc_error(&call, RPC_NO_METHOD, SPAN_NONE, "no such method");
+			rpc_error(&call, JSONRPC_NO_METHOD, SPAN_NONE, "no such method");
 	}
 	rpc_call_free(&call);
 }

@@ -56,19 +56,15 @@ rpc_call_free(struct rpc_call *c)
 	*c = (struct rpc_call){ .id = NULL };
 }
 
-static void
-begin(struct writer *w, struct buffer *line)
+static struct span
+id_of(const struct rpc_call *c)
 {
-	writer_begin(w, line);
-	writer_object(w);
-	writer_member_string(w, "jsonrpc", "2.0");
+	return c->id != NULL ? span_of(c->id, strlen(c->id)) : SPAN_NONE;
 }
 
 static void
-send_line(struct writer *w, struct buffer *line)
+send_line(struct buffer *line)
 {
-	writer_object_end(w);
-	buffer_byte(line, '\n');
 	file_write(STDOUT_FILENO, line->data, line->len);
 	buffer_free(line);
 }
@@ -81,8 +77,7 @@ write_result(const struct rpc_call *c, const char *type, const struct buffer *me
 
 	if (c->id == NULL)
 		return;
-	begin(&w, &line);
-	writer_member_span(&w, "id", span_of(c->id, strlen(c->id)));
+	jsonrpc_begin_answer(&w, &line, id_of(c));
 	writer_member_object(&w, "result");
 	if (c->modern) {
 		writer_member_string(&w, "resultType", type);
@@ -103,7 +98,8 @@ write_result(const struct rpc_call *c, const char *type, const struct buffer *me
 		buffer_append(&line, members->data, members->len);
 	}
 	writer_object_end(&w);
-	send_line(&w, &line);
+	jsonrpc_end(&w);
+	send_line(&line);
 }
 
 void
@@ -137,11 +133,12 @@ rpc_ask(const char *id, const char *method, const struct buffer *params)
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin(&w, &line);
+	jsonrpc_begin(&w, &line);
 	writer_member_string(&w, "id", id);
 	writer_member_string(&w, "method", method);
 	writer_member_buffer(&w, "params", params);
-	send_line(&w, &line);
+	jsonrpc_end(&w);
+	send_line(&line);
 }
 
 void
@@ -171,24 +168,13 @@ rpc_error(const struct rpc_call *c, int code, struct span data, const char *form
 {
 	struct buffer line = BUFFER_INIT;
 	char message[1024];
-	struct writer w;
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(message, sizeof message, format, arguments);
 	va_end(arguments);
-	begin(&w, &line);
-	writer_key(&w, "id");
-	if (c->id != NULL)
-		writer_raw(&w, c->id, strlen(c->id));
-	else
-		writer_null(&w);
-	writer_member_object(&w, "error");
-	writer_member_integer(&w, "code", code);
-	writer_member_string(&w, "message", message);
-	writer_member_span(&w, "data", data);
-	writer_object_end(&w);
-	send_line(&w, &line);
+	jsonrpc_error(&line, id_of(c), code, message, data);
+	send_line(&line);
 }
 
 void
@@ -199,12 +185,13 @@ rpc_progress(const struct rpc_call *c, int64_t progress, const char *message)
 
 	if (c->progress == NULL)
 		return;
-	begin(&w, &line);
+	jsonrpc_begin(&w, &line);
 	writer_member_string(&w, "method", "notifications/progress");
 	writer_member_object(&w, "params");
 	writer_member_span(&w, "progressToken", span_of(c->progress, strlen(c->progress)));
 	writer_member_integer(&w, "progress", progress);
 	writer_member_string(&w, "message", message);
 	writer_object_end(&w);
-	send_line(&w, &line);
+	jsonrpc_end(&w);
+	send_line(&line);
 }

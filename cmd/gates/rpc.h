@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "json/jsonrpc.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
-/* Codes of JSON-RPC, and of MCP. */
-enum { RPC_PARSE = -32700, RPC_INVALID = -32600, RPC_NO_METHOD = -32601, RPC_PARAMS = -32602,
-	RPC_INTERNAL = -32603, RPC_VERSION = -32022 };
+/* The code of MCP for a revision that is not spoken, beside those of JSON-RPC. */
+enum { RPC_VERSION = -32022 };
 
 #define RPC_MODERN "2026-07-28"
 extern const char *const rpc_handshaken[]; /* the newest first; ends with NULL */

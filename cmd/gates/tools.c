@@ -590,7 +590,7 @@ tools_call(struct tools *t, struct rpc_call *call, struct span params)
 	if (e == NULL && workflow == NULL) {
 		bool named = span_type(name) == 's';
 
-		rpc_error(call, RPC_PARAMS, SPAN_NONE, "%.*s: no such tool", named ? (int)name.len - 2 : 4,
+		rpc_error(call, JSONRPC_PARAMS, SPAN_NONE, "%.*s: no such tool", named ? (int)name.len - 2 : 4,
 		    named ? name.at + 1 : "name");
 		return;
 	}

@@ -24,12 +24,14 @@
 
 #include "../program.h"
 #include "agent/mcp_kept.h"
+#include "agent/mcp_wire.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/patience.h"
 #include "base/polling.h"
+#include "json/jsonrpc.h"
 #include "json/scan.h"
 #include "json/writer.h"
 #include "proc/descendants.h"
@@ -63,20 +65,28 @@ struct keeper {
 	long long next_id;          /* the first of the next client */
 	enum { HELLO_UNSAID, HELLO_SAID, HELLO_ANSWERED } hello;
 	long long hello_id;
-	struct buffer answer;       /* the member that answers it, result or error, with its key */
+	bool greeted;               /* what answers it is a result, else an error */
+	struct buffer answer;       /* that; JSON */
 	bool initialized;           /* the server was told that it was greeted */
 	size_t unread;              /* bytes of answers to what it asked, at the most */
 };
 
 /* ---- to the clients ---- */
 
+/* The line that was appended goes out. */
+static void
+pass_on(struct client *c)
+{
+	if (c->peer.process.pid != 0)
+		peer_send(&c->peer);
+}
+
 static void
 tell(struct client *c, const char *line, size_t len)
 {
 	buffer_append(&c->peer.outgoing, line, len);
 	buffer_byte(&c->peer.outgoing, '\n');
-	if (c->peer.process.pid != 0)
-		peer_send(&c->peer);
+	pass_on(c);
 }
 
 static void
@@ -129,12 +139,12 @@ pass_errors(struct keeper *k)
 static void
 answer_hello(const struct keeper *k, struct client *c)
 {
-	struct buffer line = BUFFER_INIT;
+	struct writer w;
 
-	buffer_format(&line, "{\"jsonrpc\":\"2.0\",\"id\":%s,%s}", buffer_string(&c->hello),
-	    buffer_string(&k->answer));
-	tell(c, line.data, line.len);
-	buffer_free(&line);
+	jsonrpc_begin_answer(&w, &c->peer.outgoing, span_of(c->hello.data, c->hello.len));
+	writer_member_buffer(&w, k->greeted ? "result" : "error", &k->answer);
+	jsonrpc_end(&w);
+	pass_on(c);
 	buffer_clear(&c->hello);
 }
 
@@ -170,15 +180,18 @@ static void
 remove_client(struct keeper *k, size_t number)
 {
 	struct client *c = &k->clients[number];
-	struct buffer line = BUFFER_INIT;
+	struct writer w;
 
 	for (size_t i = 0; i < c->asked_count; i++) {
-		buffer_clear(&line);
-		buffer_format(&line, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
-		    "{\"requestId\":%lld,\"reason\":\"the step has ended\"}}", c->asked[i]);
-		tell_server(k, line.data, line.len);
+		jsonrpc_begin(&w, &k->server.outgoing);
+		writer_member_string(&w, "method", "notifications/cancelled");
+		writer_member_object(&w, "params");
+		writer_member_integer(&w, "requestId", c->asked[i]);
+		writer_member_string(&w, "reason", "the step has ended");
+		writer_object_end(&w);
+		jsonrpc_end(&w);
 	}
-	buffer_free(&line);
+	peer_send(&k->server);
 	peer_end(&c->peer);
 	peer_free(&c->peer);
 	free(c->asked);
@@ -209,32 +222,31 @@ add_client(struct keeper *k, int fd)
 static int
 take_from_client(struct keeper *k, struct client *c, struct span line)
 {
-	struct span id, method;
+	struct jsonrpc m;
 	long long number;
 	size_t bad;
 
 	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
 		return -1;
-	id = span_member(line, "id");
-	method = span_member(line, "method");
-	if (id.at == NULL) {
-		if (span_is(method, "notifications/initialized")) {
+	m = jsonrpc_read(line);
+	if (m.id.at == NULL) {
+		if (span_is(m.method, "notifications/initialized")) {
 			if (k->initialized)
 				return 0;
 			k->initialized = true;
 		}
-		if (span_is(method, "notifications/cancelled") &&
-		    span_integer(span_path(line, "params", "requestId", NULL), &number) &&
+		if (span_is(m.method, "notifications/cancelled") &&
+		    span_integer(span_member(m.params, "requestId"), &number) &&
 		    request_of(c, number) < c->asked_count)
 			forget_request(c, request_of(c, number));
 		tell_server(k, line.at, line.len);
 		return 0;
 	}
-	if (!span_integer(id, &number) || number < c->first || number >= c->first + MCP_KEPT_IDS)
+	if (!span_integer(m.id, &number) || number < c->first || number >= c->first + MCP_KEPT_IDS)
 		return -1;
-	if (span_is(method, "initialize")) {
+	if (span_is(m.method, "initialize")) {
 		buffer_clear(&c->hello);
-		buffer_append(&c->hello, id.at, id.len);
+		buffer_append(&c->hello, m.id.at, m.id.len);
 		if (k->hello == HELLO_ANSWERED)
 			answer_hello(k, c);
 		if (k->hello != HELLO_UNSAID)
@@ -280,18 +292,13 @@ client_of(const struct keeper *k, struct span id, bool *known)
 
 /* The greeting: for all who wait for it. */
 static void
-take_hello(struct keeper *k, struct span message)
+take_hello(struct keeper *k, const struct jsonrpc *m)
 {
-	struct span result = span_member(message, "result");
-	bool good = result.at != NULL;
+	struct span answer = m->result.at != NULL ? m->result : m->error;
 
 	k->hello = HELLO_ANSWERED;
-	buffer_text(&k->answer, good ? "\"result\":" : "\"error\":");
-	result = good ? result : span_member(message, "error");
-	if (result.at != NULL)
-		buffer_append(&k->answer, result.at, result.len);
-	else
-		buffer_text(&k->answer, "null");
+	k->greeted = m->result.at != NULL;
+	buffer_append(&k->answer, answer.at, answer.len);
 	for (size_t i = 0; i < k->count; i++)
 		if (k->clients[i].hello.len > 0)
 			answer_hello(k, &k->clients[i]);
@@ -301,15 +308,11 @@ take_hello(struct keeper *k, struct span message)
 static bool
 answer_server(struct keeper *k, struct span id, struct span method)
 {
-	struct buffer line = BUFFER_INIT;
+	const size_t before = k->server.outgoing.len;
 
-	buffer_format(&line, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,%s}", (int)id.len, id.at,
-	    span_is(method, "ping") ? "\"result\":{}" :
-	    "\"error\":{\"code\":-32601,\"message\":\"Method not found: AWF declares no such "
-	    "capability\"}");
-	tell_server(k, line.data, line.len);
-	k->unread += line.len;
-	buffer_free(&line);
+	mcp_answer_request(&k->server.outgoing, id, method);
+	k->unread += k->server.outgoing.len - before;
+	peer_send(&k->server);
 	if (k->unread > peer_unsent(&k->server))
 		k->unread = peer_unsent(&k->server);
 	return k->unread <= UNSENT_LIMIT;
@@ -319,24 +322,22 @@ answer_server(struct keeper *k, struct span id, struct span method)
 static bool
 take_from_server(struct keeper *k, struct span message)
 {
-	struct span id = span_member(message, "id"), method = span_member(message, "method");
-	struct span token = span_path(message, "params", "progressToken", NULL);
+	struct jsonrpc m = jsonrpc_read(message);
+	bool answers = m.kind == JSONRPC_RESPONSE, known;
 	struct client *c;
 	long long number;
-	bool known;
 
 	if (span_member(message, "awf").at != NULL)
 		return true; /* ours alone */
-	if (id.at != NULL && method.at != NULL)
-		return answer_server(k, id, method);
-	if (method.at == NULL && span_integer(id, &number) && k->hello == HELLO_SAID &&
-	    number == k->hello_id) {
-		take_hello(k, message);
+	if (m.kind == JSONRPC_REQUEST)
+		return answer_server(k, m.id, m.method);
+	if (answers && span_integer(m.id, &number) && k->hello == HELLO_SAID && number == k->hello_id) {
+		take_hello(k, &m);
 		return true;
 	}
-	c = client_of(k, method.at == NULL ? id : token, &known);
+	c = client_of(k, answers ? m.id : span_member(m.params, "progressToken"), &known);
 	if (c != NULL) {
-		if (method.at == NULL && span_integer(id, &number) &&
+		if (answers && span_integer(m.id, &number) &&
 		    request_of(c, number) < c->asked_count)
 			forget_request(c, request_of(c, number));
 		tell(c, message.at, message.len);

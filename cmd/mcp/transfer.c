@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "json/writer.h"
+#include "json/jsonrpc.h"
 
 enum {
 	REFUSED_LIMIT = 1 << 20,     /* of an answer that is an error */
@@ -28,10 +28,9 @@ enum {
 /* ---- what goes out on stdout ---- */
 
 static void
-put_line(const char *bytes, size_t len)
+put_line(const struct buffer *line)
 {
-	if (file_write(STDOUT_FILENO, bytes, len) != 0 ||
-	    file_write(STDOUT_FILENO, "\n", 1) != 0)
+	if (file_write(STDOUT_FILENO, line->data, line->len) != 0)
 		_exit(STATUS_SYSTEM); /* nobody listens */
 }
 
@@ -40,7 +39,6 @@ transfer_fail(struct transfer *t, const char *format, ...)
 {
 	struct buffer line = BUFFER_INIT;
 	char text[1024];
-	struct writer w;
 	va_list list;
 
 	va_start(list, format);
@@ -53,35 +51,25 @@ transfer_fail(struct transfer *t, const char *format, ...)
 		return;
 	}
 	t->answered = true;
-	writer_begin(&w, &line);
-	writer_object(&w);
-	writer_member_string(&w, "jsonrpc", "2.0");
-	writer_member_span(&w, "id", t->id);
-	writer_key(&w, "error");
-	writer_object(&w);
-	writer_member_integer(&w, "code", MCP_NO_ANSWER);
-	writer_member_string(&w, "message", text);
-	writer_object_end(&w);
-	writer_object_end(&w);
-	put_line(line.data, line.len);
+	jsonrpc_error(&line, t->id, MCP_NO_ANSWER, text, SPAN_NONE);
+	put_line(&line);
 	buffer_free(&line);
 }
 
 bool
-transfer_answers(const struct transfer *t, struct span message)
+transfer_answers(const struct transfer *t, const struct jsonrpc *m)
 {
-	struct span id = span_member(message, "id");
-
-	return t->id.at != NULL && id.len == t->id.len && id.at != NULL &&
-	    memcmp(id.at, t->id.at, id.len) == 0 && span_member(message, "method").at == NULL;
+	return m->kind == JSONRPC_RESPONSE && t->id.at != NULL && m->id.at != NULL &&
+	    m->id.len == t->id.len && memcmp(m->id.at, t->id.at, m->id.len) == 0;
 }
 
 int
 transfer_take(struct transfer *t, const char *bytes, size_t len)
 {
-	struct span message = span_trim(span_of(bytes, len)), result;
+	struct span message = span_trim(span_of(bytes, len));
 	struct buffer line = BUFFER_INIT, changed = BUFFER_INIT;
 	struct bridge *b = t->bridge;
+	struct jsonrpc m;
 	size_t bad;
 
 	/* Several at once, as 2025-03-26 had them. */
@@ -93,27 +81,28 @@ transfer_take(struct transfer *t, const char *bytes, size_t len)
 	}
 	if (span_type(message) != 'o' || scan_check(message.at, message.len, &bad) != NULL)
 		return -1;
-	result = span_member(message, "result");
-	if (transfer_answers(t, message)) {
+	m = jsonrpc_read(message);
+	if (transfer_answers(t, &m)) {
 		t->answered = true;
-		if (t->initializes && result.at != NULL) {
+		if (t->initializes && m.result.at != NULL) {
 			free(b->version);
-			b->version = span_text(span_member(result, "protocolVersion"));
+			b->version = span_text(span_member(m.result, "protocolVersion"));
 		}
-		if (t->lists && result.at != NULL)
-			mirrored_read(&b->mirrored, result, &changed);
+		if (t->lists && m.result.at != NULL)
+			mirrored_read(&b->mirrored, m.result, &changed);
 	}
 	if (changed.len > 0) {
-		buffer_append(&line, message.at, (size_t)(result.at - message.at));
+		buffer_append(&line, message.at, (size_t)(m.result.at - message.at));
 		buffer_append(&line, changed.data, changed.len);
-		buffer_append(&line, result.at + result.len,
-		    (size_t)(message.at + message.len - result.at) - result.len);
+		buffer_append(&line, m.result.at + m.result.len,
+		    (size_t)(message.at + message.len - m.result.at) - m.result.len);
 		message = span_of(line.data, line.len);
 		buffer_clear(&changed);
 	}
 	scan_minify(message, &changed);
+	buffer_byte(&changed, '\n');
 	if (!t->unheard)
-		put_line(changed.data, changed.len);
+		put_line(&changed);
 	buffer_free(&changed);
 	buffer_free(&line);
 	return 0;
@@ -325,16 +314,17 @@ struct transfer *
 transfer_add(struct bridge *b, enum purpose purpose, struct span message)
 {
 	struct transfer *t = memory_zero(1, sizeof *t), **link = &b->transfers;
+	struct jsonrpc m;
 
 	t->bridge = b;
 	t->purpose = purpose;
 	t->easy = curl_easy_init();
 	buffer_append(&t->message, message.at, message.len);
-	message = span_of(buffer_string(&t->message), t->message.len);
-	if (span_member(message, "method").at != NULL)
-		t->id = span_member(message, "id");
-	t->initializes = span_is(span_member(message, "method"), "initialize");
-	t->lists = span_is(span_member(message, "method"), "tools/list");
+	m = jsonrpc_read(span_of(buffer_string(&t->message), t->message.len));
+	if (m.kind == JSONRPC_REQUEST)
+		t->id = m.id;
+	t->initializes = span_is(m.method, "initialize");
+	t->lists = span_is(m.method, "tools/list");
 	sse_begin(&t->sse, on_event, t);
 	while (*link != NULL)
 		link = &(*link)->next;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "json/jsonrpc.h"
 #include "json/line_input.h"
 #include "json/scan.h"
 #include "mirrored.h"
@@ -85,7 +86,7 @@ void transfer_remove_all(struct bridge *b);
 void transfer_add_headers(struct transfer *t);
 
 /* Whether a message is the server's answer to its request. */
-bool transfer_answers(const struct transfer *t, struct span message);
+bool transfer_answers(const struct transfer *t, const struct jsonrpc *m);
 /* Passes on what the server says. -1: it is no message. */
 int transfer_take(struct transfer *t, const char *bytes, size_t len);
 /* The answer to a request that the server has not given; of what is no request, a line on stderr. */

@@ -15,15 +15,19 @@ enum {
 	RESUME_LIMIT = 20            /* tries for the rest of one answer */
 };
 
-/* Whether an answer that is an error is a message all the same. */
+/* Whether an answer that is an error is a message all the same: which. */
 static bool
-is_message(const struct transfer *t)
+is_message(const struct transfer *t, struct jsonrpc *m)
 {
 	struct span body = span_trim(span_of(buffer_string(&t->body), t->body.len));
 	size_t bad;
 
-	return span_type(body) == 'o' && scan_check(body.at, body.len, &bad) == NULL &&
-	    span_is(span_member(body, "jsonrpc"), "2.0") && span_type(span_member(body, "error")) == 'o';
+	*m = (struct jsonrpc){ .kind = JSONRPC_RESPONSE };
+	if (span_type(body) != 'o' || scan_check(body.at, body.len, &bad) != NULL ||
+	    !span_is(span_member(body, "jsonrpc"), "2.0"))
+		return false;
+	*m = jsonrpc_read(body);
+	return span_type(m->error) == 'o';
 }
 
 /* Tells what an answer with this status means for a request. */
@@ -31,15 +35,14 @@ static void
 refuse(struct transfer *t, long status)
 {
 	struct span body = span_trim(span_of(buffer_string(&t->body), t->body.len));
-	struct span said = is_message(t) ? span_path(body, "error", "message", NULL) :
-	    span_of(NULL, 0);
 	struct buffer text = BUFFER_INIT;
+	struct jsonrpc m;
 
-	if (is_message(t) && transfer_answers(t, body)) {
+	if (is_message(t, &m) && transfer_answers(t, &m)) {
 		transfer_take(t, body.at, body.len);
 		return;
 	}
-	span_decode(said, &text);
+	span_decode(span_member(m.error, "message"), &text);
 	if (text.len == 0 && body.len > 0 && *body.at != '<')
 		buffer_append(&text, body.at, body.len < ERROR_TEXT_LIMIT ? body.len : ERROR_TEXT_LIMIT);
 	if (status == 404 && t->session != NULL) {
@@ -67,8 +70,10 @@ refuse(struct transfer *t, long status)
 static bool
 is_old(const struct transfer *t, long status)
 {
+	struct jsonrpc m;
+
 	return t->initializes && t->bridge->version == NULL &&
-	    (status == 400 || status == 404 || status == 405) && !is_message(t);
+	    (status == 400 || status == 404 || status == 405) && !is_message(t, &m);
 }
 
 /* The message goes once the old transport's stream has said where to. */

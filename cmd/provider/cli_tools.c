@@ -29,6 +29,7 @@
 #include "base/memory.h"
 #include "base/version.h"
 #include "cli.h"
+#include "json/jsonrpc.h"
 #include "proc/libexec.h"
 #include "proc/peer.h"
 #include "run/private_socket.h"
@@ -38,8 +39,6 @@
 #define SOCKET "AWF_MCP_SOCKET" /* the environment of the server */
 #define SECRET "AWF_MCP_SECRET"
 #define SECRET_BYTES 32
-#define NO_SUCH_METHOD (-32601) /* of JSON-RPC 2.0 */
-#define NO_SUCH_PARAMS (-32602)
 
 /* A server of ours that the CLI has started. */
 struct client {
@@ -231,36 +230,11 @@ cli_tools_close(struct cli_run *r)
 
 /* ---- the protocol ---- */
 
-/* Begins an answer; id is JSON. */
-static void
-begin_answer(struct writer *w, struct client *c, const char *id, size_t len)
-{
-	writer_begin(w, &c->peer.outgoing);
-	writer_object(w);
-	writer_member_string(w, "jsonrpc", "2.0");
-	writer_key(w, "id");
-	writer_raw(w, id, len);
-}
-
-static void
-end_answer(struct writer *w, struct client *c)
-{
-	writer_object_end(w);
-	buffer_byte(&c->peer.outgoing, '\n');
-	peer_send(&c->peer);
-}
-
 static void
 refuse(struct client *c, struct span id, int code, const char *message)
 {
-	struct writer w;
-
-	begin_answer(&w, c, id.at, id.len);
-	writer_member_object(&w, "error");
-	writer_member_integer(&w, "code", code);
-	writer_member_string(&w, "message", message);
-	writer_object_end(&w);
-	end_answer(&w, c);
+	jsonrpc_error(&c->peer.outgoing, id, code, message, SPAN_NONE);
+	peer_send(&c->peer);
 }
 
 static void
@@ -311,7 +285,7 @@ ask(struct cli_run *r, struct client *c, struct span id, struct span params)
 
 	if (name == NULL || !cli_serves(r, name) ||
 	    (arguments.at != NULL && span_type(arguments) != 'o')) {
-		refuse(c, id, NO_SUCH_PARAMS, "there is no such tool, or its arguments are no object");
+		refuse(c, id, JSONRPC_PARAMS, "there is no such tool, or its arguments are no object");
 	} else {
 		t->asked = memory_array(t->asked, t->asked_count + 1, sizeof *t->asked);
 		t->asked[t->asked_count++] = (struct asked){ .serial = c->serial,
@@ -325,30 +299,30 @@ ask(struct cli_run *r, struct client *c, struct span id, struct span params)
 static void
 take_request(struct cli_run *r, struct client *c, struct span line)
 {
-	struct span id = span_trim(span_member(line, "id")), method = span_member(line, "method");
-	struct span params = span_member(line, "params");
+	struct jsonrpc m = jsonrpc_read(line);
 	struct writer w;
 
 	/* What it tells without an id needs no answer; and nothing is asked of it. */
-	if (id.at == NULL || span_type(method) != 's')
+	if (m.kind != JSONRPC_REQUEST)
 		return;
-	if (span_is(method, "tools/call")) {
-		ask(r, c, id, params);
-		return;
-	}
-	if (!span_is(method, "initialize") && !span_is(method, "tools/list") &&
-	    !span_is(method, "ping")) {
-		refuse(c, id, NO_SUCH_METHOD, "there is no such method");
+	if (span_is(m.method, "tools/call")) {
+		ask(r, c, m.id, m.params);
 		return;
 	}
-	begin_answer(&w, c, id.at, id.len);
+	if (!span_is(m.method, "initialize") && !span_is(m.method, "tools/list") &&
+	    !span_is(m.method, "ping")) {
+		refuse(c, m.id, JSONRPC_NO_METHOD, "there is no such method");
+		return;
+	}
+	jsonrpc_begin_answer(&w, &c->peer.outgoing, m.id);
 	writer_member_object(&w, "result");
-	if (span_is(method, "initialize"))
-		write_hello(&w, params);
-	else if (span_is(method, "tools/list"))
+	if (span_is(m.method, "initialize"))
+		write_hello(&w, m.params);
+	else if (span_is(m.method, "tools/list"))
 		write_tools(r, &w);
 	writer_object_end(&w);
-	end_answer(&w, c);
+	jsonrpc_end(&w);
+	peer_send(&c->peer);
 }
 
 /* A text, as a content block. */
@@ -404,7 +378,7 @@ take_result(struct cli_tools *t, struct span line)
 
 		if (c->serial != asked->serial)
 			continue;
-		begin_answer(&w, c, asked->id, strlen(asked->id));
+		jsonrpc_begin_answer(&w, &c->peer.outgoing, span_of(asked->id, strlen(asked->id)));
 		writer_member_object(&w, "result");
 		writer_member_array(&w, "content");
 		if (blocks.at != NULL)
@@ -414,7 +388,8 @@ take_result(struct cli_tools *t, struct span line)
 		writer_array_end(&w);
 		writer_member_bool(&w, "isError", span_true(span_member(block, KEY_IS_ERROR)));
 		writer_object_end(&w);
-		end_answer(&w, c);
+		jsonrpc_end(&w);
+		peer_send(&c->peer);
 	}
 }
 

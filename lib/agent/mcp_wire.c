@@ -12,6 +12,7 @@
 #include "agent/mcp_process.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "json/jsonrpc.h"
 #include "json/writer.h"
 
 enum {
@@ -21,7 +22,6 @@ enum {
 };
 
 #define META "io.modelcontextprotocol/"
-#define METHOD_NOT_FOUND (-32601)
 
 /* ---- requests ---- */
 
@@ -91,19 +91,10 @@ lose(struct mcp_server *s)
 	fail_all(s, &why);
 }
 
+/* The line that was appended goes out. */
 static void
-begin_message(struct writer *w, struct mcp_server *s)
+pass_on(struct mcp_server *s)
 {
-	writer_begin(w, &s->peer.outgoing);
-	writer_object(w);
-	writer_member_string(w, "jsonrpc", "2.0");
-}
-
-static void
-end_message(struct writer *w, struct mcp_server *s)
-{
-	writer_object_end(w);
-	buffer_byte(&s->peer.outgoing, '\n');
 	if (s->peer.process.pid != 0 && peer_send(&s->peer) == -1)
 		lose(s);
 }
@@ -124,7 +115,7 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 		finish(r);
 		return;
 	}
-	begin_message(&w, s);
+	jsonrpc_begin(&w, &s->peer.outgoing);
 	writer_member_integer(&w, "id", r->id);
 	writer_member_string(&w, "method", r->method);
 	writer_member_object(&w, "params");
@@ -147,7 +138,8 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 		writer_object_end(&w);
 	}
 	writer_object_end(&w);
-	end_message(&w, s);
+	jsonrpc_end(&w);
+	pass_on(s);
 }
 
 void
@@ -155,9 +147,10 @@ mcp_notify(struct mcp_server *s, const char *method)
 {
 	struct writer w;
 
-	begin_message(&w, s);
+	jsonrpc_begin(&w, &s->peer.outgoing);
 	writer_member_string(&w, "method", method);
-	end_message(&w, s);
+	jsonrpc_end(&w);
+	pass_on(s);
 }
 
 /* Gives a request up, and tells the server. */
@@ -171,14 +164,15 @@ cancel(struct mcp_request *r, const struct error *why)
 	finish(r);
 	if (r->stays)
 		return;
-	begin_message(&w, s);
+	jsonrpc_begin(&w, &s->peer.outgoing);
 	writer_member_string(&w, "method", "notifications/cancelled");
 	writer_key(&w, "params");
 	writer_object(&w);
 	writer_member_integer(&w, "requestId", r->id);
 	writer_member_string(&w, "reason", why->message);
 	writer_object_end(&w);
-	end_message(&w, s);
+	jsonrpc_end(&w);
+	pass_on(s);
 }
 
 /* ---- what a server says ---- */
@@ -208,26 +202,25 @@ renew(struct mcp_server *s)
 }
 
 static void
-take_response(struct mcp_server *s, struct span message)
+take_response(struct mcp_server *s, const struct jsonrpc *m, struct span message)
 {
-	struct span id = span_member(message, "id"), error = span_member(message, "error");
-	struct mcp_request *r = find(s, id);
+	struct mcp_request *r = find(s, m->id);
 	long long number = 0;
 	char *text;
 
 	if (r == NULL) {
 		/* Of a request that was given up, no answer is wanted any more. */
-		if (!span_integer(id, &number) || number <= s->first_id || number > s->next_id)
+		if (!span_integer(m->id, &number) || number <= s->first_id || number > s->next_id)
 			break_off(s, "an answer to a request that was not made");
 		return;
 	}
 	scan_minify(message, &r->line);
-	if (span_true(span_member(span_member(message, "result"), "isError")))
+	if (span_true(span_member(m->result, "isError")))
 		mcp_hide(s, r->line.data, r->line.len);
 	r->result = span_member(span_of(r->line.data, r->line.len), "result");
-	if (span_type(error) == 'o') {
-		text = span_text(span_member(error, "message"));
-		span_integer(span_member(error, "code"), &number);
+	if (span_type(m->error) == 'o') {
+		text = span_text(span_member(m->error, "message"));
+		span_integer(span_member(m->error, "code"), &number);
 		if (text != NULL)
 			mcp_hide(s, text, strlen(text));
 		/* What became of an answer over HTTP is no word of the server's. */
@@ -247,23 +240,28 @@ take_response(struct mcp_server *s, struct span message)
 	renew(s);
 }
 
-/* Nothing but ping is ours to answer: no capability is declared. Answers that nobody reads
- * are not kept without end. */
+void
+mcp_answer_request(struct buffer *line, struct span id, struct span method)
+{
+	struct writer w;
+
+	if (!span_is(method, "ping")) {
+		jsonrpc_error(line, id, JSONRPC_NO_METHOD, "Method not found: AWF declares no such capability",
+		    SPAN_NONE);
+		return;
+	}
+	jsonrpc_begin_answer(&w, line, id);
+	writer_member_object(&w, "result");
+	writer_object_end(&w);
+	jsonrpc_end(&w);
+}
+
+/* Answers that nobody reads are not kept without end. */
 static void
 take_request(struct mcp_server *s, struct span id, struct span method)
 {
-	bool ping = span_is(method, "ping");
-	struct writer w;
-
-	begin_message(&w, s);
-	writer_member_span(&w, "id", id);
-	writer_member_object(&w, ping ? "result" : "error");
-	if (!ping) {
-		writer_member_integer(&w, "code", METHOD_NOT_FOUND);
-		writer_member_string(&w, "message", "Method not found: AWF declares no such capability");
-	}
-	writer_object_end(&w);
-	end_message(&w, s);
+	mcp_answer_request(&s->peer.outgoing, id, method);
+	pass_on(s);
 	s->unread += id.len + ANSWER_SIZE;
 	if (s->unread > peer_unsent(&s->peer))
 		s->unread = peer_unsent(&s->peer);
@@ -299,24 +297,23 @@ take_word(struct mcp_server *s, struct span message)
 static void
 take_message(struct mcp_server *s, struct span message)
 {
-	struct span id = span_member(message, "id"), method = span_member(message, "method");
+	struct jsonrpc m = jsonrpc_read(message);
+	struct mcp_request *r;
 
 	if (take_word(s, message))
 		return;
-	if (method.at == NULL) {
-		take_response(s, message);
-	} else if (id.at != NULL) {
-		take_request(s, id, method);
-	} else if (span_is(method, "notifications/tools/list_changed")) {
+	if (m.kind == JSONRPC_RESPONSE) {
+		take_response(s, &m, message);
+	} else if (m.kind == JSONRPC_REQUEST) {
+		take_request(s, m.id, m.method);
+	} else if (span_is(m.method, "notifications/tools/list_changed")) {
 		s->stale = true;
-	} else if (span_is(method, "notifications/progress")) {
-		struct span params = span_member(message, "params");
-		struct mcp_request *r = find(s, span_member(params, "progressToken"));
-
+	} else if (span_is(m.method, "notifications/progress")) {
+		r = find(s, span_member(m.params, "progressToken"));
 		if (r == NULL || r->progress == NULL)
 			return;
 		renew(s);
-		r->progress(r->context, params);
+		r->progress(r->context, m.params);
 	}
 }
 

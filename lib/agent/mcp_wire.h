@@ -1,7 +1,7 @@
 /*
- * The wire to an MCP server, for mcp.c alone: JSON-RPC over the pipes of its process
- * (mcp_process.h). Requests are sent, to one server or several, and then waited for
- * together; meanwhile what servers ask and tell is answered and noted.
+ * The wire to an MCP server, for mcp.c and the programs that stand between the two: JSON-RPC over
+ * the pipes of its process (mcp_process.h). Requests are sent, to one server or several, and then
+ * waited for together; meanwhile what servers ask and tell is answered and noted.
  */
 #ifndef AWF_AGENT_MCP_WIRE_H
 #define AWF_AGENT_MCP_WIRE_H
@@ -19,6 +19,10 @@
 
 /* The code of errors that awf-mcp-http makes, for want of an answer: what it says of the server. */
 #define MCP_NO_ANSWER (-39999)
+
+/* Appends the answer to what a server asks: nothing but ping is answered, as no capability is
+ * declared. */
+void mcp_answer_request(struct buffer *line, struct span id, struct span method);
 
 struct mcp_request {
 	/* Set by the caller. */

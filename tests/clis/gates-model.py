@@ -38,7 +38,11 @@ def text_of(content):
 def result_of(content):
     """The object that a tool has answered with; a CLI may put words before it."""
     text = text_of(content)
-    return json.JSONDecoder().raw_decode(text[text.index("{"):])[0] if "{" in text else {"text": text}
+    if "{" not in text:
+        return {"text": text}
+    result = json.JSONDecoder().raw_decode(text[text.index("{"):])[0]
+    # Codex of June 2026 gives an error in the block that it came in.
+    return result_of(result["text"]) if result.get("type") == "text" else result
 
 
 def anthropic(request):

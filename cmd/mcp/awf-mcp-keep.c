@@ -315,6 +315,8 @@ answer_server(struct keeper *k, struct span id, struct span method)
 	peer_send(&k->server);
 	if (k->unread > peer_unsent(&k->server))
 		k->unread = peer_unsent(&k->server);
+	if (k->unread > UNSENT_LIMIT)
+		say_all(k, "broke", "text", MCP_UNREAD, sizeof MCP_UNREAD - 1, 0);
 	return k->unread <= UNSENT_LIMIT;
 }
 
@@ -368,7 +370,12 @@ take_line(struct keeper *k, struct span line)
 	for (struct span_walk w = span_walk(line); goes_on && span_next(&w);) {
 		buffer_clear(&message);
 		scan_minify(w.value, &message);
-		goes_on = take_from_server(k, span_of(message.data, message.len));
+		/* What is no message does not go on by itself: a list in a list would be taken for one of
+		 * ours, a text for a line of stderr. */
+		if (span_type(w.value) == 'o')
+			goes_on = take_from_server(k, span_of(message.data, message.len));
+		else
+			tell_all(k, "[{}]", 4);
 	}
 	buffer_free(&message);
 	return goes_on;
@@ -385,6 +392,8 @@ serve_server(struct keeper *k, const struct pollfd fds[PEER_FDS])
 		if (!take_line(k, line))
 			return -1;
 	pass_errors(k);
+	if (taken == -1)
+		say_all(k, "broke", "text", MCP_LONG, sizeof MCP_LONG - 1, 0);
 	return open == -1 || taken == -1 || k->server.process.in == -1 ? -1 : 0;
 }
 

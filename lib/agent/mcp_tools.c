@@ -181,7 +181,8 @@ mcp_answer_read(struct span result, struct buffer *output, struct error *err)
 	}
 	/* What is no more than a line is the error's message. */
 	brief = join_texts(span_member(result, "content"), &text) && text.len > 0 &&
-	    text.len < MESSAGE_ROOM && memchr(text.data, '\n', text.len) == NULL;
+	    text.len < MESSAGE_ROOM && memchr(text.data, '\n', text.len) == NULL &&
+	    memchr(text.data, '\0', text.len) == NULL;
 	error_set(err, ERROR_TOOL, NULL, "%s", brief ? text.data : "the tool failed");
 	if (!brief)
 		take_content(result, output);
@@ -374,8 +375,8 @@ check_name(const struct listing *l, const struct mcp_server *server, const char 
 	const size_t *number = map_get(&l->numbers, name, strlen(name));
 
 	if (!tool_name_valid(name))
-		return error_set(err, ERROR_DEFINITION, server->definition.place, "the tool '%s' "
-		    "cannot be offered: '%s' is longer than 64 bytes (name others in `tools`, or the "
+		return error_set(err, ERROR_DEFINITION, server->definition.place, "the tool '%.100s' "
+		    "cannot be offered: '%.100s' is longer than 64 bytes (name others in `tools`, or the "
 		    "server shorter)", remote, name);
 	if (number != NULL)
 		return error_set(err, ERROR_DEFINITION, server->definition.place, "the tools '%s' and "
@@ -455,15 +456,18 @@ take_tool(struct listing *l, struct mcp_server *server, char *remote, struct err
 static int
 take_listed(struct listing *l, struct mcp_server *server, struct span tool, struct error *err)
 {
-	char *remote = span_text(span_member(tool, "name"));
+	struct buffer name = BUFFER_INIT;
 	int status;
 
-	if (remote == NULL || *remote == '\0') {
-		free(remote);
-		return error_set(err, ERROR_TOOL, NULL, "the MCP server '%s' lists a tool without a name",
-		    server->definition.name);
+	span_decode(span_member(tool, "name"), &name);
+	/* Up to a NUL it would be the name of another. */
+	if (name.len == 0 || strlen(buffer_string(&name)) != name.len) {
+		status = error_set(err, ERROR_TOOL, NULL, "the MCP server '%s' lists a tool %s",
+		    server->definition.name, name.len == 0 ? "without a name" : "with a NUL in its name");
+		buffer_free(&name);
+		return status;
 	}
-	status = take_tool(l, server, remote, err);
+	status = take_tool(l, server, buffer_take(&name), err);
 	if (status == 1)
 		describe(&l->tools->list[l->tools->count - 1], tool);
 	return status == -1 ? -1 : 0;

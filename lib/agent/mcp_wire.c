@@ -51,12 +51,12 @@ static void take_lines(struct mcp_server *s);
 
 /* Ends the server because it breaks the protocol; its requests fail. */
 static void
-break_off(struct mcp_server *s, const char *what)
+break_off(struct mcp_server *s, const char *what, const char *more)
 {
 	struct error why;
 
 	mcp_give_up(s);
-	mcp_fault(s, &why, "broke the protocol: %s", what);
+	mcp_fault(s, &why, "broke the protocol: %s%s", what, more);
 	fail_all(s, &why);
 }
 
@@ -211,7 +211,7 @@ take_response(struct mcp_server *s, const struct jsonrpc *m, struct span message
 	if (r == NULL) {
 		/* Of a request that was given up, no answer is wanted any more. */
 		if (!span_integer(m->id, &number) || number <= s->first_id || number > s->next_id)
-			break_off(s, "an answer to a request that was not made");
+			break_off(s, "an answer to a request that was not made", "");
 		return;
 	}
 	scan_minify(message, &r->line);
@@ -233,7 +233,7 @@ take_response(struct mcp_server *s, const struct jsonrpc *m, struct span message
 			    number);
 		free(text);
 	} else if (span_type(r->result) != 'o') {
-		break_off(s, "an answer without a result");
+		break_off(s, "an answer without a result", "");
 		return;
 	}
 	finish(r);
@@ -266,7 +266,7 @@ take_request(struct mcp_server *s, struct span id, struct span method)
 	if (s->unread > peer_unsent(&s->peer))
 		s->unread = peer_unsent(&s->peer);
 	if (s->unread > UNREAD_LIMIT)
-		break_off(s, "it asks and asks, and reads no answer");
+		break_off(s, MCP_UNREAD, "");
 }
 
 /* What the worker that keeps it says of it (mcp_kept.h). False: it is said by the server. */
@@ -287,6 +287,8 @@ take_word(struct mcp_server *s, struct span message)
 		mcp_end(s);
 		mcp_fault(s, &why, "cannot be run: %s", buffer_string(&text));
 		fail_all(s, &why);
+	} else if (span_is(word, "broke")) {
+		break_off(s, buffer_string(&text), "");
 	} else if (span_is(word, "ended") && span_integer(span_member(message, "status"), &status)) {
 		s->worker_status = (int)status;
 	}
@@ -321,6 +323,7 @@ take_message(struct mcp_server *s, struct span message)
 static void
 take_lines(struct mcp_server *s)
 {
+	const char *wrong;
 	struct span line;
 	int taken = 0;
 	size_t bad;
@@ -334,8 +337,8 @@ take_lines(struct mcp_server *s)
 		if (*line.at != '{' && *line.at != '[') {
 			peer_keep_errors(&s->peer, line.at, line.len);
 			peer_keep_errors(&s->peer, "\n", 1);
-		} else if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL) {
-			break_off(s, "a line that is no JSON");
+		} else if ((wrong = scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad)) != NULL) {
+			break_off(s, "a line that is no JSON: ", wrong);
 		} else if (*line.at == '{') {
 			take_message(s, line);
 		} else {
@@ -346,7 +349,7 @@ take_lines(struct mcp_server *s)
 		}
 	}
 	if (taken == -1 && s->peer.process.pid != 0)
-		break_off(s, "a line above 256 MiB");
+		break_off(s, MCP_LONG, "");
 }
 
 void

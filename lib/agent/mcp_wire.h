@@ -17,6 +17,10 @@
 #define MCP_MODERN "2026-07-28"
 #define MCP_CLIENT_INFO "{\"name\":\"awf\",\"version\":\"" AWF_VERSION "\"}"
 
+/* How a server breaks the protocol, where who keeps it finds it too. */
+#define MCP_UNREAD "it asks and asks, and reads no answer"
+#define MCP_LONG "a line above 256 MiB"
+
 /* The code of errors that awf-mcp-http makes, for want of an answer: what it says of the server. */
 #define MCP_NO_ANSWER (-39999)
 

@@ -97,19 +97,22 @@ step='echo x | awf-step -q -a worker'
 }
 
 @test "a server that ended, or broke the protocol, is started anew, and says why" {
-	calls count '{}' die '{}' count '{}' garbage '{}' count '{}' deaf '{}' half '{}' wrong '{}' empty '{}' count '{}'
+	server counts odd
+	calls count '{}' die '{}' count '{}' garbage '{}' count '{}' deaf '{}' half '{}' wrong '{}' empty '{}' \
+		aside '{}' count '{}'
 	flow "$step one; cp after.json answers.json; $step two"
 	jq -n --argjson a "$(called 1 mcp__test__count '{}')" --argjson b "$(said 'done')" '[[$a], [$b]]' >after.json
 	go
 	same "$(results)" '["1",null,null]
 [null,"tool","the MCP server '"'test'"' ended: exit status 7; it said: out of luck"]
 ["1",null,null]
-[null,"tool","the MCP server '"'test'"' broke the protocol: a line that is no JSON"]
+[null,"tool","the MCP server '"'test'"' broke the protocol: a line that is no JSON: expected a key in double quotes"]
 ["1",null,null]
 [null,"tool","the MCP server '"'test'"' ended: exit status 0"]
 [null,"tool","the MCP server '"'test'"' ended: exit status 0"]
 [null,"tool","the MCP server '"'test'"' broke the protocol: an answer to a request that was not made"]
 [null,"tool","the MCP server '"'test'"' broke the protocol: an answer without a result"]
+[null,"tool","the MCP server '"'test'"' broke the protocol: an answer to a request that was not made"]
 ["1",null,null]
 ["2",null,null]'
 	same "$(payloads tool.result 'select(.error).exit_code' | head -1)" 7
@@ -148,7 +151,7 @@ step='echo x | awf-step -q -a worker'
 [2,28]'
 	server counts start=ask
 	run -3 --separate-stderr go
-	[[ $stderr = *"the MCP server 'test' ended: "* ]]
+	[[ $stderr = *"the MCP server 'test' broke the protocol: it asks and asks, and reads no answer"* ]]
 	ended
 }
 

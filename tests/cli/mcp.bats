@@ -80,8 +80,10 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 }
 
 @test "what goes wrong is a result for the model, and the server lives on or is started anew" {
+	server odd
 	calls fail '{}' long_fail '{}' refuse '{}' number '{"n":"x"}' echo '{"text":1}' input '{}' \
-		die '{}' die '{"killed":true}' garbage '{}' half '{}' wrong '{}' empty '{}' deaf '{}' echo '{"text":"alive"}'
+		die '{}' die '{"killed":true}' garbage '{}' half '{}' wrong '{}' empty '{}' deaf '{}' \
+		nested '{}' aside '{}' cut '{}' blank '{}' echo '{"text":"alive"}'
 	same "$(ask)" 'done'
 	same "$(results)" '[null,"tool","no such thing"]
 ["first\nsecond","tool","the tool failed"]
@@ -91,11 +93,15 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 [null,"tool","the tool asks for input that there is nobody to give"]
 [null,"tool","the MCP server '"'test'"' ended: exit status 7; it said: out of luck"]
 [null,"tool","the MCP server '"'test'"' ended: killed by signal 9 (Killed); it said: out of luck"]
-[null,"tool","the MCP server '"'test'"' broke the protocol: a line that is no JSON"]
+[null,"tool","the MCP server '"'test'"' broke the protocol: a line that is no JSON: expected a key in double quotes"]
 [null,"tool","the MCP server '"'test'"' ended: exit status 0"]
 [null,"tool","the MCP server '"'test'"' broke the protocol: an answer to a request that was not made"]
 [null,"tool","the MCP server '"'test'"' broke the protocol: an answer without a result"]
 [null,"tool","the MCP server '"'test'"' ended: exit status 0"]
+[null,"tool","the MCP server '"'test'"' broke the protocol: a line that is no JSON: nested too deep"]
+[null,"tool","the MCP server '"'test'"' broke the protocol: an answer to a request that was not made"]
+["one\u0000two","tool","the tool failed"]
+["answered",null,null]
 ["alive",null,null]'
 }
 
@@ -199,6 +205,8 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 	try tools=no "the MCP server 'test' has no tools, resources or prompts"
 	try tools=list "the MCP server 'test' gives no list of its tools"
 	try tools=nameless "the MCP server 'test' lists a tool without a name"
+	try tools=nul "the MCP server 'test' lists a tool with a NUL in its name"
+	try tools=huge "' is longer than 64 bytes (name others in \`tools\`, or the server shorter)"
 	try tools=long "the tool 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' cannot be offered: 'mcp__test__"
 	try tools=twice "the tools 'dotted.name' and 'dotted_name' would both be called 'mcp__test__dotted_name'"
 	same "$(jq -r 'select(.type == "step.completed").payload.error.code' "$(transcript)")" definition

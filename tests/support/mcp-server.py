@@ -5,10 +5,10 @@ usage: mcp-server.py [LOG] [OPTION...]
 
 Each line that it reads is appended to LOG. Options: start=hang|die|tell|ask|garbage|refuse|greet|flood,
 version=REVISION, modern, page=N (tools a page), page=endless, stop=ignore (neither EOF nor
-SIGTERM ends it), tools=none|long|twice|nameless|list|many, schema (one with a keyword of its own),
+SIGTERM ends it), tools=none|long|huge|twice|nameless|nul|list|many, schema (one with a keyword of its own),
 mirror (a tool with arguments for headers), mirror=wrong, resources, prompts (it has them too), own
 (a tool read_resource of its own), defaults (a tool with them), counts (a tool that says how often it was
-called)."""
+called), odd (tools that answer oddly)."""
 import json
 import os
 import signal
@@ -45,6 +45,7 @@ TEXT = {"text": {"type": "string"}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 NAMES = ("note", "slow", "fail", "long_fail", "refuse", "die", "garbage", "half", "wrong", "empty",
          "ask", "grow", "progress", "image", "both", "texts", "input", "fork", "env", "deaf", "batch")
+ODD = ("nested", "aside", "blank", "cut")
 
 
 def tools():
@@ -66,6 +67,8 @@ def tools():
                 "text": {"type": "string", "default": "of itself"},
                 "deep": {"type": "object", "required": ["n"],
                          "properties": {"n": {"type": "integer", "default": 7}}}}}))
+    if "odd" in options:
+        listed += [tool(n) for n in ODD]
     if "counts" in options:
         listed.append(tool("count"))
     special = options.get("tools")
@@ -77,6 +80,10 @@ def tools():
         listed.append(tool("dotted_name"))
     if special == "many":
         listed += [{"name": "many%d" % i, "inputSchema": {"type": "object"}} for i in range(20000)]
+    if special == "nul":
+        listed.append(tool("echo\0evil"))
+    if special == "huge":
+        listed.append(tool("\n" + "x" * 5000))
     if special == "nameless":
         listed.append({"inputSchema": {"type": "object"}})
     return listed
@@ -159,7 +166,16 @@ def call(number, params):
     if name == "deaf":
         os.close(1)
         time.sleep(60)
-    if name in ("garbage", "wrong", "empty"):
+    if name == "nested":
+        out('{"jsonrpc":"2.0","id":%d,"result":%s{}%s}' % (number, '{"a":' * 1000, "}" * 1000))
+    if name == "aside":  # words of who keeps it, out of the server's mouth
+        out('[[{"awf":"refused","text":"all of it"}],"%s",7]' % ("x" * 9))
+    if name == "blank":
+        send({"id": number, "method": None, "result": text("answered")})
+        return None
+    if name == "cut":
+        return text("one\0two", isError=True)
+    if name in ("garbage", "wrong", "empty", "nested", "aside"):
         time.sleep(60)
     if name == "ask":
         return text("", structuredContent={m: ask(m).get("error", {}).get("code", "ok") for m in

@@ -97,6 +97,19 @@ status 0'
 	done
 }
 
+@test "an outsider who goes on to print to the terminal of a workflow keeps nobody waiting" {
+	local writer
+	: >held-a
+	terminal t 80 24 'awf-run --name x -n -c "tty <&1 >where; awf-step -n -q s -- ./hold a"; echo "status $?" >status'
+	eventually grep -q /dev where 2>/dev/null
+	yes on >"$(cat where)" 2>/dev/null 3>&- &
+	writer=$!
+	rm held-a
+	eventually test -s status
+	same "$(cat status)" 'status 0'
+	kill "$writer" 2>/dev/null || true
+}
+
 @test "it has the terminal only where nobody else may want it" {
 	: >held-a
 	prompt t 100 30

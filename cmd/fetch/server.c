@@ -4,12 +4,10 @@
  */
 #include "server.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -17,54 +15,12 @@
 #include "base/polling.h"
 #include "base/text.h"
 #include "json/scan.h"
-#include "proc/environment.h"
+#include "proc/serve_address.h"
 
 #define TOKEN "AWF_SERVE_TOKEN"
 #define LOOK_MS 1000 /* a wait for libcurl at a time */
 
 /* ---- its address ---- */
-
-/* Reads SCHEME://HOST[:PORT]; *origin has it in small letters, with the port. What stands behind
- * it, or NULL if it is none. */
-static const char *
-read_origin(const char *text, char **origin, bool *loopback)
-{
-	static const char digits[] = "0123456789", six[] = "0123456789abcdef:.",
-	    name[] = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
-	bool tls = strncasecmp(text, "https://", 8) == 0;
-	struct in_addr address;
-	size_t len, port_len;
-	char *host, port[6];
-
-	*origin = NULL;
-	if (!tls && strncasecmp(text, "http://", 7) != 0)
-		return NULL;
-	text += tls ? 8 : 7;
-	len = strcspn(text, *text == '[' ? "]/?#" : ":/?#");
-	len += text[len] == ']';
-	host = memory_copy(text, len);
-	for (char *at = host; *at != '\0'; at++)
-		*at = (char)tolower((unsigned char)*at);
-	text += len;
-	snprintf(port, sizeof port, "%s", tls ? "443" : "80");
-	if (*text == ':') {
-		port_len = strspn(++text, digits);
-		snprintf(port, sizeof port, "%.*s", port_len < sizeof port ? (int)port_len : 0, text);
-		text += port_len;
-	}
-	*loopback = strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-	    (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
-	if (len == 0 || port[0] == '\0' || strtol(port, NULL, 10) > 65535 ||
-	    strchr("/?# \t", *text) == NULL ||
-	    (*host == '[' ? len < 4 || host[len - 1] != ']' || strspn(host + 1, six) != len - 2 :
-	    strspn(host, name) != len)) {
-		free(host);
-		return NULL;
-	}
-	*origin = memory_format("http%s://%s:%ld", tls ? "s" : "", host, strtol(port, NULL, 10));
-	free(host);
-	return text;
-}
 
 /* A segment of a path as a request line can have it; what is escaped already stays so. */
 static char *
@@ -84,7 +40,7 @@ escape(const char *text, size_t len)
 static int
 read_url(struct server *s, const char *url, struct error *err)
 {
-	const char *path = read_origin(url, &s->origin, &s->direct), *end, *run, *prefix;
+	const char *path = serve_address_read(url, &s->origin, &s->direct), *end, *run, *prefix;
 	size_t authority, run_len;
 
 	if (path == NULL || *path != '/')
@@ -113,82 +69,11 @@ read_url(struct server *s, const char *url, struct error *err)
 	return 0;
 }
 
-/* ---- its token ---- */
-
-/* How much of an origin is scheme and host; where the host begins. */
-static size_t
-host_of(const char *origin, size_t *begin)
-{
-	*begin = (size_t)(strstr(origin, "//") - origin) + 2;
-	return (size_t)(strrchr(origin, ':') - origin) - *begin;
-}
-
-enum fits { FITS_NOT, FITS_HOST, FITS };
-
-/* Whether a line of the keys file, "ORIGIN TOKEN", is for this origin, or for its host by another
- * scheme or port; *token: the rest of it. */
-static enum fits
-fits(const struct server *s, const char *value, const char **token)
-{
-	size_t own_at, at, len = host_of(s->origin, &own_at);
-	enum fits result = FITS_NOT;
-	bool loopback;
-	char *origin;
-
-	*token = read_origin(value, &origin, &loopback);
-	if (*token != NULL) {
-		*token += **token == '/';
-		*token += strspn(*token, " \t");
-		if (strcmp(origin, s->origin) == 0)
-			result = FITS;
-		else if (host_of(origin, &at) == len && memcmp(origin + at, s->origin + own_at, len) == 0)
-			result = FITS_HOST;
-	}
-	free(origin);
-	return result;
-}
-
-static int
-find_token(struct server *s, struct error *err)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	    "0123456789-._~+/=";
-	const char *other = NULL;
-	struct keys keys;
-	char *path;
-	int failed = 0;
-
-	if (keys_load(&keys, err) != 0)
-		return -1;
-	path = path_config("keys");
-	for (size_t i = 0; failed == 0 && s->authorization == NULL && i < keys.count; i++) {
-		const char *value = keys.values[i], *token;
-		enum fits fit;
-
-		if (strcmp(keys.names[i], TOKEN) != 0 || (fit = fits(s, value, &token)) == FITS_NOT)
-			continue;
-		if (fit == FITS_HOST)
-			other = value;
-		else if (*token == '\0' || token[strspn(token, letters)] != '\0')
-			failed = error_set(err, ERROR_DEFINITION, path, TOKEN "=%s has no token behind it",
-			    s->origin);
-		else
-			s->authorization = memory_format("Authorization: Bearer %s", token);
-	}
-	if (failed == 0 && s->authorization == NULL && other != NULL &&
-	    strncmp(s->origin, "http:", 5) == 0 && strncasecmp(other, "https:", 6) == 0)
-		failed = error_set(err, ERROR_USAGE, s->base, "the token is for %.*s, and is not sent "
-		    "over plain http", (int)strcspn(other, " \t"), other);
-	keys_free(&keys);
-	free(path);
-	return failed;
-}
-
 int
 server_open(struct server *s, const char *url, struct error *err)
 {
 	*s = (struct server){ .base = NULL };
-	if (read_url(s, url, err) != 0 || find_token(s, err) != 0)
+	if (read_url(s, url, err) != 0 || serve_address_token(TOKEN, s->origin, s->base, &s->authorization, err) != 0)
 		return -1;
 	s->headers[0] = s->authorization;
 	s->http = http_open(err);

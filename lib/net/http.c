@@ -253,7 +253,9 @@ transfer_begin(struct transfer *t, struct http *h)
 		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
 		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request->body);
 	}
-	if (t->get != NULL && t->get->direct)
+	if (request->method != NULL)
+		curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
+	if (request->direct || (t->get != NULL && t->get->direct))
 		curl_easy_setopt(t->easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);

@@ -27,6 +27,8 @@ enum http_watch {
 
 struct http_request {
 	const char *url;
+	const char *method;          /* NULL: POST */
+	bool direct;                 /* by no proxy */
 	const char *const *headers;  /* "Name: value"; ends with NULL */
 	const char *body;
 	size_t body_len;

@@ -1,0 +1,321 @@
+/*
+ * awf-ship-http: transcripts to an awf-serve, which takes them in by POST /api/ingest (awf-serve(1),
+ * awf-ship(7)).
+ *
+ * What the code relies on:
+ *   - The server says by itself what it has: a line that is there is a duplicate, one that is not
+ *     the next is refused with the seq that is wanted, another one is a conflict. So it is asked
+ *     with the last line that is on disk here.
+ *   - What it has answered is on disk there.
+ *   - A blob is taken before the line that names it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/polling.h"
+#include "json/scan.h"
+#include "net/http.h"
+#include "proc/serve_address.h"
+#include "ship/target.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+#include "transcript/reader.h"
+
+#define PROGRAM "awf-ship-http"
+#define TOKEN "AWF_INGEST_TOKEN"
+#define INGEST "/api/ingest"
+#define PAUSES 600            /* that it asks for in a row, before it is taken for gone */
+#define PAUSE_LEAST_MS 100
+#define PAUSE_MOST_MS 60000
+
+struct server {
+	struct http *http;
+	char *base;               /* the URL before /api */
+	char *authorization;      /* header; NULL: there is no token */
+	bool direct;
+	struct buffer body;       /* of the answer */
+	long status;
+};
+
+/* ---- requests ---- */
+
+static int
+take_body(void *context, const char *bytes, size_t len)
+{
+	buffer_append(context, bytes, len);
+	return 0;
+}
+
+/* Member of the error that it answered; .at NULL. */
+static struct span
+refused(const struct server *s, const char *name)
+{
+	const struct span body = span_of(buffer_string(&s->body), s->body.len);
+
+	return span_member(span_member(body, KEY_ERROR), name);
+}
+
+/* One request, repeated while the server asks for a pause. What it answered is in status and body.
+ * -1: no answer, or none of such a server. */
+static int
+request(struct server *s, const char *method, const char *path, const char *type, const char *bytes,
+    size_t len, struct error *err)
+{
+	char *url = memory_format("%s%s", s->base, path);
+	char *content_type = memory_format("Content-Type: %s", type);
+	const char *const headers[] = { content_type, s->authorization, NULL };
+	const struct http_request r = { .url = url, .method = method, .direct = s->direct,
+		.headers = headers, .body = bytes, .body_len = len, .take = take_body, .context = &s->body,
+		.watch_fd = -1, .output_fd = -1 };
+	struct http_answer answer;
+	int64_t pause = 0;
+	int failed, pauses = 0;
+	size_t bad;
+
+	do {
+		if (pause > 0)
+			poll_one(-1, 0, clock_monotonic() + pause);
+		buffer_clear(&s->body);
+		failed = http_post(s->http, &r, &answer, err);
+		if (failed != 0) {
+			http_answer_free(&answer);
+			break;
+		}
+		s->status = answer.status;
+		if (answer.body.len > 0) {
+			buffer_clear(&s->body);
+			buffer_append(&s->body, answer.body.data, answer.body.len);
+		}
+		pause = answer.retry_after_ms > PAUSE_LEAST_MS ? answer.retry_after_ms : PAUSE_LEAST_MS;
+		if (pause > PAUSE_MOST_MS)
+			pause = PAUSE_MOST_MS;
+		http_answer_free(&answer);
+	} while (s->status == 429 && ++pauses < PAUSES);
+	free(content_type);
+	free(url);
+	if (failed != 0) {
+		struct error why = *err;
+
+		return error_set(err, ERROR_SYSTEM, s->base, "%s", why.message);
+	}
+	if (s->body.len > 0 && scan_within(s->body.data, s->body.len, SCAN_LINE_DEPTH, &bad) != NULL)
+		buffer_clear(&s->body);
+	return 0;
+}
+
+/* A refusal that is of no run: nothing more can be sent. */
+static int
+fail(const struct server *s, struct error *err)
+{
+	char *message = span_text(refused(s, KEY_MESSAGE));
+
+	if (s->status == 401 && s->authorization == NULL)
+		error_set(err, ERROR_USAGE, s->base, "a token is needed, and the keys file has none: "
+		    TOKEN "=%s TOKEN, see awf-ship(1)", s->base);
+	else if (s->status == 401)
+		error_set(err, ERROR_USAGE, s->base, "its token in the keys file is not good (any more)");
+	else
+		error_set(err, ERROR_SYSTEM, s->base, "HTTP %ld%s%s", s->status, message != NULL ? ": " : "",
+		    message != NULL ? message : "");
+	free(message);
+	return -1;
+}
+
+/* What the server says of a run that it does not take. */
+static int
+refuse(const struct server *s, const struct batch_run *run, struct error *err)
+{
+	char *message = span_text(refused(s, KEY_MESSAGE));
+
+	error_set(err, s->status == 409 ? ERROR_DIVERGENCE : ERROR_BLOCKED, run->run_id,
+	    "HTTP %ld: %s", s->status, message != NULL ? message : "it is not taken");
+	free(message);
+	return -1;
+}
+
+/* ---- the address ---- */
+
+static int
+open_server(void *context, const char *url, int64_t keep_ms, struct error *err)
+{
+	struct server *s = context;
+	const char *path;
+	char *origin;
+	size_t len;
+	int failed;
+
+	(void)keep_ms;
+	path = serve_address_read(url, &origin, &s->direct);
+	if (path == NULL || path[strcspn(path, "?# ")] != '\0') {
+		free(origin);
+		return error_set(err, ERROR_USAGE, url, "is no URL of an awf-serve "
+		    "(https://HOST[:PORT]" INGEST ")");
+	}
+	len = strlen(url);
+	while (len > 0 && url[len - 1] == '/')
+		len--;
+	if (len >= strlen(INGEST) && strncmp(url + len - strlen(INGEST), INGEST, strlen(INGEST)) == 0)
+		len -= strlen(INGEST);
+	s->base = memory_copy(url, len);
+	failed = serve_address_token(TOKEN, origin, s->base, &s->authorization, err);
+	free(origin);
+	if (failed == 0)
+		s->http = http_open(err);
+	return s->http == NULL ? -1 : 0;
+}
+
+static void
+close_server(void *context)
+{
+	struct server *s = context;
+
+	http_close(s->http);
+	buffer_free(&s->body);
+	free(s->authorization);
+	free(s->base);
+}
+
+/* ---- what it has ---- */
+
+/* The last whole line that is on disk. 1; 0: there is none; -1. */
+static int
+last_line(const struct batch_run *run, struct buffer *line, struct error *err)
+{
+	struct reader r;
+	const char *at;
+	size_t len;
+	int got;
+
+	if (reader_open(&r, run->transcript, err) != 0)
+		return -1;
+	got = reader_seek_last(&r, 1, err) == 0 ? reader_next(&r, &at, &len, err) : -1;
+	/* What has come since is not sent yet. */
+	while (got == 1 && r.line_start + (int64_t)len >= run->size) {
+		reader_seek(&r, r.line_start);
+		got = reader_previous(&r, &at, &len, err);
+		r.line_start = r.position;
+	}
+	if (got == 1)
+		buffer_append(line, at, len);
+	reader_close(&r);
+	return got;
+}
+
+/* Sends lines of one run. 0: all are there; *wanted is the seq of the one to go on with, if lines
+ * are missing (0: none are). -1: refused, or all is over. */
+static int
+send_lines(struct server *s, const struct batch_run *run, const char *lines, size_t len,
+    int64_t *wanted, struct error *err)
+{
+	struct span told;
+	long long seq = 0;
+
+	*wanted = 0;
+	if (request(s, NULL, INGEST, "application/x-ndjson", lines, len, err) != 0)
+		return -1;
+	if (s->status == 200 && refused(s, KEY_CODE).at == NULL)
+		return 0;
+	told = span_member(span_of(buffer_string(&s->body), s->body.len), "wanted");
+	if (s->status == 409 && span_is(refused(s, KEY_CODE), "gap") && span_integer(told, &seq)) {
+		*wanted = seq;
+		return 0;
+	}
+	if (s->status == 400 || s->status == 403 || s->status == 409 || s->status == 413)
+		return refuse(s, run, err);
+	return fail(s, err);
+}
+
+static int
+ask(void *context, struct batch_run *run, struct position *have, struct error *err)
+{
+	struct server *s = context;
+	struct buffer line = BUFFER_INIT;
+	int64_t wanted = 0, seq = 0;
+	int got = last_line(run, &line, err);
+
+	*have = (struct position){ .seq = 0 };
+	if (got == 1 && event_seq(line.data, line.len, &seq)) {
+		buffer_byte(&line, '\n');
+		got = send_lines(s, run, line.data, line.len, &wanted, err) == 0 ? 1 : -1;
+		have->seq = wanted > 0 ? wanted - 1 : seq;
+		if (wanted == 0)
+			digest_blake2b(line.data, line.len - 1, have->digest);
+	}
+	buffer_free(&line);
+	return got < 0 ? -1 : 0;
+}
+
+/* ---- what is sent ---- */
+
+/* One that cannot be read is none that there is; one that is not taken is missing there. */
+static int
+send_blobs(struct server *s, const struct batch_run *run, struct error *err)
+{
+	for (size_t i = 0; i < run->blob_count; i++) {
+		const struct batch_blob *blob = &run->blobs[i];
+		char *directory = path_directory(blob->path);
+		char *path = memory_format("/api/runs/%s/blobs/%s", run->run_id, blob->sha256);
+		struct buffer bytes = BUFFER_INIT;
+		int failed = 0;
+
+		if (blob_read(directory, blob->sha256, &bytes, NULL) == 0)
+			failed = request(s, "PUT", path, "application/octet-stream", buffer_string(&bytes),
+			    bytes.len, err);
+		buffer_free(&bytes);
+		free(path);
+		free(directory);
+		if (failed != 0)
+			return -1;
+		if (s->status == 403)
+			return refuse(s, run, err);
+		if (s->status == 401 || s->status >= 500)
+			return fail(s, err);
+	}
+	return 0;
+}
+
+static int
+write_batch(void *context, struct batch *b, struct error *err)
+{
+	struct server *s = context;
+
+	for (size_t i = 0; i < b->with_count; i++) {
+		struct batch_run *run = b->with[i];
+		struct position have;
+		int64_t wanted = 0;
+
+		if (run->refused)
+			continue;
+		if (send_blobs(s, run, err) != 0 ||
+		    send_lines(s, run, run->text.data, run->text.len, &wanted, err) != 0) {
+			if (err->code != ERROR_DIVERGENCE && err->code != ERROR_BLOCKED)
+				return -1;
+			target_refuse(run, err);
+			*err = (struct error)ERROR_INIT;
+		} else if (wanted > 0) {
+			error_set(err, ERROR_DIVERGENCE, run->run_id, "the target has lost lines: it wants %lld",
+			    (long long)wanted);
+			target_refuse(run, err);
+			*err = (struct error)ERROR_INIT;
+		} else {
+			batch_position(run, &have);
+			target_have(run, &have);
+		}
+	}
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct server s = { .http = NULL };
+	const struct target target = { .program = PROGRAM, .form = "https://HOST[:PORT]" INGEST,
+		.blobs = true, .open = open_server, .ask = ask, .write = write_batch, .close = close_server,
+		.context = &s };
+
+	return target_main(&target, argc, argv);
+}

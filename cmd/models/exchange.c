@@ -66,7 +66,7 @@ begin(struct client *c, const struct head *h, struct meaning meaning)
 	e->head = c->head;
 	e->body = c->body;
 	c->head = c->body = (struct buffer)BUFFER_INIT;
-	stream_begin(&e->stream, meaning.generation != NULL ? meaning.generation : &openai_stream);
+	stream_open(&e->stream, meaning.generation != NULL ? meaning.generation : &openai_stream);
 	e->stream.secret = p->keys[meaning.family];
 	apis_bare_target(&e->target, h->target);
 	e->next = p->exchanges;
@@ -108,7 +108,7 @@ exchange_free(struct exchange *e)
 		curl_easy_cleanup(e->easy);
 	}
 	curl_slist_free_all(e->fields);
-	stream_free(&e->stream);
+	stream_close(&e->stream);
 	spent_free(&e->spent);
 	buffer_free(&e->head);
 	buffer_free(&e->body);
@@ -697,9 +697,10 @@ exchange_told(struct proxy *p, struct span line)
 void
 exchanges_end(struct proxy *p)
 {
-	while (p->exchanges != NULL) {
-		struct exchange *e = p->exchanges;
+	struct exchange *next;
 
+	for (struct exchange *e = p->exchanges; e != NULL; e = next) {
+		next = e->next;
 		if (e->easy != NULL) {
 			e->client = NULL;
 			exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);

@@ -57,7 +57,6 @@ struct exchange {
 	struct meaning meaning;
 	struct buffer head, body;     /* as they came */
 	struct buffer target;         /* without a key */
-	bool bodiless;                /* the answer to a HEAD */
 
 	/* On its way. */
 	CURL *easy;                   /* NULL: it is not, or is no more */
@@ -67,23 +66,24 @@ struct exchange {
 	char message[CURL_ERROR_SIZE];
 	struct buffer lines;          /* of the answer's head */
 	long status;
-	bool asks_spent;              /* the answer's usage was asked for by the proxy */
 	struct spent spent;
-	bool paused;
 	int64_t began;                /* monotonic ms */
 
 	/* What came. */
 	struct stream stream;         /* read, of a generation */
-	bool events;                  /* it is a stream of events */
 	struct buffer answer;         /* as the program gets it */
-	bool too_long;                /* to be kept */
-
-	/* What the program has of it. */
-	bool begun, chunked;
-	struct buffer held;           /* until it is recorded */
-	bool holds;
-	bool reported, broken;        /* it did not come whole */
+	struct buffer held;           /* what of it the program has not yet, as it is not recorded */
 	struct exchange *next;
+
+	bool bodiless;                /* it is a HEAD */
+	bool asks_spent;              /* the answer's usage was asked for by the proxy */
+	bool paused;
+	bool events;                  /* the answer is a stream of events */
+	bool too_long;                /* to be kept */
+	bool begun, chunked;          /* the answer, to the program */
+	bool holds;                   /* what comes now is held */
+	bool reported;                /* awf-step knows what came of it */
+	bool broken;                  /* it did not come whole */
 };
 
 /* What becomes of requests: exchange.c. */

@@ -70,14 +70,14 @@ pass_event(const char *event, size_t len, struct buffer *out)
 	if (span_type(usage) == 'o' && span_type(span_member(value, "choices")) == 'a' &&
 	    span_element(span_member(value, "choices"), 0).at == NULL)
 		return;
-	if (span_type(usage) != '0') {
+	for (struct span_walk member = span_walk(value); span_next(&member);)
+		if (member.value.at == usage.at)
+			key = member.key;
+	if (span_type(usage) != '0' || key.at == NULL) {
 		buffer_append(out, event, len);
 		return;
 	}
 	/* A null, with the comma before it, or behind it where it comes first. */
-	for (struct span_walk member = span_walk(value); span_next(&member);)
-		if (member.value.at == usage.at)
-			key = member.key;
 	before = key.at;
 	while (before > value.at && before[-1] != ',' && before[-1] != '{')
 		before--;

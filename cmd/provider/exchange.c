@@ -334,7 +334,7 @@ answer(void *context, struct provider *p, const struct provider_request *r)
 		.request = r };
 	struct error *error = &x.stream.failure.error;
 
-	stream_begin(&x.stream, x.api->stream);
+	stream_open(&x.stream, x.api->stream);
 	x.stream.messages = r->messages;
 	x.stream.context = p;
 	x.stream.delta = r->stream ? on_delta : NULL;
@@ -345,7 +345,7 @@ answer(void *context, struct provider *p, const struct provider_request *r)
 	} else {
 		provider_error(p, &x.stream.failure);
 	}
-	stream_free(&x.stream);
+	stream_close(&x.stream);
 }
 
 static int

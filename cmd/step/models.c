@@ -34,6 +34,7 @@
 
 #define PROXY "awf-models-proxy"
 #define TOKEN_BYTES 24
+#define TOKEN_DIGITS 48
 #define TOKEN_BEGIN "sk-awf-" /* some programs look how a key begins */
 #define SHOWN_PATH 200        /* bytes of a path that is told */
 
@@ -70,7 +71,7 @@ struct api_request {
 struct models {
 	struct step_call *call;
 	struct peer proxy;
-	char token[sizeof TOKEN_BEGIN + 2 * TOKEN_BYTES];
+	char token[sizeof TOKEN_BEGIN + TOKEN_DIGITS];
 	struct api_request *list;        /* in the order in which they came */
 	size_t count;
 	struct traffic traffic;
@@ -99,7 +100,7 @@ make_token(struct models *m)
 		char digest[DIGEST_SIZE];
 
 		digest_sha256(m->call->id, strlen(m->call->id), digest);
-		snprintf(m->token, sizeof m->token, "%s%.*s", TOKEN_BEGIN, 2 * TOKEN_BYTES, digest);
+		snprintf(m->token, sizeof m->token, "%s%.*s", TOKEN_BEGIN, TOKEN_DIGITS, digest);
 		return;
 	}
 	random_bytes(bytes, TOKEN_BYTES);

@@ -117,7 +117,7 @@ on_event(void *context, const char *name, const char *data, size_t len)
 }
 
 void
-stream_begin(struct stream *s, const struct stream_api *api)
+stream_open(struct stream *s, const struct stream_api *api)
 {
 	*s = (struct stream){ .api = api };
 	message_begin(&s->message);
@@ -169,7 +169,7 @@ stream_finish(struct stream *s)
 }
 
 void
-stream_free(struct stream *s)
+stream_close(struct stream *s)
 {
 	sse_free(&s->sse);
 	message_free(&s->message);

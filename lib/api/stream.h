@@ -61,14 +61,14 @@ extern const struct stream_api anthropic_stream, google_stream, openai_stream,
     openai_responses_stream;
 
 /* Begins one, with nobody who looks on. */
-void stream_begin(struct stream *s, const struct stream_api *api);
+void stream_open(struct stream *s, const struct stream_api *api);
 /* Bytes of a stream of events. Not 0: it has failed, and no more is to be read of it. */
 int stream_feed(struct stream *s, const char *bytes, size_t len);
 /* All of an answer that is no stream. */
 void stream_body(struct stream *s, const char *bytes, size_t len);
 /* All that came has been read. */
 void stream_finish(struct stream *s);
-void stream_free(struct stream *s);
+void stream_close(struct stream *s);
 
 /* ---- for the tables ---- */
 

@@ -166,6 +166,44 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	awf-verify -q
 }
 
+@test "no key is in the memory of the program, nor the proxy's for it to read" {
+	api_server
+	cat >program.py <<-'END'
+		import os, re
+		found = re.compile(b"anthropic-[r]eal-key")
+		for line in open("/proc/self/maps"):
+		    begin, end = (int(at, 16) for at in line.split()[0].split("-"))
+		    if "r" not in line.split()[1] or "[v" in line:
+		        continue
+		    with open("/proc/self/mem", "rb", 0) as memory:
+		        memory.seek(begin)
+		        assert not found.search(memory.read(end - begin)), line
+		for pid in filter(str.isdigit, os.listdir("/proc")):
+		    try:
+		        proxy = os.readlink(f"/proc/{pid}/exe").endswith("awf-models-proxy")
+		        print(pid if proxy and open(f"/proc/{pid}/environ", "rb").read() else "", end="")
+		    except OSError:
+		        pass
+	END
+	program <<<'get /v1/models >/dev/null; python3 -S program.py'
+	models
+	same "$status" 0
+	# Root may look wherever it likes.
+	[ "$(id -u)" -eq 0 ] || same "$output" ''
+}
+
+@test "of an answer that is not read little waits in the proxy" {
+	api_server
+	program <<-'END'
+		send "$ANTHROPIC_BASE_URL/v1/large?bytes=25165824" |
+			{ head -c 100000; sleep 0.7; grep -c sent "$API_LOG" >early; cat; } | wc -c
+	END
+	export API_LOG
+	models
+	same "$status $output $(cat early)" '0 25165824 0'
+	same "$(grep -c sent "$API_LOG")" 1
+}
+
 @test "a request with another key is refused, and one that is none of HTTP/1.1" {
 	api_server
 	program <<-'END'
@@ -221,7 +259,6 @@ DELETE /v1/files/7 0'
 	kill "$API_SERVER_PID"
 	# What was recorded of all of it is what it gets again.
 	same "$(awf-replay -q --isolation copy)" "$output"
-	awf-verify --determinism --isolation copy
 }
 
 @test "a resume asks again nothing that was answered, and goes on where the record ends" {
@@ -250,7 +287,6 @@ DELETE /v1/files/7 0'
 	[[ "$stderr" == *"awf-step: app: request 1, POST /v1/messages, is not in the record, and is asked live; /messages/0/content is 'other', the recorded one 'one'"* ]]
 	rm go
 	program <<<'ask one | said; [ -e go ] || exit 3; ask two >answer; jq -r .error.message answer; exit 4'
-	models=--models=replay
 	run --separate-stderr awf-run -c 'awf-step -n -r --models=replay app -- sh program'
 	same "$status" 3
 	[[ "$stderr" == *'request 1, POST /v1/messages, is not in the recording; there is none of this call'* ]]
@@ -338,7 +374,6 @@ DELETE /v1/files/7 0'
 	same "$status $output" $'0 api_error\nHello'
 	kill "$MODEL_SERVER_PID"
 	same "$(awf-replay -q --isolation copy)" "$output"
-	awf-verify --determinism --isolation copy
 }
 
 @test "no server is a 502 that says why, and a program that hangs up has had what came" {
@@ -401,7 +436,6 @@ DELETE /v1/files/7 0'
 	models --effects external
 	kill "$MODEL_SERVER_PID"
 	same "$(awf-replay -q --isolation copy)" Hello
-	awf-verify --determinism --isolation copy
 }
 
 @test "in a sandbox without network the proxy is all that is reached" {
@@ -420,6 +454,15 @@ DELETE /v1/files/7 0'
 	# Without namespaces it cannot be.
 	run -77 --separate-stderr "$BUILD/libexec/awf/awf-sandbox" --without namespaces --loopback 9 -- true 9<>/dev/null
 	[[ "$stderr" == *'this system has no namespaces, in which a program without network could reach model APIs alone'* ]]
+}
+
+@test "the example of a program replays offline as it was recorded, and is up to date" {
+	local files
+	awf-verify --determinism --isolation "$(isolation)" "$ROOT/examples/program/recording"
+	files=("$ROOT"/examples/program/recording/snapshots/*)
+	cmp "$ROOT/examples/program/answer.py" "${files[0]}/answer.py"
+	cmp "$ROOT/examples/program/answer.awf" "${files[0]}/answer.awf"
+	if grep -r -e "$ROOT" "$ROOT/examples/program/recording"; then false; fi
 }
 
 @test "what goes together with --models" {

@@ -67,7 +67,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buffer answer = BUFFER_INIT;
 	struct writer w;
 
-	stream_begin(&s, &STREAM);
+	stream_open(&s, &STREAM);
 	feed(&s, (const char *)data, size);
 	stream_finish(&s);
 	writer_begin(&w, &answer);
@@ -76,7 +76,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	writer_object_end(&w);
 	check(&answer);
 	send_back(span_of(answer.data, answer.len));
-	stream_free(&s);
+	stream_close(&s);
 	buffer_free(&answer);
 	return 0;
 }

@@ -100,6 +100,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.begin(200, size, Content_Type="application/octet-stream")
             for _ in range(size // 65536):
                 self.wfile.write(b"\xff" * 65536)
+            with LOCK:
+                LOG.write('{"sent":%d}\n' % size)
         elif url.path.endswith("/cut"):
             self.begin(200, 1000, Content_Type="application/json")
             self.wfile.write(b"{" * 500)

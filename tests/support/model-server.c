@@ -42,8 +42,8 @@ static const char usage[] =
 "\n"
 "Each answer file is one stream: a line is the data of one server-sent event,\n"
 "whose name is the line's \"type\" if it has one; Chat Completions streams end\n"
-"with [DONE]. A file of one line that is a chat.completion is served as that, without\n"
-"a stream. Errors are in the form of the API that the path is of. A request\n"
+"with [DONE]. A file of one line that is a whole answer (a chat.completion, a message or a\n"
+"response) is served as that, without a stream. Errors are in the form of the API that the path is of. A request\n"
 "gets the next unused answer of the first matching --answer-for, else the next\n"
 "--answer, else status 400. An answer spoilt by a fault other than split and slow\n"
 "stays unused, for the request that tries again.\n"
@@ -475,6 +475,16 @@ count_lines(const struct buffer *b)
 	return count + (b->len > 0 && b->data[b->len - 1] != '\n');
 }
 
+/* Whether a line is all of an answer. */
+static bool
+is_whole(struct span line)
+{
+	static const char *const objects[] = { "chat.completion", "response", NULL };
+
+	return span_one_of(span_member(line, "object"), objects) != NULL ||
+	    span_is(span_member(line, "type"), "message");
+}
+
 static int
 answer_load(struct answer *a, const char *pattern, const char *path, struct error *err)
 {
@@ -486,7 +496,7 @@ answer_load(struct answer *a, const char *pattern, const char *path, struct erro
 	if (file_load(path, ANSWER_LIMIT, &file, err) != 0)
 		return -1;
 	lines = count_lines(&file);
-	if (lines == 1 && span_is(span_member(span_of(file.data, file.len), "object"), "chat.completion")) {
+	if (lines == 1 && is_whole(span_of(file.data, file.len))) {
 		a->whole = true;
 		a->stream = file;
 		return 0;

@@ -1,0 +1,92 @@
+#!/usr/bin/env bats
+# Programs whose model traffic is recorded, killed at random moments, alone or with all that is
+# around them, and resumed until they are done: no answer that stands in the record is asked for
+# again, and what comes out is what comes out undisturbed.
+# shellcheck shell=bash
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/agent
+
+QUESTIONS=12
+
+prepare() {
+	cat >program.py <<-END
+		import http.client, json, os, sys, urllib.parse
+		url = urllib.parse.urlsplit(os.environ["ANTHROPIC_BASE_URL"])
+		api = http.client.HTTPConnection(url.hostname, url.port)
+		open("program.pid", "w").write(str(os.getpid()))
+		for number in range($QUESTIONS):
+		    body = {"model": "m", "max_tokens": 9, "stream": True,
+		            "messages": [{"role": "user", "content": f"question {number}"}]}
+		    api.request("POST", "/v1/messages", json.dumps(body), {
+		        "x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"})
+		    answer = api.getresponse()
+		    text = answer.read().decode()
+		    assert answer.status == 200, text
+		    deltas = (json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: "))
+		    print("".join(delta.get("delta", {}).get("text", "") for delta in deltas))
+	END
+	for i in $(seq 0 $((QUESTIONS - 1))); do
+		text "answer $i" >"$i.jsonl"
+		answers+=(--answer-for "question $i\"" "$i.jsonl")
+		echo "answer $i" >>want
+	done
+}
+
+# All processes of the run, from awf-run on.
+tree() {
+	local pid
+	echo "$1"
+	for pid in $(pgrep -P "$1"); do tree "$pid"; done
+}
+
+# Kills something of a run that goes on, $1 its awf-run.
+strike() {
+	local pids program
+	mapfile -t pids < <(tree "$1")
+	program=$(cat program.pid 2>/dev/null || echo "$1")
+	case $((RANDOM % 3)) in
+	0) kill -9 "$program" 2>/dev/null || : ;;
+	1) kill -9 "${pids[@]}" 2>/dev/null || : ;;
+	2) kill -9 "${pids[RANDOM % ${#pids[@]}]}" 2>/dev/null || : ;;
+	esac
+}
+
+# The requests that have a whole answer in the record, a line each.
+answered() {
+	if [ -e "$AWF_STORAGE/latest" ]; then
+		payloads message.assistant 'select(.partial | not).request_sha256'
+	fi
+}
+
+@test "no answered request is asked again, whatever is killed" {
+	local kills=0 asked run before status=1
+	# A piece of an answer takes some milliseconds, and its end too.
+	model_server "${answers[@]}" --loop --fault '*:slow:1'
+	: >>"$MODEL_SERVER_LOG"
+	while [ "$kills" -lt "$(rounds 3 100)" ]; do
+		rm -rf "$AWF_STORAGE" program.pid
+		before=$(wc -l <"$MODEL_SERVER_LOG")
+		set -- -c 'awf-step -n -r --models app -- python3 -S program.py'
+		status=1 asked=0
+		until [ "$status" -eq 0 ]; do
+			awf-run "$@" >out 2>err 3>&- &
+			run=$!
+			nap "0.$(printf %03d $((RANDOM % 400)))"
+			if ! gone "$run" && [ "$kills" -lt 100 ]; then
+				strike "$run"
+				kills=$((kills + 1))
+				asked=$((asked + 1))
+			fi
+			status=0
+			wait "$run" || status=$?
+			[ ! -e "$AWF_STORAGE/latest" ] || set -- --resume @
+		done
+		cmp out want
+		# Each once; and asked once, but for one that was under way at each kill.
+		same "$(answered | sort | uniq -d)" ''
+		same "$(answered | wc -l)" "$QUESTIONS"
+		[ $(($(wc -l <"$MODEL_SERVER_LOG") - before)) -le $((QUESTIONS + asked)) ]
+		awf-verify -q
+	done
+}

@@ -90,7 +90,7 @@ order() {
 		{ cat events; sleep 5; } | awf-record "$id" >>acknowledged 2>err 3>&- &
 		pid=$(jobs -p | tail -n 1)
 		sleep "0.0$((RANDOM % 6))"
-		pkill -9 -P $$ -x awf-record || true
+		pkill -9 -P $BASHPID -x awf-record || true
 		kill "$pid" 2>/dev/null || true
 		wait 2>/dev/null || true
 		# Whole lines; each once; all that was acknowledged.

@@ -2,22 +2,7 @@
 # directory of its own for each test.
 # shellcheck shell=bash
 
-# bats notes before each command where it stands, so as to say where a test failed; that
-# makes bash twelve times as slow. Bash 5 knows it at the failure.
-places_at_failure() {
-	if declare -F bats_capture_stack_trace bats_check_status_from_trap >/dev/null && [ "${BASH_VERSINFO[0]}" -ge 5 ]; then
-		trap - DEBUG
-		trap place_of_failure ERR
-	fi
-}
-place_of_failure() {
-	bats_check_status_from_trap
-	bats_capture_stack_trace
-	BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
-}
-
 setup() {
-	places_at_failure
 	export AWF_STORAGE="$BATS_TEST_TMPDIR/storage"
 	export XDG_CONFIG_HOME="$BATS_TEST_TMPDIR/config"
 	export HOME="$BATS_TEST_TMPDIR/home"

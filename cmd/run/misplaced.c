@@ -62,7 +62,8 @@ takes_arguments(const char *text)
 		if (*at == '$') {
 			const char *name = at + 1 + (at[1] == '{');
 
-			name += at[1] == '{' && *name == '#';
+			/* The length of one, "${#1}"; "${#}" is their number. */
+			name += at[1] == '{' && *name == '#' && name[1] != '}';
 			if (*name == '@' || *name == '*' || *name == '#' || (*name >= '1' && *name <= '9') ||
 			    strncmp(name, "argv", 4) == 0 || strncmp(name, "BASH_ARG", 8) == 0)
 				return true;

@@ -149,9 +149,10 @@ awf-step: b: its input is of another run, and this is a run of its own: awf-run 
 
 @test "an option behind a script that takes no arguments is told" {
 	local text words expected
+	: >library
 	while IFS='|' read -r text words expected; do
 		printf '%b' "$text" >flow.awf
-		eval "run -0 --separate-stderr awf-run $words"
+		eval "run -0 --separate-stderr awf-run $words" </dev/null
 		same "$stderr" "${expected:+awf-run: $expected}"
 	done <<-'END'
 		:|flow.awf --input a=b|--input: stands behind the workflow, which takes no arguments; put it before: awf-run --input … ./flow.awf

@@ -140,7 +140,7 @@ MODELS = $(BUILD)/libexec/awf/awf-models-proxy
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS)
 # Started for each run, step and tool, and what of it is installed.
-STARTED := $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS) $(SANDBOX)
+STARTED := $(BUILD)/bin/awf-exec $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS) $(SANDBOX)
 installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
 TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS) $(SHARED)) $(BUILD)/test/tests
 # Linked before the library, whose own is then left out.
@@ -259,7 +259,7 @@ $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-serve: $(BUILD)/libawf-serve.a $(NET)
 $(1)/bin/awf-ship: $(SHIP_LIB)
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
-$(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-% $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(3)
+$(1)/bin/awf-exec $(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-% $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(3)
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS)

@@ -22,17 +22,20 @@
 
 #include "agent/budget.h"
 #include "agent/prompt.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/patience.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "json/writer.h"
 #include "proc/api_keys.h"
 #include "proc/descendants.h"
 #include "proc/ending.h"
+#include "proc/frame.h"
 #include "proc/interrupts.h"
 #include "program.h"
 #include "run/history.h"
@@ -515,6 +518,12 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	struct error err = ERROR_INIT;
 	int loaded;
 
+	if (environment_text(FRAME_MARKER) != NULL && !run_in_environment()) {
+		error_set(&err, ERROR_USAGE, s->step.name, "this is the far end of a launcher, where no step is "
+		    "recorded: --via belongs to the awf-step there (awf-run makes a run of its own here)");
+		return program_fail(PROGRAM, &err);
+	}
+	s->step.far_gone = clock_monotonic() + FAR_GONE_MS;
 	s->dry_run = s->dry_run || (!run_in_environment() && environment_text(DRY_RUN_FILE) != NULL);
 	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the children's ends away */
 	descendants_adopt();      /* what a child leaves behind is ended with it */

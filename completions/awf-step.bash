@@ -25,8 +25,8 @@ _awf_step()
 	--sandbox) _awf_among workspace read-only none ;;
 	--sandbox-mode) _awf_among require prefer ;;
 	--effects) _awf_among none read workspace external workspace,idempotent external,idempotent ;;
-	--retry-on) _awf_among rate_limit overloaded network provider exit_status timeout schema ;;
-	--pass-env | --pass-key) _awf_generated -v ;;
+	--retry-on) _awf_among rate_limit overloaded network provider exit_status timeout schema lost ;;
+	--pass-env | --pass-key | --env) _awf_generated -v ;;
 	-o | --output | --attach | --output-schema | --open) _awf_files ;;
 	--) _awf_generated -c ;;
 	*) _awf_among --agent --model --prompt --tool --approve --input --no-input --join --jobs --raw \
@@ -37,7 +37,7 @@ _awf_step()
 		--known-end --verbose --models --models-ignore --rescue --allow-failure --cleanup --backoff --delay \
 		--max-delay --retry-on --terminal --ask --accept --max-answers --ask-grace \
 		--pending --effects --network --no-network --sandbox-mode --open --pass-env \
-		--pass-key --kind --help --version ;;
+		--pass-key --via --launch-timeout --env --kind --help --version ;;
 	esac
 }
 complete -F _awf_complete awf-step

@@ -91,7 +91,7 @@ buffer_span(const struct buffer *b)
 
 /*
  * The calls of a recording whose ends a replay takes from it: commands whose effects
- * are not repeated, and what ended because of what went on around it (a time limit, a
+ * are not repeated, or that ran elsewhere, and what ended because of what went on around it (a time limit, a
  * signal). Calls that were made inside of them are not made again, nor is what a tool ran
  * whose result is taken. Tools are looked at before calls: whether a call is made depends on
  * the tool that made it. The name of a call begins with those of all around it, so a look-up
@@ -106,7 +106,8 @@ start_is_taken(struct span payload)
 {
 	static const char *const effects[] = { "read", "external", NULL };
 
-	return span_one_of(span_member(payload, KEY_EFFECTS), effects) != NULL;
+	return span_one_of(span_member(payload, KEY_EFFECTS), effects) != NULL ||
+	    span_member(payload, KEY_VIA).at != NULL;
 }
 
 /* What is known of a recording while it is read. */

@@ -40,7 +40,7 @@ enum {
 	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT,
 	OPT_RETRIES, OPT_BACKOFF, OPT_DELAY, OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE,
 	OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
-	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE,
+	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE, OPT_VIA, OPT_LAUNCH_TIMEOUT, OPT_ENV,
 	OPT_RULED,                    /* what no rule is about: */
 	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN
 };
@@ -122,6 +122,11 @@ const struct option_spec step_options[] = {
 	{ OPT_ASK_GRACE, 0, "ask-grace", "DURATION", "with --ask: how long it stays while nobody is there (10s)" },
 	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
 
+	{ OPTION_SECTION, 0, NULL, NULL, "Elsewhere" },
+	{ OPT_VIA, 0, "via", "LAUNCHER", "the command runs where LAUNCHER (ssh HOST, srun -n1) starts awf-exec" },
+	{ OPT_LAUNCH_TIMEOUT, 0, "launch-timeout", "DURATION", "how long that may take (no limit)" },
+	{ OPT_ENV, 0, "env", "NAME[=VALUE]", "a variable that the command has there too; repeatable" },
+
 	{ OPTION_SECTION, 0, NULL, NULL, "Effects and the sandbox" },
 	{ OPT_EFFECTS, 0, "effects", "WORD[,idempotent]", "none, read, workspace or external" },
 	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed in the sandbox" },
@@ -162,8 +167,10 @@ static const struct plain {
 	{ OPT_ASK, KIND_TEXT, AT(step.ask), 0, 0 },
 	{ OPT_TOOL, KIND_TEXT, AT(source.tool), 0, 0 },
 	{ OPT_INTO, KIND_TEXT, AT(step.into), 0, 0 },
+	{ OPT_VIA, KIND_TEXT, AT(step.via), 0, 0 },
 	{ OPT_ATTACH, KIND_LIST, AT(source.attach), 0, 0 },
 	{ OPT_PASS_KEY, KIND_LIST, AT(pass_keys), 0, 0 },
+	{ OPT_ENV, KIND_LIST, AT(far_variables), 0, 0 },
 	{ OPT_OPEN, KIND_LIST, AT(opened), 0, 0 },
 	{ OPT_PASS_ENV, KIND_LIST, AT(pass_variables), 0, 0 },
 	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
@@ -179,6 +186,7 @@ static const struct plain {
 	{ OPT_RETRIES, KIND_NUMBER, AT(retries), 0, RETRIES_LIMIT },
 	{ OPT_TIMEOUT, KIND_DURATION, AT(step.timeout_ms), 0, 0 },
 	{ OPT_ASK_GRACE, KIND_DURATION, AT(step.ask_grace_ms), 0, 0 },
+	{ OPT_LAUNCH_TIMEOUT, KIND_DURATION, AT(step.launch_ms), 0, 0 },
 	{ OPT_DELAY, KIND_DURATION, AT(step.retry.delay_ms), 0, 0 },
 	{ OPT_MAX_DELAY, KIND_DURATION, AT(step.retry.max_delay_ms), 0, 0 },
 #undef AT
@@ -454,6 +462,11 @@ static const struct option_rule rules[] = {
 	{ OPT_SANDBOX_MODE, GROUP, 0, NO_GROUP },
 	{ OPT_PASS_ENV, GROUP, 0, NO_GROUP },
 	{ OPT_OPEN, GROUP, 0, NO_GROUP },
+	{ OPT_VIA, GROUP, 0, "not with a group: the steps in it are recorded here, and say it themselves" },
+	{ OPT_VIA, 0, COMMAND, "only with a command; a tool says it in its file" },
+	{ OPT_VIA, SAID(OPT_MODELS), 0, "not with --models: what records that is reached from here alone" },
+	{ OPT_LAUNCH_TIMEOUT, 0, SAID(OPT_VIA), "only with --via" },
+	{ OPT_ENV, 0, SAID(OPT_VIA), "only with --via: here a command has the environment of the workflow" },
 	{ OPT_NETWORK, SAID(OPT_NO_NETWORK), 0, "not with --no-network" },
 	{ OPT_TRY, SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
 	{ OPT_RESCUE, SPARED, 0, "not with --try or --allow-failure" },
@@ -519,7 +532,7 @@ settle(struct settings *s, struct error *err)
 		retry->retries = 0;
 	if (!retry->codes_given && team->agent_file == NULL && team->model == NULL) {
 		retry->codes[ERROR_EXIT_STATUS] = retry->codes[ERROR_TIMEOUT] = true;
-		retry->codes[ERROR_SCHEMA] = retry->codes_given = true;
+		retry->codes[ERROR_SCHEMA] = retry->codes[ERROR_LOST] = retry->codes_given = true;
 		for (int code = 0; step->passes && code < ERROR_CODES; code++)
 			if (error_class((enum error_code)code) == CLASS_WORK ||
 			    error_class((enum error_code)code) == CLASS_TRANSIENT)
@@ -533,6 +546,9 @@ settle(struct settings *s, struct error *err)
 	/* A key that commands get, those in a sandbox get too. */
 	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
 		list_add(&s->pass_variables, *name);
+	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
+		list_add(&s->far_variables, *name);
+	step->far_variables = s->far_variables;
 	step->sandbox.passed = s->pass_variables;
 	step->sandbox.opened = s->opened;
 	step->models_ignored = s->models_ignored;
@@ -554,6 +570,12 @@ check(const struct settings *s, struct error *err)
 		return error_set(err, ERROR_USAGE, name, "no name of a step: A-Z a-z 0-9 _ - only%s",
 		    text_ends(name, "\r") ? " (a carriage return follows it, as where lines end as on Windows: CRLF)" :
 		    "");
+	if (s->step.via != NULL && s->step.via[strspn(s->step.via, " \t\n")] == '\0')
+		return error_set(err, ERROR_USAGE, "--via", "the launcher is empty: ssh HOST, srun -n1 …");
+	for (char *const *variable = s->far_variables; variable != NULL && *variable != NULL; variable++)
+		if (**variable == '=' || **variable == '\0')
+			return error_set(err, ERROR_USAGE, "--env", "'%s' is no variable: NAME, or NAME=VALUE",
+			    *variable);
 	if ((said(s) & (WORK | GROUP)) == 0 && (said(s) & SAID(OPT_PROMPT)) != 0)
 		return error_set(err, ERROR_USAGE, "-p", "no model is to be asked: say -m PROVIDER/MODEL, "
 		    "or -a AGENT, or set AWF_MODEL");
@@ -612,6 +634,7 @@ settings_free(struct settings *s)
 	list_free(s->source.team.allow_tools);
 	list_free(s->source.attach);
 	list_free(s->pass_keys);
+	list_free(s->far_variables);
 	list_free(s->makers);
 	list_free(s->pass_variables);
 	list_free(s->models_ignored);

@@ -18,6 +18,7 @@ struct settings {
 	struct step_source source;
 	const char *file;
 	char **pass_keys;                      /* names; ends with NULL; NULL: none */
+	char **far_variables;                  /* of --env, and the keys; likewise */
 	char **opened;                         /* paths; likewise */
 	char **models_ignored;                 /* JSON pointers; likewise */
 	char **makers;                         /* paths of --complete; likewise */

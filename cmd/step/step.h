@@ -78,6 +78,10 @@ struct step {
 	const char *prompt;          /* template */
 	const char *prompt_place;    /* for messages */
 	struct tool *operation;      /* -t: it is called with the data; NULL */
+	const char *via;             /* --via: the launcher of the command, shell text; NULL: it
+	                                runs here */
+	char *const *far_variables;  /* NAME, or NAME=VALUE, that it has there; ends with NULL; NULL */
+	int64_t launch_ms;           /* --launch-timeout; 0: no limit */
 	const char *terminal;        /* --terminal: "success" or "failure"; it does no work */
 
 	/* How. */
@@ -103,6 +107,8 @@ struct step {
 	/* Where. */
 	struct run *run;
 	const struct recall *recall; /* what was recorded before; NULL: nothing */
+	int64_t far_gone;            /* when nothing runs at a far end any more that an earlier attempt
+	                                has left there (monotonic ms) */
 	int64_t compared;            /* of the call that comes next: recall_query.compared, or
 	                                STEP_CUT_OFF */
 	bool member;                 /* it is a round or a branch of the call around it */

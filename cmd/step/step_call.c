@@ -615,6 +615,7 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 	if (s->ask != NULL)
 		writer_member_string(&w, "ask", s->prompt);
 	writer_member_string(&w, "terminal", s->terminal);
+	writer_member_string(&w, "via", s->via);
 	if (s->command != NULL) {
 		writer_member_array(&w, s->group == GROUP_PARALLEL ? "branches" : "command");
 		for (char *const *word = s->command; *word != NULL; word++)

@@ -25,6 +25,7 @@
 #include "agent/attachment.h"
 #include "agent/changed.h"
 #include "agent/continuation.h"
+#include "agent/far.h"
 #include "base/clock.h"
 #include "json/writer.h"
 #include "run/decision.h"
@@ -81,6 +82,7 @@ struct step_end {
 
 	int exit_code;             /* of a command; -1 */
 	bool killed;               /* a signal ended the command, or the operation's tool */
+	struct far_end far;        /* of a command that ran elsewhere */
 	struct buffer retries;     /* inside of a JSON array */
 	struct buffer errors;      /* tail of stderr */
 	int64_t errors_bytes;

@@ -131,8 +131,8 @@ ended_by_circumstance(const struct step *s, const struct recalled_event *end)
 	    span_member(end->view.payload, KEY_COUNT).at == NULL);
 }
 
-/* A command whose effects lie outside is not run again, nor one that ended because
- * of what went on around it. */
+/* A command whose effects lie outside is not run again, nor one that ran elsewhere, or ended
+ * because of what went on around it. */
 static void
 judge_replayed(const struct step *s, struct verdict *v)
 {
@@ -159,6 +159,7 @@ judge_replayed(const struct step *s, struct verdict *v)
 		v->says = VERDICT_TAKE;
 		v->decided = true;
 	} else if (s->effects == EFFECTS_READ || s->effects == EFFECTS_EXTERNAL ||
+	    span_member(r->started.view.payload, KEY_VIA).at != NULL ||
 	    ended_by_circumstance(s, end)) {
 		v->says = VERDICT_TAKE;
 	}

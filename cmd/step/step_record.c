@@ -130,6 +130,7 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	}
 	if (s->command != NULL)
 		sandboxing_write(&s->sandbox, w);
+	writer_member_string(w, KEY_VIA, s->via);
 	if (call->verdict.recalls && !step_replays(s))
 		write_recorded(w, KEY_CLAIMS, r, r->started.id);
 	writer_member_string(w, KEY_MODE, s->rescue ? "rescue" : modes[s->failure]);
@@ -224,6 +225,7 @@ write_completed(const struct step_call *call, const struct results *results, str
 	writer_member_integer(w, KEY_DURATION_MS, end->duration_ms);
 	if (end->exit_code >= 0)
 		writer_member_integer(w, KEY_EXIT_CODE, end->exit_code);
+	far_write(w, &end->far);
 	if (end->retries.len > 0) {
 		writer_member_array(w, KEY_RETRIES);
 		writer_raw(w, end->retries.data, end->retries.len);

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/terminal.h"
 #include "proc/api_keys.h"
 #include "proc/subprocess.h"
@@ -85,13 +86,23 @@ try_command(struct step_call *call, struct error *err)
 	bool sandboxed = sandbox_holds(&s->sandbox);
 	/* With a proxy the keys that it has are none. */
 	char *const *passed = call->models != NULL ? (char *const *)provider_key_names() : NULL;
-	char **argv = sandboxed ? sandbox_argv(&s->sandbox, NULL, NULL, passed, s->command) :
-	    list_copy(s->command);
-	struct subprocess process = { .argv = argv, .name = s->command[0],
-		.environment = s->environment.list, .timeout_ms = s->timeout_ms, .inherit = true,
-		.run_directory = s->run->directory, .call = call->id };
+	char **argv = NULL, **variables = NULL, **options = NULL;
+	struct via via = { .launcher = s->via, .argv = s->command, .launch_ms = s->launch_ms };
+	struct subprocess process = { .name = s->command[0],
+		.environment = s->environment.list, .timeout_ms = s->timeout_ms, .inherit = s->via == NULL,
+		.run_directory = s->run->directory, .call = call->id,
+		.via = s->via != NULL ? &via : NULL };
 	int result;
 
+	if (s->via != NULL) {
+		via.environment = variables = far_environment(&s->environment, s->far_variables, call->id);
+		if (sandboxed)
+			via.sandbox = options = sandbox_words(&s->sandbox, NULL, NULL, NULL);
+	} else {
+		argv = sandboxed ? sandbox_argv(&s->sandbox, NULL, NULL, passed, s->command) :
+		    list_copy(s->command);
+	}
+	process.argv = argv;
 	s->sandbox.told = s->sandbox.told || sandboxed;
 	step_forget_results(end); /* what a try before made is none of this one's */
 	step_drop_lines(call);
@@ -117,6 +128,8 @@ try_command(struct step_call *call, struct error *err)
 	end->error = process.error;
 	end->exit_code = process.exit_code;
 	end->killed = process.exit_code > 128;
+	if (s->via != NULL)
+		far_take(&end->far, &via);
 	if (sandboxed)
 		sandbox_blocked(process.exit_code, process.errors.data, process.errors.len, &end->error);
 	buffer_free(&end->errors);
@@ -133,7 +146,10 @@ try_command(struct step_call *call, struct error *err)
 	if (result == 0 && call->models != NULL)
 		result = models_settle(call->models, &end->error, err);
 	subprocess_free(&process);
+	via_free(&via);
 	list_free(argv);
+	list_free(variables);
+	list_free(options);
 	buffer_free(&input);
 	return result;
 }
@@ -300,7 +316,8 @@ may_have_happened(const struct step_call *call)
 	    (s->operation != NULL && s->effects == EFFECTS_UNDECLARED);
 
 	return outside && !s->idempotent && (code == ERROR_TIMEOUT || code == ERROR_CANCELLED ||
-	    code == ERROR_INTERRUPTED || call->end.killed);
+	    code == ERROR_INTERRUPTED || call->end.killed ||
+	    (code == ERROR_LOST && call->end.far.begun));
 }
 
 /* What the command has started may have done what is not to be done twice: what failed stands
@@ -366,7 +383,9 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 		retried_list(&end->retries, &(struct failed_try){ .why = error,
 		    .exit_code = end->exit_code, .duration_ms = clock_monotonic() - began, .turn = -1 });
 		retried.tried = tried;
-		retried.delay_ms = retry_delay(&s->retry, tried, 0);
+		/* What was lost may run on for a while. */
+		retried.delay_ms = retry_delay(&s->retry, tried, error->code == ERROR_LOST &&
+		    end->far.begun ? FAR_GONE_MS : 0);
 		if (retried_record(&call->events, call->started, &retried,
 		    terminal_is_told(STDERR_FILENO), err) == -1)
 			return -1;
@@ -392,6 +411,11 @@ step_work(struct step_call *call, struct error *err)
 	} else if (s->group == GROUP_PARALLEL) {
 		result = group_run_parallel(call, err);
 	} else if (s->command != NULL) {
+		/* What an earlier attempt has left at a far end ends without it, and not at once. */
+		if (call->verdict.recalls && !step_replays(s) && clock_monotonic() < s->far_gone &&
+		    span_member(call->verdict.recalled.started.view.payload, KEY_VIA).at != NULL &&
+		    interrupts_sleep(&s->interrupts, s->far_gone - clock_monotonic(), &end->error) == -1)
+			return 0;
 		/* A look at the workspace around its tries has no counterpart in a replay. */
 		if (s->effects == EFFECTS_WORKSPACE && !step_replays(s))
 			changed_begin_all(&end->changed, s->run->directory);

@@ -43,6 +43,8 @@ static const struct {
 	[ERROR_WAITING] = {"waiting", CLASS_WAITING, STATUS_WAITING, "execution"},
 	[ERROR_DIVERGENCE] = {"divergence", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_SYSTEM] = {"system", CLASS_SYSTEM, STATUS_SYSTEM, "system"},
+	[ERROR_LOST] = {"lost", CLASS_TRANSIENT, STATUS_WORK, "execution"},
+	[ERROR_CANNOT_LAUNCH] = {"cannot_launch", CLASS_CALLER, STATUS_WORK, "execution"},
 	[ERROR_RATE_LIMIT] = {"rate_limit", CLASS_TRANSIENT, STATUS_WORK, "provider"},
 	[ERROR_OVERLOADED] = {"overloaded", CLASS_TRANSIENT, STATUS_WORK, "provider"},
 	[ERROR_NETWORK] = {"network", CLASS_TRANSIENT, STATUS_WORK, "provider"},

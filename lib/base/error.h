@@ -49,6 +49,9 @@ enum error_code {
 	ERROR_WAITING,
 	ERROR_DIVERGENCE,
 	ERROR_SYSTEM,
+	/* what ran at the far end of a launcher (awf-launchers(7)) */
+	ERROR_LOST,          /* how it ended is not known */
+	ERROR_CANNOT_LAUNCH, /* nothing was begun */
 	/* what providers answer (awf-provider(7)) */
 	ERROR_RATE_LIMIT,
 	ERROR_OVERLOADED,

@@ -81,6 +81,17 @@ patience_of(int ms)
 /* For the next client of a worker to come. */
 #define WORKER_IDLE_MS patience_of(60000)
 
+/* Between signs of life of both ends of a launcher. Without any: until the other end is taken
+ * for lost, and until the command there, which is told to end then, is killed. */
+#define FAR_PING_MS patience_of(2000)
+#define FAR_SILENT_MS (8 * patience_of(1000))
+#define FAR_LOST_MS patience_of(1000)
+/* After that nothing of it runs there, whatever has become of the connection. */
+#define FAR_GONE_MS (FAR_SILENT_MS + FAR_LOST_MS)
+/* For a launcher to end, once the far end has; and for the far end to be told what to do. */
+#define FAR_LEAVE_MS patience_of(5000)
+#define FAR_REQUEST_MS patience_of(60000)
+
 /* ---- trying again, looking again ---- */
 
 /* Before the first retry, where --delay says nothing. */

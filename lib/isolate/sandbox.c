@@ -83,16 +83,11 @@ add_options(char ***words, const char *option, char *const *values)
 enum { ARGV_PARENT = 2 }; /* the program, its option, and then the pid */
 
 char **
-sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
-    char *const *passed, char *const *argv)
+sandbox_words(const struct sandbox *s, const char *workspace, char *const *readable,
+    char *const *passed)
 {
-	char *list = libexec_path(), *program = path_search(list, PROGRAM), **words = NULL;
+	char **words = memory_zero(1, sizeof *words);
 
-	/* One that is not there fails to start: nothing runs without it. */
-	list_take(&words, program != NULL ? program : memory_text(AWF_LIBEXECDIR "/" PROGRAM));
-	free(list);
-	list_add(&words, "--parent");
-	list_take(&words, memory_format("%ld", (long)getpid()));
 	if (workspace != NULL)
 		add_option(&words, "--workspace", workspace);
 	if (s->mode == SANDBOX_READ_ONLY)
@@ -111,9 +106,56 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 	add_options(&words, "--open", s->opened);
 	add_options(&words, "--pass-env", s->passed);
 	add_options(&words, "--pass-env", passed);
+	return words;
+}
+
+/* program and parent, the pid of who starts it, are taken over; parent NULL: whoever does. */
+static char **
+sandboxed(char *program, char *parent, char *const *options, char *const *argv)
+{
+	char **words = NULL;
+
+	list_take(&words, program);
+	if (parent != NULL) {
+		list_add(&words, "--parent");
+		list_take(&words, parent);
+	}
+	for (; *options != NULL; options++)
+		list_add(&words, *options);
 	list_add(&words, "--");
 	for (; *argv != NULL; argv++)
 		list_add(&words, *argv);
+	return words;
+}
+
+static char *
+find_program(void)
+{
+	char *list = libexec_path(), *program = path_search(list, PROGRAM);
+
+	free(list);
+	return program;
+}
+
+char **
+sandbox_argv_of(char *const *options, char *const *argv)
+{
+	char *program = find_program();
+
+	return program == NULL ? NULL : sandboxed(program, NULL, options, argv);
+}
+
+char **
+sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
+    char *const *passed, char *const *argv)
+{
+	char *program = find_program(), **words;
+	char **options = sandbox_words(s, workspace, readable, passed);
+
+	/* One that is not there fails to start: nothing runs without it. */
+	words = sandboxed(program != NULL ? program : memory_text(AWF_LIBEXECDIR "/" PROGRAM),
+	    memory_format("%ld", (long)getpid()), options, argv);
+	list_free(options);
 	return words;
 }
 

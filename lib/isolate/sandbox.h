@@ -51,6 +51,14 @@ int sandbox_decide(struct sandbox *decided, const struct sandbox *const *policie
 /* Whether there is one. */
 bool sandbox_holds(const struct sandbox *s);
 
+/* The options of awf-sandbox(1) that it comes to, a list of its own; never NULL. As sandbox_argv(),
+ * but that who starts it is said there. */
+char **sandbox_words(const struct sandbox *s, const char *workspace, char *const *readable,
+    char *const *passed);
+/* Such a command line, whoever starts it, with options that are there already. NULL: this machine
+ * has no awf-sandbox. */
+char **sandbox_argv_of(char *const *options, char *const *argv);
+
 /* The command line in the sandbox: a list of its own (base/list.h). workspace NULL: this
  * directory. readable: files and directories that may be read as well; passed: variables
  * beside those of *s; both end with NULL, and may be NULL. The program ends when this process

@@ -5,7 +5,7 @@
  * feeds it. What was missing (the program, its interpreter, the directory) is looked up after
  * the failure, as posix_spawn() tells an errno alone.
  */
-#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), _addtcsetpgrp_np(), memfd_create() */
+#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), _addtcsetpgrp_np(), POSIX_SPAWN_SETSID, memfd_create() */
 #include "proc/process.h"
 
 #include <errno.h>
@@ -256,6 +256,8 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 	}
 	if (spec->group)
 		flags |= POSIX_SPAWN_SETPGROUP;
+	if (spec->session)
+		flags |= POSIX_SPAWN_SETSID;
 	if (failure == 0)
 		failure = posix_spawnattr_init(&attributes);
 	if (failure == 0) {

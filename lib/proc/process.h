@@ -32,6 +32,7 @@ struct process_spec {
 	const char *input;         /* of PROCESS_INPUT */
 	size_t input_len;
 	bool group;                /* a process group of its own */
+	bool session;              /* a session of its own, without a terminal */
 	int terminal;              /* of which that is to be the foreground; 0: none */
 	bool inherit;              /* descriptors above 2 that are not CLOEXEC too:
 	                              what the user's shell handed down, <(…) */

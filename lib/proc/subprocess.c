@@ -4,12 +4,19 @@
  * stderr is read only as fast as ours takes it at once, so that a slow reader holds up no
  * deadline. Orphans are told by their age where one runs; where several do, each has a mark
  * in its environment, as their orphans all become children of this process.
+ *
+ * Of one that runs elsewhere the subprocess is the launcher. Its stdout is frames, which via
+ * takes apart, and its deadline that of the launch until the far end has answered. It is ended by
+ * a word to the far end, which gets as long for that as the command would here, and twice that to
+ * tell of it. What holds the launcher's stderr open once the far end has told of the end, as a
+ * connection does that is shared with others, is not waited for.
  */
 #include "proc/subprocess.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -32,7 +39,7 @@ enum {
 };
 
 /* Each one's place among the descriptors polled; the first is the interrupts'. */
-enum { SLOT_OUT, SLOT_ERR, SLOT_BESIDE, SLOTS = SLOT_BESIDE + PEER_FDS };
+enum { SLOT_OUT, SLOT_ERR, SLOT_IN, SLOT_BESIDE, SLOTS = SLOT_BESIDE + PEER_FDS };
 
 extern char **environ;
 
@@ -47,7 +54,14 @@ struct subprocesses {
 static const char *
 name_of(const struct subprocess *s)
 {
-	return s->name != NULL ? s->name : s->argv[0];
+	return s->name != NULL ? s->name : s->via != NULL ? s->via->argv[0] : s->argv[0];
+}
+
+/* Whether its command has told of its end; the launcher may run still. */
+static bool
+ended_elsewhere(const struct subprocess *s)
+{
+	return s->via != NULL && s->via->state == VIA_ENDED;
 }
 
 /* What tells the orphans of one from those of others that run beside it, in memory of its
@@ -71,14 +85,24 @@ start(const struct subprocesses *all, struct subprocess *s)
 {
 	static const char name[] = ORPHANS_MARK "=";
 	char *const *environment = s->environment == NULL ? environ : s->environment;
-	char *mark = orphans_mark(all, s), **marked = NULL;
+	char *mark = orphans_mark(all, s), **marked = NULL, *launcher = NULL, *shell[4];
 	struct process_spec spec = {
 		.argv = s->argv, .environment = s->environment,
 		.directory = s->directory, .in = s->input_len == 0 ? PROCESS_NULL : PROCESS_INPUT,
 		.input = s->input, .input_len = s->input_len,
 		.out = PROCESS_PIPE, .err = PROCESS_PIPE, .inherit = s->inherit
 	};
+	int64_t limit = s->timeout_ms;
 	size_t count = 0;
+
+	if (s->via != NULL) {
+		launcher = via_command(s->via);
+		process_shell(shell, launcher);
+		spec.argv = shell;
+		spec.in = PROCESS_PIPE;
+		spec.session = true;
+		limit = s->via->launch_ms;
+	}
 
 	/* The environment, with the mark in place of another. */
 	if (mark != NULL) {
@@ -99,12 +123,16 @@ start(const struct subprocesses *all, struct subprocess *s)
 	s->error = (struct error)ERROR_INIT;
 	s->orphans = (struct orphans){ NULL, 0, NULL, 0 };
 	s->started = clock_monotonic();
-	s->deadline = s->timeout_ms == 0 ? 0 : s->started + s->timeout_ms;
+	s->deadline = limit == 0 ? 0 : s->started + limit;
 	s->stage = SUBPROCESS_RUNNING;
 	if (process_start(&s->process, &spec, &s->exit_code, &s->error) == -1) {
 		s->wait_status = s->exit_code << 8;
 		s->stage = SUBPROCESS_ENDED;
+	} else if (s->via != NULL) {
+		via_begin(s->via, s->process.in, s->process.out, s->input, s->input_len);
+		s->process.in = -1;
 	}
+	free(launcher);
 	if (marked != NULL)
 		free(marked[0]);
 	free(marked);
@@ -126,7 +154,10 @@ begin_end(const struct subprocesses *all, struct subprocess *s, const struct err
 	if (s->call != NULL)
 		ending_begin_call(s->run_directory, s->call);
 	orphans_begin(&s->orphans, s->process.pid, mark);
-	tree_signal(s->process.pid, SIGTERM);
+	if (s->via != NULL && via_cancel(s->via))
+		s->deadline += GRACE_MS;
+	else
+		tree_signal(s->process.pid, SIGTERM);
 	free(mark);
 }
 
@@ -138,27 +169,66 @@ begin_end_of_all(struct subprocesses *all, const struct error *why)
 	all->interrupts = NULL;
 }
 
-static void
+static void keep_errors(struct subprocess *s, const char *piece, size_t len);
+
+/* What comes from the far end, and what follows from that. Whether something came. */
+static bool
+collect_frames(const struct subprocesses *all, struct subprocess *s)
+{
+	struct via *via = s->via;
+	bool launched = via->state == VIA_LAUNCHED;
+	struct buffer errors = BUFFER_INIT;
+	int received = via_receive(via, &s->output, &errors);
+
+	if (received == -1)
+		file_close(&s->process.out);
+	keep_errors(s, buffer_string(&errors), errors.len);
+	buffer_free(&errors);
+	if (launched && via->state == VIA_BEGUN && s->stage == SUBPROCESS_RUNNING)
+		s->deadline = s->timeout_ms == 0 ? 0 : clock_monotonic() + s->timeout_ms;
+	if (via->state == VIA_FAILED)
+		begin_end(all, s, &via->error);
+	if (via->state == VIA_ENDED)
+		s->deadline = clock_monotonic() + FAR_LEAVE_MS;
+	if (via->state == VIA_ENDED || via->state == VIA_FAILED) {
+		/* Nothing else that it says counts. */
+		via_hang_up(via);
+		file_close(&s->process.out);
+	}
+	return received == 1;
+}
+
+/* Whether something came, and more is wanted. */
+static bool
 collect_output(const struct subprocesses *all, struct subprocess *s)
 {
 	size_t limit = s->output_limit == 0 ? (size_t)OUTPUT_LIMIT : s->output_limit;
 	char piece[READ_SIZE];
-	ssize_t n = read(s->process.out, piece, sizeof piece);
+	bool came = true;
 	struct error why;
+	ssize_t n;
 
-	if (n <= 0) {
-		if (n == 0 || (errno != EAGAIN && errno != EINTR))
-			file_close(&s->process.out);
-		return;
+	if (s->via != NULL) {
+		came = collect_frames(all, s);
+	} else {
+		n = read(s->process.out, piece, sizeof piece);
+		if (n <= 0) {
+			if (n == 0 || (errno != EAGAIN && errno != EINTR))
+				file_close(&s->process.out);
+			return false;
+		}
+		buffer_append(&s->output, piece, (size_t)n);
 	}
-	buffer_append(&s->output, piece, (size_t)n);
 	if (s->output.len > limit) {
 		s->output.len = limit;
 		error_set(&why, ERROR_EXIT_STATUS, name_of(s),
 		    "ended because its output is larger than %zu bytes", limit);
 		begin_end(all, s, &why);
+		came = false;
 	}
-	s->output.data[s->output.len] = '\0';
+	if (s->output.data != NULL)
+		s->output.data[s->output.len] = '\0';
+	return came;
 }
 
 /* Passes stderr through as far as ours takes it at once: a terminal that is held,
@@ -187,29 +257,55 @@ pass_errors(struct subprocess *s)
 	buffer_drop(&s->passing, passed);
 }
 
+/* Keeps some of stderr, and passes it through. */
 static void
-collect_errors(struct subprocess *s)
+keep_errors(struct subprocess *s, const char *piece, size_t len)
 {
 	static int shown = -1; /* whether our stderr is a terminal, which never changes */
-	char piece[READ_SIZE];
-	ssize_t n = read(s->process.err, piece, sizeof piece);
 
-	if (n <= 0) {
-		if (n == 0 || (errno != EAGAIN && errno != EINTR))
-			file_close(&s->process.err);
+	if (len == 0)
 		return;
-	}
 	if (!s->quiet && shown == -1)
 		shown = terminal_is(STDERR_FILENO);
 	if (!s->quiet && shown == 1)
-		terminal_piece(&s->passing, &s->cut, piece, (size_t)n);
+		terminal_piece(&s->passing, &s->cut, piece, len);
 	else if (!s->quiet)
-		buffer_append(&s->passing, piece, (size_t)n);
-	s->errors_bytes += n;
-	buffer_append(&s->errors, piece, (size_t)n);
+		buffer_append(&s->passing, piece, len);
+	s->errors_bytes += (int64_t)len;
+	buffer_append(&s->errors, piece, len);
 	if (s->errors.len > SUBPROCESS_STDERR_TAIL + READ_SIZE)
 		buffer_drop(&s->errors, s->errors.len - SUBPROCESS_STDERR_TAIL);
 	pass_errors(s);
+}
+
+static void
+collect_errors(struct subprocess *s)
+{
+	char piece[READ_SIZE];
+	ssize_t n = read(s->process.err, piece, sizeof piece);
+
+	if (n > 0)
+		keep_errors(s, piece, (size_t)n);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		file_close(&s->process.err);
+}
+
+/* How a command elsewhere has ended, in place of its launcher's end. */
+static void
+take_far_end(struct subprocess *s)
+{
+	struct via *via = s->via;
+	const struct frame_end *end = &via->end;
+
+	via_conclude(via, s->wait_status);
+	via_hang_up(via);
+	s->wait_status = -1;
+	if (via->state == VIA_ENDED)
+		s->wait_status = end->signal_number != 0 ? end->signal_number : end->exit_code << 8;
+	if (s->error.code == ERROR_NONE)
+		s->error = via->state == VIA_ENDED ? end->error : via->error;
+	if (via->state == VIA_FAILED && s->error.place[0] == '\0')
+		snprintf(s->error.place, sizeof s->error.place, "%s", name_of(s));
 }
 
 /* What came of it; nothing of it is open or runs any more. */
@@ -243,6 +339,8 @@ finish(struct subprocess *s)
 		ending_over(s->run_directory, s->call);
 	s->stage = SUBPROCESS_ENDED;
 	s->duration_ms = clock_monotonic() - s->started;
+	if (s->via != NULL)
+		take_far_end(s);
 	if (s->wait_status != -1)
 		s->exit_code = process_exit_code(s->wait_status);
 	if (s->exit_code != 0 && s->error.code == ERROR_NONE)
@@ -269,7 +367,6 @@ static void
 pursue(const struct subprocesses *all, struct subprocess *s)
 {
 	int signal_number = s->stage == SUBPROCESS_KILLED ? SIGKILL : SIGTERM;
-	size_t before;
 
 	if (!reap(s)) {
 		if (s->stage == SUBPROCESS_KILLED)
@@ -278,11 +375,8 @@ pursue(const struct subprocesses *all, struct subprocess *s)
 	}
 	if (orphans_end(&s->orphans, signal_number, all->spare))
 		return;
-	do {
-		before = s->output.len;
-		if (s->process.out != -1)
-			collect_output(all, s);
-	} while (s->output.len != before);
+	while (s->process.out != -1 && collect_output(all, s))
+		;
 	if (s->process.err != -1)
 		collect_errors(s);
 	finish(s);
@@ -295,7 +389,9 @@ serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd 
 	struct error why;
 	char text[32];
 
-	if (fds[SLOT_OUT].revents == POLLHUP)
+	if (fds[SLOT_IN].revents != 0)
+		via_send(s->via);
+	if (fds[SLOT_OUT].revents == POLLHUP && s->via == NULL)
 		file_close(&s->process.out);
 	else if (fds[SLOT_OUT].revents != 0 && s->process.out != -1)
 		collect_output(all, s);
@@ -308,17 +404,32 @@ serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd 
 
 	if (s->stage != SUBPROCESS_RUNNING) {
 		pursue(all, s);
-	} else if (s->process.out == -1 && s->process.err == -1 && s->passing.len == 0) {
+	} else if (s->process.out == -1 && (s->process.err == -1 || ended_elsewhere(s)) &&
+	    s->passing.len == 0) {
 		/* One that ends by itself has closed its pipes, then it can be waited for. */
-		if (reap(s))
+		if (reap(s)) {
+			if (s->process.err != -1)
+				collect_errors(s);
 			finish(s);
-		else if (s->exit_fd == -1)
+		} else if (s->exit_fd == -1) {
 			s->exit_fd = wait_descriptor(s->process.pid);
+		}
 	}
 
+	if (s->stage != SUBPROCESS_ENDED && s->via != NULL) {
+		via_tick(s->via);
+		if (s->via->state == VIA_FAILED)
+			begin_end(all, s, &s->via->error);
+	}
 	if (s->stage == SUBPROCESS_ENDED || s->deadline == 0 || clock_monotonic() < s->deadline)
 		return;
-	if (s->stage == SUBPROCESS_RUNNING) {
+	if (s->stage == SUBPROCESS_RUNNING && ended_elsewhere(s)) {
+		begin_end(all, s, &(struct error)ERROR_INIT); /* the launcher, which does not leave */
+	} else if (s->stage == SUBPROCESS_RUNNING && s->via != NULL && s->via->state == VIA_LAUNCHED) {
+		error_set(&why, ERROR_LOST, name_of(s), "nothing was begun: awf-exec has not answered within %s",
+		    duration_text(s->via->launch_ms, text, sizeof text));
+		begin_end(all, s, &why);
+	} else if (s->stage == SUBPROCESS_RUNNING) {
 		error_set(&why, ERROR_TIMEOUT, name_of(s), "timed out after %s",
 		    duration_text(s->timeout_ms, text, sizeof text));
 		begin_end(all, s, &why);
@@ -358,7 +469,15 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 		/* No more is read than our own stderr takes. */
 		if (s->passing.len != 0)
 			fds[SLOT_ERR] = (struct pollfd){ STDERR_FILENO, POLLOUT, 0 };
-		if ((s->stage != SUBPROCESS_RUNNING || (out == -1 && errors == -1 && s->exit_fd == -1)) &&
+		if (s->via != NULL) {
+			int64_t tick = via_due(s->via);
+
+			fds[SLOT_IN] = (struct pollfd){ via_unsent(s->via), POLLOUT, 0 };
+			if (tick != 0 && (due == 0 || due > tick))
+				due = tick;
+		}
+		if ((s->stage != SUBPROCESS_RUNNING ||
+		    (out == -1 && (errors == -1 || ended_elsewhere(s)) && s->exit_fd == -1)) &&
 		    (due == 0 || due > soon))
 			due = soon;
 		if (due != 0 && (*deadline == 0 || due < *deadline))

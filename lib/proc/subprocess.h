@@ -23,12 +23,13 @@
 #include "proc/orphans.h"
 #include "proc/peer.h"
 #include "proc/process.h"
+#include "proc/via.h"
 
 #define SUBPROCESS_STDERR_TAIL ((size_t)64 << 10)
 
 struct subprocess {
 	/* Set by the caller. */
-	char *const *argv;
+	char *const *argv;          /* NULL: what via says */
 	const char *name;           /* in errors; NULL: argv[0] */
 	char *const *environment;
 	const char *directory;      /* NULL: this one */
@@ -46,6 +47,8 @@ struct subprocess {
 	struct peer *beside;
 	int (*heard)(void *context, bool gone, struct error *err);
 	void *context;
+	struct via *via;            /* it runs elsewhere: input, output, errors, its end and time are
+	                               those there, environment is the launcher's; NULL: it runs here */
 
 	/* Filled by subprocesses_run(). */
 	struct buffer output;
@@ -55,7 +58,8 @@ struct subprocess {
 	int exit_code;              /* as shells count */
 	int64_t duration_ms;
 	struct error error;         /* ERROR_NONE: exited 0; else exit_status, timeout,
-	                               cancelled, downstream_closed, system */
+	                               cancelled, downstream_closed, system; via: interrupted, lost,
+	                               cannot_launch too */
 	/* For subprocesses_run() alone. */
 	enum {
 		SUBPROCESS_ENDED, SUBPROCESS_RUNNING, SUBPROCESS_TERMINATED, SUBPROCESS_KILLED

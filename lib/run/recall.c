@@ -90,6 +90,8 @@ recalled_circumstance(enum error_code code)
 	case ERROR_INTERRUPTED:
 	case ERROR_DOWNSTREAM_CLOSED:
 	case ERROR_UPSTREAM_INCOMPLETE:
+	case ERROR_LOST:
+	case ERROR_CANNOT_LAUNCH:
 	case ERROR_MAX_COST: /* prices change */
 		return true;
 	default:
@@ -164,6 +166,7 @@ recalled_cut_off(const struct recalled_event *result)
 
 	span_integer(span_member(result->view.payload, KEY_EXIT_CODE), &exit_code);
 	return recalled_error(result, &error) && (exit_code > 128 ||
+	    (error.code == ERROR_LOST && span_member(result->view.payload, KEY_FAR_END).at != NULL) ||
 	    error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED ||
 	    error.code == ERROR_DOWNSTREAM_CLOSED);
 }

@@ -27,7 +27,7 @@
 enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
-	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, MEMBERS
+	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, FAR_END, MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
 	[CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
@@ -38,7 +38,7 @@ static const char *const member_names[MEMBERS] = {
 	[FIDELITY] = KEY_FIDELITY, [STATUS] = KEY_STATUS, [STRATEGY] = KEY_STRATEGY,
 	[PARTIAL] = KEY_PARTIAL, [APPROVAL] = KEY_APPROVAL, [PHASE] = KEY_PHASE,
 	[LOOP] = KEY_LOOP, [MODE] = KEY_MODE, [CONDITION] = KEY_CONDITION, [RETRY] = KEY_RETRY,
-	[WAIT] = KEY_WAIT, [COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS,
+	[WAIT] = KEY_WAIT, [COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS, [FAR_END] = KEY_FAR_END,
 };
 
 /* A line while it is read. */
@@ -115,7 +115,8 @@ take_decision(struct recording *rec, const struct reading *at)
 
 /* A call is idle that did nothing for one of these reasons. */
 static const char *const idle_codes[] = {
-	"waiting", "no_input", "upstream_incomplete", "invalid_input", "blocked", NULL,
+	"waiting", "no_input", "upstream_incomplete", "invalid_input", "blocked",
+	"cannot_launch", NULL,
 };
 static const char *const idle_skips[] = { "upstream_failed", "nothing_failed", NULL };
 /* It ended with one of these: what it did, nobody saw to its end. */
@@ -245,7 +246,11 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 	/* Without a status it had not begun. */
 	if (c->cut == NULL && exit_code != -1 && span_is(code, "downstream_closed"))
 		c->cut = "downstream_closed";
-	if (exit_code == -1 && span_one_of(code, idle_codes) != NULL)
+	/* What was lost before the far end has answered had not begun either. */
+	if (known == ERROR_LOST && at->members[FAR_END].at != NULL)
+		c->cut = "lost";
+	if (exit_code == -1 && (span_one_of(code, idle_codes) != NULL ||
+	    (known == ERROR_LOST && c->cut == NULL)))
 		mark_idle(rec, c);
 }
 

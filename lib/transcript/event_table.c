@@ -70,6 +70,15 @@ static const struct event_member stream_members[] = {
 static const struct event_shape stream_shape = SHAPE(stream_members, "stream", "a stream",
     "What was kept of standard input, or printed.", false);
 
+static const struct event_member far_end_members[] = {
+	MEMBER(KEY_HOST, TEXT, REQUIRED),
+	MEMBER(KEY_USER_MS, COUNT, NULLABLE),
+	MEMBER(KEY_SYSTEM_MS, COUNT, NULLABLE),
+	MEMBER(KEY_MAX_RSS_KIB, COUNT, NULLABLE),
+};
+static const struct event_shape far_end_shape = SHAPE(far_end_members, "far_end", "a far end",
+    "Where a launcher has run a command, and what that has used, if its end was told.", false);
+
 static const struct event_member seal_members[] = {
 	WORD(KEY_ALGORITHM, REQUIRED, SEAL_ALGORITHM),
 	KEPT(KEY_PUBLIC_KEY, DIGEST, REQUIRED, public_key),
@@ -223,6 +232,7 @@ static const struct event_member step_started_members[] = {
 	MEMBER(KEY_REQUIRE, ARRAY, NULLABLE),
 	WORD(KEY_SANDBOX, NULLABLE, "workspace", "read-only"),
 	MEMBER(KEY_NETWORK, BOOL, NULLABLE),
+	MEMBER(KEY_VIA, TEXT, NULLABLE),
 	MEMBER(KEY_MODE, TEXT, NULLABLE | FIXED),
 	MEMBER(KEY_TRY, COUNT, NULLABLE | FIXED),
 	SHAPED(KEY_CLAIMS, UUID, NULLABLE | FIXED, link_shape),
@@ -238,6 +248,7 @@ static const struct event_member step_completed_members[] = {
 	SHAPED(KEY_ERROR, OBJECT, NULLABLE, error_shape),
 	MEMBER(KEY_DURATION_MS, COUNT, NULLABLE),
 	MEMBER(KEY_EXIT_CODE, INTEGER, NULLABLE | FIXED),
+	SHAPED(KEY_FAR_END, OBJECT, NULLABLE, far_end_shape),
 	MEMBER(KEY_RETRIES, ARRAY, NULLABLE),
 	MEMBER(KEY_STDERR, TEXT, NULLABLE),
 	MEMBER(KEY_STDERR_BYTES, COUNT, NULLABLE),

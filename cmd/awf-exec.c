@@ -1,0 +1,563 @@
+/*
+ * awf-exec: the far end of a launcher (ssh, srun, docker exec …): runs one command for an awf-step
+ * that is elsewhere, and tells it all that comes of that.
+ *
+ * What the code relies on:
+ *   - stdin and stdout carry frames (proc/frame.h) and nothing else; the command has pipes.
+ *   - Nothing is begun before the other end has named our hello, with all of the input come.
+ *   - The command is below a guardian: however this program ends, nothing of it lives on.
+ *   - The connection is the command's life: when stdin ends, or is silent for longer than the
+ *     request says, the command is ended.
+ *   - The end is told once nothing of the command is left and all that it has printed is sent.
+ */
+#define _GNU_SOURCE /* pipe2() */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "base/text.h"
+#include "isolate/sandbox.h"
+#include "json/scan.h"
+#include "proc/descendants.h"
+#include "proc/environment.h"
+#include "proc/frame.h"
+#include "proc/guardian.h"
+#include "proc/interrupts.h"
+#include "proc/libexec.h"
+#include "proc/peer.h"
+#include "program.h"
+
+#define PROGRAM "awf-exec"
+#define QUEUE_LIMIT ((size_t)1 << 20)    /* unsent: no more is read from the command */
+#define INPUT_LIMIT ((size_t)512 << 20)  /* a line of input can be 256 MiB, and its JSON longer */
+#define LOOK_AGAIN 20                    /* ms between looks at what no descriptor tells */
+
+extern char **environ;
+
+/* Some environments say how many copies of a program were started together. */
+static const char *const task_counts[] = { "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL };
+
+static const struct option_spec options_table[] = {
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+/* The other end. */
+struct head {
+	struct peer peer;
+	struct frame_key key;
+	struct frame_request request;
+	struct frame_hello hello;
+	int64_t heard, said;
+	int64_t silent_ms;             /* how long it may say nothing; 0: it need say nothing */
+	bool gone;                     /* it has closed one of the pipes, or said nothing for too long */
+};
+
+struct command {
+	char **argv;
+	struct environment environment;
+	struct buffer input;
+	struct guardian guardian;
+	int out, errors;               /* our ends of its pipes; -1 */
+	struct digest output_digest, errors_digest;
+	enum { COMMAND_RUNS, COMMAND_TERMINATED, COMMAND_KILLED } stage;
+	int64_t deadline;              /* of a stage that is to end it */
+	struct frame_end end;
+};
+
+static const struct interrupts *interrupts; /* of signals */
+
+/* ---- the other end ---- */
+
+/* The pipes to it do not block; who has started this program may have them too, and gets them back
+ * as they were. */
+static int flags_before[2];
+
+static void
+restore_pipes(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++)
+		fcntl(fd, F_SETFL, flags_before[fd]);
+}
+
+static int
+connect_head(struct head *h, struct error *err)
+{
+	h->peer.process = (struct process){ .pid = PEER_CONNECTED, .in = STDOUT_FILENO,
+		.out = STDIN_FILENO, .err = -1 };
+	h->peer.incoming.fd = STDIN_FILENO;
+	h->heard = h->said = clock_monotonic();
+	if (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO))
+		return error_set(err, ERROR_USAGE, NULL, "a terminal is in between: the launcher is to make "
+		    "none (no ssh -t, no docker exec -t); this program is started by awf-step --via");
+	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
+		flags_before[fd] = fcntl(fd, F_GETFL);
+		if (flags_before[fd] == -1 || fcntl(fd, F_SETFL, flags_before[fd] | O_NONBLOCK) == -1)
+			return error_errno(err, ERROR_SYSTEM, fd == STDIN_FILENO ? "stdin" : "stdout",
+			    "unable to use it without waiting");
+	}
+	atexit(restore_pipes);
+	return 0;
+}
+
+static void
+say(struct head *h)
+{
+	h->said = clock_monotonic();
+	if (!h->gone && peer_send(&h->peer) == -1)
+		h->gone = true;
+}
+
+/* Waits for the other end, and for count more descriptors, at most until deadline (0: none), and
+ * serves the other end. -1: a signal has come, or the machine failed. */
+static int
+attend(struct head *h, struct pollfd *more, size_t count, int64_t deadline, struct error *err)
+{
+	enum { FIRST = 1 + PEER_FDS, MORE = 3 };
+	struct pollfd fds[FIRST + MORE];
+	int64_t due = h->silent_ms == 0 ? 0 : h->heard + h->silent_ms;
+	int result;
+
+	/* As long as there is something to send, that is the sign of life. */
+	if (h->silent_ms != 0 && h->said + h->request.ping_ms < due)
+		due = h->said + h->request.ping_ms;
+	if (due == 0 || h->gone || (deadline != 0 && deadline < due))
+		due = deadline;
+	peer_poll(&h->peer, fds + 1);
+	if (h->gone)
+		fds[1 + PEER_IN].fd = fds[1 + PEER_OUT].fd = -1;
+	for (size_t i = 0; i < count; i++)
+		fds[FIRST + i] = more[i];
+	result = interrupts_wait(interrupts, fds, FIRST + count, due, err);
+	for (size_t i = 0; i < count; i++)
+		more[i].revents = fds[FIRST + i].revents;
+	if (fds[1 + PEER_IN].revents != 0)
+		say(h);
+	if (fds[1 + PEER_OUT].revents != 0 && !h->gone) {
+		h->heard = clock_monotonic();
+		h->gone = peer_receive(&h->peer) == -1;
+	}
+	if (h->silent_ms != 0 && clock_monotonic() >= h->heard + h->silent_ms)
+		h->gone = true;
+	if (h->silent_ms != 0 && !h->gone && clock_monotonic() >= h->said + h->request.ping_ms) {
+		if (peer_unsent(&h->peer) == 0)
+			frame_word(&h->peer.outgoing, "ping");
+		say(h);
+	}
+	return result;
+}
+
+/* All that is to be sent goes, unless the other end is gone. */
+static void
+flush(struct head *h)
+{
+	struct error err;
+
+	say(h);
+	while (!h->gone && peer_unsent(&h->peer) > 0)
+		if (attend(h, NULL, 0, 0, &err) == -1 && err.code == ERROR_SYSTEM)
+			return;
+}
+
+/* ---- what is to be done ---- */
+
+/* A line that was waited for: 1; 0: the other end has gone; -1: *err. */
+static int
+next_line(struct head *h, int64_t deadline, struct span *line, struct error *err)
+{
+	for (;;) {
+		int taken = peer_line(&h->peer, line);
+
+		if (taken == 1)
+			return 1;
+		if (taken == -1)
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "a line is longer than 256 MiB");
+		if (h->gone)
+			return 0;
+		if (attend(h, NULL, 0, deadline, err) == -1)
+			return -1;
+		if (deadline != 0 && clock_monotonic() >= deadline && !h->gone)
+			return error_set(err, ERROR_TIMEOUT, NULL, "nobody has said what to do");
+	}
+}
+
+/* The command's environment: ours, without what belongs to the run that this machine knows nothing
+ * of, and what the request gives it. */
+static void
+make_environment(struct environment *e, char *const *given)
+{
+	static const char own[] = "AWF_";
+
+	environment_begin(e);
+	for (char **variable = environ; *variable != NULL; variable++) {
+		size_t len = strcspn(*variable, "=");
+		char *name = memory_copy(*variable, len);
+
+		if (strncmp(name, own, sizeof own - 1) == 0 || strcmp(name, "TRACEPARENT") == 0)
+			environment_unset(e, name);
+		free(name);
+	}
+	environment_set(e, FRAME_MARKER, "1");
+	for (; given != NULL && *given != NULL; given++) {
+		size_t len = strcspn(*given, "=");
+		char *name = memory_copy(*given, len);
+
+		if ((*given)[len] == '=')
+			environment_set(e, name, *given + len + 1);
+		free(name);
+	}
+}
+
+/* Whether the command can be begun at all, as far as is known before. */
+static int
+prepare(struct command *c, const struct frame_request *r, struct error *err)
+{
+	char **argv = list_copy(r->argv), *list, *program;
+
+	for (const char *const *name = task_counts; *name != NULL; name++) {
+		const char *count = environment_text(*name);
+
+		if (count != NULL && strtol(count, NULL, 10) > 1) {
+			list_free(argv);
+			return error_set(err, ERROR_USAGE, NULL, "the launcher has started %s of this program (%s): "
+			    "it is to start one (srun -n1)", count, *name);
+		}
+	}
+	if (r->own) {
+		list = libexec_path();
+		program = path_search(list, argv[0]);
+		free(list);
+		if (program == NULL) {
+			error_set(err, ERROR_DEFINITION, argv[0], "this machine has no such program of AWF's");
+			list_free(argv);
+			return -1;
+		}
+		free(argv[0]);
+		argv[0] = program;
+	}
+	c->argv = argv;
+	if (r->sandbox != NULL) {
+		c->argv = sandbox_argv_of(r->sandbox, argv);
+		list_free(argv);
+		if (c->argv == NULL)
+			return error_set(err, ERROR_DEFINITION, NULL, "no sandbox can be made here: there is no "
+			    "awf-sandbox");
+	}
+	/* Who shares files has them under the same name; else the launcher says where to work. */
+	if (r->directory != NULL)
+		(void)!chdir(r->directory);
+	make_environment(&c->environment, r->environment);
+	return 0;
+}
+
+/* Takes the input until it is told to begin: 1; 0: it is not; -1: *err. */
+static int
+await_go(struct head *h, struct command *c, struct error *err)
+{
+	char sha256[DIGEST_SIZE];
+	struct frame_go go;
+	struct span line;
+	size_t bad;
+	int result;
+
+	while ((result = next_line(h, 0, &line, err)) == 1) {
+		struct span json = frame_open(line, &h->key);
+
+		if (json.at != NULL && frame_read_go(json, &go)) {
+			if (strcmp(go.id, h->hello.id) != 0)
+				return 0; /* another one is */
+			digest_sha256(buffer_string(&c->input), c->input.len, sha256);
+			return strcmp(sha256, go.input_sha256) == 0 ? 1 :
+			    error_set(err, ERROR_INVALID_INPUT, NULL, "the input was damaged on the way");
+		}
+		if (scan_check(line.at, line.len, &bad) != NULL)
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "a broken frame came");
+		if (frame_is(line, "input") && frame_take_bytes(line, &c->input) == -1)
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "a broken frame came");
+		if (frame_is(line, "cancel"))
+			return 0;
+		if (c->input.len > INPUT_LIMIT)
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "the input is too large");
+	}
+	return result;
+}
+
+/* ---- the command ---- */
+
+/* Fills c->end if it cannot be run: false. */
+static bool
+start(struct command *c)
+{
+	int out[2] = { -1, -1 }, errors[2] = { -1, -1 };
+	struct process_spec spec = { .argv = c->argv, .environment = c->environment.list,
+		.in = c->input.len == 0 ? PROCESS_NULL : PROCESS_INPUT, .input = c->input.data,
+		.input_len = c->input.len };
+	struct error *error = &c->end.error;
+	bool started = false;
+
+	c->end.exit_code = PROCESS_CANNOT_RUN;
+	if (pipe2(out, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0 ||
+	    fcntl(out[0], F_SETFL, O_NONBLOCK) != 0 || fcntl(errors[0], F_SETFL, O_NONBLOCK) != 0) {
+		error_errno(error, ERROR_EXIT_STATUS, c->argv[0], "unable to make a pipe");
+	} else {
+		spec.out = out[1];
+		spec.err = errors[1];
+		started = guardian_start(&c->guardian, &spec, NULL, NULL, &c->end.exit_code, error) == 0;
+	}
+	file_close(&out[1]);
+	file_close(&errors[1]);
+	if (!started) {
+		file_close(&out[0]);
+		file_close(&errors[0]);
+	}
+	if (error->code == ERROR_SYSTEM) /* it is this machine that failed, and not the other one */
+		error->code = ERROR_EXIT_STATUS;
+	c->out = out[0];
+	c->errors = errors[0];
+	return started;
+}
+
+/* Begins to end it, because of what; NULL: it has ended, and something that it has started not. */
+static void
+begin_end(struct command *c, const struct error *why, int64_t grace_ms)
+{
+	if (c->stage != COMMAND_RUNS)
+		return;
+	if (why != NULL)
+		c->end.error = *why;
+	c->stage = COMMAND_TERMINATED;
+	c->deadline = clock_monotonic() + grace_ms;
+	descendants_signal(getpid(), SIGTERM, (pid_t[]){ c->guardian.pid, 0 });
+	descendants_signal(c->guardian.pid, SIGTERM, NULL);
+}
+
+/* Sends what one of its pipes has. Whether something came. */
+static bool
+collect(struct head *h, int *fd, const char *type, struct digest *digest)
+{
+	char piece[FRAME_BYTES];
+	ssize_t n = *fd == -1 ? 0 : read(*fd, piece, sizeof piece);
+
+	if (n > 0) {
+		digest_add(digest, piece, (size_t)n);
+		frame_bytes(&h->peer.outgoing, type, piece, (size_t)n);
+		say(h);
+		return true;
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		file_close(fd);
+	return false;
+}
+
+/* What the other end says while the command runs. */
+static void
+obey(struct head *h, struct command *c)
+{
+	struct error why;
+	struct span line;
+	size_t bad;
+
+	while (peer_line(&h->peer, &line) == 1) {
+		if (scan_check(line.at, line.len, &bad) != NULL || !frame_is(line, "cancel"))
+			continue;
+		error_set(&why, ERROR_CANCELLED, NULL, "cancelled");
+		begin_end(c, &why, h->request.grace_ms);
+	}
+}
+
+/* How its guardian reports it; from where on nothing of it is left: true. */
+static bool
+watch(struct command *c, short revents)
+{
+	struct guardian *g = &c->guardian;
+
+	if (revents != 0 && g->state != GUARDIAN_ALONE && g->state != GUARDIAN_LOST)
+		guardian_read(g);
+	if (g->state == GUARDIAN_LOST) {
+		/* What it has watched is ours now. */
+		descendants_end(getpid(), SIGKILL, NULL);
+		if (c->end.error.code == ERROR_NONE)
+			error_set(&c->end.error, ERROR_INTERRUPTED, NULL, "the guardian of the command was killed");
+		g->wait_status = SIGKILL;
+	}
+	return g->state == GUARDIAN_ALONE || g->state == GUARDIAN_LOST;
+}
+
+/* Runs it to its end, which c->end has then. */
+static void
+run(struct head *h, struct command *c)
+{
+	const int64_t silent_ms = h->silent_ms;
+	struct error why;
+	bool over = false;
+
+	while (!over) {
+		bool full = peer_unsent(&h->peer) > QUEUE_LIMIT, ended = c->guardian.state == GUARDIAN_ENDED;
+		bool left = ended && c->out == -1 && c->errors == -1; /* but for what nobody reads */
+		struct pollfd fds[] = { { full ? -1 : c->out, POLLIN, 0 }, { full ? -1 : c->errors, POLLIN, 0 },
+			{ c->guardian.report, POLLIN, 0 } };
+		int64_t deadline = c->stage == COMMAND_RUNS && !left ? 0 : clock_monotonic() + LOOK_AGAIN;
+
+		if (attend(h, fds, 3, deadline, &why) == -1) {
+			if (why.code == ERROR_CANCELLED)
+				error_set(&why, ERROR_INTERRUPTED, NULL, "ended at the far end, by signal %d (%s)",
+				    *interrupts->signal_number, strsignal(*interrupts->signal_number));
+			begin_end(c, &why, h->request.grace_ms);
+			*interrupts->signal_number = 0;
+		}
+		if (fds[0].revents != 0)
+			collect(h, &c->out, "output", &c->output_digest);
+		if (fds[1].revents != 0)
+			collect(h, &c->errors, "errors", &c->errors_digest);
+		obey(h, c);
+		if (h->gone && c->stage == COMMAND_RUNS) {
+			/* After silence there is less time: whoever goes on elsewhere waits for no more. */
+			error_set(&why, ERROR_LOST, NULL, "nobody is at the other end");
+			begin_end(c, &why, clock_monotonic() >= h->heard + silent_ms ? h->request.lost_ms :
+			    h->request.grace_ms);
+		}
+		over = watch(c, fds[2].revents);
+		if (left && !over)
+			begin_end(c, NULL, h->request.lost_ms);
+		if (c->stage != COMMAND_RUNS && !over && clock_monotonic() >= c->deadline) {
+			c->stage = COMMAND_KILLED;
+			descendants_signal(c->guardian.pid, SIGKILL, NULL);
+		}
+	}
+	/* All that is in the pipes is the command's. */
+	while (collect(h, &c->out, "output", &c->output_digest) && !h->gone)
+		flush(h);
+	while (collect(h, &c->errors, "errors", &c->errors_digest) && !h->gone)
+		flush(h);
+	file_close(&c->out);
+	file_close(&c->errors);
+	guardian_close(&c->guardian);
+	c->end.exit_code = process_exit_code(c->guardian.wait_status);
+	if (WIFSIGNALED(c->guardian.wait_status))
+		c->end.signal_number = WTERMSIG(c->guardian.wait_status);
+}
+
+static int64_t
+milliseconds(const struct timeval *t)
+{
+	return (int64_t)t->tv_sec * 1000 + t->tv_usec / 1000;
+}
+
+static void
+tell_end(struct head *h, struct command *c)
+{
+	struct rusage used;
+
+	if (getrusage(RUSAGE_CHILDREN, &used) == 0) {
+		c->end.user_ms = milliseconds(&used.ru_utime);
+		c->end.system_ms = milliseconds(&used.ru_stime);
+		c->end.max_rss_kib = (int64_t)used.ru_maxrss;
+	}
+	digest_end(&c->output_digest, c->end.output_sha256);
+	digest_end(&c->errors_digest, c->end.errors_sha256);
+	frame_write_end(&h->peer.outgoing, &c->end, &h->key);
+	flush(h);
+}
+
+/* ---- all of it ---- */
+
+/* Says no, to the other end if there is one that would hear it. What may stand before it in the line
+ * is not part of it. */
+static int
+refuse(struct head *h, const struct error *why)
+{
+	char text[sizeof why->place + sizeof why->message + 4];
+
+	if (h->key.hex[0] == '\0')
+		return program_fail(PROGRAM, why);
+	if (h->hello.id[0] == '\0')
+		buffer_byte(&h->peer.outgoing, '\n');
+	frame_write_refused(&h->peer.outgoing, error_text(why, text, sizeof text), &h->key);
+	flush(h);
+	return STATUS_WORK;
+}
+
+static int
+serve(struct head *h, struct command *c)
+{
+	struct error err = ERROR_INIT;
+	struct span line;
+	int result;
+
+	result = next_line(h, clock_monotonic() + FAR_REQUEST_MS, &line, &err);
+	if (result == 0)
+		error_set(&err, ERROR_NO_INPUT, "stdin", "nobody says what to do: this program is started by "
+		    "awf-step --via");
+	if (result == 1)
+		result = frame_read_request(line, &h->request, &h->key, &err) == 0;
+	if (result != 1 || prepare(c, &h->request, &err) == -1)
+		return refuse(h, &err);
+
+	id_new(h->hello.id);
+	if (gethostname(h->hello.host, sizeof h->hello.host - 1) == -1)
+		h->hello.host[0] = '\0';
+	buffer_byte(&h->peer.outgoing, '\n');
+	frame_write_hello(&h->peer.outgoing, &h->hello, &h->key);
+	h->silent_ms = h->request.silent_ms;
+	h->heard = clock_monotonic();
+	say(h);
+	result = await_go(h, c, &err);
+	if (result != 1)
+		return result == 0 ? STATUS_OK : refuse(h, &err);
+	if (start(c))
+		run(h, c);
+	tell_end(h, c);
+	return STATUS_OK;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
+	struct head head;
+	struct command command;
+	struct error err = ERROR_INIT;
+	struct options o;
+	int id, status;
+
+	program_begin();
+	options_begin(&o, options_table, argc, argv);
+	id = options_next(&o, &err);
+	if (id == OPTION_HELP) {
+		options_help(stdout, "awf-exec [options]\n\nStarted by awf-step --via LAUNCHER, as LAUNCHER awf-exec: see awf-launchers(7)\n", options_table, id);
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	if (id == OPTION_VERSION)
+		return program_end(PROGRAM, program_version(PROGRAM));
+	if (id == OPTION_WORD)
+		error_set(&err, ERROR_USAGE, o.value, "it takes no words: what to do is said on stdin");
+	if (id != OPTION_END)
+		return program_fail(PROGRAM, &err);
+
+	memset(&head, 0, sizeof head);
+	memset(&command, 0, sizeof command);
+	command.out = command.errors = -1;
+	digest_begin(&command.output_digest);
+	digest_begin(&command.errors_digest);
+	interrupts = interrupts_catch(ends);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	status = connect_head(&head, &err) == -1 ? program_fail(PROGRAM, &err) : serve(&head, &command);
+	peer_free(&head.peer);
+	frame_request_free(&head.request);
+	list_free(command.argv);
+	environment_free(&command.environment);
+	buffer_free(&command.input);
+	return status;
+}

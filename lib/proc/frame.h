@@ -1,0 +1,107 @@
+/*
+ * Frames: what a program here and awf-exec(1) at the far end of a launcher say to each other, a
+ * line of JSON each. A frame has a type, and maybe bytes (base64). Those that something follows
+ * from are sealed: a MAC (HMAC-SHA256) stands before the JSON, under a key that is made for the
+ * one call. What a launcher, a login shell or a broken connection puts in between is not taken
+ * for one of them.
+ *
+ *     here                     the far end
+ *     request (sealed)   →
+ *                        ←     hello, or refused (sealed)
+ *     input …, go (sealed) →                              the command begins
+ *                        ←     output …, errors …
+ *     ping, cancel       ↔     ping
+ *                        ←     end (sealed)
+ *
+ * The command begins once its hello has been heard here: before go nothing has happened there.
+ * go names the hello that it answers, so that of several that a launcher has started one begins
+ * at most.
+ */
+#ifndef AWF_PROC_FRAME_H
+#define AWF_PROC_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "json/scan.h"
+
+#define FRAME_VERSION 1
+#define FRAME_BYTES ((size_t)48 << 10) /* at most, in a frame: 64 KiB of base64 */
+
+/* The variable by which a program knows that it runs at the far end: RUN/CALL of who asked. */
+#define FRAME_MARKER "AWF_VIA"
+
+struct frame_key {
+	char hex[DIGEST_SIZE];
+};
+void frame_key_new(struct frame_key *key);
+
+/* Appends the JSON, sealed, as a line. */
+void frame_seal(struct buffer *out, const struct frame_key *key, const struct buffer *json);
+/* What is sealed in a line with this key; .at NULL: nothing. Within line. */
+struct span frame_open(struct span line, const struct frame_key *key);
+/* Whether a frame is of a type. */
+bool frame_is(struct span json, const char *type);
+/* Appends a frame without more. */
+void frame_word(struct buffer *out, const char *type);
+/* Appends frames with these bytes, as many as it takes; none for no bytes. */
+void frame_bytes(struct buffer *out, const char *type, const void *bytes, size_t len);
+/* Appends the bytes of such a frame; -1 if it is broken. */
+int frame_take_bytes(struct span json, struct buffer *out);
+
+/* What is to be done at the far end. Lists end with NULL, texts may have any bytes but NUL. */
+struct frame_request {
+	char **argv;
+	char **environment;        /* NAME=VALUE, beside what the launcher gives; NULL: nothing */
+	char **sandbox;            /* options of awf-sandbox(1); NULL: none is to be made */
+	bool own;                  /* argv[0] is the name of a program in AWF's own directory */
+	char *directory;           /* to work in, if there is one of this name; NULL */
+	/* How long the far end waits, in ms: between pings, without any word until it ends the
+	 * command; from SIGTERM to SIGKILL, when told to cancel, and when there is only silence. */
+	int64_t ping_ms, silent_ms, grace_ms, lost_ms;
+};
+/* Appends it, sealed with a new key that it tells. */
+void frame_write_request(struct buffer *out, const struct frame_request *r, struct frame_key *key);
+/* Takes it out of a line, and the key. -1: it is none, or was damaged on the way, ERROR_INVALID_INPUT.
+ * ERROR_USAGE: it is of another version, and key is set. */
+int frame_read_request(struct span line, struct frame_request *r, struct frame_key *key,
+    struct error *err);
+void frame_request_free(struct frame_request *r);
+
+#define FRAME_HOST_SIZE 256
+struct frame_hello {
+	char id[ID_SIZE];
+	char host[FRAME_HOST_SIZE];
+};
+void frame_write_hello(struct buffer *out, const struct frame_hello *hello,
+    const struct frame_key *key);
+bool frame_read_hello(struct span json, struct frame_hello *hello);
+
+/* Why nothing was begun. */
+void frame_write_refused(struct buffer *out, const char *message, const struct frame_key *key);
+bool frame_read_refused(struct span json, struct error *err);
+
+struct frame_go {
+	char id[ID_SIZE];                /* of the hello */
+	char input_sha256[DIGEST_SIZE];
+};
+void frame_write_go(struct buffer *out, const struct frame_go *go, const struct frame_key *key);
+bool frame_read_go(struct span json, struct frame_go *go);
+
+/* How the command ended. */
+struct frame_end {
+	int exit_code;                   /* as shells count, of what a signal has ended too */
+	int signal_number;               /* that has ended it; 0 */
+	struct error error;              /* why it could not be run, or was ended; ERROR_NONE */
+	char output_sha256[DIGEST_SIZE], errors_sha256[DIGEST_SIZE]; /* of all that was sent */
+	int64_t user_ms, system_ms, max_rss_kib; /* of it and all that it has waited for */
+};
+void frame_write_end(struct buffer *out, const struct frame_end *end, const struct frame_key *key);
+bool frame_read_end(struct span json, struct frame_end *end);
+
+#endif

@@ -1,0 +1,288 @@
+/*
+ * Lines come through a peer that is not ours to end. What is sealed is looked at first, as before
+ * the hello nothing else counts. The digests are over the bytes that the frames brought, in their
+ * order, and are compared when the end says what they have to be.
+ */
+#include "proc/via.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "proc/process.h"
+
+enum {
+	BANNER_LIMIT = 64 << 10,
+	BANNER_TOLD = 200          /* bytes of it */
+};
+
+#define FAR_PROGRAM "awf-exec"
+
+char *
+via_command(const struct via *v)
+{
+	return memory_format("%s " FAR_PROGRAM, v->launcher);
+}
+
+void
+via_begin(struct via *v, int in, int out, const char *input, size_t input_len)
+{
+	char here[4096], **argv = (char **)(uintptr_t)v->argv;
+	struct frame_request request = { .argv = argv,
+		.environment = (char **)(uintptr_t)v->environment,
+		.sandbox = (char **)(uintptr_t)v->sandbox, .own = v->own,
+		.directory = getcwd(here, sizeof here), .ping_ms = FAR_PING_MS,
+		.silent_ms = FAR_SILENT_MS, .grace_ms = GRACE_MS, .lost_ms = FAR_LOST_MS };
+
+	v->state = VIA_LAUNCHED;
+	v->begun = false;
+	v->dropped = 0;
+	v->error = (struct error)ERROR_INIT;
+	v->hello.host[0] = '\0';
+	v->input = input;
+	v->input_len = input_len;
+	v->peer.process = (struct process){ .pid = PEER_CONNECTED, .in = in, .out = out, .err = -1 };
+	v->peer.incoming.fd = out;
+	v->heard = v->said = clock_monotonic();
+	digest_begin(&v->output);
+	digest_begin(&v->errors);
+	frame_write_request(&v->peer.outgoing, &request, &v->key);
+	via_send(v);
+}
+
+int
+via_unsent(const struct via *v)
+{
+	return peer_unsent(&v->peer) > 0 ? v->peer.process.in : -1;
+}
+
+void
+via_send(struct via *v)
+{
+	/* Who reads no more has ended, or is about to: that is seen by what it says. */
+	if (v->peer.process.in == -1)
+		return;
+	v->said = clock_monotonic();
+	peer_send(&v->peer);
+}
+
+static void
+fail(struct via *v, const char *message)
+{
+	v->state = VIA_FAILED;
+	error_set(&v->error, v->begun ? ERROR_LOST : ERROR_CANNOT_LAUNCH, NULL, "%s", message);
+}
+
+/* ---- before the hello ---- */
+
+static void
+drop(struct via *v, const char *bytes, size_t len)
+{
+	if (v->banner.len < BANNER_TOLD)
+		buffer_append(&v->banner, bytes, len < BANNER_TOLD - v->banner.len ? len :
+		    BANNER_TOLD - v->banner.len);
+	v->dropped += len;
+}
+
+/* That something was dropped is the caller's to know: it may be what he looks for. */
+static void
+tell_dropped(struct via *v, struct buffer *errors)
+{
+	struct buffer shown = BUFFER_INIT;
+	size_t blank = strspn(buffer_string(&v->banner), "\r\n"), end = v->banner.len;
+
+	while (end > blank && strchr("\r\n", v->banner.data[end - 1]) != NULL)
+		end--;
+	if (end == blank) /* the line feed that the far end begins with */
+		return;
+	text_visible(&shown, buffer_string(&v->banner) + blank, end - blank, BANNER_TOLD);
+	buffer_format(errors, "dropped %zu bytes that came before " FAR_PROGRAM " answered: %s\n",
+	    v->dropped, buffer_string(&shown));
+	buffer_free(&shown);
+}
+
+/* A line before the command has begun. */
+static void
+take_answer(struct via *v, struct span line, struct buffer *errors)
+{
+	struct span json = frame_open(line, &v->key);
+	struct frame_go go;
+
+	if (json.at != NULL && frame_read_refused(json, &v->error)) {
+		v->state = VIA_FAILED;
+		return;
+	}
+	if (json.at == NULL || !frame_read_hello(json, &v->hello)) {
+		drop(v, line.at, line.len + 1);
+		return;
+	}
+	tell_dropped(v, errors);
+	memcpy(go.id, v->hello.id, sizeof go.id);
+	digest_sha256(v->input, v->input_len, go.input_sha256);
+	frame_bytes(&v->peer.outgoing, "input", v->input, v->input_len);
+	frame_write_go(&v->peer.outgoing, &go, &v->key);
+	v->state = VIA_BEGUN;
+	v->begun = true;
+	via_send(v);
+}
+
+/* ---- behind it ---- */
+
+static void
+take_sealed(struct via *v, struct span json)
+{
+	char sha256[DIGEST_SIZE];
+	bool whole;
+
+	if (frame_is(json, "hello")) {
+		fail(v, "the launcher has started " FAR_PROGRAM " more than once: it is to start one (srun -n1)");
+	} else if (frame_read_refused(json, &v->error)) {
+		v->state = VIA_FAILED;
+		v->begun = false;
+	} else if (frame_read_end(json, &v->end)) {
+		whole = strcmp(digest_end(&v->output, sha256), v->end.output_sha256) == 0;
+		whole = strcmp(digest_end(&v->errors, sha256), v->end.errors_sha256) == 0 && whole;
+		v->state = VIA_ENDED;
+		if (!whole)
+			fail(v, "what came is not what " FAR_PROGRAM " has sent");
+	} else {
+		fail(v, "a broken frame came");
+	}
+}
+
+static void
+take_frame(struct via *v, struct span line, struct buffer *output, struct buffer *errors)
+{
+	struct span json = line.len > 0 && line.at[0] == '{' ? SPAN_NONE : frame_open(line, &v->key);
+	struct buffer *to;
+	struct digest *digest;
+	size_t bad, before;
+
+	if (json.at != NULL) {
+		take_sealed(v, json);
+		return;
+	}
+	if (line.len == 0 || line.at[0] != '{' || scan_check(line.at, line.len, &bad) != NULL) {
+		fail(v, "a broken frame came");
+		return;
+	}
+	if (frame_is(line, "ping"))
+		return;
+	to = frame_is(line, "output") ? output : errors;
+	digest = to == output ? &v->output : &v->errors;
+	before = to->len;
+	if ((to == errors && !frame_is(line, "errors")) || frame_take_bytes(line, to) == -1)
+		fail(v, "a broken frame came");
+	else
+		digest_add(digest, to->data + before, to->len - before);
+}
+
+int
+via_receive(struct via *v, struct buffer *output, struct buffer *errors)
+{
+	int received = peer_receive(&v->peer), taken = 0;
+	struct span line;
+
+	if (received == 1)
+		v->heard = clock_monotonic();
+	while ((v->state == VIA_LAUNCHED || v->state == VIA_BEGUN) &&
+	    (taken = peer_line(&v->peer, &line)) == 1) {
+		if (v->state == VIA_LAUNCHED)
+			take_answer(v, line, errors);
+		else
+			take_frame(v, line, output, errors);
+		if (v->state == VIA_LAUNCHED && v->dropped > BANNER_LIMIT)
+			taken = -1;
+		if (taken == -1)
+			break;
+	}
+	if (v->state == VIA_LAUNCHED && (taken == -1 ||
+	    v->dropped + peer_untaken(&v->peer) > BANNER_LIMIT))
+		fail(v, "the launcher has printed more than 64 KiB, and " FAR_PROGRAM " has not answered");
+	else if (taken == -1)
+		fail(v, "a broken frame came");
+	return received;
+}
+
+/* ---- time ---- */
+
+int64_t
+via_due(const struct via *v)
+{
+	int64_t ping = v->said + FAR_PING_MS, silent = v->heard + FAR_SILENT_MS;
+
+	return v->state != VIA_BEGUN ? 0 : ping < silent ? ping : silent;
+}
+
+void
+via_tick(struct via *v)
+{
+	int64_t now = clock_monotonic();
+
+	if (v->state != VIA_BEGUN)
+		return;
+	if (now >= v->heard + FAR_SILENT_MS) {
+		fail(v, "nothing was heard of the far end any more");
+		return;
+	}
+	if (now < v->said + FAR_PING_MS)
+		return;
+	/* As long as there is something to send, that is the sign of life. */
+	if (peer_unsent(&v->peer) == 0)
+		frame_word(&v->peer.outgoing, "ping");
+	via_send(v);
+}
+
+bool
+via_cancel(struct via *v)
+{
+	if (v->state != VIA_BEGUN || v->peer.process.in == -1)
+		return false;
+	frame_word(&v->peer.outgoing, "cancel");
+	via_send(v);
+	return true;
+}
+
+void
+via_hang_up(struct via *v)
+{
+	if (v->peer.process.pid != 0) /* else it was never begun */
+		file_close(&v->peer.process.in);
+	buffer_clear(&v->peer.outgoing);
+	v->peer.sent = 0;
+}
+
+void
+via_conclude(struct via *v, int wait_status)
+{
+	int status = process_exit_code(wait_status);
+	char text[64];
+
+	if (v->state == VIA_ENDED || v->state == VIA_FAILED)
+		return;
+	process_status_text(wait_status, text, sizeof text);
+	v->state = VIA_FAILED;
+	if (v->begun)
+		error_set(&v->error, ERROR_LOST, NULL,
+		    "the launcher ended (%s) before the far end has told how the command did", text);
+	else if (status >= 128)
+		error_set(&v->error, ERROR_LOST, NULL,
+		    "the launcher ended (%s) before " FAR_PROGRAM " answered: nothing was begun", text);
+	else
+		error_set(&v->error, ERROR_CANNOT_LAUNCH, NULL, "%s (the launcher: %s)",
+		    status == PROCESS_NOT_FOUND ? FAR_PROGRAM ", or the launcher, was not found" :
+		    FAR_PROGRAM " has not answered", text);
+}
+
+void
+via_free(struct via *v)
+{
+	via_hang_up(v);
+	peer_free(&v->peer);
+	buffer_free(&v->banner);
+}

@@ -1,0 +1,79 @@
+/*
+ * Via: this end of a command that a launcher (ssh, srun, docker exec …) runs elsewhere, where
+ * awf-exec(1) is what it starts; they speak frames (proc/frame.h). The launcher itself is a
+ * subprocess (proc/subprocess.h), which hands over here what it says.
+ *
+ * What the launcher says before the hello of the far end is dropped, 64 KiB at most. From the
+ * hello on every line has to be a frame. The command has ended when the far end says so, under
+ * the key of the call, and all that it has said is what it has sent; what the launcher ends with
+ * is no news of the command. Whoever is silent for FAR_SILENT_MS is taken for lost.
+ */
+#ifndef AWF_PROC_VIA_H
+#define AWF_PROC_VIA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "proc/frame.h"
+#include "proc/peer.h"
+
+enum via_state {
+	VIA_LAUNCHED, /* nobody has answered yet */
+	VIA_BEGUN,    /* the command may run, or has run */
+	VIA_ENDED,    /* it has, and how is known */
+	VIA_FAILED    /* nothing that comes is to be believed any more: error */
+};
+
+struct via {
+	/* Set by the caller, whose they stay. Lists end with NULL. */
+	const char *launcher;      /* shell text */
+	char *const *argv;         /* of the command */
+	char *const *environment;  /* NAME=VALUE that it gets there; NULL: nothing */
+	char *const *sandbox;      /* options of awf-sandbox(1) there; NULL: no sandbox */
+	bool own;                  /* the command is a program of AWF's own, by name */
+	int64_t launch_ms;         /* for the far end to answer; 0: no limit */
+
+	/* What came. */
+	enum via_state state;
+	bool begun;                /* the far end has been told to begin */
+	struct frame_hello hello;
+	struct frame_end end;      /* of one that has ended */
+	struct error error;        /* of one that has failed: lost, or cannot_launch */
+
+	/* For via.c alone. */
+	struct peer peer;          /* the launcher's stdin, and its stdout, which is borrowed */
+	struct frame_key key;
+	const char *input;
+	size_t input_len;
+	size_t dropped;            /* bytes before the hello */
+	struct buffer banner;      /* the beginning of them */
+	struct digest output, errors;
+	int64_t heard, said;       /* when something came, and when something went */
+};
+
+/* The shell text that starts the far end, in memory of its own. */
+char *via_command(const struct via *v);
+/* Speaks to a launcher that has been started, by its stdin, which is taken over, and its stdout,
+ * which stays the caller's. input is for the command, and has to stay. */
+void via_begin(struct via *v, int in, int out, const char *input, size_t input_len);
+/* The launcher's stdin, if there is something to be written there; else -1. And writes what it
+ * takes. */
+int via_unsent(const struct via *v);
+void via_send(struct via *v);
+/* Reads once what has come on its stdout, appends what the command has printed there to output and
+ * errors, and to errors what is to be told. 1; 0: nothing has come; -1: it is closed. */
+int via_receive(struct via *v, struct buffer *output, struct buffer *errors);
+/* When time will demand something (clock_monotonic()); 0: never. And does that. */
+int64_t via_due(const struct via *v);
+void via_tick(struct via *v);
+/* Has the far end end the command; what comes of that is in v->end. False: there is none that could. */
+bool via_cancel(struct via *v);
+/* Closes the launcher's stdin. */
+void via_hang_up(struct via *v);
+/* The launcher has ended: what became of the command, unless that is known. */
+void via_conclude(struct via *v, int wait_status);
+void via_free(struct via *v);
+
+#endif

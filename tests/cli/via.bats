@@ -1,0 +1,346 @@
+#!/usr/bin/env bats
+# awf-step --via: commands that a launcher runs elsewhere, with launchers that do it here, well or
+# badly; each starts the real awf-exec.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	export FAR="env -i PATH=$PATH"
+}
+
+# What a test that failed has stopped.
+cleanup() { [ -z "${STOPPED-}" ] || kill -9 "$STOPPED" 2>/dev/null || :; }
+
+# The members of the latest step.completed.
+ended() { payloads step.completed "$1"; }
+code() { ended '.error.code // "none"'; }
+# NAME <<TEXT: a launcher of shell text, whose words are "$@".
+launcher() { cat >"$1"; }
+# No process of the command is left, wherever it is.
+nothing_left() { ! pgrep -fx "$1" >/dev/null; }
+
+@test "a command runs elsewhere: data in, result and stderr out, where and what it used" {
+	run --separate-stderr awf-step --via "$FAR" -r count -- sh -c 'echo to stderr >&2; wc -w' <<<'one two'
+	same "$status $output $stderr" "0 2 to stderr"
+	same "$(payloads step.started .via)" "\"$FAR\""
+	same "$(ended '[.result, .exit_code, .stderr, .far_end.host, (.far_end | keys)]')" \
+		"[\"2\",0,\"to stderr\\n\",\"$(hostname)\",[\"host\",\"max_rss_kib\",\"system_ms\",\"user_ms\"]]"
+	awf-verify -q
+}
+
+@test "bytes pass as they are, both ways, also many" {
+	head -c 3000000 /dev/urandom >in
+	awf-step --via "$FAR" -r a -- cat <in | cmp - in
+	awf-step -n --via "$FAR" -r a -- printf 'a\0b\r\n' | cmp - <(printf 'a\0b\r\n')
+	awf-step -n --via "$FAR" -O lines a -- seq 3 | jq -c .data | same "$(cat)" "$(printf '"1"\n"2"\n"3"')"
+	# Words that are no UTF-8, and empty ones.
+	awf-step -n --via "$FAR" -r a -- printf '%s|' $'\xff' '' "a'b" | cmp - <(printf '\xff||a'"'"'b|')
+}
+
+@test "how the command ends there is how the call ends" {
+	run -3 --separate-stderr awf-step -n --via "$FAR" a -- sh -c 'echo part; exit 7'
+	same "$stderr" "awf-step: a: sh: exit status 7"
+	same "$(ended '[.error.code, .exit_code]')" '["exit_status",7]'
+	run -3 --separate-stderr awf-step -n --via "$FAR" a -- sh -c 'kill -9 $$'
+	same "$stderr" "awf-step: a: sh: killed by signal 9 (Killed)"
+	same "$(ended .exit_code)" 137
+	run -3 --separate-stderr awf-step -n --via "$FAR" a -- no-such-command
+	same "$stderr" "awf-step: a: no-such-command: command not found"
+	same "$(ended '[.error.code, .exit_code]')" '["exit_status",127]'
+}
+
+@test "what holds no pipe of a command that has ended is ended there, what holds one is waited for" {
+	awf-step -n --via "$FAR" -r a -- sh -c 'sleep 3001 >/dev/null 2>&1 </dev/null & echo done'
+	nothing_left 'sleep 3001'
+	same "$(awf-step -n --via "$FAR" -r a -- sh -c '{ sleep 0.2; echo late; } & echo done')" "$(printf 'done\nlate')"
+}
+
+@test "the environment there is the launcher's, with language, time and what --env and --pass-key say" {
+	export OTHER=x LC_TIME=C TZ=UTC FIRST=1 OPENAI_API_KEY=sk-0123456789
+	unset LANG
+	awf-step -n --via "$FAR" --env FIRST --env SECOND=2=3 --env MISSING --pass-key OPENAI_API_KEY -r a -- \
+		env | grep -v -e ^PATH -e ^TRACEPARENT -e ^AWF_VIA | sort >out
+	same "$(cat out)" "$(printf '%s\n' FIRST=1 LC_TIME=C OPENAI_API_KEY=sk-0123456789 SECOND=2=3 TZ=UTC)"
+	# A launcher that passes the environment, as srun does, passes nothing of the run.
+	awf-step -n --via env -r a -- env >out
+	same "$(grep -e ^AWF_ out)" "AWF_VIA=$(jq -r .run_id "$(transcript)" | head -n 1)/a:0:0"
+	grep -q ^OTHER=x out
+	run ! grep OPENAI_API_KEY out
+}
+
+@test "it works in the same directory, if there is one of that name" {
+	same "$(awf-step -n --via "$FAR" -r a -- pwd)" "$PWD"
+	same "$(awf-step -n --via "cd / && $FAR" -r a -- pwd)" "$PWD"
+	mkdir gone
+	(cd gone && rmdir ../gone && awf-step -n --via "cd / && $FAR" -r a -- pwd >../there)
+	same "$(cat there)" /
+}
+
+@test "what is said before the hello is dropped, and told" {
+	launcher banner <<-'END'
+		echo 'Welcome to this machine'
+		printf 'no line feed'
+		exec "$@"
+	END
+	run --separate-stderr awf-step -n --via 'sh banner' -r a -- echo done
+	same "$output" "done"
+	same "$stderr" 'dropped 37 bytes that came before awf-exec answered: Welcome to this machine\nno line feed'
+	same "$(ended .stderr | jq -r .)" "$stderr"
+	launcher banner <<-'END'
+		head -c 70000 /dev/zero
+		exec "$@"
+	END
+	run -3 --separate-stderr awf-step -n --via 'sh banner' a -- touch ran
+	same "$stderr" "awf-step: a: touch: the launcher has printed more than 64 KiB, and awf-exec has not answered"
+	same "$(code)" '"cannot_launch"'
+	[ ! -e ran ]
+}
+
+@test "a launcher that starts nothing is no command that failed, and not tried again" {
+	local case expected
+	while read -r case expected; do
+		printf 'echo >>tried; exit %s\n' "$case" >fails
+		rm -f tried
+		run -3 --separate-stderr awf-step -n --retries 2 --delay 0 --via 'sh fails' a -- true
+		same "$(code)" "\"$expected\""
+		[ "$expected" = lost ] || same "$(wc -l <tried)" 1
+		[ "$expected" != lost ] || same "$(wc -l <tried)" 3
+		same "$(ended '[.far_end, .exit_code]')" '[null,null]'
+	done <<-'END'
+		127 cannot_launch
+		126 cannot_launch
+		2 cannot_launch
+		0 cannot_launch
+		255 lost
+	END
+	run -3 --separate-stderr awf-step -n --via 'env PATH=/nonexistent' a -- true
+	same "${stderr##*$'\n'}" "awf-step: a: true: awf-exec, or the launcher, was not found (the launcher: exit status 127)"
+}
+
+@test "--launch-timeout is for the hello, --timeout for what comes after it" {
+	launcher slow <<-'END'
+		sleep 1
+		exec "$@"
+	END
+	awf-step -n --via 'sh slow' --timeout 0.9 -r a -- echo in time
+	run -3 --separate-stderr awf-step -n --via 'sleep 3002; true' --launch-timeout 0.2 a -- touch ran
+	same "$stderr" "awf-step: a: touch: nothing was begun: awf-exec has not answered within 200ms"
+	same "$(code)" '"lost"'
+	nothing_left 'sleep 3002'
+	run -3 --separate-stderr awf-step -n --via "$FAR" --timeout 0.3 a -- sh -c 'trap "echo ended; exit 3" TERM; sleep 3003 & wait'
+	same "$stderr" "awf-step: a: sh: timed out after 300ms"
+	same "$(ended '[.error.code, .exit_code]')" '["timeout",3]'
+	nothing_left 'sleep 3003'
+}
+
+@test "without the last frame a call is lost, whatever the launcher ends with" {
+	launcher dies <<-'END'
+		exec 3<&0
+		"$@" <&3 &
+		until [ -e began ]; do sleep 0.01; done
+		kill -9 $!
+		wait
+		exit 0
+	END
+	run -3 --separate-stderr awf-step -n --via 'sh dies' a -- sh -c 'echo part; echo >began; exec sleep 3004'
+	same "${stderr##*$'\n'}" "awf-step: a: sh: the launcher ended (exit status 0) before the far end has told how the command did"
+	same "$(ended '[.error.code, .exit_code, .result, .far_end.host]')" "[\"lost\",null,null,\"$(hostname)\"]"
+	# The guardian has ended the command.
+	eventually nothing_left 'sleep 3004'
+}
+
+@test "a lost call is tried again as its effects allow" {
+	launcher dies <<-'END'
+		exec 3<&0
+		"$@" <&3 &
+		until [ -s began ]; do sleep 0.01; done
+		kill -9 $!
+		: >began
+	END
+	local effects times
+	while read -r effects times; do
+		rm -f ran began
+		run -3 --separate-stderr awf-step -n --retries 1 --effects "$effects" --via 'sh dies' a -- \
+			sh -c 'echo >>ran; echo >began; exec sleep 3005'
+		same "$effects $(wc -l <ran)" "$effects $times"
+	done <<-'END'
+		read 2
+		external 1
+		external,idempotent 2
+	END
+}
+
+@test "frames that were changed on the way are not believed" {
+	# What the command printed, a frame's form, the last frame.
+	local change
+	for change in 's/"output","data":"aG/"output","data":"bG/' 's/^{"type":"output"/{"type":"output/' \
+		's/"exit_code":3/"exit_code":0/' 's/"type":"ping"/"type":"gnip"/;s/output","data/tuptuo","data/'; do
+		printf '"$@" | sed -u '"'%s'" "$change" >flips
+		run -3 --separate-stderr awf-step -n --via 'sh flips' a -- sh -c 'echo hello; exit 3'
+		same "$change $(code)" "$change \"lost\""
+	done
+	# The request, the input: nothing is begun.
+	for change in 's/"argv":"./"argv":"a/' 's/"input","data":"./"input","data":"b/'; do
+		printf 'sed -u '"'%s'"' | "$@"' "$change" >flips
+		run -3 --separate-stderr awf-step --via 'sh flips' --launch-timeout 5 a -- sh -c 'cat; touch ran' <<<input
+		same "$change $(code)" "$change \"cannot_launch\""
+		[ ! -e ran ]
+	done
+	# Who doubles all that is said ends the call; a line behind the last frame is nobody's.
+	printf '"$@" | sed -u p' >flips
+	run -3 --separate-stderr awf-step -n --via 'sh flips' a -- true
+	same "$(ended .error.message)" '"true: the launcher has started awf-exec more than once: it is to start one (srun -n1)"'
+	printf '"$@"; echo logout' >flips
+	awf-step -n --via 'sh flips' a -- true
+}
+
+@test "of several that a launcher starts one begins at most" {
+	launcher fan <<-'END'
+		exec 3>&1
+		tee >("$@" >&3) | "$@"
+	END
+	run -3 --separate-stderr awf-step -n --via 'bash fan' a -- sh -c 'echo >>ran; sleep 0.5'
+	same "$(code)" '"lost"'
+	[ ! -e ran ] || same "$(wc -l <ran)" 1
+	run -3 --separate-stderr awf-step -n --via 'env SLURM_STEP_NUM_TASKS=2' a -- touch never
+	same "$stderr" "awf-step: a: touch: the launcher has started 2 of this program (SLURM_STEP_NUM_TASKS): it is to start one (srun -n1)"
+	same "$(code)" '"cannot_launch"'
+	[ ! -e never ]
+}
+
+@test "a call that is cancelled ends there first" {
+	awf-step -n --via "$FAR" a -- sh -c 'trap "sleep 0.2; echo >cleaned; exit 0" TERM; echo >began; sleep 3006 & wait' &
+	eventually test -e began
+	kill "$!"
+	wait "$!" || :
+	[ -e cleaned ]
+	same "$(ended '[.error.code, .exit_code]')" '["cancelled",0]'
+	nothing_left 'sleep 3006'
+}
+
+@test "a command ends with who started it, by death or by silence" {
+	awf-step -n --via "$FAR" a -- sh -c 'echo >began; exec sleep 3007' &
+	eventually test -e began
+	kill -9 "$!"
+	eventually nothing_left 'sleep 3007'
+	rm began
+	awf-step -n --via "$FAR" a -- sh -c 'echo >began; exec sleep 3008' &
+	eventually test -e began
+	STOPPED=$!
+	kill -STOP "$STOPPED"
+	eventually nothing_left 'sleep 3008'
+	kill -CONT "$STOPPED"
+	wait "$STOPPED" || :
+}
+
+@test "a far end that says nothing any more is lost" {
+	launcher stops <<-'END'
+		exec 3<&0
+		"$@" <&3 &
+		echo "$!" >pid
+		wait
+	END
+	awf-step -n --via 'sh stops' a -- sh -c 'echo >began; exec sleep 3009' 2>said &
+	eventually test -e began
+	STOPPED=$(cat pid)
+	kill -STOP "$STOPPED"
+	wait "$!" || :
+	same "$(cat said)" "awf-step: a: sh: nothing was heard of the far end any more"
+	same "$(code)" '"lost"'
+	kill -CONT "$STOPPED" 2>/dev/null || :
+	eventually nothing_left 'sleep 3009'
+}
+
+@test "TERM at the far end is told as interrupted" {
+	launcher terms <<-'END'
+		exec 3<&0
+		"$@" <&3 &
+		until [ -e began ]; do sleep 0.01; done
+		kill $!
+		wait
+	END
+	run -3 --separate-stderr awf-step -n --via 'sh terms' a -- sh -c 'echo >began; exec sleep 3010'
+	same "$(ended '[.error.code, .error.message, .exit_code]')" \
+		'["interrupted","ended at the far end, by signal 15 (Terminated)",143]'
+}
+
+@test "no step is recorded at the far end; a workflow there is a run of its own in the same trace" {
+	run -3 --separate-stderr awf-step -n --via "$FAR" a -- awf-step -n b -- true
+	same "${stderr%%$'\n'*}" "awf-step: b: this is the far end of a launcher, where no step is recorded: --via belongs to the awf-step there (awf-run makes a run of its own here)"
+	awf-step -n --via "$FAR HOME=$HOME AWF=x" --env AWF_STORAGE="$PWD/far" -q a -- awf-run -n -c 'awf-step -n b -- true'
+	jq -r 'select(.type == "run.started").payload.traceparent' far/latest |
+		grep "^00-$(jq -r .run_id "$(transcript)" | head -n 1 | tr -d -)-"
+}
+
+@test "a sandbox is made at the far end, or the call is refused" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "no sandbox can be made here"
+	mkdir -p far/bin
+	run --separate-stderr awf-step -n --sandbox workspace --via "$FAR" a -- sh -c 'echo in >here; echo out >"$1"' sh "$BATS_TEST_TMPDIR/there"
+	same "$(cat here)" in
+	[ ! -e "$BATS_TEST_TMPDIR/there" ]
+	cp "$BUILD/bin/awf-exec" far/bin
+	run -3 --separate-stderr awf-step -n --sandbox workspace --via "env PATH=$PWD/far/bin:/usr/bin:/bin" a -- touch ran
+	same "$stderr" "awf-step: a: touch: no sandbox can be made here: there is no awf-sandbox"
+	same "$(code)" '"cannot_launch"'
+	[ ! -e ran ]
+}
+
+@test "a replay takes what ran elsewhere from the recording" {
+	awf-run -c "awf-step -n --via '$FAR' a -- sh -c 'echo >>ran; date +%N' | awf-step -r b -- cat" >first
+	awf-replay -q
+	awf-verify --determinism --isolation copy
+	same "$(wc -l <ran)" 1
+}
+
+@test "a resume waits until nothing runs at the far end, and asks about what may have been done" {
+	local run
+	cat >flow <<-END
+		awf-step -n --effects "\$EFFECTS" --via "$FAR" a -- sh -c '
+			echo >>ran; [ ! -e hold ] || { echo >began; exec sleep 3011; }'
+	END
+	touch hold
+	EFFECTS=read awf-run --name kept flow &
+	eventually test -e began
+	kill -9 "$!"
+	wait "$!" || :
+	rm hold
+	local from=$EPOCHREALTIME
+	EFFECTS=read awf-run --resume @kept
+	(( ${EPOCHREALTIME/[.,]/} - ${from/[.,]/} > $(patience_of 8000) * 900 ))
+	same "$(wc -l <ran)" 2
+	rm began
+	touch hold
+	EFFECTS=external awf-run --name kept2 flow &
+	eventually test -e began
+	kill -9 "$!"
+	wait "$!" || :
+	rm hold
+	run -75 --separate-stderr env EFFECTS=external awf-run --resume @kept2
+	same "$(wc -l <ran)" 3
+}
+
+@test "--dry-run shows the launcher, and starts none" {
+	same "$(awf-step -n --dry-run --via 'touch ran;' a -- true)" '{"via":"touch ran;","command":["true"],"input":null}'
+	[ ! -e ran ]
+}
+
+@test "what goes with --via, and what does not" {
+	local rest
+	for rest in '--via x a' '--via x --each a -- cat' '--launch-timeout 1 a -- cat' '--env X a -- cat' \
+		"--via ' ' a -- cat" '--via x --env =1 a -- cat'; do
+		run -1 --separate-stderr eval "awf-step $rest"
+	done
+	same "$stderr" "awf-step: --env: '=1' is no variable: NAME, or NAME=VALUE"
+}
+
+@test "awf-exec itself says who starts it" {
+	run -1 --separate-stderr awf-exec </dev/null
+	same "$stderr" "awf-exec: stdin: nobody says what to do: this program is started by awf-step --via"
+	run -1 --separate-stderr awf-exec <<<'{"type":"request"}'
+	same "$stderr" "awf-exec: is no request: this program is started by awf-step --via"
+	run -1 --separate-stderr awf-exec word
+	run -1 --separate-stderr script -qec awf-exec /dev/null </dev/null
+	[[ $output == *"a terminal is in between"* ]]
+	awf-exec --help | grep -q 'awf-step --via'
+	awf-exec --version
+}

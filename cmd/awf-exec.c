@@ -9,6 +9,7 @@
  *   - The connection is the command's life: when stdin ends, or is silent for longer than the
  *     request says, the command is ended.
  *   - The end is told once nothing of the command is left and all that it has printed is sent.
+ *   - Files that come are in a directory that was made for the call, and is removed behind it.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
@@ -17,10 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/copytree.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -33,6 +36,7 @@
 #include "proc/descendants.h"
 #include "proc/environment.h"
 #include "proc/frame.h"
+#include "proc/frame_files.h"
 #include "proc/guardian.h"
 #include "proc/interrupts.h"
 #include "proc/libexec.h"
@@ -68,6 +72,8 @@ struct command {
 	char **argv;
 	struct environment environment;
 	struct buffer input;
+	struct files_in files;
+	char *directory;               /* that was made for it, with two in it; NULL */
 	struct guardian guardian;
 	int out, errors;               /* our ends of its pipes; -1 */
 	struct digest output_digest, errors_digest;
@@ -219,12 +225,37 @@ make_environment(struct environment *e, char *const *given)
 	}
 }
 
+/* A directory in which it works, and beside it the one where its files come. */
+static int
+make_directory(struct command *c, struct error *err)
+{
+	const char *temporary = environment_text("TMPDIR");
+	int files = -1;
+
+	c->directory = memory_format("%s/" PROGRAM "-XXXXXX", temporary != NULL ? temporary : "/tmp");
+	if (mkdtemp(c->directory) == NULL) {
+		error_errno(err, ERROR_SYSTEM, c->directory, "unable to make a directory for the files");
+		free(c->directory);
+		c->directory = NULL;
+		return -1;
+	}
+	if (chdir(c->directory) == 0 && mkdir("files", 0700) == 0 && mkdir("work", 0777) == 0)
+		files = open("files", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (files == -1 || chdir("work") == -1) {
+		file_close(&files);
+		return error_errno(err, ERROR_SYSTEM, c->directory, "unable to make a directory for the files");
+	}
+	files_in_begin(&c->files, files, NULL);
+	return 0;
+}
+
 /* Whether the command can be begun at all, as far as is known before. */
 static int
 prepare(struct command *c, const struct frame_request *r, struct error *err)
 {
 	char **argv = list_copy(r->argv), *list, *program;
 
+	make_environment(&c->environment, r->environment);
 	for (const char *const *name = task_counts; *name != NULL; name++) {
 		const char *count = environment_text(*name);
 
@@ -254,18 +285,30 @@ prepare(struct command *c, const struct frame_request *r, struct error *err)
 			return error_set(err, ERROR_DEFINITION, NULL, "no sandbox can be made here: there is no "
 			    "awf-sandbox");
 	}
+	if (r->apart)
+		return make_directory(c, err);
 	/* Who shares files has them under the same name; else the launcher says where to work. */
 	if (r->directory != NULL)
 		(void)!chdir(r->directory);
-	make_environment(&c->environment, r->environment);
 	return 0;
+}
+
+/* Gives the command its files. */
+static int
+place_files(struct command *c, struct error *err)
+{
+	int here = c->directory == NULL ? -1 : open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int placed = here == -1 ? 0 : files_in_place(&c->files, here, err);
+
+	file_close(&here);
+	return placed;
 }
 
 /* Takes the input until it is told to begin: 1; 0: it is not; -1: *err. */
 static int
 await_go(struct head *h, struct command *c, struct error *err)
 {
-	char sha256[DIGEST_SIZE];
+	char sha256[DIGEST_SIZE], files_sha256[DIGEST_SIZE];
 	struct frame_go go;
 	struct span line;
 	size_t bad;
@@ -278,11 +321,15 @@ await_go(struct head *h, struct command *c, struct error *err)
 			if (strcmp(go.id, h->hello.id) != 0)
 				return 0; /* another one is */
 			digest_sha256(buffer_string(&c->input), c->input.len, sha256);
-			return strcmp(sha256, go.input_sha256) == 0 ? 1 :
-			    error_set(err, ERROR_INVALID_INPUT, NULL, "the input was damaged on the way");
+			digest_end(&c->files.digest, files_sha256);
+			if (strcmp(sha256, go.input_sha256) != 0 || strcmp(files_sha256, go.files_sha256) != 0)
+				return error_set(err, ERROR_INVALID_INPUT, NULL, "the input was damaged on the way");
+			return place_files(c, err) == -1 ? -1 : 1;
 		}
 		if (scan_check(line.at, line.len, &bad) != NULL)
 			return error_set(err, ERROR_INVALID_INPUT, NULL, "a broken frame came");
+		if (files_in_take(&c->files, line, err) == -1)
+			return -1;
 		if (frame_is(line, "input") && frame_take_bytes(line, &c->input) == -1)
 			return error_set(err, ERROR_INVALID_INPUT, NULL, "a broken frame came");
 		if (frame_is(line, "cancel"))
@@ -448,6 +495,24 @@ run(struct head *h, struct command *c)
 		c->end.signal_number = WTERMSIG(c->guardian.wait_status);
 }
 
+/* Sends the files that a command has made which has succeeded. */
+static void
+send_files(struct head *h, struct command *c)
+{
+	struct files_out files;
+	struct error *error = &c->end.error;
+	char *const *patterns = error->code == ERROR_NONE && c->end.exit_code == 0 ? h->request.fetch : NULL;
+	int more = files_out_begin(&files, patterns, error);
+
+	while (more != -1 && (more = files_out_next(&files, &h->peer.outgoing, error)) == 1)
+		if (peer_unsent(&h->peer) > QUEUE_LIMIT)
+			flush(h);
+	if (more == -1)
+		error->code = ERROR_EXIT_STATUS;
+	digest_end(&files.digest, c->end.files_sha256);
+	files_out_free(&files);
+}
+
 static int64_t
 milliseconds(const struct timeval *t)
 {
@@ -466,6 +531,7 @@ tell_end(struct head *h, struct command *c)
 	}
 	digest_end(&c->output_digest, c->end.output_sha256);
 	digest_end(&c->errors_digest, c->end.errors_sha256);
+	send_files(h, c);
 	frame_write_end(&h->peer.outgoing, &c->end, &h->key);
 	flush(h);
 }
@@ -548,12 +614,17 @@ main(int argc, char **argv)
 	memset(&head, 0, sizeof head);
 	memset(&command, 0, sizeof command);
 	command.out = command.errors = -1;
+	files_in_begin(&command.files, -1, NULL);
 	digest_begin(&command.output_digest);
 	digest_begin(&command.errors_digest);
 	interrupts = interrupts_catch(ends);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	status = connect_head(&head, &err) == -1 ? program_fail(PROGRAM, &err) : serve(&head, &command);
+	files_in_free(&command.files);
+	if (command.directory != NULL && chdir("/") == 0)
+		copytree_remove(command.directory, &err);
+	free(command.directory);
 	peer_free(&head.peer);
 	frame_request_free(&head.request);
 	list_free(command.argv);

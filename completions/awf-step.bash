@@ -37,7 +37,7 @@ _awf_step()
 		--known-end --verbose --models --models-ignore --rescue --allow-failure --cleanup --backoff --delay \
 		--max-delay --retry-on --terminal --ask --accept --max-answers --ask-grace \
 		--pending --effects --network --no-network --sandbox-mode --open --pass-env \
-		--pass-key --via --launch-timeout --env --kind --help --version ;;
+		--pass-key --via --launch-timeout --env --send --fetch --kind --help --version ;;
 	esac
 }
 complete -F _awf_complete awf-step

@@ -63,6 +63,8 @@ complete -c awf-step -l models-ignore -x -d 'a member of requests that may chang
 complete -c awf-step -l via -x -d 'the command runs where LAUNCHER (ssh HOST, srun -n1) starts awf-exec'
 complete -c awf-step -l launch-timeout -x -d 'how long that may take (no limit)'
 complete -c awf-step -l env -x -a '(set -nx)' -d 'a variable that the command has there too; repeatable'
+complete -c awf-step -l send -r -F -d 'files of this directory that go there; repeatable'
+complete -c awf-step -l fetch -x -d 'files that come back from there; repeatable'
 complete -c awf-step -l kind -x -d 'the kind that is recorded'
 complete -c awf-step -l known-end -x -d 'WORD=REASON: an answer that ends with WORD did so as stop, max_tokens …'
 complete -c awf-step -l dry-run -d 'print what would be asked or run, and do not'

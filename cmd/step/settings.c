@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "proc/frame_files.h"
 #include "run/price.h"
 #include "transcript/call.h"
 
@@ -40,7 +41,7 @@ enum {
 	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT,
 	OPT_RETRIES, OPT_BACKOFF, OPT_DELAY, OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE,
 	OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
-	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE, OPT_VIA, OPT_LAUNCH_TIMEOUT, OPT_ENV,
+	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE, OPT_VIA, OPT_LAUNCH_TIMEOUT, OPT_ENV, OPT_SEND, OPT_FETCH,
 	OPT_RULED,                    /* what no rule is about: */
 	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN
 };
@@ -126,6 +127,8 @@ const struct option_spec step_options[] = {
 	{ OPT_VIA, 0, "via", "LAUNCHER", "the command runs where LAUNCHER (ssh HOST, srun -n1) starts awf-exec" },
 	{ OPT_LAUNCH_TIMEOUT, 0, "launch-timeout", "DURATION", "how long that may take (no limit)" },
 	{ OPT_ENV, 0, "env", "NAME[=VALUE]", "a variable that the command has there too; repeatable" },
+	{ OPT_SEND, 0, "send", "GLOB", "files of this directory that go there; repeatable" },
+	{ OPT_FETCH, 0, "fetch", "GLOB", "files that come back from there; repeatable" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Effects and the sandbox" },
 	{ OPT_EFFECTS, 0, "effects", "WORD[,idempotent]", "none, read, workspace or external" },
@@ -171,6 +174,8 @@ static const struct plain {
 	{ OPT_ATTACH, KIND_LIST, AT(source.attach), 0, 0 },
 	{ OPT_PASS_KEY, KIND_LIST, AT(pass_keys), 0, 0 },
 	{ OPT_ENV, KIND_LIST, AT(far_variables), 0, 0 },
+	{ OPT_SEND, KIND_LIST, AT(send), 0, 0 },
+	{ OPT_FETCH, KIND_LIST, AT(fetch), 0, 0 },
 	{ OPT_OPEN, KIND_LIST, AT(opened), 0, 0 },
 	{ OPT_PASS_ENV, KIND_LIST, AT(pass_variables), 0, 0 },
 	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
@@ -466,6 +471,8 @@ static const struct option_rule rules[] = {
 	{ OPT_VIA, 0, COMMAND, "only with a command; a tool says it in its file" },
 	{ OPT_VIA, SAID(OPT_MODELS), 0, "not with --models: what records that is reached from here alone" },
 	{ OPT_LAUNCH_TIMEOUT, 0, SAID(OPT_VIA), "only with --via" },
+	{ OPT_SEND, 0, SAID(OPT_VIA), "only with --via: here the command has the files" },
+	{ OPT_FETCH, 0, SAID(OPT_VIA), "only with --via: here the command has the files" },
 	{ OPT_ENV, 0, SAID(OPT_VIA), "only with --via: here a command has the environment of the workflow" },
 	{ OPT_NETWORK, SAID(OPT_NO_NETWORK), 0, "not with --no-network" },
 	{ OPT_TRY, SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
@@ -549,11 +556,23 @@ settle(struct settings *s, struct error *err)
 	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
 		list_add(&s->far_variables, *name);
 	step->far_variables = s->far_variables;
+	step->send = s->send;
+	step->fetch = s->fetch;
 	step->sandbox.passed = s->pass_variables;
 	step->sandbox.opened = s->opened;
 	step->models_ignored = s->models_ignored;
 	if (step->max_children < 0)
 		step->max_children = CHILDREN;
+	return 0;
+}
+
+static int
+check_patterns(const char *option, char *const *patterns, struct error *err)
+{
+	for (; patterns != NULL && *patterns != NULL; patterns++)
+		if (!frame_pattern_valid(*patterns))
+			return error_set(err, ERROR_USAGE, option, "'%s' does not stay below this directory: "
+			    "DIR/*.txt", *patterns);
 	return 0;
 }
 
@@ -576,6 +595,8 @@ check(const struct settings *s, struct error *err)
 		if (**variable == '=' || **variable == '\0')
 			return error_set(err, ERROR_USAGE, "--env", "'%s' is no variable: NAME, or NAME=VALUE",
 			    *variable);
+	if (check_patterns("--send", s->send, err) == -1 || check_patterns("--fetch", s->fetch, err) == -1)
+		return -1;
 	if ((said(s) & (WORK | GROUP)) == 0 && (said(s) & SAID(OPT_PROMPT)) != 0)
 		return error_set(err, ERROR_USAGE, "-p", "no model is to be asked: say -m PROVIDER/MODEL, "
 		    "or -a AGENT, or set AWF_MODEL");
@@ -635,6 +656,8 @@ settings_free(struct settings *s)
 	list_free(s->source.attach);
 	list_free(s->pass_keys);
 	list_free(s->far_variables);
+	list_free(s->send);
+	list_free(s->fetch);
 	list_free(s->makers);
 	list_free(s->pass_variables);
 	list_free(s->models_ignored);

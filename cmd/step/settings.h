@@ -19,6 +19,7 @@ struct settings {
 	const char *file;
 	char **pass_keys;                      /* names; ends with NULL; NULL: none */
 	char **far_variables;                  /* of --env, and the keys; likewise */
+	char **send, **fetch;                  /* patterns; likewise */
 	char **opened;                         /* paths; likewise */
 	char **models_ignored;                 /* JSON pointers; likewise */
 	char **makers;                         /* paths of --complete; likewise */

@@ -81,6 +81,8 @@ struct step {
 	const char *via;             /* --via: the launcher of the command, shell text; NULL: it
 	                                runs here */
 	char *const *far_variables;  /* NAME, or NAME=VALUE, that it has there; ends with NULL; NULL */
+	char *const *send;           /* --send, --fetch: patterns of files; end with NULL; NULL: none */
+	char *const *fetch;
 	int64_t launch_ms;           /* --launch-timeout; 0: no limit */
 	const char *terminal;        /* --terminal: "success" or "failure"; it does no work */
 

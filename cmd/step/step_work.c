@@ -95,6 +95,8 @@ try_command(struct step_call *call, struct error *err)
 	int result;
 
 	if (s->via != NULL) {
+		via.send = s->send;
+		via.fetch = s->fetch;
 		via.environment = variables = far_environment(&s->environment, s->far_variables, call->id);
 		if (sandboxed)
 			via.sandbox = options = sandbox_words(&s->sandbox, NULL, NULL, NULL);
@@ -114,7 +116,14 @@ try_command(struct step_call *call, struct error *err)
 	process.input_len = input.len;
 	if (call->models != NULL)
 		models_attach(call->models, &process);
-	result = subprocesses_run(&process, 1, &s->interrupts, err);
+	if (s->via != NULL && via_prepare(&via, &process.error) == -1) {
+		process.exit_code = -1;
+		result = 0;
+	} else {
+		result = subprocesses_run(&process, 1, &s->interrupts, err);
+	}
+	if (s->via != NULL && process.error.code == ERROR_NONE)
+		via_place(&via, &process.error);
 
 	/* A key that the command was given is not recorded with what it says. */
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
@@ -146,7 +155,8 @@ try_command(struct step_call *call, struct error *err)
 	if (result == 0 && call->models != NULL)
 		result = models_settle(call->models, &end->error, err);
 	subprocess_free(&process);
-	via_free(&via);
+	if (s->via != NULL)
+		via_free(&via);
 	list_free(argv);
 	list_free(variables);
 	list_free(options);

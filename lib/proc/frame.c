@@ -184,6 +184,8 @@ frame_write_request(struct buffer *out, const struct frame_request *r, struct fr
 	write_words(&w, "sandbox", r->sandbox);
 	writer_member_bool(&w, "own", r->own);
 	write_words(&w, "directory", r->directory != NULL ? directory : NULL);
+	writer_member_bool(&w, "apart", r->apart);
+	write_words(&w, "fetch", r->fetch);
 	writer_member_object(&w, "limits");
 	writer_member_integer(&w, "ping_ms", r->ping_ms);
 	writer_member_integer(&w, "silent_ms", r->silent_ms);
@@ -222,6 +224,8 @@ frame_read_request(struct span line, struct frame_request *r, struct frame_key *
 	if (directory != NULL && directory[0] != NULL)
 		r->directory = memory_text(directory[0]);
 	list_free(directory);
+	r->apart = span_true(span_member(json, "apart"));
+	r->fetch = read_words(json, "fetch");
 	limits = span_member(json, "limits");
 	r->ping_ms = read_number(limits, "ping_ms");
 	r->silent_ms = read_number(limits, "silent_ms");
@@ -240,6 +244,7 @@ frame_request_free(struct frame_request *r)
 	list_free(r->argv);
 	list_free(r->environment);
 	list_free(r->sandbox);
+	list_free(r->fetch);
 	free(r->directory);
 	memset(r, 0, sizeof *r);
 }
@@ -299,6 +304,7 @@ frame_write_go(struct buffer *out, const struct frame_go *go, const struct frame
 	begin(&w, &json, "go");
 	writer_member_string(&w, "id", go->id);
 	writer_member_string(&w, "input_sha256", go->input_sha256);
+	writer_member_string(&w, "files_sha256", go->files_sha256);
 	finish(&w, &json, out, key);
 }
 
@@ -306,7 +312,8 @@ bool
 frame_read_go(struct span json, struct frame_go *go)
 {
 	return frame_is(json, "go") && span_copy(span_member(json, "id"), go->id, sizeof go->id) &&
-	    span_copy(span_member(json, "input_sha256"), go->input_sha256, sizeof go->input_sha256);
+	    span_copy(span_member(json, "input_sha256"), go->input_sha256, DIGEST_SIZE) &&
+	    span_copy(span_member(json, "files_sha256"), go->files_sha256, DIGEST_SIZE);
 }
 
 void
@@ -326,6 +333,7 @@ frame_write_end(struct buffer *out, const struct frame_end *end, const struct fr
 	}
 	writer_member_string(&w, "output_sha256", end->output_sha256);
 	writer_member_string(&w, "errors_sha256", end->errors_sha256);
+	writer_member_string(&w, "files_sha256", end->files_sha256);
 	writer_member_integer(&w, "user_ms", end->user_ms);
 	writer_member_integer(&w, "system_ms", end->system_ms);
 	writer_member_integer(&w, "max_rss_kib", end->max_rss_kib);
@@ -340,7 +348,8 @@ frame_read_end(struct span json, struct frame_end *end)
 	memset(end, 0, sizeof *end);
 	if (!frame_is(json, "end") ||
 	    !span_copy(span_member(json, "output_sha256"), end->output_sha256, DIGEST_SIZE) ||
-	    !span_copy(span_member(json, "errors_sha256"), end->errors_sha256, DIGEST_SIZE))
+	    !span_copy(span_member(json, "errors_sha256"), end->errors_sha256, DIGEST_SIZE) ||
+	    !span_copy(span_member(json, "files_sha256"), end->files_sha256, DIGEST_SIZE))
 		return false;
 	end->exit_code = (int)read_number(json, "exit_code");
 	end->signal_number = (int)read_number(json, "signal");

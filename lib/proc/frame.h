@@ -8,10 +8,11 @@
  *     here                     the far end
  *     request (sealed)   →
  *                        ←     hello, or refused (sealed)
- *     input …, go (sealed) →                              the command begins
+ *     input …, files …   →
+ *     go (sealed)        →                                the command begins
  *                        ←     output …, errors …
  *     ping, cancel       ↔     ping
- *                        ←     end (sealed)
+ *                        ←     files …, end (sealed)
  *
  * The command begins once its hello has been heard here: before go nothing has happened there.
  * go names the hello that it answers, so that of several that a launcher has started one begins
@@ -60,7 +61,9 @@ struct frame_request {
 	char **environment;        /* NAME=VALUE, beside what the launcher gives; NULL: nothing */
 	char **sandbox;            /* options of awf-sandbox(1); NULL: none is to be made */
 	bool own;                  /* argv[0] is the name of a program in AWF's own directory */
-	char *directory;           /* to work in, if there is one of this name; NULL */
+	char *directory;           /* to work in, if there is one of this name; NULL: wherever it is */
+	bool apart;                /* to work in a new directory, where files come */
+	char **fetch;              /* patterns of those that are sent back from there; NULL: none */
 	/* How long the far end waits, in ms: between pings, without any word until it ends the
 	 * command; from SIGTERM to SIGKILL, when told to cancel, and when there is only silence. */
 	int64_t ping_ms, silent_ms, grace_ms, lost_ms;
@@ -88,7 +91,7 @@ bool frame_read_refused(struct span json, struct error *err);
 
 struct frame_go {
 	char id[ID_SIZE];                /* of the hello */
-	char input_sha256[DIGEST_SIZE];
+	char input_sha256[DIGEST_SIZE], files_sha256[DIGEST_SIZE];
 };
 void frame_write_go(struct buffer *out, const struct frame_go *go, const struct frame_key *key);
 bool frame_read_go(struct span json, struct frame_go *go);
@@ -99,6 +102,7 @@ struct frame_end {
 	int signal_number;               /* that has ended it; 0 */
 	struct error error;              /* why it could not be run, or was ended; ERROR_NONE */
 	char output_sha256[DIGEST_SIZE], errors_sha256[DIGEST_SIZE]; /* of all that was sent */
+	char files_sha256[DIGEST_SIZE];
 	int64_t user_ms, system_ms, max_rss_kib; /* of it and all that it has waited for */
 };
 void frame_write_end(struct buffer *out, const struct frame_end *end, const struct frame_key *key);

@@ -184,7 +184,7 @@ collect_frames(const struct subprocesses *all, struct subprocess *s)
 		file_close(&s->process.out);
 	keep_errors(s, buffer_string(&errors), errors.len);
 	buffer_free(&errors);
-	if (launched && via->state == VIA_BEGUN && s->stage == SUBPROCESS_RUNNING)
+	if (launched && via->state == VIA_CONNECTED && s->stage == SUBPROCESS_RUNNING)
 		s->deadline = s->timeout_ms == 0 ? 0 : clock_monotonic() + s->timeout_ms;
 	if (via->state == VIA_FAILED)
 		begin_end(all, s, &via->error);

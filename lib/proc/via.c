@@ -5,11 +5,13 @@
  */
 #include "proc/via.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/copytree.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -18,7 +20,8 @@
 
 enum {
 	BANNER_LIMIT = 64 << 10,
-	BANNER_TOLD = 200          /* bytes of it */
+	BANNER_TOLD = 200,         /* bytes of it */
+	QUEUE_LIMIT = 1 << 20      /* unsent: no more of the files is read */
 };
 
 #define FAR_PROGRAM "awf-exec"
@@ -29,6 +32,32 @@ via_command(const struct via *v)
 	return memory_format("%s " FAR_PROGRAM, v->launcher);
 }
 
+int
+via_prepare(struct via *v, struct error *err)
+{
+	int directory = -1;
+
+	files_in_begin(&v->fetched, -1, v->fetch);
+	if (files_out_begin(&v->sent, v->send, err) == -1) {
+		err->code = ERROR_CANNOT_LAUNCH;
+		return -1;
+	}
+	if (v->fetch == NULL)
+		return 0;
+	/* Beside what they become: they are only renamed then. */
+	v->kept = memory_text(".awf-fetch-XXXXXX");
+	if (mkdtemp(v->kept) == NULL) {
+		free(v->kept);
+		v->kept = NULL;
+	} else {
+		directory = open(v->kept, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (directory == -1)
+		return error_errno(err, ERROR_CANNOT_LAUNCH, "--fetch", "unable to make a directory here");
+	v->fetched.directory = directory;
+	return 0;
+}
+
 void
 via_begin(struct via *v, int in, int out, const char *input, size_t input_len)
 {
@@ -36,7 +65,8 @@ via_begin(struct via *v, int in, int out, const char *input, size_t input_len)
 	struct frame_request request = { .argv = argv,
 		.environment = (char **)(uintptr_t)v->environment,
 		.sandbox = (char **)(uintptr_t)v->sandbox, .own = v->own,
-		.directory = getcwd(here, sizeof here), .ping_ms = FAR_PING_MS,
+		.directory = getcwd(here, sizeof here), .apart = v->send != NULL || v->fetch != NULL,
+		.fetch = (char **)(uintptr_t)v->fetch, .ping_ms = FAR_PING_MS,
 		.silent_ms = FAR_SILENT_MS, .grace_ms = GRACE_MS, .lost_ms = FAR_LOST_MS };
 
 	v->state = VIA_LAUNCHED;
@@ -61,6 +91,30 @@ via_unsent(const struct via *v)
 	return peer_unsent(&v->peer) > 0 ? v->peer.process.in : -1;
 }
 
+/* A piece of the files, or that there are no more and the command is to begin. */
+static void
+send_files(struct via *v)
+{
+	struct frame_go go;
+	struct error err;
+	int more = files_out_next(&v->sent, &v->peer.outgoing, &err);
+
+	if (more == 1)
+		return;
+	v->sending = false;
+	if (more == -1) {
+		v->state = VIA_FAILED;
+		v->error = err;
+		v->error.code = ERROR_CANNOT_LAUNCH;
+		return;
+	}
+	memcpy(go.id, v->hello.id, sizeof go.id);
+	digest_sha256(v->input, v->input_len, go.input_sha256);
+	digest_end(&v->sent.digest, go.files_sha256);
+	frame_write_go(&v->peer.outgoing, &go, &v->key);
+	v->begun = true;
+}
+
 void
 via_send(struct via *v)
 {
@@ -69,6 +123,10 @@ via_send(struct via *v)
 		return;
 	v->said = clock_monotonic();
 	peer_send(&v->peer);
+	while (v->sending && v->peer.process.in != -1 && peer_unsent(&v->peer) < QUEUE_LIMIT) {
+		send_files(v);
+		peer_send(&v->peer);
+	}
 }
 
 static void
@@ -111,7 +169,6 @@ static void
 take_answer(struct via *v, struct span line, struct buffer *errors)
 {
 	struct span json = frame_open(line, &v->key);
-	struct frame_go go;
 
 	if (json.at != NULL && frame_read_refused(json, &v->error)) {
 		v->state = VIA_FAILED;
@@ -122,12 +179,9 @@ take_answer(struct via *v, struct span line, struct buffer *errors)
 		return;
 	}
 	tell_dropped(v, errors);
-	memcpy(go.id, v->hello.id, sizeof go.id);
-	digest_sha256(v->input, v->input_len, go.input_sha256);
 	frame_bytes(&v->peer.outgoing, "input", v->input, v->input_len);
-	frame_write_go(&v->peer.outgoing, &go, &v->key);
-	v->state = VIA_BEGUN;
-	v->begun = true;
+	v->state = VIA_CONNECTED;
+	v->sending = true;
 	via_send(v);
 }
 
@@ -147,6 +201,7 @@ take_sealed(struct via *v, struct span json)
 	} else if (frame_read_end(json, &v->end)) {
 		whole = strcmp(digest_end(&v->output, sha256), v->end.output_sha256) == 0;
 		whole = strcmp(digest_end(&v->errors, sha256), v->end.errors_sha256) == 0 && whole;
+		whole = strcmp(digest_end(&v->fetched.digest, sha256), v->end.files_sha256) == 0 && whole;
 		v->state = VIA_ENDED;
 		if (!whole)
 			fail(v, "what came is not what " FAR_PROGRAM " has sent");
@@ -159,8 +214,10 @@ static void
 take_frame(struct via *v, struct span line, struct buffer *output, struct buffer *errors)
 {
 	struct span json = line.len > 0 && line.at[0] == '{' ? SPAN_NONE : frame_open(line, &v->key);
+	struct error why;
 	struct buffer *to;
 	struct digest *digest;
+	int taken;
 	size_t bad, before;
 
 	if (json.at != NULL) {
@@ -172,6 +229,14 @@ take_frame(struct via *v, struct span line, struct buffer *output, struct buffer
 		return;
 	}
 	if (frame_is(line, "ping"))
+		return;
+	taken = files_in_take(&v->fetched, line, &why);
+	if (taken == -1) {
+		v->state = VIA_FAILED;
+		v->error = why;
+		v->error.code = ERROR_LOST;
+	}
+	if (taken != 0)
 		return;
 	to = frame_is(line, "output") ? output : errors;
 	digest = to == output ? &v->output : &v->errors;
@@ -190,7 +255,7 @@ via_receive(struct via *v, struct buffer *output, struct buffer *errors)
 
 	if (received == 1)
 		v->heard = clock_monotonic();
-	while ((v->state == VIA_LAUNCHED || v->state == VIA_BEGUN) &&
+	while ((v->state == VIA_LAUNCHED || v->state == VIA_CONNECTED) &&
 	    (taken = peer_line(&v->peer, &line)) == 1) {
 		if (v->state == VIA_LAUNCHED)
 			take_answer(v, line, errors);
@@ -216,7 +281,7 @@ via_due(const struct via *v)
 {
 	int64_t ping = v->said + FAR_PING_MS, silent = v->heard + FAR_SILENT_MS;
 
-	return v->state != VIA_BEGUN ? 0 : ping < silent ? ping : silent;
+	return v->state != VIA_CONNECTED ? 0 : ping < silent ? ping : silent;
 }
 
 void
@@ -224,7 +289,7 @@ via_tick(struct via *v)
 {
 	int64_t now = clock_monotonic();
 
-	if (v->state != VIA_BEGUN)
+	if (v->state != VIA_CONNECTED)
 		return;
 	if (now >= v->heard + FAR_SILENT_MS) {
 		fail(v, "nothing was heard of the far end any more");
@@ -241,7 +306,7 @@ via_tick(struct via *v)
 bool
 via_cancel(struct via *v)
 {
-	if (v->state != VIA_BEGUN || v->peer.process.in == -1)
+	if (v->state != VIA_CONNECTED || v->peer.process.in == -1)
 		return false;
 	frame_word(&v->peer.outgoing, "cancel");
 	via_send(v);
@@ -279,10 +344,34 @@ via_conclude(struct via *v, int wait_status)
 		    FAR_PROGRAM " has not answered", text);
 }
 
+int
+via_place(struct via *v, struct error *err)
+{
+	int here, placed;
+
+	if (v->fetch == NULL)
+		return 0;
+	here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (here == -1)
+		return error_errno(err, ERROR_EXIT_STATUS, "--fetch", "unable to open the directory");
+	placed = files_in_place(&v->fetched, here, err);
+	if (placed == -1)
+		err->code = ERROR_EXIT_STATUS;
+	close(here);
+	return placed;
+}
+
 void
 via_free(struct via *v)
 {
+	struct error err;
+
 	via_hang_up(v);
+	files_out_free(&v->sent);
+	files_in_free(&v->fetched);
+	if (v->kept != NULL)
+		copytree_remove(v->kept, &err);
+	free(v->kept);
 	peer_free(&v->peer);
 	buffer_free(&v->banner);
 }

@@ -17,11 +17,12 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "proc/frame.h"
+#include "proc/frame_files.h"
 #include "proc/peer.h"
 
 enum via_state {
 	VIA_LAUNCHED, /* nobody has answered yet */
-	VIA_BEGUN,    /* the command may run, or has run */
+	VIA_CONNECTED, /* the far end has answered */
 	VIA_ENDED,    /* it has, and how is known */
 	VIA_FAILED    /* nothing that comes is to be believed any more: error */
 };
@@ -33,11 +34,13 @@ struct via {
 	char *const *environment;  /* NAME=VALUE that it gets there; NULL: nothing */
 	char *const *sandbox;      /* options of awf-sandbox(1) there; NULL: no sandbox */
 	bool own;                  /* the command is a program of AWF's own, by name */
+	char *const *send;         /* patterns of files that are sent, and fetched, to work with them in */
+	char *const *fetch;        /* a directory of its own; NULL: none */
 	int64_t launch_ms;         /* for the far end to answer; 0: no limit */
 
 	/* What came. */
 	enum via_state state;
-	bool begun;                /* the far end has been told to begin */
+	bool begun;                /* the command may run, or has run */
 	struct frame_hello hello;
 	struct frame_end end;      /* of one that has ended */
 	struct error error;        /* of one that has failed: lost, or cannot_launch */
@@ -50,9 +53,15 @@ struct via {
 	size_t dropped;            /* bytes before the hello */
 	struct buffer banner;      /* the beginning of them */
 	struct digest output, errors;
+	bool sending;              /* files are, before it is told to begin */
+	struct files_out sent;
+	struct files_in fetched;
+	char *kept;                /* the directory where these are until they are placed; NULL */
 	int64_t heard, said;       /* when something came, and when something went */
 };
 
+/* Finds the files to send, and makes room for those to fetch. -1: *err, nothing is to be launched. */
+int via_prepare(struct via *v, struct error *err);
 /* The shell text that starts the far end, in memory of its own. */
 char *via_command(const struct via *v);
 /* Speaks to a launcher that has been started, by its stdin, which is taken over, and its stdout,
@@ -74,6 +83,8 @@ bool via_cancel(struct via *v);
 void via_hang_up(struct via *v);
 /* The launcher has ended: what became of the command, unless that is known. */
 void via_conclude(struct via *v, int wait_status);
+/* Places what was fetched for a command that has succeeded. */
+int via_place(struct via *v, struct error *err);
 void via_free(struct via *v);
 
 #endif

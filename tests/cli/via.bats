@@ -344,3 +344,85 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	awf-exec --help | grep -q 'awf-step --via'
 	awf-exec --version
 }
+
+@test "--send and --fetch carry files between directories that share nothing" {
+	mkdir -p src/deep
+	head -c 200000 /dev/urandom >src/deep/data
+	printf '#!/bin/sh\ncat src/deep/*\n' >run
+	chmod +x run
+	echo other >other
+	: >src/empty
+	cat >build <<-'END'
+		[ ! -e other ] && [ -e src/empty ] && [ ! -s src/empty ] && [ ! -x src/empty ] || exit 1
+		mkdir -p out/more && ./run >out/more/copy && echo one >out/a.txt && echo no >out/b && pwd >out/c.txt
+		cp run out/run.txt
+	END
+	mkdir -p out && echo old >out/a.txt
+	awf-step -n --via "$FAR" --effects workspace --send 'src/*' --send 'src/deep/*' --send run --send build \
+		--fetch 'out/*.txt' --fetch 'out/more/*' a -- sh build
+	cmp src/deep/data out/more/copy
+	same "$(cd out && ls)" "$(printf '%s\n' a.txt c.txt more run.txt)"
+	same "$(cat out/a.txt)" one
+	[ -x out/run.txt ]
+	[ ! -x out/more/copy ]
+	same "$(payloads step.completed '[.changed[].path] | sort')" '["out/a.txt","out/c.txt","out/more/copy","out/run.txt"]'
+	# Nothing is left, here or there.
+	[ ! -e "$(cat out/c.txt)" ]
+	same "$(find . -name '.awf*')" ''
+	awf-verify -q
+}
+
+@test "files come only of a command that has succeeded, and all that were asked for" {
+	run -3 --separate-stderr awf-step -n --via "$FAR" --fetch 'o*' a -- sh -c 'echo >out; exit 2'
+	[ ! -e out ]
+	run -3 --separate-stderr awf-step -n --via "$FAR" --fetch 'o*' --fetch 'p*' a -- touch out
+	same "$stderr" "awf-step: a: p*: there is no such file"
+	same "$(code)" '"exit_status"'
+	[ ! -e out ]
+	run -3 --separate-stderr awf-step -n --via 'touch launched;' --send 'none*' a -- true
+	same "$stderr" "awf-step: a: none*: there is no such file"
+	same "$(code)" '"cannot_launch"'
+	[ ! -e launched ]
+	local pattern
+	for pattern in /etc/passwd ../x a/../b '' a//b; do
+		run -1 --separate-stderr awf-step -n --via "$FAR" --fetch "$pattern" a -- true
+	done
+	same "$stderr" "awf-step: --fetch: 'a//b' does not stay below this directory: DIR/*.txt"
+	same "$(find . -name '.awf*')" ''
+}
+
+@test "files lead nowhere else: links out of the directory, here and there" {
+	echo secret >"$BATS_TEST_TMPDIR/secret"
+	ln -s "$BATS_TEST_TMPDIR/secret" link
+	run -3 --separate-stderr awf-step -n --via "$FAR" --send 'l*' a -- true
+	[[ $stderr == "awf-step: a: link: unable to read: "* ]]
+	run -3 --separate-stderr awf-step -n --via "$FAR" --fetch 'o*' a -- ln -s "$BATS_TEST_TMPDIR/secret" out
+	[[ $stderr == "awf-step: a: out: unable to read: "* ]]
+	mkdir "$BATS_TEST_TMPDIR/elsewhere"
+	ln -s "$BATS_TEST_TMPDIR/elsewhere" out
+	run -3 --separate-stderr awf-step -n --via "$FAR" --fetch 'out/*' a -- sh -c 'mkdir out; echo >out/file'
+	[[ $stderr == "awf-step: a: out/file: unable to write: "* ]]
+	same "$(ls "$BATS_TEST_TMPDIR/elsewhere")" ''
+}
+
+@test "a far end that sends what was not asked for is not believed" {
+	# Its path, as base64: of ../x, and of y.
+	local path
+	for path in Li4veA== eQ==; do
+		printf '"$@" | sed -u '"'"'/"type":"file"/s|"data":"[^"]*"|"data":"%s"|'"'" "$path" >flips
+		run -3 --separate-stderr awf-step -n --via 'sh flips' --fetch 'x*' a -- touch x1
+		same "$(code)" '"lost"'
+		[[ $stderr == *': was not asked for' ]]
+	done
+	[ ! -e x1 ]
+	[ ! -e ../x ]
+	# A byte of a file.
+	printf '"$@" | sed -u '"'"'s/"type":"data","data":"./"type":"data","data":"b/'"'" >flips
+	run -3 --separate-stderr awf-step -n --via 'sh flips' --fetch 'x*' a -- sh -c 'echo hello >x1'
+	same "$(ended .error.message)" '"sh: what came is not what awf-exec has sent"'
+	[ ! -e x1 ]
+	printf 'sed -u '"'"'s/"type":"data","data":"./"type":"data","data":"b/'"'"' | "$@"' >flips
+	echo two >y1
+	run -3 --separate-stderr awf-step -n --via 'sh flips' --send 'y*' a -- touch ran
+	same "$(code)" '"cannot_launch"'
+}

@@ -59,6 +59,7 @@ no_bit_of_what_is_sealed_may_be_another(void **state)
 	(void)state;
 	memset(end.output_sha256, 'a', DIGEST_SIZE - 1);
 	memset(end.errors_sha256, 'b', DIGEST_SIZE - 1);
+	memset(end.files_sha256, 'c', DIGEST_SIZE - 1);
 	frame_write_request(&out, &request, &key);
 	for (size_t i = 0; i < (out.len - 1) * 8; i++) {
 		out.data[i / 8] = (char)(out.data[i / 8] ^ (1 << i % 8));
@@ -147,6 +148,7 @@ an_end_tells_what_the_command_came_to(void **state)
 	error_set(&end.error, ERROR_INTERRUPTED, "sh", "ended");
 	memset(end.output_sha256, 'a', DIGEST_SIZE - 1);
 	memset(end.errors_sha256, 'b', DIGEST_SIZE - 1);
+	memset(end.files_sha256, 'c', DIGEST_SIZE - 1);
 	frame_key_new(&key);
 	frame_write_end(&out, &end, &key);
 	assert_true(frame_read_end(frame_open(first_line(&out), &key), &got));

@@ -216,6 +216,7 @@ turns_begin(struct step_call *call, struct turns *t)
 		.live_place = live_place(s->run),
 		.sandbox = &s->sandbox,
 		.max_children = s->max_children,
+		.far_gone = s->far_gone,
 		.budget = s->budget,
 		.recalled = call->verdict.recalls && !r->changed ? r : NULL,
 	};
@@ -262,6 +263,7 @@ try_operation(struct step_call *call, struct error *err)
 	}
 	result = turns_operation(&t, s->operation, input, &call->end.error);
 	call->end.killed = t.exit_code > 128;
+	call->end.tool_elsewhere = t.begun_elsewhere;
 	/* What a tool printed before it failed is no result; the user reads it as its stderr. */
 	if (result == -1)
 		span_plain(span_of(t.result.data, t.result.len), &text);
@@ -315,6 +317,13 @@ run_agent(struct step_call *call)
 
 /* ---- tries ---- */
 
+/* Begun elsewhere, and lost: it may run on there for a while. */
+static bool
+is_lost(const struct step_call *call)
+{
+	return call->end.error.code == ERROR_LOST && (call->end.far.begun || call->end.tool_elsewhere);
+}
+
 /* Cut off in the middle: an effect may have happened, so it is not repeated. A tool
  * that declares none may have any. */
 static bool
@@ -326,8 +335,7 @@ may_have_happened(const struct step_call *call)
 	    (s->operation != NULL && s->effects == EFFECTS_UNDECLARED);
 
 	return outside && !s->idempotent && (code == ERROR_TIMEOUT || code == ERROR_CANCELLED ||
-	    code == ERROR_INTERRUPTED || call->end.killed ||
-	    (code == ERROR_LOST && call->end.far.begun));
+	    code == ERROR_INTERRUPTED || call->end.killed || is_lost(call));
 }
 
 /* What the command has started may have done what is not to be done twice: what failed stands
@@ -393,9 +401,7 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 		retried_list(&end->retries, &(struct failed_try){ .why = error,
 		    .exit_code = end->exit_code, .duration_ms = clock_monotonic() - began, .turn = -1 });
 		retried.tried = tried;
-		/* What was lost may run on for a while. */
-		retried.delay_ms = retry_delay(&s->retry, tried, error->code == ERROR_LOST &&
-		    end->far.begun ? FAR_GONE_MS : 0);
+		retried.delay_ms = retry_delay(&s->retry, tried, is_lost(call) ? FAR_GONE_MS : 0);
 		if (retried_record(&call->events, call->started, &retried,
 		    terminal_is_told(STDERR_FILENO), err) == -1)
 			return -1;

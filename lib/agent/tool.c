@@ -30,6 +30,7 @@
 #define LIST_FILE "tools.json" /* of several tools, or */
 #define LIST_END ".tools.json"
 #define SCHEMA_OPTION "--schema"
+#define VIA_KEY "via"
 #define OWN_PREFIX "awf-tool-" /* of the programs in AWF's own directory that are AWF's */
 
 static const char *const effects_names[] = {
@@ -234,6 +235,7 @@ static const struct definition_key keys[] = {
 	{ "type", read_type, 0, 0, 0 },
 	{ "strict", definition_ignored, 0, 0, 0 },
 	{ "command", read_command, 0, 0, 0 },
+	{ VIA_KEY, definition_text, MEMBER(via), 0, 0 },
 	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
 	{ "effects", read_effects, 0, 0, 0 },
 	{ "idempotent", definition_flag, MEMBER(idempotent), 0, 0 },
@@ -271,6 +273,37 @@ check_executable(const struct tool *t, struct error *err)
 		    "would stand beside this file)", t->argv[0], t->argv[0]);
 	free(found);
 	return 0;
+}
+
+/* The file without the member that says where the tool runs: that is no part of what it does. */
+static void
+leave_out_via(struct buffer *text)
+{
+	struct buffer rest = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &rest);
+	writer_object(&w);
+	for (struct span_walk member = span_walk(span_of(text->data, text->len)); span_next(&member);)
+		if (!span_is(member.key, VIA_KEY))
+			writer_raw_member(&w, member.key, member.value);
+	writer_object_end(&w);
+	buffer_free(text);
+	*text = rest;
+}
+
+/* A tool that runs elsewhere has its program there, and starts no run that would be recorded here. */
+static int
+check_via(const struct tool *t, struct error *err)
+{
+	if (t->argv == NULL)
+		return error_set(err, ERROR_DEFINITION, t->path, VIA_KEY ": a command is missing, a program of "
+		    "the other machine");
+	if (t->starts_run)
+		return error_set(err, ERROR_DEFINITION, t->path, VIA_KEY ": not with starts_run: its runs would "
+		    "be recorded there");
+	return t->via[strspn(t->via, " \t\n")] != '\0' ? 0 :
+	    error_set(err, ERROR_DEFINITION, t->path, VIA_KEY ": the launcher is empty: ssh HOST, srun -n1 …");
 }
 
 /* A digest of its file, of which text is the text, and of the files of the command that belong to
@@ -458,13 +491,18 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 	/* What AWF says of its own tools holds until somebody says something else. */
 	if (t->sandbox.mode != SANDBOX_UNSAID || t->sandbox.network != SANDBOX_NETWORK_UNSAID)
 		t->sandbox.preset = own;
+	if (t->via != NULL) {
+		if (check_via(t, err) != 0)
+			return -1;
+		leave_out_via(text);
+	}
 	/* Without a command the executable is NAME, beside NAME.tool.json. */
 	if (t->argv == NULL) {
 		t->argv = memory_zero(2, sizeof *t->argv);
 		t->argv[0] = path_join(directory, t->name);
 		t->missing = !definition_exists(t->argv[0]);
 	}
-	if (!t->missing && check_executable(t, err) != 0)
+	if (!t->missing && t->via == NULL && check_executable(t, err) != 0)
 		return -1;
 	t->own = own && strncmp(path_base(t->argv[0]), OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
 	pins_add_command(&t->pins, t->argv);
@@ -646,6 +684,7 @@ tool_free(struct tool *t)
 	free(t->path);
 	free(t->description);
 	free(t->changes);
+	free(t->via);
 	buffer_free(&t->input_schema);
 	schema_free(t->input);
 	schema_free(t->output);

@@ -43,6 +43,7 @@ struct tool {
 	struct schema *input;
 	struct schema *output;        /* NULL: not checked */
 	char **argv;                  /* of its command; ends with NULL */
+	char *via;                    /* the launcher of its command, shell text; NULL: it runs here */
 	bool missing;                 /* no command is said, and no executable there */
 	int64_t timeout_ms;           /* 0: none */
 	enum effects effects;

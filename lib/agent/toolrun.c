@@ -211,6 +211,7 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 		writer_member_bool(&w, KEY_IDEMPOTENT, true);
 	if (!run->refused)
 		sandboxing_write(&run->sandbox, &w);
+	writer_member_string(&w, KEY_VIA, runs ? run->tool->via : NULL);
 	writer_member_string(&w, KEY_WARNING, run->warning);
 	writer_member_string(&w, KEY_FIDELITY, "router");
 	writer_object_end(&w);
@@ -251,6 +252,7 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	writer_member_integer(&w, KEY_DURATION_MS, process->duration_ms);
 	if (process->exit_code > 0)
 		writer_member_integer(&w, KEY_EXIT_CODE, process->exit_code);
+	far_write(&w, &run->far);
 	if (process->errors.len != 0) {
 		writer_key(&w, KEY_STDERR);
 		writer_bytes(&w, process->errors.data, process->errors.len);
@@ -311,8 +313,10 @@ resume_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 
 	if (!cut && r->cause == NULL && recalled_error(result, &error))
 		return 0;
-	if (cut && (repeats || recalled->decided == RECALL_REDO))
+	if (cut && (repeats || recalled->decided == RECALL_REDO)) {
+		run->cut_off = span_member(called->view.payload, KEY_VIA).at != NULL;
 		return 0;
+	}
 	if (cut && recalled->decided != RECALL_SKIP)
 		return error_set(err, ERROR_WAITING, run->name,
 		    "whether this tool has done its work is not known: resume with --redo or --skip");
@@ -348,6 +352,7 @@ replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 
 	if (called == NULL)
 		return false;
+	outside = outside || span_member(called->view.payload, KEY_VIA).at != NULL;
 	memcpy(run->named_call, called->id, ID_SIZE);
 	result = recalled_tool_result(r->turns->recalled, called->id);
 	if (result == NULL)
@@ -438,6 +443,24 @@ run_compare(const struct tool_run *run, struct error *err)
 
 /* ---- running ---- */
 
+/* Elsewhere: its program, AWF's own too, and its sandbox are those of that machine. */
+static struct subprocess
+far_process(const struct turns *t, struct tool_run *run, const struct buffer *input)
+{
+	static const char own[] = "awf-tool-";
+	const struct tool *tool = run->tool;
+
+	run->far_variables = far_environment(&run->environment, tool->environment, t->call->id);
+	if (sandbox_holds(&run->sandbox))
+		run->far_sandbox = sandbox_words(&run->sandbox, NULL, NULL, tool->environment);
+	run->via = (struct via){ .launcher = tool->via, .argv = tool->argv,
+		.environment = run->far_variables, .sandbox = run->far_sandbox,
+		.own = strncmp(tool->argv[0], own, sizeof own - 1) == 0 };
+	return (struct subprocess){ .name = run->name, .environment = run->environment.list,
+		.input = input->data, .input_len = input->len, .via = &run->via,
+		.timeout_ms = turns_time(t, tool->timeout_ms) };
+}
+
 /* The process of a tool, which reads the input. alone: no other runs beside it. */
 static struct subprocess
 run_process(const struct turns *t, struct tool_run *run, const struct buffer *input, bool alone)
@@ -462,6 +485,9 @@ run_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 		if (value != NULL)
 			environment_set(&run->environment, *name, value);
 	}
+
+	if (tool->via != NULL)
+		return far_process(t, run, input);
 
 	/* Its command line, in its sandbox if it has one. What lies beside the tool's file is the
 	 * tool's, what lies beside a skill's is the agent's. */
@@ -513,6 +539,8 @@ run_finish(const struct turns *t, struct tool_run *run)
 		prints_key = prints_key || text_has(output->data, output->len, value);
 	}
 	run->error = run->process.error;
+	if (run->process.via != NULL)
+		far_take(&run->far, &run->via);
 	if (sandbox_holds(&run->sandbox))
 		sandbox_blocked(run->process.exit_code, run->process.errors.data, run->process.errors.len,
 		    &run->error);
@@ -540,6 +568,8 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
 		buffer_byte(&inputs[i], '\n');
 		processes[i] = run_process(r->turns, &batch[i], &inputs[i], count == 1);
+		if (processes[i].via != NULL)
+			via_prepare(processes[i].via, err); /* without files nothing of it fails */
 	}
 	status = subprocesses_run(processes, count, r->turns->interrupts, err);
 	for (size_t i = 0; i < count; i++) {
@@ -547,6 +577,9 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 		batch[i].process = processes[i];
 		run_finish(r->turns, &batch[i]);
 		batch[i].process.argv = NULL;
+		if (batch[i].process.via != NULL)
+			via_free(batch[i].process.via);
+		batch[i].process.via = NULL;
 		list_free((char **)(uintptr_t)processes[i].argv);
 		buffer_free(&inputs[i]);
 	}
@@ -599,6 +632,10 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 		if (!beside && call_sync(t->call, err) == -1)
 			return -1;
 	}
+	for (size_t i = 0; i < count && runs; i++)
+		if (batch[i].cut_off && clock_monotonic() < t->far_gone &&
+		    interrupts_sleep(t->interrupts, t->far_gone - clock_monotonic(), err) == -1)
+			return -1;
 	if (beside)
 		sync_begin(&sync, t->call->transcript);
 	if (runs)
@@ -723,6 +760,8 @@ tool_runs_free(struct tool_runs *r)
 		buffer_free(&run->output);
 		subprocess_free(&run->process);
 		changed_free(&run->changed);
+		list_free(run->far_variables);
+		list_free(run->far_sandbox);
 		environment_free(&run->environment);
 		tool_free(&run->own);
 	}

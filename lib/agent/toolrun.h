@@ -19,6 +19,7 @@
 
 #include "agent/changed.h"
 #include "agent/control.h"
+#include "agent/far.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buffer.h"
@@ -53,11 +54,16 @@ struct tool_run {
 	bool refused;                   /* it is not to be run */
 	struct sandbox sandbox;         /* that it runs in */
 	struct environment environment; /* its own, if the tool names keys */
+	struct via via;                 /* where it runs, if that is elsewhere, */
+	char **far_variables;           /* what of the environment goes there, and */
+	char **far_sandbox;             /* its sandbox there */
+	bool cut_off;                   /* (resume) it was, elsewhere, and may run on there for a while */
 
 	/* What came of it. */
 	struct error error;             /* why it did not run, or failed; ERROR_NONE */
 	struct buffer output;           /* JSON */
 	struct subprocess process;
+	struct far_end far;             /* of one that ran elsewhere */
 	struct changed changed;         /* in the workspace, by it */
 	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */
 

@@ -481,6 +481,7 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 	run = &runs.list[0];
 	status = tool_runs_run(&runs, err);
 	t->exit_code = run->process.exit_code;
+	t->begun_elsewhere = run->far.begun;
 	if (status == 0 && run->source == TOOL_TAKEN)
 		call_follow_recorded(t->call, run->resulted, t->started);
 	if (status == 0 && run->error.code != ERROR_NONE) {

@@ -49,6 +49,8 @@ struct turns {
 	const char *started;              /* event id of the call's step.started */
 	int attempt;                      /* of the run */
 	const char *run_directory;        /* runs/<id> */
+	int64_t far_gone;                 /* when nothing runs elsewhere any more that an earlier attempt
+	                                     has left there (monotonic ms) */
 	const struct storage *storage;    /* that it lies in */
 	const char *live_place;           /* the same, if others may see what the model is writing */
 	struct sandbox *sandbox;          /* what the step says of its tools' */
@@ -61,6 +63,7 @@ struct turns {
 	int64_t tool_calls;
 	int64_t children;                 /* calls of tools that start runs */
 	int exit_code;                    /* of an operation's tool */
+	bool begun_elsewhere;             /* that has, at a far end */
 	struct buffer usage;              /* JSON object, summed over turns */
 	struct buffer retries;            /* inside of a JSON array: failed requests */
 };

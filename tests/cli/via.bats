@@ -426,3 +426,70 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	run -3 --separate-stderr awf-step -n --via 'sh flips' --send 'y*' a -- touch ran
 	same "$(code)" '"cannot_launch"'
 }
+
+# NAME LAUNCHER EFFECTS COMMAND: a tool that a launcher runs, its command as JSON.
+far_tool() {
+	mkdir -p tools
+	jq -n --arg via "$2" --arg effects "$3" --argjson command "$4" '{description: "x",
+		input_schema: {type: "object"}, command: $command, via: $via, effects: $effects}' >"tools/$1.tool.json"
+}
+
+@test "a tool runs where its file says, with its keys, and is recorded here" {
+	export OPENAI_API_KEY=sk-0123456789
+	far_tool there "$FAR" read '["sh", "-c", "cat; echo ${OPENAI_API_KEY-none} >&2"]'
+	same "$(echo '{"a":1}' | awf-step -i json -t there call | jq -c .data)" '{"a":1}'
+	same "$(payloads tool.call '[.via, .effects]')" "[\"$FAR\",\"read\"]"
+	same "$(payloads tool.result '[.far_end.host, .stderr]')" "[\"$(hostname)\",\"none\\n\"]"
+	jq '.env = "OPENAI_API_KEY"' tools/there.tool.json >tools/keyed.tool.json
+	awf-step -n -q -i json -t keyed call <<<'{}'
+	same "$(payloads tool.result .stderr)" '"*************\n"'
+	awf-verify -q
+}
+
+@test "what ends a tool elsewhere without its end is lost; a launcher that starts nothing is told" {
+	far_tool none 'exit 127;' read '["true"]'
+	run -3 --separate-stderr awf-step -i json -t none call <<<'{}'
+	same "$(payloads tool.result '[.error.code, .far_end]')" '["cannot_launch",null]'
+	launcher dies <<-'END'
+		exec 3<&0
+		"$@" <&3 &
+		until [ -s began ]; do sleep 0.01; done
+		kill -9 $!
+	END
+	far_tool dies 'sh dies' external '["sh", "-c", "echo >began; exec sleep 3020"]'
+	run -3 --separate-stderr awf-step --retries 3 -i json -t dies call <<<'{}'
+	same "$(payloads tool.result .error.code)" '"lost"'
+	same "$(payloads step.completed .retries)" null
+}
+
+@test "AWF's own tools run in their sandbox at the far end" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "no sandbox can be made here"
+	mkdir -p "$XDG_CONFIG_HOME/awf/tools"
+	jq --arg via "$FAR" '.via = $via | .command = ["awf-tool-bash"]' "$BUILD/libexec/awf/bash.tool.json" \
+		>"$XDG_CONFIG_HOME/awf/tools/bash.tool.json"
+	run --separate-stderr awf-step -i json -t bash -r call <<<"{\"command\": \"echo in >here; echo out >$BATS_TEST_TMPDIR/there; echo \$AWF_SANDBOX\"}"
+	[[ $output == *workspace* ]]
+	same "$(cat here)" in
+	[ ! -e "$BATS_TEST_TMPDIR/there" ]
+	same "$(payloads tool.call '[.via, .sandbox]')" "[\"$FAR\",\"workspace\"]"
+}
+
+@test "a replay takes the results of tools elsewhere; another launcher is the same tool" {
+	far_tool there "$FAR" none '["sh", "-c", "echo >>ran; date +%N"]'
+	awf-run -n -c 'echo "{}" | awf-step -i json -t there -q call'
+	awf-replay -q
+	same "$(wc -l <ran)" 1
+	far_tool there "env $FAR" none '["sh", "-c", "echo >>ran; date +%N"]'
+	awf-replay -q
+	same "$(wc -l <ran)" 1
+}
+
+@test "what a tool file with via lacks, or has too much" {
+	mkdir tools
+	local rest
+	for rest in '"via": "x"' '"via": " ", "command": ["true"]' '"via": "x", "command": ["true"], "starts_run": true'; do
+		echo "{\"description\": \"x\", $rest}" >tools/bad.tool.json
+		run -2 --separate-stderr awf-step -i json -t bad call <<<'{}'
+	done
+	same "$stderr" "awf-step: tools/bad.tool.json: via: not with starts_run: its runs would be recorded there"
+}

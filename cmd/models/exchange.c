@@ -27,14 +27,28 @@ begin_line(struct writer *w, struct buffer *line, const struct exchange *e, cons
 	writer_member_integer(w, what, e->number);
 }
 
-/* Bytes as a text, or, where they are none, in base64. */
+/* Whether bytes are a text that is not much longer as JSON. */
+static bool
+is_plain(const struct buffer *body)
+{
+	size_t escaped = 0;
+
+	for (size_t i = 0; i < body->len; i++) {
+		unsigned char c = (unsigned char)body->data[i];
+
+		escaped += c < ' ' ? 5 : c == '"' || c == '\\';
+	}
+	return escaped <= body->len / 2 && utf8_valid(body->data, body->len);
+}
+
+/* Bytes as a text, or, where they are none, in base64: so what BODY_LIMIT allows is a line. */
 static void
 write_body(struct writer *w, const struct buffer *body)
 {
 	if (body->len == 0)
 		return;
 	writer_key(w, KEY_BODY);
-	if (utf8_valid(body->data, body->len)) {
+	if (is_plain(body)) {
 		writer_bytes(w, body->data, body->len);
 	} else {
 		struct buffer encoded = BUFFER_INIT;

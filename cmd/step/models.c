@@ -635,7 +635,6 @@ take_delta(struct models *m, struct span line)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (span_is(span_member(line, "kind"), kinds[i].kind))
 			live_append(&m->live, kinds[i].live, buffer_string(&text), text.len);
-	live_flush(&m->live);
 	buffer_free(&text);
 }
 
@@ -644,9 +643,9 @@ static int
 take_lines(struct models *m, struct error *err)
 {
 	struct span line;
-	int result = 0;
+	int result = 0, taken = 0;
 
-	while (result == 0 && peer_line(&m->proxy, &line) == 1) {
+	while (result == 0 && (taken = peer_line(&m->proxy, &line)) == 1) {
 		struct api_request *answered = find(m, line, "answered");
 
 		if (span_member(line, "request").at != NULL)
@@ -659,7 +658,7 @@ take_lines(struct models *m, struct error *err)
 			m->strangers++;
 	}
 	peer_send(&m->proxy);
-	return result;
+	return taken == -1 ? error_set(err, ERROR_SYSTEM, PROXY, "says a line above 256 MiB") : result;
 }
 
 static int
@@ -675,6 +674,14 @@ heard(void *context, bool gone, struct error *err)
 	return result;
 }
 
+static int64_t
+due(void *context)
+{
+	struct models *m = context;
+
+	return live_flush(&m->live);
+}
+
 void
 models_attach(struct models *m, struct subprocess *process)
 {
@@ -684,6 +691,7 @@ models_attach(struct models *m, struct subprocess *process)
 	m->tried = true;
 	process->beside = &m->proxy;
 	process->heard = heard;
+	process->due = due;
 	process->context = m;
 }
 
@@ -727,12 +735,15 @@ static void
 warn(const struct models *m)
 {
 	const char *name = m->call->step->name;
+	const struct step_end *end = &m->call->end;
+	bool ran = end->error.code == ERROR_NONE ||
+	    (end->error.code == ERROR_EXIT_STATUS && end->exit_code < PROCESS_CANNOT_RUN);
 
 	if (m->strangers > 0)
 		fprintf(stderr, "awf-step: %s: %ld request%s came with another key than the step has given, and "
 		    "%s refused\n", name, m->strangers, m->strangers == 1 ? "" : "s",
 		    m->strangers == 1 ? "was" : "were");
-	else if (m->count == 0 && !m->replays)
+	else if (m->count == 0 && !m->replays && ran)
 		fprintf(stderr, "awf-step: %s: --models: no request to a model API was seen: the program "
 		    "asks none, or reads no variable that says where the API is (awf-step(1), MODEL "
 		    "TRAFFIC)\n", name);

@@ -461,8 +461,13 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 			fds[slot] = (struct pollfd){ -1, 0, 0 };
 		if (s->stage == SUBPROCESS_ENDED)
 			continue;
-		if (s->beside != NULL)
+		if (s->beside != NULL) {
+			int64_t beside_due = s->due(s->context);
+
 			peer_poll(s->beside, fds + SLOT_BESIDE);
+			if (beside_due != 0 && (due == 0 || beside_due < due))
+				due = beside_due;
+		}
 		running = true;
 		fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->exit_fd : out, POLLIN, 0 };
 		fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };

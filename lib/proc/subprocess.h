@@ -43,9 +43,11 @@ struct subprocess {
 	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
 	const char *call;           /* of this call begins (proc/ending.h); NULL */
 	/* A peer that is served while it runs; NULL: none. heard() is told when lines of it may have
-	 * come, or that it has closed its stdout (gone); -1: the machine failed. */
+	 * come, or that it has closed its stdout (gone); -1: the machine failed. due() does what time
+	 * demands, and returns when more is to be (monotonic ms; 0: nothing). */
 	struct peer *beside;
 	int (*heard)(void *context, bool gone, struct error *err);
+	int64_t (*due)(void *context);
 	void *context;
 	struct via *via;            /* it runs elsewhere: input, output, errors, its end and time are
 	                               those there, environment is the launcher's; NULL: it runs here */

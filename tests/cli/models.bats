@@ -45,6 +45,12 @@ api_server() {
 
 # awf-step with a program, in a run; what it prints is the data.
 models() { run --separate-stderr awf-run -c "awf-step -n -r --models $* app -- sh program"; }
+# A process and all that it has started.
+tree() {
+	local pid
+	echo "$1"
+	for pid in $(pgrep -P "$1"); do tree "$pid"; done
+}
 asked() { wc -l <"$MODEL_SERVER_LOG"; }
 
 @test "what a command asks is recorded, with what it came to, and replays offline" {
@@ -297,6 +303,29 @@ DELETE /v1/files/7 0'
 	touch go
 	awf-run --resume @ || true
 	same "$(asked)" 5
+}
+
+@test "what may have been done at an API is asked about before it is done again" {
+	api_server
+	program <<<'[ ! -e go ] || exec true; post /v1/slow "{}" >/dev/null'
+	awf-run -c 'awf-step -n -r --models app -- sh program' 3>&- 2>/dev/null &
+	eventually grep -qs /v1/slow "$API_LOG"
+	kill -9 $(tree $!) 2>/dev/null || true
+	wait $! 2>/dev/null || true
+	same "$(types)" 'tool.call '
+	touch go
+	run -75 --separate-stderr awf-run --resume @
+	[[ "$stderr" == *'app:0:0: POST /v1/slow '*'may or may not have happened: say --redo app:0:0 or --skip app:0:0' ]]
+	awf-run --resume @ --redo app:0:0 2>/dev/null
+}
+
+@test "the text of a model is there to be seen while it comes" {
+	model_server --answer hello.jsonl --fault '1:slow:60'
+	program <<<'ask one | said'
+	awf-run -c 'awf-step -n -r --models app -- sh program' >out 2>/dev/null 3>&- &
+	eventually grep -qrs '"text","append":"Hello"' "$AWF_STORAGE/runs"
+	wait $!
+	same "$(cat out)" Hello
 }
 
 @test "a changed prompt is a divergence of the replay, which says what changed" {

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "isolate/isolate.h"
+#include "isolate/sandbox.h"
 #include "json/scan.h"
 #include "proc/libexec.h"
 #include "run/price.h"
@@ -21,6 +22,22 @@
 #define SCARCE ((int64_t)1 << 30)
 
 /* ---- sandbox ---- */
+
+/* What is done where a part is missing, if the user has said that. */
+static void
+check_lacking(struct findings *f)
+{
+	enum sandbox_lacking lacking;
+	struct error err = ERROR_INIT;
+	char *place = NULL;
+
+	if (sandbox_lacking_default(&lacking, &place, &err) != 0)
+		findings_add_error(f, FINDING_SANDBOX, "config", &err);
+	else if (place != NULL)
+		findings_add(f, FINDING_SANDBOX, FINDING_OK, "config", "%s (%s)",
+		    sandbox_lackings[lacking - SANDBOX_REQUIRES], place);
+	free(place);
+}
 
 static int
 do_nothing(void *context)
@@ -90,6 +107,7 @@ check_sandbox(struct findings *f)
 	struct error err = ERROR_INIT;
 	struct isolate_end end;
 
+	check_lacking(f);
 	check_tools_sandbox(f);
 	if (isolate_run(&spec, do_nothing, NULL, &end, &err) == 0)
 		findings_add(f, FINDING_SANDBOX, FINDING_OK, "replays", "namespaces and overlays");

@@ -105,7 +105,7 @@ check_missing(const struct command *c, struct error *err)
 			buffer_format(&missing, "%s%s", missing.len > 0 ? ", " : "", all[i].what);
 	if (missing.len > 0 && !c->namespaces)
 		buffer_format(&missing, "; namespaces: %s", c->why);
-	if (missing.len > 0 && !c->settings->prefer)
+	if (missing.len > 0 && c->settings->lacking == SANDBOX_REQUIRES)
 		failed = error_set(err, ERROR_BLOCKED, NULL, "this system lacks %s "
 		    "(--sandbox-mode prefer goes on without, --sandbox none with no sandbox at all)",
 		    missing.data);

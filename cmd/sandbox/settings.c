@@ -15,7 +15,7 @@
 
 enum {
 	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_KEEP, OPT_OPEN,
-	OPT_PASS_ENV, OPT_PREFER, OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES,
+	OPT_PASS_ENV, OPT_PREFER, OPT_REQUIRE, OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES,
 	OPT_PARENT, OPT_LOOPBACK, OPT_WITHOUT, OPT_CHECK
 };
 
@@ -33,6 +33,7 @@ const struct option_spec sandbox_options[] = {
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME",
 	    "leave this variable, though it holds a secret; repeatable" },
 	{ OPT_PREFER, 0, "prefer", NULL, "go on where this system lacks a part, and say what" },
+	{ OPT_REQUIRE, 0, "require", NULL, "run nothing there, whatever the user's config says" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "do not say it" },
 	{ OPT_CHECK, 0, "check", NULL, "run nothing: say whether it could be, and by what" },
 
@@ -84,7 +85,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_KEEP: list_add(&s->kept, value); break;
 	case OPT_OPEN: list_add(&s->opened, value); break;
 	case OPT_PASS_ENV: list_add(&s->passed, value); break;
-	case OPT_PREFER: s->prefer = true; break;
+	case OPT_PREFER: s->lacking = SANDBOX_PREFERS; break;
+	case OPT_REQUIRE: s->lacking = SANDBOX_REQUIRES; break;
 	case OPT_QUIET: s->quiet = true; break;
 	case OPT_CHECK: s->check = true; break;
 	case OPT_FILE_SIZE: return options_size("--file-size", value, &s->limits.file_size, err);
@@ -131,6 +133,11 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	if (!s->check && (!o.saw_dashes || o.next >= argc))
 		return error_set(err, ERROR_USAGE, NULL,
 		    "nothing to run: say -- command (awf-sandbox --help)");
+	/* In the sandbox nobody sees it any more. */
+	if (s->lacking == SANDBOX_LACKING_UNSAID && sandbox_lacking_default(&s->lacking, NULL, err) != 0) {
+		err->code = ERROR_BLOCKED; /* and no end of the command's */
+		return -1;
+	}
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "isolate/limits.h"
+#include "isolate/sandbox.h"
 
 /* What a sandbox is made of; a bit for each. */
 enum part { PART_LANDLOCK = 1, PART_NAMESPACES = 2, PART_SECCOMP = 4 };
@@ -19,7 +20,7 @@ struct settings {
 	const char *workspace;
 	bool read_only;
 	bool network;
-	bool prefer;
+	enum sandbox_lacking lacking;
 	bool quiet;
 	char **readable, **hidden;   /* end with NULL; NULL: none */
 	char **passed;               /* names of variables, likewise */

@@ -134,7 +134,7 @@ const struct option_spec step_options[] = {
 	{ OPT_EFFECTS, 0, "effects", "WORD[,idempotent]", "none, read, workspace or external" },
 	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed in the sandbox" },
 	{ OPT_NO_NETWORK, 0, "no-network", NULL, "they are not, whatever agent and tools say" },
-	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require (default) or prefer: where the system lacks a part" },
+	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require or prefer: where the system lacks a part" },
 	{ OPT_OPEN, 0, "open", "PATH", "may be changed in the sandbox, though AWF or git runs it or takes it up" },
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "leave this variable in the sandbox, though it holds a secret" },
 	{ OPT_PASS_KEY, 0, "pass-key", "NAME", "leave this API key in the environment of commands" },
@@ -199,7 +199,6 @@ static const struct plain {
 
 /* Options that take one of some words. */
 static const char *const outcomes[] = { "success", "failure", NULL };
-static const char *const sandbox_needs[] = { "require", "prefer", NULL };
 static const char *const models_modes[] = { "record", "replay", "live", NULL };
 static const char *const input_forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
 static const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
@@ -211,7 +210,7 @@ static const struct worded {
 	{ OPT_TERMINAL, outcomes },
 	{ OPT_STRATEGY, step_strategies },
 	{ OPT_SANDBOX, sandbox_modes },
-	{ OPT_SANDBOX_MODE, sandbox_needs },
+	{ OPT_SANDBOX_MODE, sandbox_lackings },
 	{ OPT_INPUT, input_forms },
 	{ OPT_OUTPUT_FORM, output_forms },
 };
@@ -311,7 +310,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_TERMINAL: step->terminal = outcomes[word]; break;
 	case OPT_STRATEGY: step->strategy = (enum step_strategy)word; break;
 	case OPT_SANDBOX: step->sandbox.mode = (enum sandbox_mode)(SANDBOX_NONE + word); break;
-	case OPT_SANDBOX_MODE: step->sandbox.prefer = word == 1; break;
+	case OPT_SANDBOX_MODE: step->sandbox.lacking = (enum sandbox_lacking)(SANDBOX_REQUIRES + word); break;
 	case OPT_INPUT: s->input = (enum input_form)word; break;
 	case OPT_OUTPUT_FORM: step->output = (enum output_form)word; break;
 	case OPT_NO_INPUT: s->input = INPUT_NONE; break;

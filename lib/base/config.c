@@ -13,7 +13,8 @@
 
 #define CONFIG_LIMIT ((size_t)1 << 20)
 
-static const char *const keys[] = { [CONFIG_MODEL] = "model", [CONFIG_VIEW] = "view", NULL };
+static const char *const keys[] = { [CONFIG_MODEL] = "model", [CONFIG_VIEW] = "view",
+	[CONFIG_SANDBOX] = "sandbox", NULL };
 
 /* Without blanks at its ends, in memory of its own. */
 static char *

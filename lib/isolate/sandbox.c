@@ -8,19 +8,43 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "proc/libexec.h"
 
 #define PROGRAM "awf-sandbox"
 
 const char *const sandbox_modes[] = { "none", "workspace", "read-only", NULL };
 
+const char *const sandbox_lackings[] = { "require", "prefer", NULL };
+
 const char *
 sandbox_mode_name(enum sandbox_mode mode)
 {
 	return mode == SANDBOX_UNSAID ? NULL : sandbox_modes[mode - SANDBOX_NONE];
+}
+
+int
+sandbox_lacking_default(enum sandbox_lacking *lacking, char **place, struct error *err)
+{
+	char *said, *where = path_config(CONFIG_FILE);
+	int at = 0, result = config_read(CONFIG_SANDBOX, &said, err);
+
+	if (said != NULL)
+		at = text_index(said, sandbox_lackings);
+	if (at == -1)
+		result = error_set(err, ERROR_DEFINITION, where, "sandbox: '%s' is none of require, prefer", said);
+	*lacking = (enum sandbox_lacking)(SANDBOX_REQUIRES + (at == -1 ? 0 : at));
+	if (place != NULL) {
+		*place = result == 0 && said != NULL ? where : NULL;
+		where = *place != NULL ? NULL : where;
+	}
+	free(where);
+	free(said);
+	return result;
 }
 
 int
@@ -43,7 +67,8 @@ sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
 			s.mode = p->mode;
 		if (p->network > s.network)
 			s.network = p->network;
-		s.prefer = s.prefer || p->prefer;
+		if (p->lacking > s.lacking)
+			s.lacking = p->lacking;
 		s.told = s.told || p->told;
 		if (p->passed != NULL)
 			s.passed = p->passed;
@@ -98,8 +123,8 @@ sandbox_words(const struct sandbox *s, const char *workspace, char *const *reada
 		list_add(&words, "--loopback");
 		list_take(&words, memory_format("%d", s->loopback));
 	}
-	if (s->prefer)
-		list_add(&words, "--prefer");
+	if (s->lacking != SANDBOX_LACKING_UNSAID)
+		list_add(&words, s->lacking == SANDBOX_PREFERS ? "--prefer" : "--require");
 	if (s->told)
 		list_add(&words, "--quiet");
 	add_options(&words, "--readable", readable);

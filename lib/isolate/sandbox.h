@@ -24,13 +24,15 @@ enum { SANDBOX_REFUSED = 77 }; /* EX_NOPERM of sysexits.h */
 
 /* In the order of strictness. */
 enum sandbox_mode { SANDBOX_UNSAID, SANDBOX_NONE, SANDBOX_WORKSPACE, SANDBOX_READ_ONLY };
+/* Where the system lacks a part: it is refused, or goes on and says so. */
+enum sandbox_lacking { SANDBOX_LACKING_UNSAID, SANDBOX_REQUIRES, SANDBOX_PREFERS };
 enum sandbox_network { SANDBOX_NETWORK_UNSAID, SANDBOX_NETWORK_ALLOWED, SANDBOX_NETWORK_DENIED };
 
 struct sandbox {
 	enum sandbox_mode mode;
 	enum sandbox_network network;
 	bool preset; /* holds only as far as nobody else says anything: a built-in tool's */
-	bool prefer; /* goes on where the system lacks a part, and says so */
+	enum sandbox_lacking lacking;
 	bool told;   /* it has been said before, and is not said again */
 	char *const *opened; /* what may be changed though AWF takes it up; likewise */
 	char *const *passed; /* variables that are seen though they hold secrets; ends with NULL;
@@ -42,6 +44,11 @@ struct sandbox {
 /* Ends with NULL; in the order of the modes from SANDBOX_NONE on. */
 extern const char *const sandbox_modes[];
 const char *sandbox_mode_name(enum sandbox_mode mode); /* NULL for SANDBOX_UNSAID */
+
+extern const char *const sandbox_lackings[]; /* from SANDBOX_REQUIRES on */
+/* What holds where nobody says it: what the user's config does (base/config.h), else
+ * SANDBOX_REQUIRES. *place: who says it, in memory of its own, or NULL; place may be NULL. */
+int sandbox_lacking_default(enum sandbox_lacking *lacking, char **place, struct error *err);
 
 /* What several policies (ends with NULL; a preset one last) come to: a mode, none at the
  * least, and whether the network is allowed, which in a sandbox it is if somebody says

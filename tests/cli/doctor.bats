@@ -374,7 +374,7 @@ copied() {
 	same "$(echo asked.*)" asked.greet
 }
 
-@test "what is shown of runs, as the environment or the config says" {
+@test "what is shown of runs, and which sandbox is made, as the environment or the config says" {
 	findings 0
 	[[ $found != *$'\tview\t'* ]]
 	mkdir -p "$XDG_CONFIG_HOME/awf"
@@ -386,6 +386,13 @@ copied() {
 	echo 'view = lgo' >"$XDG_CONFIG_HOME/awf/config"
 	findings 3
 	has programs wrong view "$XDG_CONFIG_HOME/awf/config: view: 'lgo' is none of live, log, off"
+	echo 'sandbox = prefer' >"$XDG_CONFIG_HOME/awf/config"
+	findings 0
+	has sandbox ok config "prefer ($XDG_CONFIG_HOME/awf/config)"
+	echo 'sandbox = no' >"$XDG_CONFIG_HOME/awf/config"
+	findings 3
+	has sandbox wrong config "$XDG_CONFIG_HOME/awf/config: sandbox: 'no' is none of require, prefer"
+	echo 'view = lgo' >"$XDG_CONFIG_HOME/awf/config"
 	run -2 --separate-stderr awf-tail @
 	same "$stderr" "awf-tail: $XDG_CONFIG_HOME/awf/config: view: 'lgo' is none of live, log, off"
 	AWF_VIEW=lgo run -1 --separate-stderr awf-tail @

@@ -341,6 +341,17 @@ lacking() {
 	run -0 --separate-stderr bash -c "$(declare -f lacking); sandbox=$sandbox; seq 3 | lacking landlock,seccomp -i lines -r --sandbox workspace --sandbox-mode prefer x -- cat"
 	same "$output" $'1\n2\n3'
 	same "$stderr" 'awf-sandbox: this system lacks Landlock (files elsewhere can be read), seccomp (sockets and the kernel can be reached)'
+	# As the user has said once, where nobody says it nearer to the work.
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo 'sandbox = prefer' >"$XDG_CONFIG_HOME/awf/config"
+	run -0 --separate-stderr lacking landlock -n x -r --sandbox workspace -- echo done
+	same "$output $stderr" 'done awf-sandbox: this system lacks Landlock (files elsewhere can be read)'
+	run -3 --separate-stderr lacking landlock -n x --sandbox workspace --sandbox-mode require -- true
+	[[ $stderr == *'this system lacks Landlock'*'--sandbox-mode prefer goes on'* ]]
+	echo 'sandbox = perhaps' >"$XDG_CONFIG_HOME/awf/config"
+	run -3 --separate-stderr lacking landlock -n x --sandbox workspace -- true
+	[[ $stderr == *"$XDG_CONFIG_HOME/awf/config: sandbox: 'perhaps' is none of require, prefer"* ]]
+	rm "$XDG_CONFIG_HOME/awf/config"
 	# What can be had otherwise is not missing.
 	run -0 --separate-stderr lacking namespaces -n x --sandbox workspace -- true
 	same "$stderr" ''

@@ -34,11 +34,11 @@ strictest_holds(void **state)
 		{ { .network = YES }, { .network = NO }, { .mode = WORKSPACE }, WORKSPACE, NO },
 		{ { .network = YES }, { 0 }, { .mode = WORKSPACE, .network = NO }, WORKSPACE, NO },
 		/* What is preset holds as far as nobody says anything. */
-		{ { 0 }, { 0 }, { WORKSPACE, NO, true, false, false, NULL, NULL, 0 }, WORKSPACE, NO },
-		{ { .mode = NONE }, { 0 }, { WORKSPACE, NO, true, false, false, NULL, NULL, 0 }, NONE, YES },
-		{ { 0 }, { .mode = NONE }, { WORKSPACE, NO, true, false, false, NULL, NULL, 0 }, NONE, YES },
-		{ { .network = YES }, { 0 }, { WORKSPACE, NO, true, false, false, NULL, NULL, 0 }, WORKSPACE, YES },
-		{ { .mode = WORKSPACE }, { 0 }, { READ_ONLY, NO, true, false, false, NULL, NULL, 0 }, WORKSPACE, NO },
+		{ { 0 }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, 0 }, WORKSPACE, NO },
+		{ { .mode = NONE }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, 0 }, NONE, YES },
+		{ { 0 }, { .mode = NONE }, { WORKSPACE, NO, true, 0, false, NULL, NULL, 0 }, NONE, YES },
+		{ { .network = YES }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, 0 }, WORKSPACE, YES },
+		{ { .mode = WORKSPACE }, { 0 }, { READ_ONLY, NO, true, 0, false, NULL, NULL, 0 }, WORKSPACE, NO },
 	};
 
 	(void)state;
@@ -72,7 +72,7 @@ static void
 words_go_in_front(void **state)
 {
 	char mine[] = "MY_TOKEN", its[] = "ITS_TOKEN", *kept[] = { mine, NULL }, *more[] = { its, NULL };
-	const struct sandbox s = { READ_ONLY, YES, false, true, true, NULL, kept, 0 };
+	const struct sandbox s = { READ_ONLY, YES, false, SANDBOX_PREFERS, true, NULL, kept, 0 };
 	char cat[] = "cat", file[] = "a b", beside[] = "/tools";
 	char *argv[] = { cat, file, NULL }, *readable[] = { beside, NULL }, pid[32], **words;
 	const char *wanted[] = { "--parent", pid, "--workspace", "/w", "--read-only", "--network",

@@ -110,11 +110,6 @@ begin(struct client *c, const struct head *h, struct meaning meaning)
 static void
 exchange_free(struct exchange *e)
 {
-	struct exchange **link = &e->proxy->exchanges;
-
-	while (*link != e)
-		link = &(*link)->next;
-	*link = e->next;
 	if (e->client != NULL && e->client->exchange == e)
 		e->client->exchange = NULL;
 	if (e->easy != NULL) {
@@ -133,6 +128,17 @@ exchange_free(struct exchange *e)
 	buffer_free(&e->answer);
 	buffer_free(&e->held);
 	free(e);
+}
+
+static void
+exchange_remove(struct exchange *e)
+{
+	struct exchange **link = &e->proxy->exchanges;
+
+	while (*link != e)
+		link = &(*link)->next;
+	*link = e->next;
+	exchange_free(e);
 }
 
 /* ---- the answer, to the program ---- */
@@ -282,7 +288,7 @@ release(struct exchange *e)
 			client_send(c, last, sizeof last - 1);
 		client_answered(c, e->broken);
 	}
-	exchange_free(e);
+	exchange_remove(e);
 }
 
 /* ---- to the API ---- */
@@ -669,7 +675,7 @@ refuse(struct exchange *e, struct span why)
 		client_error(c, e->meaning.family, 400, "x-should-retry: false\r\n",
 		    message != NULL ? message : "");
 	free(message);
-	exchange_free(e);
+	exchange_remove(e);
 }
 
 static struct exchange *
@@ -711,10 +717,10 @@ exchange_told(struct proxy *p, struct span line)
 void
 exchanges_end(struct proxy *p)
 {
-	struct exchange *next;
+	struct exchange *e;
 
-	for (struct exchange *e = p->exchanges; e != NULL; e = next) {
-		next = e->next;
+	while ((e = p->exchanges) != NULL) {
+		p->exchanges = e->next;
 		if (e->easy != NULL) {
 			e->client = NULL;
 			exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);

@@ -63,7 +63,6 @@ struct exchange {
 	struct curl_slist *fields;
 	struct buffer url, sent;
 	const char *authorities;      /* as of handle_prepare() */
-	char message[CURL_ERROR_SIZE];
 	struct buffer lines;          /* of the answer's head */
 	long status;
 	struct spent spent;
@@ -84,6 +83,7 @@ struct exchange {
 	bool holds;                   /* what comes now is held */
 	bool reported;                /* awf-step knows what came of it */
 	bool broken;                  /* it did not come whole */
+	char message[CURL_ERROR_SIZE]; /* why it went wrong on its way */
 };
 
 /* What becomes of requests: exchange.c. */

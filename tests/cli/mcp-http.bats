@@ -3,12 +3,10 @@
 # shellcheck disable=SC2154,SC2016,SC2030,SC2031 # bats sets stderr and output; jq has dollars
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-load ../support/scripted
 load ../support/mcp
 
 prepare() {
-	mkdir agents
-	scripted_provider
+	mcp_place
 	printf -- '---\nname: worker\nprovider: scripted\nmodel: m\nmcp_servers: [test]\n---\nBe brief.\n' >agents/worker.md
 }
 cleanup() { [ ! -e http.pid ] || kill "$(cat http.pid)" 2>/dev/null || true; }

@@ -3,13 +3,11 @@
 # shellcheck disable=SC2154,SC2016,SC2030,SC2031 # bats sets stderr and output; jq has dollars
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-load ../support/scripted
 load ../support/mcp
 
 prepare() {
-	mkdir agents
-	scripted_provider
-	SERVER="$ROOT/tests/support/mcp-server.py"
+	mcp_place
+	export SERVER_KEYS='{"keep":"run"}'
 	agent worker
 	server counts
 }
@@ -20,19 +18,11 @@ agent() {
 	printf -- '---\nname: %s\nprovider: scripted\nmodel: m\nmcp_servers: [test]\n%s\n---\nBe brief.\n' \
 		"$1" "${2:-}" >"agents/$1.md"
 }
-# .mcp.json has the server "test", kept, with these options.
-server() {
-	jq -n --arg server "$SERVER" --arg log "$PWD/server.log" --args \
-		'{mcpServers: {test: {command: "python3", args: (["-S", $server, $log] + $ARGS.positional), keep: "run"}}}' \
-		"$@" >.mcp.json
-}
-define() { jq -c ".mcpServers.test += $1" .mcp.json >changed && mv changed .mcp.json; }
 # A workflow that is a text.
 flow() { printf '#!/bin/bash\n%s\n' "$1" >flow.awf && chmod +x flow.awf; }
 go() { awf-run ./flow.awf "$@"; }
 outputs() { payloads tool.result .output | tr -d '"' | paste -sd' '; }
 started() { log 'select(.method? == "initialize").id' | wc -l; }
-ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 step='echo x | awf-step -q -a worker'
 
 @test "one server serves the steps of a run, one after another and at once, and ends last" {

@@ -3,13 +3,10 @@
 # shellcheck disable=SC2154,SC2016,SC2030,SC2031 # bats sets stderr and output; jq has dollars
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-load ../support/scripted
 load ../support/mcp
 
 prepare() {
-	mkdir agents
-	scripted_provider
-	SERVER="$ROOT/tests/support/mcp-server.py"
+	mcp_place
 	printf '#!/bin/sh\n%s\n' 'echo hello | awf-step -a worker ask -r' >flow.awf
 	chmod +x flow.awf
 	agent 'mcp_servers: [test]'
@@ -22,17 +19,7 @@ agent() {
 		>agents/worker.md
 }
 
-# .mcp.json has the server "test", with these options.
-server() {
-	jq -n --arg server "$SERVER" --arg log "$PWD/server.log" --args \
-		'{mcpServers: {test: {command: "python3", args: (["-S", $server, $log] + $ARGS.positional)}}}' \
-		"$@" >.mcp.json
-}
-# Members of its definition.
-define() { jq -c ".mcpServers.test += $1" .mcp.json >changed && mv changed .mcp.json; }
-
 offered() { jq -c '[.tools[].name]' requests.jsonl; }
-ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 
 @test "a tool of a server is offered, called and answered; both ways are recorded" {
 	export JQ=jq

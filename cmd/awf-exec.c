@@ -446,6 +446,7 @@ static void
 run(struct head *h, struct command *c)
 {
 	const int64_t silent_ms = h->silent_ms;
+	int64_t left_until = 0; /* for what is left to end by itself, as the guardian does */
 	struct error why;
 	bool over = false;
 
@@ -454,8 +455,12 @@ run(struct head *h, struct command *c)
 		bool left = ended && c->out == -1 && c->errors == -1; /* but for what nobody reads */
 		struct pollfd fds[] = { { full ? -1 : c->out, POLLIN, 0 }, { full ? -1 : c->errors, POLLIN, 0 },
 			{ c->guardian.report, POLLIN, 0 } };
-		int64_t deadline = c->stage == COMMAND_RUNS && !left ? 0 : clock_monotonic() + LOOK_AGAIN;
+		int64_t deadline = c->stage == COMMAND_RUNS ? 0 : clock_monotonic() + LOOK_AGAIN;
 
+		if (left && left_until == 0)
+			left_until = clock_monotonic() + LOOK_AGAIN;
+		if (left && c->stage == COMMAND_RUNS)
+			deadline = left_until;
 		if (attend(h, fds, 3, deadline, &why) == -1) {
 			if (why.code == ERROR_CANCELLED)
 				error_set(&why, ERROR_INTERRUPTED, NULL, "ended at the far end, by signal %d (%s)",
@@ -475,7 +480,7 @@ run(struct head *h, struct command *c)
 			    h->request.grace_ms);
 		}
 		over = watch(c, fds[2].revents);
-		if (left && !over)
+		if (left && !over && clock_monotonic() >= left_until)
 			begin_end(c, NULL, h->request.lost_ms);
 		if (c->stage != COMMAND_RUNS && !over && clock_monotonic() >= c->deadline) {
 			c->stage = COMMAND_KILLED;

@@ -82,8 +82,8 @@ struct step_end {
 
 	int exit_code;             /* of a command; -1 */
 	bool killed;               /* a signal ended the command, or the operation's tool */
-	struct far_end far;        /* of a command that ran elsewhere */
 	bool tool_elsewhere;       /* the operation's tool has begun elsewhere */
+	struct far_end far;        /* of a command that ran elsewhere */
 	struct buffer retries;     /* inside of a JSON array */
 	struct buffer errors;      /* tail of stderr */
 	int64_t errors_bytes;

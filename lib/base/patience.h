@@ -84,7 +84,7 @@ patience_of(int ms)
 /* Between signs of life of both ends of a launcher. Without any: until the other end is taken
  * for lost, and until the command there, which is told to end then, is killed. */
 #define FAR_PING_MS patience_of(2000)
-#define FAR_SILENT_MS (8 * patience_of(1000))
+#define FAR_SILENT_MS (INT64_C(8) * patience_of(1000))
 #define FAR_LOST_MS patience_of(1000)
 /* After that nothing of it runs there, whatever has become of the connection. */
 #define FAR_GONE_MS (FAR_SILENT_MS + FAR_LOST_MS)

@@ -44,7 +44,7 @@ STRIP ?= strip
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
 	libseccomp-dev libsqlite3-dev libpq-dev
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev perl jq gojq tmux procps python3 python3-jsonschema \
-	git cron less curl mount openssl valgrind strace sqlite3 postgresql
+	git cron less curl mount openssl valgrind strace openssh-client openssh-server sqlite3 postgresql
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \

@@ -77,22 +77,28 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	[ ! -e ran ]
 }
 
-@test "a connection that is cut ends the command there, and the call is lost" {
-	cut_once() {
-		rm -f began
-		awf-step -n --via "exec $FAR" a -- sh -c 'echo >began; trap "" TERM HUP; while :; do sleep 4001; done' 2>said &
-		local step=$! from
-		eventually test -e began
-		kill -9 "$(pgrep -P "$step" ssh)"
-		from=$EPOCHREALTIME
-		wait "$step" || :
-		same "$(ended .error.code)" '"lost"'
-		until nothing_left 'sleep 4001'; do
-			(( ${EPOCHREALTIME/[.,]/} - ${from/[.,]/} < 10000000 ))
-			nap 0.02
-		done
-	}
-	for ((i = 0; i < $(rounds 1 50); i++)); do cut_once; done
+# Cuts the connection of a call; of its command, which ignores what it can, nothing is left in 10 s.
+cut_once() {
+	local step from
+	rm -f began
+	awf-step -n --via "exec $FAR" a -- sh -c 'echo >began; trap "" TERM HUP; while :; do sleep 4001; done' 2>said &
+	step=$!
+	eventually test -e began
+	kill -9 "$(pgrep -P "$step" ssh)"
+	from=$EPOCHREALTIME
+	wait "$step" || :
+	same "$(ended .error.code)" '"lost"'
+	until nothing_left 'sleep 4001'; do
+		(( ${EPOCHREALTIME/[.,]/} - ${from/[.,]/} < 10000000 ))
+		nap 0.02
+	done
+}
+
+@test "a connection that is cut ends the command there, and the call is lost" { cut_once; }
+
+# bats test_tags=torture
+@test "so it is each of fifty times" {
+	for _ in {1..50}; do cut_once; done
 }
 
 @test "a cancelled call ends there, through a shared connection that goes on" {

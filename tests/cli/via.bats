@@ -228,7 +228,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	eventually test -e began
 	STOPPED=$!
 	kill -STOP "$STOPPED"
-	eventually nothing_left 'sleep 3008'
+	eventually nothing_left 'sleep 3008' || eventually nothing_left 'sleep 3008'
 	kill -CONT "$STOPPED"
 	wait "$STOPPED" || :
 }
@@ -492,4 +492,10 @@ far_tool() {
 		run -2 --separate-stderr awf-step -i json -t bad call <<<'{}'
 	done
 	same "$stderr" "awf-step: tools/bad.tool.json: via: not with starts_run: its runs would be recorded there"
+}
+
+@test "examples/elsewhere.awf counts where the launcher leads" {
+	cp -r "$ROOT/examples/." .
+	same "$(ls samples/*.txt | LAUNCHER=$FAR ./elsewhere.awf)" "$(cat samples/*.txt | wc -w)"
+	same "$(payloads step.completed '.far_end.host // empty' | sort -u)" "\"$(hostname)\""
 }

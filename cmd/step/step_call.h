@@ -72,17 +72,18 @@ struct step_end {
 	size_t gone_count;         /* of a recorded end that is taken: passed, and not recorded */
 
 	struct error error;
-	bool told;                 /* the error is what a line of the output told of */
 	const char *skipped;       /* why the work was not done; NULL */
+	bool told;                 /* the error is what a line of the output told of */
 	bool reused;               /* a recorded end is linked to, and its result not repeated */
 	bool overruled;            /* by a decision that was recorded meanwhile */
+	bool killed;               /* a signal ended the command, or the operation's tool */
+	bool tool_elsewhere;       /* the operation's tool has begun elsewhere */
 	struct condition_answer until;
 	int64_t winner;            /* the branch of an `any` group that won; -1 */
 	struct error lost;         /* why a branch of a group that succeeded failed; ERROR_NONE */
 
 	int exit_code;             /* of a command; -1 */
-	bool killed;               /* a signal ended the command, or the operation's tool */
-	bool tool_elsewhere;       /* the operation's tool has begun elsewhere */
+	int answerer;              /* who gave the answer, and is to be told; -1: nobody */
 	struct far_end far;        /* of a command that ran elsewhere */
 	struct buffer retries;     /* inside of a JSON array */
 	struct buffer errors;      /* tail of stderr */
@@ -91,7 +92,6 @@ struct step_end {
 	int64_t tool_calls;
 	char *agent;               /* that ended it, if it is not the step's first; NULL */
 	int64_t duration_ms;
-	int answerer;              /* who gave the answer, and is to be told; -1: nobody */
 	struct buffer approval;    /* payload.approval: of what waits, or was decided; "": none */
 	struct seal_key seal;      /* that signs a decision made here; else without a public key */
 };

@@ -331,7 +331,7 @@ $(BUILD)/tests/bench/bench_floor: $(BUILD)/obj/tests/bench/bench_floor.o
 
 # Installs what is missing, once, before anything is compiled.
 packages:
-	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 libseccomp 2>/dev/null || $(MAKE) --no-print-directory deps
+	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 libseccomp 2>/dev/null || sh tests/support/deps.sh $(DEPS_BUILD)
 deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT) $(DEPS_SERVERS)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT) $(DEPS_SERVERS)

@@ -38,8 +38,8 @@
 #define TOKEN_BEGIN "sk-awf-" /* some programs look how a key begins */
 #define SHOWN_PATH 200        /* bytes of a path that is told */
 
-/* What a request of an API is known to be there for, and where its server is. The first that is
- * set says where; the program finds the proxy in all of them. */
+/* The variables of each API: the first that is set has the key, or says where the server is; the
+ * program finds the token, and the proxy, in all of them. */
 static const struct family {
 	const char *name;
 	const char *keys[3];
@@ -232,8 +232,11 @@ models_begin(struct step_call *call, struct error *err)
 	m->proxy.end_ms = PROVIDER_END_MS;
 	if (argv[0] == NULL) {
 		error_set(err, ERROR_SYSTEM, PROXY, "is not there (is AWF installed whole?)");
-	} else if (make_pair(m, err) == 0 &&
-	    (spec.inherit = m->borrowed != -1, peer_start(&m->proxy, &spec, err)) == 0) {
+	} else if (make_pair(m, err) == 0) {
+		spec.inherit = m->borrowed != -1;
+		result = peer_start(&m->proxy, &spec, err);
+	}
+	if (result == 0) {
 		tell_settings(m);
 		file_close(&m->borrowed);
 		peer_send(&m->proxy);

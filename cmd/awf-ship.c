@@ -47,7 +47,7 @@
 enum { OPT_TO = 1, OPT_FOLLOW, OPT_BLOBS, OPT_KEEP, OPT_ORIGIN };
 
 static const struct option_spec options_table[] = {
-	{ OPT_TO, 0, "to", "URL", "where: sqlite:FILE (default: runs.db in the storage), …" },
+	{ OPT_TO, 0, "to", "URL", "where: sqlite:FILE (default: runs.db in the storage) ..." },
 	{ OPT_FOLLOW, 'f', "follow", NULL, "go on with what comes" },
 	{ OPT_BLOBS, 0, "blobs", "SIZE", "send blobs of at most so many bytes (1M; 0: none)" },
 	{ OPT_KEEP, 0, "keep", "AGE", "remove from a database what is older (90d)" },

@@ -7,7 +7,7 @@ _awf_ship()
 	--to)
 		case $cur in
 		sqlite:*) _awf_files sqlite: ;;
-		*) _awf_among sqlite: postgresql:// https:// http:// ;;
+		*) _awf_among sqlite: postgresql:// https:// http:// otlp+http:// otlp+https:// otlp: ;;
 		esac ;;
 	--blobs | --keep | --origin) ;;
 	*)

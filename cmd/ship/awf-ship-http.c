@@ -12,13 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/polling.h"
 #include "json/scan.h"
-#include "net/http.h"
 #include "proc/serve_address.h"
+#include "ship/poster.h"
 #include "ship/target.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
@@ -28,83 +26,20 @@
 #define PROGRAM "awf-ship-http"
 #define TOKEN "AWF_INGEST_TOKEN"
 #define INGEST "/api/ingest"
-#define PAUSES 600            /* that it asks for in a row, before it is taken for gone */
-#define PAUSE_LEAST_MS 100
-#define PAUSE_MOST_MS 60000
 
 struct server {
-	struct http *http;
+	struct poster poster;
 	char *base;               /* the URL before /api */
-	char *authorization;      /* header; NULL: there is no token */
-	bool direct;
-	struct buffer body;       /* of the answer */
-	long status;
+	char *authorization[2];   /* header; NULL: there is no token */
 };
 
-/* ---- requests ---- */
+/* ---- what it answers ---- */
 
-static int
-take_body(void *context, const char *bytes, size_t len)
-{
-	buffer_append(context, bytes, len);
-	return 0;
-}
-
-/* Member of the error that it answered; .at NULL. */
+/* Member of the error; .at NULL. */
 static struct span
 refused(const struct server *s, const char *name)
 {
-	const struct span body = span_of(buffer_string(&s->body), s->body.len);
-
-	return span_member(span_member(body, KEY_ERROR), name);
-}
-
-/* One request, repeated while the server asks for a pause. What it answered is in status and body.
- * -1: no answer, or none of such a server. */
-static int
-request(struct server *s, const char *method, const char *path, const char *type, const char *bytes,
-    size_t len, struct error *err)
-{
-	char *url = memory_format("%s%s", s->base, path);
-	char *content_type = memory_format("Content-Type: %s", type);
-	const char *const headers[] = { content_type, s->authorization, NULL };
-	const struct http_request r = { .url = url, .method = method, .direct = s->direct,
-		.headers = headers, .body = bytes, .body_len = len, .take = take_body, .context = &s->body,
-		.watch_fd = -1, .output_fd = -1 };
-	struct http_answer answer;
-	int64_t pause = 0;
-	int failed, pauses = 0;
-	size_t bad;
-
-	do {
-		if (pause > 0)
-			poll_one(-1, 0, clock_monotonic() + pause);
-		buffer_clear(&s->body);
-		failed = http_post(s->http, &r, &answer, err);
-		if (failed != 0) {
-			http_answer_free(&answer);
-			break;
-		}
-		s->status = answer.status;
-		if (answer.body.len > 0) {
-			buffer_clear(&s->body);
-			buffer_append(&s->body, answer.body.data, answer.body.len);
-		}
-		pause = answer.retry_after_ms > PAUSE_LEAST_MS ? answer.retry_after_ms : PAUSE_LEAST_MS;
-		if (pause > PAUSE_MOST_MS)
-			pause = PAUSE_MOST_MS;
-		http_answer_free(&answer);
-	} while (s->status == 429 && ++pauses < PAUSES);
-	free(content_type);
-	free(url);
-	if (failed != 0) {
-		struct error why = *err;
-
-		return error_set(err, ERROR_SYSTEM, s->base, "%s", why.message);
-	}
-	if (s->body.len > 0 && scan_within(s->body.data, s->body.len, SCAN_LINE_DEPTH, &bad) != NULL)
-		buffer_clear(&s->body);
-	return 0;
+	return span_member(span_member(poster_answer(&s->poster), KEY_ERROR), name);
 }
 
 /* A refusal that is of no run: nothing more can be sent. */
@@ -113,13 +48,13 @@ fail(const struct server *s, struct error *err)
 {
 	char *message = span_text(refused(s, KEY_MESSAGE));
 
-	if (s->status == 401 && s->authorization == NULL)
+	if (s->poster.status == 401 && s->authorization[0] == NULL)
 		error_set(err, ERROR_USAGE, s->base, "a token is needed, and the keys file has none: "
 		    TOKEN "=%s TOKEN, see awf-ship(1)", s->base);
-	else if (s->status == 401)
+	else if (s->poster.status == 401)
 		error_set(err, ERROR_USAGE, s->base, "its token in the keys file is not good (any more)");
 	else
-		error_set(err, ERROR_SYSTEM, s->base, "HTTP %ld%s%s", s->status, message != NULL ? ": " : "",
+		error_set(err, ERROR_SYSTEM, s->base, "HTTP %ld%s%s", s->poster.status, message != NULL ? ": " : "",
 		    message != NULL ? message : "");
 	free(message);
 	return -1;
@@ -131,8 +66,8 @@ refuse(const struct server *s, const struct batch_run *run, struct error *err)
 {
 	char *message = span_text(refused(s, KEY_MESSAGE));
 
-	error_set(err, s->status == 409 ? ERROR_DIVERGENCE : ERROR_BLOCKED, run->run_id,
-	    "HTTP %ld: %s", s->status, message != NULL ? message : "it is not taken");
+	error_set(err, s->poster.status == 409 ? ERROR_DIVERGENCE : ERROR_BLOCKED, run->run_id,
+	    "HTTP %ld: %s", s->poster.status, message != NULL ? message : "it is not taken");
 	free(message);
 	return -1;
 }
@@ -149,7 +84,7 @@ open_server(void *context, const char *url, int64_t keep_ms, struct error *err)
 	int failed;
 
 	(void)keep_ms;
-	path = serve_address_read(url, &origin, &s->direct);
+	path = serve_address_read(url, &origin, &s->poster.direct);
 	if (path == NULL || path[strcspn(path, "?# ")] != '\0') {
 		free(origin);
 		return error_set(err, ERROR_USAGE, url, "is no URL of an awf-serve "
@@ -161,11 +96,11 @@ open_server(void *context, const char *url, int64_t keep_ms, struct error *err)
 	if (len >= strlen(INGEST) && strncmp(url + len - strlen(INGEST), INGEST, strlen(INGEST)) == 0)
 		len -= strlen(INGEST);
 	s->base = memory_copy(url, len);
-	failed = serve_address_token(TOKEN, origin, s->base, &s->authorization, err);
+	failed = serve_address_token(TOKEN, origin, s->base, &s->authorization[0], err);
 	free(origin);
-	if (failed == 0)
-		s->http = http_open(err);
-	return s->http == NULL ? -1 : 0;
+	s->poster.base = s->base;
+	s->poster.headers = s->authorization;
+	return failed == 0 ? poster_open(&s->poster, err) : -1;
 }
 
 static void
@@ -173,9 +108,8 @@ close_server(void *context)
 {
 	struct server *s = context;
 
-	http_close(s->http);
-	buffer_free(&s->body);
-	free(s->authorization);
+	poster_close(&s->poster);
+	free(s->authorization[0]);
 	free(s->base);
 }
 
@@ -215,16 +149,16 @@ send_lines(struct server *s, const struct batch_run *run, const char *lines, siz
 	long long seq = 0;
 
 	*wanted = 0;
-	if (request(s, NULL, INGEST, "application/x-ndjson", lines, len, err) != 0)
+	if (poster_send(&s->poster, NULL, INGEST, "application/x-ndjson", lines, len, err) != 0)
 		return -1;
-	if (s->status == 200 && refused(s, KEY_CODE).at == NULL)
+	if (s->poster.status == 200 && refused(s, KEY_CODE).at == NULL)
 		return 0;
-	told = span_member(span_of(buffer_string(&s->body), s->body.len), "wanted");
-	if (s->status == 409 && span_is(refused(s, KEY_CODE), "gap") && span_integer(told, &seq)) {
+	told = span_member(poster_answer(&s->poster), "wanted");
+	if (s->poster.status == 409 && span_is(refused(s, KEY_CODE), "gap") && span_integer(told, &seq)) {
 		*wanted = seq;
 		return 0;
 	}
-	if (s->status == 400 || s->status == 403 || s->status == 409 || s->status == 413)
+	if (s->poster.status == 400 || s->poster.status == 403 || s->poster.status == 409 || s->poster.status == 413)
 		return refuse(s, run, err);
 	return fail(s, err);
 }
@@ -263,16 +197,16 @@ send_blobs(struct server *s, const struct batch_run *run, struct error *err)
 		int failed = 0;
 
 		if (blob_read(directory, blob->sha256, &bytes, NULL) == 0)
-			failed = request(s, "PUT", path, "application/octet-stream", buffer_string(&bytes),
+			failed = poster_send(&s->poster, "PUT", path, "application/octet-stream", buffer_string(&bytes),
 			    bytes.len, err);
 		buffer_free(&bytes);
 		free(path);
 		free(directory);
 		if (failed != 0)
 			return -1;
-		if (s->status == 403)
+		if (s->poster.status == 403)
 			return refuse(s, run, err);
-		if (s->status == 401 || s->status >= 500)
+		if (s->poster.status == 401 || s->poster.status >= 500)
 			return fail(s, err);
 	}
 	return 0;
@@ -312,7 +246,7 @@ write_batch(void *context, struct batch *b, struct error *err)
 int
 main(int argc, char **argv)
 {
-	struct server s = { .http = NULL };
+	struct server s = { .base = NULL };
 	const struct target target = { .program = PROGRAM, .form = "https://HOST[:PORT]" INGEST,
 		.blobs = true, .open = open_server, .ask = ask, .write = write_batch, .close = close_server,
 		.context = &s };

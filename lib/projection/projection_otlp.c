@@ -372,6 +372,79 @@ write_line(struct writer *w, const struct projection_line *line)
 	writer_array_end(w);
 }
 
+/* ---- what has died ---- */
+
+static void
+died(struct writer *w, const struct placed *at)
+{
+	attribute_text(w, "error.type", error_name(ERROR_INTERRUPTED));
+	writer_array_end(w);
+	writer_member_array(w, "links");
+	writer_array_end(w);
+	writer_member_object(w, "status");
+	writer_member_string(w, "message", at->call != NULL ? "the attempt died" : "died");
+	writer_member_integer(w, "code", STATUS_CODE_ERROR);
+	writer_object_end(w);
+}
+
+static void
+died_attempt(struct writer *w, const struct projection_line *line)
+{
+	const struct model *run = line->at->run;
+	char span[SPAN_ID_SIZE];
+
+	begin_span(w, line, span_id_of_attempt(run->run_id, run->attempt, span),
+	    run->trace.span_id[0] != '\0' ? run->trace.span_id : NULL, run->name, KIND_INTERNAL);
+	attribute_text(w, "gen_ai.operation.name", line->row->type);
+	attribute_text(w, "gen_ai.agent.name", run->name);
+	attribute_text(w, "awf.run_id", run->run_id);
+	died(w, line->at);
+}
+
+static void
+died_call(struct writer *w, const struct projection_line *line)
+{
+	const struct model_call *c = line->at->call;
+	char span[SPAN_ID_SIZE], parent[SPAN_ID_SIZE];
+
+	begin_span(w, line, call_span(c, span), around(line->at, c, parent), call_actor(c),
+	    KIND_INTERNAL);
+	attribute_text(w, "awf.call", c->id);
+	attribute_text(w, "awf.kind", c->step->kind);
+	died(w, line->at);
+}
+
+void
+projection_otlp_died(const struct model *run, struct buffer *out)
+{
+	static const struct projection_row attempt = { EVENT_RUN_STARTED, 0, "invoke_workflow", NULL,
+		died_attempt, NULL };
+	static const struct projection_row call = { EVENT_RUN_STARTED, 0, "step", NULL, died_call, NULL };
+	struct placed at = { .run = run, .started = run->started, .wall = run->last };
+	const struct projection_line whole = { &at, &attempt, 0, 0 };
+	struct writer w;
+
+	if (run->attempt == 0 || run->ended)
+		return;
+	writer_begin(&w, out);
+	writer_object(&w);
+	write_line(&w, &whole);
+	writer_object_end(&w);
+	buffer_byte(out, '\n');
+	for (struct model_call *c = run->first_of_attempt; c != NULL; c = c->next) {
+		struct placed inside = { .run = run, .call = c, .started = c->started, .wall = run->last };
+		const struct projection_line line = { &inside, &call, 0, 0 };
+
+		if (c->state != CALL_OPEN)
+			continue;
+		writer_begin(&w, out);
+		writer_object(&w);
+		write_line(&w, &line);
+		writer_object_end(&w);
+		buffer_byte(out, '\n');
+	}
+}
+
 const struct projection projection_otlp = {
 	"otlp", otlp_schema, 1, rows, write_line, NULL
 };

@@ -120,6 +120,11 @@ void derive_hex(const char *label, const char *id, size_t digits, char *out);
 /* The same of an id that stands in a line; of "" if it is none. */
 void derive_hex_of(const char *label, struct span id, size_t digits, char *out);
 
+/* Appends lines of otlp for what the last attempt of a run has left open, if it has no end: itself,
+ * and its calls that have none, as failures. For who has sent spans that lie in these, once another
+ * attempt begins. */
+void projection_otlp_died(const struct model *run, struct buffer *out);
+
 /* Each in a file of its own. */
 extern const struct projection projection_interagent, projection_agent_event,
     projection_daemon_event, projection_langgraph, projection_runtime, projection_otlp,

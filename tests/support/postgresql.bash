@@ -23,7 +23,7 @@ postgresql_begin() {
 	chmod 711 "$PGROOT"
 	[ "$(id -u)" != 0 ] || chown postgres: "$PGROOT"
 	(cd / && as_postgres "$bin/initdb" -D "$PGROOT/data" -U postgres -A trust -E UTF8 --no-locale --no-sync) >/dev/null </dev/null
-	printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$PGROOT'" "fsync = off" >>"$PGROOT/data/postgresql.conf"
+	printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$PGROOT'" "fsync = ${PGFSYNC:-off}" >>"$PGROOT/data/postgresql.conf"
 	postgresql_start
 }
 

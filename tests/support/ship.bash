@@ -9,7 +9,7 @@ prepare() {
 }
 
 # What the target answers to a query, columns with | between.
-sql() { sqlite3 "${TO#sqlite:}" "$1"; }
+sql() { sqlite3 -cmd '.timeout 20000' "${TO#sqlite:}" "$1"; }
 
 # Runs of several kinds: agents with a tool, a failure after retries, bytes that databases refuse,
 # a decision that is waited for, a file that was changed, a child.

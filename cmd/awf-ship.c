@@ -313,7 +313,7 @@ take_line(struct shipper *p, struct span line, struct error *err)
 	else if (!span_integer(span_member(line, KEY_SEQ), &seq) || seq < 0)
 		error_set(err, ERROR_SYSTEM, p->filter, "does not say what it has of %s", run_id);
 	else if (run->state == SHIPMENT_ASKED) {
-		if (shipment_begin(run, &p->with, seq, digest, &why) != 0)
+		if (shipment_begin(run, seq, digest, &why) != 0)
 			refuse(p, run, &why);
 	} else if (run->state == SHIPMENT_SENDING && seq <= run->seq)
 		run->acknowledged = seq;

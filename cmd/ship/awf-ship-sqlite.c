@@ -187,7 +187,8 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 		return fail(d, err);
 	sqlite3_busy_timeout(d->db, BUSY_MS);
 	sqlite3_extended_result_codes(d->db, 1);
-	return execute(d, "PRAGMA journal_mode = wal; PRAGMA cache_size = -65536", err) != 0 ||
+	return execute(d, "PRAGMA journal_mode = wal; PRAGMA cache_size = -65536; "
+	    "PRAGMA wal_autocheckpoint = 16384", err) != 0 ||
 	    execute(d, sync == SYNC_NONE ? "PRAGMA synchronous = off" : "PRAGMA synchronous = full",
 	        err) != 0 || make_schema(d, err) != 0 ? -1 : 0;
 }

@@ -106,10 +106,12 @@ shipment_ask(struct shipment *s, const struct shipping *with, struct buffer *out
 	return 0;
 }
 
-/* The model takes what stands before the reader's position. */
+/* The model takes what stands before the line that was read last, which is the first to be sent:
+ * where nothing is, it is not needed. */
 static int
 feed_model(struct shipment *s, struct error *err)
 {
+	const int64_t end = s->reader.line_start;
 	struct reader before;
 	const char *line;
 	size_t len;
@@ -117,11 +119,11 @@ feed_model(struct shipment *s, struct error *err)
 
 	model_begin(&s->model, MODEL_EVENTS);
 	s->modelled = true;
-	if (s->reader.position == 0)
+	if (end == 0)
 		return 0;
 	if (reader_open(&before, s->path, err) != 0)
 		return -1;
-	while (before.position < s->reader.position &&
+	while (before.position < end &&
 	    (got = reader_next(&before, &line, &len, err)) == 1) {
 		const struct event_place place = { before.line_start, (uint32_t)len };
 		struct event_view view;
@@ -135,8 +137,7 @@ feed_model(struct shipment *s, struct error *err)
 
 /* Opens the file behind the line with this seq. 1; 0: it is not there (any more); -1 with *err. */
 static int
-open_behind(struct shipment *s, const struct shipping *with, int64_t seq, const char *digest,
-    struct error *err)
+open_behind(struct shipment *s, int64_t seq, const char *digest, struct error *err)
 {
 	const char *line;
 	int64_t found = 0;
@@ -161,14 +162,13 @@ open_behind(struct shipment *s, const struct shipping *with, int64_t seq, const 
 		if (got != 1)
 			return got;
 	}
-	return with->takes_about && feed_model(s, err) != 0 ? -1 : 1;
+	return 1;
 }
 
 int
-shipment_begin(struct shipment *s, const struct shipping *with, int64_t seq, const char *digest,
-    struct error *err)
+shipment_begin(struct shipment *s, int64_t seq, const char *digest, struct error *err)
 {
-	int opened = open_behind(s, with, seq, digest, err);
+	int opened = open_behind(s, seq, digest, err);
 
 	s->acknowledged = seq;
 	s->state = SHIPMENT_SENDING;
@@ -270,7 +270,7 @@ shipment_send(struct shipment *s, const struct shipping *with, size_t room, stru
 		char digest[DIGEST_SIZE];
 
 		memcpy(digest, s->digest, sizeof digest);
-		got = open_behind(s, with, s->seq, digest, err);
+		got = open_behind(s, s->seq, digest, err);
 		if (got != 1) {
 			s->more = false;
 			return got;
@@ -286,6 +286,8 @@ shipment_send(struct shipment *s, const struct shipping *with, size_t room, stru
 			break;
 		}
 		if (check_line(s, line, len, &view, err) != 0)
+			return -1;
+		if (with->takes_about && !s->modelled && feed_model(s, err) != 0)
 			return -1;
 		write_blobs(s, with, line, len, out);
 		if (s->modelled)

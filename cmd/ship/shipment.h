@@ -74,8 +74,7 @@ int shipment_ask(struct shipment *s, const struct shipping *with, struct buffer 
     struct error *err);
 /* What the target has. digest: 64 digits; "": it does not say. ERROR_DIVERGENCE: it has another
  * line there. */
-int shipment_begin(struct shipment *s, const struct shipping *with, int64_t seq, const char *digest,
-    struct error *err);
+int shipment_begin(struct shipment *s, int64_t seq, const char *digest, struct error *err);
 /* Appends lines until out has room bytes, or all are sent. ERROR_SCHEMA: the next line is none
  * that follows. */
 int shipment_send(struct shipment *s, const struct shipping *with, size_t room, struct buffer *out,

@@ -27,14 +27,10 @@ killed() {
 		wait "$pid" 2>/dev/null || true
 		# What is there is a beginning of each run.
 		same "$(sql 'SELECT (SELECT count(*) FROM agent_run_events) - (SELECT coalesce(sum(seq), 0) FROM runs_head)')" 0
-		# Once all is there: from the beginning.
-		if awf-ship --to "$TO" && ((round % 3 == 2)); then
-			same_lines
-			empty
-		fi
+		awf-ship --to "$TO"
+		same_lines
+		empty
 	done
-	awf-ship --to "$TO"
-	same_lines
 }
 
 # Whether the target has as many rows as there are lines.

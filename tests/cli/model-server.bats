@@ -37,7 +37,12 @@ number() { sed -n 's/.*"n":\([0-9]\).*/\1/p; s/.*no answer is left.*/none/p'; }
 	! grep sk-secret "$MODEL_SERVER_LOG"
 }
 
-@test "a chat completion is an answer without a stream" {
+@test "a chat completion, a response and a message are answers without a stream" {
+	for whole in '{"object":"response","n":1}' '{"type":"message","n":1}'; do
+		echo "$whole" >whole.jsonl
+		model_server --answer whole.jsonl
+		same "$(post)" "$whole"
+	done
 	echo '{"object":"chat.completion","n":1}' >whole.jsonl
 	model_server --answer whole.jsonl --fault 2:429
 	same "$(post)" '{"object":"chat.completion","n":1}'

@@ -246,6 +246,37 @@ held_trial() { awk -v inode="$(stat -c %i "$(file)")" '$2 == "POSIX" && $6 ~ ":"
 	[[ $stderr != *'was not asked'* ]]
 }
 
+@test "calls within a call of an agent CLI, by a tool or by its own hand, do not wait for it" {
+	limits 'claude at-once=1'
+	mkdir -p bin inner/agents tools
+	printf -- '---\nprovider: claude\n%s\n---\n' 'tools: [nested]' >agents/outer.md
+	printf -- '---\nprovider: claude\n---\n' >inner/agents/inner.md
+	cat >nest <<-'END'
+		#!/bin/sh
+		unset AWF_RUN_ID AWF_TRANSCRIPT AWF_PARENT AWF_CALL AWF_PATH AWF_TASK AWF_BODY AWF_WORKFLOW_DIR
+		cd "${0%/*}/inner" && echo x | awf-step -r "$1" -a inner --timeout 20s
+	END
+	chmod +x nest
+	cat >bin/claude <<-END
+		#!/bin/sh
+		case \$PWD in
+		*/inner) ;;
+		*) $PWD/nest byhand </dev/null >byhand 2>&1 ;;
+		esac
+		exec "$ROOT/tests/support/mcp-cli.py" "\$@"
+	END
+	chmod +x bin/claude
+	export PATH="$PWD/bin:$PATH"
+	tool nested '"input_schema":{"type":"object"},"effects":"read"' "cat >/dev/null; $PWD/nest tool"
+	: >inner/script
+	echo '{"call":"nested","arguments":{}}' >script
+	run -0 --separate-stderr awf-step -r --timeout 20s a -a outer <<<x
+	same "$output $(cat byhand)" 'nothing nothing'
+	[[ $(cat heard) == *'"text":"nothing"'* ]]
+	# Its place was there again for the rest of the turn, and is free now.
+	run -0 --separate-stderr awf-step -r --timeout 20s b -a outer <<<x
+}
+
 @test "a file that is wrong is one line" {
 	serve
 	wrong() {

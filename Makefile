@@ -89,7 +89,7 @@ NET_SRC := $(wildcard lib/net/*.c lib/api/*.c)
 SHARED_SRC := $(wildcard lib/shared/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 # Rooms of programs: their parts are an archive each, for tests too.
-ROOM := awf ctl gates inspect run serve step
+ROOM := awf ctl gates inspect run serve step worker
 PART_SRC := $(wildcard $(ROOM:%=cmd/%/*.c))
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
@@ -260,6 +260,7 @@ $(1)/bin/awf-mcp: $(BUILD)/libawf-gates.a
 $(1)/bin/awf-run: $(BUILD)/libawf-run.a
 $(1)/bin/awf-step: $(BUILD)/libawf-step.a
 $(1)/bin/awf-serve: $(BUILD)/libawf-serve.a $(NET)
+$(1)/bin/awf-worker: $(BUILD)/libawf-worker.a
 $(1)/bin/awf-ship: $(SHIP_LIB)
 $(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
 $(1)/bin/awf-exec $(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-% $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(3)

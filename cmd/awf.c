@@ -38,6 +38,7 @@ static const struct command {
 	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
 	{ "record", "awf-record", "record what other programs did, and runs from elsewhere" },
 	{ "ship", "awf-ship", "copy transcripts into a database, for SQL" },
+	{ "worker", "awf-worker", "run the jobs of a directory" },
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
 	{ "serve", "awf-serve", "serve the runs over HTTP" },
 	{ "mcp", "awf-mcp", "lead an outside agent through workflows, as an MCP server" },

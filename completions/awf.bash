@@ -182,19 +182,19 @@ _awf()
 {
 	local program
 	if ((cword == 1)); then
-		_awf_among init doctor run step log list show verify record ship ctl serve mcp tail replay help --help --version
+		_awf_among init doctor run step log list show verify record ship worker ctl serve mcp tail replay help --help --version
 		return
 	fi
 	program=${words[1]}
 	case $program in
 	init) _awf_files -d; return ;;
-	help) _awf_among init doctor run step log show verify record ship ctl serve mcp; return ;;
+	help) _awf_among init doctor run step log show verify record ship worker ctl serve mcp; return ;;
 	doctor) _awf_among --json -q --quiet --help; return ;;
 	log) program='tail' ;;
 	show) program=replay ;;
 	list) program=ctl ;;
 	esac
-	[[ $program =~ ^(run|step|tail|replay|verify|record|ship|ctl|serve|mcp)$ ]] || return
+	[[ $program =~ ^(run|step|tail|replay|verify|record|ship|worker|ctl|serve|mcp)$ ]] || return
 	# Behind a command stands what stands behind its program.
 	declare -F "_awf_$program" >/dev/null || _comp_load "awf-$program" 2>/dev/null ||
 		_completion_loader "awf-$program" 2>/dev/null

@@ -17,7 +17,8 @@
 #define AGAIN "install AWF anew"
 
 static const char *const programs[] = { "awf", "awf-ctl", "awf-exec", "awf-mcp", "awf-record",
-	"awf-replay", "awf-run", "awf-serve", "awf-ship", "awf-step", "awf-tail", "awf-verify", NULL };
+	"awf-replay", "awf-run", "awf-serve", "awf-ship", "awf-step", "awf-tail", "awf-verify",
+	"awf-worker", NULL };
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
 static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-fetch-run", "awf-mcp-http",

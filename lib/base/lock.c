@@ -9,7 +9,7 @@
  * A path may name another file by the time that its lock is held: device and inode say
  * whether it does.
  */
-#define _GNU_SOURCE /* F_OFD_SETLK */
+#define _GNU_SOURCE /* F_OFD_SETLK, F_SETLEASE */
 #include "base/lock.h"
 
 #include <errno.h>
@@ -173,6 +173,22 @@ int
 lock_file_look_range(int fd, struct lock_range range)
 {
 	return look(fd, F_OFD_GETLK, range, NULL);
+}
+
+/* There is a lease for reading as long as nobody writes. */
+int
+lock_written(int fd)
+{
+#ifdef F_SETLEASE
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+		return 0;
+	}
+	return errno == EAGAIN ? 1 : -1;
+#else
+	(void)fd;
+	return -1;
+#endif
 }
 
 bool

@@ -56,6 +56,11 @@ int lock_file_take_range(int fd, struct lock_range range);
 /* Whether it is held elsewhere: 1, 0, or -1 with errno. */
 int lock_file_look_range(int fd, struct lock_range range);
 
+/* Whether anybody has this file open for writing, of a descriptor that is for reading alone: 1, 0,
+ * or -1 where nobody can tell (not on Linux, nor of another user's file). The program ignores SIGIO,
+ * which comes of who opens it for that just then. */
+int lock_written(int fd);
+
 /* Whether path still names the file that is open: who has locked a file and then finds
  * it so has locked what the name stands for. */
 bool lock_named(int fd, const char *path);

@@ -117,6 +117,10 @@ patience_of(int ms)
 /* Before an API that is down is tried, at first; and at last. */
 #define DOWN_PAUSE_MS patience_of(5000)
 #define DOWN_PAUSE_MOST_MS patience_of(60000)
+/* Whether a job that another has, or writes, can be taken. */
+#define JOB_LOOK_MS patience_of(1000)
+/* Before jobs are taken again, once the machine has failed. */
+#define JOB_PAUSE_MS patience_of(10000)
 /* At a worker that has ended, though its signal came just before the poll. */
 #define WORKERS_LOOK_MS patience_of(500)
 

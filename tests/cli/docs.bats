@@ -483,6 +483,36 @@ mcp__files__number	read'
 	same "$(try awf-models.5 'Why is the sky')" blue
 }
 
+@test "awf-worker(1)" {
+	export JQ=jq
+	printf '#!/usr/bin/env -S awf-run\nawf-step -r review -- tr a-z A-Z\n' >review.awf
+	chmod +x review.awf
+	mkdir -p ~/jobs ~/bin incoming results stubs
+	cp review.awf ~/bin
+	ln -s ~/jobs jobs
+	export PATH="$PWD/stubs:$PATH"
+	printf '#!/bin/sh\necho diff\n' >stubs/git
+	printf '#!/bin/sh\nshift\nsh -c "$1"\n' >stubs/ssh
+	printf '#!/bin/sh\nsh -c "$2"\n' >stubs/sbatch
+	printf '#!/bin/sh\nls incoming\n' >stubs/inotifywait
+	chmod +x stubs/*
+	try awf-worker.1 'jobs/.mine'
+	try awf-worker.1 'ssh build'
+	echo came >incoming/third
+	try awf-worker.1 'inotifywait'
+	example awf-worker.1 'cat >"$HOME/jobs' >take.awf
+	echo body | awf-run ./take.awf
+	same "$(find ~/jobs -maxdepth 1 -type f | wc -l)" 4
+	line=$(example awf-worker.1 '--once -j 2' | sed -n 's,^[*]/5 [*] [*] [*] [*] ,,p')
+	same "$(sh -c "$line" | cut -f2 | sort | uniq -c | tr -d ' ')" 4success
+	same "$(try awf-worker.1 'uniq -c' | tr -d ' ')" 4success
+	printf '#!/bin/sh\nexit 3\n' >review.awf
+	echo x >~/jobs/bad
+	run -3 sh -c "$(example awf-worker.1 sbatch)"
+	[[ $(try awf-worker.1 'jobs/failed') == *'exit status 3'* ]]
+	same "$(ls ~/jobs/running)" bad
+}
+
 @test "awf-limits(5)" {
 	export JQ=jq
 	unset XDG_CONFIG_HOME

@@ -1,0 +1,435 @@
+/*
+ * awf-worker: runs the jobs of a directory, each as a run of awf-run, so many at a time. What a job
+ * is on disk, and how it is taken and ends, is in worker/job.
+ *
+ * What the code relies on:
+ *   - A worker keeps nothing in memory that another one needs: all of them are alike, and one that
+ *     was killed is replaced by any.
+ *   - What may be taken is looked for anew whenever the directory has changed, and from time to
+ *     time where something is in others' hands: they may die, which changes nothing there.
+ *   - A job whose run could not begin (a full disk) is let go, and taken again after a while; those
+ *     that have not been tried come before it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "proc/environment.h"
+#include "proc/interrupts.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
+#include "proc/wait.h"
+#include "program.h"
+#include "run/storage.h"
+#include "run/watch.h"
+#include "run/workflow_file.h"
+#include "worker/job.h"
+
+#define PROGRAM "awf-worker"
+#define JOBS_MOST 1000
+#define RUN_FAILED_ITSELF 125 /* awf-run */
+
+static const char usage[] =
+    "awf-worker [options] DIR [WORKFLOW [ARG...]]\n"
+    "awf-worker [options] DIR -- OPTION... [WORKFLOW [ARG...]]\n";
+
+enum { OPT_ONCE = 1, OPT_JOBS, OPT_TIMEOUT };
+
+static const struct option_spec options_table[] = {
+	{ OPT_ONCE, '1', "once", NULL, "end when there is nothing to do, instead of waiting" },
+	{ OPT_JOBS, 'j', "jobs", "N", "up to N jobs at a time (1)" },
+	{ OPT_TIMEOUT, 't', "timeout", "DURATION", "end a run, or what is left of it, after so long" },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+struct started {
+	struct job job;
+	pid_t pid;
+	int ended_fd;            /* readable when it has ended; -1: nobody tells */
+};
+
+struct worker {
+	struct spool spool;
+	struct storage storage;
+	const char *directory, *timeout;
+	char *const *words;      /* for awf-run; none: each job is a workflow */
+	long long most;
+	bool once;
+	struct started *list;
+	size_t count;
+	char **put_off;          /* names of jobs whose runs could not begin */
+	int64_t pause_until;     /* nothing is taken before, monotonic ms; 0: it may be */
+	bool others;             /* something is in the hands of others, or still being written */
+	bool stopping;
+	int status;
+	struct watch watch;
+};
+
+/* What has failed is the machine's fault: after a while it may be better. */
+static void
+note_trouble(struct worker *w, const struct error *err)
+{
+	w->status = program_fail(PROGRAM, err);
+	w->pause_until = clock_monotonic() + JOB_PAUSE_MS;
+}
+
+/* ---- starting ---- */
+
+/* The words of awf-run for a job. The #! line of a workflow says options, as if it were called. */
+static int
+write_command(const struct worker *w, const struct job *j, char ***argv, struct environment *e,
+    struct error *err)
+{
+	char *job = job_file(j, "job");
+	const char *workflow = *w->words == NULL ? job : **w->words != '-' ? *w->words : NULL;
+	size_t len = strcspn(j->name, ".");
+	int failed = 0;
+
+	list_take(argv, libexec_sibling("awf-run"));
+	if (w->timeout != NULL) {
+		list_add(argv, "--timeout");
+		list_add(argv, w->timeout);
+	}
+	if (j->next == JOB_GOES_ON) {
+		list_add(argv, "--resume");
+		list_add(argv, j->run_id);
+	} else {
+		list_add(argv, "--id");
+		list_add(argv, j->run_id);
+		list_add(argv, "--input");
+		list_take(argv, memory_format("job=%s", j->name));
+		if (workflow == job) {
+			char *name = memory_copy(j->name, len);
+
+			list_add(argv, "-n");
+			if (name_valid(name)) {
+				list_add(argv, "--name");
+				list_add(argv, name);
+			}
+			free(name);
+		}
+		if (workflow != NULL && strchr(workflow, '/') != NULL && access(workflow, R_OK) == 0)
+			failed = workflow_file_options(workflow, argv, e, err);
+		if (workflow != NULL)
+			list_add(argv, "--");
+		if (workflow == job)
+			list_add(argv, job);
+		for (char *const *word = w->words; *word != NULL; word++)
+			list_add(argv, *word);
+	}
+	free(job);
+	return failed;
+}
+
+/* Starts the run of a job, which is among those that were started then. ERROR_DEFINITION: it
+ * cannot have one. */
+static int
+start(struct worker *w, struct job *j, struct error *err)
+{
+	char **argv = NULL, *errors = job_file(j, "err"), *job = job_file(j, "job");
+	struct environment environment;
+	struct process process;
+	struct process_spec spec = { .out = j->out, .in = PROCESS_NULL, .group = true };
+	int failed;
+
+	workflow_file_environment(&environment);
+	environment_set(&environment, "AWF_STORAGE", w->storage.root);
+	failed = write_command(w, j, &argv, &environment, err);
+	if (failed == 0 && *w->words != NULL && (spec.in = open(job, O_RDONLY | O_CLOEXEC)) == -1)
+		failed = error_errno(err, ERROR_DEFINITION, job, "unable to open");
+	spec.err = open(errors, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (failed == 0 && (spec.err == -1 || ftruncate(j->out, 0) == -1))
+		failed = error_errno(err, ERROR_SYSTEM, errors, "unable to open");
+	spec.argv = argv;
+	spec.environment = environment.list;
+	if (failed == 0) {
+		failed = process_start(&process, &spec, NULL, err);
+		if (failed != 0)
+			err->code = ERROR_SYSTEM;
+	} else if (spec.err != -1) {
+		/* It is with the job, as what awf-run would say. */
+		char text[sizeof err->place + sizeof err->message + 4];
+
+		dprintf(spec.err, PROGRAM ": %s\n", error_text(err, text, sizeof text));
+	}
+	if (failed == 0) {
+		w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
+		w->list[w->count++] = (struct started){ *j, process.pid, wait_descriptor(process.pid) };
+	}
+	file_close(&spec.err);
+	if (spec.in >= 0)
+		file_close(&spec.in);
+	environment_free(&environment);
+	list_free(argv);
+	free(errors);
+	free(job);
+	return failed;
+}
+
+/* ---- ends ---- */
+
+/* "NAME STATUS RUN-ID", with tabs. */
+static void
+finish(struct worker *w, struct job *j, const char *status, int exit_code)
+{
+	struct buffer name = BUFFER_INIT;
+	struct error err;
+
+	if (job_finish(&w->spool, j, status, exit_code, &err) == -1) {
+		note_trouble(w, &err);
+	} else {
+		text_visible(&name, j->name, strlen(j->name), 0);
+		printf("%s\t%s\t%s\n", buffer_string(&name), status, j->run_id);
+		fflush(stdout);
+		if (strcmp(status, "success") != 0 && strcmp(status, "waiting") != 0 &&
+		    w->status == STATUS_OK)
+			w->status = STATUS_WORK;
+		buffer_free(&name);
+	}
+	job_let_go(j);
+}
+
+/* awf-run has ended. Where it began no run it has said why. */
+static void
+ended(struct worker *w, struct job *j, int wait_status)
+{
+	const int exit_code = process_exit_code(wait_status);
+	char *status = job_status(j, &w->storage);
+	struct error err;
+
+	if (*status == '\0' && exit_code == RUN_FAILED_ITSELF) {
+		char *errors = job_file(j, "err");
+
+		error_set(&err, ERROR_SYSTEM, j->name, "has no run yet; see %s", errors);
+		note_trouble(w, &err);
+		if (!list_has(w->put_off, j->name))
+			list_add(&w->put_off, j->name);
+		free(errors);
+		job_let_go(j);
+	} else if (w->stopping && (*status == '\0' || strcmp(status, "cancelled") == 0 ||
+	    strcmp(status, "died") == 0)) {
+		/* Whoever comes next goes on with it. */
+		job_let_go(j);
+	} else {
+		finish(w, j, *status != '\0' ? status : exit_code == 0 ? "skipped" : "failed", exit_code);
+	}
+	free(status);
+}
+
+static void
+reap(struct worker *w)
+{
+	for (size_t i = 0; i < w->count;) {
+		struct started *s = &w->list[i];
+		int wait_status;
+		struct job job;
+
+		if (waitpid(s->pid, &wait_status, WNOHANG) != s->pid) {
+			i++;
+			continue;
+		}
+		file_close(&s->ended_fd);
+		job = s->job;
+		*s = w->list[--w->count];
+		ended(w, &job, wait_status);
+	}
+}
+
+/* ---- taking ---- */
+
+/* Takes one and starts its run. */
+static void
+take(struct worker *w, const char *name)
+{
+	struct job j;
+	struct error err;
+	int taken = job_take(&w->spool, &w->storage, name, &j, &err);
+	char *status;
+
+	if (taken == -1) {
+		note_trouble(w, &err);
+	} else if (taken == 0) {
+		w->others = true;
+	} else if (j.next == JOB_HAS_ENDED) {
+		status = job_status(&j, &w->storage);
+		finish(w, &j, status, -1);
+		free(status);
+	} else if (start(w, &j, &err) == -1) {
+		if (err.code == ERROR_DEFINITION) {
+			finish(w, &j, "failed", -1);
+		} else {
+			note_trouble(w, &err);
+			job_let_go(&j);
+		}
+	}
+}
+
+static bool
+is_ours(const struct worker *w, const char *name)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (strcmp(w->list[i].job.name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Takes as many as there is room for. */
+static void
+look(struct worker *w)
+{
+	char **names = NULL;
+	struct error err;
+
+	w->others = false;
+	if (w->pause_until != 0 && clock_monotonic() < w->pause_until)
+		return;
+	w->pause_until = 0;
+	if (spool_names(&w->spool, &names, &err) == -1)
+		note_trouble(w, &err);
+	for (int put_off = 0; put_off <= 1; put_off++)
+		for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
+			if (w->pause_until != 0 || w->count >= (size_t)w->most)
+				break;
+			if (list_has(w->put_off, names[i]) == (put_off == 1) && !is_ours(w, names[i]))
+				take(w, names[i]);
+		}
+	list_free(names);
+}
+
+/* ---- the loop ---- */
+
+/* Waits until something has changed. -1: a signal came. */
+static int
+wait_for_news(struct worker *w, const struct interrupts *interrupts)
+{
+	struct pollfd *fds = memory_zero(w->count + 2, sizeof *fds);
+	bool nobody_tells = w->others || w->watch.fd == -1;
+	int64_t deadline = w->pause_until;
+	struct error err;
+	int result;
+
+	fds[1] = (struct pollfd){ w->watch.fd, POLLIN, 0 };
+	for (size_t i = 0; i < w->count; i++) {
+		fds[i + 2] = (struct pollfd){ w->list[i].ended_fd, POLLIN, 0 };
+		nobody_tells |= w->list[i].ended_fd == -1;
+	}
+	if (nobody_tells && (deadline == 0 || clock_monotonic() + JOB_LOOK_MS < deadline))
+		deadline = clock_monotonic() + JOB_LOOK_MS;
+	result = interrupts_wait(interrupts, fds, w->count + 2, deadline, &err);
+	if (fds[1].revents != 0)
+		watch_drain(&w->watch);
+	free(fds);
+	return result;
+}
+
+/* The number of the signal that ended it; 0: there was nothing more to do. */
+static int
+work(struct worker *w, const struct interrupts *interrupts)
+{
+	int signal_number = 0;
+
+	for (;;) {
+		reap(w);
+		if (!w->stopping)
+			look(w);
+		if (w->count == 0 && (w->stopping || w->once))
+			return signal_number;
+		/* What has failed once would fail again. */
+		w->stopping |= w->once && w->pause_until != 0;
+		if (wait_for_news(w, interrupts) == 0 || *interrupts->signal_number == 0)
+			continue;
+		signal_number = *interrupts->signal_number;
+		*interrupts->signal_number = 0;
+		w->stopping = true;
+		for (size_t i = 0; i < w->count; i++)
+			kill(w->list[i].pid, SIGTERM);
+	}
+}
+
+static int
+read_options(struct worker *w, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	long long ms;
+	int id;
+
+	options_begin(&o, options_table, argc, argv);
+	o.stop_at_dashes = true;
+	while ((id = options_next(&o, err)) > 0 || (id == OPTION_WORD && w->directory == NULL)) {
+		if (id == OPTION_WORD) {
+			w->directory = o.value;
+			o.stop_at_word = true;
+		} else if (id == OPT_ONCE) {
+			w->once = true;
+		} else if (id == OPT_JOBS && options_number("-j", o.value, 1, JOBS_MOST, &w->most, err) == -1) {
+			return -1;
+		} else if (id == OPT_TIMEOUT) {
+			w->timeout = o.value;
+			if (options_duration("--timeout", o.value, &ms, err) == -1)
+				return -1;
+		}
+	}
+	if (id != OPTION_END)
+		return id;
+	w->words = argv + o.next;
+	if (w->directory == NULL)
+		return error_set(err, ERROR_USAGE, NULL, "say the directory of the jobs (see --help)");
+	return OPTION_END;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const int ends[] = { SIGHUP, SIGINT, SIGTERM, 0 };
+	struct worker w = { .most = 1 };
+	const struct interrupts *interrupts;
+	struct error err;
+	int signal_number = 0;
+
+	program_begin();
+	switch (read_options(&w, argc, argv, &err)) {
+	case OPTION_END:
+		break;
+	case OPTION_HELP:
+		options_help(stdout, usage, options_table, OPTION_HELP);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	default:
+		return program_fail(PROGRAM, &err);
+	}
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGIO, SIG_IGN); /* lock_written() */
+	interrupts = interrupts_catch(ends);
+	watch_open(&w.watch);
+	w.put_off = memory_zero(1, sizeof *w.put_off);
+	if (storage_prepare(&w.storage, &err) == -1 || spool_open(&w.spool, w.directory, &err) == -1 ||
+	    watch_add(&w.watch, w.spool.root, &err) == -1 ||
+	    watch_add(&w.watch, w.spool.running, &err) == -1)
+		w.status = program_fail(PROGRAM, &err);
+	else
+		signal_number = work(&w, interrupts);
+
+	watch_close(&w.watch);
+	spool_close(&w.spool);
+	storage_close(&w.storage);
+	list_free(w.put_off);
+	free(w.list);
+	if (signal_number != 0) {
+		fflush(stdout);
+		signals_die(signal_number);
+	}
+	return program_end(PROGRAM, w.once ? w.status : STATUS_OK);
+}

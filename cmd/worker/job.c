@@ -1,0 +1,343 @@
+/*
+ * To take a job is to make its directory, lock `out` in there, write the id of its run, and rename
+ * the file into it, in this order: who is killed between leaves a directory without a job, which
+ * the next who takes that one finds, and nothing else.
+ *
+ * A directory may be moved away between its opening and its lock: its name tells.
+ */
+#include "worker/job.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+#include "run/summary.h"
+
+#define RUNNING "running"
+#define SAME_NAME_MOST 100000
+
+int
+spool_open(struct spool *s, const char *root, struct error *err)
+{
+	static const char *const places[] = { RUNNING, "done", "failed", "waiting" };
+	int failed = directory_make(root, 0700, err);
+	char *absolute = realpath(root, NULL);
+
+	if (failed == 0 && absolute == NULL)
+		failed = error_errno(err, ERROR_SYSTEM, root, "unable to find");
+	*s = (struct spool){ absolute, absolute == NULL ? NULL : path_join(absolute, RUNNING) };
+	for (size_t i = 0; failed == 0 && i < sizeof places / sizeof *places; i++) {
+		char *path = path_join(absolute, places[i]);
+
+		failed = directory_make(path, 0700, err);
+		free(path);
+	}
+	return failed;
+}
+
+void
+spool_close(struct spool *s)
+{
+	free(s->root);
+	free(s->running);
+	*s = (struct spool){ NULL, NULL };
+}
+
+/* ---- what there is ---- */
+
+struct found {
+	char *name;
+	struct timespec came;    /* when it was renamed to this */
+};
+
+static int
+by_coming(const void *a, const void *b)
+{
+	const struct found *left = a, *right = b;
+
+	if (left->came.tv_sec != right->came.tv_sec)
+		return left->came.tv_sec < right->came.tv_sec ? -1 : 1;
+	if (left->came.tv_nsec != right->came.tv_nsec)
+		return left->came.tv_nsec < right->came.tv_nsec ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+/* Adds the names of what is of this type. */
+static int
+add_names(const char *directory, mode_t type, char ***names, struct error *err)
+{
+	DIR *opened = opendir(directory);
+	struct found *list = NULL;
+	const struct dirent *entry;
+	struct stat status;
+	size_t count = 0;
+
+	if (opened == NULL)
+		return error_errno(err, ERROR_SYSTEM, directory, "unable to read the directory");
+	while ((entry = readdir(opened)) != NULL) {
+		if (*entry->d_name == '.' || text_ends(entry->d_name, ".tmp") ||
+		    fstatat(dirfd(opened), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == -1 ||
+		    (status.st_mode & S_IFMT) != type)
+			continue;
+		list = memory_array(list, count + 1, sizeof *list);
+		list[count++] = (struct found){ memory_text(entry->d_name), status.st_ctim };
+	}
+	closedir(opened);
+	if (count > 0)
+		qsort(list, count, sizeof *list, by_coming);
+	for (size_t i = 0; i < count; i++)
+		list_take(names, list[i].name);
+	free(list);
+	return 0;
+}
+
+int
+spool_names(const struct spool *s, char ***names, struct error *err)
+{
+	*names = memory_zero(1, sizeof **names);
+	return add_names(s->running, S_IFDIR, names, err) == -1 ||
+	    add_names(s->root, S_IFREG, names, err) == -1 ? -1 : 0;
+}
+
+/* ---- taking ---- */
+
+char *
+job_file(const struct job *j, const char *name)
+{
+	return path_join(j->directory, name);
+}
+
+static bool
+has_file(const struct job *j, const char *name)
+{
+	char *path = job_file(j, name);
+	bool has = access(path, F_OK) == 0;
+
+	free(path);
+	return has;
+}
+
+/* Makes its directory, and locks `out` in there. 1, 0: another has it, -1. */
+static int
+lock_directory(struct job *j, struct error *err)
+{
+	char *path = job_file(j, "out");
+	int result = 0;
+
+	if (mkdir(j->directory, 0700) == -1 && errno != EEXIST)
+		result = error_errno(err, ERROR_SYSTEM, j->directory, "unable to make the directory");
+	else if ((j->out = file_open_plain(path, O_RDWR | O_CREAT | O_APPEND, 0600)) != -1)
+		result = lock_file_take(j->out) == 0 && lock_named(j->out, path);
+	else if (errno != ENOENT)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (result == -1)
+		rmdir(j->directory); /* if we have just made it */
+	free(path);
+	return result;
+}
+
+/* The id of its run, if one was written. */
+static bool
+read_run(struct job *j)
+{
+	char *path = job_file(j, "run");
+	struct buffer text = BUFFER_INIT;
+	struct error none;
+	bool found = access(path, F_OK) == 0 && file_load(path, 4096, &text, &none) == 0 &&
+	    text.len == ID_SIZE && text.data[ID_SIZE - 1] == '\n' && id_valid(text.data, ID_SIZE - 1);
+
+	if (found) {
+		memcpy(j->run_id, text.data, ID_SIZE - 1);
+		j->run_id[ID_SIZE - 1] = '\0';
+	}
+	buffer_free(&text);
+	free(path);
+	return found;
+}
+
+/* Writes a file of it, which is on disk then. */
+static int
+write_file(const struct job *j, const char *name, const char *text, size_t len, struct error *err)
+{
+	char *path = job_file(j, name);
+	struct replacement r;
+	int result = replacement_open(&r, path, 0600, err);
+
+	if (result == 0 && file_write(r.fd, text, len) == -1) {
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		replacement_abandon(&r);
+	} else if (result == 0) {
+		result = replacement_commit(&r, true, err);
+	}
+	free(path);
+	return result;
+}
+
+static int
+write_run(struct job *j, struct error *err)
+{
+	char text[ID_SIZE + 1];
+
+	id_new(j->run_id);
+	snprintf(text, sizeof text, "%s\n", j->run_id);
+	return write_file(j, "run", text, ID_SIZE, err);
+}
+
+/* Leaves no directory of a job that was not taken after all. */
+static void
+remove_directory(const struct job *j)
+{
+	static const char *const files[] = { "run", "out" };
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		char *path = job_file(j, files[i]);
+
+		unlink(path);
+		free(path);
+	}
+	rmdir(j->directory);
+}
+
+/* Renames the file into the directory. 1, 0: it is not there any more, or still being written, -1. */
+static int
+move_in(const struct spool *s, struct job *j, struct error *err)
+{
+	char *from = path_join(s->root, j->name), *to = job_file(j, "job");
+	int fd = file_open_plain(from, O_RDONLY, 0), result = 0;
+
+	/* One that cannot be read is taken: its run says so. */
+	if (fd == -1 ? errno != ENOENT : lock_written(fd) != 1) {
+		result = !read_run(j) ? write_run(j, err) : 0;
+		if (result == 0 && rename(from, to) == 0)
+			result = 1;
+		else if (result == 0 && errno != ENOENT)
+			result = error_errno(err, ERROR_SYSTEM, from, "unable to take");
+	}
+	file_close(&fd);
+	free(from);
+	free(to);
+	if (result == 1 && directory_sync(j->directory, err) == -1)
+		result = -1;
+	return result;
+}
+
+char *
+job_status(const struct job *j, const struct storage *storage)
+{
+	char *path = storage_transcript(storage, j->run_id), *status = NULL;
+	struct summary summary;
+	struct error none;
+
+	if (access(path, F_OK) == 0 && summary_read_ends(&summary, path, &none) == 0) {
+		status = memory_text(summary.status);
+		summary_free(&summary);
+	}
+	free(path);
+	return status != NULL ? status : memory_text("");
+}
+
+/* What is to become of one that somebody has taken before. One that has ended, and was moved back
+ * to running/, is gone on with. 1, 0: its run lives elsewhere, -1. */
+static int
+take_up(struct job *j, const struct storage *storage, struct error *err)
+{
+	char *status;
+	int result = 1;
+
+	if (!read_run(j))
+		return write_run(j, err) == -1 ? -1 : 1;
+	status = job_status(j, storage);
+	if (strcmp(status, "running") == 0)
+		result = 0;
+	else if (strcmp(status, "success") == 0)
+		j->next = JOB_HAS_ENDED;
+	else if (strcmp(status, "died") == 0 || strcmp(status, "cancelled") == 0)
+		j->next = JOB_GOES_ON;
+	else if (*status != '\0')
+		j->next = has_file(j, "outcome") ? JOB_GOES_ON : JOB_HAS_ENDED;
+	free(status);
+	return result;
+}
+
+int
+job_take(const struct spool *s, const struct storage *storage, const char *name, struct job *j,
+    struct error *err)
+{
+	int result;
+
+	*j = (struct job){ .name = memory_text(name), .directory = path_join(s->running, name),
+		.out = -1, .next = JOB_BEGINS };
+	result = lock_directory(j, err);
+	if (result == 1 && has_file(j, "job")) {
+		result = take_up(j, storage, err);
+	} else if (result == 1) {
+		result = move_in(s, j, err);
+		if (result != 1 && !has_file(j, "job"))
+			remove_directory(j);
+	}
+	if (result != 1)
+		job_let_go(j);
+	return result;
+}
+
+/* ---- its end ---- */
+
+int
+job_finish(const struct spool *s, const struct job *j, const char *status, int exit_code,
+    struct error *err)
+{
+	const char *place = strcmp(status, "success") == 0 ? "done" :
+	    strcmp(status, "waiting") == 0 ? "waiting" : "failed";
+	struct buffer text = BUFFER_INIT;
+	char time[CLOCK_TEXT_SIZE];
+	struct writer w;
+	int result;
+
+	writer_begin(&w, &text);
+	writer_object(&w);
+	writer_member_string(&w, "job", j->name);
+	writer_member_string(&w, "status", status);
+	if (exit_code >= 0)
+		writer_member_integer(&w, "exit_code", exit_code);
+	writer_member_string(&w, "run_id", j->run_id);
+	writer_member_string(&w, "ended", clock_text(clock_wall(), time));
+	writer_object_end(&w);
+	buffer_byte(&text, '\n');
+	result = write_file(j, "outcome", text.data, text.len, err);
+	buffer_free(&text);
+	/* rename(2) replaces no directory that has something in it. */
+	for (int i = 0; result == 0; i++) {
+		char *to = i == 0 ? memory_format("%s/%s/%s", s->root, place, j->name) :
+		    memory_format("%s/%s/%s.%d", s->root, place, j->name, i);
+		bool moved = rename(j->directory, to) == 0;
+
+		if (!moved && ((errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) ||
+		    i == SAME_NAME_MOST))
+			result = error_errno(err, ERROR_SYSTEM, to, "unable to move what has ended");
+		free(to);
+		if (moved)
+			break;
+	}
+	return result;
+}
+
+void
+job_let_go(struct job *j)
+{
+	file_close(&j->out);
+	free(j->name);
+	free(j->directory);
+	*j = (struct job){ .out = -1 };
+}

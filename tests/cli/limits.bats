@@ -36,7 +36,7 @@ held() { [ "$(awk -v inode="$(stat -c %i "$(file)")" '$2 == "POSIX" && $6 ~ ":" 
 	limits '# mine' '' 'anthropic at-once=4'
 	serve --fault '*:slow:2'
 	crowd 50
-	same "$(count '[.requests, .most]')" '[50,4]'
+	same "$(count '[.requests, .most <= 4, .most > 1]')" '[50,true,true]'
 }
 
 @test "a run's steps share with another's, and with items of one step" {
@@ -45,11 +45,11 @@ held() { [ "$(awk -v inode="$(stat -c %i "$(file)")" '$2 == "POSIX" && $6 ~ ":" 
 	awf-run -n -- sh -c 'seq 6 | awf-step -q -i lines -j 6 a -a writer' 3>&- &
 	awf-run -n -- sh -c 'for i in 1 2 3 4; do echo x | awf-step -q b$i -a writer & done; wait'
 	wait $!
-	same "$(count '[.requests, .most]')" '[10,2]'
+	same "$(count '[.requests, .most <= 2]')" '[10,true]'
 }
 
 @test "without limits as many as come" {
-	serve --fault '*:slow:5'
+	serve --fault '*:slow:50'
 	crowd 6
 	[ "$(count .most)" -gt 4 ]
 	[ ! -e "$AWF_STORAGE/limits" ]
@@ -92,7 +92,7 @@ held() { [ "$(awk -v inode="$(stat -c %i "$(file)")" '$2 == "POSIX" && $6 ~ ":" 
 	awf-verify -q
 	awf-verify --determinism --isolation copy
 	# What was waited is in no answer's time.
-	same "$(payloads message.assistant 'select(.blocks != []) | .duration_ms < 400')" true
+	same "$(jq -s 'map(select(.type == "message.assistant").payload) | .[-1].duration_ms < .[-2].duration_ms' "$(transcript)")" true
 	run ! grep -q '"wait"' <(awf-tail -R --as otlp "$(transcript)")
 }
 

@@ -425,8 +425,8 @@ const struct event_shape *const event_shapes[] = {
 	&run_started_shape, &run_completed_shape, &step_started_shape, &step_completed_shape,
 	&message_user_shape, &message_assistant_shape, &event_tool, &request_shape, &response_shape,
 	&error_shape, &link_shape,
-	&file_shape, &stream_shape, &condition_shape, &loop_shape, &phase_shape, &question_shape,
-	&approval_shape,
+	&file_shape, &stream_shape, &far_end_shape, &condition_shape, &loop_shape, &phase_shape,
+	&question_shape, &approval_shape,
 	&seal_shape, &block_shape, &offered_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

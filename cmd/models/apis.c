@@ -226,6 +226,38 @@ apis_bare_target(struct buffer *out, struct span target)
 
 /* ---- where to ---- */
 
+/* Whether the bytes are two dots, each perhaps as %2e, up to a slash or the end. */
+static bool
+is_parent(const char *at, const char *end)
+{
+	for (int dots = 0; dots < 2; dots++) {
+		if (at < end && *at == '.')
+			at++;
+		else if (end - at >= 3 && strncasecmp(at, "%2e", 3) == 0)
+			at += 3;
+		else
+			return false;
+	}
+	return at == end || *at == '/' || *at == '\\' || (end - at >= 3 && strncasecmp(at, "%2f", 3) == 0);
+}
+
+const char *
+apis_refuses(const struct head *h)
+{
+	const char *at = h->target.at, *end = memchr(at, '?', h->target.len);
+
+	if (end == NULL)
+		end = at + h->target.len;
+	if (head_is(h->method, "CONNECT") || head_is(h->method, "TRACE"))
+		return "awf-models-proxy passes on requests to model APIs, and no CONNECT or TRACE";
+	if (h->target.len == 0 || *at != '/')
+		return "the target of a request is to be a path, which begins with a slash";
+	for (; at < end; at++)
+		if ((*at == '/' && is_parent(at + 1, end)) || *at == '#')
+			return "the path of a request is to have no part .. and no #";
+	return NULL;
+}
+
 void
 apis_url(struct buffer *out, enum family family, const char *base, struct span target,
     const char *key)

@@ -158,10 +158,14 @@ take_request(struct client *c)
 {
 	struct head h;
 	struct meaning meaning;
+	const char *refused;
 
 	head_read(&h, c->head.data, c->head.len);
 	meaning = apis_meaning(&h);
-	if (head_value(&h, "Upgrade").at != NULL &&
+	refused = apis_refuses(&h);
+	if (refused != NULL) {
+		client_error(c, meaning.family, 400, "", refused);
+	} else if (head_value(&h, "Upgrade").at != NULL &&
 	    !head_is(head_value(&h, "Upgrade"), "h2c")) {
 		client_error(c, meaning.family, 426, "Upgrade: HTTP/1.1\r\n",
 		    "awf-models-proxy speaks HTTP/1.1 alone, without websockets");

@@ -726,9 +726,12 @@ models_settle(struct models *m, struct error *error, struct error *err)
 	while (result == 0 && under_way(m) && m->proxy.process.pid != 0 &&
 	    peer_wait(&m->proxy, deadline, NULL, &late) == PEER_SERVED)
 		result = take_lines(m, err);
-	/* What it was refused explains how the command failed; a divergence is one whatever it did. */
+	/* What it was refused explains how the command failed. A divergence is one whatever it did, and one
+	 * that went on without an answer that would have cost too much would not replay. */
 	if (m->refused.code == ERROR_DIVERGENCE ||
-	    (m->refused.code != ERROR_NONE && error->code == ERROR_EXIT_STATUS))
+	    (m->refused.code != ERROR_NONE && error->code == ERROR_EXIT_STATUS) ||
+	    (m->refused.code != ERROR_NONE && m->refused.code != ERROR_PROVIDER &&
+	    error->code == ERROR_NONE))
 		*error = m->refused;
 	m->refused = (struct error)ERROR_INIT;
 	return result;

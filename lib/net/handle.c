@@ -50,6 +50,7 @@ handle_prepare(CURL *easy, const char *url, const char *authorities)
 		bundle = environment_text("SSL_CERT_FILE");
 	curl_easy_reset(easy);
 	curl_easy_setopt(easy, CURLOPT_URL, url);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "awf/" AWF_VERSION);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);

@@ -434,14 +434,43 @@ DELETE /v1/files/7 0'
 	same "$status $(asked)" '3 2'
 	[[ "$stderr" == *'awf-step: app: the call has reached --max-cost ($0.0300 of $0.0200)'* ]]
 	same "$(jq -r 'select(.type == "step.completed").payload.error.code' "$(transcript)")" max_cost
+	# Whatever the program makes of it: without that answer it would not replay.
+	sed -i 's/^exit 5/exit 0/' program
+	models --max-cost 0.02
+	same "$status $(asked)" '3 4'
+	same "$(jq -r 'select(.type == "step.completed").payload.error.code' "$(transcript)")" max_cost
 	# The run's limit, too; a model without a price cannot be held to one.
 	run --separate-stderr awf-run --max-cost 0.01 -c 'awf-step -n -r --models app -- sh program'
 	[[ "$stderr" == *'the run has reached --max-cost'* ]]
-	same "$(asked)" 3
-	program <<<'ask one other | jq -c "[.type,.error.type,.error.message]"'
+	same "$(asked)" 5
+	program <<<'ask one other | jq -c "[.type,.error.type,.error.message]" >told'
 	models --max-cost 1
-	same "$output" '["error","invalid_request_error","no price of anthropic/other is known (see awf-prices(5))"]'
-	same "$(asked)" 3
+	same "$status $(cat told)" '3 ["error","invalid_request_error","no price of anthropic/other is known (see awf-prices(5))"]'
+	same "$(asked)" 5
+}
+
+@test "no request leads elsewhere than below the base of the user" {
+	api_server
+	cat >elsewhere.py <<-'END'
+		import os, socket
+		key, port = os.environ["GEMINI_API_KEY"], int(os.environ["GEMINI_BASE_URL"].split(":")[2].split("/")[0])
+		def ask(line):
+		    with socket.create_connection(("127.0.0.1", port)) as s:
+		        s.sendall(f"{line} HTTP/1.1\r\nHost: x\r\nx-goog-api-key: {key}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+		        answer = b""
+		        while part := s.recv(65536): answer += part
+		        print(answer.split(b"\r\n")[0].decode().split(" ")[1], line)
+		for line in ("POST @127.0.0.1:1/stolen", "POST .evil.invalid/x", "CONNECT 127.0.0.1:1", "POST :1/x", "OPTIONS *",
+		             "POST http://127.0.0.1:1/v1beta/models/x:generateContent", "GET /v1beta/../../secret", "GET /v1beta/%2e%2E/secret",
+		             "GET /v1beta/.%2e", "TRACE /v1beta/models"):
+		    ask(line)
+	END
+	run -0 --separate-stderr awf-run -c 'awf-step -n -r --models app -- /usr/bin/python3 -S elsewhere.py'
+	same "$(cut -d' ' -f1 <<<"$output" | sort | uniq -c | tr -s ' ')" ' 10 400'
+	same "$(wc -l <"$API_LOG")" 0
+	# A base of another kind is none.
+	GEMINI_BASE_URL=file:///etc run --separate-stderr awf-run -c 'awf-step -n -r --models app -- sh -c "curl -sS -H x-goog-api-key:\$GEMINI_API_KEY \$GEMINI_BASE_URL/hostname"'
+	[[ $output$stderr != *"$(cat /etc/hostname)"* && $output$stderr == *rotocol* ]]
 }
 
 @test "a program that asks nothing is warned about, and one without --models is left alone" {

@@ -449,6 +449,15 @@ DELETE /v1/files/7 0'
 	same "$(asked)" 5
 }
 
+@test "a key that an API repeats is in no record" {
+	api_server
+	program <<<'get /v1/echoes'
+	models
+	same "$status" 0
+	grep -q anthropic-real-key "$API_LOG"
+	run -1 grep -r anthropic-real-key "$AWF_STORAGE"
+}
+
 @test "no request leads elsewhere than below the base of the user" {
 	api_server
 	cat >elsewhere.py <<-'END'

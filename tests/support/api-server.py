@@ -11,6 +11,7 @@ answered is said by the path:
 .../slow               a stream of ticks, until the reader is gone
 .../large              /large?bytes=N
 .../cut                half of an answer
+.../echoes             the key, as a field too
 anything else          {"method", "bytes"}
 """
 import http.server
@@ -102,6 +103,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(b"\xff" * 65536)
             with LOCK:
                 LOG.write('{"sent":%d}\n' % size)
+        elif url.path.endswith("/echoes"):
+            data = json.dumps({"key": self.headers["x-api-key"]}).encode()
+            self.begin(200, len(data), Content_Type="application/json", X_Key=self.headers["x-api-key"])
+            self.wfile.write(data)
         elif url.path.endswith("/cut"):
             self.begin(200, 1000, Content_Type="application/json")
             self.wfile.write(b"{" * 500)

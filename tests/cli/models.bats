@@ -451,7 +451,7 @@ DELETE /v1/files/7 0'
 
 @test "a key that an API repeats is in no record" {
 	api_server
-	program <<<'get /v1/echoes'
+	program <<<'get /v1/echoes >/dev/null'
 	models
 	same "$status" 0
 	grep -q anthropic-real-key "$API_LOG"

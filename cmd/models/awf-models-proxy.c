@@ -142,6 +142,23 @@ wait_for_any(struct proxy *p, struct error *err)
 	return failed == CURLM_OK ? 0 : error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
 }
 
+/* Where there is no place for another connection, the oldest of those that nothing goes on upon leaves
+ * its own. */
+static void
+make_room(struct proxy *p)
+{
+	struct client *idle = NULL;
+
+	if (p->client_count < CLIENTS_MOST)
+		return;
+	for (struct client *c = p->clients; c != NULL; c = c->next)
+		if (c->state == CLIENT_HEAD && c->in.len == 0 && !client_writes(c))
+			idle = c;
+	if (idle != NULL)
+		idle->gone = true;
+	clients_sweep(p);
+}
+
 /* Until awf-step has closed its end. */
 static int
 serve(struct proxy *p, struct error *err)
@@ -173,6 +190,7 @@ serve(struct proxy *p, struct error *err)
 			return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
 		take_transfers(p);
 		clients_sweep(p);
+		make_room(p);
 	}
 	exchanges_end(p);
 	return 0;

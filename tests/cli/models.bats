@@ -449,6 +449,22 @@ DELETE /v1/files/7 0'
 	same "$(asked)" 5
 }
 
+@test "connections that a program keeps open and does not use keep no other waiting" {
+	api_server
+	cat >many.py <<-'END'
+		import http.client, os
+		port = int(os.environ["ANTHROPIC_BASE_URL"].split(":")[2].split("/")[0])
+		kept = []
+		for _ in range(270):
+		    kept.append(http.client.HTTPConnection("127.0.0.1", port, timeout=20))
+		    kept[-1].request("GET", "/v1/models", headers={"x-api-key": os.environ["ANTHROPIC_API_KEY"]})
+		    kept[-1].getresponse().read()
+		print(len(kept))
+	END
+	run -0 --separate-stderr awf-run -c 'awf-step -n -r --models app -- /usr/bin/python3 many.py'
+	same "$output" 270
+}
+
 @test "a key that an API repeats is in no record" {
 	api_server
 	program <<<'get /v1/echoes >/dev/null'

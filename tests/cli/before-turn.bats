@@ -176,7 +176,7 @@ before_turn: "jq -c \"{tools: []}\""'
 }
 
 @test "cut off before the model answers, and after: what it said stands" {
-	guided 'date +%N | jq -c "{params: {max_tokens: (. % 1000 + 1)}}"'
+	guided 'date +1%N | jq -c "{params: {max_tokens: (. % 1000 + 1)}}"'
 	stream tool_use "$(use t1 note '{"n":1}')" "$(use t2 wait '{}')" >first
 	serve_turns
 	die -n ./flow.awf

@@ -90,3 +90,24 @@ config_read(enum config_key key, char **value, struct error *err)
 	free(path);
 	return result;
 }
+
+int
+config_word(enum config_key key, const char *const *words, int *word, char **place,
+    struct error *err)
+{
+	char *file = path_config(CONFIG_FILE), *said, *list = text_list(words);
+	int result = config_read(key, &said, err), at = said != NULL ? text_index(said, words) : *word;
+
+	if (result == 0 && said != NULL && at == -1)
+		result = error_set(err, ERROR_DEFINITION, file, "%s: '%s' is none of %s", keys[key], said, list);
+	if (result == 0)
+		*word = at;
+	if (place != NULL) {
+		*place = result == 0 && said != NULL ? file : NULL;
+		file = *place != NULL ? NULL : file;
+	}
+	free(list);
+	free(file);
+	free(said);
+	return result;
+}

@@ -19,5 +19,10 @@ enum config_key {
 /* *value becomes what is said for the key, in memory of its own, or NULL. -1: the file cannot be
  * read, or has a line that is no setting: ERROR_DEFINITION with FILE:LINE. */
 int config_read(enum config_key key, char **value, struct error *err);
+/* The same of a key that is one of the words, which end with NULL: *word is its place among them,
+ * and stays as it is if nothing is said. *place: the file that says it, in memory of its own, or NULL;
+ * place may be NULL. ERROR_DEFINITION for another word, too. */
+int config_word(enum config_key key, const char *const *words, int *word, char **place,
+    struct error *err);
 
 #endif

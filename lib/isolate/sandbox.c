@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "proc/libexec.h"
 
 #define PROGRAM "awf-sandbox"
@@ -30,20 +29,9 @@ sandbox_mode_name(enum sandbox_mode mode)
 int
 sandbox_lacking_default(enum sandbox_lacking *lacking, char **place, struct error *err)
 {
-	char *said, *where = path_config(CONFIG_FILE);
-	int at = 0, result = config_read(CONFIG_SANDBOX, &said, err);
+	int word = 0, result = config_word(CONFIG_SANDBOX, sandbox_lackings, &word, place, err);
 
-	if (said != NULL)
-		at = text_index(said, sandbox_lackings);
-	if (at == -1)
-		result = error_set(err, ERROR_DEFINITION, where, "sandbox: '%s' is none of require, prefer", said);
-	*lacking = (enum sandbox_lacking)(SANDBOX_REQUIRES + (at == -1 ? 0 : at));
-	if (place != NULL) {
-		*place = result == 0 && said != NULL ? where : NULL;
-		where = *place != NULL ? NULL : where;
-	}
-	free(where);
-	free(said);
+	*lacking = (enum sandbox_lacking)(SANDBOX_REQUIRES + word);
 	return result;
 }
 

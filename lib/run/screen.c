@@ -82,22 +82,16 @@ screen_mode_word(enum screen_mode mode)
 int
 screen_mode(enum screen_mode *mode, char **place, struct error *err)
 {
-	const char *environment = environment_text("AWF_VIEW");
-	char *said = environment != NULL ? memory_text(environment) : NULL;
-	char *where = said != NULL ? memory_text("AWF_VIEW") : path_config(CONFIG_FILE);
-	int at, result = said != NULL ? 0 : config_read(CONFIG_VIEW, &said, err);
+	const char *said = environment_text("AWF_VIEW");
+	int word = SCREEN_LIVE, result = 0;
 
-	at = said != NULL ? text_index(said, modes) : SCREEN_LIVE;
-	if (result == 0 && at == -1)
-		result = error_set(err, environment != NULL ? ERROR_USAGE : ERROR_DEFINITION, where,
-		    "%s'%s' is none of live, log, off", environment != NULL ? "" : "view: ", said);
-	*mode = at == -1 ? SCREEN_LIVE : (enum screen_mode)at;
-	if (place != NULL) {
-		*place = result == 0 && said == NULL ? NULL : where;
-		where = *place != NULL ? NULL : where;
-	}
-	free(where);
-	free(said);
+	if (said == NULL)
+		result = config_word(CONFIG_VIEW, modes, &word, place, err);
+	else if ((word = text_index(said, modes)) == -1)
+		result = error_set(err, ERROR_USAGE, "AWF_VIEW", "'%s' is none of live, log, off", said);
+	if (said != NULL && place != NULL)
+		*place = memory_text("AWF_VIEW");
+	*mode = word == -1 ? SCREEN_LIVE : (enum screen_mode)word;
 	return result;
 }
 

@@ -218,17 +218,17 @@ send_head(struct exchange *e, long status, struct span reason, struct span field
 	buffer_free(&head);
 }
 
-/* The head that the API has sent. */
+/* The head that the API has sent. length: as libcurl counts it, which is where the answer ends,
+ * whatever else the head says; -1: not known. */
 static void
-pass_head(struct exchange *e, bool whole)
+pass_head(struct exchange *e, long long length)
 {
 	struct span rest = span_of(buffer_string(&e->lines), e->lines.len), line, name, value;
-	struct span length = answer_field(e, "Content-Length"), reason = SPAN_NONE;
+	struct span reason = SPAN_NONE;
 	const char *first = memchr(rest.at, ' ', rest.len);
 	const char *second = first != NULL ? memchr(first + 1, ' ', (size_t)(rest.at + rest.len - first - 1)) : NULL;
 	const char *end = memchr(rest.at, '\r', rest.len);
 	struct buffer fields = BUFFER_INIT;
-	long long bytes = -1;
 
 	if (second != NULL && end != NULL && second < end)
 		reason = span_of(second + 1, (size_t)(end - second) - 1);
@@ -237,11 +237,10 @@ pass_head(struct exchange *e, bool whole)
 			buffer_append(&fields, line.at, line.len);
 			buffer_text(&fields, "\r\n");
 		}
-	if (!e->asks_spent && length.at != NULL)
-		span_integer(length, &bytes);
-	else if (length.at == NULL && whole && e->answer.len == 0)
-		bytes = 0;
-	send_head(e, e->status, reason, span_of(buffer_string(&fields), fields.len), bytes);
+	/* Where there can be no body, the field tells how long it would be. */
+	if ((e->bodiless || e->status == 304) && !span_integer(answer_field(e, "Content-Length"), &length))
+		length = -1;
+	send_head(e, e->status, reason, span_of(buffer_string(&fields), fields.len), length);
 	buffer_free(&fields);
 }
 
@@ -293,6 +292,18 @@ release(struct exchange *e)
 
 /* ---- to the API ---- */
 
+/* Whether a line of the head tells another length than one before it: where such an answer ends
+ * nobody knows (RFC 9112, section 6.3). */
+static bool
+tells_other_length(const struct exchange *e, struct span rest)
+{
+	struct span line, name, value, before = answer_field(e, "Content-Length");
+
+	return before.at != NULL && next_field(&rest, &line, &name, &value) &&
+	    head_is(name, "Content-Length") &&
+	    (value.len != before.len || memcmp(value.at, before.at, value.len) != 0);
+}
+
 static size_t
 on_head(char *bytes, size_t size, size_t count, void *context)
 {
@@ -302,6 +313,9 @@ on_head(char *bytes, size_t size, size_t count, void *context)
 	/* What comes first may be no more than that something comes (1xx). */
 	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
 		buffer_clear(&e->lines);
+	e->two_lengths = tells_other_length(e, span_of(bytes, len));
+	if (e->two_lengths)
+		return 0;
 	buffer_append(&e->lines, bytes, len);
 	curl_easy_getinfo(e->easy, CURLINFO_RESPONSE_CODE, &e->status);
 	return len;
@@ -314,7 +328,10 @@ begin_answer(struct exchange *e)
 
 	e->events = type.len >= 17 && strncasecmp(type.at, "text/event-stream", 17) == 0;
 	e->asks_spent = e->asks_spent && e->events && e->status == 200;
-	pass_head(e, false);
+	e->length = -1;
+	if (!e->asks_spent)
+		curl_easy_getinfo(e->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &e->length);
+	pass_head(e, e->length);
 }
 
 static size_t
@@ -341,10 +358,7 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 		buffer_free(&passed);
 	} else {
 		/* The last byte of an answer of known length is its end. */
-		curl_off_t all = -1;
-
-		curl_easy_getinfo(e->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &all);
-		e->holds |= all >= 0 && (curl_off_t)(e->answer.len + len) >= all;
+		e->holds |= e->length >= 0 && (curl_off_t)(e->answer.len + len) >= e->length;
 		pass_bytes(e, bytes, len);
 	}
 	return len;
@@ -478,6 +492,15 @@ is_whole(const struct exchange *e, bool transferred)
 	return !s->refused && (!e->events || s->message.ended || s->failed);
 }
 
+/* Why it did not come. */
+static const char *
+broken_by(const struct exchange *e)
+{
+	if (e->two_lengths)
+		return "the API tells two lengths of its answer";
+	return e->message[0] != '\0' ? e->message : "the connection to the API broke";
+}
+
 static void
 write_failure(const struct exchange *e, struct writer *w, bool transferred)
 {
@@ -486,8 +509,7 @@ write_failure(const struct exchange *e, struct writer *w, bool transferred)
 	if (e->client == NULL && !transferred)
 		error_set(&f.error, ERROR_CANCELLED, NULL, "the program has closed the connection");
 	else if (!transferred)
-		error_set(&f.error, ERROR_NETWORK, NULL, "%s", e->message[0] != '\0' ? e->message :
-		    "the connection to the API broke");
+		error_set(&f.error, ERROR_NETWORK, NULL, "%s", broken_by(e));
 	else if (e->status < 200 || e->status > 299)
 		failure_from_body(&f, &e->answer, e->proxy->keys[e->meaning.family]);
 	else if (e->too_long)
@@ -584,13 +606,12 @@ exchange_transferred(struct exchange *e, CURLcode result)
 	}
 	e->holds = true;
 	if (transferred && !e->begun) {
-		pass_head(e, true);
+		pass_head(e, 0);
 	} else if (!transferred && !e->begun) {
 		/* No answer at all is one of ours. */
 		struct buffer body = BUFFER_INIT, text = BUFFER_INIT;
 
-		buffer_format(&text, "awf-models-proxy: %s", e->message[0] != '\0' ? e->message :
-		    curl_easy_strerror(result));
+		buffer_format(&text, "awf-models-proxy: %s", broken_by(e));
 		text_hide(text.data, text.len, p->keys[e->meaning.family]);
 		apis_error(&body, e->meaning.family, 502, text.data);
 		e->status = 502;

@@ -65,6 +65,7 @@ struct exchange {
 	const char *authorities;      /* as of handle_prepare() */
 	struct buffer lines;          /* of the answer's head */
 	long status;
+	curl_off_t length;            /* of the answer, for the program; -1: not known */
 	struct spent spent;
 	int64_t began;                /* monotonic ms */
 
@@ -77,6 +78,7 @@ struct exchange {
 	bool bodiless;                /* it is a HEAD */
 	bool asks_spent;              /* the answer's usage was asked for by the proxy */
 	bool paused;
+	bool two_lengths;             /* the API has told, which differ */
 	bool events;                  /* the answer is a stream of events */
 	bool too_long;                /* to be kept */
 	bool begun, chunked;          /* the answer, to the program */

@@ -419,6 +419,16 @@ DELETE /v1/files/7 0'
 	same "$(payloads tool.result .error.code)" '"cancelled"'
 }
 
+@test "an answer ends for the program where it ends for the proxy, and one with two lengths is refused" {
+	api_server
+	program <<<'get /v1/chunks; get /v1/two-lengths | jq -r .error.message'
+	models
+	same "$status $output" '0 helloawf-models-proxy: the API tells two lengths of its answer'
+	same "$(payloads tool.result '[.error.code,.output.status]' | paste -sd' ')" '[null,200] ["network",502]'
+	kill "$API_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+}
+
 @test "--max-cost ends the asking, in the words of the API, and none is asked again" {
 	text x >x.jsonl
 	model_server --answer x.jsonl --loop

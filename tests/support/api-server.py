@@ -12,6 +12,8 @@ answered is said by the path:
 .../large              /large?bytes=N
 .../cut                half of an answer
 .../echoes             the key, as a field too
+.../two-lengths        an answer with two lengths
+.../chunks             one in chunks, with a length besides that is another
 anything else          {"method", "bytes"}
 """
 import http.server
@@ -107,6 +109,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             data = json.dumps({"key": self.headers["x-api-key"]}).encode()
             self.begin(200, len(data), Content_Type="application/json", X_Key=self.headers["x-api-key"])
             self.wfile.write(data)
+        elif url.path.endswith("/two-lengths"):
+            self.begin(200, 5, Content_Length=9)
+            self.wfile.write(b"hello")
+        elif url.path.endswith("/chunks"):
+            self.begin(200, Content_Length=9)
+            self.piece(b"hello")
+            self.wfile.write(b"0\r\n\r\n")
         elif url.path.endswith("/cut"):
             self.begin(200, 1000, Content_Type="application/json")
             self.wfile.write(b"{" * 500)

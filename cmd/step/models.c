@@ -84,7 +84,6 @@ struct models {
 	long strangers;              /* requests with another credential */
 	int64_t spent;               /* nano-dollars, by this call */
 	struct error refused;        /* what a request was refused for */
-	struct error failed;         /* the machine did */
 	struct live_writer live;
 };
 
@@ -259,6 +258,17 @@ models_begin(struct step_call *call, struct error *err)
 
 /* ---- events ---- */
 
+/* Which call of a tool it is, of a request that is no generation. */
+static void
+write_call(struct writer *w, const struct api_request *r)
+{
+	char call_id[32];
+
+	snprintf(call_id, sizeof call_id, "%lld", r->number);
+	writer_member_string(w, KEY_NAME, r->name);
+	writer_member_string(w, KEY_CALL_ID, call_id);
+}
+
 /* Spans of the proxy's lines are compact JSON already. */
 static int
 record_request(struct models *m, struct api_request *r, struct span line, struct error *err)
@@ -266,7 +276,6 @@ record_request(struct models *m, struct api_request *r, struct span line, struct
 	static const char *const parts[] = { KEY_METHOD, KEY_PATH, KEY_BODY, KEY_ENCODING };
 	struct span generation = span_member(line, "generation");
 	struct buffer payload = BUFFER_INIT;
-	char call_id[32];
 	struct writer w;
 	int status;
 
@@ -274,22 +283,14 @@ record_request(struct models *m, struct api_request *r, struct span line, struct
 	writer_object(&w);
 	if (r->generation) {
 		writer_member_string(&w, KEY_ROLE, "user");
-		writer_key(&w, KEY_BLOCKS);
-		if (span_type(span_member(generation, KEY_BLOCKS)) == 'a') {
-			writer_span(&w, span_member(generation, KEY_BLOCKS));
-		} else {
-			writer_array(&w);
-			writer_array_end(&w);
-		}
+		writer_member_span(&w, KEY_BLOCKS, span_member(generation, KEY_BLOCKS));
 		writer_member_span(&w, KEY_SYSTEM_PROMPT, span_member(generation, KEY_SYSTEM_PROMPT));
 		writer_member_integer(&w, KEY_TURN, r->number - 1);
 		writer_member_string(&w, KEY_PROVIDER, r->api);
 		writer_member_string(&w, KEY_MODEL, r->model);
 		writer_member_string(&w, KEY_REQUEST_SHA256, r->sha256);
 	} else {
-		snprintf(call_id, sizeof call_id, "%lld", r->number);
-		writer_member_string(&w, KEY_NAME, r->name);
-		writer_member_string(&w, KEY_CALL_ID, call_id);
+		write_call(&w, r);
 	}
 	writer_member_object(&w, r->generation ? KEY_REQUEST : KEY_INPUT);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -314,7 +315,6 @@ record_answer(struct models *m, struct api_request *r, struct span line, struct 
 	struct span message = span_member(line, "message"), response = span_member(line, KEY_RESPONSE);
 	struct span model = span_member(message, KEY_MODEL), blocks = span_member(message, KEY_BLOCKS);
 	struct buffer payload = BUFFER_INIT;
-	char call_id[32];
 	struct writer w;
 	int status;
 
@@ -339,9 +339,7 @@ record_answer(struct models *m, struct api_request *r, struct span line, struct 
 		if (!span_true(span_member(line, "whole")))
 			writer_member_bool(&w, KEY_PARTIAL, true);
 	} else {
-		snprintf(call_id, sizeof call_id, "%lld", r->number);
-		writer_member_string(&w, KEY_NAME, r->name);
-		writer_member_string(&w, KEY_CALL_ID, call_id);
+		write_call(&w, r);
 	}
 	writer_member_span(&w, r->generation ? KEY_RESPONSE : KEY_OUTPUT, response);
 	writer_member_span(&w, KEY_ERROR, span_member(line, KEY_ERROR));

@@ -565,6 +565,8 @@ report(struct exchange *e, bool transferred)
 	write_fields(e, &w);
 	if (!e->too_long)
 		write_body(&w, &e->answer);
+	if (e->broken)
+		writer_member_bool(&w, KEY_BROKEN, true);
 	writer_object_end(&w);
 	if (e->meaning.generation != NULL) {
 		struct span id = answer_field(e, "request-id");
@@ -659,9 +661,9 @@ const struct client_handler exchange_handler = { .begin = begin, .deserted = des
 
 /* ---- what awf-step says ---- */
 
-/* A recorded answer; broken: it was cut off. */
+/* A recorded answer, cut off again where it was. */
 static void
-answer_from_record(struct exchange *e, struct span response, bool broken)
+answer_from_record(struct exchange *e, struct span response)
 {
 	struct span text = span_member(response, KEY_BODY);
 	struct buffer body = BUFFER_INIT, bytes = BUFFER_INIT, fields = BUFFER_INIT;
@@ -678,9 +680,9 @@ answer_from_record(struct exchange *e, struct span response, bool broken)
 		span_decode(field.value, &fields);
 		buffer_text(&fields, "\r\n");
 	}
-	e->broken = broken;
+	e->broken = span_true(span_member(response, KEY_BROKEN));
 	send_head(e, (long)status, SPAN_NONE, span_of(buffer_string(&fields), fields.len),
-	    broken || e->bodiless ? -1 : (long long)body.len);
+	    e->broken || e->bodiless ? -1 : (long long)body.len);
 	if (!e->bodiless)
 		pass_bytes(e, buffer_string(&body), body.len);
 	buffer_free(&fields);
@@ -728,7 +730,7 @@ exchange_told(struct proxy *p, struct span line)
 	if (e == NULL)
 		return;
 	if (answer.at != NULL)
-		answer_from_record(e, answer, span_true(span_member(line, "broken")));
+		answer_from_record(e, answer);
 	else if (refused.at != NULL)
 		refuse(e, refused);
 	else if (e->client == NULL)

@@ -410,7 +410,6 @@ add_request(struct models *m)
 static void
 say_recorded(struct models *m, long long number, const struct exchanged *x)
 {
-	static const char *const cut_off[] = { "network", "cancelled", NULL };
 	struct span payload = x->answered->view.payload;
 	struct span response = span_member(payload, KEY_RESPONSE);
 	struct writer w;
@@ -421,13 +420,6 @@ say_recorded(struct models *m, long long number, const struct exchanged *x)
 	writer_object(&w);
 	writer_member_integer(&w, "request", number);
 	writer_member_span(&w, "answer", response);
-	/* It was cut off, and is so again. */
-	if (!x->whole && span_one_of(span_path(payload, KEY_ERROR, KEY_CODE, NULL), cut_off) != NULL) {
-		long long status = 0;
-
-		span_integer(span_member(response, KEY_STATUS), &status);
-		writer_member_bool(&w, "broken", status >= 200 && status <= 299);
-	}
 	writer_object_end(&w);
 	buffer_byte(&m->proxy.outgoing, '\n');
 }

@@ -155,6 +155,7 @@
 #define KEY_RESPONSE "response"
 #define KEY_HEADERS "headers"
 #define KEY_BODY "body"
+#define KEY_BROKEN "broken"
 
 /* Tools. */
 #define KEY_CALL_ID "call_id"

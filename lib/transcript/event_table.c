@@ -292,6 +292,7 @@ static const struct event_member response_members[] = {
 	MEMBER(KEY_HEADERS, ARRAY, NULLABLE),
 	MEMBER(KEY_BODY, TEXT, NULLABLE),
 	WORD(KEY_ENCODING, NULLABLE, "base64"),
+	MEMBER(KEY_BROKEN, BOOL, NULLABLE),
 };
 static const struct event_shape response_shape = SHAPE(response_members, "response",
     "a response", "What the program got, byte for byte.", false);

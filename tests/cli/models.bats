@@ -429,6 +429,21 @@ DELETE /v1/files/7 0'
 	same "$(awf-replay -q --isolation copy)" "$output"
 }
 
+@test "a stream that ended before its message did ends in a replay as it did, and one that was cut off is cut off" {
+	api_server
+	program <<-'END'
+		post /v1/unended/messages '{"stream":true}' && echo whole
+		get /v1/cut >/dev/null 2>&1 || echo "cut: $?"
+	END
+	models
+	same "$status $output" $'0 data: {"type":"ping"}\n\nwhole\ncut: 18'
+	same "$(payloads message.assistant '[.partial,.error.code,.response.broken]')" '[true,"network",null]'
+	same "$(payloads tool.result '[.error.code,.output.broken]')" '["network",true]'
+	awf-verify -q
+	kill "$API_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+}
+
 @test "--max-cost ends the asking, in the words of the API, and none is asked again" {
 	text x >x.jsonl
 	model_server --answer x.jsonl --loop

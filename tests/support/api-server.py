@@ -14,6 +14,7 @@ answered is said by the path:
 .../echoes             the key, as a field too
 .../two-lengths        an answer with two lengths
 .../chunks             one in chunks, with a length besides that is another
+.../unended/messages   a stream that ends as HTTP has it, and before the message does
 anything else          {"method", "bytes"}
 """
 import http.server
@@ -115,6 +116,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif url.path.endswith("/chunks"):
             self.begin(200, Content_Length=9)
             self.piece(b"hello")
+            self.wfile.write(b"0\r\n\r\n")
+        elif url.path.endswith("/unended/messages"):
+            self.begin(200, Content_Type="text/event-stream")
+            self.piece(b'data: {"type":"ping"}\n\n')
             self.wfile.write(b"0\r\n\r\n")
         elif url.path.endswith("/cut"):
             self.begin(200, 1000, Content_Type="application/json")

@@ -29,42 +29,24 @@ traffic_request(const struct recalled_event *e)
 
 /* ---- what a request is known by ---- */
 
-/* The part of a pointer up to the next slash, decoded (RFC 6901). */
-static char *
-pointer_part(const char **at)
-{
-	size_t len = strcspn(*at, "/");
-	char *part = memory_copy(*at, len), *to = part;
-
-	for (const char *from = part; *from != '\0'; from++) {
-		if (from[0] == '~' && (from[1] == '0' || from[1] == '1'))
-			*to++ = *++from == '0' ? '~' : '/';
-		else
-			*to++ = *from;
-	}
-	*to = '\0';
-	*at += len;
-	return part;
-}
-
 static void
 leave_out(json_t *value, const char *pointer)
 {
 	while (*pointer == '/') {
-		char *part;
+		char *part = value_pointer_part(&pointer);
+		json_t *inner = NULL;
 		size_t index;
-		bool last;
 
-		pointer++;
-		part = pointer_part(&pointer);
-		last = *pointer == '\0';
-		index = strtoul(part, NULL, 10);
-		if (json_is_object(value) && last)
-			json_object_del(value, part);
-		else if (json_is_array(value) && last)
-			json_array_remove(value, index);
-		value = json_is_object(value) ? json_object_get(value, part) :
-		    json_is_array(value) ? json_array_get(value, index) : NULL;
+		if (json_is_object(value)) {
+			inner = json_object_get(value, part);
+			if (*pointer == '\0')
+				json_object_del(value, part);
+		} else if (json_is_array(value) && value_pointer_index(part, &index)) {
+			inner = json_array_get(value, index);
+			if (*pointer == '\0')
+				json_array_remove(value, index);
+		}
+		value = inner;
 		free(part);
 	}
 }
@@ -215,14 +197,14 @@ compare(struct telling *t, struct buffer *pointer, json_t *now, json_t *then)
 		return;
 	if (json_is_object(now) && json_is_object(then)) {
 		json_object_foreach(now, key, value) {
-			buffer_format(pointer, "/%s", key);
+			value_pointer_add(pointer, key);
 			compare(t, pointer, value, json_object_get(then, key));
 			pointer->len = len;
 		}
 		json_object_foreach(then, key, value) {
 			if (json_object_get(now, key) != NULL)
 				continue;
-			buffer_format(pointer, "/%s", key);
+			value_pointer_add(pointer, key);
 			compare(t, pointer, NULL, value);
 			pointer->len = len;
 		}

@@ -200,3 +200,40 @@ value_write(const json_t *value, struct buffer *out)
 		buffer_text(out, literals[json_typeof(value)]);
 	}
 }
+
+void
+value_pointer_add(struct buffer *pointer, const char *key)
+{
+	buffer_byte(pointer, '/');
+	for (; *key != '\0'; key++)
+		if (*key == '~' || *key == '/')
+			buffer_text(pointer, *key == '~' ? "~0" : "~1");
+		else
+			buffer_byte(pointer, *key);
+}
+
+char *
+value_pointer_part(const char **pointer)
+{
+	struct buffer part = BUFFER_INIT;
+	const char *at = *pointer + 1;
+
+	for (; *at != '\0' && *at != '/'; at++)
+		if (*at == '~' && (at[1] == '0' || at[1] == '1'))
+			buffer_byte(&part, *++at == '0' ? '~' : '/');
+		else
+			buffer_byte(&part, *at);
+	*pointer = at;
+	return buffer_take(&part);
+}
+
+bool
+value_pointer_index(const char *part, size_t *index)
+{
+	char *end;
+
+	if (*part < '0' || *part > '9')
+		return false;
+	*index = strtoul(part, &end, 10);
+	return *end == '\0';
+}

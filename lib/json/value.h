@@ -8,6 +8,7 @@
 #define AWF_JSON_VALUE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buffer.h"
@@ -24,5 +25,13 @@ json_t *value_load(const char *path, enum error_code code, struct error *err);
 json_t *value_load_relaxed(const char *path, enum error_code code, struct error *err);
 /* Appends compact JSON, keys in their order. */
 void value_write(const json_t *value, struct buffer *out);
+
+/* JSON pointers (RFC 6901). Appends "/" and a key, escaped. */
+void value_pointer_add(struct buffer *pointer, const char *key);
+/* Takes the slash and the part behind it off a pointer that is not empty: the part without its
+ * escapes, in memory of its own. */
+char *value_pointer_part(const char **pointer);
+/* Whether a part names an element of a list, and which. */
+bool value_pointer_index(const char *part, size_t *index);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "json/value.h"
 #include "schema/schema_rule.h"
 
 /* Whether a subschema takes the value, when that alone is asked. */
@@ -42,7 +43,7 @@ check_key(struct check *c, const struct node *n, const char *key, json_t *value)
 	size_t len = c->pointer.len;
 	int result;
 
-	schema_pointer_key(&c->pointer, key);
+	value_pointer_add(&c->pointer, key);
 	result = check_within(c, n, value);
 	c->pointer.len = len;
 	return result;

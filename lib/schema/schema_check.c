@@ -29,17 +29,6 @@ schema_type_of(const json_t *value)
 	return letters[json_typeof(value)];
 }
 
-void
-schema_pointer_key(struct buffer *pointer, const char *key)
-{
-	buffer_byte(pointer, '/');
-	for (; *key != '\0'; key++)
-		if (*key == '~' || *key == '/')
-			buffer_text(pointer, *key == '~' ? "~0" : "~1");
-		else
-			buffer_byte(pointer, *key);
-}
-
 const struct rule *
 node_rule(const struct node *n, const char *keyword)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "json/value.h"
 #include "schema/compare.h"
 #include "schema/schema.h"
 #include "schema/schema_rule.h"
@@ -25,7 +26,7 @@ rule_refuse(struct compiler *c, const struct rule *r, const char *format, ...)
 	vsnprintf(message, sizeof message, format, list);
 	va_end(list);
 	buffer_text(&text, r->node->pointer);
-	schema_pointer_key(&text, r->keyword->name);
+	value_pointer_add(&text, r->keyword->name);
 	error_set(c->err, ERROR_DEFINITION, c->place, "%s: %s", text.data, message);
 	buffer_free(&text);
 	return -1;
@@ -65,9 +66,9 @@ add_member(struct compiler *c, struct rule *r, const char *name, long index, jso
 	struct member *m;
 
 	buffer_text(&pointer, r->node->pointer);
-	schema_pointer_key(&pointer, r->keyword->name);
+	value_pointer_add(&pointer, r->keyword->name);
 	if (name != NULL)
-		schema_pointer_key(&pointer, name);
+		value_pointer_add(&pointer, name);
 	if (index >= 0)
 		buffer_format(&pointer, "/%ld", index);
 	r->members = memory_array(r->members, r->member_count + 1, sizeof *r->members);

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "json/value.h"
 #include "json/writer.h"
 #include "schema/schema_rule.h"
 
@@ -86,7 +87,7 @@ find_default(struct filling *f, const struct applied *a, struct span key)
 			if (n->foreign || node_rule(n, "default") == NULL)
 				continue;
 			buffer_text(&pointer, n->pointer);
-			schema_pointer_key(&pointer, "default");
+			value_pointer_add(&pointer, "default");
 			value = pointer_find(f->schema, buffer_string(&pointer));
 			buffer_free(&pointer);
 		}

@@ -279,30 +279,21 @@ static struct node *
 pointed_node(struct compiler *c, const struct rule *r, struct resource *resource,
     const char *pointer)
 {
-	char *whole = memory_format("%s%s", resource->root->pointer, pointer), *end;
+	char *whole = memory_format("%s%s", resource->root->pointer, pointer);
 	json_t *document = resource->root->document;
 	struct node *n;
 
 	for (const char *at = pointer; document != NULL && *at == '/';) {
-		struct buffer token = BUFFER_INIT;
-		const char *text;
-		unsigned long index;
+		char *part = value_pointer_part(&at);
+		size_t index;
 
-		/* One token, unescaped (RFC 6901, section 4). */
-		for (at++; *at != '\0' && *at != '/'; at++)
-			if (*at == '~' && (at[1] == '0' || at[1] == '1'))
-				buffer_byte(&token, *++at == '0' ? '~' : '/');
-			else
-				buffer_byte(&token, *at);
-		text = buffer_string(&token);
-		if (json_is_array(document)) {
-			index = strtoul(text, &end, 10);
-			document = *text >= '0' && *text <= '9' && *end == '\0'
-			    ? json_array_get(document, index) : NULL;
-		} else {
-			document = json_object_get(document, text);
-		}
-		buffer_free(&token);
+		if (!json_is_array(document))
+			document = json_object_get(document, part);
+		else if (value_pointer_index(part, &index))
+			document = json_array_get(document, index);
+		else
+			document = NULL;
+		free(part);
 		/* It may be a resource of its own. */
 		for (struct resource *o = c->schema->resources; json_is_object(document) && o != NULL;
 		    o = o->next)

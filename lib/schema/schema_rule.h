@@ -204,8 +204,6 @@ char schema_type_of(const json_t *value);
 bool schema_type_known(const json_t *name);
 /* The rule of a node for a keyword, or NULL. */
 const struct rule *node_rule(const struct node *n, const char *keyword);
-/* Appends "/" and a key to a JSON pointer (RFC 6901). */
-void schema_pointer_key(struct buffer *pointer, const char *key);
 
 /* Says what is wrong with a rule's value, or with a keyword (rule_refuse() of one): -1. */
 int rule_refuse(struct compiler *c, const struct rule *r, const char *format, ...)

@@ -358,6 +358,21 @@ DELETE /v1/files/7 0'
 	same "$output $(asked)" 'Hello 1'
 }
 
+@test "a pointer that names no element leaves nothing out, and differences are told as pointers" {
+	model_server --answer hello.jsonl --loop
+	program <<-'END'
+		post /v1/messages '{"model":"m","stream":true,"messages":[{"a/b":1}]}' | said
+		[ -e go ] || exit 3
+	END
+	models --models-ignore /messages/x
+	same "$status" 3
+	sed -i 's/:1}/:2}/' program
+	touch go
+	run -0 --separate-stderr awf-run --resume @
+	[[ "$stderr" == *"is not in the record, and is asked live; /messages/0/a~1b is '2', the recorded one '1'"* ]]
+	same "$(asked)" 2
+}
+
 @test "equal requests are answered in their order, many at once too" {
 	for i in $(seq 12); do text "answer $i" >"$i.jsonl"; done
 	model_server $(for i in $(seq 12); do echo --answer "$i.jsonl"; done)

@@ -221,6 +221,8 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 		code "$OPENAI_BASE_URL/models"
 		code -H "authorization: Bearer $OPENAI_API_KEY" -H 'Upgrade: websocket' -H 'Connection: Upgrade' "$OPENAI_BASE_URL/responses"
 		code -H "authorization: Bearer $OPENAI_API_KEY" -H 'Transfer-Encoding: chunked' -H 'Content-Length: 2' -d '{}' "$OPENAI_BASE_URL/files"
+		code -H "authorization: Bearer $OPENAI_API_KEY" -H 'Content-Length: 134217729' -X POST "$OPENAI_BASE_URL/files"
+		code -H "authorization: Bearer $OPENAI_API_KEY" -H "x: $(printf %017000d 0)" "$OPENAI_BASE_URL/models"
 	END
 	models
 	same "$status" 0
@@ -230,7 +232,9 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 401 authentication_error: this is no key of th
 401 invalid_request_error: this is no key of th
 426 invalid_request_error: awf-models-proxy spe
-400 invalid_request_error: Content-Length and T'
+400 invalid_request_error: Content-Length and T
+413 invalid_request_error: the body of the requ
+431 invalid_request_error: the head of the requ'
 	[[ "$stderr" == *'awf-step: app: 5 requests came with another key than the step has given, and were refused'* ]]
 	[ ! -s "$API_LOG" ]
 	same "$(types)" ''

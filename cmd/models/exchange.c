@@ -565,7 +565,8 @@ report(struct exchange *e, bool transferred)
 	write_fields(e, &w);
 	if (!e->too_long)
 		write_body(&w, &e->answer);
-	if (e->broken)
+	/* What is not kept a replay cannot give: an empty answer would be another one. */
+	if (e->broken || e->too_long)
 		writer_member_bool(&w, KEY_BROKEN, true);
 	writer_object_end(&w);
 	if (e->meaning.generation != NULL) {

@@ -210,6 +210,16 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	same "$(grep -c sent "$API_LOG")" 1
 }
 
+@test "an answer that is too large to be kept passes, and is an error in the record and in a replay" {
+	api_server
+	program <<<'get "/v1/large?bytes=134283264" 2>/dev/null >answer; echo "$? $(wc -c <answer)"'
+	models
+	same "$status $output" '0 0 134283264'
+	same "$(payloads tool.result '[.error.code,.output.body,.output.broken]')" '["provider",null,true]'
+	kill "$API_SERVER_PID"
+	same "$(awf-replay -q --isolation copy 2>/dev/null)" '18 0'
+}
+
 @test "a request with another key is refused, and one that is none of HTTP/1.1" {
 	api_server
 	program <<-'END'

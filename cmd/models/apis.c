@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "json/writer.h"
+#include "net/http.h"
 
 const char *const family_names[FAMILIES] = {
 	[FAMILY_OPENAI] = "openai", [FAMILY_ANTHROPIC] = "anthropic", [FAMILY_GOOGLE] = "google",
@@ -203,12 +204,7 @@ add_target(struct buffer *out, struct span target, const char *key)
 	begin = old.at - strlen("key=");
 	if (key != NULL) {
 		buffer_append(out, target.at, (size_t)(old.at - target.at));
-		for (const char *at = key; *at != '\0'; at++)
-			if (strchr("-._~", *at) != NULL || (*at >= '0' && *at <= '9') ||
-			    (*at >= 'A' && *at <= 'Z') || (*at >= 'a' && *at <= 'z'))
-				buffer_byte(out, *at);
-			else
-				buffer_format(out, "%%%02X", (unsigned)(unsigned char)*at);
+		http_escape(out, key);
 		buffer_append(out, old.at + old.len, (size_t)(end - old.at) - old.len);
 	} else if (old.at + old.len < end) { /* with the & behind it */
 		buffer_append(out, target.at, (size_t)(begin - target.at));

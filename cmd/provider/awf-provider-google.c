@@ -320,12 +320,7 @@ write_model_path(const struct exchange *x, struct buffer *url)
 			name = model + strlen(collection);
 		}
 	buffer_format(url, "/v1beta/%s", collection);
-	for (; *name != '\0'; name++) {
-		if (isalnum((unsigned char)*name) || strchr("-._~", *name) != NULL)
-			buffer_byte(url, *name);
-		else
-			buffer_format(url, "%%%02X", (unsigned)(unsigned char)*name);
-	}
+	http_escape(url, name);
 	buffer_text(url, ":streamGenerateContent?alt=sse");
 	free(model);
 }

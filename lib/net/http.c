@@ -25,6 +25,18 @@
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)
 #define RETRY_AFTER_LIMIT_MS ((int64_t)7 * 24 * 3600 * 1000)
 
+void
+http_escape(struct buffer *url, const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+
+	for (; *text != '\0'; text++)
+		if (strchr(plain, *text) != NULL)
+			buffer_byte(url, *text);
+		else
+			buffer_format(url, "%%%02X", (unsigned)(unsigned char)*text);
+}
+
 struct http {
 	CURLM *multi; /* owns the connections */
 	CURL *easy;

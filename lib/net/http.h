@@ -13,6 +13,9 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
+/* Appends a text as part of a URL, in which it has no other meaning (RFC 3986, section 2.3). */
+void http_escape(struct buffer *url, const char *text);
+
 struct http;
 
 struct http *http_open(struct error *err);

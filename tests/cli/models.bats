@@ -140,6 +140,7 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 
 @test "the program has a token of its call, its API the key, and the record neither" {
 	api_server
+	export GEMINI_API_KEY=gemini-real-key+/
 	program <<-'END'
 		env >environment
 		tr '\0' '\n' </proc/$$/environ >>environment
@@ -158,8 +159,8 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	same "$(jq -r '[.path, (.headers | to_entries[] | select(.key | test("(?i)^(x-api-key|authorization|api-key|x-goog-api-key)$")) | .value)] | join(" ")' "$API_LOG")" \
 		"/v1/models anthropic-real-key
 /v1/files Bearer openai-real-key
-/v1beta/models?pageSize=3&key=gemini-real-key
-/v1beta/models gemini-real-key
+/v1beta/models?pageSize=3&key=gemini-real-key%2B%2F
+/v1beta/models gemini-real-key+/
 /v1/assistants openai-real-key"
 	same "$(payloads tool.call '[.name,.input.path,.effects]')" \
 		'["GET /v1/models","/v1/models","read"]

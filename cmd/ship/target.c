@@ -114,6 +114,19 @@ no_such(const char *what, struct error *err)
 	return error_set(err, ERROR_INVALID_INPUT, "stdin", "%s: see awf-ship(7)", what);
 }
 
+/* What has come is safe, and told. */
+static int
+write_batch(struct filter *f, struct error *err)
+{
+	if (f->batch.with_count == 0)
+		return 0;
+	batch_sort(&f->batch);
+	if (f->target->write(f->target->context, &f->batch, err) != 0)
+		return -1;
+	batch_clear(&f->batch);
+	return answer(err);
+}
+
 static int
 take_question(struct filter *f, struct span line, struct error *err)
 {
@@ -128,6 +141,10 @@ take_question(struct filter *f, struct span line, struct error *err)
 	span_members(line, names, 4, values);
 	if (!event_copy_id(values[0], run_id))
 		return no_such("a question without a run", err);
+	/* Asked about anew, it goes on from the answer, in which the lines before count. */
+	run = batch_find(&f->batch, values[0]);
+	if (run != NULL && run->count > 0 && write_batch(f, err) != 0)
+		return -1;
 	origin = span_text(values[1]);
 	path = span_text(values[2]);
 	span_integer(values[3], &size);
@@ -203,19 +220,6 @@ take_line(struct filter *f, struct span line, struct error *err)
 		}
 	}
 	return 0; /* what a later version says */
-}
-
-/* What has come is safe, and told. */
-static int
-write_batch(struct filter *f, struct error *err)
-{
-	if (f->batch.with_count == 0)
-		return 0;
-	batch_sort(&f->batch);
-	if (f->target->write(f->target->context, &f->batch, err) != 0)
-		return -1;
-	batch_clear(&f->batch);
-	return answer(err);
 }
 
 static int

@@ -180,6 +180,10 @@ the target has lost lines: it has 0, and had 2'
 	run -0 --separate-stderr "$filter" "$TO" < <(echo "$ask"; head -n 3 "$(transcript)" | sed '3s/true/else/')
 	same "$(jq -r .error.message <<<"${lines[2]}")" 'the target has another line 3, and nothing more of the run is sent'
 	same "$(sql "SELECT line FROM agent_run_events ORDER BY seq")" "$(cat "$(transcript)")"
+	# Asked about anew, as once its transcript was replaced, before those that came are written.
+	run -0 --separate-stderr "$filter" sqlite:anew.db < <(echo "$ask"; head -n 3 "$(transcript)"; echo "$ask"; cat "$(transcript)")
+	same "$(jq -r .seq <<<"$output" | xargs)" 'null 0 3 3 4'
+	same "$(TO=sqlite:anew.db sql "SELECT line FROM agent_run_events ORDER BY seq")" "$(cat "$(transcript)")"
 	while IFS='|' read -r input message; do
 		run -1 --separate-stderr "$filter" "$TO" <<<"$input"
 		same "$stderr" "awf-ship-sqlite: $message"

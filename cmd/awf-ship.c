@@ -340,6 +340,7 @@ take_lines(struct shipper *p, struct error *err)
 static int
 give_up(struct shipper *p, const struct error *failure, struct error *err)
 {
+	const int before = p->status;
 	int wait_status = peer_end(&p->peer), status;
 	char text[64];
 
@@ -357,7 +358,7 @@ give_up(struct shipper *p, const struct error *failure, struct error *err)
 		return -1;
 	p->start_at = clock_monotonic() + p->pause;
 	p->pause = p->pause * 2 < SERVER_RETRY_MOST_MS ? p->pause * 2 : SERVER_RETRY_MOST_MS;
-	p->status = STATUS_OK;
+	p->status = before; /* of runs that were refused */
 	return 0;
 }
 

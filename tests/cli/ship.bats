@@ -274,6 +274,24 @@ the target has lost lines: it has 0, and had 2'
 	same_lines
 	printf '#!/bin/sh\nexit 1\n' >filters/awf-ship-mine
 	run -1 awf-ship -f --to mine:x
+	# A run that was refused before is no less so.
+	awf-run -n --name two true
+	bad=$(awf-tail --list --json --name one | jq -r .run_id)
+	cat >filters/awf-ship-mine <<-END
+		#!/bin/sh
+		echo x >>fails
+		echo '{"awf_ship":1}'
+		while read -r line; do
+			case \$line in
+			*'"$bad","origin"'*) echo '{"run_id":"$bad","error":{"code":"divergence","message":"no"}}'; continue ;;
+			'{"seq":'*) [ "\$(wc -l <fails)" -ge 2 ] || exit 4 ;;
+			esac
+			printf '%s\n' "\$line" | jq -c '{run_id, seq: (.seq // 0)}'
+		done
+	END
+	run -3 --separate-stderr awf-ship -f --to mine:x @one @two
+	same "$stderr" "awf-ship: $bad: no"
+	same "$(wc -l <fails)" 2
 }
 
 @test "the filter of awf-ship(7), in shell" {

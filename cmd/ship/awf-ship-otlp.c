@@ -43,6 +43,7 @@
 #define REQUEST_BYTES ((size_t)2 << 20) /* collectors take some MiB at once */
 #define COMPACT_BYTES ((size_t)1 << 20)
 #define POSITIONS_LIMIT ((size_t)1 << 30)
+#define NOTE_SIZE (ID_SIZE + DIGEST_SIZE + 20) /* "RUN SEQ DIGEST" and NUL, at most */
 
 /* A run on its way. */
 struct traced {
@@ -98,9 +99,14 @@ read_notes(struct collector *c, const struct buffer *text)
 
 	while ((line = text_part(&rest, '\n', &len)) != NULL && rest != NULL) {
 		struct position sent = { .seq = 0 };
-		char run_id[ID_SIZE] = "", format[] = "%36s %" SCNd64 " %64s";
+		char run_id[ID_SIZE] = "", copy[NOTE_SIZE];
 
-		if (sscanf(line, format, run_id, &sent.seq, sent.digest) == 3 &&
+		if (len >= sizeof copy)
+			continue;
+		/* sscanf() measures all that it is given. */
+		memcpy(copy, line, len);
+		copy[len] = '\0';
+		if (sscanf(copy, "%36s %" SCNd64 " %64s", run_id, &sent.seq, sent.digest) == 3 &&
 		    id_valid(run_id, strlen(run_id)) && strlen(sent.digest) == DIGEST_SIZE - 1)
 			find(c, run_id)->sent = sent;
 	}
@@ -114,7 +120,7 @@ compact(struct collector *c, size_t len, struct error *err)
 	struct replacement r;
 	int failed;
 
-	if (len < COMPACT_BYTES || len < 4 * c->count * (ID_SIZE + DIGEST_SIZE + 20))
+	if (len < COMPACT_BYTES || len < 4 * c->count * NOTE_SIZE)
 		return 0;
 	for (size_t i = 0; i < c->count; i++)
 		buffer_format(&text, "%s %" PRId64 " %s\n", c->runs[i]->run_id, c->runs[i]->sent.seq,

@@ -387,17 +387,16 @@ static int
 prune(void *context, struct error *err)
 {
 	struct database *d = context;
-	char *old = memory_format("(SELECT run_id FROM runs_head WHERE seq > pruned_through AND "
-	    "julianday(last_seen) < julianday('now') - %.9f)", (double)d->keep_ms / 86400000.0);
-	char *sql = memory_format("BEGIN IMMEDIATE;"
-	    "DELETE FROM agent_run_texts WHERE rowid IN (SELECT id FROM agent_run_events WHERE run_id IN %s);"
-	    "DELETE FROM agent_run_blobs WHERE run_id IN %s;"
-	    "DELETE FROM agent_run_events WHERE run_id IN %s;"
-	    "UPDATE runs_head SET pruned_through = seq WHERE run_id IN %s; COMMIT", old, old, old, old);
+	char *sql = memory_format("BEGIN IMMEDIATE; CREATE TEMP TABLE old AS SELECT run_id FROM runs_head "
+	    "WHERE seq > pruned_through AND julianday(last_seen) < julianday('now') - %.9f;"
+	    "DELETE FROM agent_run_texts WHERE rowid IN (SELECT id FROM agent_run_events WHERE run_id IN old);"
+	    "DELETE FROM agent_run_blobs WHERE run_id IN old;"
+	    "DELETE FROM agent_run_events WHERE run_id IN old;"
+	    "UPDATE runs_head SET pruned_through = seq WHERE run_id IN old;"
+	    "DROP TABLE old; COMMIT", (double)d->keep_ms / 86400000.0);
 	int failed = execute(d, sql, err);
 
 	free(sql);
-	free(old);
 	return failed;
 }
 

@@ -90,7 +90,8 @@ has_words() {
 	for program in $(programs) $(cd "$BUILD/libexec/awf" && ls awf-*); do
 		page=$(page_of "$program")
 		grep -q '^\.Sh EXAMPLES' "$ROOT/man/$page" || { echo "$program"; false; }
-		grep -q "^\.Nm $program\b" "$ROOT/man/$page" || { echo "$page: $program"; false; }
+		# man(1) finds by its head what has no page of its own.
+		sed -n '/^\.Sh NAME/,/^\.Nd/p' "$ROOT/man/$page" | grep -qE "^\.Nm $program( ,)?$" || { echo "$page: $program"; false; }
 		grep -q "Xr ${page%.?} ${page##*.}" "$ROOT/man/awf.7" || { echo "awf.7: $page"; false; }
 	done
 	sed -n 's/^\.Xr \(awf[a-z-]*\) \([1-8]\).*/\1.\2/p' "$ROOT"/man/* | sort -u >pages

@@ -30,7 +30,8 @@
 #define TRIES 10
 #define COPY_BYTES ((size_t)256 << 10)
 #define PARTITION "agent_run_events_"
-/* No byte of JSON, as it stands in a line. */
+/* No bytes of JSON, as it stands in a line. */
+#define QUOTE '\x01'
 #define DELIMITER '\x02'
 #define NOTHING "\x03"
 #define COPY "COPY agent_run_events (month, run_id, seq, event_id, parent_event_id, call, type, " \
@@ -352,6 +353,16 @@ add_any(struct buffer *out, const struct buffer *text)
 	buffer_byte(out, DELIMITER);
 }
 
+/* JSON may have a CR between values, which COPY takes in quotes alone. */
+static void
+add_json(struct buffer *out, struct span json, char after)
+{
+	buffer_byte(out, QUOTE);
+	buffer_append(out, json.at, json.len);
+	buffer_byte(out, QUOTE);
+	buffer_byte(out, after);
+}
+
 static int
 copy_run(struct database *d, const struct batch_run *sent, struct head *head, struct error *err)
 {
@@ -371,10 +382,8 @@ copy_run(struct database *d, const struct batch_run *sent, struct head *head, st
 		add_any(out, &row->path);
 		add_text(out, row->ts);
 		add_text(out, row->cost);
-		buffer_append(out, row->line.at, row->line.len);
-		buffer_byte(out, DELIMITER);
-		buffer_append(out, row->event.at, row->event.len);
-		buffer_byte(out, '\n');
+		add_json(out, row->line, DELIMITER);
+		add_json(out, row->event, '\n');
 		run_row_take(&head->told, row);
 		if (out->len >= COPY_BYTES && send_copy(d, err) != 0)
 			return -1;

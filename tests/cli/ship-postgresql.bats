@@ -9,6 +9,9 @@ load ../support/ship
 load ../support/ship-sql
 load ../support/postgresql
 
+# TRANSCRIPT SCRIPT: what it is once sed(1) has changed its events.
+chained() { sed -E 's/^\{"seq":[0-9]+,/{/; s/,"prev":"[0-9a-f]+"\}$/}/' "$1" | sed "$2" | chain; }
+
 setup_file() { postgresql_begin; }
 teardown_file() { postgresql_end; }
 
@@ -42,6 +45,11 @@ teardown_file() { postgresql_end; }
 	runs
 	printf '%s\n' '{"type":"message.assistant","payload":{"text":"a\u0000b","model":"m"}}' '{"type":"odd","x":[1e-20000,1e400]}' \
 		'{"type":"tool.call","payload":{"name":"\u0001\u0002\u0003","call_id":"1","input":{}}}' | awf-record -q --name odd
+	# White space that JSON may have, though no AWF writes it.
+	id=44444444-1111-4111-8111-111111111111
+	AWF_STORAGE=$PWD/other awf-run -n --name spaced --id $id true
+	chained "$PWD/other/transcripts/$id.jsonl" 's/"payload":/"payload":\r\t/' >"$AWF_STORAGE/transcripts/$id.jsonl"
+	awf-verify "$AWF_STORAGE/transcripts/$id.jsonl"
 	awf-ship --to "$TO"
 	same_lines
 	for view in runs steps llm_calls tool_calls changed_files cost_by_day; do sql "SELECT * FROM $view" >/dev/null; done
@@ -77,17 +85,7 @@ teardown_file() { postgresql_end; }
 	old=33333333-1111-4111-8111-111111111111
 	AWF_STORAGE=$PWD/other awf-run -n --name old --id $old -c 'awf-step -n a -q -- true'
 	# A year ago, and on until now.
-	python3 - "$PWD/other/transcripts/$old.jsonl" "$AWF_STORAGE/transcripts/$old.jsonl" <<-'END'
-		import hashlib, re, sys
-		prev = "0" * 64
-		with open(sys.argv[2], "w") as out:
-		    for number, line in enumerate(open(sys.argv[1]).read().splitlines()):
-		        if number < 2:
-		            line = re.sub(r'"timestamp":"\d+-\d+', '"timestamp":"2025-11', line)
-		        line = re.sub(r'"prev":"[^"]*"', '"prev":"%s"' % prev, line)
-		        prev = hashlib.blake2b(line.encode(), digest_size=32).hexdigest()
-		        out.write(line + "\n")
-	END
+	chained "$PWD/other/transcripts/$old.jsonl" '1,2s/"timestamp":"[0-9]*-[0-9]*/"timestamp":"2025-11/' >"$AWF_STORAGE/transcripts/$old.jsonl"
 	awf-ship --to "$TO"
 	same_lines
 	same "$(sql "SELECT count(*) FROM agent_run_events_2025_11")" 4

@@ -16,22 +16,7 @@ setup_file() { postgresql_begin; }
 teardown_file() { postgresql_end; }
 
 @test "all lines are there, byte for byte, once, and what comes later follows them" {
-	runs
-	run -0 --separate-stderr awf-ship --to "$TO"
-	same "$output$stderr" ''
-	same_lines
-	run -0 --separate-stderr awf-ship --to "postgres:///$PGDATABASE"
-	same_lines
-	awf-ctl approve check @waits
-	awf-run --resume @waits >/dev/null
-	awf-run -n --name later -c 'awf-step -n a -q -- true'
-	awf-ship --to "$TO"
-	same_lines
-	same "$(sql "SELECT status, attempt FROM runs WHERE name = 'waits'")" 'success|2'
-	same "$(sql "SELECT s.id, s.outcome, s.attempt FROM steps s JOIN runs r ON r.run_id = s.run_id WHERE r.name = 'waits' ORDER BY s.seq")" \
-		$'check:0:0|done|1\ncheck:0:0|done|2'
-	same "$(sql 'SELECT run_id, name, status FROM runs ORDER BY run_id')" \
-		"$(awf-tail --list -R --json | jq -r '[.run_id, .name, .status] | join("|")' | sort)"
+	all_come "postgres:///$PGDATABASE"
 }
 
 @test "ten queries, in PostgreSQL" {

@@ -11,22 +11,7 @@ cleanup() {
 }
 
 @test "all lines are there, byte for byte, once, and what comes later follows them" {
-	runs
-	run -0 --separate-stderr awf-ship --to "$TO"
-	same "$output$stderr" ''
-	same_lines
-	run -0 --separate-stderr awf-ship --to "$TO"
-	same_lines
-	# A run that goes on, a decision behind an end, a further run.
-	awf-ctl approve check @waits
-	awf-run --resume @waits >/dev/null
-	awf-run -n --name later -c 'awf-step -n a -q -- true'
-	awf-ship --to "$TO"
-	same_lines
-	same "$(sql "SELECT status, attempt FROM runs WHERE name = 'waits'")" 'success|2'
-	same "$(sql "SELECT s.id, s.outcome, s.attempt FROM steps s JOIN runs r ON r.run_id = s.run_id WHERE r.name = 'waits' ORDER BY s.seq")" \
-		$'check:0:0|done|1\ncheck:0:0|done|2'
-	same "$(sql 'SELECT count(*) FROM runs')" "$(ls "$AWF_STORAGE"/transcripts/*.jsonl | wc -l)"
+	all_come
 	# It is as private as they are.
 	same "$(stat -c %a runs.db)" 600
 }
@@ -51,8 +36,7 @@ there|elsewhere"
 @test "views tell what awf-tail and awf-replay tell" {
 	runs
 	awf-ship --to "$TO"
-	same "$(sql 'SELECT run_id, name, status FROM runs ORDER BY run_id')" \
-		"$(awf-tail --list -R --json | jq -r '[.run_id, .name, .status] | join("|")' | sort)"
+	runs_are_told
 	same "$(sql "SELECT calls, input_tokens, output_tokens, cost_usd FROM cost_by_day WHERE model = 'm'")" '1|1000|200|0.006'
 	same "$(sql "SELECT cost_usd FROM runs WHERE name = 'paid'")" \
 		"$(awf-tail --list --json --cost --name paid | jq -r .cost)"

@@ -37,3 +37,29 @@ same_lines() {
 	done
 	same "$(sql 'SELECT count(*) FROM agent_run_events')" "$(cat "$AWF_STORAGE"/transcripts/*.jsonl | wc -l)"
 }
+
+# Whether all lines come, byte for byte, once, and what comes later follows them: a run that goes on,
+# a decision behind an end, a further run. [URL]: another name of the same target.
+all_come() {
+	runs
+	run -0 --separate-stderr awf-ship --to "$TO"
+	same "$output$stderr" ''
+	same_lines
+	run -0 --separate-stderr awf-ship --to "${1-$TO}"
+	same_lines
+	awf-ctl approve check @waits
+	awf-run --resume @waits >/dev/null
+	awf-run -n --name later -c 'awf-step -n a -q -- true'
+	awf-ship --to "$TO"
+	same_lines
+	same "$(sql "SELECT status, attempt FROM runs WHERE name = 'waits'")" 'success|2'
+	same "$(sql "SELECT s.id, s.outcome, s.attempt FROM steps s JOIN runs r ON r.run_id = s.run_id WHERE r.name = 'waits' ORDER BY s.seq")" \
+		$'check:0:0|done|1\ncheck:0:0|done|2'
+	runs_are_told
+}
+
+# Whether the target tells of each run what awf-tail does.
+runs_are_told() {
+	same "$(sql 'SELECT run_id, name, status FROM runs ORDER BY run_id')" \
+		"$(awf-tail --list -R --json | jq -r '[.run_id, .name, .status] | join("|")' | sort)"
+}

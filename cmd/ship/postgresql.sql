@@ -179,4 +179,4 @@ SELECT e.run_id, e.seq, e.call, e.path, e.ts,
 	awf_number(c -> 'removed') AS removed
 FROM agent_run_events e
 CROSS JOIN LATERAL jsonb_array_elements(awf_array(e.event #> '{payload,changed}')) c
-WHERE e.type IN ('step.completed', 'tool.result');
+WHERE e.type IN ('step.completed', 'tool.result') AND jsonb_typeof(c) = 'object';

@@ -54,6 +54,8 @@ DROP VIEW IF EXISTS llm_calls;
 DROP VIEW IF EXISTS tool_calls;
 DROP VIEW IF EXISTS changed_files;
 
+-- json_extract() fails where a value is no JSON, as a string in an array is none by itself.
+
 CREATE VIEW llm_calls AS
 SELECT m.run_id, m.seq, m.call, m.path, m.ts,
 	coalesce(json_extract(m.event, '$.payload.provider'), json_extract(s.event, '$.payload.provider')) AS provider,
@@ -71,7 +73,7 @@ SELECT m.run_id, m.seq, m.call, m.path, m.ts,
 	json_extract(m.event, '$.payload.source') AS source,
 	(SELECT group_concat(json_extract(b.value, '$.text'), char(10))
 		FROM json_each(m.event, '$.payload.blocks') b
-		WHERE json_extract(b.value, '$.type') = 'text') AS text
+		WHERE CASE b.type WHEN 'object' THEN json_extract(b.value, '$.type') END = 'text') AS text
 FROM agent_run_events m
 LEFT JOIN agent_run_events s ON s.run_id = m.run_id AND s.event_id = m.call
 WHERE m.type = 'message.assistant'
@@ -168,4 +170,4 @@ SELECT e.run_id, e.seq, e.call, e.path, e.ts,
 	json_extract(c.value, '$.added') AS added,
 	json_extract(c.value, '$.removed') AS removed
 FROM agent_run_events e, json_each(e.event, '$.payload.changed') c
-WHERE e.type IN ('step.completed', 'tool.result');
+WHERE e.type IN ('step.completed', 'tool.result') AND c.type = 'object';

@@ -37,7 +37,7 @@ teardown_file() { postgresql_end; }
 	awf-verify "$AWF_STORAGE/transcripts/$id.jsonl"
 	awf-ship --to "$TO"
 	same_lines
-	for view in runs steps llm_calls tool_calls changed_files cost_by_day; do sql "SELECT * FROM $view" >/dev/null; done
+	views_answer
 	same "$(sql "SELECT text FROM llm_calls WHERE source IS NOT NULL")" 'a�b'
 	same "$(sql "SELECT event #>> '{payload,input}' FROM agent_run_events WHERE path = 'c' AND type = 'step.started'")" \
 		'["x�y", "😀", null, null, 12]'

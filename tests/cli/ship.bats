@@ -58,6 +58,9 @@ there|elsewhere"
 	same "$(sql "SELECT status, input_tokens, cost_usd FROM runs WHERE name = 'said'")" 'success||'
 	same "$(sql "SELECT sum(calls) FROM cost_by_day WHERE model = 'm'")" 1
 	same "$(sql "SELECT text FROM llm_calls WHERE source IS NOT NULL")" mine
+	views_answer
+	# A block that is no object, as in a transcript of another's.
+	same "$(sql "BEGIN; UPDATE agent_run_events SET cleaned = json_set(line, '\$.payload.blocks', json('[\"x\",1]')) WHERE type = 'message.assistant'; SELECT count(text) FROM llm_calls; ROLLBACK")" 0
 }
 
 @test "blobs come along, up to a size" {

@@ -63,3 +63,15 @@ runs_are_told() {
 	same "$(sql 'SELECT run_id, name, status FROM runs ORDER BY run_id')" \
 		"$(awf-tail --list -R --json | jq -r '[.run_id, .name, .status] | join("|")' | sort)"
 }
+
+# Whether each view answers, whatever other programs have told.
+views_answer() {
+	local view
+	printf '%s\n' '{"type":"tool.call","payload":{"name":"t","call_id":"1","input":{}}}' \
+		'{"type":"tool.result","payload":{"name":"t","call_id":"1","output":"x","changed":["a.txt",7]}}' | awf-record -q --name odd
+	awf-ship --to "$TO"
+	for view in runs steps llm_calls tool_calls changed_files cost_by_day; do
+		sql "SELECT * FROM $view" >/dev/null || return 1
+	done
+	same "$(sql "SELECT count(*), min(file) FROM changed_files")" '1|notes.txt'
+}

@@ -219,6 +219,9 @@ the target has lost lines: it has 0, and had 2'
 		1|@nosuch|awf-ship: @nosuch: no run of this name in $AWF_STORAGE (awf-tail --list shows what there is)
 		4|--to sqlite:$PWD/none/x.db|awf-ship-sqlite: $PWD/none/x.db: unable to open database file
 	END
+	echo nonsense >prices
+	run -2 --separate-stderr env AWF_PRICES=prices awf-ship --to "$TO"
+	[[ $stderr == 'awf-ship: prices:1: '* ]]
 	echo 'no database, but longer than its head would be, to be sure of that: 100 bytes are enough, they say' >text.db
 	run -4 --separate-stderr awf-ship --to sqlite:text.db
 	same "$stderr" 'awf-ship-sqlite: text.db: file is not a database'

@@ -40,8 +40,8 @@ cleanup() { ! mountpoint -q small || umount small; }
 	END
 	chmod +x filters/awf-ship-mine
 	PATH=$PWD/filters:$PATH
-	run -0 env AWF_SYNC=step strace -f -o trace -e trace=fdatasync,write -P "$(transcript)" awf-ship --to mine:
-	[[ $(<trace) == *'fdatasync('*'= 0'* ]]
+	run -0 env AWF_SYNC=step strace -f -y -o trace -e trace=fdatasync,write awf-ship --to mine:
+	[[ $(grep -oE -m 2 "fdatasync\([0-9]+<$(transcript)>\) += 0|write\(.*\{.{0,2}seq.{0,2}:1," trace | cut -d'(' -f1 | xargs) == 'fdatasync write' ]]
 	same "$(wc -l <told)" "$(($(wc -l <"$(transcript)") + 1))"
 	run -0 env AWF_SYNC=none strace -f -o trace -e trace=fdatasync,write -P "$(transcript)" awf-ship --to mine:
 	[[ $(<trace) != *'fdatasync('* ]]

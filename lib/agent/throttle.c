@@ -79,7 +79,9 @@ static void
 read_state(int fd, struct state *s)
 {
 	if (pread(fd, s, sizeof *s, 0) == sizeof *s && memcmp(s->form, FORM, sizeof s->form) == 0 &&
-	    s->drawn >= 0 && s->drawn < NUMBERS_MOST && s->begun >= 0 && s->begun < NUMBERS_MOST)
+	    s->drawn >= 0 && s->drawn < NUMBERS_MOST && s->begun >= 0 && s->begun < NUMBERS_MOST &&
+	    s->failures >= 0 && s->failures <= NUMBERS_MOST && s->down_since >= 0 && s->next_trial >= 0 &&
+	    s->pause_ms >= 0 && s->pause_ms <= DOWN_PAUSE_MOST_MS)
 		return;
 	memset(s, 0, sizeof *s);
 	memcpy(s->form, FORM, sizeof s->form);

@@ -32,6 +32,17 @@ file() { echo "$AWF_STORAGE/limits/anthropic"; }
 waiting() { [ "$(awk -v inode="$(stat -c %i "$(file)")" '$6 ~ ":" inode "$" && $7 > 1000000' /proc/locks | wc -l)" = "$1" ]; }
 # So many requests have come: who is killed then leaves the next its own answer.
 asked() { [ "$(count .requests)" -ge "$1" ]; }
+# MS: a call that is under way, each piece of whose answer takes so long; and its end.
+hold() {
+	serve --fault "1:slow:$1"
+	echo x | awf-step -q a -a writer 3>&- &
+	holder=$!
+	eventually asked 1
+}
+let_go() {
+	kill "$holder"
+	wait "$holder" || true
+}
 
 @test "fifty steps at once, of as many runs, are four calls at once" {
 	limits '# mine' '' 'anthropic at-once=4'
@@ -79,12 +90,10 @@ asked() { [ "$(count .requests)" -ge "$1" ]; }
 
 @test "a wait is told on stderr, in the record and by awf-tail, and replayed" {
 	limits 'anthropic at-once=1'
-	serve --fault 1:slow:400
-	echo x | awf-step -q a -a writer 3>&- &
-	eventually asked 1
+	hold 400
 	# shellcheck disable=SC2016
 	run -0 --separate-stderr awf-run -n -- sh -c 'echo x | awf-step -v -r b -a writer'
-	wait $!
+	wait "$holder"
 	same "$output" fine
 	[[ $stderr == *"writer: waiting for anthropic: 1 of 1 calls under way"* ]]
 	same "$(waits)" $'anthropic: 1 of 1 calls under way\nanthropic: over'
@@ -99,18 +108,16 @@ asked() { [ "$(count .requests)" -ge "$1" ]; }
 
 @test "a short wait is told nowhere" {
 	limits 'anthropic at-once=1'
-	serve
-	crowd 2
-	run -0 awf-run -n -- sh -c 'echo x | awf-step -q b -a writer'
-	same "$(waits)" ''
+	serve --fault '*:slow:5'
+	crowd 4
+	# On a busy machine some may have been longer.
+	same "$(jq -s --argjson told "$(patience_of 1000)" 'map(.payload | select(.wait and .duration_ms < $told).wait)' \
+		"$AWF_STORAGE"/transcripts/*)" '[]'
 }
 
 @test "who holds a place and is killed leaves it, and so does who waits" {
 	limits 'anthropic at-once=1'
-	serve --fault 1:slow:60000
-	echo x | awf-step -q a -a writer 3>&- &
-	holder=$!
-	eventually asked 1
+	hold 60000
 	echo x | awf-step -q b -a writer 3>&- &
 	waiter=$!
 	eventually waiting 1
@@ -126,10 +133,7 @@ asked() { [ "$(count .requests)" -ge "$1" ]; }
 
 @test "a cancel while waiting works at once, and lets the next go first" {
 	limits 'anthropic at-once=1'
-	serve --fault 1:slow:60000
-	echo x | awf-step -q a -a writer 3>&- &
-	holder=$!
-	eventually asked 1
+	hold 60000
 	echo x | awf-step b -a writer 2>err 3>&- &
 	waiter=$!
 	eventually waiting 1
@@ -140,28 +144,21 @@ asked() { [ "$(count .requests)" -ge "$1" ]; }
 	[ "$status" -ne 0 ]
 	grep -q 'cancelled by signal 15' err
 	eventually waiting 0
-	kill "$holder"
-	wait "$holder" || true
+	let_go
 }
 
 @test "a wait counts for --timeout, whose error says what for" {
 	limits 'anthropic at-once=1'
-	serve --fault 1:slow:60000
-	echo x | awf-step -q a -a writer 3>&- &
-	holder=$!
-	eventually asked 1
+	hold 60000
 	run -3 --separate-stderr awf-step b -a writer --timeout 300ms <<<x
 	same "$stderr" 'awf-step: b: anthropic: was not asked: 1 of 1 calls under way'
 	same "$(payloads step.completed .error.code)" '"timeout"'
-	kill "$holder"
-	wait "$holder" || true
+	let_go
 }
 
 @test "who is stopped when it is his turn holds nobody up" {
 	limits 'anthropic at-once=1'
-	serve --fault 1:slow:300
-	echo x | awf-step -q a -a writer 3>&- &
-	eventually asked 1
+	hold 300
 	echo x | awf-step -q b -a writer >b.out 3>&- &
 	stopped=$!
 	eventually waiting 1
@@ -312,6 +309,18 @@ held_trial() { awk -v inode="$(stat -c %i "$(file)")" '$2 == "POSIX" && $6 ~ ":"
 	mkdir "$(file)"
 	run -4 --separate-stderr awf-step b -a writer <<<x
 	[[ $stderr == *"limits/anthropic: unable to open: Is a directory" ]]
+}
+
+@test "nonsense in the storage does not keep an API from being taken for down" {
+	limits 'anthropic down-after=1'
+	serve --fault '*:503'
+	mkdir -p "$AWF_STORAGE/limits"
+	# Calls are none, all else is below 0.
+	{ printf awf-lim1; head -c 16 /dev/zero; head -c 32 /dev/zero | tr '\0' '\200'; } >"$(file)"
+	run -3 awf-step -q --retries 0 a -a writer <<<x
+	run -3 --separate-stderr awf-step --retries 0 --timeout 100ms b -a writer <<<x
+	[[ $stderr == 'awf-step: b: anthropic: was not asked: down since '??:??:??' UTC' ]]
+	same "$(count .requests)" 1
 }
 
 @test "awf doctor says what holds" {

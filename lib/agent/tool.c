@@ -31,7 +31,6 @@
 #define LIST_END ".tools.json"
 #define SCHEMA_OPTION "--schema"
 #define VIA_KEY "via"
-#define OWN_PREFIX "awf-tool-" /* of the programs in AWF's own directory that are AWF's */
 
 static const char *const effects_names[] = {
 	[EFFECTS_UNDECLARED] = NULL,
@@ -324,7 +323,7 @@ digest_files(struct tool *t, const char *directory, bool own, struct buffer *tex
 		if (!path_within(*word, directory) || !definition_exists(*word))
 			continue;
 		pins_add(&t->pins, *word);
-		if (own && strncmp(name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
+		if (own && strncmp(name, TOOL_OWN_PREFIX, strlen(TOOL_OWN_PREFIX)) == 0)
 			buffer_format(text, "%s " AWF_VERSION "\n", name);
 		else
 			files[count++] = *word;
@@ -504,7 +503,7 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 	}
 	if (!t->missing && t->via == NULL && check_executable(t, err) != 0)
 		return -1;
-	t->own = own && strncmp(path_base(t->argv[0]), OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
+	t->own = own && strncmp(path_base(t->argv[0]), TOOL_OWN_PREFIX, strlen(TOOL_OWN_PREFIX)) == 0;
 	pins_add_command(&t->pins, t->argv);
 	return digest_files(t, directory, own, text, err);
 }

@@ -35,6 +35,9 @@ const char *const *effects_words(void);
 /* Whether what has begun must be on disk before it begins. */
 bool effects_outside(enum effects effects); /* workspace or external */
 
+/* How the programs in AWF's own directory are called that are tools. */
+#define TOOL_OWN_PREFIX "awf-tool-"
+
 struct tool {
 	char *name;
 	char *path;                   /* of the .tool.json, of the file of several, or the program */

@@ -447,7 +447,6 @@ run_compare(const struct tool_run *run, struct error *err)
 static struct subprocess
 far_process(const struct turns *t, struct tool_run *run, const struct buffer *input)
 {
-	static const char own[] = "awf-tool-";
 	const struct tool *tool = run->tool;
 
 	run->far_variables = far_environment(&run->environment, tool->environment, t->call->id);
@@ -455,7 +454,7 @@ far_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 		run->far_sandbox = sandbox_words(&run->sandbox, NULL, NULL, tool->environment);
 	run->via = (struct via){ .launcher = tool->via, .argv = tool->argv,
 		.environment = run->far_variables, .sandbox = run->far_sandbox,
-		.own = strncmp(tool->argv[0], own, sizeof own - 1) == 0 };
+		.own = strncmp(tool->argv[0], TOOL_OWN_PREFIX, strlen(TOOL_OWN_PREFIX)) == 0 };
 	return (struct subprocess){ .name = run->name, .environment = run->environment.list,
 		.input = input->data, .input_len = input->len, .via = &run->via,
 		.timeout_ms = turns_time(t, tool->timeout_ms) };

@@ -164,16 +164,21 @@ attend(struct head *h, struct pollfd *more, size_t count, int64_t deadline, stru
 	return result;
 }
 
-/* All that is to be sent goes, unless the other end is gone. */
+/* All that is to be sent goes, unless the other end is gone. There is nothing left then that a signal
+ * would end. */
 static void
 flush(struct head *h)
 {
 	struct error err;
 
 	say(h);
-	while (!h->gone && peer_unsent(&h->peer) > 0)
-		if (attend(h, NULL, 0, 0, &err) == -1 && err.code == ERROR_SYSTEM)
+	while (!h->gone && peer_unsent(&h->peer) > 0) {
+		if (attend(h, NULL, 0, 0, &err) == 0)
+			continue;
+		if (err.code == ERROR_SYSTEM)
 			return;
+		*interrupts->signal_number = 0;
+	}
 }
 
 /* ---- what is to be done ---- */

@@ -264,6 +264,25 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 		'["interrupted","ended at the far end, by signal 15 (Terminated)",143]'
 }
 
+@test "TERM at the far end takes nothing of a command that has ended" {
+	launcher late <<-'END'
+		exec 3<&0
+		{ "$@" <&3 & echo $! >pid; wait; } | {
+			read -r _
+			read -r hello
+			printf '\n%s\n' "$hello"
+			until [ -e ended ]; do sleep 0.01; done
+			sleep 0.1
+			kill "$(cat pid)"
+			for _ in $(seq 25); do dd bs=32k count=1 iflag=fullblock 2>/dev/null; sleep 0.05; done
+			cat
+		}
+	END
+	# More than a pipe takes, and less than awf-exec keeps.
+	awf-step -n --via 'sh late' -r a -- sh -c 'head -c 700000 /dev/zero; echo >ended' | wc -c | same "$(cat)" 700000
+	same "$(code)" '"none"'
+}
+
 @test "no step is recorded at the far end; a workflow there is a run of its own in the same trace" {
 	run -3 --separate-stderr awf-step -n --via "$FAR" a -- awf-step -n b -- true
 	same "${stderr%%$'\n'*}" "awf-step: b: this is the far end of a launcher, where no step is recorded: --via belongs to the awf-step there (awf-run makes a run of its own here)"

@@ -292,7 +292,7 @@ look(struct worker *w)
 	struct error err;
 
 	w->others = false;
-	if (w->pause_until != 0 && clock_monotonic() < w->pause_until)
+	if (w->count == (size_t)w->most || (w->pause_until != 0 && clock_monotonic() < w->pause_until))
 		return;
 	w->pause_until = 0;
 	if (spool_names(&w->spool, &names, &err) == -1)

@@ -74,7 +74,7 @@ by_coming(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* Adds the names of what is of this type. */
+/* Adds the names of what is of this type, of which there may be many. */
 static int
 add_names(const char *directory, mode_t type, char ***names, struct error *err)
 {
@@ -82,7 +82,7 @@ add_names(const char *directory, mode_t type, char ***names, struct error *err)
 	struct found *list = NULL;
 	const struct dirent *entry;
 	struct stat status;
-	size_t count = 0;
+	size_t count = 0, had;
 
 	if (opened == NULL)
 		return error_errno(err, ERROR_SYSTEM, directory, "unable to read the directory");
@@ -97,8 +97,11 @@ add_names(const char *directory, mode_t type, char ***names, struct error *err)
 	closedir(opened);
 	if (count > 0)
 		qsort(list, count, sizeof *list, by_coming);
+	had = list_count(*names);
+	*names = memory_array(*names, had + count + 1, sizeof **names);
 	for (size_t i = 0; i < count; i++)
-		list_take(names, list[i].name);
+		(*names)[had + i] = list[i].name;
+	(*names)[had + count] = NULL;
 	free(list);
 	return 0;
 }

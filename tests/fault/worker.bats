@@ -90,14 +90,15 @@ drained() { awf-worker -1 -j 4 jobs ./up.awf >/dev/null 2>&1; [ -z "$(ls jobs/ru
 
 @test "killed between any two of its own steps" {
 	command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null || skip 'no strace'
-	local call
-	for call in mkdir:1 openat rename:1 rename:2 linkat:1 linkat:2 fsync:1 rename:3 rename:4; do
+	local call status
+	for call in mkdir:1 flock:1 rename:1 rename:2 linkat:1 linkat:2 fsync:1 rename:3 rename:4; do
 		rm -rf jobs effects
 		mkdir jobs
 		give a text
 		# A signal at the N-th such call of the worker itself.
-		strace -o /dev/null -e trace=none -e "inject=${call%:*}:signal=KILL:when=${call#*:}" \
-			awf-worker -1 jobs ./up.awf >/dev/null 2>&1 3>&- || true
+		strace -o /dev/null -e "trace=${call%:*}" -e "inject=${call%:*}:signal=KILL:when=${call#*:}" \
+			awf-worker -1 jobs ./up.awf >/dev/null 2>&1 3>&- && status=0 || status=$?
+		same "$call $status" "$call 137"
 		eventually finishes
 		same "$call $(cat jobs/done/a/out) $(cat effects)" "$call text a"
 		same "$call $(places)" "$call done/a"

@@ -205,7 +205,7 @@ static void
 ended(struct worker *w, struct job *j, int wait_status)
 {
 	const int exit_code = process_exit_code(wait_status);
-	char *status = job_status(j, &w->storage);
+	char *status = job_status(j, &w->storage, NULL);
 	struct error err;
 
 	if (*status == '\0' && exit_code == RUN_FAILED_ITSELF) {
@@ -256,14 +256,15 @@ take(struct worker *w, const char *name)
 	struct error err;
 	int taken = job_take(&w->spool, &w->storage, name, &j, &err);
 	char *status;
+	int exit_code;
 
 	if (taken == -1) {
 		note_trouble(w, &err);
 	} else if (taken == 0) {
 		w->others = true;
 	} else if (j.next == JOB_HAS_ENDED) {
-		status = job_status(&j, &w->storage);
-		finish(w, &j, status, -1);
+		status = job_status(&j, &w->storage, &exit_code);
+		finish(w, &j, status, exit_code);
 		free(status);
 	} else if (start(w, &j, &err) == -1) {
 		if (err.code == ERROR_DEFINITION) {

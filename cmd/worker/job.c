@@ -237,17 +237,21 @@ move_in(const struct spool *s, struct job *j, struct error *err)
 }
 
 char *
-job_status(const struct job *j, const struct storage *storage)
+job_status(const struct job *j, const struct storage *storage, int *exit_code)
 {
 	char *path = storage_transcript(storage, j->run_id), *status = NULL;
 	struct summary summary;
 	struct error none;
+	int64_t code = -1;
 
 	if (access(path, F_OK) == 0 && summary_read_ends(&summary, path, &none) == 0) {
 		status = memory_text(summary.status);
+		code = summary.exit_code;
 		summary_free(&summary);
 	}
 	free(path);
+	if (exit_code != NULL)
+		*exit_code = (int)code;
 	return status != NULL ? status : memory_text("");
 }
 
@@ -261,7 +265,7 @@ take_up(struct job *j, const struct storage *storage, struct error *err)
 
 	if (!read_run(j))
 		return write_run(j, err) == -1 ? -1 : 1;
-	status = job_status(j, storage);
+	status = job_status(j, storage, NULL);
 	if (strcmp(status, "running") == 0)
 		result = 0;
 	else if (strcmp(status, "success") == 0)

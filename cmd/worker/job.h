@@ -67,8 +67,8 @@ char *job_file(const struct job *j, const char *name);
 int job_finish(const struct spool *s, const struct job *j, const char *status, int exit_code,
     struct error *err);
 /* The status of its run: "running", "died" or that of run.completed; "" if there is none. In
- * memory of its own. */
-char *job_status(const struct job *j, const struct storage *storage);
+ * memory of its own. *exit_code (may be NULL): that of run.completed, or -1. */
+char *job_status(const struct job *j, const struct storage *storage, int *exit_code);
 /* Unlocks it and frees all. */
 void job_let_go(struct job *j);
 

@@ -39,6 +39,7 @@ tree() { echo "$1"; local child; for child in $(pgrep -P "$1"); do tree "$child"
 	wait "$worker" || true
 	same "$(cut -f1-2 told)" $'a\tsuccess'
 	same "$(cat jobs/done/a/out) $(cat effects) $(runs)" 'text a 1'
+	same "$(jq -c '[.status, .exit_code]' jobs/done/a/outcome)" '["success",0]'
 	same "$(payloads run.started .attempt | wc -l)" 1
 }
 

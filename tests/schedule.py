@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 
-LIMIT = 1200  # seconds, for a file
+# Seconds, for a file.
+LIMIT = 1200 if os.environ.get("AWF_TEST_TIER") == "torture" else 600
 RESULT = re.compile(r"(not )?ok\b")
 SKIPPED = re.compile(r"#\s*skip\b", re.I)
 # cmocka prints a test that is skipped as one that failed.
@@ -43,6 +44,14 @@ class File:
             command(path), stdin=subprocess.DEVNULL, stdout=self.out,
             stderr=self.out if path.endswith(".bats") else subprocess.DEVNULL,
             start_new_session=True)
+
+    def hang(self):
+        """Ends a file that does not end, and notes what it had under way."""
+        self.late = True
+        self.out.write(subprocess.run(
+            ["ps", "-s", str(self.process.pid), "-o", "pid,ppid,etimes,stat,wchan:20,args"],
+            stdout=subprocess.PIPE, check=False).stdout)
+        self.kill()
 
     def kill(self):
         try:
@@ -114,9 +123,8 @@ def run(files, jobs, until):
                 file = File(waiting.pop(0))
                 running[file.process.pid] = file
             for file in running.values():
-                if time.monotonic() - file.began > LIMIT:
-                    file.late = True
-                    file.kill()
+                if not file.late and time.monotonic() - file.began > LIMIT:
+                    file.hang()
             ended = [(os.wait4(pid, os.WNOHANG), pid) for pid in running]
             for (pid, status, usage), _ in ended:
                 if pid == 0:

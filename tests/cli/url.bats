@@ -238,11 +238,15 @@ both() {
 held() {
 	rm -f next
 	mkfifo next
-	awf-run -n --name "${2-held}" -c "$1; while read -r line <next && [ \"\$line\" != end ]; do eval \"\$line\"; done" 3>&- &
+	# It has the pipe open all the time, to write to it as well: where it opened it anew for each
+	# line, it could come upon the one who has just written, and find the end when he has closed.
+	awf-run -n --name "${2-held}" -c "exec 7<>next; $1; while read -r line <&7 && [ \"\$line\" != end ]; do eval \"\$line\"; done" 3>&- &
 	RUNNER=$!
 	eventually test -e "$AWF_STORAGE/latest"
 }
-step() { printf "awf-step -n -q '%s' -- true\n" "$1" >next; }
+# LINE: hands it on, unless nobody takes it any more.
+tell() { timeout 20 sh -c 'printf "%s\n" "$1" >next' tell "$1"; }
+step() { tell "awf-step -n -q '$1' -- true"; }
 
 # Follows in the background; output in ./out, messages in ./said.
 follow() {
@@ -283,7 +287,7 @@ has() { grep -q "$1" "${2-out}"; }
 	# No argument has the token.
 	token=$(sed 's/.* //' "$XDG_CONFIG_HOME/awf/keys")
 	run ! grep -qs "$token" /proc/[0-9]*/cmdline
-	echo end >next
+	tell end
 	wait "$TAIL" "$RUNNER"
 	cmp out "$(transcript)"
 	same "$(grep -vc 'waiting for it' said)" 0
@@ -308,7 +312,7 @@ has() { grep -q "$1" "${2-out}"; }
 	done
 	# Its end comes though the server was gone at the time.
 	kill_server
-	echo end >next
+	tell end
 	wait "$RUNNER"
 	serve_again --host 127.0.0.1
 	wait "$TAIL"
@@ -329,7 +333,7 @@ has() { grep -q "$1" "${2-out}"; }
 	[[ $stderr == *'run has not ended (wait for its end with -f)' ]]
 	[[ $(awf-replay --tree "$URL/runs/@second") == 'second'*' running '* ]]
 	follow -f --exit-status "$URL/runs/@second"
-	echo 'exit 7' >next
+	tell 'exit 7'
 	wait "$RUNNER" || true
 	ends 7 "$TAIL"
 }
@@ -339,9 +343,9 @@ has() { grep -q "$1" "${2-out}"; }
 	known
 	follow -f -R --json --inline "$URL/runs/@"
 	eventually has '"path":"early"'
-	echo 'awf-run -n --name child -c "awf-step -n -q late -- sh -c \"head -c 300000 /dev/zero | tr \\\\\\\\0 x\""' >next
+	tell 'awf-run -n --name child -c "awf-step -n -q late -- sh -c \"head -c 300000 /dev/zero | tr \\\\\\\\0 x\""'
 	eventually has '"path":"late","iteration":0,"payload":{.*xxxxxxxx'
-	echo end >next
+	tell end
 	wait "$TAIL" "$RUNNER"
 	same "$(awf-tail -R --json --inline | jq -S . | sort)" "$(jq -S . out | sort)"
 	same "$(cat said)" ''
@@ -357,7 +361,7 @@ has() { grep -q "$1" "${2-out}"; }
 	same "$(awf-tail --json "$URL/runs/@" 2>&1)" "$(head -n 3 "$(transcript)")"
 	step second
 	eventually has '"path":"second"'
-	echo end >next
+	tell end
 	wait "$TAIL" "$RUNNER"
 	cmp out "$(transcript)"
 	same "$(cat said)" ''
@@ -587,7 +591,7 @@ cut() {
 	ends 4 "$TAIL"
 	kill -CONT "$SERVE_PID"
 	same "$(cat said)" 'awf-tail: awf-fetch-run: has ended: killed by signal 9 (Killed)'
-	echo end >next
+	tell end
 	wait "$RUNNER"
 }
 

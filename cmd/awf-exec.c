@@ -9,7 +9,8 @@
  *   - The connection is the command's life: when stdin ends, or is silent for longer than the
  *     request says, the command is ended.
  *   - The end is told once nothing of the command is left and all that it has printed is sent.
- *   - Files that come are in a directory that was made for the call, and is removed behind it.
+ *   - Files that come are in a directory that was made for the call, and is removed behind it, by the
+ *     guardian if this program is killed while the command runs.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
@@ -235,15 +236,17 @@ static int
 make_directory(struct command *c, struct error *err)
 {
 	const char *temporary = environment_text("TMPDIR");
+	char *path = memory_format("%s/" PROGRAM "-XXXXXX", temporary != NULL ? temporary : "/tmp");
 	int files = -1;
 
-	c->directory = memory_format("%s/" PROGRAM "-XXXXXX", temporary != NULL ? temporary : "/tmp");
-	if (mkdtemp(c->directory) == NULL) {
-		error_errno(err, ERROR_SYSTEM, c->directory, "unable to make a directory for the files");
-		free(c->directory);
-		c->directory = NULL;
+	/* It is removed from elsewhere. */
+	if (mkdtemp(path) != NULL)
+		c->directory = realpath(path, NULL);
+	if (c->directory == NULL)
+		error_errno(err, ERROR_SYSTEM, path, "unable to make a directory for the files");
+	free(path);
+	if (c->directory == NULL)
 		return -1;
-	}
 	if (chdir(c->directory) == 0 && mkdir("files", 0700) == 0 && mkdir("work", 0777) == 0)
 		files = open("files", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (files == -1 || chdir("work") == -1) {
@@ -355,6 +358,7 @@ start(struct command *c)
 	struct process_spec spec = { .argv = c->argv, .environment = c->environment.list,
 		.in = c->input.len == 0 ? PROCESS_NULL : PROCESS_INPUT, .input = c->input.data,
 		.input_len = c->input.len };
+	const struct guardian_duties duties = { .directory = c->directory };
 	struct error *error = &c->end.error;
 	bool started = false;
 
@@ -365,7 +369,7 @@ start(struct command *c)
 	} else {
 		spec.out = out[1];
 		spec.err = errors[1];
-		started = guardian_start(&c->guardian, &spec, NULL, NULL, &c->end.exit_code, error) == 0;
+		started = guardian_start(&c->guardian, &spec, &duties, &c->end.exit_code, error) == 0;
 	}
 	file_close(&out[1]);
 	file_close(&errors[1]);

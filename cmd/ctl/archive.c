@@ -23,7 +23,7 @@ run_whole(const struct process_spec *spec, struct error *err)
 	char status[64];
 	int unused;
 
-	if (guardian_start(&g, spec, NULL, NULL, &unused, err) != 0)
+	if (guardian_start(&g, spec, NULL, &unused, err) != 0)
 		return -1;
 	while (g.state == GUARDIAN_RUNNING)
 		guardian_read(&g);

@@ -63,7 +63,7 @@ start(struct running *s)
 	    open_pipe(&s->err, &spec.err, 0) != 0)
 		result = error_errno(&err, ERROR_SYSTEM, NULL, "unable to make a pipe");
 	else
-		result = guardian_start(&s->guardian, &spec, NULL, NULL, &exit_code, &err);
+		result = guardian_start(&s->guardian, &spec, NULL, &exit_code, &err);
 	file_close(&spec.in);
 	file_close(&spec.out);
 	file_close(&spec.err);

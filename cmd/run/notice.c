@@ -107,7 +107,7 @@ notify(const char *command, struct span text, int out, char *const *environment,
 	*err = (struct error)ERROR_INIT;
 	process_shell(argv, command);
 	signals_drop(); /* they meant the run */
-	if (guardian_start(&g, &spec, NULL, NULL, &unused, err) != 0)
+	if (guardian_start(&g, &spec, NULL, &unused, err) != 0)
 		return -1;
 	number = wait_for(&g, err);
 	if (g.state != GUARDIAN_ALONE)

@@ -22,6 +22,7 @@
 #endif
 
 #include "base/clock.h"
+#include "base/copytree.h"
 #include "base/file.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -133,9 +134,10 @@ restore(const struct guardian_terminal *t)
 
 static _Noreturn void
 be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
-    const struct guardian_service *service, const struct guardian_terminal *terminal,
-    const sigset_t *signals)
+    const struct guardian_duties *duties, const sigset_t *signals)
 {
+	const struct guardian_service *service = duties->service;
+	const struct guardian_terminal *terminal = duties->terminal;
 	struct report start = { .what = REPORT_STARTED };
 	int service_fd = service == NULL ? -1 : service->fd, signals_fd = -1, null, number = -1;
 	pid_t helpers[GUARDIAN_HELPERS + 1] = { 0 };
@@ -214,6 +216,8 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 			helpers[helper_count++] = pid;
 	}
 	end_helpers(helpers, helper_count);
+	if (duties->directory != NULL && getppid() != parent)
+		copytree_remove(duties->directory, NULL);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -231,9 +235,9 @@ read_report(int fd, struct report *r)
 
 int
 guardian_start(struct guardian *g, const struct process_spec *spec,
-    const struct guardian_service *service, const struct guardian_terminal *terminal,
-    int *exit_code, struct error *err)
+    const struct guardian_duties *duties, int *exit_code, struct error *err)
 {
+	static const struct guardian_duties none;
 	const pid_t parent = getpid();
 	struct report first;
 	sigset_t all, old;
@@ -248,7 +252,7 @@ guardian_start(struct guardian *g, const struct process_spec *spec,
 	sigprocmask(SIG_SETMASK, &all, &old);
 	g->pid = fork();
 	if (g->pid == 0)
-		be_guardian(parent, ends[1], spec, service, terminal, &all);
+		be_guardian(parent, ends[1], spec, duties != NULL ? duties : &none, &all);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(ends[1]);
 	if (g->pid < 0) {

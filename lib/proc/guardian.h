@@ -20,6 +20,8 @@
  *   - It may be asked to start helpers, which are its own and the program's descendants
  *     for nobody: it does not wait for them, and ends them last, with GUARDIAN_ENDS. One that
  *     catches that has time to end what it has started itself.
+ *   - It may be given a directory that was made for the program: if the one that it watches has gone,
+ *     it removes that last, when nobody is left who would make anything there.
  */
 #ifndef AWF_PROC_GUARDIAN_H
 #define AWF_PROC_GUARDIAN_H
@@ -61,6 +63,13 @@ struct guardian_terminal {
 	} *modes;
 };
 
+/* What it does beside that; each may be NULL. */
+struct guardian_duties {
+	const struct guardian_service *service; /* its descriptor stays the caller's */
+	const struct guardian_terminal *terminal;
+	const char *directory;        /* an absolute path */
+};
+
 struct guardian {
 	pid_t pid;
 	pid_t program;    /* that it started, and the number of its group if it has its own */
@@ -71,12 +80,10 @@ struct guardian {
 };
 
 /* Makes this process a subreaper, forks the guardian and lets it start a program
- * (no pipes). terminal may be NULL. Errors and *exit_code as in process_start(). If the guardian is killed before
- * it has told, g->state is GUARDIAN_LOST, and what it may have started is killed. service may
- * be NULL; its descriptor stays the caller's. */
+ * (no pipes). duties may be NULL. Errors and *exit_code as in process_start(). If the guardian is
+ * killed before it has told, g->state is GUARDIAN_LOST, and what it may have started is killed. */
 int guardian_start(struct guardian *g, const struct process_spec *spec,
-    const struct guardian_service *service, const struct guardian_terminal *terminal,
-    int *exit_code, struct error *err);
+    const struct guardian_duties *duties, int *exit_code, struct error *err);
 /* Takes the next report and returns the state. While the program runs that may be that a terminal
  * has stopped it: g->stopped. */
 enum guardian_state guardian_read(struct guardian *g);

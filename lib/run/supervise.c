@@ -319,8 +319,10 @@ watch(struct watcher *w)
 		.group = !w->foreground || s->terminal != NULL,
 		.terminal = s->terminal != NULL ? s->terminal->guardian->slave : 0, .inherit = true,
 	};
-	int started = guardian_start(&w->guardian, &spec, s->service,
-	    s->terminal != NULL ? s->terminal->guardian : NULL, &s->exit_code, &s->error);
+	const struct guardian_duties duties = {
+		.service = s->service, .terminal = s->terminal != NULL ? s->terminal->guardian : NULL,
+	};
+	int started = guardian_start(&w->guardian, &spec, &duties, &s->exit_code, &s->error);
 
 	input_started(s->input);
 	if (s->output != NULL)

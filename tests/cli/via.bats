@@ -391,6 +391,22 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	awf-verify -q
 }
 
+@test "a directory for files goes with an awf-exec that is killed, and what is in it" {
+	launcher dies <<-'END'
+		exec 3<&0
+		"$@" <&3 &
+		until [ -e began ]; do sleep 0.01; done
+		kill -9 $!
+	END
+	mkdir there
+	echo >sent
+	run -3 --separate-stderr awf-step -n --via "sh dies env TMPDIR=there" --send sent a -- \
+		sh -c "mkdir -p a/b; pwd >a/b/c; mv a/b/c '$PWD/began'; while :; do echo >\$(date +%N); done"
+	same "$(code)" '"lost"'
+	[[ $(cat began) == "$PWD"/there/* ]]
+	eventually eval '[ -z "$(ls there)" ]'
+}
+
 @test "files come only of a command that has succeeded, and all that were asked for" {
 	run -3 --separate-stderr awf-step -n --via "$FAR" --fetch 'o*' a -- sh -c 'echo >out; exit 2'
 	[ ! -e out ]

@@ -31,7 +31,8 @@ struct against {
 static const char *const dropped[] = { KEY_ATTEMPT, KEY_CALL, KEY_FILES, KEY_CLAIMS,
 	KEY_REUSED_FROM, KEY_APPROVAL, KEY_PARTS, KEY_SEAL, KEY_TRY, NULL };
 /* These say that something differs, but not what: they come last. */
-static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, NULL };
+static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, KEY_REQUEST_SHA256,
+	NULL };
 /* Of the end of the run, which may speak of paths. */
 static const char *const end_keys[] = { KEY_STATUS, KEY_EXIT_CODE, NULL };
 
@@ -257,8 +258,57 @@ put_event(struct against *a, struct canonical *c, const struct graph_node *recor
 	return failed;
 }
 
-/* 1: they differ, and how is told of the recorded one. A call that failed in the replay alone
- * says why. */
+/* Appends why a call failed, by its last end, and what it wrote; nothing if it did not. */
+static int
+read_failure(struct canonical *c, const char *call, struct buffer *failure, struct buffer *errors,
+    struct error *err)
+{
+	struct buffer name = BUFFER_INIT, line = BUFFER_INIT;
+	int failed = 0;
+
+	for (uint32_t i = c->graph.count; failed == 0 && line.len == 0 && i-- > 0;) {
+		const struct graph_node *node = &c->graph.nodes[i];
+		struct span payload, error;
+
+		if (node->type != EVENT_STEP_COMPLETED)
+			continue;
+		buffer_clear(&name);
+		failed = canonical_call(c, node, &name, err);
+		if (failed != 0 || !buffer_equal(&name, call))
+			continue;
+		failed = canonical_read(c, node, &line, err);
+		payload = span_member(buffer_span(&line), KEY_PAYLOAD);
+		error = span_member(payload, KEY_ERROR);
+		if (span_type(error) == 'o') {
+			span_decode(span_member(error, KEY_MESSAGE), failure);
+			span_decode(span_member(payload, KEY_STDERR), errors);
+		}
+	}
+	buffer_free(&name);
+	buffer_free(&line);
+	return failed;
+}
+
+/* A call that failed in the replay alone says why. */
+static int
+tell_failure(struct against *a, struct error *err)
+{
+	struct difference *d = a->difference;
+	struct buffer failure = BUFFER_INIT, errors = BUFFER_INIT;
+	int failed = 0;
+
+	if (d->call.len > 0)
+		failed = read_failure(&a->recording, d->call.data, &failure, &errors, err);
+	if (failed == 0 && d->call.len > 0 && failure.len == 0) {
+		buffer_clear(&errors);
+		failed = read_failure(&a->replay, d->call.data, &d->failure, &d->errors, err);
+	}
+	buffer_free(&failure);
+	buffer_free(&errors);
+	return failed;
+}
+
+/* 1: they differ, and how is told of the recorded one. */
 static int
 compare(struct against *a, const struct graph_node *recorded, const struct graph_node *replayed,
     struct error *err)
@@ -271,15 +321,9 @@ compare(struct against *a, const struct graph_node *recorded, const struct graph
 	if (differ == 0 && first.len > 0 && !buffer_equal(&second, first.data)) {
 		differ = tell(a, DIFFERENCE_VALUE, &a->recording, recorded, err);
 		if (differ == 1) {
-			struct span was = buffer_span(&first), is = buffer_span(&second);
-			struct span payload = span_member(is, KEY_PAYLOAD);
-			struct span error = span_member(payload, KEY_ERROR);
-
-			difference_values(a->difference, was, is);
-			if (span_type(error) == 'o' && span_path(was, KEY_PAYLOAD, KEY_ERROR, NULL).at == NULL) {
-				span_decode(span_member(error, KEY_MESSAGE), &a->difference->failure);
-				span_decode(span_member(payload, KEY_STDERR), &a->difference->errors);
-			}
+			difference_values(a->difference, buffer_span(&first), buffer_span(&second));
+			if (tell_failure(a, err) != 0)
+				differ = -1;
 		}
 	}
 	buffer_free(&first);
@@ -330,10 +374,13 @@ compare_missing(struct against *a, const struct graph_node *node, struct error *
 		return 0;
 	if (event_type_starts_call((enum event_type)node->type))
 		found = map_get(&a->unknown, buffer_string(&d->call), d->call.len);
-	if (found == NULL)
-		return 1;
-	differ = compare(a, node, &a->replay.graph.nodes[*found], err);
-	return differ != 0 ? differ : tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
+	if (found != NULL) {
+		differ = compare(a, node, &a->replay.graph.nodes[*found], err);
+		if (differ != 0)
+			return differ;
+		differ = tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
+	}
+	return differ == 1 && tell_failure(a, err) != 0 ? -1 : differ;
 }
 
 /* ---- all of them ---- */

@@ -13,12 +13,14 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "inspect/line_diff.h"
 #include "transcript/event_keys.h"
 
 #define SHOWN_COLUMNS 72 /* of a value */
 #define SHOWN_BEFORE 24  /* bytes before the first that differs */
 #define SHOWN_LINES 5    /* of what a call wrote on stderr */
 #define SHOWN_ERROR_COLUMNS 200
+#define SHOWN_CHANGED 16 /* lines that differ of a text */
 
 /* Keys that a canonical object has not, NULL at the end. */
 static const char *const line_drops[] = { KEY_SEQ, KEY_TIMESTAMP, KEY_PREV, NULL };
@@ -88,7 +90,7 @@ write_line(struct span line, bool around, struct buffer *out)
 
 	/* How far it came is chance. */
 	write_object(line, span_one_of(code, cut_off) != NULL ? &cut_off_form :
-	    around ? &around_form : &plain_form, out);
+	    around || span_is(code, error_name(ERROR_DIVERGENCE)) ? &around_form : &plain_form, out);
 }
 
 void
@@ -318,6 +320,49 @@ difference_excerpt(struct span value, size_t from, struct buffer *out)
 	text_visible(out, value.at + start, value.len - start, SHOWN_COLUMNS);
 }
 
+struct changed_lines {
+	struct buffer *out;
+	size_t count;
+	bool long_ones; /* of which the part that differs would not be seen */
+};
+
+static void
+take_changed_line(void *context, char sign, const char *line, size_t len)
+{
+	struct changed_lines *changed = context;
+
+	if (sign == '=')
+		return;
+	changed->long_ones |= len > SHOWN_ERROR_COLUMNS;
+	if (++changed->count > SHOWN_CHANGED)
+		return;
+	buffer_format(changed->out, "    %c", sign);
+	text_visible(changed->out, line, len, SHOWN_ERROR_COLUMNS);
+	buffer_byte(changed->out, '\n');
+}
+
+/* Two texts of which at least one has several lines. */
+static void
+write_changed_lines(struct difference *d, const struct sides *found)
+{
+	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
+	struct changed_lines changed = { .out = &d->lines };
+
+	if (span_type(found->first) == 's' && span_type(found->second) == 's') {
+		span_decode(found->first, &first);
+		span_decode(found->second, &second);
+	}
+	if (strchr(buffer_string(&first), '\n') != NULL || strchr(buffer_string(&second), '\n') != NULL)
+		line_diff(buffer_string(&first), first.len, buffer_string(&second), second.len,
+		    take_changed_line, &changed);
+	if (changed.count > SHOWN_CHANGED)
+		buffer_format(&d->lines, "    and %zu more lines\n", changed.count - SHOWN_CHANGED);
+	if (changed.long_ones)
+		buffer_clear(&d->lines);
+	buffer_free(&first);
+	buffer_free(&second);
+}
+
 void
 difference_values(struct difference *d, struct span first, struct span second)
 {
@@ -332,6 +377,7 @@ difference_values(struct difference *d, struct span first, struct span second)
 		same_bytes++;
 	difference_excerpt(found.first, same_bytes, &d->first);
 	difference_excerpt(found.second, same_bytes, &d->second);
+	write_changed_lines(d, &found);
 }
 
 int
@@ -404,7 +450,7 @@ canonical_compare(const char *first, const char *second, struct difference *d,
 	return differ;
 }
 
-/* Why the call failed in the second alone, and the end of what it wrote. */
+/* Why its call failed in the second alone, and the end of what that wrote. */
 static void
 failure_text(const struct difference *d, const char *name, struct buffer *out)
 {
@@ -442,15 +488,19 @@ difference_text(const struct difference *d, const char *first, const char *secon
 	if (d->kind != DIFFERENCE_VALUE) {
 		buffer_format(out, " is in the %s only\n",
 		    d->kind == DIFFERENCE_FIRST_ONLY ? first : second);
-		return;
+	} else {
+		buffer_text(out, ": ");
+		text_visible(out, d->pointer.data, d->pointer.len, 0);
+		buffer_format(out, " differs\n  %s: %s\n", first,
+		    d->first.len > 0 ? d->first.data : "(absent)");
+		/* Of an end its failure says what it is. */
+		if (d->failure.len == 0 || d->type != EVENT_STEP_COMPLETED)
+			buffer_format(out, "  %s: %s\n", second,
+			    d->second.len > 0 ? d->second.data : "(absent)");
+		buffer_append(out, d->lines.data, d->lines.len);
 	}
-	buffer_text(out, ": ");
-	text_visible(out, d->pointer.data, d->pointer.len, 0);
-	buffer_format(out, " differs\n  %s: %s\n", first, d->first.len > 0 ? d->first.data : "(absent)");
 	if (d->failure.len > 0)
 		failure_text(d, second, out);
-	else
-		buffer_format(out, "  %s: %s\n", second, d->second.len > 0 ? d->second.data : "(absent)");
 }
 
 void
@@ -460,6 +510,7 @@ difference_free(struct difference *d)
 	buffer_free(&d->pointer);
 	buffer_free(&d->first);
 	buffer_free(&d->second);
+	buffer_free(&d->lines);
 	buffer_free(&d->failure);
 	buffer_free(&d->errors);
 }

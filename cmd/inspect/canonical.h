@@ -8,6 +8,8 @@
  *     replay takes what that run gave from the recording, which has no stderr of it; nor of
  *     one that was cancelled, which is not made again, and not what was made in it, or of a
  *     call around it;
+ *   - payload.stderr of a call that was refused what the recording has not (divergence), which
+ *     tells that in the program's own words, with what chance puts there;
  *   - payload.changed, changed_more and commit: what a call changed depends on what was
  *     there, of which a replay may have no snapshot, and has chance in it, as byte code
  *     and the dates in archives.
@@ -72,7 +74,8 @@ struct difference {
 	struct buffer call;          /* "" for an event of the run itself */
 	struct buffer pointer;       /* DIFFERENCE_VALUE: the first value that differs */
 	struct buffer first, second; /* both, as JSON made short and harmless; "" if absent */
-	struct buffer failure;       /* why the call failed in the second alone; "" if it did not */
+	struct buffer lines;         /* of texts of several lines, those that differ, for people */
+	struct buffer failure;       /* why its call failed in the second alone; "" if it did not */
 	struct buffer errors;        /* what it wrote on stderr then */
 };
 

@@ -6,7 +6,8 @@
  * A request is looked for in the record first. If it is there, a resume has the answer taken from
  * it and links to it; a replay records both events, and the tries that had failed before, once more
  * as they were. Only what is not there goes to an API, within what may be spent, and in a replay
- * nothing does.
+ * nothing does: there the first request that differs is recorded in the place of the recorded one
+ * that it is likely to be, so that whoever compares the two (awf-verify) sees what has changed.
  */
 #include "step/models.h"
 
@@ -84,6 +85,8 @@ struct models {
 	long strangers;              /* requests with another credential */
 	int64_t spent;               /* nano-dollars, by this call */
 	struct error refused;        /* what a request was refused for */
+	struct buffer diverged_line; /* of the first request that a replay was refused, */
+	size_t diverged;             /* and its place, from 1; 0: none was */
 	struct live_writer live;
 };
 
@@ -566,6 +569,10 @@ take_request(struct models *m, struct span line, struct error *err)
 	if (offline) {
 		set_divergence(m, r, line, &why);
 		refuse(m, r, &why);
+		if (m->replays && m->diverged_line.len == 0) {
+			buffer_append(&m->diverged_line, line.at, line.len);
+			m->diverged = m->count;
+		}
 		return 0;
 	}
 	note_unknown(m, r, line);
@@ -705,6 +712,26 @@ under_way(const struct models *m)
 	return false;
 }
 
+/* What a replay was refused takes the place of what was recorded, if that was not asked. */
+static int
+record_diverged(struct models *m, struct error *err)
+{
+	struct span line = span_of(buffer_string(&m->diverged_line), m->diverged_line.len);
+	struct api_request *r = m->diverged > 0 ? &m->list[m->diverged - 1] : NULL;
+	struct exchanged *x = r != NULL ? traffic_likely(&m->traffic, line) : NULL;
+	int result = 0;
+
+	if (x != NULL && (x->asked->view.type == EVENT_MESSAGE_USER) == r->generation) {
+		x->used = true;
+		x->answered = NULL; /* as it is not any more */
+		call_name_next(&m->call->events, x->asked->id);
+		result = record_request(m, r, line, err);
+	}
+	buffer_clear(&m->diverged_line);
+	m->diverged = 0;
+	return result;
+}
+
 int
 models_settle(struct models *m, struct error *error, struct error *err)
 {
@@ -724,7 +751,7 @@ models_settle(struct models *m, struct error *error, struct error *err)
 	    error->code == ERROR_NONE))
 		*error = m->refused;
 	m->refused = (struct error)ERROR_INIT;
-	return result;
+	return result == -1 ? -1 : record_diverged(m, err);
 }
 
 static void
@@ -771,6 +798,7 @@ models_end(struct models *m)
 	}
 	live_end(&m->live);
 	peer_free(&m->proxy);
+	buffer_free(&m->diverged_line);
 	traffic_free(&m->traffic);
 	free(m->list);
 	free(m);

@@ -219,12 +219,11 @@ compare(struct telling *t, struct buffer *pointer, json_t *now, json_t *then)
 	}
 }
 
-/* The first that is not used of this path, of the whole record if there is none. */
-static const struct exchanged *
-likely(const struct traffic *t, struct span request)
+struct exchanged *
+traffic_likely(const struct traffic *t, struct span request)
 {
 	struct span path = span_member(request, KEY_PATH);
-	const struct exchanged *other = NULL;
+	struct exchanged *other = NULL;
 
 	for (size_t i = 0; i < t->count; i++) {
 		struct span recorded = span_member(traffic_request(t->list[i].asked), KEY_PATH);
@@ -242,7 +241,7 @@ likely(const struct traffic *t, struct span request)
 void
 traffic_differs(const struct traffic *t, struct span request, struct buffer *out)
 {
-	const struct exchanged *x = likely(t, request);
+	const struct exchanged *x = traffic_likely(t, request);
 	struct telling telling = { out, DIFFERENCES };
 	struct buffer pointer = BUFFER_INIT;
 	struct span recorded, path = span_member(request, KEY_PATH), was;

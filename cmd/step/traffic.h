@@ -38,7 +38,10 @@ void traffic_key(const struct traffic *t, struct span request, char key[DIGEST_S
 struct exchanged *traffic_find(const struct traffic *t, const char *key, bool whole);
 /* Whether any answer of the record is not used. */
 bool traffic_left(const struct traffic *t);
-/* Appends, for people, how a request differs from the recorded one that it is likely to be. */
+/* The recorded request that another is likely to be: the first that is not used of this path, or of
+ * them all. NULL: there is none. */
+struct exchanged *traffic_likely(const struct traffic *t, struct span request);
+/* Appends, for people, how a request differs from that. */
 void traffic_differs(const struct traffic *t, struct span request, struct buffer *out);
 /* The request of an event: of a message, or of a call of a tool. .at NULL: it is of no traffic. */
 struct span traffic_request(const struct recalled_event *e);

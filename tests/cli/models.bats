@@ -357,6 +357,53 @@ DELETE /v1/files/7 0'
 	[[ "$stderr" == *'message.user'*'is in the recording only'* ]]
 }
 
+# A Python program that ends by a traceback, whose lines no two runs share, where it is refused.
+@test "awf-verify shows what changed in a prompt, line by line, whatever the program says of its failure" {
+	model_server --answer hello.jsonl --answer bye.jsonl
+	cat >app.py <<-'END'
+		import json, os, sys, urllib.request
+		def ask(text):
+		    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "stream": True,
+		            "messages": [{"role": "user", "content": text}]}
+		    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json.dumps(body).encode(),
+		        {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"})
+		    with urllib.request.urlopen(request) as answer:
+		        for line in answer.read().decode().splitlines():
+		            if "text_delta" in line: print(json.loads(line[6:])["delta"]["text"])
+		ask("Who are you?")
+		try:
+		    ask("You sum up articles.\nBe brief, and name three points.\nThe article:\nWater is wet.")
+		except OSError as failed:
+		    raise RuntimeError(f"{os.getpid()} {os.urandom(8)}") from failed
+	END
+	run --separate-stderr awf-run -c 'awf-step -n -r --models app -- python3 -S app.py'
+	same "$status $output" $'0 Hello\nBye'
+	kill "$MODEL_SERVER_PID"
+	awf-verify -q --determinism --isolation copy
+	sed -i 's/ and name three points/ and name five points/' app.py
+	run -3 --separate-stderr awf-verify --determinism --isolation copy
+	same "$(sed 's/[0-9a-f-]\{36\}/ID/; s/^awf-verify: [^:]*: //; /^  the replays are kept/d' <<<"$stderr")" \
+		'the replays agree, the recording differs: app:0:0: message.user ID: /payload/blocks/0/text differs
+  recording: …es.\nBe brief, and name three points.\nThe article:\nWater is wet."
+  replays: …es.\nBe brief, and name five points.\nThe article:\nWater is wet."
+    -Be brief, and name three points.
+    +Be brief, and name five points.
+  replays: failed: request 2, POST /v1/messages, is not in the recording; /messages/0/content is '"'…f, and name five points.\nThe article:\nWater is wet.', the recorded one '…f, and name three points.\nThe article:\nWater is wet.'"
+	# One whose prompt is another each time shows that of both replays.
+	sed -i 's/Who are you?/Who are you, {os.getpid()}?/; s/ask("Who/ask(f"Who/' app.py
+	run -3 --separate-stderr awf-verify --determinism --isolation copy
+	[[ "$stderr" == *': the replays differ: app:0:0: message.user '*': /payload/blocks/0/text differs
+  first replay: "Who are you, '*'?"
+  second replay: "Who are you, '* ]]
+	# A failure of another kind is told with what is missing before it.
+	echo 'import sys; sys.exit("no model")' >app.py
+	run -3 --separate-stderr awf-verify --determinism --isolation copy
+	[[ "$stderr" == *': app:0:0: message.user '*' is in the recording only
+  replays: failed: python3: exit status 1
+    no model
+'* ]]
+}
+
 @test "what may change is left out, and neither the order of members nor space counts" {
 	model_server --answer hello.jsonl
 	program <<-'END'

@@ -25,6 +25,10 @@ test_lines(void **state)
 		    "{\"payload\":{\"retries\":null},\"refs\":[{\"at\":\"/payload/x\"}]}" },
 		{ "{\"payload\":{\"changed\":[{\"path\":\"a\",\"observed\":true}],\"changed_more\":2,"
 		    "\"commit\":\"c\",\"name\":\"bash\"}}", "{\"payload\":{\"name\":\"bash\"}}" },
+		{ "{\"payload\":{\"error\":{\"code\":\"divergence\"},\"stderr\":\"pid 7\",\"stderr_bytes\":5}}",
+		    "{\"payload\":{\"error\":{\"code\":\"divergence\"}}}" },
+		{ "{\"payload\":{\"error\":{\"code\":\"exit_status\"},\"stderr\":\"pid 7\"}}",
+		    "{\"payload\":{\"error\":{\"code\":\"exit_status\"},\"stderr\":\"pid 7\"}}" },
 		{ "{\"payload\":[{\"duration_ms\":1}]}", "{\"payload\":[{\"duration_ms\":1}]}" },
 	};
 
@@ -178,6 +182,47 @@ test_sides(void **state)
 	difference_free(&d);
 }
 
+static struct span
+of(const char *text)
+{
+	return span_of(text, strlen(text));
+}
+
+/* Of texts of several lines those that differ are shown, so many. */
+static void
+test_shown_lines(void **state)
+{
+	struct buffer first = BUFFER_INIT, second = BUFFER_INIT, text = BUFFER_INIT;
+	struct difference d = { .kind = DIFFERENCE_VALUE, .type = EVENT_MESSAGE_USER, .event_id = E(4) };
+
+	(void)state;
+	difference_values(&d, of("{\"a\":1,\"text\":\"who\\nare\\nyou\"}"),
+	    of("{\"a\":1,\"text\":\"who\\nis\\nshe\\u001b\\nyou\"}"));
+	difference_text(&d, "a", "b", &text);
+	assert_string_equal(text.data, "run: message.user " E(4) ": /text differs\n"
+	    "  a: \"who\\nare\\nyou\"\n  b: \"who\\nis\\nshe\\u001b\\nyou\"\n"
+	    "    -are\n    +is\n    +she\\x1b\n");
+	difference_free(&d);
+	buffer_clear(&text);
+
+	buffer_text(&first, "\"");
+	buffer_text(&second, "\"");
+	for (int i = 0; i < 20; i++) {
+		buffer_format(&first, "%d\\n", i);
+		buffer_format(&second, "%d.\\n", i);
+	}
+	buffer_text(&first, "\"");
+	buffer_text(&second, "\"");
+	d = (struct difference){ .kind = DIFFERENCE_VALUE, .type = EVENT_MESSAGE_USER };
+	difference_values(&d, span_of(first.data, first.len), span_of(second.data, second.len));
+	difference_text(&d, "a", "b", &text);
+	assert_string_equal(strstr(text.data, "    -15"), "    -15\n    and 24 more lines\n");
+	difference_free(&d);
+	buffer_free(&first);
+	buffer_free(&second);
+	buffer_free(&text);
+}
+
 /* Long values are shown around the place where they differ, on one harmless line. */
 static void
 test_shown_values(void **state)
@@ -275,6 +320,7 @@ main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_sides),
+		cmocka_unit_test(test_shown_lines),
 		cmocka_unit_test(test_shown_values),
 		cmocka_unit_test(test_interleavings),
 		cmocka_unit_test(test_calls),

@@ -398,6 +398,31 @@ begin_end(struct command *c, const struct error *why, int64_t grace_ms)
 	descendants_signal(c->guardian.pid, SIGTERM, NULL);
 }
 
+/* What has ended a wait, as it is told. */
+static void
+name_signal(struct error *why)
+{
+	if (why->code == ERROR_CANCELLED)
+		error_set(why, ERROR_INTERRUPTED, NULL, "ended at the far end, by signal %d (%s)",
+		    *interrupts->signal_number, strsignal(*interrupts->signal_number));
+	*interrupts->signal_number = 0;
+}
+
+/* A signal that all of a job get may have ended the command before it comes to this program. */
+static void
+await_signal(struct head *h, struct command *c)
+{
+	const int64_t until = clock_monotonic() + FAR_SIGNAL_MS;
+	struct error why;
+
+	while (!h->gone && clock_monotonic() < until)
+		if (attend(h, NULL, 0, until, &why) == -1) {
+			name_signal(&why);
+			c->end.error = why;
+			return;
+		}
+}
+
 /* Sends what one of its pipes has. Whether something came. */
 static bool
 collect(struct head *h, int *fd, const char *type, struct digest *digest)
@@ -471,11 +496,8 @@ run(struct head *h, struct command *c)
 		if (left && c->stage == COMMAND_RUNS)
 			deadline = left_until;
 		if (attend(h, fds, 3, deadline, &why) == -1) {
-			if (why.code == ERROR_CANCELLED)
-				error_set(&why, ERROR_INTERRUPTED, NULL, "ended at the far end, by signal %d (%s)",
-				    *interrupts->signal_number, strsignal(*interrupts->signal_number));
+			name_signal(&why);
 			begin_end(c, &why, h->request.grace_ms);
-			*interrupts->signal_number = 0;
 		}
 		if (fds[0].revents != 0)
 			collect(h, &c->out, "output", &c->output_digest);
@@ -507,6 +529,8 @@ run(struct head *h, struct command *c)
 	c->end.exit_code = process_exit_code(c->guardian.wait_status);
 	if (WIFSIGNALED(c->guardian.wait_status))
 		c->end.signal_number = WTERMSIG(c->guardian.wait_status);
+	if (c->end.exit_code > 128 && c->end.error.code == ERROR_NONE)
+		await_signal(h, c);
 }
 
 /* Sends the files that a command has made which has succeeded. */
@@ -634,7 +658,12 @@ main(int argc, char **argv)
 	interrupts = interrupts_catch(ends);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
-	status = connect_head(&head, &err) == -1 ? program_fail(PROGRAM, &err) : serve(&head, &command);
+	if (connect_head(&head, &err) == -1) {
+		program_fail(PROGRAM, &err);
+		status = STATUS_WORK;
+	} else {
+		status = serve(&head, &command);
+	}
 	files_in_free(&command.files);
 	if (command.directory != NULL && chdir("/") == 0)
 		copytree_remove(command.directory, &err);

@@ -88,6 +88,8 @@ patience_of(int ms)
 #define FAR_LOST_MS patience_of(1000)
 /* After that nothing of it runs there, whatever has become of the connection. */
 #define FAR_GONE_MS (FAR_SILENT_MS + FAR_LOST_MS)
+/* For a signal that all of a job get to come to the far end, once the command was ended by it. */
+#define FAR_SIGNAL_MS patience_of(100)
 /* For a launcher to end, once the far end has; and for the far end to be told what to do. */
 #define FAR_LEAVE_MS patience_of(5000)
 #define FAR_REQUEST_MS patience_of(60000)

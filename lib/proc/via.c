@@ -322,6 +322,18 @@ via_hang_up(struct via *v)
 	v->peer.sent = 0;
 }
 
+/* Whether a launcher that has ended so, before anybody answered, would do no better another time.
+ * What else it may end with is a matter of the moment: srun(1) ends with 1 where nobody manages the
+ * cluster, with 0 where the machine has died. */
+static bool
+will_not_start(int status)
+{
+	enum { SRUN_NOT_FOUND = 2, FAR_REFUSED = STATUS_WORK };
+
+	return status == PROCESS_NOT_FOUND || status == PROCESS_CANNOT_RUN || status == SRUN_NOT_FOUND ||
+	    status == FAR_REFUSED;
+}
+
 void
 via_conclude(struct via *v, int wait_status)
 {
@@ -335,7 +347,7 @@ via_conclude(struct via *v, int wait_status)
 	if (v->begun)
 		error_set(&v->error, ERROR_LOST, NULL,
 		    "the launcher ended (%s) before the far end has told how the command did", text);
-	else if (status >= 128)
+	else if (!will_not_start(status))
 		error_set(&v->error, ERROR_LOST, NULL,
 		    "the launcher ended (%s) before " FAR_PROGRAM " answered: nothing was begun", text);
 	else

@@ -110,7 +110,9 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 		127 cannot_launch
 		126 cannot_launch
 		2 cannot_launch
-		0 cannot_launch
+		3 cannot_launch
+		0 lost
+		1 lost
 		255 lost
 	END
 	run -3 --separate-stderr awf-step -n --via 'env PATH=/nonexistent' a -- true
@@ -264,6 +266,28 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 		'["interrupted","ended at the far end, by signal 15 (Terminated)",143]'
 }
 
+@test "TERM that the command gets before awf-exec does is told as interrupted, too" {
+	launcher terms <<-'END'
+		exec 3<&0
+		"$@" <&3 &
+		until [ -s began ]; do sleep 0.01; done
+		kill "$(cat began)"
+		for _ in 1 2 3; do (:); done
+		kill $!
+		wait
+	END
+	# A shell that ends by what its own command was ended by.
+	run -3 --separate-stderr awf-step -n --retries 1 --delay 0 --via 'sh terms' a -- \
+		sh -c 'echo >>ran; sleep 3012 & echo "$!" >began; wait "$!"; exit "$?"'
+	same "$(ended '[.error.code, .error.message, .exit_code]')" \
+		'["interrupted","ended at the far end, by signal 15 (Terminated)",143]'
+	same "$(wc -l <ran)" 1
+	# Without it, it is the command's own.
+	printf '"$@"' >own
+	run -3 --separate-stderr awf-step -n --via 'sh own' a -- sh -c 'exit 143'
+	same "$(ended '[.error.code, .exit_code]')" '["exit_status",143]'
+}
+
 @test "TERM at the far end takes nothing of a command that has ended" {
 	launcher late <<-'END'
 		exec 3<&0
@@ -358,7 +382,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	run -1 --separate-stderr awf-exec <<<'{"type":"request"}'
 	same "$stderr" "awf-exec: is no request: this program is started by awf-step --via"
 	run -1 --separate-stderr awf-exec word
-	run -1 --separate-stderr script -qec awf-exec /dev/null </dev/null
+	run -3 --separate-stderr script -qec awf-exec /dev/null </dev/null
 	[[ $output == *"a terminal is in between"* ]]
 	awf-exec --help | grep -q 'awf-step --via'
 	awf-exec --version

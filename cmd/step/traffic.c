@@ -104,23 +104,39 @@ is_whole(const struct recalled_event *answered)
 	    !answered->partial && span_member(answered->view.payload, KEY_RESPONSE).at != NULL;
 }
 
+/* Whether the attempt that is replayed had it: it asked, or took over the answer, which its end
+ * follows then. One that asks anew (--models live) takes nothing over. */
+static bool
+counts(const struct recalled *r, const struct exchanged *x)
+{
+	if (span_is(x->asked->view.parent_event_id, r->started.id))
+		return true;
+	for (struct span_walk link = span_walk(recalled_result(r)->view.links);
+	    x->answered != NULL && span_next(&link);)
+		if (span_is(link.value, x->answered->id))
+			return true;
+	return false;
+}
+
 void
 traffic_begin(struct traffic *t, struct recalled *r, char *const *ignored)
 {
 	*t = (struct traffic){ .ignored = ignored };
 	for (size_t i = 0; i < r->event_count; i++) {
 		struct recalled_event *e = &r->events[i];
+		struct exchanged x = { .asked = e };
 		struct span request = traffic_request(e);
-		struct exchanged *x;
 
 		if (request.at == NULL)
 			continue;
+		x.answered = recalled_effect(r, e->id,
+		    e->view.type == EVENT_TOOL_CALL ? EVENT_TOOL_RESULT : EVENT_MESSAGE_ASSISTANT);
+		if (recalled_replays(r) && !counts(r, &x))
+			continue;
+		x.whole = x.answered != NULL && is_whole(x.answered);
+		traffic_key(t, request, x.key);
 		t->list = memory_array(t->list, t->count + 1, sizeof *t->list);
-		x = &t->list[t->count++];
-		*x = (struct exchanged){ .asked = e, .answered = recalled_effect(r, e->id,
-		    e->view.type == EVENT_TOOL_CALL ? EVENT_TOOL_RESULT : EVENT_MESSAGE_ASSISTANT) };
-		x->whole = x->answered != NULL && is_whole(x->answered);
-		traffic_key(t, request, x->key);
+		t->list[t->count++] = x;
 	}
 }
 

@@ -29,7 +29,8 @@ struct traffic {
 	char *const *ignored;     /* JSON pointers; ends with NULL; NULL: none */
 };
 
-/* Of a recorded call; r stays the caller's, and is changed by nobody meanwhile. */
+/* Of a recorded call; r stays the caller's, and is changed by nobody meanwhile. For a replay only
+ * what the call came to by: of earlier attempts, what its last took over. */
 void traffic_begin(struct traffic *t, struct recalled *r, char *const *ignored);
 /* What a request is known by: an object with method, path, body and encoding. */
 void traffic_key(const struct traffic *t, struct span request, char key[DIGEST_SIZE]);

@@ -320,6 +320,30 @@ DELETE /v1/files/7 0'
 	same "$(asked)" 5
 }
 
+@test "a run that was resumed with --models live replays offline, as its last attempt went" {
+	for i in 1 2 3 4 5; do text "answer $i" >"$i.jsonl"; done
+	model_server --answer 1.jsonl --answer 2.jsonl --answer 3.jsonl --answer 4.jsonl --answer 5.jsonl --fault 2:429
+	program <<<'ask same | said; ask same | said; [ -e go ] || exit 3; ask two | said'
+	run awf-run -c 'awf-step -n -r --models=live app -- sh program'
+	same "$status $(asked)" '3 2'
+	touch go
+	run -0 --separate-stderr awf-run --resume @
+	same "$output $(asked)" $'answer 2\nanswer 3\nanswer 4 5'
+	awf-verify -q
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+	awf-verify --determinism --isolation copy
+	# What is not made again has the traffic of that attempt, too.
+	rm go
+	model_server --answer 1.jsonl --answer 2.jsonl --answer 3.jsonl --answer 4.jsonl --answer 5.jsonl
+	run awf-run -c 'awf-step -n -r --models=live --effects external,idempotent app -- sh program'
+	touch go
+	run -0 --separate-stderr awf-run --resume @
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+	awf-verify --determinism --isolation copy
+}
+
 @test "what may have been done at an API is asked about before it is done again" {
 	api_server
 	program <<<'[ ! -e go ] || exec true; post /v1/slow "{}" >/dev/null'

@@ -49,6 +49,7 @@ read_settings(struct proxy *p, struct error *err)
 	    span_type(span_member(said, "token")) != 's')
 		return error_set(err, ERROR_USAGE, "stdin", "does not begin with a line that has a token");
 	p->token = span_text(span_member(said, "token"));
+	model_token_within(p->token, p->within);
 	p->tells_text = span_true(span_member(said, "text"));
 	families = span_member(said, "apis");
 	for (int i = 0; i < FAMILIES; i++) {

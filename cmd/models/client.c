@@ -169,7 +169,7 @@ take_request(struct client *c)
 	    !head_is(head_value(&h, "Upgrade"), "h2c")) {
 		client_error(c, meaning.family, 426, "Upgrade: HTTP/1.1\r\n",
 		    "awf-models-proxy speaks HTTP/1.1 alone, without websockets");
-	} else if (!apis_admit(&h, c->proxy->token)) {
+	} else if (!(c->within = apis_admit(&h, c->proxy->within)) && !apis_admit(&h, c->proxy->token)) {
 		struct buffer line = BUFFER_INIT;
 		struct writer w;
 

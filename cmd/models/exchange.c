@@ -76,6 +76,7 @@ begin(struct client *c, const struct head *h, struct meaning meaning)
 	e->client = c;
 	e->number = ++p->requests;
 	e->meaning = meaning;
+	e->within = c->within;
 	e->bodiless = head_is(h->method, "HEAD");
 	e->head = c->head;
 	e->body = c->body;
@@ -92,6 +93,8 @@ begin(struct client *c, const struct head *h, struct meaning meaning)
 	writer_member_string(&w, KEY_API, meaning.generation != NULL ? meaning.generation->name :
 	    family_names[meaning.family]);
 	writer_member_string(&w, KEY_EFFECTS, meaning.reads ? "read" : "external");
+	if (e->within)
+		writer_member_bool(&w, "within", true);
 	writer_member_string(&w, KEY_METHOD, method.data);
 	writer_key(&w, KEY_PATH);
 	writer_bytes(&w, e->target.data, e->target.len);
@@ -390,6 +393,7 @@ add_field(struct exchange *e, const char *text)
 static void
 make_fields(struct exchange *e, const struct head *h)
 {
+	const char *token = e->within ? e->proxy->within : e->proxy->token;
 	static const char *const usual[] = { "Accept", "User-Agent", "Content-Type" };
 	struct buffer field = BUFFER_INIT;
 
@@ -404,7 +408,7 @@ make_fields(struct exchange *e, const struct head *h)
 		buffer_text(&field, value.len == 0 ? ";" : ": ");
 		if (!apis_is_credential(name))
 			buffer_append(&field, value.at, value.len);
-		else if (!apis_swap(&field, value, e->proxy->token, e->proxy->keys[e->meaning.family]))
+		else if (!apis_swap(&field, value, token, e->proxy->keys[e->meaning.family]))
 			continue;
 		add_field(e, field.data);
 	}
@@ -468,7 +472,7 @@ forward(struct exchange *e)
 		}
 		curl_easy_setopt(e->easy, CURLOPT_CUSTOMREQUEST, method.data);
 	}
-	if (p->tells_text) {
+	if (p->tells_text && !e->within) {
 		e->stream.delta = on_delta;
 		e->stream.context = e;
 	}

@@ -23,6 +23,7 @@
 #include "net/framing.h"
 #include "net/handle.h"
 #include "net/head.h"
+#include "proc/model_token.h"
 #include "spent.h"
 
 #define EXCHANGE_ROOM ((size_t)1 << 20)   /* bytes of an answer that wait for their reader */
@@ -45,6 +46,7 @@ struct client {
 	struct buffer out;            /* of the answer: */
 	size_t sent;
 	bool http11, close;           /* the connection ends with the answer */
+	bool within;                  /* a step inside of the program asks */
 	bool gone;
 	struct client *next;
 };
@@ -75,6 +77,7 @@ struct exchange {
 	struct buffer held;           /* what of it the program has not yet, as it is not recorded */
 	struct exchange *next;
 
+	bool within;                  /* a step inside of the program asks, and records it */
 	bool bodiless;                /* it is a HEAD */
 	bool asks_spent;              /* the answer's usage was asked for by the proxy */
 	bool paused;
@@ -101,7 +104,7 @@ struct proxy {
 	const struct client_handler *handler;
 	CURLM *multi;
 	const char *authorities;
-	char *token;
+	char *token, within[MODEL_TOKEN_SIZE]; /* of the program, of steps inside of it */
 	char *bases[FAMILIES], *keys[FAMILIES]; /* a key may be NULL */
 	bool tells_text;              /* awf-step shows the text as it comes */
 	struct line_input in;

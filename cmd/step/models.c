@@ -28,15 +28,13 @@
 #include "isolate/loopback.h"
 #include "proc/api_keys.h"
 #include "proc/libexec.h"
+#include "proc/model_token.h"
 #include "proc/peer.h"
 #include "run/live.h"
 #include "step/traffic.h"
 #include "transcript/event_keys.h"
 
 #define PROXY "awf-models-proxy"
-#define TOKEN_BYTES 24
-#define TOKEN_DIGITS 48
-#define TOKEN_BEGIN "sk-awf-" /* some programs look how a key begins */
 #define SHOWN_PATH 200        /* bytes of a path that is told */
 
 /* The variables of each API: the first that is set has the key, or says where the server is; the
@@ -62,6 +60,7 @@ static const char *const others[] = { "ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY"
 struct api_request {
 	long long number;
 	bool generation, external;
+	bool within;                 /* a step inside asks, and records it: nothing is recorded here */
 	char *api, *model;           /* model may be NULL */
 	char *name;                  /* METHOD PATH */
 	char sha256[DIGEST_SIZE];
@@ -72,7 +71,7 @@ struct api_request {
 struct models {
 	struct step_call *call;
 	struct peer proxy;
-	char token[sizeof TOKEN_BEGIN + TOKEN_DIGITS];
+	char token[MODEL_TOKEN_SIZE];
 	struct api_request *list;        /* in the order in which they came */
 	size_t count;
 	struct traffic traffic;
@@ -91,24 +90,6 @@ struct models {
 };
 
 /* ---- beginning ---- */
-
-static void
-make_token(struct models *m)
-{
-	unsigned char bytes[DIGEST_BYTES];
-
-	/* In a replay the program has the same environment each time; nobody is asked with it. */
-	if (m->replays) {
-		char digest[DIGEST_SIZE];
-
-		digest_sha256(m->call->id, strlen(m->call->id), digest);
-		snprintf(m->token, sizeof m->token, "%s%.*s", TOKEN_BEGIN, TOKEN_DIGITS, digest);
-		return;
-	}
-	random_bytes(bytes, TOKEN_BYTES);
-	memcpy(m->token, TOKEN_BEGIN, sizeof TOKEN_BEGIN - 1);
-	hex_encode(bytes, TOKEN_BYTES, m->token + sizeof TOKEN_BEGIN - 1);
-}
 
 /* In a sandbox without network the proxy listens on the loopback of that, at a socket that is made
  * there for each try, and comes over a pair of sockets: one end is the proxy's, the other the
@@ -149,11 +130,17 @@ tell_settings(struct models *m)
 	for (size_t i = 0; i < FAMILY_COUNT && !m->replays; i++) {
 		const struct family *f = &families[i];
 		const char *base = NULL, *key = NULL;
+		char within[MODEL_TOKEN_SIZE];
 
 		for (const char *const *name = f->bases; *name != NULL && base == NULL; name++)
 			base = environment_text(*name);
 		for (const char *const *name = f->keys; *name != NULL && key == NULL; name++)
 			key = keys_value(s->keys, *name);
+		/* Of a command around this one, whose proxy passes what is recorded here. */
+		if (model_token_is(key)) {
+			model_token_within(key, within);
+			key = within;
+		}
 		writer_member_object(&w, f->name);
 		writer_member_string(&w, "base", base);
 		writer_member_string(&w, "key", key);
@@ -229,7 +216,8 @@ models_begin(struct step_call *call, struct error *err)
 		traffic_begin(&m->traffic, r, s->models_ignored);
 	else
 		m->traffic.ignored = s->models_ignored;
-	make_token(m);
+	/* In a replay the program has the same environment each time. */
+	model_token_make(m->replays ? call->id : NULL, m->token);
 	live_begin(&m->live, m->replays ? NULL : live_place(s->run));
 	m->proxy.end_ms = PROVIDER_END_MS;
 	if (argv[0] == NULL) {
@@ -538,6 +526,7 @@ describe(struct api_request *r, struct span line)
 
 	r->api = span_text(span_member(line, KEY_API));
 	r->generation = generation.at != NULL;
+	r->within = span_true(span_member(line, "within"));
 	r->external = span_is(span_member(line, KEY_EFFECTS), "external");
 	r->model = span_text(span_member(generation, KEY_MODEL));
 	span_decode(span_member(line, KEY_METHOD), &name);
@@ -562,10 +551,16 @@ take_request(struct models *m, struct span line, struct error *err)
 	span_integer(span_member(line, "request"), &r->number);
 	describe(r, line);
 	traffic_key(&m->traffic, line, r->sha256);
-	if (m->recalls)
+	if (m->recalls && !r->within)
 		x = traffic_find(&m->traffic, r->sha256, !m->replays);
 	if (x != NULL)
 		return take_recorded(m, r, x, err);
+	if (offline && r->within) {
+		error_set(&why, ERROR_DIVERGENCE, NULL, "request %lld, %s, is asked by a step inside, where "
+		    "nothing is to be asked", r->number, r->name);
+		refuse(m, r, &why);
+		return 0;
+	}
 	if (offline) {
 		set_divergence(m, r, line, &why);
 		refuse(m, r, &why);
@@ -575,7 +570,8 @@ take_request(struct models *m, struct span line, struct error *err)
 		}
 		return 0;
 	}
-	note_unknown(m, r, line);
+	if (!r->within)
+		note_unknown(m, r, line);
 	if (s->budget != NULL && r->generation &&
 	    budget_check(s->budget, m->spent, NULL, r->api, r->model != NULL ? r->model : "", &why) == -1) {
 		if (why.code == ERROR_SYSTEM) {
@@ -585,9 +581,10 @@ take_request(struct models *m, struct span line, struct error *err)
 		refuse(m, r, &why);
 		return 0;
 	}
-	if (record_request(m, r, line, err) == -1)
+	if (!r->within && record_request(m, r, line, err) == -1)
 		return -1;
-	live_turn(&m->live, m->call->started, r->number - 1);
+	if (!r->within)
+		live_turn(&m->live, m->call->started, r->number - 1);
 	say(m, "request", r->number, true);
 	return 0;
 }
@@ -610,9 +607,9 @@ take_answer(struct models *m, struct api_request *r, struct span line, struct er
 {
 	struct span message = span_member(line, "message");
 
-	if (record_answer(m, r, line, err) == -1 ||
+	if ((!r->within && record_answer(m, r, line, err) == -1) ||
 	    count_cost(m, r->api, r->model, span_member(message, KEY_MODEL),
-	    span_member(message, KEY_USAGE), false, err) == -1)
+	    span_member(message, KEY_USAGE), r->within, err) == -1)
 		return -1;
 	r->over = true;
 	say(m, "recorded", r->number, false);

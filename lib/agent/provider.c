@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "proc/api_keys.h"
 #include "proc/libexec.h"
+#include "proc/model_token.h"
 #include "run/run.h"
 #include "transcript/event_keys.h"
 #include "transcript/form.h"
@@ -213,11 +214,19 @@ provider_check(const char *name, struct error *err)
 	return path == NULL ? -1 : 0;
 }
 
+/* Inside of a command with --models what is asked is recorded here, and passes there. */
 static void
 add_keys(const struct keys *keys, struct environment *e)
 {
+	char within[MODEL_TOKEN_SIZE];
+
 	for (size_t i = 0; keys != NULL && i < keys->count; i++)
 		environment_set(e, keys->names[i], keys_value(keys, keys->names[i]));
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		if (model_token_is(environment_get(e, *name))) {
+			model_token_within(environment_get(e, *name), within);
+			environment_set(e, *name, within);
+		}
 }
 
 void

@@ -647,6 +647,57 @@ DELETE /v1/files/7 0'
 	same "$(awf-replay -q --isolation copy)" Hello
 }
 
+@test "steps inside of a command record what they ask, once, and count for its --max-cost" {
+	for i in 1 2 3 4 5 6; do text "answer $i" >"$i.jsonl"; done
+	model_server --answer 1.jsonl --answer 2.jsonl --answer 3.jsonl --answer 4.jsonl --answer 5.jsonl --answer 6.jsonl
+	echo 'anthropic/m 1000 1000' >prices
+	export AWF_PRICES=$PWD/prices
+	cat >inner <<-'END'
+		. ./api.sh
+		ask inner m | said
+	END
+	# A program that asks, runs a program that asks, and one that does in that, and an agent.
+	cat >program <<-'END'
+		. ./api.sh
+		ask first m | said
+		awf-step -n -r --models inner -- sh -c '. ./api.sh; ask in m | said; awf-step -n -r --models inmost -- sh inner'
+		awf-step -n -r -m anthropic/m -p 'by an agent' agent
+		ask last m | said
+		[ -e go ] || exit 3
+		ask after m | said
+	END
+	models --max-cost 1
+	same "$status $(asked)" '3 5'
+	same "$(payloads message.user '.blocks[0].text' | sort | paste -sd' ')" \
+		'"by an agent" "first" "in" "inner" "last"'
+	same "$(jq -r 'select(.type == "message.user") | .path' "$(transcript)" | sort | uniq -c | tr -s ' ' | paste -sd,)" \
+		' 2 app, 1 app.agent, 1 app.inner, 1 app.inner.inmost'
+	# Five answers of 10 and 5 tokens, by the record of the run, and by what its limit counts.
+	[[ "$stderr" == *' 50 in, 25 out'* ]]
+	touch go
+	run -0 --separate-stderr awf-run --resume @
+	same "$output $(asked)" $'answer 1\nanswer 2\nanswer 3\nanswer 4\nanswer 5\nanswer 6 6'
+	awf-verify -q
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+	awf-verify --determinism --isolation copy
+	# What is asked inside counts for the call around it, and for the run once.
+	text x >x.jsonl
+	model_server --answer x.jsonl --loop
+	rm go
+	models --max-cost 0.04
+	same "$status $(asked)" '3 3'
+	[[ "$stderr" == *'the call has reached --max-cost ($0.0450 of $0.0400)'* ]]
+	run --separate-stderr awf-run --max-cost 0.1 -c 'awf-step -n -r --models app -- sh program'
+	same "$status $(asked)" '3 8'
+	[[ "$stderr" != *'reached --max-cost'* ]]
+	# Where nothing is to be asked, nothing is inside either.
+	echo 'awf-step -n -r -m anthropic/m -p "by an agent" agent' >program
+	run --separate-stderr awf-run -c 'awf-step -n -r --models=replay app -- sh program'
+	same "$status $(asked)" '3 8'
+	[[ "$stderr" == *'awf-step: app: request 1, POST /v1/messages, is asked by a step inside, where nothing is to be asked'* ]]
+}
+
 @test "in a sandbox without network the proxy is all that is reached" {
 	[ "$(isolation)" = namespaces ] || skip "no namespaces here"
 	model_server --answer hello.jsonl --loop

@@ -1,0 +1,27 @@
+/*
+ * What a command with --models finds in the place of API keys: a token of its call, which its proxy
+ * takes in requests (awf-models-proxy(1)).
+ *
+ * AWF's own steps inside that command ask models as well, and record what they ask themselves. They
+ * ask with another token, which follows from the command's: the proxy passes what comes with that,
+ * and it is recorded, and counted for the run, once.
+ */
+#ifndef AWF_PROC_MODEL_TOKEN_H
+#define AWF_PROC_MODEL_TOKEN_H
+
+#include <stdbool.h>
+
+#define MODEL_TOKEN_DIGITS 48
+#define MODEL_TOKEN_BEGIN "sk-awf-" /* some programs look how a key begins */
+#define MODEL_TOKEN_WITHIN "sk-awf-within-"
+#define MODEL_TOKEN_SIZE (sizeof MODEL_TOKEN_WITHIN + MODEL_TOKEN_DIGITS)
+
+/* One that nobody can guess; or, of a replay, in which nobody is asked, one that follows from the
+ * name of the call. */
+void model_token_make(const char *replayed, char token[MODEL_TOKEN_SIZE]);
+/* Whether a key (NULL: none) is the token of a command. */
+bool model_token_is(const char *key);
+/* The one with which a step inside of that command asks. */
+void model_token_within(const char *token, char within[MODEL_TOKEN_SIZE]);
+
+#endif

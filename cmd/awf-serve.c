@@ -24,13 +24,14 @@
 #define BLOB_QUOTA_DEFAULT (INT64_C(1) << 30)
 
 enum {
-	OPT_LISTEN = 1, OPT_HOST, OPT_PROXY, OPT_REQUIRE_TOKEN, OPT_WORKFLOWS, OPT_CLIENTS,
+	OPT_LISTEN = 1, OPT_DB, OPT_HOST, OPT_PROXY, OPT_REQUIRE_TOKEN, OPT_WORKFLOWS, OPT_CLIENTS,
 	OPT_CLIENTS_FROM, OPT_INGEST_RATE, OPT_BLOB_QUOTA,
 	OPT_NEW_TOKEN, OPT_NAME, OPT_LABEL, OPT_LIST_TOKENS, OPT_REVOKE_TOKEN
 };
 
 static const struct option_spec options_table[] = {
 	{ OPT_LISTEN, 'l', "listen", "WHERE", "ADDRESS:PORT or unix:PATH (127.0.0.1:8741); repeatable" },
+	{ OPT_DB, 0, "db", "URL", "serve the runs of a database: postgresql://... or sqlite:FILE" },
 	{ OPT_WORKFLOWS, 0, "workflows", "DIRECTORY", "of workflows that POST /hooks/NAME starts" },
 	{ OPT_NEW_TOKEN, 0, "new-token", "ROLE", "make a token: read, decide, ingest or start" },
 	{ OPT_NAME, 0, "name", "GLOB,...", "of --new-token: for runs of these workflows alone" },
@@ -58,7 +59,7 @@ static const char usage[] =
 
 #define TOKEN_COMMANDS (OPTION_SAID(OPT_NEW_TOKEN) | OPTION_SAID(OPT_LIST_TOKENS) | \
     OPTION_SAID(OPT_REVOKE_TOKEN))
-#define SERVING (OPTION_SAID(OPT_LISTEN) | OPTION_SAID(OPT_HOST) | OPTION_SAID(OPT_PROXY) | \
+#define SERVING (OPTION_SAID(OPT_LISTEN) | OPTION_SAID(OPT_DB) | OPTION_SAID(OPT_HOST) | OPTION_SAID(OPT_PROXY) | \
     OPTION_SAID(OPT_REQUIRE_TOKEN) | OPTION_SAID(OPT_WORKFLOWS) | OPTION_SAID(OPT_CLIENTS) | \
     OPTION_SAID(OPT_CLIENTS_FROM) | OPTION_SAID(OPT_INGEST_RATE) | OPTION_SAID(OPT_BLOB_QUOTA))
 
@@ -69,6 +70,8 @@ static const struct option_rule rules[] = {
 	    "stands alone, but for --name and --label" },
 	{ OPT_LIST_TOKENS, SERVING | OPTION_SAID(OPT_REVOKE_TOKEN), 0, "stands alone" },
 	{ OPT_REVOKE_TOKEN, SERVING, 0, "stands alone" },
+	{ OPT_WORKFLOWS, OPTION_SAID(OPT_DB), 0, "runs that hooks start are recorded in the storage, and "
+	    "not in a database (awf-ship -f takes them there)" },
 };
 
 struct serve_command {
@@ -90,6 +93,9 @@ take_value(struct serve_command *c, int id, const char *value, struct error *err
 	case OPT_LISTEN:
 		list_add(&s->listen, value);
 		return listen_check(value, err);
+	case OPT_DB:
+		s->database = value;
+		return 0;
 	case OPT_HOST:
 		list_add(&a->hosts, value);
 		return 0;
@@ -243,5 +249,5 @@ main(int argc, char **argv)
 	}
 	if ((c.said & TOKEN_COMMANDS ? change_tokens(&c, &err) : serve(&c, &err)) != 0)
 		return program_fail(PROGRAM, &err);
-	return program_end(PROGRAM, STATUS_OK);
+	return program_end(PROGRAM, c.server.status);
 }

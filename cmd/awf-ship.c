@@ -36,7 +36,6 @@
 #include "transcript/sync_mode.h"
 
 #define PROGRAM "awf-ship"
-#define FILTER "awf-ship-"
 #define PIPED ((size_t)1 << 20)
 #define SHARE ((size_t)256 << 10)
 #define BLOBS_MOST ((int64_t)1 << 20)
@@ -181,41 +180,6 @@ send_lines(struct shipper *p)
 }
 
 /* ---- the filter ---- */
-
-/* "sqlite:FILE" is for awf-ship-sqlite, "otlp+http://HOST" for awf-ship-otlp. */
-static int
-find_filter(struct shipper *p, struct error *err)
-{
-	static const struct { const char *scheme, *name; } others[] = {
-		{ "https", "http" }, { "postgres", "postgresql" },
-	};
-	size_t len = strcspn(p->to, ":+");
-	char *name = memory_copy(p->to, len), *program, *own, *list;
-	const char *path = environment_text("PATH");
-	int failed = 0;
-
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		if (strcmp(name, others[i].scheme) == 0) {
-			free(name);
-			name = memory_text(others[i].name);
-		}
-	if (strchr(p->to, ':') == NULL || *p->to == '-' || !name_valid(name)) {
-		free(name);
-		return error_set(err, ERROR_USAGE, "--to", "'%s' is no URL, such as sqlite:FILE", p->to);
-	}
-	program = memory_format(FILTER "%s", name);
-	own = libexec_path();
-	list = memory_format("%s:%s", own, path != NULL ? path : "");
-	p->filter = path_search(list, program);
-	if (p->filter == NULL)
-		failed = error_set(err, ERROR_USAGE, "--to", "nothing here can write to %s: there is no %s "
-		    "in %s, nor in PATH (was AWF built where its library was missing?)", name, program, own);
-	free(list);
-	free(own);
-	free(program);
-	free(name);
-	return failed;
-}
 
 static int
 start(struct shipper *p, struct error *err)
@@ -517,7 +481,10 @@ begin(struct shipper *p, char *const *names, struct error *err)
 	int failed;
 
 	if (sync_mode_from_environment(&sync, err) != 0 || storage_prepare(&p->storage, err) != 0 ||
-	    cost_begin(&p->cost, err) != 0 || find_filter(p, err) != 0)
+	    cost_begin(&p->cost, err) != 0)
+		return -1;
+	p->filter = libexec_filter(PROGRAM, p->to, "--to", err);
+	if (p->filter == NULL)
 		return -1;
 	p->with.synced = sync != SYNC_NONE;
 	p->with.storage = &p->storage;

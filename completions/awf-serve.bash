@@ -7,10 +7,15 @@ _awf_serve()
 	--new-token) _awf_among read decide ingest start ;;
 	--trusted-proxy) _awf_among 127.0.0.1 ::1 unix ;;
 	--workflows) _awf_files -d ;;
+	--db)
+		case $cur in
+		sqlite:*) _awf_files sqlite: ;;
+		*) _awf_among sqlite: postgresql:// ;;
+		esac ;;
 	--name) _awf_of names ;;
 	-l | --listen | --host | --clients | --clients-per-address | --ingest-rate | --blob-quota | --label | \
 		--revoke-token) ;;
-	*) [[ $cur != -* ]] || _awf_among --listen --workflows --new-token --name --label --list-tokens --revoke-token \
+	*) [[ $cur != -* ]] || _awf_among --listen --db --workflows --new-token --name --label --list-tokens --revoke-token \
 		--host --trusted-proxy --require-token --clients --clients-per-address \
 		--ingest-rate --blob-quota --help --version ;;
 	esac

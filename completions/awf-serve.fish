@@ -1,6 +1,7 @@
 # fish completion for awf-serve
 complete -c awf-serve -f
 complete -c awf-serve -s l -l listen -x -d 'ADDRESS:PORT or unix:PATH'
+complete -c awf-serve -l db -x -a 'sqlite: postgresql://' -d 'serve the runs of a database'
 complete -c awf-serve -l host -x -d 'a name that clients know this server by'
 complete -c awf-serve -l trusted-proxy -x -a '127.0.0.1 ::1 unix' -d 'who says whose requests it passes on'
 complete -c awf-serve -l require-token -d 'on Unix sockets, too'

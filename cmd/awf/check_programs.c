@@ -22,10 +22,12 @@ static const char *const programs[] = { "awf", "awf-ctl", "awf-exec", "awf-mcp",
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
 static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-fetch-run", "awf-mcp-http",
-    "awf-mcp-keep", "awf-mcp-tools", "awf-models-proxy", "awf-ship-http",
+    "awf-mcp-keep", "awf-mcp-tools", "awf-mirror", "awf-models-proxy", "awf-ship-http",
     "awf-ship-otlp", NULL };
 /* Built where there is the library. */
 static const struct { const char *name, *library; } optional[] = {
+	{ "awf-fetch-postgresql", "libpq" },
+	{ "awf-fetch-sqlite", "libsqlite3" },
 	{ "awf-ship-postgresql", "libpq" },
 	{ "awf-ship-sqlite", "libsqlite3" },
 };

@@ -24,6 +24,8 @@ static const struct refusal too_busy = { 503, "unavailable",
 	"too much is being sent: try again later" };
 static const struct refusal failed = { 503, "unavailable",
 	"the server failed to take it: its log says why" };
+static const struct refusal no_ingest = { 403, "forbidden",
+	"this server has its runs from a database: send them there (awf-ship --to)" };
 static const struct refusal revoked = { 401, "unauthorized", "the token was revoked" };
 static const struct refusal no_run = { 400, "invalid_input", "the run is not named by its whole id" };
 static const struct refusal no_blob = { 400, "invalid_input",
@@ -148,6 +150,8 @@ begin(struct request *r, enum upload_kind kind)
 	struct upload *u;
 	struct error err;
 
+	if (r->server->settings.database != NULL)
+		return &no_ingest;
 	u = upload_begin(&r->server->uploads, kind, r->token, r->client->address, &err);
 	if (u == NULL && err.code == ERROR_BLOCKED)
 		return &too_busy;

@@ -100,6 +100,15 @@ write_server(struct buffer *out, const struct server *s)
 	    s->counts.ingested);
 	write_figure(out, "awf_serve_stream_bytes_total", "counter", "Bytes sent in streams.",
 	    s->counts.bytes);
+	if (s->settings.database == NULL)
+		return;
+	write_figure(out, "awf_database_connected", "gauge", "Whether the database is there.",
+	    s->database.connected);
+	write_figure(out, "awf_database_runs", "gauge", "Runs that it has told of.", s->database.runs);
+	write_figure(out, "awf_database_runs_behind", "gauge",
+	    "Runs of which not all is here yet that it has.", s->database.behind);
+	write_figure(out, "awf_database_runs_refused", "gauge",
+	    "Runs of which something is in it that is no record, and is not served.", s->database.refused);
 }
 
 static void

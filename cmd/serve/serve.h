@@ -17,6 +17,7 @@
 #include "run/storage.h"
 #include "serve/access.h"
 #include "serve/catalog.h"
+#include "serve/database.h"
 #include "serve/feed.h"
 #include "serve/live.h"
 #include "serve/loop.h"
@@ -46,6 +47,7 @@ struct settings {
 	int64_t clients_per_address;
 	int64_t ingest_rate;     /* events a second, of a run and of an address */
 	int64_t blob_quota;      /* bytes of blobs that wait for their runs */
+	const char *database;    /* a URL: its runs are served; NULL: those of the storage */
 };
 
 /* What happened since the start. */
@@ -55,7 +57,9 @@ struct counts {
 
 struct server {
 	struct settings settings;
-	struct storage storage;
+	struct storage storage;  /* that is served */
+	struct storage home;     /* this user's, with the tokens: the same, but for a database */
+	struct database database;
 	struct access access;
 	struct loop loop;
 	struct listener *listeners;
@@ -84,7 +88,8 @@ struct server {
 	} streams;
 	struct counts counts;
 	struct loop_source signals;
-	bool stopped;            /* by one */
+	bool stopped;            /* by one, or as there is nothing to be served */
+	int status;              /* to exit with */
 	bool closing;
 };
 

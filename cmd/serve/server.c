@@ -31,7 +31,8 @@ signal_ready(struct loop_source *source, uint32_t events)
 	while (read(source->fd, &info, sizeof info) == (ssize_t)sizeof info) {
 		s->stopped |= info.ssi_signo != SIGCHLD;
 		/* Where nobody else takes in orphans, runs that hooks have started end as ours. */
-		while (info.ssi_signo == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
+		while (info.ssi_signo == SIGCHLD && s->settings.workflows != NULL &&
+		    waitpid(-1, NULL, WNOHANG) > 0)
 			continue;
 	}
 }
@@ -88,17 +89,44 @@ server_storage(struct storage *s, struct error *err)
 	return there ? storage_prepare(s, err) : -1;
 }
 
+static void
+database_failed(struct database *d, int status)
+{
+	struct server *s = (struct server *)(void *)((char *)d - offsetof(struct server, database));
+
+	s->stopped = true;
+	s->status = status;
+}
+
+/* What is served: the storage, or the directory that a database is copied to. */
+static int
+open_record(struct server *s, struct error *err)
+{
+	char *root = NULL;
+	int failed;
+
+	if (server_storage(&s->home, err) != 0)
+		return -1;
+	if (s->settings.database == NULL)
+		return storage_prepare_at(&s->storage, s->home.root, err);
+	failed = database_open(&s->database, s->settings.database, &root, err);
+	if (failed == 0)
+		failed = storage_prepare_at(&s->storage, root, err);
+	s->database.failed = database_failed;
+	free(root);
+	return failed;
+}
+
 int
 server_open(struct server *s, struct error *err)
 {
 	struct access *a = &s->access;
 
-	s->signals.fd = s->uploads.told.fd = -1;
-	if (server_storage(&s->storage, err) != 0 || loop_open(&s->loop, err) != 0 ||
-	    watch_signals(s, err) != 0)
+	s->signals.fd = s->uploads.told.fd = s->database.lock = -1;
+	if (open_record(s, err) != 0 || loop_open(&s->loop, err) != 0 || watch_signals(s, err) != 0)
 		return -1;
 	descriptors_begin(s->settings.clients);
-	tokens_begin(&a->tokens, &s->storage);
+	tokens_begin(&a->tokens, &s->home);
 	a->own = memory_zero(1, sizeof *a->own);
 	*a->own = (struct token){ .may = MAY_ALL, .label = memory_text(""), .holders = 1 };
 	www_open(&s->www);
@@ -117,7 +145,7 @@ server_open(struct server *s, struct error *err)
 	    s->settings.blob_quota);
 	s->routes = routes;
 	s->handler = &request_handler;
-	return 0;
+	return s->settings.database != NULL ? database_begin(&s->database, &s->loop, err) : 0;
 }
 
 int
@@ -151,10 +179,12 @@ server_close(struct server *s)
 	}
 	buffer_free(&s->streams.piece);
 	buffer_free(&s->streams.lines);
+	database_close(&s->database);
 	loop_close(&s->loop);
 	list_free(s->settings.listen);
 	free(s->settings.workflows);
 	list_free(s->access.hosts);
 	list_free(s->access.proxies);
 	storage_close(&s->storage);
+	storage_close(&s->home);
 }

@@ -599,7 +599,7 @@ prune(void *context, struct error *err)
 	    "RETURNING run_id, month), "
 	    "blobs AS (DELETE FROM agent_run_blobs b USING old WHERE b.run_id = old.run_id) "
 	    "DELETE FROM agent_run_events e USING old WHERE e.month = old.month AND e.run_id = old.run_id",
-	    1, values, err) != 0)
+	    1, values, err) != 0 || execute(d, "NOTIFY agent_runs, '{}'", err) != 0)
 		return -1;
 	result = query(d, "SELECT c.oid::regclass FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
 	    "WHERE i.inhparent = to_regclass('agent_run_events') AND c.relname < '" PARTITION "' || "

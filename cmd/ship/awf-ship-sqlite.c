@@ -15,8 +15,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
-#include "run/storage.h"
+#include "run/database_url.h"
 #include "ship/row.h"
 #include "ship/target.h"
 #include "transcript/blob.h"
@@ -150,28 +149,6 @@ make_schema(struct database *d, struct error *err)
 	return -1;
 }
 
-/* The file that a URL names: runs.db in the storage, if it names none. */
-static int
-find_file(struct database *d, const char *url, struct error *err)
-{
-	const char *file = strchr(url, ':');
-	struct storage storage;
-
-	if (file == NULL || strncmp(url, "sqlite:", 7) != 0)
-		return error_set(err, ERROR_USAGE, url, "is none of sqlite:FILE");
-	if (strncmp(++file, "//", 2) == 0)
-		file += 2;
-	if (*file != '\0') {
-		d->path = memory_text(file);
-		return 0;
-	}
-	if (storage_locate(&storage, err) != 0)
-		return -1;
-	d->path = path_join(storage.root, "runs.db");
-	storage_close(&storage);
-	return 0;
-}
-
 static int
 open_database(void *context, const char *url, int64_t keep_ms, struct error *err)
 {
@@ -179,7 +156,10 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 	enum sync_mode sync;
 
 	d->keep_ms = keep_ms;
-	if (sync_mode_from_environment(&sync, err) != 0 || find_file(d, url, err) != 0)
+	if (sync_mode_from_environment(&sync, err) != 0)
+		return -1;
+	d->path = database_file(url, err);
+	if (d->path == NULL)
 		return -1;
 	/* It holds what transcripts do, and is as private. */
 	umask(077);

@@ -108,6 +108,11 @@ patience_of(int ms)
  * refused. */
 #define SHIP_LOOK_MS patience_of(5000)
 #define SHIP_REFUSED_MS patience_of(60000)
+/* Whether a database has tables by now; at all runs that it has, though nothing tells of a change. */
+#define FETCH_LOOK_MS patience_of(1000)
+#define FETCH_LIST_MS patience_of(60000)
+/* Whether nobody else copies it to the same directory any more. */
+#define FETCH_LOCK_LOOK_MS patience_of(500)
 /* Whether a child run that is named has begun. */
 #define CHILD_LOOK_MS patience_of(500)
 /* Whether a call that was killed has left its place to one that waits. */

@@ -157,6 +157,7 @@ add_run(struct ingest *ingest, const char *run_id, const char *sender, bool even
 		mirror_begin(&run->mirror, ingest->storage, run_id, sender);
 		run->mirror.repaired = ingest->repaired;
 		run->mirror.lock_ms = ingest->lock_ms;
+		run->mirror.lease_ms = ingest->lease_ms;
 	}
 	memmove(&ingest->runs[1], &ingest->runs[0], ingest->run_count * sizeof ingest->runs[0]);
 	ingest->run_count++;
@@ -247,7 +248,8 @@ open_events(struct ingest *ingest, struct ingest_run *run, struct span name, str
 		run->transcript.lock_ms = ingest->lock_ms;
 		recorder_begin(&run->recorder, &run->transcript, NULL, NULL, NULL);
 		if (!transcript_begun(path))
-			failed = record_started(run, name, err);
+			failed = origin_lease(&run->origin, clock_wall() + ingest->lease_ms * 1000, err) != 0 ? -1 :
+			    record_started(run, name, err);
 	}
 	free(blobs);
 	free(path);

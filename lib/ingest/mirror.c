@@ -125,6 +125,9 @@ open_transcript(struct mirror *m, enum mirror_fault *fault, struct error *err)
 	path = storage_transcript(m->storage, m->run_id);
 	blobs = storage_blobs(m->storage, m->run_id);
 	failed = blobs_adopt(m->storage, m->run_id, err);
+	/* Who sees its first line sees that more may come. */
+	if (failed == 0 && m->lease_ms > 0 && !transcript_begun(path))
+		failed = origin_lease(&m->origin, clock_wall() + m->lease_ms * 1000, err);
 	if (failed == 0)
 		failed = (access(path, F_OK) == 0 ? transcript_open : transcript_create)(&m->transcript,
 		    path, blobs, m->run_id, err);

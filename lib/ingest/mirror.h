@@ -50,6 +50,7 @@ struct mirror {
 	bool open;
 	void (*repaired)(const char *text); /* as the transcript's; may be set */
 	int lock_ms;                  /* so long its locks are waited for; may be set */
+	int64_t lease_ms;             /* so long it lives once its first line is there; may be set */
 	struct reader reader;         /* for what is there already */
 	bool reading;
 	int64_t read_seq;             /* of the line that it is at; 0: not known */

@@ -56,3 +56,42 @@ libexec_has(const char *program)
 	free(list);
 	return has;
 }
+
+char *
+libexec_filter(const char *prefix, const char *url, const char *place, struct error *err)
+{
+	static const struct { const char *scheme, *name; } others[] = {
+		{ "https", "http" }, { "postgres", "postgresql" },
+	};
+	char *name = memory_copy(url, strcspn(url, ":+")), *program, *own, *sibling, *beside, *list, *filter;
+	const char *path = environment_text("PATH");
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(name, others[i].scheme) == 0) {
+			free(name);
+			name = memory_text(others[i].name);
+		}
+	if (strchr(url, ':') == NULL || *url == '-' || !name_valid(name)) {
+		free(name);
+		error_set(err, ERROR_USAGE, place, "'%s' is no URL, such as sqlite:FILE", url);
+		return NULL;
+	}
+	program = memory_format("%s-%s", prefix, name);
+	own = libexec_path();
+	/* Who looks for it may lie where it does. */
+	sibling = libexec_sibling(program);
+	beside = path_directory(sibling);
+	list = memory_format("%s:%s:%s", own, beside, path != NULL ? path : "");
+	filter = path_search(list, program);
+	if (filter == NULL)
+		error_set(err, ERROR_USAGE, place, "nothing here can %s %s: there is no %s in %s, nor in PATH "
+		    "(was AWF built where its library was missing?)",
+		    strcmp(prefix, "awf-ship") == 0 ? "write to" : "read from", name, program, own);
+	free(list);
+	free(beside);
+	free(sibling);
+	free(own);
+	free(program);
+	free(name);
+	return filter;
+}

@@ -39,6 +39,11 @@ postgresql_end() {
 
 # Kills all of the server at once, and starts it anew.
 postgresql_crash() {
+	postgresql_crash_begin
+	eventually postgresql_start
+}
+
+postgresql_crash_begin() {
 	local pid
 	pid=$(head -n 1 "$PGROOT/data/postmaster.pid")
 	# shellcheck disable=SC2046
@@ -47,7 +52,6 @@ postgresql_crash() {
 	# Its children that were just begun go, too.
 	eventually sh -c '! grep -lsx "$0" /proc/[0-9]*/cwd' "$PGROOT/data"
 	rm -f "$PGROOT/data/postmaster.pid" "$PGROOT"/.s.PGSQL*
-	eventually postgresql_start
 }
 
 # A database of its own for each test.

@@ -28,7 +28,7 @@ BELOW = {
     "shared": "base json transcript proc run",
 }
 # Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
-ROOM = {"awf": "awf", "awf-mcp": "gates", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect",
+ROOM = {"awf": "awf", "awf-mcp": "gates", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect", "awf-fetch-postgresql": "mirror", "awf-fetch-sqlite": "mirror",
         "awf-transcript.o": "shared"}
 # What stays in lib/ though one room alone links it, and why.
 ALONE = {

@@ -570,6 +570,7 @@ test_held_run(void **state)
 	ingest.lock_ms = 10;
 	ingest_input_begin(&in, &ingest, &spec);
 	assert_int_equal(ingest_feed(&in, o->bytes.data, o->starts[5]), 0);
+	assert_true(storage_run_alive(&storage, o->run_id));
 	lock = open(origin, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(lock, LOCK_EX), 0);
 	assert_int_equal(ingest_flush(&in), 0);

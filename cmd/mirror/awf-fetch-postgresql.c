@@ -1,0 +1,265 @@
+/*
+ * awf-fetch-postgresql: what awf-ship took to a database of PostgreSQL, awf-ship(7), awf-sql(7).
+ *
+ * What the code relies on:
+ *   - One connection listens, tells of runs and reads blobs; another reads lines, row by row, so
+ *     that of a long run no more than a line is in memory.
+ *   - It listens before it lists: what comes in between is told twice rather than never.
+ */
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "json/scan.h"
+#include "mirror/protocol.h"
+#include "mirror/source.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+
+#define PROGRAM "awf-fetch-postgresql"
+#define SCHEMA "awf 1"      /* comment of runs_head: the version of the tables */
+#define NOTIFIED_MOST 200   /* runs that are asked about by their ids */
+#define HEADS "SELECT run_id, seq, digest, origin, pruned_through, " \
+	"(extract(epoch FROM clock_timestamp() - last_seen) * 1000)::bigint FROM runs_head "
+
+struct database {
+	char *url;
+	PGconn *db;
+	PGconn *lines;          /* NULL: not connected */
+};
+
+/* The message of the server in one line; a result is freed. */
+static int
+fail(PGconn *db, PGresult *result, struct error *err)
+{
+	char *message = memory_text(result != NULL && *PQresultErrorMessage(result) != '\0' ?
+	    PQresultErrorMessage(result) : PQerrorMessage(db));
+
+	message[strcspn(message, "\n")] = '\0';
+	/* The URL may have a password: it stands in no message. */
+	error_set(err, ERROR_SYSTEM, PQstatus(db) == CONNECTION_OK ? PQdb(db) : NULL, "%s", message);
+	free(message);
+	PQclear(result);
+	return -1;
+}
+
+/* NULL with *err. */
+static PGconn *
+connect_to(const char *url, struct error *err)
+{
+	static const char *const names[] = { "dbname", "connect_timeout", "tcp_user_timeout",
+		"fallback_application_name", "client_encoding", NULL };
+	const char *const values[] = { url, "30", "60000", PROGRAM, "UTF8", NULL };
+	PGconn *db = PQconnectdbParams(names, values, 1);
+
+	if (PQstatus(db) == CONNECTION_OK)
+		return db;
+	fail(db, NULL, err);
+	PQfinish(db);
+	return NULL;
+}
+
+/* Rows, those of bytes in binary; NULL with *err. */
+static PGresult *
+query(struct database *d, const char *sql, int count, const char *const *values, int binary,
+    struct error *err)
+{
+	PGresult *result = PQexecParams(d->db, sql, count, NULL, values, NULL, NULL, binary);
+
+	if (PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK)
+		return result;
+	fail(d->db, result, err);
+	return NULL;
+}
+
+static int
+open_database(void *context, const char *url, struct error *err)
+{
+	struct database *d = context;
+	PGresult *result;
+
+	d->url = memory_text(url);
+	d->db = connect_to(url, err);
+	result = d->db != NULL ? query(d, "LISTEN agent_runs", 0, NULL, 0, err) : NULL;
+	PQclear(result);
+	return result != NULL ? 0 : -1;
+}
+
+static int
+has_tables(void *context, struct error *err)
+{
+	struct database *d = context;
+	PGresult *result = query(d, "SELECT coalesce(obj_description(to_regclass('runs_head'), "
+	    "'pg_class'), ''), to_regclass('runs_head') IS NOT NULL", 0, NULL, 0, err);
+	int has;
+
+	if (result == NULL)
+		return -1;
+	has = strcmp(PQgetvalue(result, 0, 0), SCHEMA) == 0;
+	if (!has && *PQgetvalue(result, 0, 1) == 't')
+		has = error_set(err, ERROR_USAGE, PQdb(d->db), "has a table runs_head that was made by a "
+		    "later version of AWF, or by another program");
+	PQclear(result);
+	return has;
+}
+
+static int
+tell(PGresult *result)
+{
+	if (result == NULL)
+		return -1;
+	for (int i = 0; i < PQntuples(result); i++) {
+		const struct source_run run = { .run_id = PQgetvalue(result, i, 0),
+			.seq = strtoll(PQgetvalue(result, i, 1), NULL, 10), .digest = PQgetvalue(result, i, 2),
+			.origin = PQgetvalue(result, i, 3),
+			.pruned = strtoll(PQgetvalue(result, i, 4), NULL, 10),
+			.idle_ms = strtoll(PQgetvalue(result, i, 5), NULL, 10) };
+
+		source_run(&run);
+	}
+	PQclear(result);
+	return 0;
+}
+
+static int
+list(void *context, struct error *err)
+{
+	return tell(query(context, HEADS "ORDER BY last_seen DESC", 0, NULL, 0, err));
+}
+
+static int
+socket_of(void *context)
+{
+	const struct database *d = context;
+
+	return PQsocket(d->db);
+}
+
+/* The run that was told of; false: what was is no run, and all are to be looked at. */
+static bool
+notified(const char *told, char run_id[ID_SIZE])
+{
+	size_t bad;
+
+	return scan_within(told, strlen(told), SCAN_LINE_DEPTH, &bad) == NULL && *told == '{' &&
+	    event_copy_id(span_member(span_of(told, strlen(told)), KEY_RUN_ID), run_id);
+}
+
+static int
+has_changed(void *context, struct error *err)
+{
+	struct database *d = context;
+	struct buffer ids = BUFFER_INIT;
+	const char *values[1];
+	PGnotify *told;
+	char run_id[ID_SIZE];
+	size_t count = 0;
+	int changed = 0;
+
+	if (PQconsumeInput(d->db) == 0)
+		return fail(d->db, NULL, err);
+	for (; (told = PQnotifies(d->db)) != NULL; PQfreemem(told))
+		if (changed == 0 && notified(told->extra, run_id) && count++ < NOTIFIED_MOST)
+			buffer_format(&ids, "%c%s", ids.len == 0 ? '{' : ',', run_id);
+		else
+			changed = 1;
+	if (changed == 0 && count > 0) {
+		buffer_byte(&ids, '}');
+		values[0] = buffer_string(&ids);
+		changed = tell(query(d, HEADS "WHERE run_id = ANY ($1::uuid[])", 1, values, 0, err));
+	}
+	buffer_free(&ids);
+	return changed;
+}
+
+/* Rows of one column, each a line. 1: what follows is of no use. */
+static int
+send_rows(struct database *d, struct error *err)
+{
+	PGresult *result;
+	int sent = 0;
+
+	while (sent == 0 && (result = PQgetResult(d->lines)) != NULL) {
+		if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
+			sent = source_line(PQgetisnull(result, 0, 0) ? NULL : PQgetvalue(result, 0, 0),
+			    (size_t)PQgetlength(result, 0, 0), err);
+		} else if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+			sent = fail(d->lines, result, err);
+			continue;
+		}
+		PQclear(result);
+	}
+	return sent;
+}
+
+static int
+send_lines(void *context, const char *run_id, int64_t after, struct error *err)
+{
+	struct database *d = context;
+	char from[24], most[24];
+	const char *const values[] = { run_id, from, most };
+	int sent;
+
+	if (d->lines == NULL && (d->lines = connect_to(d->url, err)) == NULL)
+		return -1;
+	snprintf(from, sizeof from, "%lld", (long long)after);
+	snprintf(most, sizeof most, "%zu", SCAN_LINE_LIMIT);
+	if (PQsendQueryParams(d->lines, "SELECT CASE WHEN octet_length(e.line) <= $3::bigint THEN e.line "
+	    "END FROM runs_head h JOIN agent_run_events e ON e.month = h.month AND e.run_id = h.run_id "
+	    "WHERE h.run_id = $1::uuid AND e.seq > $2::bigint ORDER BY e.seq", 3, NULL, values, NULL, NULL,
+	    0) != 1 || PQsetSingleRowMode(d->lines) != 1)
+		return fail(d->lines, NULL, err);
+	sent = send_rows(d, err);
+	/* Nobody reads the rest. */
+	if (sent != 0) {
+		PQfinish(d->lines);
+		d->lines = NULL;
+	}
+	return sent < 0 ? -1 : 0;
+}
+
+static int
+send_blob(void *context, const char *run_id, const char *sha256, struct error *err)
+{
+	char most[24];
+	const char *const values[] = { run_id, sha256, most };
+	PGresult *result;
+
+	snprintf(most, sizeof most, "%lld", (long long)FETCH_BLOB_MOST);
+	result = query(context, "SELECT data FROM agent_run_blobs WHERE run_id = $1::uuid AND "
+	    "sha256 = $2 AND octet_length(data) <= $3::bigint", 3, values, 1, err);
+	if (result == NULL)
+		return -1;
+	if (PQntuples(result) == 1)
+		source_data(PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0));
+	PQclear(result);
+	return 0;
+}
+
+static void
+close_database(void *context)
+{
+	struct database *d = context;
+
+	PQfinish(d->lines);
+	PQfinish(d->db);
+	free(d->url);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct database d = { .db = NULL };
+	const struct source source = { .program = PROGRAM, .form = "postgresql://[HOST]/DATABASE",
+		.look_ms = FETCH_LIST_MS, .open = open_database, .ready = has_tables, .list = list,
+		.fd = socket_of, .changed = has_changed, .lines = send_lines, .blob = send_blob,
+		.close = close_database, .context = &d };
+
+	return source_main(&source, argc, argv);
+}

@@ -1,0 +1,728 @@
+/*
+ * awf-mirror: keeps a directory equal to a database that awf-ship fills, for programs that read
+ * files, as awf-serve --db. What kind of database it is, only its filter knows, awf-fetch-NAME,
+ * which tells what runs there are, and sends lines and blobs that it is asked for (awf-ship(7)).
+ *
+ * What the code relies on:
+ *   - The database is right. What the directory has of a run is compared with it by the digest of
+ *     the last line; a run that is another there is removed, and copied anew.
+ *   - Answers come in the order of the questions, so each line is known to be of the run that is
+ *     asked for, and the next one of it, before it is looked at.
+ *   - A run that cannot be copied holds up no other. It is said why, once, and it is tried again
+ *     when it has changed, after a while.
+ *   - When the database is gone, the directory stays as it is, until it is there again.
+ *   - It lives until its stdin is closed, which the death of who has started it does, too.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "base/file.h"
+#include "json/writer.h"
+#include "mirror/directory.h"
+#include "mirror/protocol.h"
+#include "proc/libexec.h"
+#include "proc/peer.h"
+#include "program.h"
+#include "run/origin.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+
+#define PROGRAM "awf-mirror"
+#define FILTER "awf-fetch"
+#define ASKED_AT_ONCE 16           /* runs */
+#define TEXT_MOST ((size_t)1 << 20) /* of lines that are written at once */
+#define SAID_PAUSE_MS 1000         /* between figures that are said */
+
+static const struct option_spec no_options[] = { { OPTION_END, 0, NULL, NULL, NULL } };
+
+enum state {
+	RUN_SAME,                  /* the directory has what the database had when it was told last */
+	RUN_WANTED,                /* it stands in the list of those that are to be asked for */
+	RUN_ASKED,
+	RUN_REFUSED,               /* it cannot be copied, as it was told last */
+	RUN_GONE                   /* it was removed there, with its lines or at all */
+};
+
+struct run {
+	char run_id[ID_SIZE];
+	char digest[DIGEST_SIZE];  /* of the line seq there */
+	char have_digest[DIGEST_SIZE];
+	int64_t seq;               /* there */
+	int64_t have;              /* here; -1: that was not looked at */
+	int64_t seen;              /* when its last line came there, µs since 1970 */
+	int64_t again;             /* when one that was refused may be tried anew, clock_monotonic() */
+	char *origin;
+	enum state state;
+	bool told;                 /* why it was refused */
+	bool renewed;              /* it was removed here, to be copied anew */
+};
+
+struct mirror_all {
+	const char *url;
+	char *filter;              /* its path */
+	struct directory directory;
+	struct run **runs;
+	size_t count;
+	struct map places;         /* run id to its place in runs */
+	struct run **wanted;       /* in this order, from next_wanted on */
+	size_t wanted_count, next_wanted;
+	struct run *asked[ASKED_AT_ONCE];
+	size_t asked_count;
+
+	/* The answer that comes, to asked[0]. */
+	struct buffer text;        /* lines that are not in the directory yet */
+	int64_t next;              /* seq of the line that is expected */
+	bool skipping;             /* it is of no use */
+
+	struct peer peer;
+	bool ready, listed;        /* it has said what it is; which runs there are */
+	bool lost, same;           /* what was said last: it is gone; all that there was is here */
+	int64_t pause, start_at;   /* before it is started once more */
+	int64_t said_at;           /* when figures were said last */
+	size_t refused, said_refused, said_count, said_behind;
+};
+
+/* ---- what is said ---- */
+
+static size_t
+behind(const struct mirror_all *m)
+{
+	return m->wanted_count - m->next_wanted + m->asked_count;
+}
+
+/* To who reads stdout: where it is, if that is another than before. */
+static void
+say(struct mirror_all *m)
+{
+	const bool same = m->listed && behind(m) == 0;
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	if (same == m->same && m->refused == m->said_refused && m->count == m->said_count &&
+	    behind(m) == m->said_behind)
+		return;
+	if (same == m->same && clock_monotonic() - m->said_at < SAID_PAUSE_MS)
+		return;
+	m->said_at = clock_monotonic();
+	m->same = same;
+	m->said_refused = m->refused;
+	m->said_count = m->count;
+	m->said_behind = behind(m);
+	writer_begin(&w, &line);
+	writer_object(&w);
+	writer_member_bool(&w, "same", same);
+	writer_member_bool(&w, "connected", m->listed);
+	writer_member_integer(&w, "runs", (int64_t)m->count);
+	writer_member_integer(&w, "behind", (int64_t)behind(m));
+	writer_member_integer(&w, "refused", (int64_t)m->refused);
+	writer_object_end(&w);
+	buffer_byte(&line, '\n');
+	(void)!file_write(STDOUT_FILENO, line.data, line.len);
+	buffer_free(&line);
+}
+
+/* ---- runs ---- */
+
+static struct run *
+find_run(const struct mirror_all *m, const char *run_id)
+{
+	const size_t *place = map_get(&m->places, run_id, ID_SIZE - 1);
+
+	return place != NULL ? m->runs[*place] : NULL;
+}
+
+static struct run *
+add_run(struct mirror_all *m, const char *run_id)
+{
+	struct run *run = find_run(m, run_id);
+
+	if (run != NULL)
+		return run;
+	run = memory_zero(1, sizeof *run);
+	memcpy(run->run_id, run_id, ID_SIZE);
+	run->have = -1;
+	run->state = RUN_GONE;
+	if ((m->count & (m->count - 1)) == 0)
+		m->runs = memory_array(m->runs, m->count == 0 ? 1 : 2 * m->count, sizeof *m->runs);
+	m->runs[m->count] = run;
+	map_put(&m->places, run_id, ID_SIZE - 1, m->count++);
+	return run;
+}
+
+static void
+set_state(struct mirror_all *m, struct run *run, enum state state)
+{
+	m->refused -= run->state == RUN_REFUSED;
+	m->refused += state == RUN_REFUSED;
+	run->state = state;
+}
+
+static void
+want(struct mirror_all *m, struct run *run)
+{
+	set_state(m, run, RUN_WANTED);
+	if (m->next_wanted == m->wanted_count)
+		m->next_wanted = m->wanted_count = 0;
+	if ((m->wanted_count & (m->wanted_count - 1)) == 0)
+		m->wanted = memory_array(m->wanted, m->wanted_count == 0 ? 1 : 2 * m->wanted_count,
+		    sizeof *m->wanted);
+	m->wanted[m->wanted_count++] = run;
+}
+
+static void
+refuse(struct mirror_all *m, struct run *run, const struct error *why)
+{
+	struct error told = ERROR_INIT;
+
+	set_state(m, run, RUN_REFUSED);
+	run->again = clock_monotonic() + SHIP_REFUSED_MS;
+	if (run->told)
+		return;
+	run->told = true;
+	error_set(&told, why->code, run->run_id, "%s; what the database has of the run behind line %" PRId64
+	    " is not served", why->message, run->have > 0 ? run->have : 0);
+	program_fail(PROGRAM, &told);
+}
+
+/* It is another there: what there is of it here goes. */
+static int
+renew(struct mirror_all *m, struct run *run, struct error *err)
+{
+	if (directory_remove(&m->directory, run->run_id, err) != 0)
+		return -1;
+	run->have = 0;
+	run->have_digest[0] = '\0';
+	run->renewed = true;
+	want(m, run);
+	return 0;
+}
+
+/* What is to be done about a run, as it was told last. */
+static int
+consider(struct mirror_all *m, struct run *run, struct error *err)
+{
+	if (run->have == -1 && directory_look(&m->directory, run->run_id, &run->have, run->have_digest,
+	    err) != 0)
+		return -1;
+	if (run->have == run->seq && strcmp(run->have_digest, run->digest) == 0) {
+		set_state(m, run, RUN_SAME);
+		return 0;
+	}
+	if (run->have >= run->seq)
+		return renew(m, run, err);
+	want(m, run);
+	return 0;
+}
+
+static int
+remove_run(struct mirror_all *m, struct run *run, struct error *err)
+{
+	set_state(m, run, RUN_GONE);
+	run->have = 0;
+	run->have_digest[0] = '\0';
+	return directory_remove(&m->directory, run->run_id, err);
+}
+
+/* What is in the directory, and not known to the database any more. */
+static int
+remove_unknown(struct mirror_all *m, struct error *err)
+{
+	char run_id[ID_SIZE];
+	DIR *directory;
+
+	if (storage_names(&m->directory.storage, "transcripts", &directory, err) != 0)
+		return -1;
+	while (storage_next_run(directory, run_id)) {
+		struct run *run = add_run(m, run_id);
+
+		if (run->state == RUN_GONE && remove_run(m, run, err) != 0) {
+			if (directory != NULL)
+				closedir(directory);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- what the filter says ---- */
+
+static char *
+origin_of(struct span told)
+{
+	char *origin = span_text(told);
+
+	if (origin != NULL && origin_name_valid(origin))
+		return origin;
+	free(origin);
+	return memory_text("unknown");
+}
+
+/* A run, as it is there now. */
+static int
+take_run(struct mirror_all *m, const char *run_id, struct span line, struct error *err)
+{
+	static const char *const names[] = { KEY_SEQ, FETCH_DIGEST, FETCH_ORIGIN, FETCH_PRUNED, FETCH_IDLE };
+	struct span values[5];
+	struct run *run = add_run(m, run_id);
+	long long seq, pruned = 0, idle = 0;
+	struct error why = ERROR_INIT;
+	bool asked = run->state == RUN_ASKED || run->state == RUN_WANTED;
+
+	span_members(line, names, 5, values);
+	if (!span_integer(values[0], &seq) || seq < 1 || !span_copy(values[1], run->digest, DIGEST_SIZE)) {
+		run->seq = 0;
+		error_set(&why, ERROR_SCHEMA, NULL, "the database does not say what it has");
+		refuse(m, run, &why);
+		return 0;
+	}
+	span_integer(values[3], &pruned);
+	span_integer(values[4], &idle);
+	free(run->origin);
+	run->origin = origin_of(values[2]);
+	run->seq = seq;
+	run->seen = clock_wall() - idle * 1000;
+	/* Its beginning is not there any more, whatever has come since. */
+	if (pruned > 0)
+		return remove_run(m, run, err);
+	/* What comes is looked at when all of it has come. */
+	if (asked || (run->state == RUN_REFUSED && clock_monotonic() < run->again))
+		return 0;
+	return consider(m, run, err);
+}
+
+static int
+drop_first(struct mirror_all *m)
+{
+	m->asked_count--;
+	memmove(&m->asked[0], &m->asked[1], m->asked_count * sizeof m->asked[0]);
+	buffer_clear(&m->text);
+	m->skipping = false;
+	m->next = m->asked_count > 0 ? m->asked[0]->have + 1 : 0;
+	return 0;
+}
+
+/* Writes what has come of the run that is asked for. What it is refused for leaves nothing to be
+ * done but that. */
+static int
+write_lines(struct mirror_all *m, struct error *err)
+{
+	struct run *run = m->asked[0];
+	struct error why = ERROR_INIT;
+	enum ingest_fault fault;
+
+	if (m->text.len == 0)
+		return 0;
+	fault = directory_add(&m->directory, run->origin, span_of(m->text.data, m->text.len), &why);
+	buffer_clear(&m->text);
+	if (fault == INGEST_NONE) {
+		directory_lease(&m->directory, run->run_id, (clock_wall() - run->seen) / 1000);
+		return 0;
+	}
+	m->skipping = true;
+	if (fault == INGEST_FAILED) {
+		*err = why;
+		return -1;
+	}
+	/* It is asked for anew from where it is. */
+	if (directory_look(&m->directory, run->run_id, &run->have, run->have_digest, err) != 0)
+		return -1;
+	if (fault != INGEST_INVALID && fault != INGEST_TOO_LARGE && !run->renewed)
+		return renew(m, run, err);
+	refuse(m, run, &why);
+	return 0;
+}
+
+/* A line of the run that is asked for. */
+static int
+take_event(struct mirror_all *m, struct span line, struct error *err)
+{
+	struct run *run = m->asked_count > 0 ? m->asked[0] : NULL;
+	struct error why = ERROR_INIT;
+	struct event_view view;
+
+	if (run == NULL)
+		return error_set(err, ERROR_SYSTEM, m->filter, "sends a line that it was not asked for");
+	if (m->skipping)
+		return 0;
+	if (!event_view_whole(line.at, line.len, &view) || view.seq != m->next ||
+	    !span_is(view.run_id, run->run_id)) {
+		if (write_lines(m, err) != 0)
+			return -1;
+		if (m->skipping)
+			return 0;
+		run->have = m->next - 1;
+		m->skipping = true;
+		error_set(&why, ERROR_SCHEMA, NULL, "what the database has as line %" PRId64 " is not that line",
+		    m->next);
+		refuse(m, run, &why);
+		return 0;
+	}
+	buffer_append(&m->text, line.at, line.len);
+	buffer_byte(&m->text, '\n');
+	digest_blake2b(line.at, line.len, run->have_digest);
+	m->next++;
+	return m->text.len >= TEXT_MOST ? write_lines(m, err) : 0;
+}
+
+/* The answer is over. */
+static int
+take_end(struct mirror_all *m, struct run *run, struct error *err)
+{
+	if (write_lines(m, err) != 0)
+		return -1;
+	if (run->state == RUN_ASKED) {
+		struct error why = ERROR_INIT;
+		bool more = m->next - 1 > run->have;
+
+		run->have = m->next - 1;
+		if (more) {
+			run->renewed = run->told = false;
+			set_state(m, run, RUN_SAME);
+		}
+		if (more && run->have >= run->seq) {
+			/* What it has told since is behind that, if anything. */
+			run->seq = run->have;
+			memcpy(run->digest, run->have_digest, DIGEST_SIZE);
+		} else if (more) {
+			want(m, run);
+		} else {
+			error_set(&why, ERROR_SCHEMA, NULL, "the database has no line %" PRId64 ", but says so",
+			    m->next);
+			refuse(m, run, &why);
+		}
+	}
+	return drop_first(m);
+}
+
+static int
+take_blob(struct mirror_all *m, struct span line, struct error *err)
+{
+	struct run *run = m->asked_count > 0 ? m->asked[0] : NULL;
+	struct buffer bytes = BUFFER_INIT;
+	struct error why = ERROR_INIT;
+	struct span data = span_member(line, FETCH_DATA);
+	char sha256[DIGEST_SIZE];
+	int failed = 0;
+
+	if (run == NULL || span_type(data) != 's' || !span_is(span_member(line, KEY_RUN_ID), run->run_id) ||
+	    !span_copy(span_member(line, FETCH_BLOB), sha256, sizeof sha256) || !blob_name_valid(sha256))
+		return error_set(err, ERROR_SYSTEM, m->filter, "sends a blob that it was not asked for");
+	if (m->skipping)
+		return 0;
+	/* Base64 has no escapes. */
+	if (base64_decode(data.at + 1, data.len - 2, &bytes) != 0)
+		error_set(&why, ERROR_INVALID_INPUT, sha256, "is no base64");
+	else
+		directory_add_blob(&m->directory, run->run_id, run->origin, sha256,
+		    span_of(buffer_string(&bytes), bytes.len), &why);
+	buffer_free(&bytes);
+	if (why.code == ERROR_SYSTEM) {
+		*err = why;
+		failed = -1;
+	} else if (why.code != ERROR_NONE) {
+		/* The lines go on without it. */
+		program_fail(PROGRAM, &why);
+	}
+	return failed;
+}
+
+/* A word about a run. */
+static int
+take_word(struct mirror_all *m, struct span line, struct error *err)
+{
+	static const char *const names[] = { KEY_RUN_ID, FETCH_SENT, KEY_ERROR, FETCH_GONE };
+	struct error why = ERROR_INIT;
+	struct span values[4];
+	char run_id[ID_SIZE], *message;
+	struct run *run;
+
+	span_members(line, names, 4, values);
+	if (!event_copy_id(values[0], run_id)) {
+		char *name = span_text(values[0]);
+
+		message = span_text(span_member(values[2], KEY_MESSAGE));
+		error_set(&why, ERROR_SCHEMA, NULL, "the database has a run '%s': %s", name != NULL ? name : "",
+		    message != NULL ? message : "is no id of a run");
+		program_fail(PROGRAM, &why);
+		free(message);
+		free(name);
+		return 0;
+	}
+	run = add_run(m, run_id);
+	if (values[1].at != NULL || values[2].at != NULL) {
+		if (m->asked_count == 0 || m->asked[0] != run)
+			return error_set(err, ERROR_SYSTEM, m->filter, "answers what it was not asked");
+		if (values[2].at != NULL && write_lines(m, err) != 0)
+			return -1;
+		if (values[2].at != NULL && run->state == RUN_ASKED) {
+			message = span_text(span_member(values[2], KEY_MESSAGE));
+			error_set(&why, ERROR_SCHEMA, NULL, "%s", message != NULL ? message : "cannot be had");
+			free(message);
+			run->have = m->next - 1;
+			refuse(m, run, &why);
+		}
+		return take_end(m, run, err);
+	}
+	if (span_true(values[3]))
+		return remove_run(m, run, err);
+	return take_run(m, run_id, line, err);
+}
+
+static int
+take_line(struct mirror_all *m, struct span line, struct error *err)
+{
+	struct span_walk first;
+	long long version;
+	size_t bad;
+
+	if (m->ready && line.len > 7 && memcmp(line.at, "{\"seq\":", 7) == 0)
+		return take_event(m, line, err);
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
+		return error_set(err, ERROR_SYSTEM, m->filter, "says what is no JSON");
+	if (!m->ready) {
+		if (!span_integer(span_member(line, FETCH_HELLO), &version) || version != FETCH_VERSION)
+			return error_set(err, ERROR_SYSTEM, m->filter, "does not speak as awf-ship(7) says");
+		m->ready = true;
+		return 0;
+	}
+	first = span_walk(line);
+	if (!span_next(&first))
+		return 0;
+	if (span_is(first.key, KEY_RUN_ID))
+		return take_word(m, line, err);
+	if (span_is(first.key, FETCH_BLOB))
+		return take_blob(m, line, err);
+	if (!span_is(first.key, FETCH_LISTED) || m->listed)
+		return 0; /* or what a later version says */
+	m->listed = true;
+	m->pause = SERVER_RETRY_MS;
+	if (m->lost)
+		fprintf(stderr, PROGRAM ": the database is there again\n");
+	m->lost = false;
+	return remove_unknown(m, err);
+}
+
+static int
+take_lines(struct mirror_all *m, struct error *err)
+{
+	struct span line;
+	int got;
+
+	while ((got = peer_line(&m->peer, &line)) != 0) {
+		if (got == -1)
+			return error_set(err, ERROR_SYSTEM, m->filter, "says a line that is too long");
+		if (take_line(m, line, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the filter ---- */
+
+static int
+start(struct mirror_all *m, struct error *err)
+{
+	char *argv[] = { m->filter, (char *)m->url, NULL };
+	const struct process_spec spec = { .argv = argv, .err = PROCESS_PIPE };
+
+	m->peer.ends_unheard = true;
+	m->ready = m->listed = m->skipping = false;
+	m->asked_count = m->wanted_count = m->next_wanted = 0;
+	buffer_clear(&m->text);
+	for (size_t i = 0; i < m->count; i++) {
+		/* What a write that failed has left of it is looked at. */
+		m->runs[i]->have = -1;
+		m->runs[i]->again = 0;
+		set_state(m, m->runs[i], RUN_GONE);
+	}
+	return peer_start(&m->peer, &spec, err);
+}
+
+/* Asks for what there is room for. */
+static void
+ask(struct mirror_all *m)
+{
+	while (m->next_wanted < m->wanted_count && m->asked_count < ASKED_AT_ONCE) {
+		struct run *run = m->wanted[m->next_wanted++];
+		struct writer w;
+
+		if (run->state != RUN_WANTED)
+			continue;
+		writer_begin(&w, &m->peer.outgoing);
+		writer_object(&w);
+		writer_member_string(&w, KEY_RUN_ID, run->run_id);
+		writer_member_integer(&w, FETCH_AFTER, run->have);
+		writer_object_end(&w);
+		buffer_byte(&m->peer.outgoing, '\n');
+		set_state(m, run, RUN_ASKED);
+		if (m->asked_count == 0)
+			m->next = run->have + 1;
+		m->asked[m->asked_count++] = run;
+	}
+	peer_send(&m->peer);
+}
+
+/* It has ended, and is started once more after a while. -1: it will not be: the status. */
+static int
+lose(struct mirror_all *m, const struct error *failure, int *status)
+{
+	char text[64], *said;
+	struct error why = ERROR_INIT;
+	int wait_status;
+
+	peer_read_errors(&m->peer);
+	wait_status = peer_end(&m->peer);
+	*status = process_exit_code(wait_status);
+	said = memory_copy(buffer_string(&m->peer.errors), m->peer.errors.len);
+	said[strcspn(said, "\n")] = '\0';
+	if (failure->code != ERROR_NONE)
+		why = *failure;
+	else if (*said != '\0')
+		error_set(&why, ERROR_SYSTEM, NULL, "%s", said);
+	else
+		error_set(&why, ERROR_SYSTEM, m->filter, "has ended: %s", process_status_text(wait_status, text,
+		    sizeof text));
+	free(said);
+	buffer_clear(&m->peer.errors);
+	m->listed = false;
+	/* What is wrong with the database's name, or with us, is so the next time, too. */
+	if (*status == STATUS_USAGE || *status == STATUS_DEFINITION) {
+		program_fail(PROGRAM, &why);
+		return -1;
+	}
+	if (!m->lost) {
+		snprintf(why.message + strlen(why.message), sizeof why.message - strlen(why.message),
+		    " (it is tried again)");
+		program_fail(PROGRAM, &why);
+	}
+	m->lost = true;
+	m->start_at = clock_monotonic() + m->pause;
+	m->pause = m->pause * 2 < SERVER_RETRY_MOST_MS ? m->pause * 2 : SERVER_RETRY_MOST_MS;
+	return 0;
+}
+
+/* Until stdin is closed. The exit status. */
+static int
+mirror(struct mirror_all *m)
+{
+	struct pollfd fds[1 + PEER_FDS];
+	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
+	char byte[256];
+
+	m->pause = SERVER_RETRY_MS;
+	for (;;) {
+		bool runs = m->peer.process.pid != 0, ended = false;
+
+		if (!runs && clock_monotonic() >= m->start_at) {
+			if (start(m, &err) != 0)
+				return program_fail(PROGRAM, &err);
+			runs = true;
+		}
+		if (runs && m->ready)
+			ask(m);
+		say(m);
+		fds[0] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
+		peer_poll(&m->peer, fds + 1);
+		if (poll_until(fds, 1 + PEER_FDS, runs ? clock_monotonic() + SAID_PAUSE_MS : m->start_at) == -1) {
+			error_errno(&err, ERROR_SYSTEM, NULL, "unable to wait");
+			return program_fail(PROGRAM, &err);
+		}
+		if (fds[0].revents != 0 && read(STDIN_FILENO, byte, sizeof byte) <= 0)
+			return STATUS_OK;
+		if (!runs)
+			continue;
+		ended = peer_serve(&m->peer, fds + 1) != 0;
+		if ((take_lines(m, &err) != 0 || ended) && lose(m, &err, &status) != 0)
+			return status;
+		err = (struct error)ERROR_INIT;
+	}
+}
+
+/* 0, or the id of --help or --version, or -1. */
+static int
+read_options(struct mirror_all *m, const char **path, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	int id;
+
+	options_begin(&o, no_options, argc, argv);
+	while ((id = options_next(&o, err)) != OPTION_END) {
+		if (id == -1 || OPTION_ASKS(id))
+			return id;
+		if (m->url == NULL)
+			m->url = o.value;
+		else if (*path == NULL)
+			*path = o.value;
+		else
+			return error_set(err, ERROR_USAGE, o.value, "is one word too many");
+	}
+	return *path != NULL ? 0 : error_set(err, ERROR_USAGE, NULL, "the URL of a database, and a "
+	    "directory, are needed");
+}
+
+static void
+end(struct mirror_all *m)
+{
+	if (m->peer.process.pid != 0)
+		peer_end(&m->peer);
+	peer_free(&m->peer);
+	directory_close(&m->directory);
+	for (size_t i = 0; i < m->count; i++) {
+		free(m->runs[i]->origin);
+		free(m->runs[i]);
+	}
+	free(m->runs);
+	free(m->wanted);
+	free(m->filter);
+	map_free(&m->places);
+	buffer_free(&m->text);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct mirror_all m;
+	struct error err = ERROR_INIT;
+	const char *path = NULL;
+	int status = STATUS_OK;
+
+	program_begin();
+	switch (read_options(&m, &path, argc, argv, &err)) {
+	case -1:
+		return program_fail(PROGRAM, &err);
+	case OPTION_HELP:
+		options_help(stdout, PROGRAM " URL DIRECTORY", no_options, OPTION_HELP);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	}
+	/* Who has started it ends it, by closing its stdin, also when the terminal ends them both. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	setenv("AWF_SYNC", "none", 1); /* of what is made here; see the directory */
+	m.directory.lock = -1;
+	m.filter = libexec_filter(FILTER, m.url, NULL, &err);
+	if (m.filter == NULL || directory_open(&m.directory, path, &err) != 0)
+		status = err.code == ERROR_CANCELLED ? STATUS_OK : program_fail(PROGRAM, &err);
+	else
+		status = mirror(&m);
+	end(&m);
+	return status;
+}

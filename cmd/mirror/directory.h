@@ -1,0 +1,51 @@
+/*
+ * The directory that a database is copied to. It is laid out as a storage (run/storage.h), of runs
+ * that are recorded elsewhere, and holds nothing else.
+ *
+ * What the code relies on, and keeps:
+ *   - One process fills it: it holds the lock of DIRECTORY/filling.
+ *   - A transcript in it is a beginning of that in the database, byte for byte, in whole lines, at
+ *     any time; each line was checked (ingest/ingest.h), and no path is made of what is no id.
+ *   - It can be made again, so nothing in it is synced: after a crash of the machine, which
+ *     DIRECTORY/unsynced tells, it is emptied.
+ */
+#ifndef AWF_MIRROR_DIRECTORY_H
+#define AWF_MIRROR_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "ingest/ingest.h"
+#include "json/scan.h"
+#include "run/storage.h"
+
+struct directory {
+	char *path;
+	struct storage storage;      /* PATH/record */
+	struct ingest ingest;
+	int lock;                    /* -1 */
+};
+
+/* Makes it if need be, once nobody else fills it. ERROR_CANCELLED: stdin was closed before. */
+int directory_open(struct directory *d, const char *path, struct error *err);
+/* What is in it is on disk. */
+void directory_close(struct directory *d);
+
+/* What it has of a run: seq 0: nothing. -1 with *err: its transcript cannot be read. */
+int directory_look(const struct directory *d, const char *run_id, int64_t *seq,
+    char digest[DIGEST_SIZE], struct error *err);
+/* Adds lines, which follow from what it has, of a run that origin has sent first. */
+enum ingest_fault directory_add(struct directory *d, const char *origin, struct span lines,
+    struct error *err);
+/* The last line of a run came there so long ago: so long it still lives. */
+void directory_lease(struct directory *d, const char *run_id, int64_t idle_ms);
+/* A blob, which is refused if it is another (ERROR_INVALID_INPUT). */
+int directory_add_blob(struct directory *d, const char *run_id, const char *origin,
+    const char *sha256, struct span bytes, struct error *err);
+/* Removes all that there is of a run. */
+int directory_remove(struct directory *d, const char *run_id, struct error *err);
+
+#endif

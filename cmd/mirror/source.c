@@ -1,0 +1,424 @@
+/*
+ * One loop around poll(2). What is said goes to stdout at once: whoever reads it may be slow, and
+ * then so is the database asked.
+ */
+#include "mirror/source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "ingest/blobs.h"
+#include "json/line_input.h"
+#include "json/writer.h"
+#include "mirror/protocol.h"
+#include "program.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+
+#define OUT_BYTES ((size_t)256 << 10)
+#define NAME_SHOWN 64     /* bytes of what is no id of a run */
+
+static const struct option_spec no_options[] = { { OPTION_END, 0, NULL, NULL, NULL } };
+
+/* What was told of a run. */
+struct told {
+	char run_id[ID_SIZE];
+	char digest[DIGEST_SIZE];
+	int64_t seq, pruned;
+	uint64_t listed;          /* the last list that it stood in */
+	bool gone;
+};
+
+/* The filter that this process is. */
+static struct {
+	const struct source *source;
+	struct buffer out;        /* not written yet */
+	struct told *told;
+	size_t count, capacity;
+	struct map places;        /* run id to its place in told, and what is none to SIZE_MAX */
+	uint64_t lists;           /* so many were made */
+	size_t runs;              /* in this one */
+
+	/* The answer that is being given. */
+	const char *run_id;
+	int64_t sent;             /* seq */
+	struct map blobs;         /* that were sent with it */
+	bool refused;
+} filter;
+
+/* ---- what is said ---- */
+
+static int
+flush(struct error *err)
+{
+	int failed = filter.out.len > 0 ? file_write(STDOUT_FILENO, filter.out.data, filter.out.len) : 0;
+
+	buffer_clear(&filter.out);
+	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+static void
+end_word(struct writer *w)
+{
+	writer_object_end(w);
+	buffer_byte(&filter.out, '\n');
+}
+
+static void
+begin_word(struct writer *w, const char *run_id)
+{
+	writer_begin(w, &filter.out);
+	writer_object(w);
+	if (run_id != NULL)
+		writer_member_string(w, KEY_RUN_ID, run_id);
+}
+
+static void
+say_number(const char *run_id, const char *key, int64_t number)
+{
+	struct writer w;
+
+	begin_word(&w, run_id);
+	writer_member_integer(&w, key, number);
+	end_word(&w);
+}
+
+static void
+say_error(const char *run_id, const struct error *why)
+{
+	struct writer w;
+
+	begin_word(&w, run_id);
+	writer_member_object(&w, KEY_ERROR);
+	writer_members_error(&w, why);
+	writer_object_end(&w);
+	end_word(&w);
+}
+
+/* What has no id has nothing else, either. */
+static void
+say_no_run(const char *name)
+{
+	struct error why = ERROR_INIT;
+	char shown[NAME_SHOWN + 1];
+
+	if (map_get(&filter.places, name, strlen(name)) != NULL)
+		return;
+	map_put(&filter.places, name, strlen(name), SIZE_MAX);
+	snprintf(shown, sizeof shown, "%s", name);
+	error_set(&why, ERROR_SCHEMA, NULL, "is no id of a run");
+	say_error(shown, &why);
+}
+
+void
+source_run(const struct source_run *run)
+{
+	const size_t *place = map_get(&filter.places, run->run_id, strlen(run->run_id));
+	struct told *told;
+	struct writer w;
+
+	if (place == NULL || *place == SIZE_MAX) {
+		if (!id_valid(run->run_id, strlen(run->run_id))) {
+			say_no_run(run->run_id);
+			return;
+		}
+		if (filter.count == filter.capacity) {
+			filter.capacity = filter.capacity == 0 ? 64 : 2 * filter.capacity;
+			filter.told = memory_array(filter.told, filter.capacity, sizeof *filter.told);
+		}
+		told = &filter.told[filter.count];
+		*told = (struct told){ .gone = true };
+		memcpy(told->run_id, run->run_id, ID_SIZE);
+		map_put(&filter.places, run->run_id, ID_SIZE - 1, filter.count++);
+	} else {
+		told = &filter.told[*place];
+	}
+	told->listed = filter.lists;
+	filter.runs++;
+	if (!told->gone && told->seq == run->seq && told->pruned == run->pruned &&
+	    strcmp(told->digest, run->digest) == 0)
+		return;
+	told->gone = false;
+	told->seq = run->seq;
+	told->pruned = run->pruned;
+	snprintf(told->digest, sizeof told->digest, "%s", run->digest);
+	begin_word(&w, run->run_id);
+	writer_member_integer(&w, KEY_SEQ, run->seq);
+	writer_member_string(&w, FETCH_DIGEST, told->digest);
+	writer_member_string(&w, FETCH_ORIGIN, run->origin);
+	if (run->pruned > 0)
+		writer_member_integer(&w, FETCH_PRUNED, run->pruned);
+	writer_member_integer(&w, FETCH_IDLE, run->idle_ms > 0 ? run->idle_ms : 0);
+	end_word(&w);
+}
+
+/* All runs, and those that are not there any more. */
+static int
+list_all(struct error *err)
+{
+	filter.lists++;
+	filter.runs = 0;
+	if (filter.source->list(filter.source->context, err) != 0)
+		return -1;
+	for (size_t i = 0; i < filter.count; i++) {
+		struct told *told = &filter.told[i];
+		struct writer w;
+
+		if (told->gone || told->listed == filter.lists)
+			continue;
+		told->gone = true;
+		begin_word(&w, told->run_id);
+		writer_member_bool(&w, FETCH_GONE, true);
+		end_word(&w);
+	}
+	say_number(NULL, FETCH_LISTED, (int64_t)filter.runs);
+	return flush(err);
+}
+
+/* ---- answers ---- */
+
+void
+source_data(const void *bytes, size_t len)
+{
+	buffer_text(&filter.out, ",\"" FETCH_DATA "\":\"");
+	base64_encode(bytes, len, &filter.out);
+	buffer_text(&filter.out, "\"}\n");
+}
+
+/* The blobs that a line names, each once in an answer. */
+static int
+send_blobs(const char *line, size_t len, struct error *err)
+{
+	char **names = blobs_named(line, len);
+	int failed = 0;
+
+	for (char **name = names; name != NULL && *name != NULL && failed == 0; name++) {
+		size_t before = filter.out.len, begun;
+		struct writer w;
+
+		if (map_get(&filter.blobs, *name, DIGEST_SIZE - 1) != NULL)
+			continue;
+		map_put(&filter.blobs, *name, DIGEST_SIZE - 1, 0);
+		writer_begin(&w, &filter.out);
+		writer_object(&w);
+		writer_member_string(&w, FETCH_BLOB, *name);
+		writer_member_string(&w, KEY_RUN_ID, filter.run_id);
+		begun = filter.out.len;
+		failed = filter.source->blob(filter.source->context, filter.run_id, *name, err);
+		/* There is none. */
+		if (filter.out.len == begun)
+			filter.out.len = before;
+		if (failed == 0 && filter.out.len >= OUT_BYTES)
+			failed = flush(err);
+	}
+	list_free(names);
+	return failed;
+}
+
+int
+source_line(const char *text, size_t len, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct event_view view = { .seq = 0 };
+
+	if (text == NULL || len > SCAN_LINE_LIMIT)
+		error_set(&why, ERROR_SCHEMA, NULL, "a line behind line %" PRId64 " is too long", filter.sent);
+	else if (!event_view_whole(text, len, &view) || memchr(text, '\n', len) != NULL)
+		error_set(&why, ERROR_SCHEMA, NULL, "what comes behind line %" PRId64 " is no line of a "
+		    "transcript", filter.sent);
+	if (why.code != ERROR_NONE) {
+		filter.refused = true;
+		say_error(filter.run_id, &why);
+		return 1;
+	}
+	if (send_blobs(text, len, err) != 0)
+		return -1;
+	buffer_append(&filter.out, text, len);
+	buffer_byte(&filter.out, '\n');
+	filter.sent = view.seq;
+	return filter.out.len >= OUT_BYTES ? flush(err) : 0;
+}
+
+static int
+take_question(const char *line, size_t len, struct error *err)
+{
+	static const char *const names[] = { KEY_RUN_ID, FETCH_AFTER };
+	struct span values[2];
+	char run_id[ID_SIZE];
+	long long after;
+	size_t bad;
+	int failed;
+
+	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad) != NULL || *line != '{')
+		return error_set(err, ERROR_INVALID_INPUT, "stdin", "a line that is no JSON object: see "
+		    "awf-ship(7)");
+	span_members(span_of(line, len), names, 2, values);
+	if (!event_copy_id(values[0], run_id) || !span_integer(values[1], &after) || after < 0)
+		return 0; /* what a later version says */
+	filter.run_id = run_id;
+	filter.sent = after;
+	filter.refused = false;
+	failed = filter.source->lines(filter.source->context, run_id, after, err);
+	map_free(&filter.blobs);
+	filter.blobs = (struct map)MAP_INIT;
+	if (failed < 0)
+		return -1;
+	if (!filter.refused)
+		say_number(run_id, FETCH_SENT, filter.sent);
+	return flush(err);
+}
+
+/* ---- the loop ---- */
+
+/* Until the tables are there. 1; 0: stdin ended before; -1. */
+static int
+await_tables(struct line_input *in, struct error *err)
+{
+	int ready;
+
+	while ((ready = filter.source->ready(filter.source->context, err)) == 0 && !in->ended)
+		if (poll_one(STDIN_FILENO, POLLIN, clock_monotonic() + FETCH_LOOK_MS) != 0 &&
+		    line_input_read(in) == -1 && errno != EINTR && errno != EAGAIN)
+			return 0;
+	return ready;
+}
+
+/* Tells what has changed. Where nothing tells of that, the database is looked at from time to time. */
+static int
+tell_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, struct error *err)
+{
+	const struct source *s = filter.source;
+	const bool told = s->fd(s->context) != -1;
+	const int64_t now = clock_monotonic();
+	int changed = 0;
+
+	if (told || now >= *look_at) {
+		changed = s->changed(s->context, err);
+		*look_at = now + s->look_ms;
+	}
+	if (changed == -1 || flush(err) != 0)
+		return -1;
+	if ((changed == 1 || now >= *list_at) && !in->ended) {
+		if (list_all(err) != 0)
+			return -1;
+		*list_at = clock_monotonic() + FETCH_LIST_MS;
+		/* A look at many runs takes its time, and not more than a tenth of ours. */
+		if (!told)
+			*look_at = clock_monotonic() + s->look_ms + 10 * (clock_monotonic() - now);
+	}
+	return 0;
+}
+
+/* Waits until somebody asks, or the database may have changed. */
+static int
+wait_for_more(struct line_input *in, int64_t until, struct error *err)
+{
+	const struct source *s = filter.source;
+	struct pollfd fds[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
+		{ .fd = s->fd(s->context), .events = POLLIN } };
+
+	if (poll_until(fds, 2, until) == -1)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to wait");
+	if (fds[0].revents != 0 && line_input_read(in) == -1 && errno != EINTR && errno != EAGAIN)
+		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+	return 0;
+}
+
+/* Until stdin ends. */
+static int
+serve(struct error *err)
+{
+	int64_t look_at, list_at;
+	struct line_input in;
+	const char *line;
+	size_t len;
+	int got, failed = 0;
+
+	line_input_begin(&in, STDIN_FILENO, "stdin");
+	got = await_tables(&in, err);
+	if (got == 1)
+		failed = list_all(err);
+	look_at = clock_monotonic() + filter.source->look_ms;
+	list_at = clock_monotonic() + FETCH_LIST_MS;
+	while (got == 1 && failed == 0) {
+		while (failed == 0 && (got = line_input_take(&in, &line, &len)) == 1)
+			failed = take_question(line, len, err);
+		if (failed != 0 || got == -1 || in.ended)
+			break;
+		got = 1;
+		failed = tell_changes(&in, &look_at, &list_at, err) != 0 ? -1 :
+		    wait_for_more(&in, look_at < list_at ? look_at : list_at, err);
+	}
+	line_input_free(&in);
+	return err->code == ERROR_NONE ? 0 : -1;
+}
+
+/* 0, or the id of --help or --version, or -1. */
+static int
+read_options(const char **url, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	int id;
+
+	options_begin(&o, no_options, argc, argv);
+	while ((id = options_next(&o, err)) != OPTION_END) {
+		if (id == -1 || OPTION_ASKS(id))
+			return id;
+		if (*url != NULL)
+			return error_set(err, ERROR_USAGE, o.value, "is one word too many");
+		*url = o.value;
+	}
+	return *url != NULL ? 0 : error_set(err, ERROR_USAGE, NULL, "the URL is missing: %s",
+	    filter.source->form);
+}
+
+int
+source_main(const struct source *s, int argc, char **argv)
+{
+	struct error err = ERROR_INIT;
+	const char *url = NULL;
+	int status = STATUS_OK;
+	char *usage;
+
+	program_begin();
+	filter.source = s;
+	switch (read_options(&url, argc, argv, &err)) {
+	case -1:
+		return program_fail(s->program, &err);
+	case OPTION_HELP:
+		usage = memory_format("%s %s", s->program, s->form);
+		options_help(stdout, usage, no_options, OPTION_HELP);
+		free(usage);
+		return program_end(s->program, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(s->program, program_version(s->program));
+	}
+	/* Who has started it ends it, by closing its stdin, also when the terminal ends them both. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	if (s->open(s->context, url, &err) == 0)
+		say_number(NULL, FETCH_HELLO, FETCH_VERSION);
+	if (err.code != ERROR_NONE || flush(&err) != 0 || serve(&err) != 0)
+		status = program_fail(s->program, &err);
+	s->close(s->context);
+	map_free(&filter.places);
+	free(filter.told);
+	buffer_free(&filter.out);
+	return status;
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env bats
+# awf-serve --db: the runs of a database that awf-ship fills, served by any number of servers. Each
+# test is made with SQLite and with PostgreSQL. Kills are in tests/fault/serve-db.bats.
+# shellcheck shell=bash disable=SC2016,SC2154
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/ship
+load ../support/postgresql
+load ../support/serve-db
+
+setup_file() { postgresql_begin; }
+teardown_file() { postgresql_end; }
+
+# Whether the runs of the storage are served, byte for byte, as they are listed here.
+all_served() {
+	local file run blob
+	same "$(ask "${1:-1}" '/api/runs?children=1' | jq -c '[.runs[] | [.run_id, .name, .status, .events]] | sort')" \
+		"$(awf-tail --list -R --json | jq -sc '[.[] | [.run_id, .name, .status, .events]] | sort')"
+	for file in "$AWF_STORAGE"/transcripts/*.jsonl; do
+		run=$(basename "$file" .jsonl)
+		ask "${1:-1}" "/api/runs/$run/events" | cmp - "$file" || return 1
+		for blob in "$AWF_STORAGE/blobs/$run"/*; do
+			[ ! -e "$blob" ] || ask "${1:-1}" "/api/runs/$run/blobs/$(basename "$blob")" | cmp - "$blob" || return 1
+		done
+	done
+}
+
+served_whole() {
+	runs
+	awf-ship --to "$TO"
+	serve_db 1
+	copied 1
+	all_served
+	same "$(ask 1 "/api/runs/$(latest)" | jq -r .origin)" "$(hostname)"
+	# What comes later: a decision behind an end, an attempt, another run.
+	awf-ctl approve check @waits
+	awf-run --resume @waits >/dev/null
+	awf-run -n --name later -c 'awf-step -n a -q -- true'
+	awf-ship --to "$TO"
+	eventually all_served 2>/dev/null
+	# What is kept is not copied again.
+	inodes=$(cd cache1/awf/db/*/0/record/transcripts && stat -c '%n %i' ./*)
+	serve_db_end 1
+	awf-run -n --name meanwhile true
+	awf-ship --to "$TO"
+	serve_db 1
+	eventually all_served 2>/dev/null
+	same "$(cd cache1/awf/db/*/0/record/transcripts && stat -c '%n %i' ./* | grep -v "$(latest)")" "$inodes"
+	same "$(cat serve1.err | grep -v 'unix:')" ''
+}
+@test "SQLite: all runs are served, byte for byte, and what comes later; the next start copies only that" { on_sqlite; served_whole; }
+@test "PostgreSQL: all runs are served, byte for byte, and what comes later; the next start copies only that" { on_postgresql; served_whole; }
+
+two_servers() {
+	local i
+	serve_db 1
+	serve_db 2
+	awf-ship -f --to "$TO" 2>ship.err 3>&- &
+	SHIP_PID=$!
+	id=11111111-2222-4333-8444-555555555555
+	awf-run --name live --id $id -c 'for i in 1 2 3 4 5 6; do
+		printf "$i\n" | awf-step -i lines "s$i" -- sh -c "sleep 0.1; cat" >/dev/null; done' </dev/null >/dev/null 3>&- &
+	RUN_PID=$!
+	for i in 1 2; do
+		eventually has_begun $i $id
+		ask $i "/api/runs/$id/events/stream" >"stream$i" 3>&- &
+		same "$(ask $i "/api/runs/$id" | jq -c '[.status, .alive]')" '["running",true]'
+	done
+	wait "$RUN_PID"
+	for i in 1 2; do
+		eventually grep -q '^event: end' "stream$i"
+		# Each line once, in order, and its end.
+		sed -n 's/^data: //p' "stream$i" | head -n -1 | cmp - "$AWF_STORAGE/transcripts/$id.jsonl"
+		same "$(grep -A1 '^event: end' "stream$i" | sed -n 's/^data: //p' | jq -c '[.status, .alive]')" '["success",false]'
+		! grep -q '^event: reset\|died' "stream$i"
+	done
+	same "$(cat ship.err)" ''
+}
+@test "SQLite: two servers of one database show a run as it goes on, each event once" { on_sqlite; two_servers; }
+@test "PostgreSQL: two servers of one database show a run as it goes on, each event once" { on_postgresql; two_servers; }
+
+removed_and_replaced() {
+	gone=11111111-2222-4333-8444-555555555555 other=21111111-2222-4333-8444-555555555555
+	awf-run -n --name gone --id $gone -c 'test -e ok' 2>/dev/null || true
+	awf-run -n --name first --id $other -c 'awf-step -n a -q -- true'
+	awf-run -n --name stays true
+	awf-ship --to "$TO"
+	serve_db 1
+	copied 1
+	same "$(names 1)" 'first gone stays'
+	sql "UPDATE runs_head SET last_seen = '2020-01-01T00:00:00Z' WHERE run_id = '$gone'"
+	awf-ship --keep 90d --to "$TO"
+	eventually names_are 1 'first stays'
+	same "$(status_of_run 1 $gone)" 404
+	# It goes on: its beginning is not there any more.
+	touch ok
+	awf-run --resume $gone
+	awf-run -n --name later true
+	awf-ship --to "$TO"
+	eventually names_are 1 'first later stays'
+	same "$(sql "SELECT count(*) > 0 FROM agent_run_events WHERE run_id = '$gone'" | tr t 1)" 1
+	same "$(status_of_run 1 $gone)" 404
+	# The database is made anew, with another run of this id, while nobody looks.
+	serve_db_end 1
+	for table in runs_head agent_run_events agent_run_blobs; do sql "DELETE FROM $table"; done
+	AWF_STORAGE=$PWD/another awf-run -n --name second --id $other -c 'awf-step -n b -q -- true; awf-step -n c -q -- true'
+	AWF_STORAGE=$PWD/another awf-ship --to "$TO"
+	serve_db 1
+	eventually names_are 1 second
+	ask 1 "/api/runs/$other/events" | cmp - "another/transcripts/$other.jsonl"
+	# And while one does.
+	for table in runs_head agent_run_events agent_run_blobs; do sql "DELETE FROM $table"; done
+	awf-ship --to "$TO"
+	eventually names_are 1 'first gone later stays'
+	ask 1 "/api/runs/$other/events" | cmp - "$AWF_STORAGE/transcripts/$other.jsonl"
+}
+@test "SQLite: what --keep has removed is not served, nor what was replaced" { on_sqlite; removed_and_replaced; }
+@test "PostgreSQL: what --keep has removed is not served, nor what was replaced" { on_postgresql; removed_and_replaced; }
+
+@test "SQLite: a database that is not there yet is waited for" {
+	on_sqlite
+	serve_db 1
+	same "$(names 1)" ''
+	awf-run -n --name first true
+	awf-ship --to "$TO"
+	eventually names_are 1 first
+}
+
+@test "PostgreSQL: what there is, is served while the database is gone, and what comes then, afterwards" {
+	on_postgresql
+	awf-run -n --name before true
+	awf-ship --to "$TO"
+	serve_db 1
+	copied 1
+	postgresql_crash_begin
+	eventually metric_is 1 connected 0
+	same "$(names 1)" before
+	eventually grep -q 'is tried again' serve1.err
+	postgresql_start
+	awf-run -n --name after true
+	awf-ship --to "$TO"
+	eventually names_are 1 'after before'
+	same "$(grep -c 'is tried again' serve1.err)" 1
+	same "$(grep -c 'is there again' serve1.err)" 1
+}
+
+@test "what cannot be done there is refused in a word" {
+	on_sqlite
+	mkdir -p "$AWF_STORAGE" flows
+	run -1 --separate-stderr awf-serve --db nowhere
+	same "$stderr" "awf-serve: --db: 'nowhere' is no URL, such as sqlite:FILE"
+	run -1 --separate-stderr awf-serve --db redis:x
+	[[ $stderr == "awf-serve: --db: nothing here can read from redis: there is no awf-fetch-redis in "* ]]
+	run -1 --separate-stderr awf-serve --db "$TO" --workflows flows
+	[[ $stderr == 'awf-serve: --workflows: runs that hooks start are recorded in the storage, and not in a database'* ]]
+	# What is no database of ours.
+	sqlite3 other.db 'PRAGMA user_version = 7'
+	run -1 --separate-stderr env XDG_CACHE_HOME="$PWD/cache" timeout 20 awf-serve --db sqlite:other.db --listen "unix:$PWD/socket"
+	[[ $stderr == *'other.db: was made by a later version of AWF, or by another program' ]]
+	echo x | awf-run --name waits -c 'awf-step --approve check' >/dev/null 2>&1 || true
+	awf-ship --to "$TO"
+	serve_db 1
+	copied 1
+	same "$(ask 1 "/api/runs/$(latest)/decisions" -H 'Content-Type: application/json' -d '{"decision":"approve","call":"check"}' | jq -r '.error.code')" forbidden
+	same "$(ask 1 /hooks/x -H 'Content-Type: application/json' -d x | jq -r .error.code)" not_found
+}

@@ -42,7 +42,7 @@
 
 static const char usage[] =
     "awf-worker [options] DIR [WORKFLOW [ARG...]]\n"
-    "awf-worker [options] DIR -- OPTION... [WORKFLOW [ARG...]]\n";
+    "awf-worker [options] DIR -- [awf-run] OPTION... [WORKFLOW [ARG...]]\n";
 
 enum { OPT_ONCE = 1, OPT_JOBS, OPT_TIMEOUT };
 
@@ -386,6 +386,9 @@ read_options(struct worker *w, int argc, char **argv, struct error *err)
 	w->words = argv + o.next;
 	if (w->directory == NULL)
 		return error_set(err, ERROR_USAGE, NULL, "say the directory of the jobs (see --help)");
+	/* A whole command behind the dashes is what one knows of other programs. */
+	if (strcmp(w->words[-1], "--") == 0 && *w->words != NULL && strcmp(*w->words, "awf-run") == 0)
+		w->words++;
 	return OPTION_END;
 }
 

@@ -131,11 +131,16 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 	run -0 worker -1 jobs -- --name mine -c 'cat; echo "$1"' sh
 	same "$(cat jobs/done/a/out)" $'text\nsh'
 	same "$(awf-tail --list --json | jq -r .name)" mine
+	give a text
+	run -0 worker -1 jobs -- awf-run --timeout 1m --name called -c 'cat; echo "$#"'
+	same "$(cat jobs/done/a.1/out)" $'text\n0'
+	same "$(awf-tail --list --json | jq -r .name | paste -sd' ')" 'called mine'
+	rm -r "$AWF_STORAGE/transcripts"
 	workflow 'cat; echo "$@"' '--name told'
 	give b text
 	run -0 worker -1 jobs ./up.awf -x --once
 	same "$(cat jobs/done/b/out)" $'text\n-x --once'
-	same "$(awf-tail --list --json | jq -r .name | paste -sd' ')" 'told mine'
+	same "$(awf-tail --list --json | jq -r .name | paste -sd' ')" told
 }
 
 @test "--timeout holds for each attempt" {

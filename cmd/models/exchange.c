@@ -643,6 +643,18 @@ exchange_transferred(struct exchange *e, CURLcode result)
 	report(e, transferred);
 }
 
+/* One that was not sent on is not waited with any more. */
+static void
+say_left(const struct exchange *e)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin_line(&w, &line, e, "left");
+	writer_object_end(&w);
+	proxy_say(&line);
+}
+
 static void
 deserted(struct exchange *e)
 {
@@ -650,6 +662,8 @@ deserted(struct exchange *e)
 	/* An answer that has come to its end is waited for: it is whole. */
 	if (e->easy != NULL && !e->stream.message.ended)
 		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
+	if (!e->asked)
+		say_left(e);
 }
 
 static void
@@ -734,6 +748,7 @@ exchange_told(struct proxy *p, struct span line)
 	e = find(p, line, "request");
 	if (e == NULL)
 		return;
+	e->asked = true;
 	if (answer.at != NULL)
 		answer_from_record(e, answer);
 	else if (refused.at != NULL)

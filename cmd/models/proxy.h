@@ -78,6 +78,7 @@ struct exchange {
 	struct exchange *next;
 
 	bool within;                  /* a step inside of the program asks, and records it */
+	bool asked;                   /* awf-step has said what becomes of it */
 	bool bodiless;                /* it is a HEAD */
 	bool asks_spent;              /* the answer's usage was asked for by the proxy */
 	bool paused;

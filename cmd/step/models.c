@@ -5,8 +5,8 @@
  *
  * A request is looked for in the record first. If it is there, a resume has the answer taken from
  * it and links to it; a replay records both events, and the tries that had failed before, once more
- * as they were. Only what is not there goes to an API, within what may be spent, and in a replay
- * nothing does: there the first request that differs is recorded in the place of the recorded one
+ * as they were. Only what is not there goes to an API, when it has its place among the calls of that
+ * (awf-limits(5)), and within what may be spent; in a replay nothing does: there the first request that differs is recorded in the place of the recorded one
  * that it is likely to be, so that whoever compares the two (awf-verify) sees what has changed.
  */
 #include "step/models.h"
@@ -16,8 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "agent/loop.h"
+#include "agent/retried.h"
+#include "agent/throttle.h"
 #include "base/count.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -31,6 +34,8 @@
 #include "proc/model_token.h"
 #include "proc/peer.h"
 #include "run/live.h"
+#include "run/screen.h"
+#include "run/state.h"
 #include "step/traffic.h"
 #include "transcript/event_keys.h"
 
@@ -66,6 +71,9 @@ struct api_request {
 	char sha256[DIGEST_SIZE];
 	char asked[ID_SIZE], answered[ID_SIZE]; /* events; "": not of this attempt */
 	bool over;
+	struct throttle throttle;    /* its place among the calls of its provider */
+	struct throttle_waiter *waiter; /* NULL: it does not wait for one */
+	struct buffer line;          /* while it does: what the proxy has told of it */
 };
 
 struct models {
@@ -84,6 +92,9 @@ struct models {
 	long strangers;              /* requests with another credential */
 	int64_t spent;               /* nano-dollars, by this call */
 	struct error refused;        /* what a request was refused for */
+	struct error failed;         /* of the machine, while nobody asked */
+	struct error waited;         /* what a request waited for when the command's time was over */
+	int64_t late;                /* when it is, monotonic ms; 0: never */
 	struct buffer diverged_line; /* of the first request that a replay was refused, */
 	size_t diverged;             /* and its place, from 1; 0: none was */
 	struct live_writer live;
@@ -393,7 +404,8 @@ static struct api_request *
 add_request(struct models *m)
 {
 	m->list = memory_array(m->list, m->count + 1, sizeof *m->list);
-	m->list[m->count] = (struct api_request){ .number = (long long)m->count + 1 };
+	m->list[m->count] = (struct api_request){ .number = (long long)m->count + 1,
+		.throttle = THROTTLE_INIT };
 	return &m->list[m->count++];
 }
 
@@ -539,14 +551,110 @@ describe(struct api_request *r, struct span line)
 	r->name = text;
 }
 
+/* It goes on to its API, within what may be spent. */
+static int
+send_on(struct models *m, struct api_request *r, struct span line, struct error *err)
+{
+	const struct step *s = m->call->step;
+	struct error why = ERROR_INIT;
+
+	if (s->budget != NULL && r->generation &&
+	    budget_check(s->budget, m->spent, NULL, r->api, r->model != NULL ? r->model : "", &why) == -1) {
+		if (why.code == ERROR_SYSTEM) {
+			*err = why;
+			return -1;
+		}
+		throttle_leave(&r->throttle, THROTTLE_UNKNOWN);
+		refuse(m, r, &why);
+		return 0;
+	}
+	if (!r->within && record_request(m, r, line, err) == -1)
+		return -1;
+	if (!r->within)
+		live_turn(&m->live, m->call->started, r->number - 1);
+	say(m, "request", r->number, true);
+	return 0;
+}
+
+/* A wait of a request for its provider that lasts. */
+static int
+tell_wait(void *context, const struct throttle_wait *wait, struct error *err)
+{
+	const struct models *m = context;
+
+	return retried_record_wait(&m->call->events, m->call->started, m->call->step->name, wait,
+	    terminal_is_told(STDERR_FILENO), err);
+}
+
+/* What throttle_begin(), or throttle_look_again(), came to. Its line is the request's own, or still
+ * the proxy's. */
+static int
+take_turn(struct models *m, struct api_request *r, int began, struct span line,
+    const struct error *why, struct error *err)
+{
+	int result = 0;
+
+	if (began == 0) {
+		if (r->line.len == 0)
+			buffer_append(&r->line, line.at, line.len);
+		return 0;
+	}
+	if (began == 1) {
+		result = send_on(m, r, line, err);
+	} else {
+		refuse(m, r, why);
+		if (why->code == ERROR_SYSTEM) {
+			*err = *why;
+			result = -1;
+		}
+	}
+	buffer_free(&r->line);
+	return result;
+}
+
+/* Those that wait look whether it is their turn. When to again, 0: there is none. */
+static int64_t
+look_for_turns(struct models *m)
+{
+	bool waits = false;
+
+	for (size_t i = 0; i < m->count && m->failed.code == ERROR_NONE; i++) {
+		struct api_request *r = &m->list[i];
+		struct error why = ERROR_INIT;
+		int began;
+
+		if (r->waiter == NULL)
+			continue;
+		began = throttle_look_again(&r->waiter, &r->throttle, &why);
+		waits |= began == 0;
+		take_turn(m, r, began, span_of(r->line.data, r->line.len), &why, &m->failed);
+	}
+	peer_send(&m->proxy);
+	return waits ? clock_monotonic() + THROTTLE_LOOK_MS : 0;
+}
+
+/* The program has closed the connection of one that waits. */
+static void
+take_left(struct models *m, struct api_request *r)
+{
+	if (r->waiter == NULL)
+		return;
+	throttle_desert(&r->waiter, m->late != 0 && clock_monotonic() >= m->late ? &m->waited : NULL);
+	buffer_free(&r->line);
+	r->over = true;
+	say(m, "recorded", r->number, false);
+}
+
 static int
 take_request(struct models *m, struct span line, struct error *err)
 {
 	const struct step *s = m->call->step;
 	const bool offline = m->replays || s->models == MODELS_REPLAY;
 	struct api_request *r = add_request(m);
+	struct throttle_spec spec = { .storage = &s->run->storage, .told = tell_wait, .context = m };
 	struct exchanged *x = NULL;
 	struct error why = ERROR_INIT;
+	int began;
 
 	span_integer(span_member(line, "request"), &r->number);
 	describe(r, line);
@@ -570,23 +678,12 @@ take_request(struct models *m, struct span line, struct error *err)
 		}
 		return 0;
 	}
-	if (!r->within)
-		note_unknown(m, r, line);
-	if (s->budget != NULL && r->generation &&
-	    budget_check(s->budget, m->spent, NULL, r->api, r->model != NULL ? r->model : "", &why) == -1) {
-		if (why.code == ERROR_SYSTEM) {
-			*err = why;
-			return -1;
-		}
-		refuse(m, r, &why);
-		return 0;
-	}
-	if (!r->within && record_request(m, r, line, err) == -1)
-		return -1;
-	if (!r->within)
-		live_turn(&m->live, m->call->started, r->number - 1);
-	say(m, "request", r->number, true);
-	return 0;
+	if (r->within)
+		return send_on(m, r, line, err);
+	note_unknown(m, r, line);
+	spec.provider = r->api;
+	began = throttle_begin(&r->throttle, &spec, &r->waiter, &why);
+	return take_turn(m, r, began, line, &why, err);
 }
 
 static struct api_request *
@@ -605,8 +702,13 @@ find(struct models *m, struct span line, const char *key)
 static int
 take_answer(struct models *m, struct api_request *r, struct span line, struct error *err)
 {
-	struct span message = span_member(line, "message");
+	struct span message = span_member(line, "message"), error = span_member(line, KEY_ERROR);
+	struct error why = ERROR_INIT;
+	long long status = 0;
 
+	state_error(error, &why);
+	span_integer(span_path(line, KEY_RESPONSE, KEY_STATUS, NULL), &status);
+	throttle_leave(&r->throttle, throttle_outcome(why.code, (long)status));
 	if ((!r->within && record_answer(m, r, line, err) == -1) ||
 	    count_cost(m, r->api, r->model, span_member(message, KEY_MODEL),
 	    span_member(message, KEY_USAGE), r->within, err) == -1)
@@ -643,12 +745,14 @@ take_lines(struct models *m, struct error *err)
 	int result = 0, taken = 0;
 
 	while (result == 0 && (taken = peer_line(&m->proxy, &line)) == 1) {
-		struct api_request *answered = find(m, line, "answered");
+		struct api_request *answered = find(m, line, "answered"), *left = find(m, line, "left");
 
 		if (span_member(line, "request").at != NULL)
 			result = take_request(m, line, err);
 		else if (answered != NULL)
 			result = take_answer(m, answered, line, err);
+		else if (left != NULL)
+			take_left(m, left);
 		else if (span_member(line, "delta").at != NULL)
 			take_delta(m, line);
 		else if (span_member(line, "refused").at != NULL)
@@ -664,6 +768,10 @@ heard(void *context, bool gone, struct error *err)
 	struct models *m = context;
 	int result = take_lines(m, err);
 
+	if (result == 0 && m->failed.code != ERROR_NONE) {
+		*err = m->failed;
+		return -1;
+	}
 	if (result == 0 && gone) {
 		peer_end(&m->proxy);
 		error_set(&m->refused, ERROR_PROVIDER, PROXY, "has ended before the command");
@@ -675,8 +783,9 @@ static int64_t
 due(void *context)
 {
 	struct models *m = context;
+	const int64_t text = live_flush(&m->live), turn = look_for_turns(m);
 
-	return live_flush(&m->live);
+	return text == 0 || (turn != 0 && turn < text) ? turn : text;
 }
 
 void
@@ -686,6 +795,8 @@ models_attach(struct models *m, struct subprocess *process)
 	if (m->tried && !m->replays)
 		m->recalls = false;
 	m->tried = true;
+	m->waited = (struct error)ERROR_INIT;
+	m->late = process->timeout_ms > 0 ? clock_monotonic() + process->timeout_ms : 0;
 	process->beside = &m->proxy;
 	process->heard = heard;
 	process->due = due;
@@ -736,6 +847,14 @@ models_settle(struct models *m, struct error *error, struct error *err)
 	struct error late;
 	int result = 0;
 
+	/* Nobody is there any more to wait for a turn. */
+	for (size_t i = 0; i < m->count; i++)
+		if (m->list[i].waiter != NULL)
+			take_left(m, &m->list[i]);
+	if (m->failed.code != ERROR_NONE) {
+		*err = m->failed;
+		return -1;
+	}
 	/* Its connections are closed; what they waited for is told of. */
 	while (result == 0 && under_way(m) && m->proxy.process.pid != 0 &&
 	    peer_wait(&m->proxy, deadline, NULL, &late) == PEER_SERVED)
@@ -747,6 +866,8 @@ models_settle(struct models *m, struct error *error, struct error *err)
 	    (m->refused.code != ERROR_NONE && m->refused.code != ERROR_PROVIDER &&
 	    error->code == ERROR_NONE))
 		*error = m->refused;
+	else if (error->code == ERROR_TIMEOUT && m->waited.code != ERROR_NONE)
+		*error = m->waited;
 	m->refused = (struct error)ERROR_INIT;
 	return result == -1 ? -1 : record_diverged(m, err);
 }
@@ -789,6 +910,9 @@ models_end(struct models *m)
 	file_close(&m->borrowed);
 	follow(m);
 	for (size_t i = 0; i < m->count; i++) {
+		throttle_desert(&m->list[i].waiter, NULL);
+		throttle_leave(&m->list[i].throttle, THROTTLE_UNKNOWN);
+		buffer_free(&m->list[i].line);
 		free(m->list[i].api);
 		free(m->list[i].model);
 		free(m->list[i].name);

@@ -194,28 +194,6 @@ enter(struct loop *l, bool goes_on, struct error *err)
 	return throttle_enter(&l->throttle, &spec, err);
 }
 
-/* What a failed try says of the API that was asked. One that was ended for its time, or whose
- * provider broke, says nothing. */
-static enum throttle_outcome
-outcome(const struct loop *l, const struct error *err)
-{
-	switch (err->code) {
-	case ERROR_OVERLOADED:
-	case ERROR_NETWORK:
-		return THROTTLE_DOWN;
-	case ERROR_PROVIDER:
-		return l->turn.answer.status >= 500 ? THROTTLE_DOWN : THROTTLE_UNKNOWN;
-	case ERROR_RATE_LIMIT:
-	case ERROR_AUTH:
-	case ERROR_INVALID:
-	case ERROR_CONTEXT_LENGTH:
-	case ERROR_REFUSED:
-		return THROTTLE_ANSWERED;
-	default:
-		return THROTTLE_UNKNOWN;
-	}
-}
-
 /* A tool may make calls of the same provider: the agent CLI, which waits for it, leaves them
  * its place. */
 static int
@@ -293,7 +271,8 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	l->turn.began = clock_monotonic();
 	l->turn.asked = true;
 	status = ask_once(l, request, err);
-	throttle_leave(&l->throttle, status == 0 ? THROTTLE_ANSWERED : outcome(l, err));
+	throttle_leave(&l->throttle, throttle_outcome(status == 0 ? ERROR_NONE : err->code,
+	    l->turn.answer.status));
 	return status;
 }
 

@@ -22,13 +22,13 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "run/watch.h"
 
 #define DIRECTORY "limits"
 #define FORM "awf-lim1"
 #define NUMBERS_MOST ((int64_t)1 << 40)
 #define SETTLE_MS 20        /* in which changes come together */
-#define LOOK_UNWATCHED_MS 50 /* where nothing reports any */
 
 /* Bytes of the file that are locked. */
 #define TRIAL ((struct lock_range){ 0, 1 })
@@ -158,7 +158,7 @@ take_place(int fd, int at_once, struct lock_range *place)
 {
 	for (int i = 0; i < at_once; i++) {
 		*place = (struct lock_range){ PLACES + i, 1 };
-		if (lock_take(fd, *place) == 0)
+		if (lock_file_take_range(fd, *place) == 0)
 			return true;
 	}
 	return false;
@@ -182,7 +182,7 @@ may_begin(struct wait *w, const struct state *s)
 		/* A clock that was put back must not make the pause longer. */
 		const int64_t left = s->next_trial - now;
 
-		if (lock_look(t->fd, TRIAL, NULL) == 1) {
+		if (lock_file_look_range(t->fd, TRIAL) == 1) {
 			w->obstacle = DOWN;
 			return false;
 		}
@@ -203,19 +203,19 @@ may_begin(struct wait *w, const struct state *s)
 		w->obstacle = AT_ONCE;
 		return false;
 	}
-	if (lock_look(t->fd, (struct lock_range){ QUEUE, before }, NULL) == 1) {
+	if (lock_file_look_range(t->fd, (struct lock_range){ QUEUE, before }) == 1) {
 		if (w->free_since == 0)
 			w->free_since = clock_monotonic();
 		if (clock_monotonic() < w->free_since + LIMIT_PASS_MS) {
 			if (place.len > 0)
-				lock_release(t->fd, place);
+				lock_file_release_range(t->fd, place);
 			w->obstacle = OTHERS_FIRST;
 			return false;
 		}
 	}
 	t->trial = is_down(s, limits) && !w->spec->goes_on;
 	if (t->trial)
-		lock_take(t->fd, TRIAL);
+		lock_file_take_range(t->fd, TRIAL);
 	return true;
 }
 
@@ -242,7 +242,7 @@ begin(struct wait *w, struct error *err)
 	if (w->number > 0)
 		return 0;
 	w->number = ++s.drawn;
-	if (lock_take(t->fd, (struct lock_range){ QUEUE + (off_t)w->number, 1 }) == -1)
+	if (lock_file_take_range(t->fd, (struct lock_range){ QUEUE + (off_t)w->number, 1 }) == -1)
 		return error_errno(err, ERROR_SYSTEM, w->spec->provider, "unable to wait in line");
 	return write_state(t->fd, &s, w->spec->provider, err);
 }
@@ -314,7 +314,7 @@ sleep_on(struct wait *w, struct error *err)
 {
 	const struct throttle_spec *spec = w->spec;
 	const int64_t now = clock_monotonic();
-	int64_t end = now + (w->watch.fd == -1 ? LOOK_UNWATCHED_MS : LIMIT_LOOK_MS), left;
+	int64_t end = now + (w->watch.fd == -1 ? THROTTLE_LOOK_MS : LIMIT_LOOK_MS), left;
 	struct pollfd fds[2] = { { .fd = -1 }, { w->watch.fd, POLLIN, 0 } };
 
 	if (w->until != 0) {
@@ -335,77 +335,190 @@ sleep_on(struct wait *w, struct error *err)
 }
 
 static int
-wait_for_room(struct wait *w, struct error *err)
+wait_begin(struct wait *w, struct error *err)
 {
-	const struct throttle_spec *spec = w->spec;
-	char *path = file_path(spec->storage, spec->provider);
-	int began_it = 0, result;
+	char *path = file_path(w->spec->storage, w->spec->provider);
+	int result;
 
 	w->since = clock_monotonic();
 	watch_open(&w->watch);
 	result = watch_add(&w->watch, path, err);
+	free(path);
+	return result;
+}
+
+/* Begins the call if it is its turn: 1, 0, -1. */
+static int
+take_turn(struct wait *w, struct error *err)
+{
+	int began_it;
+
+	if (lock_file_within(w->throttle->fd, LIMIT_LOCK_MS) == -1)
+		return error_errno(err, ERROR_SYSTEM, w->spec->provider, "unable to lock what its limits count");
+	began_it = begin(w, err);
+	lock_file_release(w->throttle->fd);
+	return began_it;
+}
+
+/* result: 1, the call has begun. As result, or -1: to tell of it failed. */
+static int
+wait_end(struct wait *w, int result, struct error *err)
+{
+	struct throttle_wait over = { .provider = w->spec->provider,
+		.waited_ms = clock_monotonic() - w->since };
+	struct error ignored;
+
+	if (result == 1)
+		lock_file_release_range(w->throttle->fd,
+		    (struct lock_range){ QUEUE + (off_t)w->number, 1 });
+	if (w->told != NOTHING &&
+	    w->spec->told(w->spec->context, &over, result == 1 ? err : &ignored) == -1)
+		result = -1;
+	watch_close(&w->watch);
+	return result;
+}
+
+static int
+wait_for_room(struct wait *w, struct error *err)
+{
+	const struct throttle_spec *spec = w->spec;
+	int result = wait_begin(w, err);
+
 	while (result == 0) {
-		if (w->obstacle == DOWN && spec->passes)
+		if ((w->obstacle == DOWN && spec->passes) ||
+		    (spec->deadline != 0 && clock_monotonic() >= spec->deadline))
 			result = give_up(w, err);
-		else if (spec->deadline != 0 && clock_monotonic() >= spec->deadline)
-			result = give_up(w, err);
-		else
+		if (result == 0)
 			result = tell(w, err);
 		if (result == 0)
 			result = sleep_on(w, err);
-		if (result == -1)
-			break;
-		if (lock_file_within(w->throttle->fd, LIMIT_LOCK_MS) == -1) {
-			result = error_errno(err, ERROR_SYSTEM, path, "unable to lock");
-			break;
-		}
-		began_it = begin(w, err);
-		lock_file_release(w->throttle->fd);
-		if (began_it != 0)
-			break;
+		if (result == 0)
+			result = take_turn(w, err);
 	}
-	if (began_it == -1)
-		result = -1;
-	if (result == 0)
-		lock_release(w->throttle->fd, (struct lock_range){ QUEUE + (off_t)w->number, 1 });
-	if (w->told != NOTHING) {
-		struct throttle_wait over = { .provider = spec->provider,
-			.waited_ms = clock_monotonic() - w->since };
-		struct error ignored;
+	return wait_end(w, result, err);
+}
 
-		if (spec->told(spec->context, &over, result == 0 ? err : &ignored) == -1)
-			result = -1;
+/* Opens the file of a provider that has limits, and begins the call if it may. 1: it has begun, or
+ * there are none; 0, -1. */
+static int
+open_and_begin(struct wait *w, struct error *err)
+{
+	const struct throttle_spec *spec = w->spec;
+	const char *within = getenv(THROTTLE_WITHIN);
+	struct throttle *t = w->throttle;
+	const struct limits *limits;
+	struct limits_file file;
+	int result = limits_file_read(&file, err);
+
+	*t = THROTTLE_INIT;
+	w->within = within != NULL && strcmp(within, spec->provider) == 0;
+	limits = result == 0 ? limits_file_find(&file, spec->provider) : NULL;
+	if (limits != NULL) {
+		t->limits = *limits;
+		t->fd = open_locked(spec->storage, spec->provider, err);
+		result = t->fd == -1 ? -1 : begin(w, err);
+		if (t->fd != -1)
+			lock_file_release(t->fd);
+	} else if (result == 0) {
+		result = 1;
 	}
-	watch_close(&w->watch);
-	free(path);
+	limits_file_free(&file);
 	return result;
 }
 
 int
 throttle_enter(struct throttle *t, const struct throttle_spec *spec, struct error *err)
 {
-	const char *within = getenv(THROTTLE_WITHIN);
-	struct wait w = { .throttle = t, .spec = spec,
-		.within = within != NULL && strcmp(within, spec->provider) == 0 };
-	const struct limits *limits;
-	struct limits_file file;
-	int result = limits_file_read(&file, err);
+	struct wait w = { .throttle = t, .spec = spec };
+	int result = open_and_begin(&w, err);
+
+	if (result == 0)
+		result = wait_for_room(&w, err);
+	if (result == -1)
+		file_close(&t->fd);
+	return result == -1 ? -1 : 0;
+}
+
+/* ---- beside other things ---- */
+
+struct throttle_waiter {
+	struct throttle throttle;
+	struct throttle_spec spec;
+	struct wait wait;
+	int64_t look;          /* without a reason, monotonic ms */
+};
+
+/* It is over: 1, -1. */
+static int
+waiter_end(struct throttle_waiter **w, struct throttle *t, int result, struct error *err)
+{
+	result = wait_end(&(*w)->wait, result, err);
+	if (result == 1)
+		*t = (*w)->throttle;
+	else
+		file_close(&(*w)->throttle.fd);
+	free(*w);
+	*w = NULL;
+	return result;
+}
+
+int
+throttle_begin(struct throttle *t, const struct throttle_spec *spec, struct throttle_waiter **waiter,
+    struct error *err)
+{
+	struct throttle_waiter *w = memory_zero(1, sizeof *w);
+	int result;
 
 	*t = THROTTLE_INIT;
-	limits = result == 0 ? limits_file_find(&file, spec->provider) : NULL;
-	if (limits != NULL) {
-		t->limits = *limits;
-		t->fd = open_locked(spec->storage, spec->provider, err);
-		result = t->fd == -1 ? -1 : begin(&w, err);
-		if (t->fd != -1)
-			lock_file_release(t->fd);
-		if (result == 0)
-			result = wait_for_room(&w, err);
-		if (result == -1)
-			file_close(&t->fd);
+	*waiter = NULL;
+	w->spec = *spec;
+	w->wait = (struct wait){ .throttle = &w->throttle, .spec = &w->spec };
+	result = open_and_begin(&w->wait, err);
+	if (result == 0) {
+		if (wait_begin(&w->wait, err) == 0) {
+			*waiter = w;
+			return 0;
+		}
+		watch_close(&w->wait.watch);
 	}
-	limits_file_free(&file);
-	return result == -1 ? -1 : 0;
+	if (result == 1)
+		*t = w->throttle;
+	else
+		file_close(&w->throttle.fd);
+	free(w);
+	return result == 1 ? 1 : -1;
+}
+
+int
+throttle_look_again(struct throttle_waiter **waiter, struct throttle *t, struct error *err)
+{
+	struct throttle_waiter *w = *waiter;
+	struct wait *wait = &w->wait;
+	const int64_t now = clock_monotonic();
+	bool changed = wait->watch.fd != -1 && poll_now(wait->watch.fd, POLLIN) != 0;
+	int result = 0;
+
+	if (changed)
+		watch_drain(&wait->watch);
+	if (changed || now >= w->look || (wait->until != 0 && clock_wall() >= wait->until)) {
+		w->look = now + (wait->watch.fd == -1 ? THROTTLE_LOOK_MS : LIMIT_LOOK_MS);
+		result = take_turn(wait, err);
+	}
+	if (result == 0)
+		result = tell(wait, err);
+	return result == 0 ? 0 : waiter_end(waiter, t, result, err);
+}
+
+void
+throttle_desert(struct throttle_waiter **w, struct error *err)
+{
+	struct error ignored;
+
+	if (*w == NULL)
+		return;
+	if (err != NULL)
+		give_up(&(*w)->wait, err);
+	waiter_end(w, NULL, -1, &ignored);
 }
 
 /* ---- afterwards ---- */
@@ -426,6 +539,27 @@ count_failure(struct state *s, const struct throttle *t)
 	else
 		return;
 	s->next_trial = now + s->pause_ms * 1000;
+}
+
+enum throttle_outcome
+throttle_outcome(enum error_code code, long status)
+{
+	switch (code) {
+	case ERROR_OVERLOADED:
+	case ERROR_NETWORK:
+		return THROTTLE_DOWN;
+	case ERROR_PROVIDER:
+		return status >= 500 ? THROTTLE_DOWN : THROTTLE_UNKNOWN;
+	case ERROR_NONE:
+	case ERROR_RATE_LIMIT:
+	case ERROR_AUTH:
+	case ERROR_INVALID:
+	case ERROR_CONTEXT_LENGTH:
+	case ERROR_REFUSED:
+		return THROTTLE_ANSWERED;
+	default:
+		return THROTTLE_UNKNOWN;
+	}
 }
 
 /* It is written in any case, for those that wait are woken by it; what the call has locked goes
@@ -465,7 +599,7 @@ throttle_look(const struct storage *storage, const char *provider, const struct 
 		return result;
 	read_state(fd, &s);
 	for (int i = 0; i < limits->at_once; i++)
-		use->under_way += lock_look(fd, (struct lock_range){ PLACES + i, 1 }, NULL) == 1;
+		use->under_way += lock_file_look_range(fd, (struct lock_range){ PLACES + i, 1 }) == 1;
 	while (use->begun < limits->per_minute && use->begun < s.begun &&
 	    now - began(fd, s.begun - 1 - use->begun, now) < LIMIT_MINUTE_MS * 1000LL)
 		use->begun++;

@@ -3,16 +3,16 @@
  * a storage. There is no process that hands out leave: a file for each provider, and locks on it.
  *
  *     limits/PROVIDER    what was begun when, and whether the API is down (struct state in
- *                        throttle.c), and locks of processes (base/lock.h) on bytes of it:
- *                        one for each call under way, for the call that tries an API that is
- *                        down, and for each one that waits
+ *                        throttle.c), and locks on bytes of it (base/lock.h), of the file as each
+ *                        call has opened it: one for each call under way, for the call that tries
+ *                        an API that is down, and for each one that waits
  *
  * What the code relies on, and keeps:
  *   - The file is read, written and judged by under an open file's lock on it, which is held for
  *     that alone.
- *   - Locks on bytes go with their process, so nothing of one that was killed is left: not its
- *     place among the calls under way, not its turn, not its trial. What it has begun counts for
- *     its minute.
+ *   - Locks on bytes go with their process, whose children have none of its open files, so nothing
+ *     of one that was killed is left: not its place among the calls under way, not its turn, not its
+ *     trial. What it has begun counts for its minute. A process may have several calls.
  *   - Who has to wait draws a number; the lowest that is locked is next. One that does not take
  *     what has become free within LIMIT_PASS_MS (it may be stopped) is passed over, so that it
  *     holds nobody up.
@@ -72,12 +72,28 @@ struct throttle_spec {
  * nobody waits, while the API is down, or what interrupted. */
 int throttle_enter(struct throttle *t, const struct throttle_spec *spec, struct error *err);
 
+/* The same for who does other things meanwhile, and so looks from time to time; deadline, passes and
+ * interrupts are not looked at. Each: 1, the call has begun, and *t is what it holds; 0: it waits;
+ * -1: nothing is held, *err. */
+struct throttle_waiter;
+/* 0: *w is set; what spec leads to has to stay until it is over. */
+int throttle_begin(struct throttle *t, const struct throttle_spec *spec, struct throttle_waiter **w,
+    struct error *err);
+/* Looks whether it is its turn, as it is to every so many ms; but for 0, *w is NULL then. */
+#define THROTTLE_LOOK_MS 50
+int throttle_look_again(struct throttle_waiter **w, struct throttle *t, struct error *err);
+/* It waits no more; *err (NULL: nobody asks) says what for it did, as of throttle_enter(). */
+void throttle_desert(struct throttle_waiter **w, struct error *err);
+
 /* What the call says of the API. */
 enum throttle_outcome {
 	THROTTLE_ANSWERED,   /* it works, even if it refuses */
 	THROTTLE_DOWN,
 	THROTTLE_UNKNOWN
 };
+/* By how it failed, and the HTTP status (0: none). One that was ended for its time, or by somebody,
+ * says nothing. */
+enum throttle_outcome throttle_outcome(enum error_code code, long status);
 /* It has ended; of none that was begun, nothing. */
 void throttle_leave(struct throttle *t, enum throttle_outcome outcome);
 

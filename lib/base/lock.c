@@ -169,6 +169,14 @@ lock_file_take_range(int fd, struct lock_range range)
 	return fcntl(fd, F_OFD_SETLK, &lock);
 }
 
+void
+lock_file_release_range(int fd, struct lock_range range)
+{
+	struct flock lock = lock_of(F_UNLCK, range);
+
+	fcntl(fd, F_OFD_SETLK, &lock);
+}
+
 int
 lock_file_look_range(int fd, struct lock_range range)
 {

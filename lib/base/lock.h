@@ -53,6 +53,7 @@ int lock_file_share_within(int fd, int timeout_ms);
 void lock_file_release(int fd);
 /* On bytes; the three above do not exclude it. */
 int lock_file_take_range(int fd, struct lock_range range);
+void lock_file_release_range(int fd, struct lock_range range);
 /* Whether it is held elsewhere: 1, 0, or -1 with errno. */
 int lock_file_look_range(int fd, struct lock_range range);
 

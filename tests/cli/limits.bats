@@ -211,7 +211,7 @@ let_go() {
 	crowd 2
 	same "$(count .requests)" 5
 }
-held_trial() { awk -v inode="$(stat -c %i "$(file)")" '$2 == "POSIX" && $6 ~ ":" inode "$" && $7 == 0' /proc/locks | grep -q .; }
+held_trial() { awk -v inode="$(stat -c %i "$(file)")" '$2 == "OFDLCK" && $6 ~ ":" inode "$" && $7 == 0' /proc/locks | grep -q .; }
 
 @test "nobody who has a fallback waits for an API that is down" {
 	limits 'anthropic down-after=1'
@@ -274,6 +274,118 @@ held_trial() { awk -v inode="$(stat -c %i "$(file)")" '$2 == "POSIX" && $6 ~ ":"
 	[[ $(cat heard) == *'"text":"nothing"'* ]]
 	# Its place was there again for the rest of the turn, and is free now.
 	run -0 --separate-stderr awf-step -r --timeout 20s b -a outer <<<x
+}
+
+# A program that asks N models at once, whose answers it prints, of which it needs no key.
+program() {
+	cat >ask <<-'END'
+		send() {
+			curl -sS -H "x-api-key: $ANTHROPIC_API_KEY" -H content-type:application/json \
+				-d "{\"model\":\"m\",\"max_tokens\":9,\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"$1\"}]}" \
+				"$ANTHROPIC_BASE_URL/v1/messages" "${@:2}"
+		}
+		for i in $(seq "$1"); do send "$i" "${@:2}" >"out.$i" & done
+		wait
+		cat out.*
+	END
+}
+
+@test "what a program asks by --models takes places among the calls of its provider" {
+	limits 'anthropic at-once=2'
+	program
+	serve --fault '*:slow:2'
+	# Of two programs, and of agents beside them.
+	awf-run -n -c 'seq 2 | awf-step -q -i lines -j 2 --models app -- bash ask 6' 3>&- &
+	programs=$!
+	crowd 4
+	wait "$programs"
+	same "$(count '[.requests, .most <= 2, .most > 1]')" '[16,true,true]'
+	# A minute has so many of them.
+	limits 'anthropic per-minute=3'
+	rm -r "$AWF_STORAGE/limits"
+	began=$(date +%s%3N)
+	awf-run -n -c 'awf-step -n -q --models app -- bash ask 5'
+	[ "$(($(date +%s%3N) - began))" -ge "$(patience_of 60000)" ]
+}
+
+@test "a wait of a program's request is told as that of an agent, and replayed; it records nothing before its turn" {
+	limits 'anthropic at-once=1'
+	program
+	hold 400
+	awf-run -n -c 'awf-step -n -r --models app -- bash ask 1' >out 3>&- &
+	program=$!
+	eventually grep -qrs '"wait"' "$AWF_STORAGE/transcripts"
+	same "$(payloads message.user 1)" ''
+	wait "$holder"
+	wait "$program"
+	grep -q fine out
+	same "$(waits)" $'anthropic: 1 of 1 calls under way\nanthropic: over'
+	run -0 awf-tail
+	[[ $output == *"app waiting for anthropic: 1 of 1 calls under way"*"app asks anthropic after "* ]]
+	awf-verify -q
+	kill "$MODEL_SERVER_PID"
+	awf-verify --determinism --isolation copy
+	same "$(jq -s 'map(select(.type == "message.assistant").payload) | .[-1].duration_ms < .[-2].duration_ms' "$(transcript)")" true
+}
+
+@test "a program that hangs up while its request waits leaves its turn to others, and asks nothing" {
+	limits 'anthropic at-once=1'
+	program
+	hold 60000
+	awf-run -n -c 'awf-step -n -q --models app -- bash ask 1 --max-time 1; true' 2>err 3>&- &
+	program=$!
+	eventually waiting 1
+	echo x | awf-step -q c -a writer >out 3>&- &
+	last=$!
+	eventually waiting 2
+	eventually waiting 1
+	let_go
+	wait "$last" "$program"
+	same "$(count .requests)" 2
+	same "$(jq -r 'select(.type == "message.user") | .path' "$AWF_STORAGE"/transcripts/* | sort | paste -sd' ')" 'a c'
+}
+
+@test "--timeout of a program says what its request waited for, and a killed one leaves its places" {
+	limits 'anthropic at-once=1'
+	program
+	hold 60000
+	run -3 --separate-stderr awf-step -n --models --timeout 300ms b -- bash ask 1
+	same "$stderr" 'awf-step: b: anthropic: was not asked: 1 of 1 calls under way'
+	same "$(payloads step.completed .error.code)" '"timeout"'
+	let_go
+	# One that holds its place, and one that waits for it.
+	serve --fault '1:slow:60000'
+	awf-step -n -q --models d -- bash ask 2 3>&- &
+	program=$!
+	eventually waiting 1
+	pids=$(pgrep -P "$program")
+	# shellcheck disable=SC2086
+	kill -9 "$program" $pids
+	echo x | awf-step -q c -a writer
+	same "$(count .requests)" 2
+}
+
+@test "while an API is down the requests of programs wait, but for one that tries" {
+	limits 'anthropic down-after=2'
+	program
+	serve --fault 1:503 --fault 2:529 --fault 3:503
+	run -0 --separate-stderr awf-step -n -r --models a -- bash ask 2
+	[[ $output == *overloaded* ]]
+	run -0 --separate-stderr awf-run -n -c 'awf-step -n -r --models b -- bash ask 4'
+	[[ $output == *fine*fine*fine* ]]
+	# The one that tried failed once more, as the program asks nothing twice.
+	same "$(count .requests)" 6
+	same "$(waits | sort -u | cut -c-21 | paste -sd,)" 'anthropic: down since,anthropic: over'
+	awf-verify --determinism --isolation copy
+}
+
+@test "a limits file that is wrong refuses what a program asks" {
+	limits 'anthropic at-one=4'
+	program
+	serve
+	run -3 --separate-stderr awf-step -n -r --models b -- bash ask 1
+	same "$stderr" "awf-step: b: $XDG_CONFIG_HOME/awf/limits:1: 'at-one' is no limit (did you mean 'at-once'?)"
+	same "$(count .requests)" 0
 }
 
 @test "a file that is wrong is one line" {

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/copytree.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/lock.h"
@@ -27,6 +28,7 @@
 
 #define MIRROR "awf-mirror"
 #define FETCH "awf-fetch"
+#define SHIP "awf-ship"
 #define SHORT_DIGEST 32   /* digits of a name */
 #define SLOTS 1000        /* servers of one database, of one user of a machine */
 
@@ -80,9 +82,27 @@ find_directory(struct database *d, struct error *err)
 	return failed;
 }
 
-int
-database_open(struct database *d, const char *url, char **root, struct error *err)
+/* What an earlier process has left of what clients have sent is in the database, or was not
+ * acknowledged. */
+static int
+make_storages(const struct database *d, struct storage *served, struct storage *outgoing,
+    struct error *err)
 {
+	char *record = path_join(d->directory, "record"), *out = path_join(d->directory, "outgoing");
+	int failed = copytree_remove(out, err) == 0 && storage_prepare_at(served, record, err) == 0 &&
+	    storage_prepare_at(outgoing, out, err) == 0 ? 0 : -1;
+
+	free(out);
+	free(record);
+	return failed;
+}
+
+int
+database_open(struct database *d, const char *url, struct storage *served,
+    struct storage *outgoing, struct error *err)
+{
+	const char *sync = getenv("AWF_SYNC");
+	struct error none;
 	char *filter, *list;
 
 	*d = (struct database){ .url = url, .lock = -1, .told.fd = -1 };
@@ -90,14 +110,16 @@ database_open(struct database *d, const char *url, char **root, struct error *er
 	if (filter == NULL)
 		return -1;
 	free(filter);
+	d->shipper = libexec_filter(SHIP, url, "--db", &none);
 	list = libexec_path();
 	d->program = path_search(list, MIRROR);
 	free(list);
 	if (d->program == NULL)
 		return error_set(err, ERROR_SYSTEM, MIRROR, "is not where AWF's own programs are");
-	if (find_directory(d, err) != 0)
+	if (find_directory(d, err) != 0 || make_storages(d, served, outgoing, err) != 0)
 		return -1;
-	*root = path_join(d->directory, "record");
+	d->sync = sync != NULL ? memory_text(sync) : NULL;
+	setenv("AWF_SYNC", "none", 1);
 	return 0;
 }
 
@@ -210,4 +232,6 @@ database_close(struct database *d)
 	file_close(&d->lock);
 	free(d->directory);
 	free(d->program);
+	free(d->shipper);
+	free(d->sync);
 }

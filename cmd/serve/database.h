@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "run/storage.h"
 #include "serve/loop.h"
 
 struct peer;
@@ -24,6 +25,8 @@ struct peer;
 struct database {
 	const char *url;             /* NULL: it is not a database that is served */
 	char *program;               /* awf-mirror */
+	char *shipper;               /* the filter of awf-ship; NULL: there is none, and nothing is taken in */
+	char *sync;                  /* AWF_SYNC, for that; NULL: it is not set */
 	char *directory;
 	int lock;                    /* of the directory; -1 */
 
@@ -38,9 +41,11 @@ struct database {
 	int64_t runs, behind, refused;
 };
 
-/* Finds its programs, and a directory for it; *root is that of the storage that is served, in
- * memory of its own. */
-int database_open(struct database *d, const char *url, char **root, struct error *err);
+/* Finds its programs, and a directory for it; and makes two storages in that: the one that is
+ * served, and one of what clients send (serve/outbox.h). From then on this process syncs no
+ * transcripts: those it has are in the database, or not acknowledged. */
+int database_open(struct database *d, const char *url, struct storage *served,
+    struct storage *outgoing, struct error *err);
 /* Begins to copy. */
 int database_begin(struct database *d, struct loop *loop, struct error *err);
 /* In any state, but that d->lock is -1 before it was opened. */

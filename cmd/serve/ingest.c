@@ -25,7 +25,7 @@ static const struct refusal too_busy = { 503, "unavailable",
 static const struct refusal failed = { 503, "unavailable",
 	"the server failed to take it: its log says why" };
 static const struct refusal no_ingest = { 403, "forbidden",
-	"this server has its runs from a database: send them there (awf-ship --to)" };
+	"this server has no program that can write to its database" };
 static const struct refusal revoked = { 401, "unauthorized", "the token was revoked" };
 static const struct refusal no_run = { 400, "invalid_input", "the run is not named by its whole id" };
 static const struct refusal no_blob = { 400, "invalid_input",
@@ -150,7 +150,7 @@ begin(struct request *r, enum upload_kind kind)
 	struct upload *u;
 	struct error err;
 
-	if (r->server->settings.database != NULL)
+	if (r->server->settings.database != NULL && r->server->database.shipper == NULL)
 		return &no_ingest;
 	u = upload_begin(&r->server->uploads, kind, r->token, r->client->address, &err);
 	if (u == NULL && err.code == ERROR_BLOCKED)

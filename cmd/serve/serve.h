@@ -58,6 +58,7 @@ struct counts {
 struct server {
 	struct settings settings;
 	struct storage storage;  /* that is served */
+	struct storage outgoing; /* where what clients send is taken in: the same, but for a database */
 	struct storage home;     /* this user's, with the tokens: the same, but for a database */
 	struct database database;
 	struct access access;

@@ -102,18 +102,15 @@ database_failed(struct database *d, int status)
 static int
 open_record(struct server *s, struct error *err)
 {
-	char *root = NULL;
 	int failed;
 
 	if (server_storage(&s->home, err) != 0)
 		return -1;
 	if (s->settings.database == NULL)
-		return storage_prepare_at(&s->storage, s->home.root, err);
-	failed = database_open(&s->database, s->settings.database, &root, err);
-	if (failed == 0)
-		failed = storage_prepare_at(&s->storage, root, err);
+		return storage_prepare_at(&s->storage, s->home.root, err) != 0 ? -1 :
+		    storage_prepare_at(&s->outgoing, s->home.root, err);
+	failed = database_open(&s->database, s->settings.database, &s->storage, &s->outgoing, err);
 	s->database.failed = database_failed;
-	free(root);
 	return failed;
 }
 
@@ -141,8 +138,10 @@ server_open(struct server *s, struct error *err)
 	s->catalog.context = s;
 	spools_open(&s->spools, &s->loop, &s->feeds, &s->storage);
 	works_open(&s->works, &s->loop);
-	uploads_open(&s->uploads, &s->loop, &s->storage, s->settings.ingest_rate,
+	uploads_open(&s->uploads, &s->loop, &s->outgoing, s->settings.ingest_rate,
 	    s->settings.blob_quota);
+	if (s->settings.database != NULL)
+		uploads_to_database(&s->uploads, &s->database, &s->storage);
 	s->routes = routes;
 	s->handler = &request_handler;
 	return s->settings.database != NULL ? database_begin(&s->database, &s->loop, err) : 0;
@@ -186,5 +185,6 @@ server_close(struct server *s)
 	list_free(s->access.hosts);
 	list_free(s->access.proxies);
 	storage_close(&s->storage);
+	storage_close(&s->outgoing);
 	storage_close(&s->home);
 }

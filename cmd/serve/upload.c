@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "run/origin.h"
 #include "serve/log.h"
 
 #define UPLOADS_MOST 1024               /* at a time */
@@ -25,6 +26,7 @@
 #define HELD_FREE ((size_t)64 << 10)    /* bytes of one that is not whole, that any may have */
 #define HELD_MOST ((size_t)256 << 20)   /* of all of them, beyond which nobody may have more */
 #define HELD_WAIT_MS 1000
+#define SETTLE_TRIES 20                 /* while other servers are first */
 #define QUOTA_WAIT_MS 60000
 
 /* ---- whose it is ---- */
@@ -91,11 +93,43 @@ refuse(struct upload *u, enum ingest_fault fault, const struct error *err)
 	u->refused = true;
 }
 
+static bool
+for_database(const struct uploads *all)
+{
+	return all->outbox.url != NULL;
+}
+
+static int
+prepare(void *context, const char *run_id, struct error *err)
+{
+	struct upload *u = context;
+
+	return outbox_prepare(&u->all->outbox, run_id, err);
+}
+
+static void
+touch(struct upload *u, const char *run_id)
+{
+	for (size_t i = 0; i < u->touched_count; i++)
+		if (strcmp(u->touched[i], run_id) == 0)
+			return;
+	u->touched = memory_array(u->touched, u->touched_count + 1, sizeof *u->touched);
+	memcpy(u->touched[u->touched_count++], run_id, ID_SIZE);
+}
+
+static void
+note_taken(void *context, const struct ingest_taken *taken)
+{
+	touch(context, taken->run_id);
+}
+
 static void
 feed_lines(struct upload *u, const char *bytes, size_t len)
 {
+	const bool out = for_database(u->all);
 	const struct ingest_spec spec = { .sender = u->sender, .document = u->kind == UPLOAD_DOCUMENT,
-		.named = is_named, .pace = keep_pace, .context = u };
+		.named = is_named, .pace = keep_pace, .prepare = out ? prepare : NULL,
+		.taken = out ? note_taken : NULL, .context = u };
 	struct uploads *all = u->all;
 	struct error err;
 	size_t held;
@@ -121,9 +155,9 @@ end_lines(struct upload *u, bool whole)
 	struct upload_result *result = &u->result;
 
 	/* A line that was cut off is none. */
-	if (whole && !u->refused)
+	if (!u->ended && whole && !u->refused)
 		ingest_input_end(&u->input);
-	else
+	else if (!u->ended)
 		ingest_flush(&u->input);
 	result->accepted = u->input.accepted;
 	result->duplicates = u->input.duplicates;
@@ -144,6 +178,172 @@ end_run(struct upload *u)
 		refuse(u, fault, &err);
 }
 
+/* ---- for a database ---- */
+
+static bool
+has_lines(const struct upload *u)
+{
+	return u->kind == UPLOAD_LINES || u->kind == UPLOAD_DOCUMENT;
+}
+
+/* Takes in what has come, so that it can be taken in once more. */
+static void
+take_in(struct upload *u)
+{
+	struct error err;
+
+	u->touched_count = 0;
+	if (u->refused)
+		return;
+	if (has_lines(u)) {
+		if (u->piece.len > 0 || !u->begun)
+			feed_lines(u, buffer_string(&u->piece), u->piece.len);
+		u->ended = u->last && !u->refused;
+		/* What came before a refusal counts. */
+		if (u->ended)
+			u->refused = ingest_input_end(&u->input) != 0;
+		else
+			ingest_flush(&u->input);
+	} else if (u->kind == UPLOAD_END && u->last) {
+		if (outbox_prepare(&u->all->outbox, u->run_id, &err) != 0) {
+			refuse(u, INGEST_FAILED, &err);
+			return;
+		}
+		end_run(u);
+		if (!u->refused)
+			touch(u, u->run_id);
+	}
+}
+
+/* Takes it in anew, as it would have been had the other server's been here at first. */
+static void
+take_in_again(struct upload *u)
+{
+	u->refused = u->ended = false;
+	u->result.refusal = (struct ingest_refusal){ .fault = INGEST_NONE };
+	if (has_lines(u))
+		ingest_rewind(&u->input, &u->mark);
+	take_in(u);
+}
+
+/* The run of what was refused here, if the database may see that otherwise; NULL. */
+static const char *
+doubted(const struct upload *u)
+{
+	const struct ingest_refusal *refusal = has_lines(u) ? &u->input.refusal : &u->result.refusal;
+	const char *run_id = has_lines(u) ? refusal->run_id : u->run_id;
+
+	return *run_id != '\0' && (refusal->fault == INGEST_GAP || refusal->fault == INGEST_CONFLICT ||
+	    refusal->fault == INGEST_FORBIDDEN) ? run_id : NULL;
+}
+
+/* Whether what an upload has brought is to be taken in again, as the database has something else
+ * of a run. */
+static bool
+is_other(const struct upload *u, struct error *err)
+{
+	const struct outbox *o = &u->all->outbox;
+	const char *run_id = doubted(u);
+
+	for (size_t i = 0; i < u->touched_count; i++)
+		if (outbox_result(o, u->touched[i]) == OUTBOX_OTHER)
+			return true;
+	return run_id != NULL && (outbox_result(o, run_id) == OUTBOX_OTHER ||
+	    outbox_behind(&u->all->outbox, run_id, err) == 1);
+}
+
+/* Several uploads may have brought something of the same run: none is taken in again before it is
+ * known of all whether they are to be. */
+static bool
+take_in_others(struct upload *list, struct error *err)
+{
+	struct outbox *o = &list->all->outbox;
+	bool again = false;
+
+	for (struct upload *u = list; u != NULL; u = u->next) {
+		u->again = is_other(u, err);
+		again |= u->again;
+	}
+	if (err->code != ERROR_NONE)
+		return false;
+	for (struct upload *u = list; u != NULL; u = u->next) {
+		if (!u->again)
+			continue;
+		for (size_t i = 0; i < u->touched_count; i++)
+			if (outbox_result(o, u->touched[i]) == OUTBOX_OTHER)
+				outbox_drop(o, u->touched[i]);
+		if (doubted(u) != NULL)
+			outbox_drop(o, doubted(u));
+	}
+	for (struct upload *u = list; u != NULL; u = u->next)
+		if (u->again)
+			take_in_again(u);
+	return again;
+}
+
+/* Nobody knows what the database has of what these have brought. */
+static void
+fail_all(struct upload *list, const struct error *err)
+{
+	for (struct upload *u = list; u != NULL; u = u->next) {
+		for (size_t i = 0; i < u->touched_count; i++)
+			outbox_drop(&u->all->outbox, u->touched[i]);
+		if (u->touched_count == 0 && doubted(u) == NULL)
+			continue;
+		refuse(u, INGEST_FAILED, err);
+		if (has_lines(u)) {
+			u->input.refusal = u->result.refusal;
+			u->input.accepted = u->input.duplicates = 0;
+		}
+	}
+}
+
+/* A run that has ended is not kept here. */
+static void
+let_go(struct upload *list)
+{
+	for (struct upload *u = list; u != NULL; u = u->next)
+		for (size_t i = 0; i < u->touched_count; i++)
+			if (!storage_run_alive(u->all->storage, u->touched[i]))
+				outbox_drop(&u->all->outbox, u->touched[i]);
+}
+
+/* Takes in what a list of uploads has brought, and has the database have it. */
+static void
+settle(struct upload *list)
+{
+	struct outbox *o = list != NULL ? &list->all->outbox : NULL;
+	struct error err = ERROR_INIT;
+	int tries = 0;
+	bool again;
+
+	for (struct upload *u = list; u != NULL; u = u->next) {
+		u->mark = (struct ingest_mark){ .line = 0 };
+		if (has_lines(u) && u->begun)
+			ingest_mark(&u->input, &u->mark);
+		take_in(u);
+	}
+	do {
+		again = false;
+		for (struct upload *u = list; u != NULL; u = u->next)
+			for (size_t i = 0; i < u->touched_count; i++)
+				outbox_add(o, u->touched[i], u->sender);
+		if (outbox_send(o, &err) != 0)
+			break;
+		again = take_in_others(list, &err);
+	} while (again && err.code == ERROR_NONE && ++tries < SETTLE_TRIES);
+	if (again && err.code == ERROR_NONE)
+		error_set(&err, ERROR_SYSTEM, NULL, "other servers send of the same runs all the time");
+	if (err.code != ERROR_NONE)
+		fail_all(list, &err);
+	else
+		let_go(list);
+	for (struct upload *u = list; u != NULL; u = u->next) {
+		ingest_mark_free(&u->mark);
+		u->touched_count = 0;
+	}
+}
+
 /* What was repaired is of interest to whose storage it is. */
 static void
 tell_repaired(const char *text)
@@ -160,18 +360,44 @@ static void
 feed_blob(struct upload *u, const char *bytes, size_t len)
 {
 	const struct blob_upload_spec spec = { .storage = u->all->storage, .sender = u->sender,
-		.run_id = u->run_id, .sha256 = u->sha256, .size = u->size, .limit = UPLOAD_BLOB_MOST,
+		.run_id = u->run_id, .sha256 = u->sha256, .size = u->size,
+		.limit = for_database(u->all) ? UPLOAD_BLOB_DATABASE : UPLOAD_BLOB_MOST,
 		.quota = u->all->blob_quota };
 	struct error err;
 
-	if (!u->begun && blob_upload_begin(&u->blob, &spec, &err) != 0) {
+	/* A run may be there, and of another, though not here. */
+	char *whose = !u->begun && for_database(u->all) ? origin_name(u->all->outbox.record, u->run_id) : NULL;
+
+	if (whose != NULL && strcmp(whose, u->sender) != 0) {
+		error_set(&err, ERROR_BLOCKED, u->run_id, "belongs to '%s', who sent its first line", whose);
+		refuse(u, INGEST_FORBIDDEN, &err);
+	} else if (!u->begun && blob_upload_begin(&u->blob, &spec, &err) != 0) {
 		refuse(u, err.code == ERROR_BLOCKED ? INGEST_FORBIDDEN :
 		    err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_TOO_FAST, &err);
 		u->result.wait_ms = QUOTA_WAIT_MS;
 	}
+	free(whose);
 	u->begun = true;
 	if (!u->refused && len > 0 && blob_upload_feed(&u->blob, bytes, len, &err) != 0)
 		refuse(u, err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_TOO_LARGE, &err);
+}
+
+/* It lies where its run is, or waits for that. */
+static void
+send_blob(struct upload *u)
+{
+	struct outbox *o = &u->all->blob_outbox;
+	char *directory = storage_blobs(o->storage, u->run_id), *path = path_join(directory, u->sha256);
+	struct error err = ERROR_INIT;
+
+	if (access(path, F_OK) != 0) {
+		free(path);
+		path = memory_format("%s/incoming/%s/%s", o->storage->root, u->run_id, u->sha256);
+	}
+	if (outbox_put_blob(o, u->run_id, u->sha256, path, &err) != 0)
+		refuse(u, INGEST_FAILED, &err);
+	free(path);
+	free(directory);
 }
 
 static void
@@ -184,6 +410,8 @@ end_blob(struct upload *u, bool whole)
 	else if (blob_upload_end(&u->blob, &err) != 0)
 		refuse(u, err.code == ERROR_BLOCKED ? INGEST_FORBIDDEN :
 		    err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_INVALID, &err);
+	else if (for_database(u->all))
+		send_blob(u);
 }
 
 /* ---- the threads ---- */
@@ -204,7 +432,7 @@ end(struct upload *u, bool whole)
 		end_blob(u, whole);
 	else if (u->kind != UPLOAD_END)
 		end_lines(u, whole);
-	else if (whole)
+	else if (whole && !for_database(u->all))
 		end_run(u);
 }
 
@@ -242,6 +470,7 @@ tell(struct upload *u)
 static void
 work(struct upload_thread *t)
 {
+	const bool settles = for_database(t->all) && t == &t->all->transcripts;
 	struct upload *list = t->first, *u;
 	pthread_mutex_t *lock = &t->all->lock;
 
@@ -249,19 +478,21 @@ work(struct upload_thread *t)
 	for (u = list; u != NULL; u = u->next) {
 		u->queued = false;
 		u->at_work = true;
-	}
-	for (u = list; u != NULL; u = u->next) {
-		struct buffer bytes = u->come;
-
+		u->piece = u->come;
 		u->come = (struct buffer)BUFFER_INIT;
-		pthread_mutex_unlock(lock);
-		if (!u->refused)
-			feed(u, &bytes);
-		buffer_free(&bytes);
-		pthread_mutex_lock(lock);
+		u->last = u->whole && !u->gone;
 	}
+	pthread_mutex_unlock(lock);
+	if (settles)
+		settle(list);
+	for (u = list; u != NULL; u = u->next) {
+		if (!settles && !u->refused)
+			feed(u, &u->piece);
+		buffer_free(&u->piece);
+	}
+	pthread_mutex_lock(lock);
 	while ((u = list) != NULL) {
-		bool whole = u->whole && u->come.len == 0 && !u->gone;
+		bool whole = u->whole && u->come.len == 0 && !u->gone && (u->last || !settles);
 
 		list = u->next;
 		if (whole || u->gone || u->refused) {
@@ -330,6 +561,7 @@ destroy(struct upload *u)
 {
 	u->all->count--;
 	buffer_free(&u->come);
+	free(u->touched);
 	token_release(u->token);
 	free(u->sender);
 	free(u);
@@ -393,6 +625,13 @@ uploads_open(struct uploads *all, struct loop *loop, const struct storage *stora
 		.transcripts.all = all, .blobs.all = all, .rate = rate, .blob_quota = quota };
 }
 
+void
+uploads_to_database(struct uploads *all, const struct database *d, const struct storage *served)
+{
+	all->outbox = all->blob_outbox = (struct outbox){ .url = d->shipper != NULL ? d->url : NULL,
+		.program = d->shipper, .sync = d->sync, .storage = all->storage, .record = served };
+}
+
 /* The first upload. */
 static int
 begin_all(struct uploads *all, struct error *err)
@@ -414,6 +653,10 @@ begin_all(struct uploads *all, struct error *err)
 	all->ingest.line_limit = LINE_LIMIT;
 	all->ingest.lock_ms = UPLOAD_LOCK_MS;
 	all->ingest.repaired = tell_repaired;
+	all->outbox.ingest = &all->ingest;
+	if (for_database(all) && (outbox_open(&all->outbox, err) != 0 ||
+	    outbox_open(&all->blob_outbox, err) != 0))
+		return -1;
 	return 0;
 }
 
@@ -486,6 +729,8 @@ uploads_close(struct uploads *all)
 	stop(&all->blobs);
 	look(all);
 	ingest_end(&all->ingest);
+	outbox_close(&all->outbox);
+	outbox_close(&all->blob_outbox);
 	pace_free(&all->pace);
 	pthread_mutex_destroy(&all->lock);
 	loop_remove(all->loop, &all->told);

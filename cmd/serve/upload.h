@@ -11,6 +11,9 @@
  *     is touched by the loop alone. What both need stands under the lock.
  *   - Uploads that end while others are being synced are synced together.
  *   - What came before a refusal, or before the client was gone, stands.
+ *   - Where it is for a database (serve/outbox.h), it is there before it is answered. What several
+ *     uploads have brought goes there together; where another server was first, it is taken in once
+ *     more, behind what that has brought.
  */
 #ifndef AWF_SERVE_UPLOAD_H
 #define AWF_SERVE_UPLOAD_H
@@ -28,13 +31,16 @@
 #include "ingest/ingest.h"
 #include "run/storage.h"
 #include "serve/access.h"
+#include "serve/database.h"
 #include "serve/loop.h"
+#include "serve/outbox.h"
 #include "serve/pace.h"
 #include "serve/tokens.h"
 
 #define UPLOAD_AHEAD ((size_t)256 << 10)
 #define UPLOAD_RUNS 64           /* whose ids are told */
 #define UPLOAD_BLOB_MOST (INT64_C(1) << 30)
+#define UPLOAD_BLOB_DATABASE (INT64_C(128) << 20) /* of what comes back from one (awf-ship(7)) */
 
 struct upload;
 
@@ -60,6 +66,8 @@ struct uploads {
 	struct ingest ingest;
 	struct pace pace;
 	size_t held;                 /* bytes of lines that are not whole */
+	/* Where it goes; url NULL: it stays. The second is the second thread's. */
+	struct outbox outbox, blob_outbox;
 };
 
 enum upload_kind {
@@ -104,6 +112,13 @@ struct upload {
 	bool is_told;
 	struct upload *next, *next_told;
 	/* The thread's, until it is over: */
+	struct buffer piece;         /* that is taken just now */
+	bool last;                   /* and that is all */
+	bool ended;                  /* the input was */
+	bool again;                  /* it is to be taken in once more */
+	struct ingest_mark mark;     /* before it */
+	char (*touched)[ID_SIZE];    /* runs that something has come of in it */
+	size_t touched_count;
 	bool begun, refused;
 	struct ingest_input input;
 	size_t held;
@@ -115,6 +130,10 @@ struct upload {
  * begin with the first upload. */
 void uploads_open(struct uploads *all, struct loop *loop, const struct storage *storage,
     int64_t rate, int64_t quota);
+/* What is taken in goes to a database, and counts when it is there; served: the copy of that. To be
+ * called before the first upload. */
+void uploads_to_database(struct uploads *all, const struct database *d,
+    const struct storage *served);
 /* Nobody waits for any any more; what has come is on disk. */
 void uploads_close(struct uploads *all);
 

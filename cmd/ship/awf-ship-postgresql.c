@@ -416,33 +416,52 @@ copy_all(struct database *d, const struct batch *b, struct head *heads, struct e
 	return failed;
 }
 
+/* *there: its file is, whole. */
+static int
+add_blob(struct database *d, const char *run_id, const char *sha256, const char *path, bool *there,
+    struct error *err)
+{
+	struct buffer bytes = BUFFER_INIT;
+	char *directory = path_directory(path);
+	int failed = 0;
+
+	*there = blob_read(directory, sha256, &bytes, NULL) == 0;
+	if (*there) {
+		const char *const values[] = { run_id, sha256, buffer_string(&bytes) };
+		const int lengths[] = { 0, 0, (int)bytes.len }, formats[] = { 0, 0, 1 };
+		PGresult *result = PQexecParams(d->db, "INSERT INTO agent_run_blobs VALUES "
+		    "($1::uuid, $2, $3::bytea) ON CONFLICT DO NOTHING", 3, NULL, values, lengths, formats, 0);
+
+		if (PQresultStatus(result) != PGRES_COMMAND_OK)
+			failed = fail(d, result, err);
+		else
+			PQclear(result);
+	}
+	buffer_free(&bytes);
+	free(directory);
+	return failed;
+}
+
+static int
+put_blob(void *context, const char *run_id, const char *sha256, const char *path,
+    struct error *err)
+{
+	bool there;
+
+	if (add_blob(context, run_id, sha256, path, &there, err) != 0)
+		return -1;
+	return there ? 0 : error_set(err, ERROR_SYSTEM, path, "is not the blob that it is to be");
+}
+
 /* One that cannot be read is none that there is. */
 static int
 add_blobs(struct database *d, const struct batch_run *sent, struct error *err)
 {
-	for (size_t i = 0; i < sent->blob_count; i++) {
-		const struct batch_blob *blob = &sent->blobs[i];
-		struct buffer bytes = BUFFER_INIT;
-		char *directory = path_directory(blob->path);
-		int failed = 0;
+	bool there;
 
-		if (blob_read(directory, blob->sha256, &bytes, NULL) == 0) {
-			const char *const values[] = { sent->run_id, blob->sha256, buffer_string(&bytes) };
-			const int lengths[] = { 0, 0, (int)bytes.len }, formats[] = { 0, 0, 1 };
-			PGresult *result = PQexecParams(d->db, "INSERT INTO agent_run_blobs VALUES "
-			    "($1::uuid, $2, $3::bytea) ON CONFLICT DO NOTHING", 3, NULL, values, lengths,
-			    formats, 0);
-
-			if (PQresultStatus(result) != PGRES_COMMAND_OK)
-				failed = fail(d, result, err);
-			else
-				PQclear(result);
-		}
-		buffer_free(&bytes);
-		free(directory);
-		if (failed != 0)
+	for (size_t i = 0; i < sent->blob_count; i++)
+		if (add_blob(d, sent->run_id, sent->blobs[i].sha256, sent->blobs[i].path, &there, err) != 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -618,7 +637,8 @@ main(int argc, char **argv)
 	struct database d = { .db = NULL };
 	const struct target target = { .program = PROGRAM, .form = "postgresql://[HOST]/DATABASE",
 		.about = true, .blobs = true, .keeps = true, .open = open_database, .ask = ask,
-		.write = write_batch, .prune = prune, .close = close_database, .context = &d };
+		.write = write_batch, .put_blob = put_blob, .prune = prune, .close = close_database,
+		.context = &d };
 
 	return target_main(&target, argc, argv);
 }

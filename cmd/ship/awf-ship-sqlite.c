@@ -268,28 +268,48 @@ add_event(struct database *d, const struct batch_run *sent, size_t number, struc
 	return run(d, t, err);
 }
 
+/* *there: its file is, whole. */
+static int
+add_blob(struct database *d, const char *run_id, const char *sha256, const char *path, bool *there,
+    struct error *err)
+{
+	sqlite3_stmt *s = statement(d, ADD_BLOB, err);
+	struct buffer bytes = BUFFER_INIT;
+	char *directory = path_directory(path);
+	int failed = s == NULL ? -1 : 0;
+
+	*there = failed == 0 && blob_read(directory, sha256, &bytes, NULL) == 0;
+	if (*there) {
+		bind_text(s, 1, run_id);
+		bind_text(s, 2, sha256);
+		sqlite3_bind_blob64(s, 3, buffer_string(&bytes), bytes.len, SQLITE_STATIC);
+		failed = run(d, s, err);
+	}
+	buffer_free(&bytes);
+	free(directory);
+	return failed;
+}
+
+static int
+put_blob(void *context, const char *run_id, const char *sha256, const char *path,
+    struct error *err)
+{
+	bool there;
+
+	if (add_blob(context, run_id, sha256, path, &there, err) != 0)
+		return -1;
+	return there ? 0 : error_set(err, ERROR_SYSTEM, path, "is not the blob that it is to be");
+}
+
 /* One that cannot be read is none that there is. */
 static int
 add_blobs(struct database *d, const struct batch_run *sent, struct error *err)
 {
-	for (size_t i = 0; i < sent->blob_count; i++) {
-		const struct batch_blob *blob = &sent->blobs[i];
-		sqlite3_stmt *s = statement(d, ADD_BLOB, err);
-		struct buffer bytes = BUFFER_INIT;
-		char *directory = path_directory(blob->path);
-		int failed = s == NULL ? -1 : 0;
+	bool there;
 
-		if (failed == 0 && blob_read(directory, blob->sha256, &bytes, NULL) == 0) {
-			bind_text(s, 1, sent->run_id);
-			bind_text(s, 2, blob->sha256);
-			sqlite3_bind_blob64(s, 3, buffer_string(&bytes), bytes.len, SQLITE_STATIC);
-			failed = run(d, s, err);
-		}
-		buffer_free(&bytes);
-		free(directory);
-		if (failed != 0)
+	for (size_t i = 0; i < sent->blob_count; i++)
+		if (add_blob(d, sent->run_id, sent->blobs[i].sha256, sent->blobs[i].path, &there, err) != 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -386,7 +406,7 @@ main(int argc, char **argv)
 	struct database d = { .path = NULL };
 	const struct target target = { .program = PROGRAM, .form = "sqlite:[FILE]", .about = true,
 		.blobs = true, .keeps = true, .open = open_database, .ask = ask, .write = write_batch,
-		.prune = prune, .close = close_database, .context = &d };
+		.put_blob = put_blob, .prune = prune, .close = close_database, .context = &d };
 
 	return target_main(&target, argc, argv);
 }

@@ -15,10 +15,10 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/polling.h"
+#include "ingest/ship_protocol.h"
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "program.h"
-#include "ship/protocol.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
@@ -101,6 +101,8 @@ say_hello(const struct target *t)
 		writer_string(&w, SHIP_TAKES_ABOUT);
 	if (t->blobs)
 		writer_string(&w, SHIP_TAKES_BLOBS);
+	if (t->put_blob != NULL)
+		writer_string(&w, SHIP_TAKES_ALONE);
 	writer_array_end(&w);
 	writer_object_end(&w);
 	buffer_byte(&answers, '\n');
@@ -161,18 +163,45 @@ take_question(struct filter *f, struct span line, struct error *err)
 	return answer(err);
 }
 
+/* One that no line comes with is safe at once, and that is told. */
+static int
+put_blob(struct filter *f, struct span line, const char *sha256, const char *path, struct error *err)
+{
+	char run_id[ID_SIZE];
+	struct writer w;
+
+	if (f->target->put_blob == NULL || !event_copy_id(span_member(line, KEY_RUN_ID), run_id))
+		return no_such("a blob alone", err);
+	if (f->target->put_blob(f->target->context, run_id, sha256, path, err) != 0)
+		return -1;
+	writer_begin(&w, &answers);
+	writer_object(&w);
+	writer_member_string(&w, SHIP_BLOB, sha256);
+	writer_member_string(&w, KEY_RUN_ID, run_id);
+	writer_object_end(&w);
+	buffer_byte(&answers, '\n');
+	return answer(err);
+}
+
 static int
 take_blob(struct filter *f, struct span line, struct error *err)
 {
 	struct batch_run *run = batch_find(&f->batch, span_member(line, KEY_RUN_ID));
 	char *path = span_text(span_member(line, SHIP_PATH)), sha256[DIGEST_SIZE];
+	int failed = 0;
 
-	if (run != NULL && path != NULL && span_copy(span_member(line, SHIP_BLOB), sha256, sizeof sha256)) {
+	if (path == NULL || !span_copy(span_member(line, SHIP_BLOB), sha256, sizeof sha256)) {
+		failed = no_such("a blob without a name", err);
+	} else if (span_true(span_member(line, SHIP_ALONE))) {
+		failed = put_blob(f, line, sha256, path, err);
+	} else if (run != NULL) {
 		batch_add_blob(run, sha256, path);
 		return 0;
+	} else {
+		failed = no_such("a blob of no run that was asked about", err);
 	}
 	free(path);
-	return no_such("a blob of no run that was asked about", err);
+	return failed;
 }
 
 static int

@@ -32,6 +32,9 @@ struct target {
 	/* Makes the lines safe of all runs that have some, and tells of each by target_have() or
 	 * target_refuse(). -1: all is over. */
 	int (*write)(void *context, struct batch *batch, struct error *err);
+	/* Makes a blob safe that comes before any line; NULL: it takes none. -1: all is over. */
+	int (*put_blob)(void *context, const char *run_id, const char *sha256, const char *path,
+	    struct error *err);
 	/* Removes what is older than keep_ms, from time to time. */
 	int (*prune)(void *context, struct error *err);
 	void (*close)(void *context);

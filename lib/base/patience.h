@@ -111,6 +111,10 @@ patience_of(int ms)
 /* Whether a database has tables by now; at all runs that it has, though nothing tells of a change. */
 #define FETCH_LOOK_MS patience_of(1000)
 #define FETCH_LIST_MS patience_of(60000)
+/* For a database to take what clients have sent, and for the copy here to have what it has. Whole in
+ * tests, too: a busy machine may take a second to start a filter. */
+#define OUTBOX_MS 30000
+#define OUTBOX_COPY_MS 10000
 /* Whether nobody else copies it to the same directory any more. */
 #define FETCH_LOCK_LOOK_MS patience_of(500)
 /* Whether a child run that is named has begun. */

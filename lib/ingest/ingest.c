@@ -165,6 +165,14 @@ add_run(struct ingest *ingest, const char *run_id, const char *sender, bool even
 }
 
 void
+ingest_close(struct ingest *ingest, const char *run_id)
+{
+	for (size_t i = ingest->run_count; i-- > 0;)
+		if (strcmp(ingest->runs[i]->run_id, run_id) == 0)
+			drop_run(ingest, i);
+}
+
+void
 ingest_end(struct ingest *ingest)
 {
 	while (ingest->run_count > 0)
@@ -427,6 +435,14 @@ forget_pending(struct ingest_input *in)
 	map_free(&in->pending_lines);
 }
 
+/* The run is as it should be, before anything is asked about it. */
+static enum ingest_fault
+prepare(const struct ingest_input *in, const char *run_id, struct error *err)
+{
+	return in->spec.prepare != NULL && in->spec.prepare(in->spec.context, run_id, err) != 0 ?
+	    INGEST_FAILED : INGEST_NONE;
+}
+
 /* Whether more may come of a run now, and a run of this name (.at NULL: it has begun) at all. */
 static enum ingest_fault
 check_allowed(struct ingest_input *in, const char *run_id, struct span name, struct error *err)
@@ -481,7 +497,9 @@ commit_lines(struct ingest_input *in)
 	if (lines.seq == 1)
 		name = span_path(span_of(lines.text.at, (size_t)((const char *)memchr(lines.text.at, '\n',
 		    lines.text.len) - lines.text.at)), KEY_PAYLOAD, KEY_NAME, NULL);
-	refusal.fault = check_allowed(in, in->lines_run, name, &refusal.error);
+	refusal.fault = prepare(in, in->lines_run, &refusal.error);
+	if (refusal.fault == INGEST_NONE)
+		refusal.fault = check_allowed(in, in->lines_run, name, &refusal.error);
 	if (refusal.fault == INGEST_NONE) {
 		run = find_run(in->ingest, in->lines_run, in->spec.sender, false);
 		if (run == NULL)
@@ -571,6 +589,9 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 	}
 	run_id_of(name, in->spec.sender, run_id);
 	if (told_of(in, run_id) == TOLD_REFUSED)
+		return NULL;
+	*fault = prepare(in, run_id, err);
+	if (*fault != INGEST_NONE)
 		return NULL;
 	begun = find_run(in->ingest, run_id, in->spec.sender, true) != NULL ||
 	    has_begun(in->ingest, run_id);
@@ -824,6 +845,39 @@ ingest_input_end(struct ingest_input *in)
 	}
 	buffer_free(&rest);
 	return ingest_flush(in);
+}
+
+void
+ingest_mark(const struct ingest_input *in, struct ingest_mark *mark)
+{
+	*mark = (struct ingest_mark){ .line = in->line, .accepted = in->accepted,
+		.duplicates = in->duplicates, .missing_blobs = in->missing_blobs, .skipping = in->skipping };
+	buffer_append(&mark->bytes, buffer_string(&in->bytes), in->bytes.len);
+}
+
+void
+ingest_rewind(struct ingest_input *in, const struct ingest_mark *mark)
+{
+	forget_pending(in);
+	map_free(&in->refused_runs);
+	in->refused_runs = (struct map)MAP_INIT;
+	in->refusal = (struct ingest_refusal){ .fault = INGEST_NONE };
+	in->over = false;
+	in->lines.count = 0;
+	buffer_clear(&in->bytes);
+	buffer_append(&in->bytes, buffer_string(&mark->bytes), mark->bytes.len);
+	in->searched = 0;
+	in->line = mark->line;
+	in->accepted = mark->accepted;
+	in->duplicates = mark->duplicates;
+	in->missing_blobs = mark->missing_blobs;
+	in->skipping = mark->skipping;
+}
+
+void
+ingest_mark_free(struct ingest_mark *mark)
+{
+	buffer_free(&mark->bytes);
 }
 
 size_t

@@ -80,6 +80,8 @@ extern const char *const ingest_statuses[];
  * events; INGEST_CONFLICT: it has ended. */
 enum ingest_fault ingest_finish(struct ingest *ingest, const char *sender, const char *run_id,
     const char *status, struct error *err);
+/* Closes a run, of which something else is to be done. */
+void ingest_close(struct ingest *ingest, const char *run_id);
 /* Syncs and closes all. */
 void ingest_end(struct ingest *ingest);
 
@@ -117,6 +119,9 @@ struct ingest_spec {
 	/* Whether the sender may begin a run of this name, as its first line, or event, has it. NULL: any;
 	 * else it is INGEST_FORBIDDEN. */
 	bool (*named)(void *context, struct span name);
+	/* Asked before anything of a run is looked at; -1 with *err: INGEST_FAILED. NULL: nothing is to
+	 * be done. */
+	int (*prepare)(void *context, const char *run_id, struct error *err);
 	/* Asked before lines or an event are taken for a run, with -1; false: they are not looked at, nor
 	 * is what follows. Told afterwards how many have come that were not there: 0 or more. NULL: any
 	 * number. */
@@ -158,6 +163,17 @@ int ingest_feed(struct ingest_input *in, const char *bytes, size_t len);
 int ingest_flush(struct ingest_input *in);
 /* That was all: the last line may lack its LF. Flushes. */
 int ingest_input_end(struct ingest_input *in);
+/* A place in the input, to come back to: what was taken behind it is not, for some reason that is
+ * the caller's, and has to be taken out of the storage by him. Nothing was refused before it. */
+struct ingest_mark {
+	struct buffer bytes;              /* that were no whole line */
+	int64_t line, accepted, duplicates, missing_blobs;
+	bool skipping;
+};
+void ingest_mark(const struct ingest_input *in, struct ingest_mark *mark);
+/* Goes on as if nothing had been fed since. */
+void ingest_rewind(struct ingest_input *in, const struct ingest_mark *mark);
+void ingest_mark_free(struct ingest_mark *mark);
 /* Bytes that wait for the rest of their line, or document. */
 size_t ingest_held(const struct ingest_input *in);
 /* In any state. */

@@ -29,7 +29,8 @@
 #define UNKNOWN "unknown" /* of a file that says nothing (yet) */
 #define CLAIM_TRIES 100   /* each fails only because the file was removed in between */
 
-static const char *const kinds[] = { [ORIGIN_LINES] = "lines", [ORIGIN_EVENTS] = "events" };
+static const char *const kinds[] = { [ORIGIN_LINES] = "lines", [ORIGIN_EVENTS] = "events",
+	[ORIGIN_ANY] = "any" };
 
 /* What the file says: the name, NULL if it does not, and what is sent. */
 static char *
@@ -208,7 +209,8 @@ claim(struct origin *o, const struct storage *s, const char *run_id, const char 
 	} else if (!same) {
 		failed = error_set(err, ERROR_BLOCKED, run_id, "belongs to '%s', who sent its first line",
 		    whose != NULL ? whose : UNKNOWN);
-	} else if (takes == NULL || strcmp(takes, kinds[kind]) != 0) {
+	} else if (takes == NULL || (strcmp(takes, kinds[kind]) != 0 &&
+	    strcmp(takes, kinds[ORIGIN_ANY]) != 0)) {
 		failed = error_set(err, ERROR_BLOCKED, run_id, kind == ORIGIN_LINES ?
 		    "is made of events here: it has no lines elsewhere" :
 		    "is made of lines from elsewhere: no other events can be added");

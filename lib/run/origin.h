@@ -30,7 +30,8 @@
 /* What is sent of the run. */
 enum origin_kind {
 	ORIGIN_LINES,  /* the lines of its transcript, which are the same here */
-	ORIGIN_EVENTS  /* events of another program: their lines are made here */
+	ORIGIN_EVENTS, /* events of another program: their lines are made here */
+	ORIGIN_ANY     /* either: what the run is made of is known where it came from */
 };
 
 /* ---- for all ---- */

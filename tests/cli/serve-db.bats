@@ -164,3 +164,140 @@ removed_and_replaced() {
 	same "$(ask 1 "/api/runs/$(latest)/decisions" -H 'Content-Type: application/json' -d '{"decision":"approve","call":"check"}' | jq -r '.error.code')" forbidden
 	same "$(ask 1 /hooks/x -H 'Content-Type: application/json' -d x | jq -r .error.code)" not_found
 }
+
+# N PATH FILE
+served_as() { ask "$1" "$2" | cmp -s - "$3"; }
+# N [CURL OPTION...]: what comes of stdin as a body of lines.
+post() { ask "$1" /api/ingest -H 'Content-Type: application/x-ndjson' --data-binary @- "${@:2}"; }
+# NAME TEXT: an event of another program.
+event() { jq -nc --arg run "$1" --arg id "$2" '{type: "note", runId: $run, event_id: $id, text: $id}'; }
+
+taken_in() {
+	serve_db 1
+	serve_db 2
+	runs
+	id=$(latest)
+	# The record of another storage, half here, half there, and once more: each line once.
+	head -n 1 "$(transcript)" | post 1 >answer
+	same "$(jq -c '[.accepted, .duplicates, .runs]' answer)" "[1,0,[\"$id\"]]"
+	cat "$(transcript)" | post 2 >answer
+	same "$(jq -c '[.accepted + .duplicates, .error]' answer)" "[$(wc -l <"$(transcript)"),null]"
+	post 1 <"$(transcript)" | jq -c '[.accepted, .duplicates]' >answer
+	same "$(sql 'SELECT count(*), max(seq) FROM agent_run_events')" "$(wc -l <"$(transcript)")|$(wc -l <"$(transcript)")"
+	same "$(sql 'SELECT origin FROM runs_head')" local
+	for i in 1 2; do
+		eventually served_as $i "/api/runs/$id/events" "$(transcript)"
+		same "$(ask $i "/api/runs/$id" | jq -c '[.status, .alive, .origin]')" '["success",false,"local"]'
+	done
+	# Whose a run is, that was sent by another, is known to all servers.
+	awf-ship --to "$TO" 2>/dev/null || true
+	other=$(basename "$(ls "$AWF_STORAGE"/transcripts/*.jsonl | grep -v "$id" | head -n 1)" .jsonl)
+	same "$(post 1 <"$AWF_STORAGE/transcripts/$other.jsonl" | jq -r .error.code)" forbidden
+	# A gap, and another record of the same id.
+	AWF_STORAGE=$PWD/there awf-run -n --name there -c 'for i in 1 2 3; do awf-step -n "s$i" -q -- true; done'
+	there=$(AWF_STORAGE=$PWD/there; transcript)
+	AWF_STORAGE=$PWD/again awf-run -n --name again --id "$(basename "$there" .jsonl)" -c 'awf-step -n other -q -- true'
+	head -n 3 "$there" | post 1 | jq -e '.accepted == 3' >/dev/null
+	same "$(sed -n '6,$p' "$there" | post 2 | jq -c '[.error.code, .wanted]')" '["gap",4]'
+	same "$(post 2 <"again/transcripts/$(basename "$there")" | jq -c '[.error.code, .wanted]')" '["conflict",4]'
+	same "$(post 2 <"$there" | jq -c '[.accepted, .duplicates]')" '[5,3]'
+	# The same from a server that has not seen it go on.
+	same "$(post 1 <"again/transcripts/$(basename "$there")" | jq -c .error.code)" '"conflict"'
+	same "$(post 1 <"$there" | jq -c '[.accepted, .duplicates]')" '[0,8]'
+	same "$(sql "SELECT line FROM agent_run_events WHERE run_id = '$(basename "$there" .jsonl)' ORDER BY seq")" "$(cat "$there")"
+}
+@test "SQLite: lines that are sent to either server are in the database, once" { on_sqlite; taken_in; }
+@test "PostgreSQL: lines that are sent to either server are in the database, once" { on_postgresql; taken_in; }
+
+# What both servers take in at once, of one run: lines, and events, each sent to both.
+taken_in_at_once() {
+	local i n pids=()
+	serve_db 1
+	serve_db 2
+	many=$(rounds 12 100)
+	awf-run -n --name many -c "for i in $(seq -s ' ' "$many"); do awf-step -n s\$i -q -- true; done"
+	for ((n = 1; n <= $(wc -l <"$(transcript)"); n += 3)); do
+		for i in 1 2; do
+			sed -n "1,$((n + 2))p" "$(transcript)" | post $i >"lines.$i" 3>&- &
+			pids+=($!)
+			event release "$n" | post $i >"events.$i.$n" 3>&- &
+			pids+=($!)
+			event release "$i of $n" | post $i >"own.$i.$n" 3>&- &
+			pids+=($!)
+		done
+		wait "${pids[@]}"
+		pids=()
+		same "$(jq -c .error lines.1 lines.2 events.?."$n" own.?."$n" | sort -u)" null
+	done
+	same "$(sql "SELECT count(*) FROM agent_run_events WHERE run_id = '$(latest)'")" "$(wc -l <"$(transcript)")"
+	release=$(jq -r '.runs[0]' events.1.1)
+	n=$(ls events.1.* | wc -l)
+	same "$(sql "SELECT count(*), max(seq) FROM agent_run_events WHERE run_id = '$release'")" "$((3 * n + 1))|$((3 * n + 1))"
+	# Its end, which the other server sees to be there.
+	same "$(ask 1 /api/runs/release/end -H 'Content-Type: application/json' -d '{"status":"success"}' | jq -r .status)" success
+	same "$(ask 2 /api/runs/release/end -H 'Content-Type: application/json' -d '{"status":"failed"}' | jq -r .error.code)" conflict
+	same "$(event release late | post 2 | jq -r .error.code)" conflict
+	same "$(event release 1 | post 2 | jq -c '[.accepted, .duplicates]')" '[0,1]'
+	for i in 1 2; do
+		eventually has_ended $i "$release"
+		ask $i "/api/runs/$release/events" >"release.$i"
+		awf-verify -q "release.$i"
+		same "$(jq -r 'select(.type == "note").payload.data.text' "release.$i" | sort | uniq -d)" ''
+		same "$(jq -r 'select(.type == "note").payload.data.text' "release.$i" | wc -l)" "$((3 * n))"
+	done
+	cmp release.1 release.2
+}
+has_ended() { [ "$(ask "$1" "/api/runs/$2" | jq -r .status)" = success ]; }
+@test "SQLite: two servers take in the same run at once, and each event is there once" { on_sqlite; taken_in_at_once; }
+@test "PostgreSQL: two servers take in the same run at once, and each event is there once" { on_postgresql; taken_in_at_once; }
+
+blobs_taken_in() {
+	serve_db 1
+	serve_db 2
+	awf-run -n --name big -c 'head -c 400000 /dev/zero | tr "\0" x | awf-step -q big -- cat'
+	blob=$(ls "$AWF_STORAGE/blobs/$(latest)" | head -n 1)
+	put() { ask "$1" "/api/runs/$(latest)/blobs/$blob" -T "$2" -o answer -w '%{http_code}'; }
+	same "$(put 1 /dev/null)" 400
+	same "$(put 1 "$AWF_STORAGE/blobs/$(latest)/$blob")" 201
+	# It is in the database by now, whatever becomes of this server, and the line comes to another.
+	same "$(sql "SELECT count(*) FROM agent_run_blobs")" 1
+	kill -9 "${SERVERS[1]}"
+	post 2 <"$(transcript)" | jq -e '.accepted > 0' >/dev/null
+	eventually served_as 2 "/api/runs/$(latest)/blobs/$blob" "$AWF_STORAGE/blobs/$(latest)/$blob"
+	# Of another's run none is taken.
+	awf-run -n --name another -c 'head -c 400000 /dev/zero | tr "\0" y | awf-step -q big -- cat'
+	awf-ship --to "$TO" --blobs 0 2>/dev/null || true
+	blob=$(ls "$AWF_STORAGE/blobs/$(latest)" | head -n 1)
+	eventually has_begun 2 "$(latest)"
+	same "$(put 2 "$AWF_STORAGE/blobs/$(latest)/$blob")" 403
+}
+@test "SQLite: a blob that is sent is in the database before it is acknowledged" { on_sqlite; blobs_taken_in; }
+@test "PostgreSQL: a blob that is sent is in the database before it is acknowledged" { on_postgresql; blobs_taken_in; }
+
+@test "PostgreSQL: what is sent while the database is gone is not acknowledged, and is taken afterwards" {
+	on_postgresql
+	serve_db 1
+	awf-run -n --name one true
+	head -n 1 "$(transcript)" | post 1 | jq -e '.accepted == 1' >/dev/null
+	postgresql_crash_begin
+	same "$(post 1 <"$(transcript)" | jq -c '[.accepted, .error.code]')" '[0,"unavailable"]'
+	same "$(event x 1 | post 1 | jq -c '[.accepted, .error.code]')" '[0,"unavailable"]'
+	postgresql_start
+	same "$(event x 1 | post 1 | jq -c '[.accepted, .error]')" '[1,null]'
+	same "$(post 1 <"$(transcript)" | jq -c '[.accepted + .duplicates, .error]')" '[2,null]'
+	same "$(sql 'SELECT count(*) FROM agent_run_events')" 4
+}
+
+@test "SQLite: awf-ship to one server, awf-tail from another" {
+	on_sqlite
+	serve_db 1 --listen 127.0.0.1:0
+	serve_db 2
+	URL=$(sed -n 's/^awf-serve: \(http:.*\)/\1/p' serve1.err)
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	(umask 077 && echo "AWF_INGEST_TOKEN=$URL $(awf-serve --new-token ingest --label there)" >"$XDG_CONFIG_HOME/awf/keys")
+	export AWF_STORAGE=$PWD/elsewhere
+	runs
+	awf-ship --to "$URL/api/ingest"
+	eventually all_served 2 2>/dev/null
+	[[ $(ask 2 "/api/runs/$(latest)" | jq -r .origin) == 'there ('* ]]
+}

@@ -160,7 +160,7 @@ the target has lost lines: it has 0, and had 2'
 	same "$(jq -r .seq <<<"${lines[2]}")" 2
 	# All of them once more, as of who has asked before another has brought some; then but a few.
 	run -0 --separate-stderr "$filter" "$TO" < <(echo "$ask"; cat "$(transcript)")
-	same "${lines[0]}" '{"awf_ship":1,"takes":["about","blobs"]}'
+	same "${lines[0]}" '{"awf_ship":1,"takes":["about","blobs","lone_blobs"]}'
 	same "${lines[2]}" "$last"
 	run -0 --separate-stderr "$filter" "$TO" < <(echo "$ask"; head -n 3 "$(transcript)")
 	same "$(jq -r .seq <<<"${lines[2]}")" 3
@@ -182,6 +182,22 @@ the target has lost lines: it has 0, and had 2'
 	END
 	# What a later version may say is passed over; a line that is not whole is none.
 	run -0 --separate-stderr "$filter" "$TO" < <(echo '{"new":1}'; echo '{}'; printf '{"seq":1,')
+}
+
+@test "a filter takes a blob that no line follows, of a run that nobody has told of, if it is that blob" {
+	filter=$BUILD/libexec/awf/awf-ship-sqlite
+	printf hello >hello
+	hello=$(sha256sum hello | cut -c -64)
+	mv hello "$hello"
+	blob="{\"blob\":\"$hello\",\"run_id\":\"77777777-1111-4111-8111-111111111111\",\"path\":\"$PWD/$hello\",\"alone\":true}"
+	run -0 --separate-stderr "$filter" "$TO" <<<"$blob"$'\n'"$blob"
+	same "$(jq -c '[.blob, .run_id]' <<<"${lines[2]}")" "$(jq -c '[.blob, .run_id]' <<<"$blob")"
+	same "${#lines[@]}" 3
+	same "$(sql 'SELECT data FROM agent_run_blobs')" hello
+	printf hullo >"$hello"
+	run -4 --separate-stderr "$filter" "$TO" <<<"$blob"
+	same "$stderr" "awf-ship-sqlite: $PWD/$hello: is not the blob that it is to be"
+	same "$(sql 'SELECT data FROM agent_run_blobs')" hello
 }
 
 @test "--keep removes whole runs, and they are not sent again" {

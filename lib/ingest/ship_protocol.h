@@ -3,8 +3,8 @@
  * JSON object in each line. A line of a transcript stands among them as it is; it alone begins
  * with its seq.
  */
-#ifndef AWF_SHIP_PROTOCOL_H
-#define AWF_SHIP_PROTOCOL_H
+#ifndef AWF_INGEST_SHIP_PROTOCOL_H
+#define AWF_INGEST_SHIP_PROTOCOL_H
 
 #define SHIP_VERSION 1
 
@@ -13,6 +13,7 @@
 #define SHIP_TAKES "takes"
 #define SHIP_TAKES_ABOUT "about"
 #define SHIP_TAKES_BLOBS "blobs"
+#define SHIP_TAKES_ALONE "lone_blobs"
 
 /* It is asked what it has of a run. KEY_RUN_ID comes first. */
 #define SHIP_ORIGIN "origin"
@@ -25,6 +26,8 @@
 /* A blob that the next line names: this comes first; then KEY_RUN_ID and the path. */
 #define SHIP_BLOB "blob"
 #define SHIP_PATH "path"
+/* true: no line follows; the filter says the blob and KEY_RUN_ID once it is safe. */
+#define SHIP_ALONE "alone"
 
 /* What does not stand in the next line: KEY_CALL, the event that began the call that it is of, and
  * what it cost. One of the two comes first. */

@@ -9,8 +9,8 @@
  *   - What the target is not known to have is sent again to whoever asks for it: nothing is kept
  *     here but in memory.
  */
-#ifndef AWF_SHIP_SHIPMENT_H
-#define AWF_SHIP_SHIPMENT_H
+#ifndef AWF_INGEST_SHIPMENT_H
+#define AWF_INGEST_SHIPMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

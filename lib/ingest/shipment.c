@@ -3,7 +3,7 @@
  * a line alone does not tell, which call it is of and what it cost. A run that goes on keeps both
  * open; one that has ended, and is sent, lets go of them and would read from its beginning again.
  */
-#include "ship/shipment.h"
+#include "ingest/shipment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "ingest/blobs.h"
+#include "ingest/ship_protocol.h"
 #include "json/writer.h"
-#include "ship/protocol.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 

@@ -107,6 +107,7 @@ add_value(struct conversation *c, const char *heading, struct span value)
 {
 	struct buffer text = BUFFER_INIT;
 
+	c->heading = heading;
 	if (!member_set(value) || (span_type(value) == 'o' && value.len <= 2))
 		return;
 	if (span_type(value) == 'o') {
@@ -125,14 +126,56 @@ add_value(struct conversation *c, const char *heading, struct span value)
 	} else {
 		span_plain(value, &text);
 	}
-	c->heading = heading;
 	add_text(c, buffer_string(&text), text.len);
 	buffer_free(&text);
 }
 
+/* What a model has called, and what that gave it, of a program that runs its tools itself
+ * (awf-step --models): nothing else tells of these. */
 static void
-add_blocks(struct conversation *c, struct span blocks)
+add_tool(struct conversation *c, struct span block)
 {
+	struct span name = span_member(block, KEY_TOOL_NAME), content = span_member(block, KEY_TOOL_CONTENT);
+	struct buffer heading = BUFFER_INIT, text = BUFFER_INIT;
+	bool called = member_set(name);
+
+	if (!called && content.at == NULL)
+		return;
+	buffer_text(&heading, called ? "call" : span_true(span_member(block, KEY_IS_ERROR)) ? "failed" :
+	    "result");
+	for (int i = 0; i < 2; i++) {
+		struct span word = i == 0 ? name : span_member(block, KEY_TOOL_ID);
+
+		buffer_clear(&text);
+		span_decode(word, &text);
+		if (text.len > 0)
+			buffer_byte(&heading, ' ');
+		text_visible(&heading, buffer_string(&text), text.len, 0);
+	}
+	buffer_clear(&text);
+	c->heading = heading.data;
+	if (called) {
+		add_value(c, heading.data, span_member(block, KEY_TOOL_INPUT));
+		if (c->heading != NULL)
+			add_text(c, "{}", 2);
+	} else if (span_type(content) == 'a') {
+		view_tool_content(content, &text);
+		add_text(c, buffer_string(&text), text.len);
+	} else {
+		add_value(c, heading.data, content);
+	}
+	c->heading = NULL;
+	buffer_free(&heading);
+	buffer_free(&text);
+}
+
+static void
+add_blocks(struct conversation *c, struct span payload)
+{
+	const bool traffic = span_member(payload, KEY_REQUEST).at != NULL ||
+	    span_member(payload, KEY_RESPONSE).at != NULL;
+	struct span blocks = span_member(payload, KEY_BLOCKS);
+
 	if (span_type(blocks) != 'a')
 		return;
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
@@ -144,6 +187,8 @@ add_blocks(struct conversation *c, struct span blocks)
 		add_value(c, "thinking", span_member(block.value, KEY_THINKING));
 		add_value(c, NULL, span_member(block.value, KEY_TEXT));
 		add_value(c, NULL, span_member(block.value, KEY_COMMAND));
+		if (traffic)
+			add_tool(c, block.value);
 		buffer_free(&label);
 	}
 }
@@ -192,15 +237,16 @@ conversation_event(struct conversation *c, const char *line, size_t len)
 		break;
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:
-		add_blocks(c, span_member(payload, KEY_BLOCKS));
+		add_blocks(c, payload);
 		add_value(c, "input", span_member(payload, KEY_INPUT));
 		break;
 	case EVENT_MESSAGE_USER:
 		add_value(c, "system prompt", span_member(payload, KEY_SYSTEM_PROMPT));
-		add_blocks(c, span_member(payload, KEY_BLOCKS));
+		add_blocks(c, payload);
 		break;
 	case EVENT_MESSAGE_ASSISTANT:
-		add_blocks(c, span_member(payload, KEY_BLOCKS));
+		add_blocks(c, payload);
+		add_error(c, span_member(payload, KEY_ERROR));
 		break;
 	case EVENT_TOOL_CALL:
 		add_value(c, NULL, span_member(payload, KEY_INPUT));

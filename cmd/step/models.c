@@ -6,8 +6,9 @@
  * A request is looked for in the record first. If it is there, a resume has the answer taken from
  * it and links to it; a replay records both events, and the tries that had failed before, once more
  * as they were. Only what is not there goes to an API, when it has its place among the calls of that
- * (awf-limits(5)), and within what may be spent; in a replay nothing does: there the first request that differs is recorded in the place of the recorded one
- * that it is likely to be, so that whoever compares the two (awf-verify) sees what has changed.
+ * (awf-limits(5)), and within what may be spent; in a replay nothing does: there the first request
+ * that differs is recorded in the place of the recorded one that it is likely to be, so that whoever
+ * compares the two (awf-verify) sees what has changed.
  */
 #include "step/models.h"
 

@@ -569,8 +569,51 @@ show_step_completed(struct view *v, const struct event_view *event)
 	buffer_free(&text);
 }
 
+void
+view_tool_content(struct span content, struct buffer *out)
+{
+	bool parts = span_type(content) == 'a';
+
+	for (struct span_walk part = span_walk(content); parts && span_next(&part);)
+		parts = span_type(span_member(part.value, KEY_TYPE)) == 's';
+	if (!parts) {
+		span_plain(content, out);
+		return;
+	}
+	for (struct span_walk part = span_walk(content); span_next(&part);) {
+		struct span text = span_member(part.value, KEY_TEXT);
+
+		if (out->len > 0)
+			buffer_byte(out, '\n');
+		if (span_type(text) == 's') {
+			span_decode(text, out);
+		} else {
+			buffer_byte(out, '[');
+			span_decode(span_member(part.value, KEY_TYPE), out);
+			buffer_byte(out, ']');
+		}
+	}
+}
+
+/* What tools have given a model, where nothing else is said. */
+static void
+add_tool_contents(struct view *v, struct span blocks)
+{
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		struct span content = span_member(block.value, KEY_TOOL_CONTENT);
+		struct buffer text = BUFFER_INIT;
+
+		if (!member_set(content))
+			continue;
+		view_tool_content(content, &text);
+		buffer_text(&v->text, ": ");
+		text_visible(&v->text, buffer_string(&text), text.len, PREVIEW_COLUMNS);
+		buffer_free(&text);
+	}
+}
+
 /* The text to show of a message: its attachments, and its texts, else the tools it calls,
- * else what it thinks. */
+ * else what it thinks, else what tools have given. */
 static void
 add_blocks(struct view *v, struct span payload)
 {
@@ -602,6 +645,8 @@ add_blocks(struct view *v, struct span payload)
 			any = said = true;
 		}
 	}
+	if (!any)
+		add_tool_contents(v, blocks);
 }
 
 static void

@@ -74,6 +74,9 @@ void view_call_label(const struct model_call *c, struct buffer *out);
 /* What the start of a parallel group begins: "any of 3 branches"; nothing, and false, if
  * the payload is of another call. */
 bool view_branches(struct span payload, struct buffer *out);
+/* What a tool has given a model, of a list of parts: their texts, a line each, and the kinds of others
+ * in brackets; all else as JSON. */
+void view_tool_content(struct span content, struct buffer *out);
 /* A short text: "340", "12.3k", "1.2M". Returns out. */
 char *count_text(int64_t count, char *out, size_t size);
 

@@ -428,6 +428,45 @@ DELETE /v1/files/7 0'
 '* ]]
 }
 
+@test "awf-tail --full shows what the models of a program call, and what that gave them" {
+	stream tool_use '{"type":"text","text":"I look."}' "$(use t1 bash '{"command":"ls -l","n":1}')" "$(use t2 date '{}')" >use.jsonl
+	model_server --answer use.jsonl --answer hello.jsonl --answer hello.jsonl --fault 3:429
+	program <<-'END'
+		turn() { post "$1" "{\"model\":\"m\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"do\"}$2]}" >/dev/null; }
+		turn /v1/messages
+		turn /v1/messages ',{"role":"assistant","content":[]},{"role":"user","content":[
+			{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a file\nanother"},{"type":"image","source":{}}]},
+			{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"no clock"}]}'
+		turn /v1/messages
+	END
+	models
+	same "$(awf-tail --full | sed -n '/app user$/,/app done/p' | sed 's/^ *[0-9.]* *app \([a-z]*\).*/app \1/; /^$/d')" \
+'app user
+    do
+app assistant
+    I look.
+    call bash t1:
+        command: ls -l
+        n: 1
+    call date t2:
+        {}
+app user
+    result t1:
+        a file
+        another
+        [image]
+    failed t2:
+        no clock
+app assistant
+    Hello
+app user
+    do
+app assistant
+    rate_limit: HTTP 429: a fault on request
+app done'
+	awf-tail | grep -q 'app user: a file\\nanother\\n\[image\]: no clock'
+}
+
 @test "what may change is left out, and neither the order of members nor space counts" {
 	model_server --answer hello.jsonl
 	program <<-'END'

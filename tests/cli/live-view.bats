@@ -128,6 +128,8 @@ goes_on() {
 	says ascii '^[-|/\\] work .*  sh -c while'
 	# On no terminal nothing changes.
 	AWF_VIEW=live awf-tail -f >out 3>&- &
+	# Once the run has ended it would wait for another.
+	eventually grep -q 'work started' out
 	rm held-a
 	wait "$!" "$RUN"
 	same "$(grep -c 'work started' out)" 1

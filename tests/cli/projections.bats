@@ -95,7 +95,7 @@ agents() {
 		awf-run script 3>&- &
 		RUN=$!
 		until [ "$(cat "$(transcript)" 2>/dev/null | grep -c '"type":"step.completed"')" = 2 ] &&
-			[ "$(jq -r 'select(.type == "run.started").run_id' <"$(transcript)")" != "${last-}" ]; do
+			[ "$(JQ='' jq -r 'select(.type == "run.started").run_id' <"$(transcript)")" != "${last-}" ]; do
 			sleep 0.01
 		done
 		as "$name" -f >whole 3>&- &

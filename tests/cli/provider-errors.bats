@@ -17,7 +17,6 @@ with_fault() {
 }
 
 @test "HTTP statuses" {
-	export JQ=jq
 	while read -r fault expected; do
 		for name in anthropic openai; do
 			same "$name $fault $(with_fault $name --fault "1:$fault")" "$name $fault $expected"
@@ -32,18 +31,17 @@ with_fault() {
 		429 {"category":"rate_limit","status":429}
 		500 {"category":"provider","status":500}
 		503 {"category":"overloaded","status":503}
-		529:2 {"category":"overloaded","status":529,"retry_after_ms":2000}
+		529:2 {"category":"overloaded","retry_after_ms":2000,"status":529}
 	END
 	same "$(with_fault google --fault 1:401)" '{"category":"auth","status":401}'
-	same "$(with_fault google --fault 1:429:3)" '{"category":"rate_limit","status":429,"retry_after_ms":3000}'
+	same "$(with_fault google --fault 1:429:3)" '{"category":"rate_limit","retry_after_ms":3000,"status":429}'
 	same "$(with_fault google --fault 1:503)" '{"category":"overloaded","status":503}'
 }
 
 @test "Retry-After in seconds, milliseconds and as a date" {
-	export JQ=jq
-	same "$(with_fault anthropic --fault 1:429:7)" '{"category":"rate_limit","status":429,"retry_after_ms":7000}'
-	same "$(with_fault anthropic --fault 1:429:1.5)" '{"category":"rate_limit","status":429,"retry_after_ms":1500}'
-	same "$(with_fault anthropic --fault 1:429:250ms)" '{"category":"rate_limit","status":429,"retry_after_ms":250}'
+	same "$(with_fault anthropic --fault 1:429:7)" '{"category":"rate_limit","retry_after_ms":7000,"status":429}'
+	same "$(with_fault anthropic --fault 1:429:1.5)" '{"category":"rate_limit","retry_after_ms":1500,"status":429}'
+	same "$(with_fault anthropic --fault 1:429:250ms)" '{"category":"rate_limit","retry_after_ms":250,"status":429}'
 	same "$(with_fault anthropic --fault 1:429:soon)" '{"category":"rate_limit","status":429}'
 	same "$(with_fault anthropic --fault '1:429:Sat, 01 Jan 2000 00:00:00 GMT')" '{"category":"rate_limit","status":429}'
 	date=$(date -u -d '+60 seconds' '+%a, %d %b %Y %H:%M:%S GMT')

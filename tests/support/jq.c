@@ -29,15 +29,43 @@ static void run_next(const char *name, char **argv)
 	}
 }
 
-/* Whether an option is given that gojq does not know: output in ASCII, keys in order. */
+static int is_short(const char *word)
+{
+	return word[0] == '-' && word[1] != '\0' && word[1 + strspn(word + 1, "acnrsMS")] == '\0';
+}
+
+/* Whether an option is given that gojq does not know: output in ASCII. */
 static int is_beyond_gojq(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--ascii-output") == 0 ||
-		    (argv[i][0] == '-' && argv[i][1 + strspn(argv[i] + 1, "acnrsMS")] == '\0' &&
-		     strpbrk(argv[i], "aS") != NULL))
+		if (strcmp(argv[i], "--ascii-output") == 0 || (is_short(argv[i]) && strchr(argv[i], 'a') != NULL))
 			return 1;
 	return 0;
+}
+
+/* The words for gojq, which writes each result at once and with its keys in order, and knows no
+ * options for either. */
+static void take_for_gojq(char **given, int argc, char **argv)
+{
+	int count = 0;
+
+	for (int i = 0; i < argc; i++) {
+		char *word = argv[i];
+
+		if (strcmp(word, "--unbuffered") == 0 || strcmp(word, "--sort-keys") == 0)
+			continue;
+		if (i > 0 && is_short(word) && strchr(word, 'S') != NULL) {
+			char *to = word = strdup(word);
+
+			for (const char *from = argv[i]; word != NULL && *from != '\0'; from++)
+				if (*from != 'S')
+					*to++ = *from;
+			if (word == NULL || to - word == 1)
+				continue;
+			*to = '\0';
+		}
+		given[count++] = word;
+	}
 }
 
 int main(int argc, char **argv)
@@ -46,14 +74,10 @@ int main(int argc, char **argv)
 
 	if ((wanted == NULL || strcmp(wanted, "jq") != 0) && !is_beyond_gojq(argc, argv)) {
 		char **given = calloc((size_t)argc + 1, sizeof *given);
-		int count = 0;
 
 		if (given == NULL)
 			return 2;
-		/* gojq writes each result at once, and knows no option for it. */
-		for (int i = 0; i < argc; i++)
-			if (strcmp(argv[i], "--unbuffered") != 0)
-				given[count++] = argv[i];
+		take_for_gojq(given, argc, argv);
 		run_next("gojq", given);
 		free(given);
 	}

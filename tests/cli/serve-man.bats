@@ -33,6 +33,7 @@ displays() {
 	END
 	: >requests
 	for display in display.*; do
+		! grep -q 'awf-serve --db' "$display" || continue
 		sed "s/127\.0\.0\.1:8741/127.0.0.1:$PORT/g" "$display" | cat prelude - >script
 		run -0 timeout 30 bash script </dev/null 3>&-
 	done
@@ -45,6 +46,17 @@ displays() {
 	same "$(awf-tail --list --json | jq -r 'select(.origin) | [.name, .status, (.origin | split(" ")[0])] | join(" ")' | sort)" 'nightly success build
 release 7 success ci'
 	awf-verify "$(awf-tail --list --json | jq -r 'select(.name == "nightly").run_id')"
+}
+
+@test "the example with a database serves what was shipped there" {
+	displays
+	awf-run -n --name shipped true
+	db=$(grep -l 'awf-serve --db sqlite:' display.*)
+	(cat "$db"; echo) | sed 's/^awf-serve .*/& >served \&/' >script
+	echo 'until [ -s served ] && grep -qs run.completed ~/.cache/awf/db/*/record/transcripts/*; do sleep 0.01; done; kill $!; wait' >>script
+	run -0 timeout 30 bash script </dev/null 3>&-
+	[[ $(cat served) == http://127.0.0.1:*'/#code='* ]]
+	same "$(jq -r 'select(.type == "run.started").payload.name' ~/.cache/awf/db/*/record/transcripts/*)" shipped
 }
 
 @test "each route is had by a line of curl" {

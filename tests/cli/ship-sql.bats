@@ -30,5 +30,6 @@ load ../support/ship-sql
 	awf-ship --to sqlite:report.db @bytes
 	[ -n "$(bash -c "$(example awf-ship.1 'LIMIT 1')")" ]
 	same "$(bash -c "$(example awf-ship.1 'cmp - ')")" same
-	[[ $(bash -c "$(example awf-ship.7 'sqlite:copy.db' | sed "s|/usr/local|$BUILD|")") == *'"seq":'* ]]
+	[[ $(bash -c "$(example awf-ship.7 'awf-mirror sqlite:copy.db' | sed "s|/usr/local|$BUILD|")") == *paid*success* ]]
+	[[ $(bash -c "$(example awf-ship.7 'awf-ship-sqlite sqlite:copy.db' | sed "s|/usr/local|$BUILD|")") == *'"seq":'* ]]
 }

@@ -53,10 +53,10 @@ release 7 success ci'
 	awf-run -n --name shipped true
 	db=$(grep -l 'awf-serve --db sqlite:' display.*)
 	(cat "$db"; echo) | sed 's/^awf-serve .*/& >served \&/' >script
-	echo 'until [ -s served ] && grep -qs run.completed ~/.cache/awf/db/*/record/transcripts/*; do sleep 0.01; done; kill $!; wait' >>script
+	echo 'until [ -s served ] && grep -qs run.completed ~/.cache/awf/db/*/*/record/transcripts/*; do sleep 0.01; done; kill $!; wait' >>script
 	run -0 timeout 30 bash script </dev/null 3>&-
 	[[ $(cat served) == http://127.0.0.1:*'/#code='* ]]
-	same "$(jq -r 'select(.type == "run.started").payload.name' ~/.cache/awf/db/*/record/transcripts/*)" shipped
+	same "$(jq -r 'select(.type == "run.started").payload.name' ~/.cache/awf/db/*/*/record/transcripts/*)" shipped
 }
 
 @test "each route is had by a line of curl" {

@@ -45,9 +45,11 @@ DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-d
 	libseccomp-dev libsqlite3-dev libpq-dev
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev perl jq gojq tmux procps python3 python3-jsonschema \
 	git cron less curl mount openssl valgrind strace openssh-client sqlite3
-# Servers, which some systems start as they are installed: make deps installs them, make check asks
-# for none, and skips what needs one that is not there.
-DEPS_SERVERS = postgresql openssh-server
+# Servers, which some systems start as they are installed, and what cuts them off: make deps installs
+# them, make check asks for none, and skips what needs one that is not there. Nobody installs what the
+# tests of Slurm and of containers need: slurmctld, slurmd, slurm-client and munge; podman, runc and
+# catatonit.
+DEPS_SERVERS = postgresql openssh-server iproute2 nftables
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \

@@ -39,7 +39,8 @@ skip() {
 # with 0. $status is its exit status, $output what it said, $lines the lines of that which
 # are not empty; $stderr and $stderr_lines, if they are wanted apart.
 run() {
-	local bats_wanted='' bats_stderr=''
+	# What fails in here is no place: it is where this was called, if this fails.
+	local bats_wanted='' bats_stderr='' bats_place=run
 	while [[ $1 == [-!]* ]]; do
 		case $1 in
 		!) bats_wanted=! ;;

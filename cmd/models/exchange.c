@@ -313,6 +313,9 @@ on_head(char *bytes, size_t size, size_t count, void *context)
 	struct exchange *e = context;
 	size_t len = size * count;
 
+	/* Fields behind the body are of the connection. */
+	if (e->headed)
+		return len;
 	/* What comes first may be no more than that something comes (1xx). */
 	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
 		buffer_clear(&e->lines);
@@ -321,6 +324,7 @@ on_head(char *bytes, size_t size, size_t count, void *context)
 		return 0;
 	buffer_append(&e->lines, bytes, len);
 	curl_easy_getinfo(e->easy, CURLINFO_RESPONSE_CODE, &e->status);
+	e->headed = e->status >= 200 && (*bytes == '\r' || *bytes == '\n');
 	return len;
 }
 

@@ -82,6 +82,7 @@ struct exchange {
 	bool bodiless;                /* it is a HEAD */
 	bool asks_spent;              /* the answer's usage was asked for by the proxy */
 	bool paused;
+	bool headed;                  /* its head has come */
 	bool two_lengths;             /* the API has told, which differ */
 	bool events;                  /* the answer is a stream of events */
 	bool too_long;                /* to be kept */

@@ -90,3 +90,34 @@ answered() {
 		awf-verify -q
 	done
 }
+
+@test "bytes reach the program as they would without a proxy, and again in a replay, however they come" {
+	local seed=$RANDOM$RANDOM files count api directory server
+	[ -z "${AWF_TEST_SEED-}" ] || seed=$AWF_TEST_SEED
+	for api in anthropic openai openai-responses google; do
+		for directory in "$ROOT/tests/fixtures/$api" "${AWF_CAPTURES:-$ROOT/../shared/captures}/http/${api/%openai/openai-chat}"; do
+			[ ! -d "$directory" ] || files+=("$directory"/*.jsonl)
+		done
+	done
+	count=$((${#files[@]} + $(rounds 20 240)))
+	echo "seed $seed, $count streams"
+	streams() { python3 -S "$ROOT/tests/support/streams.py" "$1" "$seed" "$count" "${files[@]}"; }
+	streams serve >port 3>&- &
+	server=$!
+	echo "$server" >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually test -s port
+	export ANTHROPIC_BASE_URL=http://127.0.0.1:$(cat port) ANTHROPIC_API_KEY=key-of-a OPENAI_API_KEY=key-of-o GEMINI_API_KEY=key-of-g
+	export OPENAI_BASE_URL=$ANTHROPIC_BASE_URL/v1 GEMINI_BASE_URL=$ANTHROPIC_BASE_URL
+	streams ask >direct
+	same "$(wc -l <direct)" "$count"
+	# Each is another.
+	same "$(cut -d' ' -f2- direct | sort -u | wc -l)" "$count"
+	run --separate-stderr awf-run -n -- awf-step -n -r --models app -- \
+		python3 -S "$ROOT/tests/support/streams.py" ask "$seed" "$count" "${files[@]}"
+	echo "$output" >proxied
+	diff direct proxied
+	same "$(payloads message.user 1 | wc -l)" "$count"
+	kill "$server"
+	awf-replay -q --isolation copy >replayed
+	diff direct replayed
+}

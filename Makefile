@@ -7,7 +7,7 @@
 #   make lint       static checks
 #   make check-clis run agent CLIs from npm against the test model server:
 #                   VERSIONS=pinned, newest or oldest, CLIS=claude ...
-#   make check-mcp  install MCP servers from npm below build/, and test with them:
+#   make check-mcp  install MCP servers and clients from npm below build/, and test with them:
 #                   VERSIONS=pinned, newest or oldest
 #   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
 #   make demo       build and show the main job
@@ -54,6 +54,7 @@ DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zs
 VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \
   sequential-thinking@2026.8.31)
+MCP_CLIENTS = $(addprefix @modelcontextprotocol/,sdk@1.32.2 client@2.4.0 inspector@0.15.0)
 
 OPT ?= -O2
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
@@ -363,10 +364,10 @@ torture:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST) clang libclang-rt-dev
 	BUILD=$(abspath $(BUILD)) sh tests/torture/run
 check-mcp: tests
-	npm install --prefix $(BUILD)/test/mcp --no-audit --no-fund --silent $(MCP_SERVERS)
+	npm install --prefix $(BUILD)/test/mcp --no-audit --no-fund --silent $(MCP_SERVERS) $(MCP_CLIENTS)
 	npm_config_cache=$(abspath $(BUILD))/test/mcp/cache npx -y --package $(lastword $(MCP_SERVERS)) -c true
 	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-http.bats tests/cli/mcp-keep.bats \
-	  tests/cli/mcp-real.bats
+	  tests/cli/mcp-real.bats tests/cli/awf-mcp-real.bats
 	BUILD=$(abspath $(BUILD)) VERSIONS=$(VERSIONS) bash tests/mcp/run
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite "$(or $(SUITE),$$(sh tests/support/schema-suite.sh $(BUILD)/suite))"

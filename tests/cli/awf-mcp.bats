@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # awf-mcp: workflows for outside agents, question by question. What real clients make of it: see
-# mcp-real.bats.
+# awf-mcp-real.bats.
 # shellcheck shell=bash disable=SC2016
 load ../support/helpers
 bats_require_minimum_version 1.5.0

@@ -50,6 +50,7 @@ read_settings(struct proxy *p, struct error *err)
 		return error_set(err, ERROR_USAGE, "stdin", "does not begin with a line that has a token");
 	p->token = span_text(span_member(said, "token"));
 	model_token_within(p->token, p->within);
+	p->passes = span_true(span_member(said, "within"));
 	p->tells_text = span_true(span_member(said, "text"));
 	families = span_member(said, "apis");
 	for (int i = 0; i < FAMILIES; i++) {

@@ -93,7 +93,7 @@ begin(struct client *c, const struct head *h, struct meaning meaning)
 	writer_member_string(&w, KEY_API, meaning.generation != NULL ? meaning.generation->name :
 	    family_names[meaning.family]);
 	writer_member_string(&w, KEY_EFFECTS, meaning.reads ? "read" : "external");
-	if (e->within)
+	if (e->within && p->passes)
 		writer_member_bool(&w, "within", true);
 	writer_member_string(&w, KEY_METHOD, method.data);
 	writer_key(&w, KEY_PATH);
@@ -476,7 +476,7 @@ forward(struct exchange *e)
 		}
 		curl_easy_setopt(e->easy, CURLOPT_CUSTOMREQUEST, method.data);
 	}
-	if (p->tells_text && !e->within) {
+	if (p->tells_text && !(e->within && p->passes)) {
 		e->stream.delta = on_delta;
 		e->stream.context = e;
 	}

@@ -108,6 +108,7 @@ struct proxy {
 	const char *authorities;
 	char *token, within[MODEL_TOKEN_SIZE]; /* of the program, of steps inside of it */
 	char *bases[FAMILIES], *keys[FAMILIES]; /* a key may be NULL */
+	bool passes;                  /* steps inside of the program record what they ask */
 	bool tells_text;              /* awf-step shows the text as it comes */
 	struct line_input in;
 	int listener, borrow;         /* a descriptor over which that comes; -1: none */

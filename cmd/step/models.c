@@ -134,6 +134,8 @@ tell_settings(struct models *m)
 	writer_object(&w);
 	writer_member_string(&w, "token", m->token);
 	writer_member_bool(&w, "text", m->live.run_directory != NULL);
+	/* Nothing inside of a sandbox could record what it asks. */
+	writer_member_bool(&w, "within", !sandbox_holds(&s->sandbox));
 	if (m->borrowed != -1) {
 		writer_member_integer(&w, "borrow", m->borrowed);
 		writer_member_integer(&w, "port", LOOPBACK_PORT);
@@ -828,9 +830,13 @@ record_diverged(struct models *m, struct error *err)
 	struct span line = span_of(buffer_string(&m->diverged_line), m->diverged_line.len);
 	struct api_request *r = m->diverged > 0 ? &m->list[m->diverged - 1] : NULL;
 	struct exchanged *x = r != NULL ? traffic_likely(&m->traffic, line) : NULL;
+	long long turn;
 	int result = 0;
 
 	if (x != NULL && (x->asked->view.type == EVENT_MESSAGE_USER) == r->generation) {
+		/* Tries that failed counted as well. */
+		if (span_integer(span_member(x->asked->view.payload, KEY_TURN), &turn))
+			r->number = turn + 1;
 		x->used = true;
 		x->answered = NULL; /* as it is not any more */
 		call_name_next(&m->call->events, x->asked->id);

@@ -383,15 +383,19 @@ DELETE /v1/files/7 0'
 
 # A Python program that ends by a traceback, whose lines no two runs share, where it is refused.
 @test "awf-verify shows what changed in a prompt, line by line, whatever the program says of its failure" {
-	model_server --answer hello.jsonl --answer bye.jsonl
+	model_server --answer hello.jsonl --answer bye.jsonl --fault 1:429
 	cat >app.py <<-'END'
-		import json, os, sys, urllib.request
+		import json, os, sys, urllib.error, urllib.request
 		def ask(text):
 		    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "stream": True,
 		            "messages": [{"role": "user", "content": text}]}
 		    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json.dumps(body).encode(),
 		        {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"})
-		    with urllib.request.urlopen(request) as answer:
+		    try: answer = urllib.request.urlopen(request)
+		    except urllib.error.HTTPError as failed:
+		        if failed.code != 429: raise
+		        answer = urllib.request.urlopen(request)
+		    with answer:
 		        for line in answer.read().decode().splitlines():
 		            if "text_delta" in line: print(json.loads(line[6:])["delta"]["text"])
 		ask("Who are you?")
@@ -413,6 +417,12 @@ DELETE /v1/files/7 0'
     -Be brief, and name three points.
     +Be brief, and name five points.
   replays: failed: request 2, POST /v1/messages, is not in the recording; /messages/0/content is '"'…f, and name five points.\nThe article:\nWater is wet.', the recorded one '…f, and name three points.\nThe article:\nWater is wet.'"
+	# What is no prompt is told as well, though a try that failed came before.
+	sed -i 's/ and name five points/ and name three points/; s/"max_tokens": 9/"max_tokens": 10/' app.py
+	run -3 --separate-stderr awf-verify --determinism --isolation copy
+	[[ "$stderr" == *': message.user '*': /payload/request/body differs
+  recording: '*'max_tokens\": 9, '*'
+  replays: '*'max_tokens\": 10, '*'/max_tokens is '"'10', the recorded one '9'"* ]]
 	# One whose prompt is another each time shows that of both replays.
 	sed -i 's/Who are you?/Who are you, {os.getpid()}?/; s/ask("Who/ask(f"Who/' app.py
 	run -3 --separate-stderr awf-verify --determinism --isolation copy
@@ -745,9 +755,13 @@ app done'
 		ask one | said
 		curl -s --noproxy '*' -m 5 "$MODEL_SERVER/count" || echo "curl: \$?"
 		curl -s --noproxy '*' -m 5 http://192.0.2.1/ || echo "curl: \$?"
+		# What only a step inside would ask with.
+		fields="-H x-api-key:sk-awf-within-\$(printf %s "\$ANTHROPIC_API_KEY" | sha256sum | cut -c1-48)"
+		ask two | said
 	END
 	run -0 --separate-stderr awf-run -c 'awf-step -n -r --models --sandbox workspace --retries 1 app -- sh program'
-	same "$output" $'Hello\ncurl: 7\ncurl: 7'
+	same "$output" $'Hello\ncurl: 7\ncurl: 7\nHello'
+	same "$(payloads message.user '.blocks[0].text' | paste -sd' ')" '"one" "two"'
 	kill "$MODEL_SERVER_PID"
 	same "$(awf-replay -q)" "$output"
 	# Without namespaces it cannot be.

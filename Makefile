@@ -9,6 +9,7 @@
 #                   VERSIONS=pinned, newest or oldest, CLIS=claude ...
 #   make check-mcp  install MCP servers and clients from npm below build/, and test with them:
 #                   VERSIONS=pinned, newest or oldest
+#   make check-otlp install the definitions of OpenTelemetry from npm, and check what is sent
 #   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
 #   make demo       build and show the main job
 #   make picture    make the picture of README anew, from a run
@@ -55,6 +56,8 @@ VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \
   sequential-thinking@2026.8.31)
 MCP_CLIENTS = $(addprefix @modelcontextprotocol/,sdk@1.32.2 client@2.4.0 inspector@0.15.0)
+# The newest of the first have no definitions, only what writes by them.
+OTLP_MODULES = @opentelemetry/otlp-transformer@0.200.0 @opentelemetry/semantic-conventions@1.45.0
 
 OPT ?= -O2
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
@@ -369,6 +372,9 @@ check-mcp: tests
 	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-http.bats tests/cli/mcp-keep.bats \
 	  tests/cli/mcp-real.bats tests/cli/awf-mcp-real.bats
 	BUILD=$(abspath $(BUILD)) VERSIONS=$(VERSIONS) bash tests/mcp/run
+check-otlp: tests
+	npm install --prefix $(BUILD)/test/otlp --no-audit --no-fund --silent $(OTLP_MODULES)
+	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/ship-otlp.bats tests/cli/ship-otlp-real.bats
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite "$(or $(SUITE),$$(sh tests/support/schema-suite.sh $(BUILD)/suite))"
 # The agent CLIs themselves, from npm.
@@ -454,5 +460,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all always packages deps tests check torture check-clis check-mcp check-schema lint demo picture bench fuzz install uninstall clean
+.PHONY: all always packages deps tests check torture check-clis check-mcp check-otlp check-schema lint demo picture bench fuzz install uninstall clean
 .SECONDARY:

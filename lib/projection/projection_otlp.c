@@ -231,7 +231,7 @@ run(struct writer *w, const struct projection_line *line)
 	begin_span(w, line, span_id_of_attempt(at->run->run_id, at->run->attempt, span),
 	    around->span_id[0] != '\0' ? around->span_id : NULL, at->run->name, KIND_INTERNAL);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
-	attribute_text(w, "gen_ai.agent.name", at->run->name);
+	attribute_text(w, "gen_ai.workflow.name", at->run->name);
 	attribute_text(w, "awf.run_id", at->run->run_id);
 	attribute_string(w, "awf.status", span_member(at->event->payload, KEY_STATUS));
 	end_attributes(w, at);
@@ -260,7 +260,7 @@ call(struct writer *w, const struct projection_line *line)
 		attribute_text(w, "gen_ai.request.model", c->step->model);
 	} else if (c->rare->child_run_id[0] != '\0') {
 		attribute_text(w, "gen_ai.operation.name", line->row->type);
-		attribute_text(w, "gen_ai.agent.name", c->step->name);
+		attribute_text(w, "gen_ai.workflow.name", c->step->name);
 	}
 	attribute_text(w, "awf.call", c->id);
 	attribute_text(w, "awf.kind", c->step->kind);
@@ -396,7 +396,7 @@ died_attempt(struct writer *w, const struct projection_line *line)
 	begin_span(w, line, span_id_of_attempt(run->run_id, run->attempt, span),
 	    run->trace.span_id[0] != '\0' ? run->trace.span_id : NULL, run->name, KIND_INTERNAL);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
-	attribute_text(w, "gen_ai.agent.name", run->name);
+	attribute_text(w, "gen_ai.workflow.name", run->name);
 	attribute_text(w, "awf.run_id", run->run_id);
 	died(w, line->at);
 }

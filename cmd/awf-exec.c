@@ -152,8 +152,9 @@ attend(struct head *h, struct pollfd *more, size_t count, int64_t deadline, stru
 	if (fds[1 + PEER_IN].revents != 0)
 		say(h);
 	if (fds[1 + PEER_OUT].revents != 0 && !h->gone) {
-		h->heard = clock_monotonic();
 		h->gone = peer_receive(&h->peer) == -1;
+		if (!h->gone)
+			h->heard = clock_monotonic();
 	}
 	if (h->silent_ms != 0 && clock_monotonic() >= h->heard + h->silent_ms)
 		h->gone = true;
@@ -475,11 +476,21 @@ watch(struct command *c, short revents)
 	return g->state == GUARDIAN_ALONE || g->state == GUARDIAN_LOST;
 }
 
+/* How long a command has to end of which nobody hears any more. However that was found out, whoever
+ * goes on elsewhere waits no longer than for silence and what follows on it. */
+static int64_t
+grace_without(const struct head *h)
+{
+	const int64_t left = h->heard + h->silent_ms + h->request.lost_ms - clock_monotonic();
+
+	return left > h->request.grace_ms ? h->request.grace_ms : left > h->request.lost_ms ? left :
+	    h->request.lost_ms;
+}
+
 /* Runs it to its end, which c->end has then. */
 static void
 run(struct head *h, struct command *c)
 {
-	const int64_t silent_ms = h->silent_ms;
 	int64_t left_until = 0; /* for what is left to end by itself, as the guardian does */
 	struct error why;
 	bool over = false;
@@ -505,10 +516,8 @@ run(struct head *h, struct command *c)
 			collect(h, &c->errors, "errors", &c->errors_digest);
 		obey(h, c);
 		if (h->gone && c->stage == COMMAND_RUNS) {
-			/* After silence there is less time: whoever goes on elsewhere waits for no more. */
 			error_set(&why, ERROR_LOST, NULL, "nobody is at the other end");
-			begin_end(c, &why, clock_monotonic() >= h->heard + silent_ms ? h->request.lost_ms :
-			    h->request.grace_ms);
+			begin_end(c, &why, grace_without(h));
 		}
 		over = watch(c, fds[2].revents);
 		if (left && !over && clock_monotonic() >= left_until)

@@ -155,6 +155,9 @@ disrupt() {
 	grep -q '"lost"' "$AWF_STORAGE"/transcripts/*
 }
 
+# A command that starts nothing any more: Slurm without cgroups kills leaves first, and what a shell
+# starts in their place is found by nobody once the guardian was killed, too.
+#
 # SIGNAL: ends ten calls, few in make check, by what it does to their srun; of their commands, which ignore what they
 # can, nothing is left in 10 s.
 cut() {
@@ -162,7 +165,7 @@ cut() {
 	count=$(rounds 4 10)
 	rm -f began
 	seq "$count" | awf-step -i lines -j 10 --via 'srun -n1 --quiet' a -- \
-		sh -c 'echo >>began; trap "" TERM HUP; while :; do sleep 4021; done' >out 2>said &
+		sh -c 'echo >>began; trap "" TERM HUP; exec sleep 4021' >out 2>said &
 	step=$!
 	eventually eval '[ "$(cat began 2>/dev/null | wc -l)" -eq '"$count"' ]'
 	# shellcheck disable=SC2046 # a list

@@ -153,10 +153,7 @@ drop_packets() {
 pass_packets() { $INSIDE nft delete table inet cut; }
 can_be_cut() { [ -n "$INSIDE" ] || skip "no network of its own: needs root, ip, nft and nsenter"; }
 
-@test "connections that are cut end the commands there, and the calls are lost" {
-	cut client
-	cut server
-}
+@test "connections that are cut end the commands there, and the calls are lost" { cut client; }
 
 @test "so does a network that is cut without a word" {
 	can_be_cut
@@ -209,11 +206,11 @@ disrupt() {
 # ROUNDS COUNT: through a connection that greets, of which all may break.
 rounds_of() {
 	LAUNCHER="$SSH greets env PATH=$PATH OF=$BATS_FILE_TMPDIR"
-	[ -z "$INSIDE" ] || WAYS+=(network)
+	[ -z "$INSIDE" ] || [ "$(rounds few many)" = few ] || WAYS+=(network)
 	disrupted_rounds "${SSH_SEED:-${TORTURE_SEED:-$$}}" "$1" "$2"
 }
 
-@test "items go through connections of which everything breaks, and no effect is doubled" { rounds_of 1 12; }
+@test "items go through connections of which everything breaks, and no effect is doubled" { rounds_of 1 8; }
 
 # bats test_tags=torture
 @test "so it is with a hundred items, again and again" {

@@ -235,6 +235,25 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	wait "$STOPPED" || :
 }
 
+# bats test_tags=torture
+@test "nothing runs nine seconds after the last word, though the end of the input comes late" {
+	patient
+	FAR="env -i PATH=$PATH"
+	launcher holds <<-'END'
+		trap '' PIPE
+		{ cat; sleep 6; } | "$@" | { cat 2>/dev/null; cat >/dev/null; }
+	END
+	awf-step -n --via "sh holds $FAR" a -- sh -c 'trap "" TERM; echo >began; while :; do sleep 3021; done' &
+	eventually test -e began
+	kill -9 "$!"
+	local from=$EPOCHREALTIME
+	until nothing_left 'sleep 3021'; do
+		((${EPOCHREALTIME/[.,]/} - ${from/[.,]/} < 9500000))
+		nap 0.02
+	done
+	((${EPOCHREALTIME/[.,]/} - ${from/[.,]/} > 6000000))
+}
+
 @test "a far end that says nothing any more is lost" {
 	launcher stops <<-'END'
 		exec 3<&0

@@ -615,6 +615,16 @@ take_turn(struct models *m, struct api_request *r, int began, struct span line,
 	return result;
 }
 
+/* Whether no request before this one waits for the same. */
+static bool
+is_first(const struct models *m, size_t number)
+{
+	for (size_t i = 0; i < number; i++)
+		if (m->list[i].waiter != NULL && strcmp(m->list[i].api, m->list[number].api) == 0)
+			return false;
+	return true;
+}
+
 /* Those that wait look whether it is their turn. When to again, 0: there is none. */
 static int64_t
 look_for_turns(struct models *m)
@@ -626,7 +636,7 @@ look_for_turns(struct models *m)
 		struct error why = ERROR_INIT;
 		int began;
 
-		if (r->waiter == NULL)
+		if (r->waiter == NULL || !is_first(m, i))
 			continue;
 		began = throttle_look_again(&r->waiter, &r->throttle, &why);
 		waits |= began == 0;

@@ -22,7 +22,6 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
 #include "run/watch.h"
 
 #define DIRECTORY "limits"
@@ -445,7 +444,6 @@ struct throttle_waiter {
 	struct throttle throttle;
 	struct throttle_spec spec;
 	struct wait wait;
-	int64_t look;          /* without a reason, monotonic ms */
 };
 
 /* It is over: 1, -1. */
@@ -472,41 +470,29 @@ throttle_begin(struct throttle *t, const struct throttle_spec *spec, struct thro
 	*t = THROTTLE_INIT;
 	*waiter = NULL;
 	w->spec = *spec;
-	w->wait = (struct wait){ .throttle = &w->throttle, .spec = &w->spec };
+	w->wait = (struct wait){ .throttle = &w->throttle, .spec = &w->spec, .watch.fd = -1,
+		.since = clock_monotonic() };
 	result = open_and_begin(&w->wait, err);
 	if (result == 0) {
-		if (wait_begin(&w->wait, err) == 0) {
-			*waiter = w;
-			return 0;
-		}
-		watch_close(&w->wait.watch);
+		*waiter = w;
+		return 0;
 	}
 	if (result == 1)
 		*t = w->throttle;
 	else
 		file_close(&w->throttle.fd);
 	free(w);
-	return result == 1 ? 1 : -1;
+	return result;
 }
 
 int
-throttle_look_again(struct throttle_waiter **waiter, struct throttle *t, struct error *err)
+throttle_look_again(struct throttle_waiter **w, struct throttle *t, struct error *err)
 {
-	struct throttle_waiter *w = *waiter;
-	struct wait *wait = &w->wait;
-	const int64_t now = clock_monotonic();
-	bool changed = wait->watch.fd != -1 && poll_now(wait->watch.fd, POLLIN) != 0;
-	int result = 0;
+	int result = take_turn(&(*w)->wait, err);
 
-	if (changed)
-		watch_drain(&wait->watch);
-	if (changed || now >= w->look || (wait->until != 0 && clock_wall() >= wait->until)) {
-		w->look = now + (wait->watch.fd == -1 ? THROTTLE_LOOK_MS : LIMIT_LOOK_MS);
-		result = take_turn(wait, err);
-	}
 	if (result == 0)
-		result = tell(wait, err);
-	return result == 0 ? 0 : waiter_end(waiter, t, result, err);
+		result = tell(&(*w)->wait, err);
+	return result == 0 ? 0 : waiter_end(w, t, result, err);
 }
 
 void

@@ -79,7 +79,8 @@ struct throttle_waiter;
 /* 0: *w is set; what spec leads to has to stay until it is over. */
 int throttle_begin(struct throttle *t, const struct throttle_spec *spec, struct throttle_waiter **w,
     struct error *err);
-/* Looks whether it is its turn, as it is to every so many ms; but for 0, *w is NULL then. */
+/* Looks whether it is its turn, as it is to every so many ms, unless one before it waits here too;
+ * but for 0, *w is NULL then. */
 #define THROTTLE_LOOK_MS 50
 int throttle_look_again(struct throttle_waiter **w, struct throttle *t, struct error *err);
 /* It waits no more; *err (NULL: nobody asks) says what for it did, as of throttle_enter(). */

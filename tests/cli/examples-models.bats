@@ -142,6 +142,8 @@ strike() {
 		! wait "$run" || continue
 		# What was started in that moment.
 		until left >alive && [ ! -s alive ]; do xargs kill -9 <alive 2>/dev/null || :; done
+		# It may have been done by then.
+		[ "$(payloads run.completed .status)" != '"success"' ] || continue
 		kills=$((kills + 1))
 		have=$(answered | wc -l)
 		before=$(asked)

@@ -300,6 +300,26 @@ program() {
 	crowd 4
 	wait "$programs"
 	same "$(count '[.requests, .most <= 2, .most > 1]')" '[16,true,true]'
+	# Of many that wait in one process each begins.
+	limits 'anthropic at-once=1'
+	rm -r "$AWF_STORAGE"
+	cat >many.py <<-'END'
+		import json, os, socket, urllib.parse
+		url = urllib.parse.urlsplit(os.environ["ANTHROPIC_BASE_URL"])
+		asked = []
+		for i in range(60):
+		    body = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": str(i)}]})
+		    asked.append(socket.create_connection((url.hostname, url.port)))
+		    asked[-1].sendall(f"POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {os.environ['ANTHROPIC_API_KEY']}\r\n"
+		                      f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+		for one in asked:
+		    while one.recv(65536): pass
+	END
+	serve
+	awf-run -n -c 'awf-step -n -q --models app -- python3 -S many.py'
+	same "$(count '[.requests, .most]')" '[60,1]'
+	same "$(payloads message.user '.blocks[0].text' | sort)" "$(seq -f '"%g"' 0 59 | sort)"
+	serve --fault '*:slow:2'
 	# A minute has so many of them.
 	limits 'anthropic per-minute=3'
 	rm -r "$AWF_STORAGE/limits"

@@ -9,7 +9,7 @@
  *   - Answers come in the order of the questions, so each line is known to be of the run that is
  *     asked for, and the next one of it, before it is looked at.
  *   - A run that cannot be copied holds up no other. It is said why, once, and it is tried again
- *     when it has changed, after a while.
+ *     from time to time, ever less often.
  *   - When the database is gone, the directory stays as it is, until it is there again.
  *   - It lives until its stdin is closed, which the death of who has started it does, too.
  */
@@ -46,6 +46,7 @@
 #define ASKED_AT_ONCE 16           /* runs */
 #define TEXT_MOST ((size_t)1 << 20) /* of lines that are written at once */
 #define SAID_PAUSE_MS 1000         /* between figures that are said */
+#define REFUSED_MOST INT64_C(32)            /* times as long as at first, before one is tried again */
 
 static const struct option_spec no_options[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
@@ -64,7 +65,8 @@ struct run {
 	int64_t seq;               /* there */
 	int64_t have;              /* here; -1: that was not looked at */
 	int64_t seen;              /* when its last line came there, µs since 1970 */
-	int64_t again;             /* when one that was refused may be tried anew, clock_monotonic() */
+	int64_t again;             /* when one that was refused is tried anew, clock_monotonic() */
+	int64_t pause;             /* before that */
 	char *origin;
 	enum state state;
 	bool told;                 /* why it was refused */
@@ -93,6 +95,7 @@ struct mirror_all {
 	bool lost, same;           /* what was said last: it is gone; all that there was is here */
 	int64_t pause, start_at;   /* before it is started once more */
 	int64_t said_at;           /* when figures were said last */
+	int64_t again;             /* when the first that was refused is tried anew; 0: none was */
 	size_t refused, said_refused, said_count, said_behind;
 };
 
@@ -183,13 +186,28 @@ want(struct mirror_all *m, struct run *run)
 	m->wanted[m->wanted_count++] = run;
 }
 
+/* What still comes of it is of no use. */
+static void
+skip(struct mirror_all *m, const struct run *run)
+{
+	if (m->asked_count == 0 || m->asked[0] != run)
+		return;
+	m->skipping = true;
+	buffer_clear(&m->text);
+}
+
 static void
 refuse(struct mirror_all *m, struct run *run, const struct error *why)
 {
 	struct error told = ERROR_INIT;
 
+	skip(m, run);
 	set_state(m, run, RUN_REFUSED);
-	run->again = clock_monotonic() + SHIP_REFUSED_MS;
+	run->pause = run->pause == 0 ? SHIP_REFUSED_MS : run->pause < REFUSED_MOST * SHIP_REFUSED_MS ?
+	    2 * run->pause : run->pause;
+	run->again = clock_monotonic() + run->pause;
+	if (m->again == 0 || run->again < m->again)
+		m->again = run->again;
 	if (run->told)
 		return;
 	run->told = true;
@@ -202,6 +220,7 @@ refuse(struct mirror_all *m, struct run *run, const struct error *why)
 static int
 renew(struct mirror_all *m, struct run *run, struct error *err)
 {
+	skip(m, run);
 	if (directory_remove(&m->directory, run->run_id, err) != 0)
 		return -1;
 	run->have = 0;
@@ -231,6 +250,7 @@ consider(struct mirror_all *m, struct run *run, struct error *err)
 static int
 remove_run(struct mirror_all *m, struct run *run, struct error *err)
 {
+	skip(m, run);
 	set_state(m, run, RUN_GONE);
 	run->have = 0;
 	run->have_digest[0] = '\0';
@@ -285,7 +305,7 @@ take_run(struct mirror_all *m, const char *run_id, struct span line, struct erro
 	span_members(line, names, 5, values);
 	if (!span_integer(values[0], &seq) || seq < 1 || !span_copy(values[1], run->digest, DIGEST_SIZE)) {
 		run->seq = 0;
-		error_set(&why, ERROR_SCHEMA, NULL, "the database does not say what it has");
+		error_set(&why, ERROR_SCHEMA, NULL, "the database does not say what it has of it");
 		refuse(m, run, &why);
 		return 0;
 	}
@@ -299,20 +319,45 @@ take_run(struct mirror_all *m, const char *run_id, struct span line, struct erro
 	if (pruned > 0)
 		return remove_run(m, run, err);
 	/* What comes is looked at when all of it has come. */
-	if (asked || (run->state == RUN_REFUSED && clock_monotonic() < run->again))
-		return 0;
-	return consider(m, run, err);
+	return asked || run->state == RUN_REFUSED ? 0 : consider(m, run, err);
 }
 
+/* Tries those that were refused and have waited for long enough. */
 static int
+try_again(struct mirror_all *m, struct error *err)
+{
+	const int64_t now = clock_monotonic();
+
+	if (!m->listed || m->again == 0 || now < m->again)
+		return 0;
+	m->again = 0;
+	for (size_t i = 0; i < m->count; i++) {
+		struct run *run = m->runs[i];
+
+		if (run->state != RUN_REFUSED)
+			continue;
+		if (run->again > now) {
+			if (m->again == 0 || run->again < m->again)
+				m->again = run->again;
+			continue;
+		}
+		run->renewed = false;
+		/* What the database has said of it was of no use: it says it anew when it has changed. */
+		if (run->seq > 0 && consider(m, run, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The next answer begins. What has become of its run meanwhile may have made it useless. */
+static void
 drop_first(struct mirror_all *m)
 {
 	m->asked_count--;
 	memmove(&m->asked[0], &m->asked[1], m->asked_count * sizeof m->asked[0]);
 	buffer_clear(&m->text);
-	m->skipping = false;
+	m->skipping = m->asked_count > 0 && m->asked[0]->state != RUN_ASKED;
 	m->next = m->asked_count > 0 ? m->asked[0]->have + 1 : 0;
-	return 0;
 }
 
 /* Writes what has come of the run that is asked for. What it is refused for leaves nothing to be
@@ -365,7 +410,6 @@ take_event(struct mirror_all *m, struct span line, struct error *err)
 		if (m->skipping)
 			return 0;
 		run->have = m->next - 1;
-		m->skipping = true;
 		error_set(&why, ERROR_SCHEMA, NULL, "what the database has as line %" PRId64 " is not that line",
 		    m->next);
 		refuse(m, run, &why);
@@ -384,13 +428,15 @@ take_end(struct mirror_all *m, struct run *run, struct error *err)
 {
 	if (write_lines(m, err) != 0)
 		return -1;
-	if (run->state == RUN_ASKED) {
+	/* A run that was asked for once more meanwhile is not meant. */
+	if (!m->skipping) {
 		struct error why = ERROR_INIT;
 		bool more = m->next - 1 > run->have;
 
 		run->have = m->next - 1;
 		if (more) {
 			run->renewed = run->told = false;
+			run->pause = 0;
 			set_state(m, run, RUN_SAME);
 		}
 		if (more && run->have >= run->seq) {
@@ -405,7 +451,8 @@ take_end(struct mirror_all *m, struct run *run, struct error *err)
 			refuse(m, run, &why);
 		}
 	}
-	return drop_first(m);
+	drop_first(m);
+	return 0;
 }
 
 static int
@@ -468,7 +515,7 @@ take_word(struct mirror_all *m, struct span line, struct error *err)
 			return error_set(err, ERROR_SYSTEM, m->filter, "answers what it was not asked");
 		if (values[2].at != NULL && write_lines(m, err) != 0)
 			return -1;
-		if (values[2].at != NULL && run->state == RUN_ASKED) {
+		if (values[2].at != NULL && !m->skipping) {
 			message = span_text(span_member(values[2], KEY_MESSAGE));
 			error_set(&why, ERROR_SCHEMA, NULL, "%s", message != NULL ? message : "cannot be had");
 			free(message);
@@ -633,6 +680,8 @@ mirror(struct mirror_all *m)
 				return program_fail(PROGRAM, &err);
 			runs = true;
 		}
+		if (try_again(m, &err) != 0)
+			return program_fail(PROGRAM, &err);
 		if (runs && m->ready)
 			ask(m);
 		say(m);

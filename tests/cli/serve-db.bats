@@ -59,13 +59,15 @@ two_servers() {
 	SHIP_PID=$!
 	id=11111111-2222-4333-8444-555555555555
 	awf-run --name live --id $id -c 'for i in 1 2 3 4 5 6; do
-		printf "$i\n" | awf-step -i lines "s$i" -- sh -c "sleep 0.1; cat" >/dev/null; done' </dev/null >/dev/null 3>&- &
+		printf "$i\n" | awf-step -i lines "s$i" -- sh -c "sleep 0.1; cat" >/dev/null; done
+		until [ -e seen ]; do sleep 0.05; done; awf-step -n last -q -- true' </dev/null >/dev/null 3>&- &
 	RUN_PID=$!
 	for i in 1 2; do
 		eventually has_begun $i $id
 		ask $i "/api/runs/$id/events/stream" >"stream$i" 3>&- &
 		same "$(ask $i "/api/runs/$id" | jq -c '[.status, .alive]')" '["running",true]'
 	done
+	touch seen
 	wait "$RUN_PID"
 	for i in 1 2; do
 		eventually grep -q '^event: end' "stream$i"
@@ -300,4 +302,88 @@ blobs_taken_in() {
 	awf-ship --to "$URL/api/ingest"
 	eventually all_served 2 2>/dev/null
 	[[ $(ask 2 "/api/runs/$(latest)" | jq -r .origin) == 'there ('* ]]
+}
+
+# The lines of a run in the database, changed by an SQL expression of theirs: RUN SEQ EXPRESSION.
+change_line() { sql "UPDATE agent_run_events SET line = $3 WHERE run_id = '$1' AND seq = $2"; }
+# N: a run of four lines, with this number.
+numbered() {
+	awf-run -n --name "run$1" --id "$(run_id "$1")" -c 'awf-step -n a -q -- true'
+}
+run_id() { printf '%08d-1111-4111-8111-111111111111' "$1"; }
+
+# All files but those of the server, and what a database has beside it.
+files() { find . "$HOME" "$AWF_STORAGE" | grep -v '^\./cache1\|^\./socket1\|^\./serve1\.err\|/runs\.db-' | sort; }
+
+# What no awf-ship has brought, in both kinds of database.
+nonsense() {
+	local i
+	for i in {1..9}; do numbered "$i"; done
+	awf-run -n --name big -c 'head -c 400000 /dev/zero | tr "\\0" x | awf-step -q big -- cat'
+	awf-ship --to "$TO"
+	# A gap; a line of another run; one that is no line; one that says another word; two in one;
+	# a digest that is none, as of a line that is not there; 100 MB; no lines at all; a blob that
+	# is another.
+	sql "DELETE FROM agent_run_events WHERE run_id = '$(run_id 1)' AND seq = 2"
+	change_line "$(run_id 2)" 3 "(SELECT line FROM agent_run_events WHERE run_id = '$(run_id 9)' AND seq = 3)"
+	change_line "$(run_id 3)" 3 "'x' || line"
+	change_line "$(run_id 4)" 3 "'{\"run_id\":\"$(run_id 9)\",\"gone\":true}'"
+	change_line "$(run_id 5)" 3 "line || '$(printf '\n')
+{\"run_id\":\"$(run_id 9)\",\"gone\":true}'"
+	sql "UPDATE runs_head SET seq = 900, digest = '../../x', origin = 'a$(printf '\t')b' WHERE run_id = '$(run_id 6)'"
+	change_line "$(run_id 7)" 3 "$HUGE"
+	sql "DELETE FROM agent_run_events WHERE run_id = '$(run_id 8)'"
+	sql "UPDATE agent_run_blobs SET data = 'another'"
+	files >"$BATS_TEST_TMPDIR/before"
+	serve_db 1
+	eventually metric_is 1 runs_refused 8
+	eventually metric_is 1 runs_behind 0
+	ask 1 "/api/runs/$(run_id 9)/events" | cmp - "$AWF_STORAGE/transcripts/$(run_id 9).jsonl"
+	ask 1 "/api/runs/$(latest)/events" | cmp - "$(transcript)"
+	same "$(ask 1 "/api/runs/$(latest)/blobs/$(ls "$AWF_STORAGE/blobs/$(latest)")" | jq -r .error.code)" not_found
+	# What came before is served, and is a beginning of the record.
+	for i in 2 3 4 5 7; do
+		ask 1 "/api/runs/$(run_id "$i")/events" | cmp - <(head -n 2 "$AWF_STORAGE/transcripts/$(run_id "$i").jsonl")
+	done
+	same "$(status_of_run 1 "$(run_id 8)")" 404
+	for i in {1..8}; do same "$i $(grep -c "$(run_id "$i"): .* is not served$" serve1.err)" "$i 1"; done
+	# One that is mended goes on, and the others as before.
+	sql "DELETE FROM agent_run_events WHERE run_id = '$(run_id 8)'; DELETE FROM runs_head WHERE run_id = '$(run_id 8)'"
+	awf-ship --to "$TO" 2>/dev/null || true
+	eventually served_as 1 "/api/runs/$(run_id 8)/events" "$AWF_STORAGE/transcripts/$(run_id 8).jsonl"
+	files >"$BATS_TEST_TMPDIR/after"
+	diff "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/after"
+	same "$(find cache1 -type f | grep -v "^cache1/awf/db/[0-9a-f]*/0/" || true)" ''
+}
+
+@test "SQLite: what is no record in the database is refused in a line, and nothing else is held up" {
+	on_sqlite
+	HUGE="(WITH RECURSIVE big (n, text) AS (SELECT 1, 'x' UNION ALL SELECT n * 2, text || text FROM big WHERE n < $(rounds 10000000 100000000)) SELECT text FROM big ORDER BY n DESC LIMIT 1)"
+	awf-run -n --name first true
+	awf-ship --to "$TO"
+	# Names that are no ids: none becomes a path.
+	for name in '../../x' '/tmp/x' '' "$(run_id 1)x" "a$(printf '\n')b"; do
+		sql "INSERT INTO runs_head SELECT '$name', origin, seq, digest, name, status, started, started_seq, ended_seq, last_seen, 0 FROM runs_head LIMIT 1"
+	done
+	sql "INSERT INTO agent_run_events (run_id, seq, event_id, type, path, ts, line) SELECT '../../x', seq, event_id, type, path, ts, line FROM agent_run_events"
+	nonsense
+	same "$(grep -c 'is no id of a run' serve1.err)" 5
+	# A NUL in a line, and in a name.
+	change_line "$(run_id 9)" 4 "CAST(CAST(line AS blob) || x'00' AS text)"
+	sql "UPDATE runs_head SET digest = 'y' WHERE run_id = '$(run_id 9)'; UPDATE runs_head SET run_id = CAST(x'610062' AS text) WHERE run_id = ''"
+	eventually grep -q "$(run_id 9): .* is not served$" serve1.err
+	ask 1 "/api/runs/$(run_id 9)/events" | cmp - <(head -n 3 "$AWF_STORAGE/transcripts/$(run_id 9).jsonl")
+}
+
+@test "PostgreSQL: what is no record in the database is refused in a line, and nothing else is held up" {
+	on_postgresql
+	HUGE="repeat('x', $(rounds 10000000 100000000))"
+	nonsense
+	# What others notify is no more than a hint.
+	sql "NOTIFY agent_runs, 'nonsense'"
+	sql "NOTIFY agent_runs, '{\"run_id\": \"../../x\"}'"
+	sql "NOTIFY agent_runs, '{\"run_id\": \"$(run_id 9)\", \"seq\": 999, \"status\": \"failed\"}'"
+	awf-run -n --name after true
+	awf-ship --to "$TO" 2>/dev/null || true
+	eventually served_as 1 "/api/runs/$(latest)/events" "$(transcript)"
 }

@@ -111,10 +111,16 @@ removed_and_replaced() {
 	eventually names_are 1 second
 	ask 1 "/api/runs/$other/events" | cmp - "another/transcripts/$other.jsonl"
 	# And while one does.
+	ask 1 "/api/runs/$other/events/stream?follow=always" >stream 3>&- &
+	eventually grep -q '^id: 6-' stream
 	for table in runs_head agent_run_events agent_run_blobs; do sql "DELETE FROM $table"; done
 	awf-ship --to "$TO"
 	eventually names_are 1 'first gone later stays'
 	ask 1 "/api/runs/$other/events" | cmp - "$AWF_STORAGE/transcripts/$other.jsonl"
+	eventually grep -q '"removed"' stream
+	ask 1 "/api/runs/$other/events/stream" -H "Last-Event-ID: $(sed -n 's/^id: //p' stream | tail -n 1)" >again
+	same "$(grep -c '^event: reset' again)" 1
+	sed -n 's/^data: {"seq"/{"seq"/p' again | cmp - "$AWF_STORAGE/transcripts/$other.jsonl"
 }
 @test "SQLite: what --keep has removed is not served, nor what was replaced" { on_sqlite; removed_and_replaced; }
 @test "PostgreSQL: what --keep has removed is not served, nor what was replaced" { on_postgresql; removed_and_replaced; }
@@ -311,6 +317,70 @@ numbered() {
 	awf-run -n --name "run$1" --id "$(run_id "$1")" -c 'awf-step -n a -q -- true'
 }
 run_id() { printf '%08d-1111-4111-8111-111111111111' "$1"; }
+
+@test "SQLite: servers of one user have a directory each, which is taken up again, but not after a crash of the machine" {
+	on_sqlite
+	awf-run -n --name one true
+	awf-ship --to "$TO"
+	serve_db 1
+	copied 1
+	# With the same cache, by another name of the file.
+	ln -s cache1 cache2
+	TO=sqlite:runs.db serve_db 2
+	copied 2
+	same "$(cd cache1/awf/db && echo */*)" "$(cd cache1/awf/db && echo *)/0 $(cd cache1/awf/db && echo *)/1"
+	same "$(names 2)" one
+	serve_db_end 2
+	same "$(stat -c %a cache1/awf/db/*/0)" 700
+	# Killed, it is taken up where it is; what the machine has lost is not believed.
+	file=$(echo cache1/awf/db/*/0/record/transcripts/"$(latest)".jsonl)
+	note=$(echo cache1/awf/db/*/0)/unsynced
+	for change in true 'echo another >"$note"'; do
+		kill -9 "${SERVERS[1]}"
+		wait "${SERVERS[1]}" || true
+		eventually flock -n "${note%/*}/filling" true
+		ln "$file" kept
+		eval "$change"
+		serve_db 1
+		copied 1
+		same "$(names 1)" one
+		if [ "$change" = true ]; then same "$(stat -c %h "$file")" 2; else same "$(stat -c %h "$file")" 1; fi
+		rm kept
+	done
+	serve_db_end 1
+	same "$(ls "$note" 2>/dev/null || true)" ''
+}
+
+@test "SQLite: a run lives for ten minutes after its last line came to the database" {
+	on_sqlite
+	AWF_STORAGE=$PWD/there awf-run -n --name one -c 'awf-step -n a -q -- true'
+	mkdir -p "$AWF_STORAGE/transcripts"
+	for i in 1 2; do
+		id=$(run_id "$i")
+		AWF_STORAGE=$PWD/there awf-run -n --name "run$i" --id "$id" -c 'awf-step -n a -q -- true'
+		head -n 2 "there/transcripts/$id.jsonl" >"$AWF_STORAGE/transcripts/$id.jsonl"
+	done
+	awf-ship --to "$TO"
+	sql "UPDATE runs_head SET last_seen = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-9 minutes') WHERE run_id = '$(run_id 1)'"
+	sql "UPDATE runs_head SET last_seen = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-11 minutes') WHERE run_id = '$(run_id 2)'"
+	serve_db 1
+	copied 1
+	same "$(ask 1 "/api/runs/$(run_id 1)" | jq -c '[.status, .alive]')" '["running",true]'
+	same "$(ask 1 "/api/runs/$(run_id 2)" | jq -c '[.status, .alive]')" '["died",false]'
+	# It goes on.
+	cp "there/transcripts/$(run_id 2).jsonl" "$AWF_STORAGE/transcripts/"
+	awf-ship --to "$TO"
+	eventually has_ended 1 "$(run_id 2)"
+}
+
+@test "the examples" {
+	on_sqlite
+	awf-run -n --name one true
+	sed -n '/^\.Dl\|^\.Bd/,/^\.Ed/p' "$ROOT/man/awf-ship.7" | grep -A2 '^awf-ship --to sqlite:copy.db' |
+		sed "s|/usr/local/libexec/awf|$BUILD/libexec/awf|" >example
+	same "$(wc -l <example)" 3
+	same "$(bash example | grep -c '^one ')" 1
+}
 
 # All files but those of the server, and what a database has beside it.
 files() { find . "$HOME" "$AWF_STORAGE" | grep -v '^\./cache1\|^\./socket1\|^\./serve1\.err\|/runs\.db-' | sort; }

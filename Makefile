@@ -49,7 +49,7 @@ DEPS_TEST = libcmocka-dev libmicrohttpd-dev perl jq gojq tmux procps python3 pyt
 # Servers, which some systems start as they are installed, and what cuts them off: make deps installs
 # them, make check asks for none, and skips what needs one that is not there. Nobody installs what the
 # tests of Slurm and of containers need: slurmctld, slurmd, slurm-client and munge; podman, runc and
-# catatonit.
+# catatonit, or docker.io.
 DEPS_SERVERS = postgresql openssh-server iproute2 nftables
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 VERSIONS ?= pinned

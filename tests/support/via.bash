@@ -50,7 +50,7 @@ idempotent_round() {
 	local step
 	effect
 	seq "$1" | awf-step -i lines -j 8 --retries 100 --delay 0.2 --backoff constant --launch-timeout 20 \
-		--retry-on lost,interrupted,exit_status --effects external,idempotent --via "$LAUNCHER" -r \
+		--retry-on "$RETRY_ON,interrupted,exit_status" --effects external,idempotent --via "$LAUNCHER" -r \
 		square -- sh effect >out 2>said &
 	step=$!
 	disrupt_until_gone "$step"
@@ -68,7 +68,7 @@ external_round() {
 	effect
 	cat >flow <<-END
 		awf-step -i lines -j 8 --retries 100 --delay 0.2 --backoff constant --launch-timeout 20 \\
-			--effects external --via "$LAUNCHER" -r square -- sh effect
+			--retry-on $RETRY_ON --effects external --via "$LAUNCHER" -r square -- sh effect
 	END
 	seq "$1" | awf-run --name far flow >out 2>said &
 	step=$!
@@ -90,6 +90,9 @@ external_round() {
 	noted | uniq -c | awk '$1 > 2' | same "$(cat)" ''
 	[ ! -e overlaps ]
 }
+
+# What a launcher that has begun nothing may fail with.
+RETRY_ON=lost
 
 # SEED ROUNDS COUNT: of both, with choices that follow from the seed.
 disrupted_rounds() {

@@ -297,6 +297,20 @@ DELETE /v1/files/7 0'
 	awf-verify --determinism --isolation copy
 }
 
+@test "a call that a resume takes over whole replays by what it was answered before" {
+	model_server --answer hello.jsonl --answer bye.jsonl --loop
+	program <<<'ask one | said; ask two | said'
+	echo '. ./api.sh; ask three | said; [ -e go ] || exit 3' >program2
+	run awf-run -c 'awf-step -n -r --models a -- sh program; awf-step -n -r --models b -- sh program2'
+	same "$status $(asked)" '3 3'
+	touch go
+	run -0 awf-run --resume @
+	same "$output $(asked)" $'Hello\nBye\nHello 3'
+	kill "$MODEL_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+	awf-verify --determinism --isolation copy
+}
+
 @test "a resume whose request has changed asks, and says so; --models replay refuses it" {
 	model_server --answer hello.jsonl --loop
 	program <<<'ask one | said; [ -e go ] || exit 3'

@@ -618,6 +618,9 @@ exchange_transferred(struct exchange *e, CURLcode result)
 	e->holds = true;
 	if (transferred && !e->begun) {
 		pass_head(e, 0);
+	} else if (!transferred && !e->begun && e->headed) {
+		begin_answer(e);
+		e->broken = true;
 	} else if (!transferred && !e->begun) {
 		/* No answer at all is one of ours. */
 		struct buffer body = BUFFER_INIT, text = BUFFER_INIT;

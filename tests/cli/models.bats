@@ -598,11 +598,13 @@ app done'
 	program <<-'END'
 		post /v1/unended/messages '{"stream":true}' && echo whole
 		get /v1/cut >/dev/null 2>&1 || echo "cut: $?"
+		send -w '%{http_code} ' "$ANTHROPIC_BASE_URL/v1/nothing" 2>/dev/null || echo "cut: $?"
 	END
 	models
-	same "$status $output" $'0 data: {"type":"ping"}\n\nwhole\ncut: 18'
+	same "$status $output" $'0 data: {"type":"ping"}\n\nwhole\ncut: 18\n200 cut: 18'
 	same "$(payloads message.assistant '[.partial,.error.code,.response.broken]')" '[true,"network",null]'
-	same "$(payloads tool.result '[.error.code,.output.broken]')" '["network",true]'
+	same "$(payloads tool.result '[.error.code,.output.status,.output.broken]' | paste -sd' ')" \
+		'["network",200,true] ["network",200,true]'
 	awf-verify -q
 	kill "$API_SERVER_PID"
 	same "$(awf-replay -q --isolation copy)" "$output"

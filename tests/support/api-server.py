@@ -11,6 +11,7 @@ answered is said by the path:
 .../slow               a stream of ticks, until the reader is gone
 .../large              /large?bytes=N
 .../cut                half of an answer
+.../nothing            its head
 .../echoes             the key, as a field too
 .../two-lengths        an answer with two lengths
 .../chunks             one in chunks, with a length besides that is another
@@ -125,6 +126,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.begin(200, 1000, Content_Type="application/json")
             self.wfile.write(b"{" * 500)
             self.wfile.flush()
+            self.close_connection = True
+        elif url.path.endswith("/nothing"):
+            self.begin(200, 1000, Content_Type="application/json")
             self.close_connection = True
         else:
             data = json.dumps({"method": self.command, "bytes": len(body)}).encode()

@@ -145,6 +145,7 @@ directory_open(struct directory *d, const char *path, struct error *err)
 	failed = begin_filling(d, record, err) == 0 && storage_prepare_at(&d->storage, record, err) == 0 &&
 	    sweep(d, err) == 0 ? 0 : -1;
 	free(record);
+	d->storage.disposable = true;
 	if (failed == 0)
 		ingest_begin(&d->ingest, &d->storage);
 	return failed;

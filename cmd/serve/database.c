@@ -92,6 +92,7 @@ make_storages(const struct database *d, struct storage *served, struct storage *
 	int failed = copytree_remove(out, err) == 0 && storage_prepare_at(served, record, err) == 0 &&
 	    storage_prepare_at(outgoing, out, err) == 0 ? 0 : -1;
 
+	outgoing->disposable = true;
 	free(out);
 	free(record);
 	return failed;

@@ -163,7 +163,8 @@ is_taken(const struct storage *s, const char *run_id)
 
 /* On disk whatever AWF_SYNC says: a run that has lost its origin would be one of ours. */
 static int
-write_text(struct origin *o, const char *name, enum origin_kind kind, struct error *err)
+write_text(struct origin *o, const struct storage *s, const char *name, enum origin_kind kind,
+    struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	struct writer w;
@@ -178,6 +179,8 @@ write_text(struct origin *o, const char *name, enum origin_kind kind, struct err
 	if (ftruncate(o->fd, 0) != 0 || lseek(o->fd, 0, SEEK_SET) != 0 ||
 	    file_write(o->fd, text.data, text.len) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, o->path, "unable to write");
+	else if (s->disposable)
+		failed = 0;
 	else if (fsync(o->fd) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, o->path, "unable to sync");
 	else
@@ -205,7 +208,7 @@ claim(struct origin *o, const struct storage *s, const char *run_id, const char 
 			unlink(o->path);
 	} else if (!transcript_begun(transcript)) {
 		failed = same && takes != NULL && strcmp(takes, kinds[kind]) == 0 ? 0 :
-		    write_text(o, name, kind, err);
+		    write_text(o, s, name, kind, err);
 	} else if (!same) {
 		failed = error_set(err, ERROR_BLOCKED, run_id, "belongs to '%s', who sent its first line",
 		    whose != NULL ? whose : UNKNOWN);

@@ -47,7 +47,7 @@ storage_locate(struct storage *s, struct error *err)
 	const char *home = path_home();
 	char here[PATH_MAX];
 
-	s->root = NULL;
+	*s = (struct storage){ .root = NULL };
 	if (given != NULL && *given == '/')
 		s->root = memory_text(given);
 	else if (given != NULL && getcwd(here, sizeof here) == NULL)
@@ -227,7 +227,7 @@ storage_prepare(struct storage *s, struct error *err)
 int
 storage_prepare_at(struct storage *s, const char *root, struct error *err)
 {
-	s->root = memory_text(root);
+	*s = (struct storage){ .root = memory_text(root) };
 	return make_all(s, err);
 }
 

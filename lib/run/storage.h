@@ -32,6 +32,8 @@
 
 struct storage {
 	char *root;       /* absolute */
+	bool disposable;  /* after a crash of the machine nothing in it is used: not even origins are
+	                     synced. Of a storage that was prepared it may be set */
 };
 
 /* $AWF_STORAGE, $XDG_DATA_HOME/awf, ~/.local/share/awf. Makes nothing. */

@@ -105,7 +105,7 @@ two failed laptop'
 	# Another line; one that does not follow; one that follows but that awf-verify would refuse.
 	send_lines < <(sed -n 2p lines; sed -n 3p lines | sed 's/"iteration":0/"iteration":1/'; sed -n 4p lines)
 	same "$status $(said '[.accepted, .duplicates, .error.code, .wanted]')" '409 [0,1,"conflict",4]'
-	send_lines < <(sed -n 4p lines | sed 's/.."}$/00"}/')
+	send_lines < <(sed -n 4p lines | sed 's/0"}$/1"}/; t; s/."}$/0"}/')
 	same "$status $(said .error.code)" '409 "conflict"'
 	send_lines < <(sed -n 4p lines | sed "s/\"event_id\":\"[^\"]*/\"event_id\":\"$(sed -n 2p lines | jq -r .event_id)/")
 	same "$status $(said .error.code)" '400 "invalid_input"'

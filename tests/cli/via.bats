@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 load ../support/helpers
 
 prepare() {
-	export FAR="env -i PATH=$PATH"
+	export FAR="env -i PATH=$PATH ASAN_OPTIONS=${ASAN_OPTIONS-}"
 }
 
 # What a test that failed has stopped.
@@ -59,7 +59,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	export OTHER=x LC_TIME=C TZ=UTC FIRST=1 OPENAI_API_KEY=sk-0123456789
 	unset LANG
 	awf-step -n --via "$FAR" --env FIRST --env SECOND=2=3 --env MISSING --pass-key OPENAI_API_KEY -r a -- \
-		env | grep -v -e ^PATH -e ^TRACEPARENT -e ^AWF_VIA | sort >out
+		env | grep -v -e ^PATH -e ^TRACEPARENT -e ^AWF_VIA -e ^ASAN_OPTIONS | sort >out
 	same "$(cat out)" "$(printf '%s\n' FIRST=1 LC_TIME=C OPENAI_API_KEY=sk-0123456789 SECOND=2=3 TZ=UTC)"
 	# A launcher that passes the environment, as srun does, passes nothing of the run.
 	awf-step -n --via env -r a -- env >out

@@ -686,6 +686,7 @@ static void
 show_assistant(struct view *v, const struct event_view *event)
 {
 	struct span payload = event->payload, retry = span_member(payload, KEY_RETRY);
+	struct span error = span_member(payload, KEY_ERROR);
 	struct span reason = span_member(payload, KEY_STOP_REASON);
 	long long next = 0, of = 0, delay = 0;
 
@@ -704,14 +705,17 @@ show_assistant(struct view *v, const struct event_view *event)
 		show_wait(v, event);
 		return;
 	}
-	add_head(v, event, "", &view_words[VIEW_ASSISTANT]);
+	add_head(v, event, "", &view_words[member_set(error) ? VIEW_FAILED : VIEW_ASSISTANT]);
 	detail_duration(v, payload);
 	detail_usage(v, span_member(payload, KEY_USAGE));
-	if (!span_is(reason, "end_turn"))
+	/* An answer to a program may have failed, which says more than how it ended. */
+	if (!span_is(reason, "end_turn") && !member_set(error))
 		detail_value(v, "", reason);
-	if (span_true(span_member(payload, KEY_PARTIAL)))
+	if (span_true(span_member(payload, KEY_PARTIAL)) && !member_set(error))
 		detail(v, "cut off");
 	add_blocks(v, payload);
+	if (member_set(error))
+		add_error(v, error);
 }
 
 /* Tools run at once, if one answer calls several. */

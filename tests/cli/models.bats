@@ -485,9 +485,10 @@ app assistant
     Hello
 app user
     do
-app assistant
+app failed
     rate_limit: HTTP 429: a fault on request
 app done'
+	awf-tail | grep -q 'app failed ([0-9]*ms): rate_limit: HTTP 429: a fault on request$'
 	awf-tail | grep -q 'app user: a file\\nanother\\n\[image\]: no clock'
 }
 

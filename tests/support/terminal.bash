@@ -6,7 +6,8 @@ terminals_begin() {
 	command -v tmux >/dev/null || skip "tmux is not installed"
 	export LC_ALL=C.UTF-8
 	unset COLUMNS NO_COLOR AWF_VIEW GPG_TTY
-	SOCKET="awf-view-$$"
+	# Of this test alone: who comes while another is about to end is turned away.
+	SOCKET="awf-view-$$-$BATS_TEST_NUMBER"
 }
 terminals_end() { tmux -L "$SOCKET" kill-server 2>/dev/null || true; }
 

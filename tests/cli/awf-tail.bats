@@ -17,7 +17,7 @@ prepare() {
 cleanup() {
 	[ -z "${TAIL-}" ] || kill "$TAIL" 2>/dev/null || true
 	[ -z "${RUN-}" ] || kill "$RUN" 2>/dev/null || true
-	tmux -L "awf-tail-$$" kill-server 2>/dev/null || true
+	tmux -L "awf-tail-$$-$BATS_TEST_NUMBER" kill-server 2>/dev/null || true
 }
 
 # Fails if the command succeeds: "!" alone would not.
@@ -642,9 +642,9 @@ events() { # COUNT PAYLOAD: as input of append
 
 # Runs a command in a terminal of COLUMNS x 20.
 terminal() {
-	tmux -u -L "awf-tail-$$" -f /dev/null new-session -d -x "$1" -y 20 "$2; sleep 60" 3>&-
+	tmux -u -L "awf-tail-$$-$BATS_TEST_NUMBER" -f /dev/null new-session -d -x "$1" -y 20 "$2; sleep 60" 3>&-
 }
-screen() { tmux -u -L "awf-tail-$$" capture-pane -p; }
+screen() { tmux -u -L "awf-tail-$$-$BATS_TEST_NUMBER" capture-pane -p; }
 # Waits until the screen matches.
 shows() {
 	for ((i = 0; i < 500; i++)); do
@@ -674,9 +674,9 @@ shows() {
 	screen >shot
 	[ "$(grep '^1 call' shot)" != "$before" ]
 	same "$(grep -c '^1 call' shot)" 1
-	tmux -L "awf-tail-$$" resize-window -x 14 -y 20
+	tmux -L "awf-tail-$$-$BATS_TEST_NUMBER" resize-window -x 14 -y 20
 	shows '^1 call: rese.*…$'
-	tmux -L "awf-tail-$$" resize-window -x 80 -y 20
+	tmux -L "awf-tail-$$-$BATS_TEST_NUMBER" resize-window -x 80 -y 20
 	shows '^1 call: research [0-9.]+(ms|s)$'
 	echo >next
 	release
@@ -689,7 +689,7 @@ shows() {
 	hold 'append step.started research "{\"name\":\"research\",\"call\":\"research:0:0\"}"'
 	terminal 80 'sh -c "trap : INT; awf-tail -f --log; echo status \$?"'
 	shows '^1 call: research'
-	tmux -L "awf-tail-$$" send-keys C-c
+	tmux -L "awf-tail-$$-$BATS_TEST_NUMBER" send-keys C-c
 	shows '^(\^C)?status 130'
 	no grep -q '1 call' shot
 	release || true

@@ -6,6 +6,7 @@
 #include "run/survivors.h"
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/patience.h"
 #include "base/polling.h"
 #include "base/text.h"
 #include "proc/process.h"
@@ -59,14 +61,29 @@ look(const char *variable, struct survivor *first)
 	return count;
 }
 
+/* Whether it is awf-exec(1), which some launchers give the environment of the step. */
+static bool
+is_far_end(const struct survivor *s)
+{
+	static const char name[] = "awf-exec";
+	const size_t len = strcspn(s->command, " ");
+
+	return len >= strlen(name) && strncmp(s->command + len - strlen(name), name, strlen(name)) == 0;
+}
+
 size_t
 survivors_find(const char *variable, int patience_ms, struct survivor *first)
 {
-	int64_t now = clock_monotonic(), deadline = now + patience_ms;
+	const int64_t began = clock_monotonic();
+	int64_t now, deadline;
 	size_t count = look(variable, first);
 
 	/* When the first has gone, others may be there still. */
-	while (count > 0 && (now = clock_monotonic()) < deadline) {
+	while (count > 0) {
+		deadline = began + patience_ms + (is_far_end(first) ? FAR_GONE_MS : 0);
+		now = clock_monotonic();
+		if (now >= deadline)
+			break;
 		int fd = wait_descriptor(first->pid);
 
 		poll_one(fd, POLLIN, now + LOOK_EVERY_MS > deadline ? deadline : now + LOOK_EVERY_MS);

@@ -15,7 +15,8 @@ struct survivor {
 };
 
 /* Looks for other processes with `variable` (NAME=VALUE) in their environment, for at
- * most patience_ms while there are some: those that a guardian is ending take a moment.
+ * most patience_ms while there are some: those that a guardian is ending take a moment, and the far
+ * end of a launcher on this machine, which ends by itself once nobody speaks to it, some more.
  * Returns how many are left; the first is described, if there is one. */
 size_t survivors_find(const char *variable, int patience_ms, struct survivor *first);
 

@@ -128,6 +128,6 @@ disrupt() {
 	for CLIENT in "${CLIENTS[@]}"; do
 		# shellcheck disable=SC2034
 		LAUNCHER="$CLIENT exec -i box $THERE"
-		disrupted_rounds "${CONTAINER_SEED:-${TORTURE_SEED:-$$}}" "${CONTAINER_ROUNDS:-2}" 50
+		disrupted_rounds "${CONTAINER_SEED:-${TORTURE_SEED:-$$}}" "${CONTAINER_ROUNDS:-3}" 50
 	done
 }

@@ -116,6 +116,11 @@ prepare() {
 	same "$(payloads step.completed .error.code)" '"cannot_launch"'
 }
 
+@test "in an allocation each call is a step of its job" {
+	salloc -Q -n2 sh -c 'seq 4 | awf-step -i lines -j 2 --via "srun -n1 --exact --quiet" -r a -- \
+		sh -c "echo \$SLURM_JOB_ID"' | uniq -c | awk '{ print $1 }' | same "$(cat)" 4
+}
+
 WAYS=(awf-exec srun slurmstepd slurmd down job step slurmctld)
 disrupt() {
 	local node=n$((RANDOM % NODES + 1))
@@ -150,7 +155,7 @@ disrupt() {
 # bats test_tags=torture
 @test "so it is with a hundred items, again and again" {
 	LAUNCHER='srun -n1 --quiet'
-	disrupted_rounds "${SLURM_SEED:-${TORTURE_SEED:-$$}}" "${SLURM_ROUNDS:-4}" 100
+	disrupted_rounds "${SLURM_SEED:-${TORTURE_SEED:-$$}}" "${SLURM_ROUNDS:-3}" 100
 	# Some of them were lost.
 	grep -q '"lost"' "$AWF_STORAGE"/transcripts/*
 }

@@ -214,7 +214,7 @@ rounds_of() {
 
 # bats test_tags=torture
 @test "so it is with a hundred items, again and again" {
-	rounds_of "${SSH_ROUNDS:-2}" 100
+	rounds_of "${SSH_ROUNDS:-3}" 100
 	grep -q '"lost"' "$AWF_STORAGE"/transcripts/*
 }
 

@@ -381,6 +381,31 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	same "$(wc -l <ran)" 3
 }
 
+@test "a resume waits for a far end that is on its own machine, and has the run's environment" {
+	# As by a daemon, which no guardian of the run knows.
+	mkfifo ask in out
+	while read -r id <ask; do env AWF_RUN_ID="$id" awf-exec <in >out; done 3>&- &
+	STOPPED=$!
+	launcher asks <<-'END'
+		exec 3<&0
+		echo "$AWF_RUN_ID" >ask
+		cat <&3 >in &
+		exec cat out
+	END
+	cat >flow <<-'END'
+		awf-step -n --effects read --via 'sh asks' a -- sh -c '
+			echo >>ran; [ ! -e hold ] || { trap "" TERM; echo >began; while :; do sleep 0.1; done; }'
+	END
+	touch hold
+	awf-run --name near flow &
+	eventually test -e began
+	kill -9 "$!"
+	wait "$!" || :
+	rm hold
+	awf-run --resume @near
+	same "$(wc -l <ran)" 2
+}
+
 @test "--dry-run shows the launcher, and starts none" {
 	same "$(awf-step -n --dry-run --via 'touch ran;' a -- true)" '{"via":"touch ran;","command":["true"],"input":null}'
 	[ ! -e ran ]

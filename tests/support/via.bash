@@ -91,15 +91,47 @@ external_round() {
 	[ ! -e overlaps ]
 }
 
+# COUNT: the run itself is killed, and resumed until it is done: each comes out once, and none is made
+# anew while it runs.
+killed_round() {
+	local run
+	effect
+	cat >flow <<-END
+		awf-step -i lines -j 8 --retries 100 --delay 0.2 --backoff constant --launch-timeout 20 \\
+			--retry-on $RETRY_ON,interrupted,exit_status --effects external,idempotent --via "$LAUNCHER" -r \\
+			square -- sh effect
+	END
+	seq "$1" >in
+	awf-run --name killed flow <in >out 2>said &
+	run=$!
+	for _ in 1 2 3; do
+		nap "1.$((RANDOM % 10))"
+		! gone "$run" || break
+		kill -9 "$run"
+		wait "$run" || :
+		awf-run --resume @killed <in >out 2>>said &
+		run=$!
+	done
+	wait "$run" || { cat said; false; }
+	squares "$1" | cmp - out
+	awf-verify -q
+	same "$(noted | uniq | wc -l)" "$1"
+	[ ! -e overlaps ]
+}
+
 # What a launcher that has begun nothing may fail with.
 RETRY_ON=lost
 
-# SEED ROUNDS COUNT: of both, with choices that follow from the seed.
+# SEED ROUNDS COUNT: of all three, with choices that follow from the seed.
 disrupted_rounds() {
 	local round
 	RANDOM=$(($1 & 32767))
 	for ((round = 1; round <= $2; round++)); do
 		echo "seed $1, round $round"
-		if [ $((round % 2)) -eq 1 ]; then external_round "$3"; else idempotent_round "$3"; fi
+		case $((round % 3)) in
+		1) external_round "$3" ;;
+		2) idempotent_round "$3" ;;
+		0) killed_round "$3" ;;
+		esac
 	done
 }

@@ -191,6 +191,21 @@ complete_line() {
 	same "$(cat published)" written
 }
 
+@test "README: more than one machine" {
+	mkdir -p stubs jobs
+	printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >stubs/ssh
+	printf '#!/bin/sh\nawf-step square -r -- sh -c "read -r n; echo \$((n * n))"\n' >square.awf
+	chmod +x stubs/ssh square.awf
+	PATH=$PWD/stubs:$PATH
+	same "$(sh -c "$(readme 'ssh build')" | jq -cs 'map(.data | tonumber) | sort')" '[1,4,9,16,25,36,49,64]'
+	command -v sqlite3 >/dev/null || return 0
+	echo 3 >jobs/three
+	echo 4 >jobs/four
+	run -0 sh -ec "$(readme 'awf-ship --to')"
+	same "$(cat jobs/done/four/out)" 16
+	[[ $output == *'square.awf │ success │ 2 '* && $output == *'squares'*'success │ 1 '* ]]
+}
+
 @test "README: every file that it links is there, and its picture is whole" {
 	grep -oE '\]\([^)]*\)' "$ROOT/README.md" | sed 's/^](//; s/)$//' >links
 	grep -q '\.svg$' links

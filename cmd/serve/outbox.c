@@ -30,9 +30,12 @@
 
 #define ROOM ((size_t)256 << 10)  /* bytes of lines that are added at once */
 #define LOOK_MS 5                 /* between looks at the copy */
+#define STOP_LOOK_MS 200          /* between looks whether it is to stop */
 
 struct outbox_run {
 	char run_id[ID_SIZE];
+	uint64_t used;                /* the last use, counted */
+	int64_t missed;               /* the copy did not come up to this line in time; 0 */
 	bool prepared;
 	bool added;
 	char *sender;
@@ -40,7 +43,7 @@ struct outbox_run {
 	enum outbox_result result;
 	/* The answer to a question. */
 	bool answered;
-	int64_t seq;
+	int64_t seq, pruned;
 	char digest[DIGEST_SIZE];
 };
 
@@ -57,10 +60,13 @@ add_run(struct outbox *o, const char *run_id)
 {
 	struct outbox_run *run = find_run(o, run_id);
 
-	if (run != NULL)
+	if (run != NULL) {
+		run->used = ++o->uses;
 		return run;
+	}
 	run = memory_zero(1, sizeof *run);
 	memcpy(run->run_id, run_id, ID_SIZE);
+	run->used = ++o->uses;
 	o->runs = memory_array(o->runs, o->count + 1, sizeof *o->runs);
 	o->runs[o->count] = run;
 	map_put(&o->places, run_id, ID_SIZE - 1, o->count++);
@@ -73,6 +79,7 @@ add_run(struct outbox *o, const char *run_id)
 static void
 end_filter(struct outbox *o)
 {
+	o->peer->end_ms = o->late ? 0 : atomic_load(&o->stop) != 0 ? OUTBOX_STOP_MS : SHIP_END_MS;
 	if (o->peer->process.pid != 0)
 		peer_end(o->peer);
 	o->ready = false;
@@ -95,7 +102,7 @@ start_filter(struct outbox *o, struct error *err)
 	else
 		environment_unset(&environment, "AWF_SYNC");
 	spec.environment = environment.list;
-	o->peer->end_ms = SHIP_END_MS;
+	o->late = false;
 	failed = peer_start(o->peer, &spec, err);
 	environment_free(&environment);
 	return failed;
@@ -127,11 +134,13 @@ take_position(struct outbox_run *run, struct span line, struct error *err)
 {
 	struct shipment *shipment = run->shipment;
 	struct error other = ERROR_INIT;
-	long long seq;
+	long long seq, pruned;
 
 	run->answered = true;
 	if (span_member(line, KEY_ERROR).at != NULL) {
 		run->result = OUTBOX_OTHER;
+		if (shipment != NULL)
+			shipment_refuse(shipment, 0);
 		return;
 	}
 	if (!span_integer(span_member(line, KEY_SEQ), &seq) || seq < 0) {
@@ -139,6 +148,9 @@ take_position(struct outbox_run *run, struct span line, struct error *err)
 		return;
 	}
 	run->seq = seq;
+	run->pruned = 0;
+	if (span_integer(span_member(line, SHIP_PRUNED), &pruned))
+		run->pruned = pruned;
 	run->digest[0] = '\0';
 	span_copy(span_member(line, SHIP_DIGEST), run->digest, sizeof run->digest);
 	if (shipment == NULL)
@@ -182,7 +194,13 @@ take_lines(struct outbox *o, struct error *err)
 static int
 serve_filter(struct outbox *o, int64_t until, struct error *err)
 {
-	switch (peer_wait(o->peer, until, NULL, err)) {
+	const int64_t stop = atomic_load(&o->stop), now = clock_monotonic();
+
+	if (stop != 0 && stop < until)
+		until = stop;
+	/* It may be told to stop meanwhile. */
+	switch (peer_wait(o->peer, now < until && until > now + STOP_LOOK_MS ? now + STOP_LOOK_MS : until,
+	    NULL, err)) {
 	case PEER_SERVED:
 		break;
 	case PEER_GONE:
@@ -191,7 +209,10 @@ serve_filter(struct outbox *o, int64_t until, struct error *err)
 		    "ended");
 		break;
 	case PEER_LATE:
-		error_set(err, ERROR_SYSTEM, NULL, "the database takes too long");
+		if (clock_monotonic() < until)
+			return 0;
+		o->late = true;
+		error_set(err, ERROR_SYSTEM, NULL, stop != 0 ? "the server ends" : "the database takes too long");
 		break;
 	case PEER_INTERRUPTED:
 		break;
@@ -226,11 +247,17 @@ with_filter(struct outbox *o, int (*act)(struct outbox *o, void *context, struct
 	bool old = o->ready;
 	int failed;
 
+	if (o->lost.code != ERROR_NONE) {
+		*err = o->lost;
+		return -1;
+	}
 	failed = await_filter(o, err) != 0 ? -1 : act(o, context, err);
-	if (failed != 0 && old && o->peer->process.pid == 0) {
+	if (failed != 0 && old && o->peer->process.pid == 0 && !o->late) {
 		*err = (struct error)ERROR_INIT;
 		failed = await_filter(o, err) != 0 ? -1 : act(o, context, err);
 	}
+	if (failed != 0 && o->late)
+		o->lost = *err;
 	return failed;
 }
 
@@ -245,24 +272,36 @@ outbox_open(struct outbox *o, struct error *err)
 	return cost_begin(&o->cost, err);
 }
 
+static void
+free_run(struct outbox_run *run)
+{
+	if (run->shipment != NULL)
+		shipment_free(run->shipment);
+	free(run->sender);
+	free(run);
+}
+
 void
 outbox_close(struct outbox *o)
 {
 	if (o->peer == NULL)
 		return;
+	outbox_stop(o);
 	end_filter(o);
 	peer_free(o->peer);
 	free(o->peer);
 	o->peer = NULL;
-	for (size_t i = 0; i < o->count; i++) {
-		if (o->runs[i]->shipment != NULL)
-			shipment_free(o->runs[i]->shipment);
-		free(o->runs[i]->sender);
-		free(o->runs[i]);
-	}
+	for (size_t i = 0; i < o->count; i++)
+		free_run(o->runs[i]);
 	free(o->runs);
 	map_free(&o->places);
 	cost_free(&o->cost);
+}
+
+void
+outbox_stop(struct outbox *o)
+{
+	atomic_store(&o->stop, clock_monotonic() + OUTBOX_STOP_MS);
 }
 
 /* ---- what the database has ---- */
@@ -317,15 +356,21 @@ has_line(const struct storage *s, const struct outbox_run *run, struct error *er
 	return got;
 }
 
-/* The copy of the database comes to it soon. */
+/* The copy of the database comes to it soon. What others send waits, too: so it is waited for once,
+ * for all runs of a round together, and not for a run for which that was in vain. */
 static int
-await_copy(struct outbox *o, const struct outbox_run *run, struct error *err)
+await_copy(struct outbox *o, struct outbox_run *run, struct error *err)
 {
-	const int64_t until = clock_monotonic() + OUTBOX_COPY_MS;
-	int has;
+	int has = has_line(o->record, run, err);
 
-	while ((has = has_line(o->record, run, err)) == 0 && clock_monotonic() < until)
+	if (o->copy_until == 0 && has == 0)
+		o->copy_until = clock_monotonic() + OUTBOX_COPY_MS;
+	while (has == 0 && run->missed != run->seq && clock_monotonic() < o->copy_until &&
+	    atomic_load(&o->stop) == 0) {
 		poll_until(NULL, 0, clock_monotonic() + LOOK_MS);
+		has = has_line(o->record, run, err);
+	}
+	run->missed = has == 0 ? run->seq : 0;
 	if (has == 0)
 		error_set(err, ERROR_SYSTEM, run->run_id, "the copy of the database does not have what it has, "
 		    "line %lld", (long long)run->seq);
@@ -391,6 +436,10 @@ outbox_drop(struct outbox *o, const char *run_id)
 	char *transcript = storage_transcript(o->storage, run_id);
 	char *origin = layout_origin(o->storage->root, run_id);
 
+	/* What it says of lines that are on their way would be taken for an answer. */
+	if (run != NULL && run->shipment != NULL && (run->shipment->state == SHIPMENT_ASKED ||
+	    run->shipment->acknowledged < run->shipment->seq))
+		end_filter(o);
 	if (o->ingest != NULL)
 		ingest_close(o->ingest, run_id);
 	/* Blobs stay: what they are, their names say. */
@@ -417,6 +466,9 @@ outbox_prepare(struct outbox *o, const char *run_id, struct error *err)
 	outbox_drop(o, run_id);
 	if (with_filter(o, ask, run, err) != 0)
 		return -1;
+	if (run->pruned > 0)
+		return error_set(err, ERROR_BLOCKED, run_id, "was removed from the database, and is not taken "
+		    "again");
 	if (run->seq > 0 && (await_copy(o, run, err) != 0 || copy_run(o, run, err) != 0))
 		return -1;
 	run->prepared = true;
@@ -476,7 +528,8 @@ send_run(struct outbox *o, struct outbox_run *run, struct error *err)
 	    shipment_send(s, &o->with, o->peer->outgoing.len + ROOM, &o->peer->outgoing, &other) != 0)
 		run->result = OUTBOX_OTHER;
 	else if (s->state == SHIPMENT_SENDING && shipment_done(s))
-		run->result = OUTBOX_SAFE;
+		/* One that was removed before it was sent is not there. */
+		run->result = s->gone ? OUTBOX_OTHER : OUTBOX_SAFE;
 	return run->result != OUTBOX_NONE;
 }
 
@@ -506,18 +559,80 @@ send_all(struct outbox *o, void *context, struct error *err)
 int
 outbox_send(struct outbox *o, struct error *err)
 {
-	struct outbox_run **runs = memory_zero(o->count + 1, sizeof *runs);
+	const size_t most = o->ingest->run_limit;
+	struct outbox_run **runs = memory_zero(most + 1, sizeof *runs);
 	size_t count = 0;
-	int failed;
+	int failed = 0;
 
-	for (size_t i = 0; i < o->count; i++)
+	/* As many at a time as there are descriptors for. */
+	for (size_t i = 0; i < o->count && failed == 0; i++) {
 		if (o->runs[i]->added)
 			runs[count++] = o->runs[i];
-	failed = count > 0 ? with_filter(o, send_all, runs, err) : 0;
-	for (size_t i = 0; i < count; i++)
-		runs[i]->added = false;
+		if (count == 0 || (count < most && i + 1 < o->count))
+			continue;
+		runs[count] = NULL;
+		failed = with_filter(o, send_all, runs, err);
+		for (size_t j = 0; j < count && o->count > most; j++)
+			shipment_rest(runs[j]->shipment);
+		count = 0;
+	}
+	for (size_t i = 0; i < o->count; i++)
+		o->runs[i]->added = false;
 	free(runs);
 	return failed;
+}
+
+/* ---- rounds ---- */
+
+void
+outbox_begin_round(struct outbox *o)
+{
+	o->lost = (struct error)ERROR_INIT;
+	o->copy_until = 0;
+}
+
+/* The last used first. */
+static int
+by_use(const void *a, const void *b)
+{
+	const struct outbox_run *first = *(struct outbox_run *const *)a;
+	const struct outbox_run *second = *(struct outbox_run *const *)b;
+
+	return first->used > second->used ? -1 : first->used < second->used;
+}
+
+static void
+index_runs(struct outbox *o)
+{
+	map_free(&o->places);
+	o->places = (struct map)MAP_INIT;
+	for (size_t i = 0; i < o->count; i++)
+		map_put(&o->places, o->runs[i]->run_id, ID_SIZE - 1, i);
+}
+
+void
+outbox_end_round(struct outbox *o)
+{
+	const size_t most = o->ingest != NULL ? o->ingest->run_limit : 0;
+
+	if (o->count <= most)
+		return;
+	qsort(o->runs, o->count, sizeof *o->runs, by_use);
+	index_runs(o);
+	while (o->count > most) {
+		struct outbox_run *run = o->runs[o->count - 1];
+
+		if (o->ingest != NULL) {
+			char *blobs = storage_blobs(o->storage, run->run_id);
+
+			outbox_drop(o, run->run_id);
+			copytree_remove(blobs, NULL);
+			free(blobs);
+		}
+		free_run(run);
+		o->count--;
+	}
+	index_runs(o);
 }
 
 enum outbox_result

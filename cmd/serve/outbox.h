@@ -10,14 +10,17 @@
  *   - Other servers take in the same runs. Where one was first, the database refuses what does not
  *     follow; then the run is dropped here, and prepared anew.
  *   - Nothing in the storage is needed once it is acknowledged: it is made anew by each process, and
- *     nothing in it is synced.
+ *     nothing in it is synced. It holds the runs that were used last, as many as ingest keeps open.
+ *   - A database that does not answer is waited for once, and not once for each run.
  *   - An outbox is one thread's.
  */
 #ifndef AWF_SERVE_OUTBOX_H
 #define AWF_SERVE_OUTBOX_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/map.h"
@@ -39,8 +42,13 @@ struct outbox {
 	struct shipping with;
 	struct peer *peer;
 	bool ready, takes_alone;         /* what it has said */
+	bool late;                       /* it did not answer in time */
+	struct error lost;               /* why nothing more is asked in this round */
+	int64_t copy_until;              /* so long the copy is waited for in this round; 0: not yet */
+	atomic_llong stop;               /* nothing is waited for beyond it, clock_monotonic(); 0: not set */
 	struct outbox_run **runs;
 	size_t count;
+	uint64_t uses;
 	struct map places;               /* run id to its place in runs */
 };
 
@@ -51,10 +59,18 @@ enum outbox_result {
 };
 
 int outbox_open(struct outbox *o, struct error *err);
+/* In any state, if o->url is NULL, or it was opened. */
 void outbox_close(struct outbox *o);
+/* Whoever is at work with it is to end soon. From any thread. */
+void outbox_stop(struct outbox *o);
+
+/* What is asked from now on is another round: a database that did not answer is asked again. */
+void outbox_begin_round(struct outbox *o);
+/* Lets go of the runs that were not used for the longest time, if there are too many. */
+void outbox_end_round(struct outbox *o);
 
 /* Has the storage have what the database has of a run, unless that was done and it was not dropped
- * since. ERROR_SYSTEM: it cannot be had. */
+ * since. ERROR_SYSTEM: it cannot be had; ERROR_BLOCKED: it was removed there (--keep). */
 int outbox_prepare(struct outbox *o, const char *run_id, struct error *err);
 /* Whether the database has something else by now than what was here before the last lines. -1: it
  * cannot be asked. */

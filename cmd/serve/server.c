@@ -140,8 +140,9 @@ server_open(struct server *s, struct error *err)
 	works_open(&s->works, &s->loop);
 	uploads_open(&s->uploads, &s->loop, &s->outgoing, s->settings.ingest_rate,
 	    s->settings.blob_quota);
-	if (s->settings.database != NULL)
-		uploads_to_database(&s->uploads, &s->database, &s->storage);
+	if (s->settings.database != NULL &&
+	    uploads_to_database(&s->uploads, &s->database, &s->storage, err) != 0)
+		return -1;
 	s->routes = routes;
 	s->handler = &request_handler;
 	return s->settings.database != NULL ? database_begin(&s->database, &s->loop, err) : 0;

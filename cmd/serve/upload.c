@@ -206,7 +206,7 @@ take_in(struct upload *u)
 			ingest_flush(&u->input);
 	} else if (u->kind == UPLOAD_END && u->last) {
 		if (outbox_prepare(&u->all->outbox, u->run_id, &err) != 0) {
-			refuse(u, INGEST_FAILED, &err);
+			refuse(u, err.code == ERROR_BLOCKED ? INGEST_CONFLICT : INGEST_FAILED, &err);
 			return;
 		}
 		end_run(u);
@@ -317,9 +317,14 @@ settle(struct upload *list)
 	int tries = 0;
 	bool again;
 
+	if (list == NULL)
+		return;
+	outbox_begin_round(o);
 	for (struct upload *u = list; u != NULL; u = u->next) {
 		u->mark = (struct ingest_mark){ .line = 0 };
-		if (has_lines(u) && u->begun)
+		/* Without the end of a line, or of all, nothing is taken. */
+		if (has_lines(u) && u->begun && (u->last || (u->kind == UPLOAD_LINES && u->piece.len > 0 &&
+		    memchr(u->piece.data, '\n', u->piece.len) != NULL)))
 			ingest_mark(&u->input, &u->mark);
 		take_in(u);
 	}
@@ -342,6 +347,7 @@ settle(struct upload *list)
 		ingest_mark_free(&u->mark);
 		u->touched_count = 0;
 	}
+	outbox_end_round(o);
 }
 
 /* What was repaired is of interest to whose storage it is. */
@@ -396,6 +402,7 @@ send_blob(struct upload *u)
 	}
 	if (outbox_put_blob(o, u->run_id, u->sha256, path, &err) != 0)
 		refuse(u, INGEST_FAILED, &err);
+	outbox_end_round(o);
 	free(path);
 	free(directory);
 }
@@ -485,6 +492,8 @@ work(struct upload_thread *t)
 	pthread_mutex_unlock(lock);
 	if (settles)
 		settle(list);
+	else if (for_database(t->all))
+		outbox_begin_round(&t->all->blob_outbox);
 	for (u = list; u != NULL; u = u->next) {
 		if (!settles && !u->refused)
 			feed(u, &u->piece);
@@ -625,11 +634,19 @@ uploads_open(struct uploads *all, struct loop *loop, const struct storage *stora
 		.transcripts.all = all, .blobs.all = all, .rate = rate, .blob_quota = quota };
 }
 
-void
-uploads_to_database(struct uploads *all, const struct database *d, const struct storage *served)
+int
+uploads_to_database(struct uploads *all, const struct database *d, const struct storage *served,
+    struct error *err)
 {
-	all->outbox = all->blob_outbox = (struct outbox){ .url = d->shipper != NULL ? d->url : NULL,
-		.program = d->shipper, .sync = d->sync, .storage = all->storage, .record = served };
+	struct outbox *const both[] = { &all->outbox, &all->blob_outbox };
+
+	for (size_t i = 0; i < 2 && d->shipper != NULL; i++) {
+		*both[i] = (struct outbox){ .url = d->url, .program = d->shipper, .sync = d->sync,
+			.storage = all->storage, .record = served };
+		if (outbox_open(both[i], err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* The first upload. */
@@ -654,9 +671,6 @@ begin_all(struct uploads *all, struct error *err)
 	all->ingest.lock_ms = UPLOAD_LOCK_MS;
 	all->ingest.repaired = tell_repaired;
 	all->outbox.ingest = &all->ingest;
-	if (for_database(all) && (outbox_open(&all->outbox, err) != 0 ||
-	    outbox_open(&all->blob_outbox, err) != 0))
-		return -1;
 	return 0;
 }
 
@@ -723,8 +737,13 @@ upload_free(struct upload *u)
 void
 uploads_close(struct uploads *all)
 {
-	if (all->told.fd == -1)
+	if (all->told.fd == -1) {
+		outbox_close(&all->outbox);
+		outbox_close(&all->blob_outbox);
 		return;
+	}
+	outbox_stop(&all->outbox);
+	outbox_stop(&all->blob_outbox);
 	stop(&all->transcripts);
 	stop(&all->blobs);
 	look(all);

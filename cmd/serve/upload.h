@@ -132,8 +132,8 @@ void uploads_open(struct uploads *all, struct loop *loop, const struct storage *
     int64_t rate, int64_t quota);
 /* What is taken in goes to a database, and counts when it is there; served: the copy of that. To be
  * called before the first upload. */
-void uploads_to_database(struct uploads *all, const struct database *d,
-    const struct storage *served);
+int uploads_to_database(struct uploads *all, const struct database *d, const struct storage *served,
+    struct error *err);
 /* Nobody waits for any any more; what has come is on disk. */
 void uploads_close(struct uploads *all);
 

@@ -215,14 +215,16 @@ static int
 ask(void *context, struct batch_run *sent, struct position *have, struct error *err)
 {
 	const char *const values[] = { sent->run_id };
-	PGresult *result = query(context, "SELECT seq, digest FROM runs_head WHERE run_id = $1::uuid", 1,
-	    values, err);
+	PGresult *result = query(context, "SELECT seq, digest, pruned_through FROM runs_head "
+	    "WHERE run_id = $1::uuid", 1, values, err);
 
 	if (result == NULL)
 		return -1;
 	*have = (struct position){ .seq = 0 };
-	if (PQntuples(result) == 1)
+	if (PQntuples(result) == 1) {
 		read_position(result, 0, 0, have);
+		have->pruned = strtoll(PQgetvalue(result, 0, 2), NULL, 10);
+	}
 	PQclear(result);
 	return 0;
 }

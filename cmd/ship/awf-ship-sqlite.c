@@ -31,7 +31,7 @@ enum statement {
 	FIND_HEAD, FIND_LINE, ADD_EVENT, ADD_TEXT, ADD_BLOB, PUT_HEAD, STATEMENTS
 };
 static const char *const statements[STATEMENTS] = {
-	[FIND_HEAD] = "SELECT seq, digest FROM runs_head WHERE run_id = ?1",
+	[FIND_HEAD] = "SELECT seq, digest, pruned_through FROM runs_head WHERE run_id = ?1",
 	[FIND_LINE] = "SELECT line FROM agent_run_events WHERE run_id = ?1 AND seq = ?2",
 	[ADD_EVENT] = "INSERT INTO agent_run_events (run_id, seq, event_id, parent_event_id, call, type, "
 	    "path, ts, cost_usd, line, cleaned) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -202,6 +202,7 @@ ask(void *context, struct batch_run *sent, struct position *have, struct error *
 	if (got == SQLITE_ROW) {
 		have->seq = sqlite3_column_int64(s, 0);
 		snprintf(have->digest, sizeof have->digest, "%s", (const char *)sqlite3_column_text(s, 1));
+		have->pruned = sqlite3_column_int64(s, 2);
 	} else if (got != SQLITE_DONE) {
 		fail(d, err);
 	}

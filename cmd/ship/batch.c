@@ -176,5 +176,6 @@ batch_position(const struct batch_run *run, struct position *position)
 	struct span line = batch_line_text(run, run->count - 1);
 
 	position->seq = run->lines[run->count - 1].seq;
+	position->pruned = 0;
 	digest_blake2b(line.at, line.len, position->digest);
 }

@@ -70,6 +70,7 @@ void batch_free(struct batch *b);
 struct position {
 	int64_t seq;
 	char digest[DIGEST_SIZE]; /* of that line; "": it is not known */
+	int64_t pruned;           /* lines up to that were removed; 0: none */
 };
 /* Which lines the target does not have, that has this: *first is the number of the first of them.
  * -1, ERROR_DIVERGENCE, if they do not follow, or are others; 0 otherwise. same() is asked

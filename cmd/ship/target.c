@@ -59,6 +59,8 @@ target_have(const struct batch_run *run, const struct position *have)
 	writer_member_integer(&w, KEY_SEQ, have->seq);
 	if (have->seq > 0 && have->digest[0] != '\0')
 		writer_member_string(&w, SHIP_DIGEST, have->digest);
+	if (have->pruned > 0)
+		writer_member_integer(&w, SHIP_PRUNED, have->pruned);
 	writer_object_end(&w);
 	buffer_byte(&answers, '\n');
 }

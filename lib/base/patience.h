@@ -113,8 +113,10 @@ patience_of(int ms)
 #define FETCH_LIST_MS patience_of(60000)
 /* For a database to take what clients have sent, and for the copy here to have what it has. Whole in
  * tests, too: a busy machine may take a second to start a filter. */
-#define OUTBOX_MS 30000
-#define OUTBOX_COPY_MS 10000
+#define OUTBOX_MS (10000 + patience_of(20000))
+#define OUTBOX_COPY_MS 5000
+/* What is under way to a database when a server ends. */
+#define OUTBOX_STOP_MS patience_of(2000)
 /* Whether nobody else copies it to the same directory any more. */
 #define FETCH_LOCK_LOOK_MS patience_of(500)
 /* Whether a child run that is named has begun. */

@@ -549,6 +549,8 @@ foreign_event_read(struct foreign_event *f, struct span object, const struct for
 	f->identified = id.at != NULL;
 	if (f->identified)
 		make_id(id, run, scope, f->id);
+	else if (scope->anonymous != NULL)
+		memcpy(f->id, scope->anonymous, ID_SIZE);
 	else
 		id_new(f->id);
 	if (span_type(parent) == 's' || span_type(parent) == 'n')

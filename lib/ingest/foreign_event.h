@@ -31,7 +31,7 @@ struct foreign_event {
 	enum event_type type;     /* of a message or tool; EVENT_TYPES: type_name says it */
 	char *type_name;
 	char id[ID_SIZE];
-	bool identified;          /* the sender gave it; else it is a new one */
+	bool identified;          /* the sender gave it */
 	char parent[ID_SIZE];     /* that the sender named; "": none */
 	char *path;               /* "" */
 	int64_t iteration;
@@ -39,10 +39,12 @@ struct foreign_event {
 };
 
 /* What ids are derived in: the run that the event is recorded in; key: of a masked run, where who
- * guesses an id must not find it confirmed, else NULL. */
+ * guesses an id must not find it confirmed, else NULL. anonymous: the id of an event that the sender
+ * gave none; NULL: a new one. */
 struct foreign_scope {
 	const char *run_id;
 	const unsigned char *key;
+	const char *anonymous;
 };
 
 /* Reads an object that is valid, and holds no white space. ERROR_INVALID_INPUT, saying what is

@@ -439,8 +439,9 @@ forget_pending(struct ingest_input *in)
 static enum ingest_fault
 prepare(const struct ingest_input *in, const char *run_id, struct error *err)
 {
-	return in->spec.prepare != NULL && in->spec.prepare(in->spec.context, run_id, err) != 0 ?
-	    INGEST_FAILED : INGEST_NONE;
+	if (in->spec.prepare == NULL || in->spec.prepare(in->spec.context, run_id, err) == 0)
+		return INGEST_NONE;
+	return err->code == ERROR_BLOCKED ? INGEST_CONFLICT : INGEST_FAILED;
 }
 
 /* Whether more may come of a run now, and a run of this name (.at NULL: it has begun) at all. */
@@ -600,7 +601,7 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 		return NULL;
 	/* What is none makes no run. */
 	if (!begun) {
-		const struct foreign_scope scope = { run_id, NULL };
+		const struct foreign_scope scope = { run_id, NULL, NULL };
 		struct foreign_event f;
 
 		if (foreign_event_read(&f, object, &scope, err) != 0)
@@ -609,6 +610,21 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 	}
 	*run = enter_events(in->ingest, run_id, in->spec.sender, name, err);
 	return *run != NULL ? &(*run)->recorder : NULL;
+}
+
+/* The id of an event that the sender gave none: by its place, so that it is known when the input is
+ * taken in again. */
+static void
+anonymous_id(struct ingest_input *in, int64_t number, char id[ID_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+	char digest[DIGEST_SIZE];
+
+	if (in->seed[0] == '\0')
+		id_new(in->seed);
+	buffer_format(&text, "event\n%s\n%lld\n%lld\n", in->seed, (long long)in->line, (long long)number);
+	id_derive(digest_sha256(text.data, text.len, digest), id);
+	buffer_free(&text);
 }
 
 /* An event, which is valid and minified; number: which of those of its line. */
@@ -623,12 +639,14 @@ take_event(struct ingest_input *in, struct span object, int64_t number)
 	struct ingest_run *run;
 	char id[ID_SIZE];
 	int64_t seq = 0;
+	bool taken;
 
 	if (in->no_recorder)
 		return 0;
 	recorder = find_recorder(in, object, &run, refusal.run_id, &refusal.fault, &refusal.error);
 	if (recorder == NULL && refusal.error.code == ERROR_NONE)
 		return 0;
+	anonymous_id(in, number, id);
 	if (recorder != NULL)
 		result = recorder_take(recorder, object, id, &seq, &refusal.error);
 	if (run != NULL)
@@ -646,7 +664,9 @@ take_event(struct ingest_input *in, struct span object, int64_t number)
 			note_told(in, refusal.run_id, TOLD_REFUSED);
 		return refuse(in, &refusal);
 	}
-	count(in, refusal.run_id, result == RECORDER_TAKEN, result == RECORDER_KNOWN);
+	/* One without an id can have come before in this input alone, which was rewound. */
+	taken = result == RECORDER_TAKEN || given.at == NULL;
+	count(in, refusal.run_id, taken, !taken);
 	if (in->spec.taken == NULL)
 		return 0;
 	pending = add_pending(in, refusal.run_id, seq);

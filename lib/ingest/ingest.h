@@ -119,8 +119,8 @@ struct ingest_spec {
 	/* Whether the sender may begin a run of this name, as its first line, or event, has it. NULL: any;
 	 * else it is INGEST_FORBIDDEN. */
 	bool (*named)(void *context, struct span name);
-	/* Asked before anything of a run is looked at; -1 with *err: INGEST_FAILED. NULL: nothing is to
-	 * be done. */
+	/* Asked before anything of a run is looked at; -1 with *err: INGEST_FAILED, or INGEST_CONFLICT
+	 * if that is ERROR_BLOCKED. NULL: nothing is to be done. */
 	int (*prepare)(void *context, const char *run_id, struct error *err);
 	/* Asked before lines or an event are taken for a run, with -1; false: they are not looked at, nor
 	 * is what follows. Told afterwards how many have come that were not there: 0 or more. NULL: any
@@ -140,6 +140,7 @@ struct ingest_input {
 	bool over;                        /* nothing more is looked at */
 	bool skipping;                    /* to the next LF */
 	int64_t line;                     /* the last */
+	char seed[ID_SIZE];               /* of the ids of events that were sent without; "" */
 	struct buffer bytes;              /* that are no whole line yet */
 	size_t searched;
 	struct mirror_lines lines;        /* that are not given to their mirror yet */

@@ -125,7 +125,7 @@ enum recorder_result
 recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t *seq,
     struct error *err)
 {
-	const struct foreign_scope scope = { r->transcript->run_id, r->key };
+	const struct foreign_scope scope = { r->transcript->run_id, r->key, id };
 	struct asking asking = { r, false };
 	enum recorder_result result;
 	struct foreign_event f;

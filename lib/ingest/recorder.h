@@ -41,7 +41,7 @@ enum recorder_result { RECORDER_REFUSED = -1, RECORDER_KNOWN, RECORDER_TAKEN };
 void recorder_begin(struct recorder *r, struct transcript *t, const char *parent, const char *path,
     const unsigned char *key);
 /* Takes an event, an object that is valid and holds no white space; id and seq are what it has here
- * (seq 0 if it is known). RECORDER_REFUSED with ERROR_INVALID_INPUT: it is none; ERROR_BLOCKED:
+ * (seq 0 if it is known). In id is what it is to have, if the sender gave it none. RECORDER_REFUSED with ERROR_INVALID_INPUT: it is none; ERROR_BLOCKED:
  * the run has ended; else ERROR_SYSTEM: nothing more can be recorded. */
 enum recorder_result recorder_take(struct recorder *r, struct span object, char id[ID_SIZE],
     int64_t *seq, struct error *err);

@@ -22,6 +22,7 @@
 
 /* What it has: KEY_RUN_ID, KEY_SEQ and the digest of that line; or KEY_ERROR. */
 #define SHIP_DIGEST "digest"
+#define SHIP_PRUNED "pruned"        /* lines up to that were removed there */
 
 /* A blob that the next line names: this comes first; then KEY_RUN_ID and the path. */
 #define SHIP_BLOB "blob"

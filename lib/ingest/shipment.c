@@ -312,6 +312,12 @@ shipment_done(const struct shipment *s)
 }
 
 void
+shipment_rest(struct shipment *s)
+{
+	close_file(s);
+}
+
+void
 shipment_refuse(struct shipment *s, int64_t again)
 {
 	close_file(s);

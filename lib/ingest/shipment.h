@@ -81,6 +81,8 @@ int shipment_send(struct shipment *s, const struct shipping *with, size_t room, 
     struct error *err);
 /* Whether the target has all of it. */
 bool shipment_done(const struct shipment *s);
+/* Lets go of its file: it is opened anew when more is sent. */
+void shipment_rest(struct shipment *s);
 /* No more of it is sent, but what comes of it is looked at after a while. */
 void shipment_refuse(struct shipment *s, int64_t again);
 void shipment_free(struct shipment *s);

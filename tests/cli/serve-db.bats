@@ -296,6 +296,107 @@ blobs_taken_in() {
 	same "$(sql 'SELECT count(*) FROM agent_run_events')" 4
 }
 
+@test "a wrong table of prices stops the start" {
+	on_sqlite
+	mkdir -p "$AWF_STORAGE" "$XDG_CONFIG_HOME/awf"
+	echo nonsense >"$XDG_CONFIG_HOME/awf/prices"
+	run -2 --separate-stderr env XDG_CACHE_HOME="$PWD/cache" timeout 20 awf-serve --db "$TO" --listen "unix:$PWD/socket"
+	[[ $stderr == *prices* ]]
+}
+
+@test "SQLite: an event without an id is there once, also where another run of its body was gone on with elsewhere" {
+	on_sqlite
+	serve_db 1
+	serve_db 2
+	same "$(event a 1 | post 1 | jq -c '[.accepted, .error]')" '[1,null]'
+	for i in 1 2 3; do
+		same "$(event b "$i.1" | post 1 | jq -c '[.accepted, .error]')" '[1,null]'
+		same "$(event b "$i.2" | post 2 | jq -c '[.accepted, .error]')" '[1,null]'
+		{
+			echo '{"type":"note","runId":"a","text":"anonymous"}'
+			echo '{"events":[{"type":"note","runId":"a","text":"anonymous"},{"type":"note","runId":"a","text":"anonymous"}]}'
+			event b "$i.3"
+		} | post 1 >answer
+		same "$(jq -c '[.accepted, .duplicates, .error]' answer)" '[4,0,null]'
+		same "$(sql "SELECT count(*) FROM agent_run_events WHERE line LIKE '%anonymous%'")" "$((3 * i))"
+	done
+}
+
+@test "SQLite: what was removed before it was sent is not acknowledged as if it had been" {
+	on_sqlite
+	serve_db 1
+	awf-run -n --name one -c 'awf-step -n a -q -- true'
+	one=$(transcript)
+	head -n 1 "$one" | post 1 | jq -e '.accepted == 1' >/dev/null
+	shipper=$(shippers | head -n 1)
+	kill -STOP "$shipper"
+	# The first run is taken in, and waits for the second, about which the filter is asked.
+	{ sed -n '2,$p' "$one"; event another 1; } | post 1 >answer 3>&- &
+	POST=$!
+	file=$(echo cache1/awf/db/*/0/outgoing/transcripts/"$(basename "$one")")
+	eventually cmp -s "$file" "$one"
+	rm "$file"
+	kill -CONT "$shipper"
+	wait "$POST"
+	same "$(jq -c .error answer)" null
+	same "$(sql "SELECT count(*) FROM agent_run_events WHERE run_id = '$(basename "$one" .jsonl)'")" "$(wc -l <"$one")"
+}
+# The filters by which server 1 sends; its threads have started them.
+shippers() {
+	local pid
+	for pid in $(cat /proc/"${SERVERS[1]}"/task/*/children); do
+		case $(cat "/proc/$pid/comm") in awf-ship*) echo "$pid" ;; esac
+	done
+}
+
+# Seconds that a command takes.
+seconds() {
+	local begun=$EPOCHREALTIME
+	"$@" >/dev/null
+	echo $(((${EPOCHREALTIME/./} - ${begun/./}) / 1000000))
+}
+
+not_to_be_had() {
+	awf-run -n --name removed -c 'awf-step -n a -q -- true'
+	removed=$(transcript)
+	awf-run -n --name bad -c 'awf-step -n a -q -- true'
+	bad=$(transcript)
+	serve_db 1
+	head -n 2 "$removed" | post 1 | jq -e '.accepted == 2' >/dev/null
+	head -n 2 "$bad" | post 1 | jq -e '.accepted == 2' >/dev/null
+	sql "UPDATE runs_head SET last_seen = '2020-01-01T00:00:00Z' WHERE run_id = '$(basename "$removed" .jsonl)'"
+	mkdir empty
+	AWF_STORAGE=$PWD/empty awf-ship --keep 90d --to "$TO"
+	sql "UPDATE runs_head SET digest = 'zz' WHERE run_id = '$(basename "$bad" .jsonl)'"
+	serve_db_end 1
+	serve_db 1
+	# What was removed is refused at once, and for good.
+	[ "$(seconds post 1 <"$removed")" -lt 4 ]
+	same "$(post 1 <"$removed" | jq -c '[.accepted, .error.code]')" '[0,"conflict"]'
+	# What the copy does not come to is waited for once.
+	same "$(post 1 <"$bad" | jq -c '[.accepted, .error.code]')" '[0,"unavailable"]'
+	for i in 1 2 3; do [ "$(seconds post 1 <"$bad")" -lt 4 ]; done
+	same "$(event x 1 | post 1 | jq -c '[.accepted, .error]')" '[1,null]'
+}
+@test "SQLite: a run that was removed is refused at once, and one that cannot be had holds up no other" { on_sqlite; not_to_be_had; }
+@test "PostgreSQL: a run that was removed is refused at once, and one that cannot be had holds up no other" { on_postgresql; not_to_be_had; }
+
+@test "SQLite: of many runs that do not end the last used are open" {
+	on_sqlite
+	ulimit -n 1024
+	serve_db 1
+	for i in 1 2 3 4; do
+		jq -nc --arg i "$i" 'range(300) | {type: "note", runId: "\($i) \(.)", text: "x"}' | post 1 >answer
+		same "$(jq -c '[.accepted, .error]' answer)" '[300,null]'
+	done
+	[ "$(ls "/proc/${SERVERS[1]}/fd" | wc -l)" -lt 600 ]
+	[ "$(ls cache1/awf/db/*/0/outgoing/transcripts | wc -l)" -lt 300 ]
+	# One that was let go of goes on.
+	eventually copied_now 1
+	same "$(jq -nc '{type: "note", runId: "1 7", text: "y"}' | post 1 | jq -c '[.accepted, .error]')" '[1,null]'
+	same "$(sql 'SELECT count(*), count(DISTINCT run_id) FROM agent_run_events')" '2401|1200'
+}
+
 @test "SQLite: awf-ship to one server, awf-tail from another" {
 	on_sqlite
 	serve_db 1 --listen 127.0.0.1:0

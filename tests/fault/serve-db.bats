@@ -131,3 +131,33 @@ send_until() {
 		eventually served_whole
 	done
 }
+
+note() { jq -nc --arg run "$1" '{type: "note", runId: $run, text: "x"}' | ask 1 /api/ingest -m 120 -H 'Content-Type: application/x-ndjson' --data-binary @-; }
+
+@test "PostgreSQL: a database that hangs is waited for once for all, and not at the end" {
+	local i begun posts=()
+	on_postgresql
+	serve_db 1
+	same "$(note 0 | jq -c '[.accepted, .error]')" '[1,null]'
+	postgresql_signal STOP
+	STOPPED=1
+	begun=$SECONDS
+	for i in 1 2 3 4 5 6; do
+		note "$i" >"answer$i" 3>&- &
+		posts+=($!)
+	done
+	wait "${posts[@]}"
+	[ $((SECONDS - begun)) -lt 50 ]
+	same "$(jq -c '[.accepted, .error.code]' answer? | sort -u)" '[0,"unavailable"]'
+	note 7 >answer 3>&- &
+	posts=($!)
+	nap 0.5
+	begun=$SECONDS
+	serve_db_end 1
+	[ $((SECONDS - begun)) -lt 9 ]
+	wait "${posts[@]}" || true
+	postgresql_signal CONT
+	STOPPED=
+	serve_db 1
+	same "$(note 0 | jq -c '[.accepted, .error]')" '[1,null]'
+}

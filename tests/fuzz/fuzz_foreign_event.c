@@ -51,7 +51,7 @@ check_line(const struct foreign_event *f)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct foreign_scope scope = { RUN_ID, NULL };
+	const struct foreign_scope scope = { .run_id = RUN_ID };
 	struct buffer event = BUFFER_INIT;
 	struct foreign_event f, again;
 	struct error err;

@@ -54,6 +54,14 @@ postgresql_crash_begin() {
 	rm -f "$PGROOT/data/postmaster.pid" "$PGROOT"/.s.PGSQL*
 }
 
+# SIGNAL: all of the server stands still (STOP), or goes on (CONT).
+postgresql_signal() {
+	local pid
+	pid=$(head -n 1 "$PGROOT/data/postmaster.pid")
+	# shellcheck disable=SC2046
+	kill "-$1" "$pid" $(cat "/proc/$pid/task/$pid/children")
+}
+
 # A database of its own for each test.
 prepare() {
 	[ -n "${PGROOT-}" ] || skip 'needs PostgreSQL, and awf-ship built with libpq'

@@ -36,6 +36,7 @@ serve_db_end() {
 
 cleanup() {
 	local pid
+	[ -z "${STOPPED-}" ] || postgresql_signal CONT
 	for pid in "${SERVERS[@]}" ${SHIP_PID-} ${RUN_PID-}; do
 		kill "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true

@@ -8,7 +8,7 @@
 #define UUID "9a1f0c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 #define FOREIGN "\"fidelity\":\"agent_emitted\""
 
-static const struct foreign_scope scope = { RUN_ID, NULL };
+static const struct foreign_scope scope = { .run_id = RUN_ID };
 static struct error err;
 
 static void
@@ -192,7 +192,7 @@ test_ids(void **state)
 		"{\"type\":\"x\",\"event_id\":\"" UUID "\"}",
 	};
 	static const unsigned char key[DIGEST_BYTES] = { 1 };
-	const struct foreign_scope other = { OTHER_ID, NULL }, masked = { RUN_ID, key };
+	const struct foreign_scope other = { .run_id = OTHER_ID }, masked = { .run_id = RUN_ID, .key = key };
 	char ids[COUNT(texts)][ID_SIZE], id[ID_SIZE], parent[ID_SIZE];
 	bool identified;
 

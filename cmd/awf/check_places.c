@@ -123,7 +123,7 @@ check_sandbox(struct findings *f)
 void
 check_storage(struct findings *f)
 {
-	struct storage s = { NULL };
+	struct storage s = { .root = NULL };
 	struct error err = ERROR_INIT;
 	char runs[64] = "the first run makes it", text[32], *at, *above;
 	struct statvfs fs;

@@ -166,7 +166,7 @@ tell_limits(struct findings *f, const struct storage *storage, const struct limi
 static void
 check_limits(struct findings *f)
 {
-	struct storage storage = { NULL };
+	struct storage storage = { .root = NULL };
 	struct error err = ERROR_INIT;
 	struct limits_file file;
 

@@ -180,7 +180,7 @@ static void
 at_run(struct resume *r, const struct storage *s, const char *run_id)
 {
 	*r = (struct resume){ .path = storage_transcript(s, run_id),
-		.blobs = storage_blobs(s, run_id), .storage = { memory_text(s->root) } };
+		.blobs = storage_blobs(s, run_id), .storage = { .root = memory_text(s->root) } };
 	memcpy(r->run_id, run_id, sizeof r->run_id);
 }
 

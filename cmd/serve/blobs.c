@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "serve/log.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
 #include "transcript/blob.h"
@@ -51,16 +52,56 @@ open_file(char *path, struct stat *status)
 	return fd;
 }
 
+static void
+fetched(void *context)
+{
+	request_wake(context);
+}
+
+static void
+free_fetch(void *state)
+{
+	upload_free(state);
+}
+
+/* A blob that is not in the copy of a database may be there: it is looked for. */
+static void
+fetch(struct request *r, const char *run_id, const char *name)
+{
+	struct error err;
+	struct upload *u = upload_begin(&r->server->uploads, UPLOAD_FETCH, r->token, r->client->address,
+	    &err);
+
+	if (u == NULL) {
+		request_error(r, 503, "unavailable", "the database cannot be asked for the blob now");
+		return;
+	}
+	memcpy(u->run_id, run_id, ID_SIZE);
+	memcpy(u->sha256, name, DIGEST_SIZE);
+	u->context = r;
+	u->done = fetched;
+	/* The run was found. */
+	if (r->free_state != NULL)
+		r->free_state(r->state);
+	r->state = u;
+	r->free_state = free_fetch;
+	upload_end(u);
+	request_wait(r);
+}
+
 void
 answer_blob(struct request *r)
 {
+	const struct upload *u = r->free_state == free_fetch ? r->state : NULL;
 	const char *name = request_segment(r, 1), *type;
 	char run_id[ID_SIZE], head[HEAD], *directory;
 	struct stat status;
 	ssize_t got;
 	int fd;
 
-	if (!request_run(r, request_segment(r, 0), run_id))
+	if (u != NULL)
+		memcpy(run_id, u->run_id, ID_SIZE);
+	else if (!request_run(r, request_segment(r, 0), run_id))
 		return;
 	if (!blob_name_valid(name)) {
 		request_error(r, 404, "not_found", "a blob's name is 64 hex digits");
@@ -69,6 +110,15 @@ answer_blob(struct request *r)
 	directory = storage_blobs(&r->server->storage, run_id);
 	fd = open_file(path_join(directory, name), &status);
 	free(directory);
+	if (fd == -1 && u == NULL && r->server->database.shipper != NULL) {
+		fetch(r, run_id, name);
+		return;
+	}
+	if (fd == -1 && u != NULL && u->result.refusal.fault != INGEST_NONE) {
+		log_warn(&u->result.refusal.error);
+		request_error(r, 503, "unavailable", "the database cannot be asked for the blob now");
+		return;
+	}
 	if (fd == -1) {
 		request_error(r, 404, "not_found", "the run has no such blob");
 		return;

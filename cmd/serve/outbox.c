@@ -42,7 +42,7 @@ struct outbox_run {
 	struct shipment *shipment;    /* NULL: nothing of it was sent since it was prepared */
 	enum outbox_result result;
 	/* The answer to a question. */
-	bool answered;
+	bool answered, missing;
 	int64_t seq, pruned;
 	char digest[DIGEST_SIZE];
 };
@@ -118,12 +118,13 @@ take_hello(struct outbox *o, struct span line, struct error *err)
 		error_set(err, ERROR_SYSTEM, o->program, "does not speak as awf-ship(7) says");
 		return;
 	}
-	o->with.takes_about = o->with.takes_blobs = o->takes_alone = false;
+	o->with.takes_about = o->with.takes_blobs = o->takes_alone = o->takes_fetch = false;
 	if (span_type(takes) == 'a')
 		for (struct span_walk word = span_walk(takes); span_next(&word);) {
 			o->with.takes_about |= span_is(word.value, SHIP_TAKES_ABOUT);
 			o->with.takes_blobs |= span_is(word.value, SHIP_TAKES_BLOBS);
 			o->takes_alone |= span_is(word.value, SHIP_TAKES_ALONE);
+			o->takes_fetch |= span_is(word.value, SHIP_TAKES_FETCH);
 		}
 	o->ready = true;
 }
@@ -166,6 +167,13 @@ take_position(struct outbox_run *run, struct span line, struct error *err)
 }
 
 static void
+take_blob(struct outbox_run *run, struct span line)
+{
+	run->missing = span_true(span_member(line, SHIP_MISSING));
+	run->answered = true;
+}
+
+static void
 take_lines(struct outbox *o, struct error *err)
 {
 	struct outbox_run *run;
@@ -184,7 +192,7 @@ take_lines(struct outbox *o, struct error *err)
 		    (run = find_run(o, run_id)) == NULL)
 			error_set(err, ERROR_SYSTEM, o->program, "speaks of a run that it was not told of");
 		else if (span_member(line, SHIP_BLOB).at != NULL)
-			run->answered = true;
+			take_blob(run, line);
 		else
 			take_position(run, line, err);
 	}
@@ -648,6 +656,7 @@ outbox_result(const struct outbox *o, const char *run_id)
 struct lone_blob {
 	struct outbox_run *run;
 	const char *sha256, *path;
+	bool fetch;
 };
 
 static int
@@ -657,15 +666,15 @@ send_blob(struct outbox *o, void *context, struct error *err)
 	const struct lone_blob *blob = context;
 	struct writer w;
 
-	if (!o->takes_alone)
-		return error_set(err, ERROR_SYSTEM, o->program, "takes no blobs by themselves");
+	if (!(blob->fetch ? o->takes_fetch : o->takes_alone))
+		return error_set(err, ERROR_SYSTEM, o->program, "takes or gives no blobs by themselves");
 	blob->run->answered = false;
 	writer_begin(&w, &o->peer->outgoing);
 	writer_object(&w);
 	writer_member_string(&w, SHIP_BLOB, blob->sha256);
 	writer_member_string(&w, KEY_RUN_ID, blob->run->run_id);
 	writer_member_string(&w, SHIP_PATH, blob->path);
-	writer_member_bool(&w, SHIP_ALONE, true);
+	writer_member_bool(&w, blob->fetch ? SHIP_FETCH : SHIP_ALONE, true);
 	writer_object_end(&w);
 	buffer_byte(&o->peer->outgoing, '\n');
 	peer_send(o->peer);
@@ -679,7 +688,16 @@ int
 outbox_put_blob(struct outbox *o, const char *run_id, const char *sha256, const char *path,
     struct error *err)
 {
-	struct lone_blob blob = { add_run(o, run_id), sha256, path };
+	struct lone_blob blob = { add_run(o, run_id), sha256, path, false };
 
 	return with_filter(o, send_blob, &blob, err);
+}
+
+int
+outbox_get_blob(struct outbox *o, const char *run_id, const char *sha256, const char *path,
+    struct error *err)
+{
+	struct lone_blob blob = { add_run(o, run_id), sha256, path, true };
+
+	return with_filter(o, send_blob, &blob, err) != 0 ? -1 : !blob.run->missing;
 }

@@ -41,7 +41,7 @@ struct outbox {
 	struct cost cost;
 	struct shipping with;
 	struct peer *peer;
-	bool ready, takes_alone;         /* what it has said */
+	bool ready, takes_alone, takes_fetch;         /* what it has said */
 	bool late;                       /* it did not answer in time */
 	struct error lost;               /* why nothing more is asked in this round */
 	int64_t copy_until;              /* so long the copy is waited for in this round; 0: not yet */
@@ -88,6 +88,9 @@ enum outbox_result outbox_result(const struct outbox *o, const char *run_id);
 
 /* A blob that comes before its line. */
 int outbox_put_blob(struct outbox *o, const char *run_id, const char *sha256, const char *path,
+    struct error *err);
+/* A blob that the database has, as the file at path. 1; 0: there is none; -1: it cannot be asked. */
+int outbox_get_blob(struct outbox *o, const char *run_id, const char *sha256, const char *path,
     struct error *err);
 
 #endif

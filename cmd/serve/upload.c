@@ -5,6 +5,7 @@
 #include "serve/upload.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "run/origin.h"
 #include "serve/log.h"
+#include "transcript/blob.h"
 
 #define UPLOADS_MOST 1024               /* at a time */
 #define LINE_LIMIT ((size_t)32 << 20)   /* bytes of a line, or document */
@@ -407,6 +409,34 @@ send_blob(struct upload *u)
 	free(directory);
 }
 
+/* A blob that has come after its line is not in the copy. What is none stays where it is. */
+static void
+fetch_blob(struct upload *u)
+{
+	struct outbox *o = &u->all->blob_outbox;
+	char *directory = path_join(o->storage->root, "fetched"), *path = path_join(directory, u->sha256);
+	char *blobs = storage_blobs(o->record, u->run_id);
+	struct buffer bytes = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	int got = storage_make_directory(directory, false, &err), fd = -1;
+
+	if (got == 0)
+		got = outbox_get_blob(o, u->run_id, u->sha256, path, &err);
+	if (got == 1 && blob_read(directory, u->sha256, &bytes, NULL) == 0) {
+		fd = file_open_plain(path, O_RDONLY, 0);
+		got = blob_take(blobs, path, fd, false, u->sha256, &err);
+	}
+	if (got == -1)
+		refuse(u, INGEST_FAILED, &err);
+	unlink(path);
+	file_close(&fd);
+	buffer_free(&bytes);
+	outbox_end_round(o);
+	free(blobs);
+	free(path);
+	free(directory);
+}
+
 static void
 end_blob(struct upload *u, bool whole)
 {
@@ -428,7 +458,7 @@ feed(struct upload *u, const struct buffer *bytes)
 {
 	if (u->kind == UPLOAD_BLOB)
 		feed_blob(u, buffer_string(bytes), bytes->len);
-	else if (u->kind != UPLOAD_END)
+	else if (has_lines(u))
 		feed_lines(u, buffer_string(bytes), bytes->len);
 }
 
@@ -437,9 +467,11 @@ end(struct upload *u, bool whole)
 {
 	if (u->kind == UPLOAD_BLOB)
 		end_blob(u, whole);
-	else if (u->kind != UPLOAD_END)
+	else if (u->kind == UPLOAD_FETCH && whole)
+		fetch_blob(u);
+	else if (has_lines(u))
 		end_lines(u, whole);
-	else if (whole && !for_database(u->all))
+	else if (u->kind == UPLOAD_END && whole && !for_database(u->all))
 		end_run(u);
 }
 
@@ -678,7 +710,7 @@ struct upload *
 upload_begin(struct uploads *all, enum upload_kind kind, struct token *token, const char *address,
     struct error *err)
 {
-	struct upload_thread *t = kind == UPLOAD_BLOB ? &all->blobs : &all->transcripts;
+	struct upload_thread *t = kind == UPLOAD_BLOB || kind == UPLOAD_FETCH ? &all->blobs : &all->transcripts;
 	struct upload *u;
 
 	if (all->count >= UPLOADS_MOST) {

@@ -74,7 +74,8 @@ enum upload_kind {
 	UPLOAD_LINES,                /* of transcripts, or events */
 	UPLOAD_DOCUMENT,             /* {"events": […]} */
 	UPLOAD_END,                  /* of a run that is made of events: without a body */
-	UPLOAD_BLOB
+	UPLOAD_BLOB,
+	UPLOAD_FETCH                 /* of a blob, from the database to what is served: without a body */
 };
 
 /* What has come of it. */
@@ -93,7 +94,7 @@ struct upload {
 	struct token *token;         /* held */
 	char *sender;
 	char address[PEER_ADDRESS];
-	char run_id[ID_SIZE];        /* of UPLOAD_BLOB and UPLOAD_END */
+	char run_id[ID_SIZE];        /* of UPLOAD_BLOB, _FETCH and _END */
 	char sha256[DIGEST_SIZE];
 	const char *status;          /* of UPLOAD_END: one of ingest_statuses */
 	int64_t size;                /* of UPLOAD_BLOB; -1: not known */

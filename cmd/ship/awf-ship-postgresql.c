@@ -455,6 +455,24 @@ put_blob(void *context, const char *run_id, const char *sha256, const char *path
 	return there ? 0 : error_set(err, ERROR_SYSTEM, path, "is not the blob that it is to be");
 }
 
+static int
+get_blob(void *context, const char *run_id, const char *sha256, const char *path,
+    struct error *err)
+{
+	struct database *d = context;
+	const char *const values[] = { run_id, sha256 };
+	PGresult *result = PQexecParams(d->db, "SELECT data FROM agent_run_blobs WHERE run_id = $1::uuid AND "
+	    "sha256 = $2 AND octet_length(data) <= 134217728", 2, NULL, values, NULL, NULL, 1);
+	int got;
+
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		return fail(d, result, err);
+	got = PQntuples(result) == 0 ? 0 :
+	    target_blob(path, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0), err);
+	PQclear(result);
+	return got;
+}
+
 /* One that cannot be read is none that there is. */
 static int
 add_blobs(struct database *d, const struct batch_run *sent, struct error *err)
@@ -639,7 +657,7 @@ main(int argc, char **argv)
 	struct database d = { .db = NULL };
 	const struct target target = { .program = PROGRAM, .form = "postgresql://[HOST]/DATABASE",
 		.about = true, .blobs = true, .keeps = true, .open = open_database, .ask = ask,
-		.write = write_batch, .put_blob = put_blob, .prune = prune, .close = close_database,
+		.write = write_batch, .put_blob = put_blob, .get_blob = get_blob, .prune = prune, .close = close_database,
 		.context = &d };
 
 	return target_main(&target, argc, argv);

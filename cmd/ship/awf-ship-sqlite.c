@@ -28,7 +28,7 @@
 extern const char sqlite_sql[];
 
 enum statement {
-	FIND_HEAD, FIND_LINE, ADD_EVENT, ADD_TEXT, ADD_BLOB, PUT_HEAD, STATEMENTS
+	FIND_HEAD, FIND_LINE, ADD_EVENT, ADD_TEXT, ADD_BLOB, FIND_BLOB, PUT_HEAD, STATEMENTS
 };
 static const char *const statements[STATEMENTS] = {
 	[FIND_HEAD] = "SELECT seq, digest, pruned_through FROM runs_head WHERE run_id = ?1",
@@ -36,6 +36,8 @@ static const char *const statements[STATEMENTS] = {
 	[ADD_EVENT] = "INSERT INTO agent_run_events (run_id, seq, event_id, parent_event_id, call, type, "
 	    "path, ts, cost_usd, line, cleaned) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[ADD_TEXT] = "INSERT INTO agent_run_texts (rowid, text) VALUES (?1, ?2)",
+	[FIND_BLOB] = "SELECT data FROM agent_run_blobs WHERE run_id = ?1 AND sha256 = ?2 AND "
+	    "length(data) <= 134217728",
 	[ADD_BLOB] = "INSERT OR IGNORE INTO agent_run_blobs (run_id, sha256, data) VALUES (?1, ?2, ?3)",
 	[PUT_HEAD] = "INSERT INTO runs_head (run_id, origin, seq, digest, name, status, started, "
 	    "started_seq, ended_seq, last_seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
@@ -302,6 +304,32 @@ put_blob(void *context, const char *run_id, const char *sha256, const char *path
 	return there ? 0 : error_set(err, ERROR_SYSTEM, path, "is not the blob that it is to be");
 }
 
+static int
+get_blob(void *context, const char *run_id, const char *sha256, const char *path,
+    struct error *err)
+{
+	struct database *d = context;
+	sqlite3_stmt *s = statement(d, FIND_BLOB, err);
+	int got = -1;
+
+	if (s == NULL)
+		return -1;
+	bind_text(s, 1, run_id);
+	bind_text(s, 2, sha256);
+	switch (sqlite3_step(s)) {
+	case SQLITE_ROW:
+		got = target_blob(path, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0), err);
+		break;
+	case SQLITE_DONE:
+		got = 0;
+		break;
+	default:
+		fail(d, err);
+	}
+	sqlite3_reset(s);
+	return got;
+}
+
 /* One that cannot be read is none that there is. */
 static int
 add_blobs(struct database *d, const struct batch_run *sent, struct error *err)
@@ -407,7 +435,7 @@ main(int argc, char **argv)
 	struct database d = { .path = NULL };
 	const struct target target = { .program = PROGRAM, .form = "sqlite:[FILE]", .about = true,
 		.blobs = true, .keeps = true, .open = open_database, .ask = ask, .write = write_batch,
-		.put_blob = put_blob, .prune = prune, .close = close_database, .context = &d };
+		.put_blob = put_blob, .get_blob = get_blob, .prune = prune, .close = close_database, .context = &d };
 
 	return target_main(&target, argc, argv);
 }

@@ -5,6 +5,7 @@
 #include "ship/target.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,9 +106,22 @@ say_hello(const struct target *t)
 		writer_string(&w, SHIP_TAKES_BLOBS);
 	if (t->put_blob != NULL)
 		writer_string(&w, SHIP_TAKES_ALONE);
+	if (t->get_blob != NULL)
+		writer_string(&w, SHIP_TAKES_FETCH);
 	writer_array_end(&w);
 	writer_object_end(&w);
 	buffer_byte(&answers, '\n');
+}
+
+int
+target_blob(const char *path, const void *bytes, size_t len, struct error *err)
+{
+	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), made = 1;
+
+	if (fd == -1 || file_write(fd, bytes, len) != 0)
+		made = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	file_close(&fd);
+	return made;
 }
 
 /* ---- what comes in ---- */
@@ -165,21 +179,29 @@ take_question(struct filter *f, struct span line, struct error *err)
 	return answer(err);
 }
 
-/* One that no line comes with is safe at once, and that is told. */
+/* One that no line comes with is safe at once, or is fetched, and that is told. */
 static int
-put_blob(struct filter *f, struct span line, const char *sha256, const char *path, struct error *err)
+serve_blob(struct filter *f, struct span line, const char *sha256, const char *path,
+    struct error *err)
 {
+	const struct target *t = f->target;
+	const bool fetch = span_true(span_member(line, SHIP_FETCH));
 	char run_id[ID_SIZE];
 	struct writer w;
+	int got;
 
-	if (f->target->put_blob == NULL || !event_copy_id(span_member(line, KEY_RUN_ID), run_id))
+	if ((fetch ? t->get_blob : t->put_blob) == NULL ||
+	    !event_copy_id(span_member(line, KEY_RUN_ID), run_id))
 		return no_such("a blob alone", err);
-	if (f->target->put_blob(f->target->context, run_id, sha256, path, err) != 0)
+	got = (fetch ? t->get_blob : t->put_blob)(t->context, run_id, sha256, path, err);
+	if (got == -1)
 		return -1;
 	writer_begin(&w, &answers);
 	writer_object(&w);
 	writer_member_string(&w, SHIP_BLOB, sha256);
 	writer_member_string(&w, KEY_RUN_ID, run_id);
+	if (fetch && got == 0)
+		writer_member_bool(&w, SHIP_MISSING, true);
 	writer_object_end(&w);
 	buffer_byte(&answers, '\n');
 	return answer(err);
@@ -194,8 +216,8 @@ take_blob(struct filter *f, struct span line, struct error *err)
 
 	if (path == NULL || !span_copy(span_member(line, SHIP_BLOB), sha256, sizeof sha256)) {
 		failed = no_such("a blob without a name", err);
-	} else if (span_true(span_member(line, SHIP_ALONE))) {
-		failed = put_blob(f, line, sha256, path, err);
+	} else if (span_true(span_member(line, SHIP_ALONE)) || span_true(span_member(line, SHIP_FETCH))) {
+		failed = serve_blob(f, line, sha256, path, err);
 	} else if (run != NULL) {
 		batch_add_blob(run, sha256, path);
 		return 0;

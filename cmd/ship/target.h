@@ -35,6 +35,10 @@ struct target {
 	/* Makes a blob safe that comes before any line; NULL: it takes none. -1: all is over. */
 	int (*put_blob)(void *context, const char *run_id, const char *sha256, const char *path,
 	    struct error *err);
+	/* Writes a blob that it has to a file, unless it has more than 128 MiB. 1; 0: there is none; -1: all
+	 * is over. NULL: it gives none. */
+	int (*get_blob)(void *context, const char *run_id, const char *sha256, const char *path,
+	    struct error *err);
 	/* Removes what is older than keep_ms, from time to time. */
 	int (*prune)(void *context, struct error *err);
 	void (*close)(void *context);
@@ -44,6 +48,8 @@ struct target {
 /* All of main(). */
 int target_main(const struct target *t, int argc, char **argv);
 
+/* For get_blob(): makes the file. 1, or -1 with *err. */
+int target_blob(const char *path, const void *bytes, size_t len, struct error *err);
 /* For write(): what is safe of a run now, or why nothing more of it is taken. */
 void target_have(const struct batch_run *run, const struct position *have);
 void target_refuse(struct batch_run *run, const struct error *err);

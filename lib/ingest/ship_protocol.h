@@ -14,6 +14,7 @@
 #define SHIP_TAKES_ABOUT "about"
 #define SHIP_TAKES_BLOBS "blobs"
 #define SHIP_TAKES_ALONE "lone_blobs"
+#define SHIP_TAKES_FETCH "fetch_blobs"
 
 /* It is asked what it has of a run. KEY_RUN_ID comes first. */
 #define SHIP_ORIGIN "origin"
@@ -29,6 +30,10 @@
 #define SHIP_PATH "path"
 /* true: no line follows; the filter says the blob and KEY_RUN_ID once it is safe. */
 #define SHIP_ALONE "alone"
+/* true: it is not sent, but asked for, as the file at the path; the filter says the blob and
+ * KEY_RUN_ID once that is there, or that there is none. */
+#define SHIP_FETCH "fetch"
+#define SHIP_MISSING "missing"
 
 /* What does not stand in the next line: KEY_CALL, the event that began the call that it is of, and
  * what it cost. One of the two comes first. */

@@ -272,6 +272,17 @@ blobs_taken_in() {
 	kill -9 "${SERVERS[1]}"
 	post 2 <"$(transcript)" | jq -e '.accepted > 0' >/dev/null
 	eventually served_as 2 "/api/runs/$(latest)/blobs/$blob" "$AWF_STORAGE/blobs/$(latest)/$blob"
+	# One that comes after its line: to whichever server, all have it.
+	serve_db 1
+	awf-run -n --name late -c 'head -c 400000 /dev/zero | tr "\0" z | awf-step -q big -- cat'
+	blob=$(ls "$AWF_STORAGE/blobs/$(latest)" | head -n 1)
+	post 1 <"$(transcript)" | jq -e '.missing_blobs > 0' >/dev/null
+	for i in 1 2; do
+		eventually served_as $i "/api/runs/$(latest)/events" "$(transcript)"
+		same "$(ask $i "/api/runs/$(latest)/blobs/$blob" | jq -r .error.code)" not_found
+	done
+	same "$(put 1 "$AWF_STORAGE/blobs/$(latest)/$blob")" 201
+	for i in 1 2; do served_as $i "/api/runs/$(latest)/blobs/$blob" "$AWF_STORAGE/blobs/$(latest)/$blob"; done
 	# Of another's run none is taken.
 	awf-run -n --name another -c 'head -c 400000 /dev/zero | tr "\0" y | awf-step -q big -- cat'
 	awf-ship --to "$TO" --blobs 0 2>/dev/null || true

@@ -160,7 +160,7 @@ the target has lost lines: it has 0, and had 2'
 	same "$(jq -r .seq <<<"${lines[2]}")" 2
 	# All of them once more, as of who has asked before another has brought some; then but a few.
 	run -0 --separate-stderr "$filter" "$TO" < <(echo "$ask"; cat "$(transcript)")
-	same "${lines[0]}" '{"awf_ship":1,"takes":["about","blobs","lone_blobs"]}'
+	same "${lines[0]}" '{"awf_ship":1,"takes":["about","blobs","lone_blobs","fetch_blobs"]}'
 	same "${lines[2]}" "$last"
 	run -0 --separate-stderr "$filter" "$TO" < <(echo "$ask"; head -n 3 "$(transcript)")
 	same "$(jq -r .seq <<<"${lines[2]}")" 3

@@ -390,21 +390,38 @@ feed_blob(struct upload *u, const char *bytes, size_t len)
 		refuse(u, err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_TOO_LARGE, &err);
 }
 
-/* It lies where its run is, or waits for that. */
+/* The database has it: that is kept, as an empty file, so that it is not counted among those that are
+ * missing, nor as one that waits. The file that was there may be the one that is served. */
+static void
+let_go_of_blob(const char *waits, const char *waits_in, const char *path, const char *directory)
+{
+	int fd = -1;
+
+	unlink(waits);
+	rmdir(waits_in);
+	unlink(path);
+	if (storage_make_directory(directory, false, NULL) == 0)
+		fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	file_close(&fd);
+}
+
+/* It waits for its run, or lies where that is. */
 static void
 send_blob(struct upload *u)
 {
 	struct outbox *o = &u->all->blob_outbox;
 	char *directory = storage_blobs(o->storage, u->run_id), *path = path_join(directory, u->sha256);
+	char *waits_in = memory_format("%s/incoming/%s", o->storage->root, u->run_id);
+	char *waits = path_join(waits_in, u->sha256);
 	struct error err = ERROR_INIT;
 
-	if (access(path, F_OK) != 0) {
-		free(path);
-		path = memory_format("%s/incoming/%s/%s", o->storage->root, u->run_id, u->sha256);
-	}
-	if (outbox_put_blob(o, u->run_id, u->sha256, path, &err) != 0)
+	if (outbox_put_blob(o, u->run_id, u->sha256, access(waits, F_OK) == 0 ? waits : path, &err) != 0)
 		refuse(u, INGEST_FAILED, &err);
+	else
+		let_go_of_blob(waits, waits_in, path, directory);
 	outbox_end_round(o);
+	free(waits);
+	free(waits_in);
 	free(path);
 	free(directory);
 }

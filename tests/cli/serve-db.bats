@@ -283,6 +283,24 @@ blobs_taken_in() {
 	done
 	same "$(put 1 "$AWF_STORAGE/blobs/$(latest)/$blob")" 201
 	for i in 1 2; do served_as $i "/api/runs/$(latest)/blobs/$blob" "$AWF_STORAGE/blobs/$(latest)/$blob"; done
+	# What the database has counts neither as missing, nor as waiting for its run.
+	serve_db 3 --blob-quota 1M
+	awf-run -n --name first -c 'head -c 400000 /dev/zero | tr "\0" w | awf-step -q big -- cat'
+	blob=$(ls "$AWF_STORAGE/blobs/$(latest)" | head -n 1)
+	for i in 1 2 3 4; do same "$(put 3 "$AWF_STORAGE/blobs/$(latest)/$blob")" 201; done
+	for i in {1..20}; do
+		head -c 90000 /dev/urandom >bytes
+		same "$(ask 3 "/api/runs/$(printf '%08d' "$i")-1111-4111-8111-111111111111/blobs/$(sha256sum bytes | cut -d' ' -f1)" -T bytes -o answer -w '%{http_code}')" 201
+	done
+	same "$(post 3 <"$(transcript)" | jq -c '[.accepted > 0, .missing_blobs]')" '[true,0]'
+	eventually served_as 3 "/api/runs/$(latest)/blobs/$blob" "$AWF_STORAGE/blobs/$(latest)/$blob"
+	awf-run -n --name begun -c 'awf-step -n a -q -- true; head -c 400000 /dev/zero | tr "\0" v | awf-step -q big -- cat'
+	blob=$(ls "$AWF_STORAGE/blobs/$(latest)" | head -n 1)
+	head -n 2 "$(transcript)" | post 3 | jq -e '.accepted == 2' >/dev/null
+	same "$(put 3 "$AWF_STORAGE/blobs/$(latest)/$blob")" 201
+	same "$(post 3 <"$(transcript)" | jq -c '[.accepted > 0, .missing_blobs]')" '[true,0]'
+	eventually served_as 3 "/api/runs/$(latest)/blobs/$blob" "$AWF_STORAGE/blobs/$(latest)/$blob"
+	[ "$(du -s --apparent-size -k cache3/awf/db/*/0/outgoing | cut -f1)" -lt 700 ]
 	# Of another's run none is taken.
 	awf-run -n --name another -c 'head -c 400000 /dev/zero | tr "\0" y | awf-step -q big -- cat'
 	awf-ship --to "$TO" --blobs 0 2>/dev/null || true

@@ -105,7 +105,9 @@ TOOL_FILE := $(wildcard cmd/tool/*.tool.json)
 SANDBOX_SRC := $(wildcard cmd/sandbox/*.c)
 FETCH_SRC := $(wildcard cmd/fetch/*.c)
 SHIP_SRC := $(wildcard cmd/ship/awf-ship-*.c)
-SHIP_SHARED := $(filter-out $(SHIP_SRC),$(wildcard cmd/ship/*.c))
+# What needs a library that a machine may lack is in no library of ours.
+POSTGRESQL_SHARED = cmd/ship/postgresql.c
+SHIP_SHARED := $(filter-out $(SHIP_SRC) $(POSTGRESQL_SHARED),$(wildcard cmd/ship/*.c))
 # The filters by which a database is read are of one file each.
 FETCHER_SRC := $(wildcard cmd/mirror/awf-fetch-*.c)
 FETCHER_SHARED = cmd/mirror/source.c
@@ -187,7 +189,7 @@ $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAG
 # What needs a library that a machine may lack (NEEDS, as pkg-config calls it) is left out there.
 if_there = $(if $(NEEDS),$(PKG_CONFIG) --exists $(NEEDS) || { echo "$(@F) is left out: $(NEEDS) is not here"; exit 0; }; )
 WITH_SQLITE = cmd/ship/awf-ship-sqlite.c cmd/mirror/awf-fetch-sqlite.c
-WITH_POSTGRESQL = cmd/ship/awf-ship-postgresql.c cmd/mirror/awf-fetch-postgresql.c
+WITH_POSTGRESQL = cmd/ship/awf-ship-postgresql.c cmd/mirror/awf-fetch-postgresql.c $(POSTGRESQL_SHARED)
 needing = $(call object,$(1)) $(foreach d,$(BUILD) $(BUILD)/test,$(patsubst %.c,$(d)/libexec/awf/%,$(notdir $(1))))
 $(call needing,$(WITH_SQLITE)): private NEEDS = sqlite3
 $(call needing,$(WITH_POSTGRESQL)): private NEEDS = libpq
@@ -304,6 +306,7 @@ $(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(
 $(1)/libexec/awf/awf-ship-%: $(BUILD)/obj/cmd/ship/awf-ship-%.o $(2) $(SHIP_LIB) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
+$(1)/libexec/awf/awf-ship-postgresql $(1)/libexec/awf/awf-fetch-postgresql: $(call object,$(POSTGRESQL_SHARED))
 $(1)/libexec/awf/awf-fetch-%: $(BUILD)/obj/cmd/mirror/awf-fetch-%.o $(call object,$(FETCHER_SHARED)) $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))

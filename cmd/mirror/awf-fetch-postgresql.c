@@ -19,6 +19,7 @@
 #include "json/scan.h"
 #include "mirror/protocol.h"
 #include "mirror/source.h"
+#include "ship/postgresql.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
@@ -38,31 +39,12 @@ struct database {
 static int
 fail(PGconn *db, PGresult *result, struct error *err)
 {
-	char *message = memory_text(result != NULL && *PQresultErrorMessage(result) != '\0' ?
-	    PQresultErrorMessage(result) : PQerrorMessage(db));
+	char *message = postgresql_message(db, result);
 
-	message[strcspn(message, "\n")] = '\0';
-	/* The URL may have a password: it stands in no message. */
 	error_set(err, ERROR_SYSTEM, PQstatus(db) == CONNECTION_OK ? PQdb(db) : NULL, "%s", message);
 	free(message);
 	PQclear(result);
 	return -1;
-}
-
-/* NULL with *err. */
-static PGconn *
-connect_to(const char *url, struct error *err)
-{
-	static const char *const names[] = { "dbname", "connect_timeout", "tcp_user_timeout",
-		"fallback_application_name", "client_encoding", NULL };
-	const char *const values[] = { url, "30", "60000", PROGRAM, "UTF8", NULL };
-	PGconn *db = PQconnectdbParams(names, values, 1);
-
-	if (PQstatus(db) == CONNECTION_OK)
-		return db;
-	fail(db, NULL, err);
-	PQfinish(db);
-	return NULL;
 }
 
 /* Rows, those of bytes in binary; NULL with *err. */
@@ -85,7 +67,7 @@ open_database(void *context, const char *url, struct error *err)
 	PGresult *result;
 
 	d->url = memory_text(url);
-	d->db = connect_to(url, err);
+	d->db = postgresql_connect(url, PROGRAM, err);
 	result = d->db != NULL ? query(d, "LISTEN agent_runs", 0, NULL, 0, err) : NULL;
 	PQclear(result);
 	return result != NULL ? 0 : -1;
@@ -160,19 +142,20 @@ has_changed(void *context, struct error *err)
 	PGnotify *told;
 	char run_id[ID_SIZE];
 	size_t count = 0;
-	int changed = 0;
+	int changed = CHANGED_NOTHING;
 
 	if (PQconsumeInput(d->db) == 0)
 		return fail(d->db, NULL, err);
 	for (; (told = PQnotifies(d->db)) != NULL; PQfreemem(told))
-		if (changed == 0 && notified(told->extra, run_id) && count++ < NOTIFIED_MOST)
+		if (changed == CHANGED_NOTHING && notified(told->extra, run_id) && count++ < NOTIFIED_MOST)
 			buffer_format(&ids, "%c%s", ids.len == 0 ? '{' : ',', run_id);
 		else
-			changed = 1;
-	if (changed == 0 && count > 0) {
+			changed = CHANGED_UNKNOWN;
+	if (changed == CHANGED_NOTHING && count > 0) {
 		buffer_byte(&ids, '}');
 		values[0] = buffer_string(&ids);
-		changed = tell(query(d, HEADS "WHERE run_id = ANY ($1::uuid[])", 1, values, 0, err));
+		changed = tell(query(d, HEADS "WHERE run_id = ANY ($1::uuid[])", 1, values, 0, err)) == 0 ?
+		    CHANGED_TOLD : -1;
 	}
 	buffer_free(&ids);
 	return changed;
@@ -206,7 +189,7 @@ send_lines(void *context, const char *run_id, int64_t after, struct error *err)
 	const char *const values[] = { run_id, from, most };
 	int sent;
 
-	if (d->lines == NULL && (d->lines = connect_to(d->url, err)) == NULL)
+	if (d->lines == NULL && (d->lines = postgresql_connect(d->url, PROGRAM, err)) == NULL)
 		return -1;
 	snprintf(from, sizeof from, "%lld", (long long)after);
 	snprintf(most, sizeof most, "%zu", SCAN_LINE_LIMIT);

@@ -4,11 +4,14 @@
  * What the code relies on:
  *   - The database is opened for reading, and is not made; as long as it is not there, it has no
  *     tables yet.
- *   - data_version is another after each transaction of others.
+ *   - data_version is another after each transaction of others, in the file that is open: one that
+ *     takes its name ends this process, which is started anew.
  */
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -37,6 +40,7 @@ struct database {
 	char *path;
 	sqlite3 *db;            /* NULL: it is not there yet */
 	sqlite3_stmt *made[STATEMENTS];
+	struct stat file;       /* as it was opened */
 	int64_t version;        /* of its data, when it was looked at last */
 };
 
@@ -91,6 +95,8 @@ has_tables(void *context, struct error *err)
 	if (d->db == NULL && access(d->path, F_OK) != 0)
 		return 0;
 	if (d->db == NULL) {
+		if (stat(d->path, &d->file) != 0)
+			return error_errno(err, ERROR_SYSTEM, d->path, "unable to open");
 		if (sqlite3_open_v2(d->path, &d->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
 			return fail(d, err);
 		sqlite3_busy_timeout(d->db, BUSY_MS);
@@ -143,15 +149,29 @@ no_descriptor(void *context)
 	return -1;
 }
 
+/* Whether the file of this name is another than the one that is open. */
+static bool
+is_replaced(const struct database *d)
+{
+	struct stat now;
+
+	return stat(d->path, &now) != 0 ? errno == ENOENT :
+	    now.st_dev != d->file.st_dev || now.st_ino != d->file.st_ino;
+}
+
 static int
 has_changed(void *context, struct error *err)
 {
 	struct database *d = context;
-	int64_t version = number(d, DATA_VERSION, err);
-	int changed = version != d->version;
+	int64_t version;
+	int changed;
 
+	if (is_replaced(d))
+		return error_set(err, ERROR_SYSTEM, d->path, "was removed or replaced");
+	version = number(d, DATA_VERSION, err);
 	if (version < 0)
 		return -1;
+	changed = version != d->version ? CHANGED_UNKNOWN : CHANGED_NOTHING;
 	d->version = version;
 	return changed;
 }

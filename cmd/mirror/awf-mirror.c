@@ -10,7 +10,8 @@
  *     asked for, and the next one of it, before it is looked at.
  *   - A run that cannot be copied holds up no other. It is said why, once, and it is tried again
  *     from time to time, ever less often.
- *   - When the database is gone, the directory stays as it is, until it is there again.
+ *   - When the database is gone, or the directory cannot be written, it stays as it is, and both are
+ *     tried again, ever later, until an answer was written whole or all is there.
  *   - It lives until its stdin is closed, which the death of who has started it does, too.
  */
 #include <errno.h>
@@ -70,7 +71,8 @@ struct run {
 	char *origin;
 	enum state state;
 	bool told;                 /* why it was refused */
-	bool renewed;              /* it was removed here, to be copied anew */
+	bool renewed;              /* it was removed here, and nothing whole has come since */
+	bool checked;              /* its last line here is asked for once more, and is to be the same */
 };
 
 struct mirror_all {
@@ -89,10 +91,13 @@ struct mirror_all {
 	struct buffer text;        /* lines that are not in the directory yet */
 	int64_t next;              /* seq of the line that is expected */
 	bool skipping;             /* it is of no use */
+	bool answered;             /* one was written whole since the filter was started */
 
 	struct peer peer;
 	bool ready, listed;        /* it has said what it is; which runs there are */
 	bool lost, same;           /* what was said last: it is gone; all that there was is here */
+	bool unwritable;           /* the directory, as was said last */
+	bool misspoken;            /* what failed is the filter, and not the directory */
 	int64_t pause, start_at;   /* before it is started once more */
 	int64_t said_at;           /* when figures were said last */
 	int64_t again;             /* when the first that was refused is tried anew; 0: none was */
@@ -136,6 +141,14 @@ say(struct mirror_all *m)
 	buffer_byte(&line, '\n');
 	(void)!file_write(STDOUT_FILENO, line.data, line.len);
 	buffer_free(&line);
+}
+
+/* What the filter says is against awf-ship(7). */
+static int
+misspeak(struct mirror_all *m, const char *how, struct error *err)
+{
+	m->misspoken = true;
+	return error_set(err, ERROR_SYSTEM, m->filter, "%s", how);
 }
 
 /* ---- runs ---- */
@@ -226,6 +239,7 @@ renew(struct mirror_all *m, struct run *run, struct error *err)
 	run->have = 0;
 	run->have_digest[0] = '\0';
 	run->renewed = true;
+	run->checked = false;
 	want(m, run);
 	return 0;
 }
@@ -241,7 +255,9 @@ consider(struct mirror_all *m, struct run *run, struct error *err)
 		set_state(m, run, RUN_SAME);
 		return 0;
 	}
-	if (run->have >= run->seq)
+	/* One that was refused may still be what it was: the last line here tells. */
+	run->checked = run->pause > 0 && run->have > 0 && run->have <= run->seq;
+	if (run->have >= run->seq && !run->checked)
 		return renew(m, run, err);
 	want(m, run);
 	return 0;
@@ -341,12 +357,18 @@ try_again(struct mirror_all *m, struct error *err)
 				m->again = run->again;
 			continue;
 		}
-		run->renewed = false;
 		/* What the database has said of it was of no use: it says it anew when it has changed. */
 		if (run->seq > 0 && consider(m, run, err) != 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* The line that the answer of a run begins with. */
+static int64_t
+first_asked(const struct run *run)
+{
+	return run->have + (run->checked ? 0 : 1);
 }
 
 /* The next answer begins. What has become of its run meanwhile may have made it useless. */
@@ -357,7 +379,7 @@ drop_first(struct mirror_all *m)
 	memmove(&m->asked[0], &m->asked[1], m->asked_count * sizeof m->asked[0]);
 	buffer_clear(&m->text);
 	m->skipping = m->asked_count > 0 && m->asked[0]->state != RUN_ASKED;
-	m->next = m->asked_count > 0 ? m->asked[0]->have + 1 : 0;
+	m->next = m->asked_count > 0 ? first_asked(m->asked[0]) : 0;
 }
 
 /* Writes what has come of the run that is asked for. What it is refused for leaves nothing to be
@@ -391,6 +413,14 @@ write_lines(struct mirror_all *m, struct error *err)
 	return 0;
 }
 
+/* The lines of the answer that are here now. */
+static void
+has_come(const struct mirror_all *m, struct run *run)
+{
+	if (m->next > run->have)
+		run->have = m->next - 1;
+}
+
 /* A line of the run that is asked for. */
 static int
 take_event(struct mirror_all *m, struct span line, struct error *err)
@@ -398,9 +428,10 @@ take_event(struct mirror_all *m, struct span line, struct error *err)
 	struct run *run = m->asked_count > 0 ? m->asked[0] : NULL;
 	struct error why = ERROR_INIT;
 	struct event_view view;
+	char digest[DIGEST_SIZE];
 
 	if (run == NULL)
-		return error_set(err, ERROR_SYSTEM, m->filter, "sends a line that it was not asked for");
+		return misspeak(m, "sends a line that it was not asked for", err);
 	if (m->skipping)
 		return 0;
 	if (!event_view_whole(line.at, line.len, &view) || view.seq != m->next ||
@@ -409,17 +440,59 @@ take_event(struct mirror_all *m, struct span line, struct error *err)
 			return -1;
 		if (m->skipping)
 			return 0;
-		run->have = m->next - 1;
+		has_come(m, run);
 		error_set(&why, ERROR_SCHEMA, NULL, "what the database has as line %" PRId64 " is not that line",
 		    m->next);
 		refuse(m, run, &why);
 		return 0;
+	}
+	/* It is here: it is only to be the same. */
+	if (m->next <= run->have) {
+		digest_blake2b(line.at, line.len, digest);
+		m->next++;
+		return strcmp(digest, run->have_digest) == 0 ? 0 : renew(m, run, err);
 	}
 	buffer_append(&m->text, line.at, line.len);
 	buffer_byte(&m->text, '\n');
 	digest_blake2b(line.at, line.len, run->have_digest);
 	m->next++;
 	return m->text.len >= TEXT_MOST ? write_lines(m, err) : 0;
+}
+
+/* All of an answer is here. */
+static int
+end_answer(struct mirror_all *m, struct run *run, struct error *err)
+{
+	const bool more = m->next - 1 > run->have, came = m->next > run->have;
+	struct error why = ERROR_INIT;
+
+	has_come(m, run);
+	if (came && run->have == run->seq && strcmp(run->have_digest, run->digest) != 0) {
+		/* Its lines may have been replaced. */
+		if (!run->renewed)
+			return renew(m, run, err);
+		error_set(&why, ERROR_SCHEMA, NULL, "the database has another digest of line %" PRId64 " than "
+		    "that of the line", run->seq);
+		refuse(m, run, &why);
+		return 0;
+	}
+	if (!more) {
+		error_set(&why, ERROR_SCHEMA, NULL, "the database has no line %" PRId64 ", but says so", m->next);
+		refuse(m, run, &why);
+		return 0;
+	}
+	run->renewed = run->told = false;
+	run->pause = 0;
+	m->answered = true;
+	if (run->have < run->seq) {
+		want(m, run);
+		return 0;
+	}
+	set_state(m, run, RUN_SAME);
+	/* What it has told since is behind that, if anything. */
+	run->seq = run->have;
+	memcpy(run->digest, run->have_digest, DIGEST_SIZE);
+	return 0;
 }
 
 /* The answer is over. */
@@ -429,28 +502,8 @@ take_end(struct mirror_all *m, struct run *run, struct error *err)
 	if (write_lines(m, err) != 0)
 		return -1;
 	/* A run that was asked for once more meanwhile is not meant. */
-	if (!m->skipping) {
-		struct error why = ERROR_INIT;
-		bool more = m->next - 1 > run->have;
-
-		run->have = m->next - 1;
-		if (more) {
-			run->renewed = run->told = false;
-			run->pause = 0;
-			set_state(m, run, RUN_SAME);
-		}
-		if (more && run->have >= run->seq) {
-			/* What it has told since is behind that, if anything. */
-			run->seq = run->have;
-			memcpy(run->digest, run->have_digest, DIGEST_SIZE);
-		} else if (more) {
-			want(m, run);
-		} else {
-			error_set(&why, ERROR_SCHEMA, NULL, "the database has no line %" PRId64 ", but says so",
-			    m->next);
-			refuse(m, run, &why);
-		}
-	}
+	if (!m->skipping && end_answer(m, run, err) != 0)
+		return -1;
 	drop_first(m);
 	return 0;
 }
@@ -467,7 +520,7 @@ take_blob(struct mirror_all *m, struct span line, struct error *err)
 
 	if (run == NULL || span_type(data) != 's' || !span_is(span_member(line, KEY_RUN_ID), run->run_id) ||
 	    !span_copy(span_member(line, FETCH_BLOB), sha256, sizeof sha256) || !blob_name_valid(sha256))
-		return error_set(err, ERROR_SYSTEM, m->filter, "sends a blob that it was not asked for");
+		return misspeak(m, "sends a blob that it was not asked for", err);
 	if (m->skipping)
 		return 0;
 	/* Base64 has no escapes. */
@@ -512,14 +565,14 @@ take_word(struct mirror_all *m, struct span line, struct error *err)
 	run = add_run(m, run_id);
 	if (values[1].at != NULL || values[2].at != NULL) {
 		if (m->asked_count == 0 || m->asked[0] != run)
-			return error_set(err, ERROR_SYSTEM, m->filter, "answers what it was not asked");
+			return misspeak(m, "answers what it was not asked", err);
 		if (values[2].at != NULL && write_lines(m, err) != 0)
 			return -1;
 		if (values[2].at != NULL && !m->skipping) {
 			message = span_text(span_member(values[2], KEY_MESSAGE));
 			error_set(&why, ERROR_SCHEMA, NULL, "%s", message != NULL ? message : "cannot be had");
 			free(message);
-			run->have = m->next - 1;
+			has_come(m, run);
 			refuse(m, run, &why);
 		}
 		return take_end(m, run, err);
@@ -539,10 +592,10 @@ take_line(struct mirror_all *m, struct span line, struct error *err)
 	if (m->ready && line.len > 7 && memcmp(line.at, "{\"seq\":", 7) == 0)
 		return take_event(m, line, err);
 	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
-		return error_set(err, ERROR_SYSTEM, m->filter, "says what is no JSON");
+		return misspeak(m, "says what is no JSON", err);
 	if (!m->ready) {
 		if (!span_integer(span_member(line, FETCH_HELLO), &version) || version != FETCH_VERSION)
-			return error_set(err, ERROR_SYSTEM, m->filter, "does not speak as awf-ship(7) says");
+			return misspeak(m, "does not speak as awf-ship(7) says", err);
 		m->ready = true;
 		return 0;
 	}
@@ -556,7 +609,6 @@ take_line(struct mirror_all *m, struct span line, struct error *err)
 	if (!span_is(first.key, FETCH_LISTED) || m->listed)
 		return 0; /* or what a later version says */
 	m->listed = true;
-	m->pause = SERVER_RETRY_MS;
 	if (m->lost)
 		fprintf(stderr, PROGRAM ": the database is there again\n");
 	m->lost = false;
@@ -571,7 +623,7 @@ take_lines(struct mirror_all *m, struct error *err)
 
 	while ((got = peer_line(&m->peer, &line)) != 0) {
 		if (got == -1)
-			return error_set(err, ERROR_SYSTEM, m->filter, "says a line that is too long");
+			return misspeak(m, "says a line that is too long", err);
 		if (take_line(m, line, err) != 0)
 			return -1;
 	}
@@ -586,7 +638,8 @@ start(struct mirror_all *m, struct error *err)
 	char *argv[] = { m->filter, (char *)m->url, NULL };
 	const struct process_spec spec = { .argv = argv, .err = PROCESS_PIPE };
 
-	m->peer.ends_unheard = true;
+	m->peer.ends_unheard = m->peer.ignores_signals = true;
+	m->peer.end_ms = FETCH_END_MS;
 	m->ready = m->listed = m->skipping = false;
 	m->asked_count = m->wanted_count = m->next_wanted = 0;
 	buffer_clear(&m->text);
@@ -612,12 +665,12 @@ ask(struct mirror_all *m)
 		writer_begin(&w, &m->peer.outgoing);
 		writer_object(&w);
 		writer_member_string(&w, KEY_RUN_ID, run->run_id);
-		writer_member_integer(&w, FETCH_AFTER, run->have);
+		writer_member_integer(&w, FETCH_AFTER, first_asked(run) - 1);
 		writer_object_end(&w);
 		buffer_byte(&m->peer.outgoing, '\n');
 		set_state(m, run, RUN_ASKED);
 		if (m->asked_count == 0)
-			m->next = run->have + 1;
+			m->next = first_asked(run);
 		m->asked[m->asked_count++] = run;
 	}
 	peer_send(&m->peer);
@@ -627,6 +680,7 @@ ask(struct mirror_all *m)
 static int
 lose(struct mirror_all *m, const struct error *failure, int *status)
 {
+	bool *told = failure->code != ERROR_NONE && !m->misspoken ? &m->unwritable : &m->lost;
 	char text[64], *said;
 	struct error why = ERROR_INIT;
 	int wait_status;
@@ -645,21 +699,33 @@ lose(struct mirror_all *m, const struct error *failure, int *status)
 		    sizeof text));
 	free(said);
 	buffer_clear(&m->peer.errors);
-	m->listed = false;
+	m->listed = m->answered = m->misspoken = false;
 	/* What is wrong with the database's name, or with us, is so the next time, too. */
 	if (*status == STATUS_USAGE || *status == STATUS_DEFINITION) {
 		program_fail(PROGRAM, &why);
 		return -1;
 	}
-	if (!m->lost) {
+	if (!*told) {
 		snprintf(why.message + strlen(why.message), sizeof why.message - strlen(why.message),
 		    " (it is tried again)");
 		program_fail(PROGRAM, &why);
 	}
-	m->lost = true;
+	*told = true;
 	m->start_at = clock_monotonic() + m->pause;
 	m->pause = m->pause * 2 < SERVER_RETRY_MOST_MS ? m->pause * 2 : SERVER_RETRY_MOST_MS;
 	return 0;
+}
+
+/* Whether it goes well: then what fails next is tried again soon. */
+static void
+note_success(struct mirror_all *m)
+{
+	if (!m->listed || (!m->answered && behind(m) > 0))
+		return;
+	m->pause = SERVER_RETRY_MS;
+	if (m->unwritable)
+		fprintf(stderr, PROGRAM ": %s: can be written again\n", m->directory.path);
+	m->unwritable = false;
 }
 
 /* Until stdin is closed. The exit status. */
@@ -680,8 +746,11 @@ mirror(struct mirror_all *m)
 				return program_fail(PROGRAM, &err);
 			runs = true;
 		}
-		if (try_again(m, &err) != 0)
-			return program_fail(PROGRAM, &err);
+		if (try_again(m, &err) != 0) {
+			lose(m, &err, &status);
+			err = (struct error)ERROR_INIT;
+			continue;
+		}
 		if (runs && m->ready)
 			ask(m);
 		say(m);
@@ -696,8 +765,12 @@ mirror(struct mirror_all *m)
 		if (!runs)
 			continue;
 		ended = peer_serve(&m->peer, fds + 1) != 0;
-		if ((take_lines(m, &err) != 0 || ended) && lose(m, &err, &status) != 0)
-			return status;
+		if (take_lines(m, &err) != 0 || ended) {
+			if (lose(m, &err, &status) != 0)
+				return status;
+		} else {
+			note_success(m);
+		}
 		err = (struct error)ERROR_INIT;
 	}
 }
@@ -760,8 +833,9 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	/* Who has started it ends it, by closing its stdin, also when the terminal ends them both. */
+	/* Who has started it ends it, by closing its stdin, also when a signal comes to all of a group. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);

@@ -310,9 +310,12 @@ tell_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, struct e
 		changed = s->changed(s->context, err);
 		*look_at = now + s->look_ms;
 	}
+	/* What is told of while the database is asked may be read by then, and wakes nobody. */
+	if (told && (changed > 0 || now >= *list_at))
+		*look_at = now;
 	if (changed == -1 || flush(err) != 0)
 		return -1;
-	if ((changed == 1 || now >= *list_at) && !in->ended) {
+	if ((changed == CHANGED_UNKNOWN || now >= *list_at) && !in->ended) {
 		if (list_all(err) != 0)
 			return -1;
 		*list_at = clock_monotonic() + FETCH_LIST_MS;
@@ -407,8 +410,9 @@ source_main(const struct source *s, int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(s->program, program_version(s->program));
 	}
-	/* Who has started it ends it, by closing its stdin, also when the terminal ends them both. */
+	/* Who has started it ends it, by closing its stdin, also when a signal comes to all of a group. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);

@@ -28,6 +28,12 @@ struct source_run {
 	int64_t idle_ms;
 };
 
+enum source_changed {
+	CHANGED_NOTHING,
+	CHANGED_TOLD,            /* by source_run(); there may be more by now */
+	CHANGED_UNKNOWN          /* all runs are to be listed */
+};
+
 struct source {
 	const char *program;
 	const char *form;        /* of its URL, for the help */
@@ -40,8 +46,7 @@ struct source {
 	int (*list)(void *context, struct error *err);
 	/* What tells of a change can be read from it; -1: nothing does. */
 	int (*fd)(void *context);
-	/* What has changed since it was asked last: 0: nothing, or that was told; 1: all runs are to be
-	 * listed; -1. */
+	/* What has changed since it was asked last, enum source_changed; -1. */
 	int (*changed)(void *context, struct error *err);
 	/* Sends by source_line() what follows a line of a run. */
 	int (*lines)(void *context, const char *run_id, int64_t after, struct error *err);

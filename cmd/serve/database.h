@@ -4,7 +4,7 @@
  *
  * What the code relies on, and keeps:
  *   - The directory is $XDG_CACHE_HOME/awf/db/DIGEST/N: the digest is that of the URL without its
- *     password, N the first number whose lock nobody holds. It stays when this process ends, so
+ *     password, and of the variables of the environment that go with it, N the first number whose lock nobody holds. It stays when this process ends, so
  *     that the next one copies only what is new.
  *   - awf-mirror is started anew when it has ended, but where that is as its exit status says: for a
  *     URL that is none, awf-serve ends, too.

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "ship/postgresql.h"
 #include "ship/row.h"
 #include "ship/target.h"
 #include "transcript/blob.h"
@@ -61,12 +62,10 @@ static int
 fail(struct database *d, PGresult *result, struct error *err)
 {
 	const char *state = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-	char *message = memory_text(result != NULL && *PQresultErrorMessage(result) != '\0' ?
-	    PQresultErrorMessage(result) : PQerrorMessage(d->db));
+	char *message = postgresql_message(d->db, result);
 
 	/* Class 40: deadlocks and the like. */
 	d->again = state != NULL && strncmp(state, "40", 2) == 0;
-	message[strcspn(message, "\n")] = '\0';
 	error_set(err, ERROR_SYSTEM, PQdb(d->db), "%s", message);
 	free(message);
 	PQclear(result);
@@ -168,25 +167,15 @@ make_schema(struct database *d, struct error *err)
 static int
 open_database(void *context, const char *url, int64_t keep_ms, struct error *err)
 {
-	static const char *const names[] = { "dbname", "connect_timeout", "tcp_user_timeout",
-		"fallback_application_name", "client_encoding", NULL };
-	const char *const values[] = { url, "30", "60000", "awf-ship", "UTF8", NULL };
 	struct database *d = context;
 	enum sync_mode sync;
-	char *message;
 
 	d->keep_ms = keep_ms;
 	if (sync_mode_from_environment(&sync, err) != 0)
 		return -1;
-	/* The URL may have a password: it stands in no message. */
-	d->db = PQconnectdbParams(names, values, 1);
-	if (PQstatus(d->db) != CONNECTION_OK) {
-		message = memory_text(PQerrorMessage(d->db));
-		message[strcspn(message, "\n")] = '\0';
-		error_set(err, ERROR_SYSTEM, NULL, "%s", message);
-		free(message);
+	d->db = postgresql_connect(url, "awf-ship", err);
+	if (d->db == NULL)
 		return -1;
-	}
 	PQsetNoticeReceiver(d->db, drop_notice, NULL);
 	return (sync == SYNC_NONE && execute(d, "SET synchronous_commit = off", err) != 0) ||
 	    make_schema(d, err) != 0 ? -1 : 0;

@@ -73,7 +73,8 @@ libexec_filter(const char *prefix, const char *url, const char *place, struct er
 		}
 	if (strchr(url, ':') == NULL || *url == '-' || !name_valid(name)) {
 		free(name);
-		error_set(err, ERROR_USAGE, place, "'%s' is no URL, such as sqlite:FILE", url);
+		error_set(err, ERROR_USAGE, place, "'%.*s' is no URL, such as sqlite:FILE",
+		    (int)strcspn(url, ":"), url);
 		return NULL;
 	}
 	program = memory_format("%s-%s", prefix, name);

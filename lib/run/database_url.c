@@ -12,6 +12,7 @@
 #include "run/storage.h"
 
 #define SQLITE "sqlite:"
+#define POSTGRES "postgres"   /* postgresql: is the same */
 #define PASSWORD "password="
 
 char *
@@ -22,7 +23,7 @@ database_file(const char *url, struct error *err)
 	char *path;
 
 	if (strncmp(url, SQLITE, strlen(SQLITE)) != 0) {
-		error_set(err, ERROR_USAGE, url, "is none of sqlite:FILE");
+		error_set(err, ERROR_USAGE, NULL, "the URL is none of sqlite:FILE");
 		return NULL;
 	}
 	if (strncmp(file, "//", 2) == 0)
@@ -61,6 +62,21 @@ add_without_password(struct buffer *out, const char *url)
 	}
 }
 
+/* What libpq takes from the environment to find a database, where the URL does not say it. */
+static void
+add_variables(struct buffer *out)
+{
+	static const char *const names[] = { "PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER",
+		"PGSERVICE", "PGSERVICEFILE", "PGSYSCONFDIR", "PGOPTIONS", "PGTARGETSESSIONATTRS" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *value = getenv(names[i]);
+
+		if (value != NULL && *value != '\0')
+			buffer_format(out, "\n%s=%s", names[i], value);
+	}
+}
+
 int
 database_identity(const char *url, struct buffer *out, struct error *err)
 {
@@ -68,6 +84,8 @@ database_identity(const char *url, struct buffer *out, struct error *err)
 
 	if (strncmp(url, SQLITE, strlen(SQLITE)) != 0) {
 		add_without_password(out, url);
+		if (strncmp(url, POSTGRES, strlen(POSTGRES)) == 0)
+			add_variables(out);
 		return 0;
 	}
 	file = database_file(url, err);

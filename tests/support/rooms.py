@@ -30,6 +30,10 @@ BELOW = {
 # Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
 ROOM = {"awf": "awf", "awf-mcp": "gates", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect", "awf-fetch-postgresql": "mirror", "awf-fetch-sqlite": "mirror",
         "awf-transcript.o": "shared"}
+# What uses another program's room, too, and why.
+BESIDE = {
+    ("cmd", "mirror"): (("cmd", "ship"), "both ways to a database connect to it alike"),
+}
 # What stays in lib/ though one room alone links it, and why.
 ALONE = {
     "lib/agent/": "the engine of awf-step",
@@ -67,7 +71,7 @@ def room(path):
 
 
 def may_use(user, used):
-    if used in (user, ("cmd", "")):
+    if used in (user, ("cmd", ""), BESIDE.get(user, [None])[0]):
         return True
     if used[0] == "cmd":
         return False

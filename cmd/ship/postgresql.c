@@ -1,0 +1,83 @@
+/*
+ * libpq quotes in its messages what it does not understand, which may be a part of a password. What
+ * it says before it has tried to reach a server is kept back for that reason.
+ */
+#include "ship/postgresql.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define ANSWER "30"        /* seconds for a server to be reached; text, as libpq takes it */
+#define ANSWER_AGAIN "2"
+#define UNREAD_MS "60000"  /* until a server that acknowledges nothing is taken for lost */
+
+char *
+postgresql_message(PGconn *db, const PGresult *result)
+{
+	char *message = memory_text(result != NULL && *PQresultErrorMessage(result) != '\0' ?
+	    PQresultErrorMessage(result) : PQerrorMessage(db));
+
+	message[strcspn(message, "\n")] = '\0';
+	return message;
+}
+
+/* Whether what stands for a number is one, or several: libpq looks at that when it connects, and
+ * quotes it. */
+static bool
+is_number(const PQconninfoOption *option)
+{
+	static const char *const numbers[] = { "port", "connect_timeout", "tcp_user_timeout", "keepalives",
+		"keepalives_idle", "keepalives_interval", "keepalives_count" };
+
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (strcmp(option->keyword, numbers[i]) == 0)
+			return option->val == NULL ||
+			    option->val[strspn(option->val, "-0123456789, ")] == '\0';
+	return true;
+}
+
+/* Whether a URL has the form of one. */
+static bool
+is_url(const char *url)
+{
+	char *message = NULL;
+	PQconninfoOption *options = PQconninfoParse(url, &message);
+	bool is = options != NULL;
+
+	for (const PQconninfoOption *o = options; is && o->keyword != NULL; o++)
+		is = is_number(o);
+	PQfreemem(message);
+	PQconninfoFree(options);
+	return is;
+}
+
+PGconn *
+postgresql_connect(const char *url, const char *program, struct error *err)
+{
+	static const char *const names[] = { "dbname", "connect_timeout", "tcp_user_timeout",
+		"fallback_application_name", "client_encoding", NULL };
+	const char *const values[] = { url, ANSWER, UNREAD_MS, program, "UTF8", NULL };
+	const char *const again[] = { url, ANSWER_AGAIN, UNREAD_MS, program, "UTF8", NULL };
+	bool understood = is_url(url);
+	PGconn *db = understood ? PQconnectdbParams(names, values, 1) : NULL;
+	char *message;
+
+	if (db != NULL && PQstatus(db) == CONNECTION_OK)
+		return db;
+	/* A port that is no number, and the like: no server was tried then. */
+	if (understood)
+		understood = PQpingParams(names, again, 1) != PQPING_NO_ATTEMPT;
+	if (understood) {
+		message = postgresql_message(db, NULL);
+		error_set(err, ERROR_SYSTEM, NULL, "%s", message);
+		free(message);
+	} else {
+		error_set(err, ERROR_USAGE, NULL, "the URL of the database cannot be understood, or one of "
+		    "the variables PG*: see awf-ship(1) (a %%, / or @ in a password is written %%25, %%2F or %%40)");
+	}
+	PQfinish(db);
+	return NULL;
+}

@@ -446,7 +446,8 @@ outbox_drop(struct outbox *o, const char *run_id)
 
 	/* What it says of lines that are on their way would be taken for an answer. */
 	if (run != NULL && run->shipment != NULL && (run->shipment->state == SHIPMENT_ASKED ||
-	    run->shipment->acknowledged < run->shipment->seq))
+	    (run->shipment->state == SHIPMENT_SENDING &&
+	    run->shipment->acknowledged < run->shipment->seq)))
 		end_filter(o);
 	if (o->ingest != NULL)
 		ingest_close(o->ingest, run_id);

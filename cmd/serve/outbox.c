@@ -451,7 +451,7 @@ outbox_drop(struct outbox *o, const char *run_id)
 		end_filter(o);
 	if (o->ingest != NULL)
 		ingest_close(o->ingest, run_id);
-	/* Blobs stay: what they are, their names say. */
+	/* Blobs stay, or that the database has them (let_go_of_blob()). */
 	unlink(transcript);
 	unlink(origin);
 	if (run != NULL) {

@@ -70,12 +70,12 @@ struct run {
 	int64_t pause;             /* before that */
 	char *origin;
 	enum state state;
-	bool told;                 /* why it was refused */
+	bool reason_printed;       /* why it was refused */
 	bool renewed;              /* it was removed here, and nothing whole has come since */
 	bool checked;              /* its last line here is asked for once more, and is to be the same */
 };
 
-struct mirror_all {
+struct copier {
 	const char *url;
 	char *filter;              /* its path */
 	struct directory directory;
@@ -107,14 +107,14 @@ struct mirror_all {
 /* ---- what is said ---- */
 
 static size_t
-behind(const struct mirror_all *m)
+behind(const struct copier *m)
 {
 	return m->wanted_count - m->next_wanted + m->asked_count;
 }
 
 /* To who reads stdout: where it is, if that is another than before. */
 static void
-say(struct mirror_all *m)
+say(struct copier *m)
 {
 	const bool same = m->listed && behind(m) == 0;
 	struct buffer line = BUFFER_INIT;
@@ -145,7 +145,7 @@ say(struct mirror_all *m)
 
 /* What the filter says is against awf-ship(7). */
 static int
-misspeak(struct mirror_all *m, const char *how, struct error *err)
+misspeak(struct copier *m, const char *how, struct error *err)
 {
 	m->misspoken = true;
 	return error_set(err, ERROR_SYSTEM, m->filter, "%s", how);
@@ -154,7 +154,7 @@ misspeak(struct mirror_all *m, const char *how, struct error *err)
 /* ---- runs ---- */
 
 static struct run *
-find_run(const struct mirror_all *m, const char *run_id)
+find_run(const struct copier *m, const char *run_id)
 {
 	const size_t *place = map_get(&m->places, run_id, ID_SIZE - 1);
 
@@ -162,7 +162,7 @@ find_run(const struct mirror_all *m, const char *run_id)
 }
 
 static struct run *
-add_run(struct mirror_all *m, const char *run_id)
+add_run(struct copier *m, const char *run_id)
 {
 	struct run *run = find_run(m, run_id);
 
@@ -180,7 +180,7 @@ add_run(struct mirror_all *m, const char *run_id)
 }
 
 static void
-set_state(struct mirror_all *m, struct run *run, enum state state)
+set_state(struct copier *m, struct run *run, enum state state)
 {
 	m->refused -= run->state == RUN_REFUSED;
 	m->refused += state == RUN_REFUSED;
@@ -188,7 +188,7 @@ set_state(struct mirror_all *m, struct run *run, enum state state)
 }
 
 static void
-want(struct mirror_all *m, struct run *run)
+want(struct copier *m, struct run *run)
 {
 	set_state(m, run, RUN_WANTED);
 	if (m->next_wanted == m->wanted_count)
@@ -201,7 +201,7 @@ want(struct mirror_all *m, struct run *run)
 
 /* What still comes of it is of no use. */
 static void
-skip(struct mirror_all *m, const struct run *run)
+skip(struct copier *m, const struct run *run)
 {
 	if (m->asked_count == 0 || m->asked[0] != run)
 		return;
@@ -210,7 +210,7 @@ skip(struct mirror_all *m, const struct run *run)
 }
 
 static void
-refuse(struct mirror_all *m, struct run *run, const struct error *why)
+refuse(struct copier *m, struct run *run, const struct error *why)
 {
 	struct error told = ERROR_INIT;
 
@@ -221,9 +221,9 @@ refuse(struct mirror_all *m, struct run *run, const struct error *why)
 	run->again = clock_monotonic() + run->pause;
 	if (m->again == 0 || run->again < m->again)
 		m->again = run->again;
-	if (run->told)
+	if (run->reason_printed)
 		return;
-	run->told = true;
+	run->reason_printed = true;
 	error_set(&told, why->code, run->run_id, "%s; what the database has of the run behind line %" PRId64
 	    " is not served", why->message, run->have > 0 ? run->have : 0);
 	program_fail(PROGRAM, &told);
@@ -231,7 +231,7 @@ refuse(struct mirror_all *m, struct run *run, const struct error *why)
 
 /* It is another there: what there is of it here goes. */
 static int
-renew(struct mirror_all *m, struct run *run, struct error *err)
+renew(struct copier *m, struct run *run, struct error *err)
 {
 	skip(m, run);
 	if (directory_remove(&m->directory, run->run_id, err) != 0)
@@ -246,7 +246,7 @@ renew(struct mirror_all *m, struct run *run, struct error *err)
 
 /* What is to be done about a run, as it was told last. */
 static int
-consider(struct mirror_all *m, struct run *run, struct error *err)
+consider(struct copier *m, struct run *run, struct error *err)
 {
 	if (run->have == -1 && directory_look(&m->directory, run->run_id, &run->have, run->have_digest,
 	    err) != 0)
@@ -264,7 +264,7 @@ consider(struct mirror_all *m, struct run *run, struct error *err)
 }
 
 static int
-remove_run(struct mirror_all *m, struct run *run, struct error *err)
+remove_run(struct copier *m, struct run *run, struct error *err)
 {
 	skip(m, run);
 	set_state(m, run, RUN_GONE);
@@ -275,7 +275,7 @@ remove_run(struct mirror_all *m, struct run *run, struct error *err)
 
 /* What is in the directory, and not known to the database any more. */
 static int
-remove_unknown(struct mirror_all *m, struct error *err)
+remove_unknown(struct copier *m, struct error *err)
 {
 	char run_id[ID_SIZE];
 	DIR *directory;
@@ -309,7 +309,7 @@ origin_of(struct span told)
 
 /* A run, as it is there now. */
 static int
-take_run(struct mirror_all *m, const char *run_id, struct span line, struct error *err)
+take_run(struct copier *m, const char *run_id, struct span line, struct error *err)
 {
 	static const char *const names[] = { KEY_SEQ, FETCH_DIGEST, FETCH_ORIGIN, FETCH_PRUNED, FETCH_IDLE };
 	struct span values[5];
@@ -340,7 +340,7 @@ take_run(struct mirror_all *m, const char *run_id, struct span line, struct erro
 
 /* Tries those that were refused and have waited for long enough. */
 static int
-try_again(struct mirror_all *m, struct error *err)
+try_again(struct copier *m, struct error *err)
 {
 	const int64_t now = clock_monotonic();
 
@@ -373,7 +373,7 @@ first_asked(const struct run *run)
 
 /* The next answer begins. What has become of its run meanwhile may have made it useless. */
 static void
-drop_first(struct mirror_all *m)
+drop_first(struct copier *m)
 {
 	m->asked_count--;
 	memmove(&m->asked[0], &m->asked[1], m->asked_count * sizeof m->asked[0]);
@@ -385,7 +385,7 @@ drop_first(struct mirror_all *m)
 /* Writes what has come of the run that is asked for. What it is refused for leaves nothing to be
  * done but that. */
 static int
-write_lines(struct mirror_all *m, struct error *err)
+write_lines(struct copier *m, struct error *err)
 {
 	struct run *run = m->asked[0];
 	struct error why = ERROR_INIT;
@@ -415,7 +415,7 @@ write_lines(struct mirror_all *m, struct error *err)
 
 /* The lines of the answer that are here now. */
 static void
-has_come(const struct mirror_all *m, struct run *run)
+has_come(const struct copier *m, struct run *run)
 {
 	if (m->next > run->have)
 		run->have = m->next - 1;
@@ -423,7 +423,7 @@ has_come(const struct mirror_all *m, struct run *run)
 
 /* A line of the run that is asked for. */
 static int
-take_event(struct mirror_all *m, struct span line, struct error *err)
+take_event(struct copier *m, struct span line, struct error *err)
 {
 	struct run *run = m->asked_count > 0 ? m->asked[0] : NULL;
 	struct error why = ERROR_INIT;
@@ -461,7 +461,7 @@ take_event(struct mirror_all *m, struct span line, struct error *err)
 
 /* All of an answer is here. */
 static int
-end_answer(struct mirror_all *m, struct run *run, struct error *err)
+end_answer(struct copier *m, struct run *run, struct error *err)
 {
 	const bool more = m->next - 1 > run->have, came = m->next > run->have;
 	struct error why = ERROR_INIT;
@@ -481,7 +481,7 @@ end_answer(struct mirror_all *m, struct run *run, struct error *err)
 		refuse(m, run, &why);
 		return 0;
 	}
-	run->renewed = run->told = false;
+	run->renewed = run->reason_printed = false;
 	run->pause = 0;
 	m->answered = true;
 	if (run->have < run->seq) {
@@ -497,7 +497,7 @@ end_answer(struct mirror_all *m, struct run *run, struct error *err)
 
 /* The answer is over. */
 static int
-take_end(struct mirror_all *m, struct run *run, struct error *err)
+take_end(struct copier *m, struct run *run, struct error *err)
 {
 	if (write_lines(m, err) != 0)
 		return -1;
@@ -509,7 +509,7 @@ take_end(struct mirror_all *m, struct run *run, struct error *err)
 }
 
 static int
-take_blob(struct mirror_all *m, struct span line, struct error *err)
+take_blob(struct copier *m, struct span line, struct error *err)
 {
 	struct run *run = m->asked_count > 0 ? m->asked[0] : NULL;
 	struct buffer bytes = BUFFER_INIT;
@@ -542,7 +542,7 @@ take_blob(struct mirror_all *m, struct span line, struct error *err)
 
 /* A word about a run. */
 static int
-take_word(struct mirror_all *m, struct span line, struct error *err)
+take_word(struct copier *m, struct span line, struct error *err)
 {
 	static const char *const names[] = { KEY_RUN_ID, FETCH_SENT, KEY_ERROR, FETCH_GONE };
 	struct error why = ERROR_INIT;
@@ -583,7 +583,7 @@ take_word(struct mirror_all *m, struct span line, struct error *err)
 }
 
 static int
-take_line(struct mirror_all *m, struct span line, struct error *err)
+take_line(struct copier *m, struct span line, struct error *err)
 {
 	struct span_walk first;
 	long long version;
@@ -616,7 +616,7 @@ take_line(struct mirror_all *m, struct span line, struct error *err)
 }
 
 static int
-take_lines(struct mirror_all *m, struct error *err)
+take_lines(struct copier *m, struct error *err)
 {
 	struct span line;
 	int got;
@@ -633,7 +633,7 @@ take_lines(struct mirror_all *m, struct error *err)
 /* ---- the filter ---- */
 
 static int
-start(struct mirror_all *m, struct error *err)
+start(struct copier *m, struct error *err)
 {
 	char *argv[] = { m->filter, (char *)m->url, NULL };
 	const struct process_spec spec = { .argv = argv, .err = PROCESS_PIPE };
@@ -654,7 +654,7 @@ start(struct mirror_all *m, struct error *err)
 
 /* Asks for what there is room for. */
 static void
-ask(struct mirror_all *m)
+ask(struct copier *m)
 {
 	while (m->next_wanted < m->wanted_count && m->asked_count < ASKED_AT_ONCE) {
 		struct run *run = m->wanted[m->next_wanted++];
@@ -678,7 +678,7 @@ ask(struct mirror_all *m)
 
 /* It has ended, and is started once more after a while. -1: it will not be: the status. */
 static int
-lose(struct mirror_all *m, const struct error *failure, int *status)
+lose(struct copier *m, const struct error *failure, int *status)
 {
 	bool *told = failure->code != ERROR_NONE && !m->misspoken ? &m->unwritable : &m->lost;
 	char text[64], *said;
@@ -718,7 +718,7 @@ lose(struct mirror_all *m, const struct error *failure, int *status)
 
 /* Whether it goes well: then what fails next is tried again soon. */
 static void
-note_success(struct mirror_all *m)
+note_success(struct copier *m)
 {
 	if (!m->listed || (!m->answered && behind(m) > 0))
 		return;
@@ -730,7 +730,7 @@ note_success(struct mirror_all *m)
 
 /* Until stdin is closed. The exit status. */
 static int
-mirror(struct mirror_all *m)
+mirror(struct copier *m)
 {
 	struct pollfd fds[1 + PEER_FDS];
 	struct error err = ERROR_INIT;
@@ -777,7 +777,7 @@ mirror(struct mirror_all *m)
 
 /* 0, or the id of --help or --version, or -1. */
 static int
-read_options(struct mirror_all *m, const char **path, int argc, char **argv, struct error *err)
+read_options(struct copier *m, const char **path, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -798,7 +798,7 @@ read_options(struct mirror_all *m, const char **path, int argc, char **argv, str
 }
 
 static void
-end(struct mirror_all *m)
+end(struct copier *m)
 {
 	if (m->peer.process.pid != 0)
 		peer_end(&m->peer);
@@ -818,7 +818,7 @@ end(struct mirror_all *m)
 int
 main(int argc, char **argv)
 {
-	static struct mirror_all m;
+	static struct copier m;
 	struct error err = ERROR_INIT;
 	const char *path = NULL;
 	int status = STATUS_OK;

@@ -35,7 +35,7 @@
 static const struct option_spec no_options[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
 /* What was told of a run. */
-struct told {
+struct announced {
 	char run_id[ID_SIZE];
 	char digest[DIGEST_SIZE];
 	int64_t seq, pruned;
@@ -47,9 +47,9 @@ struct told {
 static struct {
 	const struct source *source;
 	struct buffer out;        /* not written yet */
-	struct told *told;
+	struct announced *announced;
 	size_t count, capacity;
-	struct map places;        /* run id to its place in told, and what is none to SIZE_MAX */
+	struct map places;        /* run id to its place in announced, and what is none to SIZE_MAX */
 	uint64_t lists;           /* so many were made */
 	size_t runs;              /* in this one */
 
@@ -128,7 +128,7 @@ void
 source_run(const struct source_run *run)
 {
 	const size_t *place = map_get(&filter.places, run->run_id, strlen(run->run_id));
-	struct told *told;
+	struct announced *announced;
 	struct writer w;
 
 	if (place == NULL || *place == SIZE_MAX) {
@@ -138,27 +138,27 @@ source_run(const struct source_run *run)
 		}
 		if (filter.count == filter.capacity) {
 			filter.capacity = filter.capacity == 0 ? 64 : 2 * filter.capacity;
-			filter.told = memory_array(filter.told, filter.capacity, sizeof *filter.told);
+			filter.announced = memory_array(filter.announced, filter.capacity, sizeof *filter.announced);
 		}
-		told = &filter.told[filter.count];
-		*told = (struct told){ .gone = true };
-		memcpy(told->run_id, run->run_id, ID_SIZE);
+		announced = &filter.announced[filter.count];
+		*announced = (struct announced){ .gone = true };
+		memcpy(announced->run_id, run->run_id, ID_SIZE);
 		map_put(&filter.places, run->run_id, ID_SIZE - 1, filter.count++);
 	} else {
-		told = &filter.told[*place];
+		announced = &filter.announced[*place];
 	}
-	told->listed = filter.lists;
+	announced->listed = filter.lists;
 	filter.runs++;
-	if (!told->gone && told->seq == run->seq && told->pruned == run->pruned &&
-	    strcmp(told->digest, run->digest) == 0)
+	if (!announced->gone && announced->seq == run->seq && announced->pruned == run->pruned &&
+	    strcmp(announced->digest, run->digest) == 0)
 		return;
-	told->gone = false;
-	told->seq = run->seq;
-	told->pruned = run->pruned;
-	snprintf(told->digest, sizeof told->digest, "%s", run->digest);
+	announced->gone = false;
+	announced->seq = run->seq;
+	announced->pruned = run->pruned;
+	snprintf(announced->digest, sizeof announced->digest, "%s", run->digest);
 	begin_word(&w, run->run_id);
 	writer_member_integer(&w, KEY_SEQ, run->seq);
-	writer_member_string(&w, FETCH_DIGEST, told->digest);
+	writer_member_string(&w, FETCH_DIGEST, announced->digest);
 	writer_member_string(&w, FETCH_ORIGIN, run->origin);
 	if (run->pruned > 0)
 		writer_member_integer(&w, FETCH_PRUNED, run->pruned);
@@ -175,13 +175,13 @@ list_all(struct error *err)
 	if (filter.source->list(filter.source->context, err) != 0)
 		return -1;
 	for (size_t i = 0; i < filter.count; i++) {
-		struct told *told = &filter.told[i];
+		struct announced *announced = &filter.announced[i];
 		struct writer w;
 
-		if (told->gone || told->listed == filter.lists)
+		if (announced->gone || announced->listed == filter.lists)
 			continue;
-		told->gone = true;
-		begin_word(&w, told->run_id);
+		announced->gone = true;
+		begin_word(&w, announced->run_id);
 		writer_member_bool(&w, FETCH_GONE, true);
 		end_word(&w);
 	}
@@ -302,16 +302,16 @@ static int
 tell_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, struct error *err)
 {
 	const struct source *s = filter.source;
-	const bool told = s->fd(s->context) != -1;
+	const bool notified = s->fd(s->context) != -1;
 	const int64_t now = clock_monotonic();
 	int changed = 0;
 
-	if (told || now >= *look_at) {
+	if (notified || now >= *look_at) {
 		changed = s->changed(s->context, err);
 		*look_at = now + s->look_ms;
 	}
 	/* What is told of while the database is asked may be read by then, and wakes nobody. */
-	if (told && (changed > 0 || now >= *list_at))
+	if (notified && (changed > 0 || now >= *list_at))
 		*look_at = now;
 	if (changed == -1 || flush(err) != 0)
 		return -1;
@@ -320,7 +320,7 @@ tell_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, struct e
 			return -1;
 		*list_at = clock_monotonic() + FETCH_LIST_MS;
 		/* A look at many runs takes its time, and not more than a tenth of ours. */
-		if (!told)
+		if (!notified)
 			*look_at = clock_monotonic() + s->look_ms + 10 * (clock_monotonic() - now);
 	}
 	return 0;
@@ -422,7 +422,7 @@ source_main(const struct source *s, int argc, char **argv)
 		status = program_fail(s->program, &err);
 	s->close(s->context);
 	map_free(&filter.places);
-	free(filter.told);
+	free(filter.announced);
 	buffer_free(&filter.out);
 	return status;
 }

@@ -106,7 +106,7 @@ database_open(struct database *d, const char *url, struct storage *served,
 	struct error none;
 	char *filter, *list;
 
-	*d = (struct database){ .url = url, .lock = -1, .told.fd = -1 };
+	*d = (struct database){ .url = url, .lock = -1, .output.fd = -1 };
 	filter = libexec_filter(FETCH, url, "--db", err);
 	if (filter == NULL)
 		return -1;
@@ -162,16 +162,16 @@ take_line(struct database *d, struct span line)
 static void
 end(struct database *d)
 {
-	if (d->told.fd != -1)
-		loop_remove(d->loop, &d->told);
-	d->told.fd = -1;
+	if (d->output.fd != -1)
+		loop_remove(d->loop, &d->output);
+	d->output.fd = -1;
 	d->connected = false;
 }
 
 static void
-told_ready(struct loop_source *source, uint32_t events)
+output_ready(struct loop_source *source, uint32_t events)
 {
-	struct database *d = (struct database *)(void *)((char *)source - offsetof(struct database, told));
+	struct database *d = (struct database *)(void *)((char *)source - offsetof(struct database, output));
 	struct span line;
 	int got, status;
 
@@ -201,10 +201,10 @@ start(struct database *d, struct error *err)
 	d->mirror->end_ms = FETCHER_END_MS;
 	if (peer_start(d->mirror, &spec, err) != 0)
 		return -1;
-	d->told = (struct loop_source){ .fd = d->mirror->process.out, .ready = told_ready };
-	if (loop_add(d->loop, &d->told, EPOLLIN, err) == 0)
+	d->output = (struct loop_source){ .fd = d->mirror->process.out, .ready = output_ready };
+	if (loop_add(d->loop, &d->output, EPOLLIN, err) == 0)
 		return 0;
-	d->told.fd = -1;
+	d->output.fd = -1;
 	peer_end(d->mirror);
 	return -1;
 }

@@ -32,7 +32,7 @@ struct database {
 
 	struct loop *loop;
 	struct peer *mirror;         /* of proc/peer.h */
-	struct loop_source told;     /* what it says */
+	struct loop_source output;   /* what it says */
 	struct loop_timer again;     /* when it is started anew */
 	void (*failed)(struct database *d, int status); /* it will never do */
 

@@ -161,8 +161,11 @@ refused_stays() {
 		eventually grep -q locked answers
 		sql "NOTIFY agent_runs, '{\"run_id\": \"$(run_id 1)\"}'"
 		eventually eval "[ \"\$(sql 'SELECT count(*) FROM pg_locks WHERE NOT granted')\" = 1 ]"
-		echo "UPDATE runs_head SET pruned_through = seq WHERE run_id = '$(run_id "$i")';
-			NOTIFY agent_runs, '{\"run_id\": \"$(run_id "$i")\"}'; COMMIT;" >&9
+		# It comes while the filter waits for the answer about the first.
+		echo "UPDATE runs_head SET pruned_through = seq WHERE run_id = '$(run_id "$i")';" >&9
+		sql "NOTIFY agent_runs, '{\"run_id\": \"$(run_id "$i")\"}'"
+		nap 0.3
+		echo 'COMMIT;' >&9
 		eventually grep -q "$(run_id "$i").*pruned" told
 		last=$(tail -n 1 told | jq -r .run_id)
 		[ "$last" != "$(run_id "$i")" ] || break

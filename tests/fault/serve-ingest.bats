@@ -100,6 +100,8 @@ send_on() {
 		token=$(awf-serve --new-token ingest --label "$machine")
 		AWF_STORAGE=$PWD/$machine awf-tail -F -R --json 2>/dev/null 3>&- >"$machine/stream" &
 		echo $! >>tails
+		# It shows the latest run, and those that come: what was over by then it does not know.
+		eventually sh -c "ls -l /proc/$!/fd | grep -q inotify"
 		tail -n +1 -f "$machine/stream" 2>/dev/null 3>&- > >(send_on "$token" 3>&-) &
 		echo $! >>tails
 	done

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,17 @@ program_begin(void)
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1)
 			open("/dev/null", modes[fd]);
+}
+
+/* For a filter, which whoever has started it ends by closing its stdin: no signal does, as from a
+ * terminal, or from who ends a service, it comes to both. */
+static inline void
+program_ends_with_stdin(void)
+{
+	static const int ignored[] = { SIGPIPE, SIGTERM, SIGINT, SIGQUIT, SIGHUP };
+
+	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+		signal(ignored[i], SIG_IGN);
 }
 
 /* Prints "PROGRAM: PLACE: MESSAGE", with stars for API keys (one may be an argument), and

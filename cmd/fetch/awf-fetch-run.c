@@ -4,7 +4,6 @@
  * The copy lies in a directory of its own, which is laid out as a storage and goes with this
  * program. That lives until its stdin is closed, which the death of who has started it does, too.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,11 +165,7 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	/* Who has started it ends it, by closing its stdin, also when the terminal ends them both. */
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	program_ends_with_stdin();
 	if (server_open(&f.server, url, &err) != 0 || begin(&f, &latest, &err) != 0 ||
 	    keep(&f, &latest, &err) != 0) {
 		if (err.code != ERROR_CANCELLED)

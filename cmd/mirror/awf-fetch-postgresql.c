@@ -24,7 +24,6 @@
 #include "transcript/event_keys.h"
 
 #define PROGRAM "awf-fetch-postgresql"
-#define SCHEMA "awf 1"      /* comment of runs_head: the version of the tables */
 #define NOTIFIED_MOST 200   /* runs that are asked about by their ids */
 #define HEADS "SELECT run_id, seq, digest, origin, pruned_through, " \
 	"(extract(epoch FROM clock_timestamp() - last_seen) * 1000)::bigint FROM runs_head "
@@ -76,19 +75,9 @@ open_database(void *context, const char *url, struct error *err)
 static int
 has_tables(void *context, struct error *err)
 {
-	struct database *d = context;
-	PGresult *result = query(d, "SELECT coalesce(obj_description(to_regclass('runs_head'), "
-	    "'pg_class'), ''), to_regclass('runs_head') IS NOT NULL", 0, NULL, 0, err);
-	int has;
+	const struct database *d = context;
 
-	if (result == NULL)
-		return -1;
-	has = strcmp(PQgetvalue(result, 0, 0), SCHEMA) == 0;
-	if (!has && *PQgetvalue(result, 0, 1) == 't')
-		has = error_set(err, ERROR_USAGE, PQdb(d->db), "has a table runs_head that was made by a "
-		    "later version of AWF, or by another program");
-	PQclear(result);
-	return has;
+	return postgresql_has_schema(d->db, err);
 }
 
 static int

@@ -18,12 +18,11 @@
 #include "mirror/protocol.h"
 #include "mirror/source.h"
 #include "run/database_url.h"
+#include "ship/sqlite.h"
 
 #define PROGRAM "awf-fetch-sqlite"
-#define SCHEMA_VERSION 1    /* PRAGMA user_version */
 #define BUSY_MS 60000       /* for who mends the database after a crash */
 #define LOOK_MS 50
-
 
 enum statement { VERSION, DATA_VERSION, LIST, LINES, BLOB, STATEMENTS };
 static const char heads[] = "SELECT run_id, seq, digest, origin, pruned_through, "
@@ -103,12 +102,12 @@ has_tables(void *context, struct error *err)
 		sqlite3_extended_result_codes(d->db, 1);
 	}
 	version = number(d, VERSION, err);
-	if (version > SCHEMA_VERSION)
+	if (version > AWF_SQLITE_SCHEMA)
 		return error_set(err, ERROR_USAGE, d->path, "was made by a later version of AWF, or by "
 		    "another program");
-	if (version == SCHEMA_VERSION)
+	if (version == AWF_SQLITE_SCHEMA)
 		d->version = number(d, DATA_VERSION, err);
-	return version < 0 || d->version < 0 ? -1 : version == SCHEMA_VERSION;
+	return version < 0 || d->version < 0 ? -1 : version == AWF_SQLITE_SCHEMA;
 }
 
 /* A text; "" if it is none, or has a NUL. */

@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -833,12 +832,7 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	/* Who has started it ends it, by closing its stdin, also when a signal comes to all of a group. */
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	program_ends_with_stdin();
 	setenv("AWF_SYNC", "none", 1); /* of what is made here; see the directory */
 	m.directory.lock = -1;
 	m.filter = libexec_filter(FILTER, m.url, NULL, &err);

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -410,12 +409,7 @@ source_main(const struct source *s, int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(s->program, program_version(s->program));
 	}
-	/* Who has started it ends it, by closing its stdin, also when a signal comes to all of a group. */
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	program_ends_with_stdin();
 	if (s->open(s->context, url, &err) == 0)
 		say_number(NULL, FETCH_HELLO, FETCH_VERSION);
 	if (err.code != ERROR_NONE || flush(&err) != 0 || serve(&err) != 0)

@@ -17,16 +17,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "ship/postgresql.h"
 #include "ship/row.h"
 #include "ship/target.h"
-#include "transcript/blob.h"
 #include "transcript/sync_mode.h"
 
 #define PROGRAM "awf-ship-postgresql"
-#define SCHEMA "awf 1"          /* comment of runs_head: the version of tables and views */
 #define LOCK "7235419012876"    /* of who makes tables: a number of our own */
 #define TRIES 10
 #define COPY_BYTES ((size_t)256 << 10)
@@ -126,39 +123,19 @@ drop_notice(void *unused, const PGresult *result)
 	(void)unused, (void)result;
 }
 
-/* 1 if tables and views are there; 0; -1 with *err. */
-static int
-has_schema(struct database *d, struct error *err)
-{
-	PGresult *result = query(d, "SELECT obj_description(to_regclass('runs_head'), 'pg_class'), "
-	    "to_regclass('runs_head') IS NOT NULL", 0, NULL, err);
-	const char *comment;
-	int has;
-
-	if (result == NULL)
-		return -1;
-	comment = PQgetvalue(result, 0, 0);
-	has = strcmp(comment, SCHEMA) == 0;
-	if (!has && *PQgetvalue(result, 0, 1) == 't')
-		has = error_set(err, ERROR_USAGE, PQdb(d->db), "has a table runs_head that was made by a "
-		    "later version of AWF, or by another program");
-	PQclear(result);
-	return has;
-}
-
 static int
 make_schema(struct database *d, struct error *err)
 {
-	int has = has_schema(d, err);
+	int has = postgresql_has_schema(d->db, err);
 
 	if (has != 0)
 		return has < 0 ? -1 : 0;
 	if (execute(d, "BEGIN; SELECT pg_advisory_xact_lock(" LOCK ")", err) == 0)
-		has = has_schema(d, err);
+		has = postgresql_has_schema(d->db, err);
 	else
 		has = -1;
 	if (has == 0 && execute(d, postgresql_sql, err) == 0 &&
-	    execute(d, "COMMENT ON TABLE runs_head IS '" SCHEMA "'; COMMIT", err) == 0)
+	    execute(d, "COMMENT ON TABLE runs_head IS '" AWF_POSTGRESQL_SCHEMA "'; COMMIT", err) == 0)
 		return 0;
 	roll_back(d);
 	return has == 1 ? 0 : -1;
@@ -407,41 +384,20 @@ copy_all(struct database *d, const struct batch *b, struct head *heads, struct e
 	return failed;
 }
 
-/* *there: its file is, whole. */
 static int
-add_blob(struct database *d, const char *run_id, const char *sha256, const char *path, bool *there,
+put_blob(void *context, const char *run_id, const char *sha256, const struct buffer *bytes,
     struct error *err)
 {
-	struct buffer bytes = BUFFER_INIT;
-	char *directory = path_directory(path);
-	int failed = 0;
+	struct database *d = context;
+	const char *const values[] = { run_id, sha256, buffer_string(bytes) };
+	const int lengths[] = { 0, 0, (int)bytes->len }, formats[] = { 0, 0, 1 };
+	PGresult *result = PQexecParams(d->db, "INSERT INTO agent_run_blobs VALUES "
+	    "($1::uuid, $2, $3::bytea) ON CONFLICT DO NOTHING", 3, NULL, values, lengths, formats, 0);
 
-	*there = blob_read(directory, sha256, &bytes, NULL) == 0;
-	if (*there) {
-		const char *const values[] = { run_id, sha256, buffer_string(&bytes) };
-		const int lengths[] = { 0, 0, (int)bytes.len }, formats[] = { 0, 0, 1 };
-		PGresult *result = PQexecParams(d->db, "INSERT INTO agent_run_blobs VALUES "
-		    "($1::uuid, $2, $3::bytea) ON CONFLICT DO NOTHING", 3, NULL, values, lengths, formats, 0);
-
-		if (PQresultStatus(result) != PGRES_COMMAND_OK)
-			failed = fail(d, result, err);
-		else
-			PQclear(result);
-	}
-	buffer_free(&bytes);
-	free(directory);
-	return failed;
-}
-
-static int
-put_blob(void *context, const char *run_id, const char *sha256, const char *path,
-    struct error *err)
-{
-	bool there;
-
-	if (add_blob(context, run_id, sha256, path, &there, err) != 0)
-		return -1;
-	return there ? 0 : error_set(err, ERROR_SYSTEM, path, "is not the blob that it is to be");
+	if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		return fail(d, result, err);
+	PQclear(result);
+	return 0;
 }
 
 static int
@@ -451,7 +407,7 @@ get_blob(void *context, const char *run_id, const char *sha256, const char *path
 	struct database *d = context;
 	const char *const values[] = { run_id, sha256 };
 	PGresult *result = PQexecParams(d->db, "SELECT data FROM agent_run_blobs WHERE run_id = $1::uuid AND "
-	    "sha256 = $2 AND octet_length(data) <= 134217728", 2, NULL, values, NULL, NULL, 1);
+	    "sha256 = $2 AND octet_length(data) <= " TARGET_BLOB_MOST, 2, NULL, values, NULL, NULL, 1);
 	int got;
 
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
@@ -460,18 +416,6 @@ get_blob(void *context, const char *run_id, const char *sha256, const char *path
 	    target_blob(path, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0), err);
 	PQclear(result);
 	return got;
-}
-
-/* One that cannot be read is none that there is. */
-static int
-add_blobs(struct database *d, const struct batch_run *sent, struct error *err)
-{
-	bool there;
-
-	for (size_t i = 0; i < sent->blob_count; i++)
-		if (add_blob(d, sent->run_id, sent->blobs[i].sha256, sent->blobs[i].path, &there, err) != 0)
-			return -1;
-	return 0;
 }
 
 /* Where the run is now, and that it is; whoever listens asks for the rest. */
@@ -545,7 +489,7 @@ write_all(struct database *d, struct batch *b, struct head *heads, struct error 
 		const struct batch_run *sent = b->with[i];
 
 		if (!sent->refused && heads[i].first < sent->count &&
-		    (add_blobs(d, sent, err) != 0 || put_head(d, sent, &heads[i], err) != 0))
+		    (target_put_blobs(sent, put_blob, d, err) != 0 || put_head(d, sent, &heads[i], err) != 0))
 			return -1;
 	}
 	return execute(d, "COMMIT", err);

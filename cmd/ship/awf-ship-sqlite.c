@@ -13,16 +13,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "run/database_url.h"
 #include "ship/row.h"
+#include "ship/sqlite.h"
 #include "ship/target.h"
-#include "transcript/blob.h"
 #include "transcript/sync_mode.h"
 
 #define PROGRAM "awf-ship-sqlite"
-#define SCHEMA_VERSION 1    /* of the tables and views: PRAGMA user_version */
 #define BUSY_MS 300000      /* for others who write */
 
 extern const char sqlite_sql[];
@@ -37,7 +35,7 @@ static const char *const statements[STATEMENTS] = {
 	    "path, ts, cost_usd, line, cleaned) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[ADD_TEXT] = "INSERT INTO agent_run_texts (rowid, text) VALUES (?1, ?2)",
 	[FIND_BLOB] = "SELECT data FROM agent_run_blobs WHERE run_id = ?1 AND sha256 = ?2 AND "
-	    "length(data) <= 134217728",
+	    "length(data) <= " TARGET_BLOB_MOST,
 	[ADD_BLOB] = "INSERT OR IGNORE INTO agent_run_blobs (run_id, sha256, data) VALUES (?1, ?2, ?3)",
 	[PUT_HEAD] = "INSERT INTO runs_head (run_id, origin, seq, digest, name, status, started, "
 	    "started_seq, ended_seq, last_seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
@@ -138,14 +136,14 @@ make_schema(struct database *d, struct error *err)
 
 	if (version(d, &number, err) != 0)
 		return -1;
-	if (number > SCHEMA_VERSION)
+	if (number > AWF_SQLITE_SCHEMA)
 		return error_set(err, ERROR_USAGE, d->path, "was made by a later version of AWF, or by "
 		    "another program");
-	if (number == SCHEMA_VERSION)
+	if (number == AWF_SQLITE_SCHEMA)
 		return 0;
-	snprintf(set, sizeof set, "PRAGMA user_version = %d; COMMIT", SCHEMA_VERSION);
+	snprintf(set, sizeof set, "PRAGMA user_version = %d; COMMIT", AWF_SQLITE_SCHEMA);
 	if (execute(d, "BEGIN IMMEDIATE", err) == 0 && version(d, &number, err) == 0 &&
-	    (number == SCHEMA_VERSION || execute(d, sqlite_sql, err) == 0) && execute(d, set, err) == 0)
+	    (number == AWF_SQLITE_SCHEMA || execute(d, sqlite_sql, err) == 0) && execute(d, set, err) == 0)
 		return 0;
 	sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
 	return -1;
@@ -271,37 +269,19 @@ add_event(struct database *d, const struct batch_run *sent, size_t number, struc
 	return run(d, t, err);
 }
 
-/* *there: its file is, whole. */
 static int
-add_blob(struct database *d, const char *run_id, const char *sha256, const char *path, bool *there,
+put_blob(void *context, const char *run_id, const char *sha256, const struct buffer *bytes,
     struct error *err)
 {
+	struct database *d = context;
 	sqlite3_stmt *s = statement(d, ADD_BLOB, err);
-	struct buffer bytes = BUFFER_INIT;
-	char *directory = path_directory(path);
-	int failed = s == NULL ? -1 : 0;
 
-	*there = failed == 0 && blob_read(directory, sha256, &bytes, NULL) == 0;
-	if (*there) {
-		bind_text(s, 1, run_id);
-		bind_text(s, 2, sha256);
-		sqlite3_bind_blob64(s, 3, buffer_string(&bytes), bytes.len, SQLITE_STATIC);
-		failed = run(d, s, err);
-	}
-	buffer_free(&bytes);
-	free(directory);
-	return failed;
-}
-
-static int
-put_blob(void *context, const char *run_id, const char *sha256, const char *path,
-    struct error *err)
-{
-	bool there;
-
-	if (add_blob(context, run_id, sha256, path, &there, err) != 0)
+	if (s == NULL)
 		return -1;
-	return there ? 0 : error_set(err, ERROR_SYSTEM, path, "is not the blob that it is to be");
+	bind_text(s, 1, run_id);
+	bind_text(s, 2, sha256);
+	sqlite3_bind_blob64(s, 3, buffer_string(bytes), bytes->len, SQLITE_STATIC);
+	return run(d, s, err);
 }
 
 static int
@@ -328,18 +308,6 @@ get_blob(void *context, const char *run_id, const char *sha256, const char *path
 	}
 	sqlite3_reset(s);
 	return got;
-}
-
-/* One that cannot be read is none that there is. */
-static int
-add_blobs(struct database *d, const struct batch_run *sent, struct error *err)
-{
-	bool there;
-
-	for (size_t i = 0; i < sent->blob_count; i++)
-		if (add_blob(d, sent->run_id, sent->blobs[i].sha256, sent->blobs[i].path, &there, err) != 0)
-			return -1;
-	return 0;
 }
 
 static int
@@ -380,7 +348,7 @@ write_run(struct database *d, struct batch_run *sent, struct error *err)
 	for (size_t i = first; i < sent->count; i++)
 		if (add_event(d, sent, i, &told, err) != 0)
 			return -1;
-	return add_blobs(d, sent, err) != 0 || put_head(d, sent, &told, err) != 0 ? -1 : 0;
+	return target_put_blobs(sent, put_blob, d, err) != 0 || put_head(d, sent, &told, err) != 0 ? -1 : 0;
 }
 
 static int

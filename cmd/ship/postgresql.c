@@ -81,3 +81,26 @@ postgresql_connect(const char *url, const char *program, struct error *err)
 	PQfinish(db);
 	return NULL;
 }
+
+int
+postgresql_has_schema(PGconn *db, struct error *err)
+{
+	PGresult *result = PQexec(db, "SELECT coalesce(obj_description(to_regclass('runs_head'), "
+	    "'pg_class'), ''), to_regclass('runs_head') IS NOT NULL");
+	char *message;
+	int has;
+
+	if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+		has = strcmp(PQgetvalue(result, 0, 0), AWF_POSTGRESQL_SCHEMA) == 0;
+		if (!has && *PQgetvalue(result, 0, 1) == 't')
+			has = error_set(err, ERROR_USAGE, PQdb(db), "has a table runs_head that was made by a "
+			    "later version of AWF, or by another program");
+	} else {
+		message = postgresql_message(db, result);
+		has = error_set(err, ERROR_SYSTEM, PQstatus(db) == CONNECTION_OK ? PQdb(db) : NULL, "%s",
+		    message);
+		free(message);
+	}
+	PQclear(result);
+	return has;
+}

@@ -15,4 +15,8 @@ PGconn *postgresql_connect(const char *url, const char *program, struct error *e
  * NULL and says something. */
 char *postgresql_message(PGconn *db, const PGresult *result);
 
+#define AWF_POSTGRESQL_SCHEMA "awf 1" /* comment of runs_head: the version of tables and views */
+/* 1 if the tables and views are there; 0; -1 with *err, ERROR_USAGE: they are another's. */
+int postgresql_has_schema(PGconn *db, struct error *err);
+
 #endif

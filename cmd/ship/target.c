@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "program.h"
+#include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
@@ -113,6 +113,33 @@ say_hello(const struct target *t)
 	buffer_byte(&answers, '\n');
 }
 
+/* Whether the file of a blob is there, whole. */
+static bool
+read_blob(const char *path, const char *sha256, struct buffer *bytes)
+{
+	char *directory = path_directory(path);
+	bool read = blob_read(directory, sha256, bytes, NULL) == 0;
+
+	free(directory);
+	return read;
+}
+
+int
+target_put_blobs(const struct batch_run *run, target_put_blob *put, void *context,
+    struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < run->blob_count && failed == 0; i++) {
+		struct buffer bytes = BUFFER_INIT;
+
+		if (read_blob(run->blobs[i].path, run->blobs[i].sha256, &bytes))
+			failed = put(context, run->run_id, run->blobs[i].sha256, &bytes, err);
+		buffer_free(&bytes);
+	}
+	return failed;
+}
+
 int
 target_blob(const char *path, const void *bytes, size_t len, struct error *err)
 {
@@ -190,10 +217,20 @@ serve_blob(struct filter *f, struct span line, const char *sha256, const char *p
 	struct writer w;
 	int got;
 
-	if ((fetch ? t->get_blob : t->put_blob) == NULL ||
+	if ((fetch ? t->get_blob == NULL : t->put_blob == NULL) ||
 	    !event_copy_id(span_member(line, KEY_RUN_ID), run_id))
 		return no_such("a blob alone", err);
-	got = (fetch ? t->get_blob : t->put_blob)(t->context, run_id, sha256, path, err);
+	if (fetch) {
+		got = t->get_blob(t->context, run_id, sha256, path, err);
+	} else {
+		struct buffer bytes = BUFFER_INIT;
+
+		if (read_blob(path, sha256, &bytes))
+			got = t->put_blob(t->context, run_id, sha256, &bytes, err);
+		else
+			got = error_set(err, ERROR_SYSTEM, path, "is not the blob that it is to be");
+		buffer_free(&bytes);
+	}
 	if (got == -1)
 		return -1;
 	writer_begin(&w, &answers);
@@ -380,11 +417,7 @@ target_main(const struct target *t, int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(t->program, program_version(t->program));
 	}
-	/* Who has started it ends it, by closing its stdin, also when the terminal ends them both. */
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	program_ends_with_stdin();
 	say_hello(t);
 	if (t->open(t->context, url, f.keep_ms, &err) != 0 || answer(&err) != 0 ||
 	    read_lines(&f, &err) != 0)

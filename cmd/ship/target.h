@@ -18,6 +18,12 @@
 #include "base/error.h"
 #include "ship/batch.h"
 
+#define TARGET_BLOB_MOST "134217728" /* text, for a query */
+
+/* Makes a blob of a run safe. */
+typedef int target_put_blob(void *context, const char *run_id, const char *sha256,
+    const struct buffer *bytes, struct error *err);
+
 struct target {
 	const char *program;
 	const char *form;        /* of its URL, for the help */
@@ -33,9 +39,8 @@ struct target {
 	 * target_refuse(). -1: all is over. */
 	int (*write)(void *context, struct batch *batch, struct error *err);
 	/* Makes a blob safe that comes before any line; NULL: it takes none. -1: all is over. */
-	int (*put_blob)(void *context, const char *run_id, const char *sha256, const char *path,
-	    struct error *err);
-	/* Writes a blob that it has to a file, unless it has more than 128 MiB. 1; 0: there is none; -1: all
+	target_put_blob *put_blob;
+	/* Writes a blob that it has to a file, unless it has more than TARGET_BLOB_MOST bytes. 1; 0: there is none; -1: all
 	 * is over. NULL: it gives none. */
 	int (*get_blob)(void *context, const char *run_id, const char *sha256, const char *path,
 	    struct error *err);
@@ -50,6 +55,10 @@ int target_main(const struct target *t, int argc, char **argv);
 
 /* For get_blob(): makes the file. 1, or -1 with *err. */
 int target_blob(const char *path, const void *bytes, size_t len, struct error *err);
+/* For write(): puts the blobs that have come with the lines of a run. One that cannot be read is none
+ * that there is. */
+int target_put_blobs(const struct batch_run *run, target_put_blob *put, void *context,
+    struct error *err);
 /* For write(): what is safe of a run now, or why nothing more of it is taken. */
 void target_have(const struct batch_run *run, const struct position *have);
 void target_refuse(struct batch_run *run, const struct error *err);

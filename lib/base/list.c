@@ -65,6 +65,18 @@ list_split(const char *text, char separator)
 }
 
 char **
+list_words(const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	    "@%_+=:,./- ";
+	size_t first = strspn(text, " ");
+
+	if (text[strspn(text, plain)] != '\0' || memchr(text + first, '=', strcspn(text + first, " ")) != NULL)
+		return NULL;
+	return list_split(text, ' ');
+}
+
+char **
 list_copy(char *const *list)
 {
 	char **copy = NULL;

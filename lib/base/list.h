@@ -18,6 +18,9 @@ void list_add(char ***list, const char *text);
 void list_take(char ***list, char *text);
 /* The parts of a text between separators but the empty ones; text may be NULL. */
 char **list_split(const char *text, char separator);
+/* The words that a shell would make of a text, if it holds nothing but words that stand for
+ * themselves, and the first of them can be a program's; else NULL. */
+char **list_words(const char *text);
 /* A list of copies. */
 char **list_copy(char *const *list);
 void list_free(char **list);

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -79,30 +80,50 @@ orphans_mark(const struct subprocesses *all, const struct subprocess *s)
 	    memory_format("%s/%zu", outer, number);
 }
 
+/* The launcher of a command that runs elsewhere, with a pipe to its far end. Where its text is plain
+ * words and the first of them a program, no shell is started to say so. */
+static int
+launch(struct subprocess *s, struct process_spec *spec)
+{
+	char *text = via_command(s->via), **words = list_words(text), *shell[4];
+	int result = -1;
+
+	spec->in = PROCESS_PIPE;
+	spec->session = true;
+	if (words != NULL) {
+		spec->argv = words;
+		result = process_start(&s->process, spec, NULL, &s->error);
+	}
+	if (result == -1) {
+		s->error = (struct error)ERROR_INIT;
+		process_shell(shell, text);
+		spec->argv = shell;
+		result = process_start(&s->process, spec, &s->exit_code, &s->error);
+	}
+	if (result == 0) {
+		via_begin(s->via, s->process.in, s->process.out, s->input, s->input_len);
+		s->process.in = -1;
+	}
+	list_free(words);
+	free(text);
+	return result;
+}
+
 /* Fills s->error if it cannot be run. */
 static void
 start(const struct subprocesses *all, struct subprocess *s)
 {
 	static const char name[] = ORPHANS_MARK "=";
 	char *const *environment = s->environment == NULL ? environ : s->environment;
-	char *mark = orphans_mark(all, s), **marked = NULL, *launcher = NULL, *shell[4];
+	char *mark = orphans_mark(all, s), **marked = NULL;
 	struct process_spec spec = {
 		.argv = s->argv, .environment = s->environment,
 		.directory = s->directory, .in = s->input_len == 0 ? PROCESS_NULL : PROCESS_INPUT,
 		.input = s->input, .input_len = s->input_len,
 		.out = PROCESS_PIPE, .err = PROCESS_PIPE, .inherit = s->inherit
 	};
-	int64_t limit = s->timeout_ms;
+	int64_t limit = s->via != NULL ? s->via->launch_ms : s->timeout_ms;
 	size_t count = 0;
-
-	if (s->via != NULL) {
-		launcher = via_command(s->via);
-		process_shell(shell, launcher);
-		spec.argv = shell;
-		spec.in = PROCESS_PIPE;
-		spec.session = true;
-		limit = s->via->launch_ms;
-	}
 
 	/* The environment, with the mark in place of another. */
 	if (mark != NULL) {
@@ -125,14 +146,11 @@ start(const struct subprocesses *all, struct subprocess *s)
 	s->started = clock_monotonic();
 	s->deadline = limit == 0 ? 0 : s->started + limit;
 	s->stage = SUBPROCESS_RUNNING;
-	if (process_start(&s->process, &spec, &s->exit_code, &s->error) == -1) {
+	if ((s->via != NULL ? launch(s, &spec) :
+	    process_start(&s->process, &spec, &s->exit_code, &s->error)) == -1) {
 		s->wait_status = s->exit_code << 8;
 		s->stage = SUBPROCESS_ENDED;
-	} else if (s->via != NULL) {
-		via_begin(s->via, s->process.in, s->process.out, s->input, s->input_len);
-		s->process.in = -1;
 	}
-	free(launcher);
 	if (marked != NULL)
 		free(marked[0]);
 	free(marked);

@@ -119,6 +119,27 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	same "${stderr##*$'\n'}" "awf-step: a: true: awf-exec, or the launcher, was not found (the launcher: exit status 127)"
 }
 
+@test "a launcher of plain words is run without a shell, any other text by one" {
+	local text
+	printf 'tr "\\0" " " </proc/$PPID/cmdline >parent; exec "$@"\n' >bare
+	launcher here <bare
+	mkdir -p "$HOME/bin"
+	{ echo '#!/bin/sh'; cat bare; } >"$HOME/bin/launch"
+	chmod +x "$HOME/bin/launch" bare
+	for text in "sh here" launch "$HOME/bin/launch" "env A=b launch"; do
+		PATH=$HOME/bin:$PATH run -0 --separate-stderr awf-step -n --via "$text" a -r -- echo "$text"
+		same "$output" "$text"
+		grep -q ^awf-step parent || [ "$text" = "env A=b launch" ]
+	done
+	# An assignment, a builtin, a variable, two commands, and a script that does not say what runs it.
+	for text in 'A=b sh here' 'exec sh here' 'sh $EMPTY here' 'true && sh here' ./bare; do
+		run -0 --separate-stderr awf-step -n --via "$text" a -r -- echo "$text"
+		same "$output" "$text"
+	done
+	run -3 --separate-stderr awf-step -n --via 'no-such-launcher' a -- true
+	same "${stderr##*$'\n'}" "awf-step: a: true: awf-exec, or the launcher, was not found (the launcher: exit status 127)"
+}
+
 @test "--launch-timeout is for the hello, --timeout for what comes after it" {
 	launcher slow <<-'END'
 		sleep 1

@@ -22,9 +22,22 @@ postgresql_begin() {
 	export PGROOT PGBIN=$bin PGHOST=$PGROOT PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 	chmod 711 "$PGROOT"
 	[ "$(id -u)" != 0 ] || chown postgres: "$PGROOT"
-	(cd / && as_postgres "$bin/initdb" -D "$PGROOT/data" -U postgres -A trust -E UTF8 --no-locale --no-sync) >/dev/null </dev/null
+	PATH=$bin:$PATH # not the psql that is a script which looks for one
+	postgresql_template
+	cp -a "$BUILD/tests/postgresql" "$PGROOT/data"
 	printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$PGROOT'" "fsync = ${PGFSYNC:-off}" >>"$PGROOT/data/postgresql.conf"
 	postgresql_start
+}
+
+# The directory that each server begins with, made once.
+postgresql_template() {
+	local template=$BUILD/tests/postgresql
+	(
+		flock 9
+		[ ! -e "$template" ] || exit 0
+		cd / && as_postgres initdb -D "$PGROOT/new" -U postgres -A trust -E UTF8 --no-locale --no-sync --wal-segsize=1 &&
+			cp -a "$PGROOT/new" "$template.new" && mv "$template.new" "$template" && rm -r "$PGROOT/new"
+	) 9>"$template.lock" >/dev/null </dev/null
 }
 
 postgresql_start() {

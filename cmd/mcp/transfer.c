@@ -304,8 +304,8 @@ transfer_start(struct transfer *t)
 	curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
 	if (t->purpose == POST_MESSAGE) {
-		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->message.len);
-		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, t->message.data);
+		t->posted = (struct handle_body){ .bytes = t->message.data, .len = t->message.len };
+		handle_post(t->easy, &t->posted);
 	}
 	curl_multi_add_handle(b->multi, t->easy);
 }

@@ -38,6 +38,7 @@ struct transfer {
 	struct curl_slist *headers;
 	char why[CURL_ERROR_SIZE];
 	struct buffer message;       /* JSON */
+	struct handle_body posted;
 	struct span id;              /* in message; .at NULL: a notification, or an answer */
 	bool initializes, answered, lists;
 	bool unheard;                /* the answer is for nobody: the session began anew */

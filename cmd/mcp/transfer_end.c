@@ -180,7 +180,7 @@ transfer_end(struct transfer *t, CURLcode result)
 		else if (result == CURLE_OK)
 			bridge_fail(b, "its stream has ended");
 		else
-			bridge_fail(b, "cannot be reached: %s", t->why[0] != '\0' ? t->why : curl_easy_strerror(result));
+			bridge_fail(b, "cannot be reached: %s", handle_failure(result, t->why));
 		return true;
 	case GET_STREAM:
 		/* It need not have one. */
@@ -205,7 +205,7 @@ transfer_end(struct transfer *t, CURLcode result)
 	}
 	if (result != CURLE_OK) {
 		transfer_fail(t, "%s: %s", status / 100 == 2 ? "was cut off in its answer" : "cannot be reached",
-		    t->why[0] != '\0' ? t->why : curl_easy_strerror(result));
+		    handle_failure(result, t->why));
 		return true;
 	}
 	if (!end_post(t, status))

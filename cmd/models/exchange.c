@@ -470,10 +470,10 @@ forward(struct exchange *e)
 	if (e->bodiless) {
 		curl_easy_setopt(e->easy, CURLOPT_NOBODY, 1L);
 	} else {
-		if (sent->len > 0 || h.chunked || head_value(&h, "Content-Length").at != NULL) {
-			curl_easy_setopt(e->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)sent->len);
-			curl_easy_setopt(e->easy, CURLOPT_POSTFIELDS, buffer_string(sent));
-		}
+		e->posted = (struct handle_body){ .bytes = buffer_string(sent), .len = sent->len };
+		if (sent->len > 0 || h.chunked || head_value(&h, "Content-Length").at != NULL ||
+		    head_is(h.method, "POST"))
+			handle_post(e->easy, &e->posted);
 		curl_easy_setopt(e->easy, CURLOPT_CUSTOMREQUEST, method.data);
 	}
 	if (p->tells_text && !(e->within && p->passes)) {
@@ -506,7 +506,7 @@ broken_by(const struct exchange *e)
 {
 	if (e->two_lengths)
 		return "the API tells two lengths of its answer";
-	return e->message[0] != '\0' ? e->message : "the connection to the API broke";
+	return handle_failure(e->result, e->message);
 }
 
 static void
@@ -601,6 +601,7 @@ exchange_transferred(struct exchange *e, CURLcode result)
 	struct proxy *p = e->proxy;
 	bool transferred = result == CURLE_OK;
 
+	e->result = result;
 	if (e->easy != NULL) {
 		curl_multi_remove_handle(p->multi, e->easy);
 		curl_easy_cleanup(e->easy);
@@ -773,10 +774,12 @@ exchanges_end(struct proxy *p)
 
 	while ((e = p->exchanges) != NULL) {
 		p->exchanges = e->next;
-		if (e->easy != NULL) {
-			e->client = NULL;
+		/* The connection outlives the exchange, and gets nothing more. */
+		if (e->client != NULL)
+			e->client->exchange = NULL;
+		e->client = NULL;
+		if (e->easy != NULL)
 			exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
-		}
 		exchange_free(e);
 	}
 }

@@ -63,6 +63,7 @@ struct exchange {
 	/* On its way. */
 	CURL *easy;                   /* NULL: it is not, or is no more */
 	struct curl_slist *fields;
+	struct handle_body posted;
 	struct buffer url, sent;
 	const char *authorities;      /* as of handle_prepare() */
 	struct buffer lines;          /* of the answer's head */
@@ -90,7 +91,8 @@ struct exchange {
 	bool holds;                   /* what comes now is held */
 	bool reported;                /* awf-step knows what came of it */
 	bool broken;                  /* it did not come whole */
-	char message[CURL_ERROR_SIZE]; /* why it went wrong on its way */
+	CURLcode result;              /* of its way, and why it went wrong: */
+	char message[CURL_ERROR_SIZE];
 };
 
 /* What becomes of requests: exchange.c. */

@@ -62,3 +62,50 @@ handle_prepare(CURL *easy, const char *url, const char *authorities)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, bundle);
 	}
 }
+
+static size_t
+read_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct handle_body *body = context;
+	size_t len = size * count, left = body->len - body->sent;
+
+	if (len > left)
+		len = left;
+	if (len > 0)
+		memcpy(bytes, body->bytes + body->sent, len);
+	body->sent += len;
+	return len;
+}
+
+/* Asked for where it is to be sent again from its beginning. */
+static int
+refuse_again(void *context, curl_off_t offset, int origin)
+{
+	(void)context, (void)offset, (void)origin;
+	return CURL_SEEKFUNC_FAIL;
+}
+
+void
+handle_post(CURL *easy, struct handle_body *body)
+{
+	body->sent = 0;
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
+	if (body->len == 0) {
+		/* Nothing would have to be sent again: libcurl asks anew on a kept connection alone. */
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
+		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+		return;
+	}
+	curl_easy_setopt(easy, CURLOPT_POST, 1L);
+	curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_body);
+	curl_easy_setopt(easy, CURLOPT_READDATA, (void *)body);
+	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, refuse_again);
+}
+
+const char *
+handle_failure(CURLcode result, const char *message)
+{
+	if (result == CURLE_SEND_FAIL_REWIND)
+		return "the server closed the connection without an answer";
+	return message[0] != '\0' ? message : curl_easy_strerror(result);
+}

@@ -17,4 +17,15 @@ const char *handle_authorities(void);
  * it. */
 void handle_prepare(CURL *easy, const char *url, const char *authorities);
 
+/* What is posted. It stays where it is until the transfer has ended. */
+struct handle_body {
+	const char *bytes;
+	size_t len, sent;
+};
+/* Posts body->bytes, once: where a connection that was kept closes without an answer, nobody knows
+ * what the server has done, and libcurl would ask it anew by itself (RFC 9110, section 9.2.2). */
+void handle_post(CURL *easy, struct handle_body *body);
+/* Why the transfer failed, of which libcurl says message. */
+const char *handle_failure(CURLcode result, const char *message);
+
 #endif

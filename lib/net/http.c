@@ -52,6 +52,7 @@ struct transfer {
 	const char *authorities; /* the directory to find them in; NULL: what the environment, or
 	                            libcurl, has */
 	struct curl_slist *headers;
+	struct handle_body body;
 	char message[CURL_ERROR_SIZE];
 	bool stopped, exact_retry_after;
 	CURLcode result;
@@ -262,8 +263,8 @@ transfer_begin(struct transfer *t, struct http *h)
 	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 	if (request->body != NULL) {
-		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
-		curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request->body);
+		t->body = (struct handle_body){ .bytes = request->body, .len = request->body_len };
+		handle_post(t->easy, &t->body);
 	}
 	if (request->method != NULL)
 		curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
@@ -304,7 +305,7 @@ transfer_result(const struct transfer *t, struct error *err)
 		return 0;
 	curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &unverified);
 	return error_set(err, ERROR_NETWORK, NULL, "%s%s",
-	    t->message[0] != '\0' ? t->message : curl_easy_strerror(t->result),
+	    handle_failure(t->result, t->message),
 	    unverified > 1 ? "; its authority can be named in CURL_CA_BUNDLE" : "");
 }
 

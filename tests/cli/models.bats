@@ -584,6 +584,43 @@ app done'
 	same "$(payloads tool.result .error.code)" '"cancelled"'
 }
 
+@test "what is under way when awf-step is gone is given up and told of, and the proxy ends well" {
+	api_server
+	mkfifo told
+	# What is freed is filled, so that it is of no use to anybody.
+	MALLOC_PERTURB_=85 "$BUILD/libexec/awf/awf-models-proxy" <told >lines 3>&- &
+	exec 4>told
+	printf '{"token":"t","apis":{"anthropic":{"base":"%s"}}}\n' "$API" >&4
+	eventually test -s lines
+	local proxy=$! base
+	base=http://127.0.0.1:$(jq .port lines)
+	curl -s -H x-api-key:t "$base/v1/slow" >slow 3>&- 4>&- &
+	eventually grep -q '"request":1' lines
+	curl -s -H x-api-key:t "$base/v1/never" 3>&- 4>&- &
+	eventually grep -q '"request":2' lines
+	echo '{"request":1,"ask":true}' >&4
+	eventually test -s slow
+	exec 4>&-
+	wait "$proxy"
+	same "$(jq -c 'select(.answered) | [.answered,.whole,.error.code]' lines)" '[1,false,"cancelled"]'
+}
+
+@test "what a kept connection gave no answer to is asked once" {
+	api_server
+	program <<-'END'
+		for body in '{}' ''; do
+			get /v1/models >kept
+			post /v1/deaf "$body" | jq -r .error.message
+		done
+	END
+	models
+	same "$status" 0
+	same "$output" 'awf-models-proxy: the server closed the connection without an answer
+awf-models-proxy: Empty reply from server'
+	same "$(jq -r .path "$API_LOG" | paste -sd' ')" '/v1/models /v1/deaf /v1/models /v1/deaf'
+	same "$(payloads tool.result .error.code | paste -sd' ')" 'null "network" null "network"'
+}
+
 @test "an answer ends for the program where it ends for the proxy, and one with two lengths is refused" {
 	api_server
 	program <<<'get /v1/chunks; get /v1/two-lengths | jq -r .error.message'

@@ -11,6 +11,7 @@ answered is said by the path:
 .../slow               a stream of ticks, until the reader is gone
 .../large              /large?bytes=N
 .../cut                half of an answer
+.../deaf               none: the connection is closed
 .../nothing            its head
 .../echoes             the key, as a field too
 .../two-lengths        an answer with two lengths
@@ -122,6 +123,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.begin(200, Content_Type="text/event-stream")
             self.piece(b'data: {"type":"ping"}\n\n')
             self.wfile.write(b"0\r\n\r\n")
+        elif url.path.endswith("/deaf"):
+            self.close_connection = True
         elif url.path.endswith("/cut"):
             self.begin(200, 1000, Content_Type="application/json")
             self.wfile.write(b"{" * 500)

@@ -37,8 +37,30 @@ serve(int listener, const char *says, bool closes)
 	_exit(0);
 }
 
+/* Answers the first request of each connection, and closes it when the second comes. */
 static void
-server_start(struct server *s, const char *says, bool closes)
+serve_once(int listener, const char *says, bool closes)
+{
+	char request[4096];
+	int fd;
+
+	(void)closes;
+	while ((fd = accept(listener, NULL, NULL)) >= 0) {
+		ssize_t len = read(fd, request, sizeof request);
+
+		/* Head and body may come one after the other. */
+		while (len > 1 && memcmp(request + len - 2, "{}", 2) != 0)
+			len = read(fd, request, sizeof request);
+		if (len > 0 && (write(fd, says, strlen(says)) != (ssize_t)strlen(says) ||
+		    read(fd, request, sizeof request) < 0))
+			_exit(1);
+		close(fd);
+	}
+	_exit(1);
+}
+
+static void
+server_start_as(struct server *s, void (*serves)(int, const char *, bool), const char *says, bool closes)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	socklen_t len = sizeof address;
@@ -52,8 +74,14 @@ server_start(struct server *s, const char *says, bool closes)
 	s->pid = fork();
 	assert_true(s->pid >= 0);
 	if (s->pid == 0)
-		serve(listener, says, closes);
+		serves(listener, says, closes);
 	close(listener);
+}
+
+static void
+server_start(struct server *s, const char *says, bool closes)
+{
+	server_start_as(s, serve, says, closes);
 }
 
 static void
@@ -133,6 +161,36 @@ test_whole(void **state)
 	assert_true(buffer_equal(&body, "hello"));
 	buffer_free(&body);
 	http_answer_free(&answer);
+}
+
+/* What it did of a request that it did not answer nobody knows: it is not made again. */
+static void
+test_asks_once(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct buffer body = BUFFER_INIT;
+	struct http_request request = { .take = take, .context = &body, .watch_fd = -1, .output_fd = -1,
+		.headers = none, .body = "{}", .body_len = 2 };
+	struct http_answer answer;
+	struct error err = ERROR_INIT;
+	struct server s;
+	struct http *h = http_open(&err);
+
+	(void)state;
+	server_start_as(&s, serve_once, WHOLE, true);
+	request.url = s.url;
+	assert_int_equal(http_post(h, &request, &answer, &err), 0);
+	http_answer_free(&answer);
+	assert_int_equal(http_post(h, &request, &answer, &err), -1);
+	assert_int_equal(err.code, ERROR_NETWORK);
+	assert_string_equal(err.message, "the server closed the connection without an answer");
+	http_answer_free(&answer);
+	assert_true(buffer_equal(&body, "hello"));
+	assert_int_equal(http_post(h, &request, &answer, &err), 0);
+	http_answer_free(&answer);
+	buffer_free(&body);
+	http_close(h);
+	server_stop(&s);
 }
 
 static void
@@ -370,6 +428,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_asks_once),
 		cmocka_unit_test(test_other_status),
 		cmocka_unit_test(test_retry_after),
 		cmocka_unit_test(test_cut),

@@ -175,6 +175,11 @@ read_gate(struct leading *l, struct gate *g)
 			memcpy(g->sha256, g->given, sizeof g->sha256);
 			g->over = true;
 			gate_disconnect(g);
+		} else if (err.code == ERROR_BLOCKED) {
+			/* Another answer was first, which may be the same. */
+			gate_disconnect(g);
+			find_out(l, g);
+			return;
 		} else {
 			refuse(l, g, &err);
 		}

@@ -222,10 +222,14 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 void
 step_tell_answerer(struct step_call *call, const struct event *completed)
 {
+	struct error late = ERROR_INIT;
+
 	if (call->end.answerer == -1)
 		return;
+	if (call->end.overruled)
+		error_set(&late, ERROR_BLOCKED, NULL, "it was decided meanwhile");
 	if (completed != NULL)
-		say(call->end.answerer, NULL, completed->id);
+		say(call->end.answerer, call->end.overruled ? &late : NULL, completed->id);
 	file_close(&call->end.answerer);
 }
 
@@ -251,6 +255,22 @@ accept_client(struct asking *a)
 		return;
 	line_input_begin(&client->input, client->fd, "an answer");
 	a->count++;
+}
+
+/* Whoever else is connected, or about to be, is too late. */
+static void
+turn_away(struct asking *a)
+{
+	struct error late = ERROR_INIT;
+
+	error_set(&late, ERROR_BLOCKED, NULL, "waits no more");
+	do {
+		while (a->count > 0) {
+			say(a->clients[a->count - 1].fd, &late, NULL);
+			drop(a, a->count - 1);
+		}
+		accept_client(a);
+	} while (a->count > 0);
 }
 
 /* What has come from a client. */
@@ -337,9 +357,8 @@ step_ask(struct step_call *call, struct error *err)
 		if (result == 0)
 			result = wait_for_answer(&a, err);
 	}
+	turn_away(&a);
 	step_close_question(call);
-	while (a.count > 0)
-		drop(&a, a.count - 1);
 	if (result == 0 && !a.over && call->end.error.code == ERROR_NONE) {
 		seal_key_forget(&call->end.seal);
 		step_wait(call, WAITING_COMPLETION, s->answer_schema->schema != NULL ? "value" : "text", 0);

@@ -189,10 +189,16 @@ deciding_find(struct deciding *d, const char *call, bool task, struct error *err
 	enum decision_verdict verdict = d->decision.verdict;
 	struct buffer line = BUFFER_INIT;
 
+	/* One that waited, and whose question a resume asks again, is answered there. */
+	if (verdict == DECISION_COMPLETED || verdict == DECISION_FAILED) {
+		int found = find_question(d, call, task, err);
+
+		if (found != 0)
+			return found == 1 ? 0 : -1;
+	}
 	d->at = undecided_find(&d->undecided, call, task, verdict, err);
 	if (d->at == NULL)
-		return verdict == DECISION_COMPLETED || verdict == DECISION_FAILED ?
-		    find_question(d, call, task, err) == 1 ? 0 : -1 : -1;
+		return -1;
 	if (verdict == DECISION_COMPLETED) {
 		struct span question = load_question(d, d->at->begin, &line);
 

@@ -9,7 +9,8 @@
  * perhaps `reason`; the call says in one line what became of it:
  *
  *     {"accepted": true, "event_id": …}            it is the call's result, and on disk
- *     {"error": {"code": …, "message": …}}         it is none; another may be given
+ *     {"error": {"code": "schema", …}}             it is none; another may be given
+ *     {"error": {"code": "blocked", …}}            it comes too late: the call has its end
  *
  * As long as somebody is connected the question stays open. When nobody was for a while the call
  * ends waiting for its result (run/waiting.h), and it is answered by a decision (run/decision.h).

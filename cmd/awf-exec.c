@@ -201,7 +201,8 @@ next_line(struct head *h, int64_t deadline, struct span *line, struct error *err
 		if (attend(h, NULL, 0, deadline, err) == -1)
 			return -1;
 		if (deadline != 0 && clock_monotonic() >= deadline && !h->gone)
-			return error_set(err, ERROR_TIMEOUT, NULL, "nobody has said what to do");
+			return error_set(err, ERROR_NO_INPUT, "stdin", "nobody has said what to do for %d s",
+			    FAR_REQUEST_MS / 1000);
 	}
 }
 
@@ -588,15 +589,19 @@ tell_end(struct head *h, struct command *c)
 /* Says no, to the other end if there is one that would hear it. What may stand before it in the line
  * is not part of it. */
 static int
-refuse(struct head *h, const struct error *why)
+refuse(struct head *h, struct error *why)
 {
-	char text[sizeof why->place + sizeof why->message + 4];
+	const int signal_number = *interrupts->signal_number;
 
-	if (h->key.hex[0] == '\0')
-		return program_fail(PROGRAM, why);
+	name_signal(why);
+	if (h->key.hex[0] == '\0') {
+		int status = program_fail(PROGRAM, why);
+
+		return why->code == ERROR_INTERRUPTED ? 128 + signal_number : status;
+	}
 	if (h->hello.id[0] == '\0')
 		buffer_byte(&h->peer.outgoing, '\n');
-	frame_write_refused(&h->peer.outgoing, error_text(why, text, sizeof text), &h->key);
+	frame_write_refused(&h->peer.outgoing, why, &h->key);
 	flush(h);
 	return STATUS_WORK;
 }

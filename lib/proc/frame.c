@@ -272,13 +272,16 @@ frame_read_hello(struct span json, struct frame_hello *hello)
 }
 
 void
-frame_write_refused(struct buffer *out, const char *message, const struct frame_key *key)
+frame_write_refused(struct buffer *out, const struct error *why, const struct frame_key *key)
 {
+	char text[sizeof why->place + sizeof why->message + 4];
 	struct buffer json = BUFFER_INIT;
 	struct writer w;
 
 	begin(&w, &json, "refused");
-	writer_member_string(&w, "message", message);
+	writer_member_string(&w, "message", error_text(why, text, sizeof text));
+	if (why->code == ERROR_INTERRUPTED)
+		writer_member_bool(&w, "interrupted", true);
 	finish(&w, &json, out, key);
 }
 
@@ -290,7 +293,10 @@ frame_read_refused(struct span json, struct error *err)
 	if (!frame_is(json, "refused"))
 		return false;
 	message = span_text(span_member(json, "message"));
-	error_set(err, ERROR_CANNOT_LAUNCH, NULL, "%s", message != NULL ? message : "refused");
+	if (span_true(span_member(json, "interrupted")))
+		error_set(err, ERROR_LOST, NULL, "%s: nothing was begun", message != NULL ? message : "interrupted");
+	else
+		error_set(err, ERROR_CANNOT_LAUNCH, NULL, "%s", message != NULL ? message : "refused");
 	free(message);
 	return true;
 }

@@ -85,8 +85,9 @@ void frame_write_hello(struct buffer *out, const struct frame_hello *hello,
     const struct frame_key *key);
 bool frame_read_hello(struct span json, struct frame_hello *hello);
 
-/* Why nothing was begun. */
-void frame_write_refused(struct buffer *out, const char *message, const struct frame_key *key);
+/* Why nothing was begun. It is read as ERROR_CANNOT_LAUNCH, and as ERROR_LOST where a signal has
+ * come (ERROR_INTERRUPTED), after which another try may do. */
+void frame_write_refused(struct buffer *out, const struct error *why, const struct frame_key *key);
 bool frame_read_refused(struct span json, struct error *err);
 
 struct frame_go {

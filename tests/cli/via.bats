@@ -119,6 +119,36 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	same "${stderr##*$'\n'}" "awf-step: a: true: awf-exec, or the launcher, was not found (the launcher: exit status 127)"
 }
 
+@test "a far end that a signal ends before it has begun is tried again" {
+	local asked
+	# Before it knows what to do, and when it waits to be told to begin.
+	launcher early <<-'END'
+		if [ -e "$1" ]; then shift; exec "$@"; fi
+		touch "$1"; shift; rm -f in; mkfifo in
+		"$@" <in >out & far=$!
+		exec 9>in
+		if [ -n "$ASKED" ]; then
+			IFS= read -r request
+			echo "$request" >&9
+			until grep -q '"hello"' out; do sleep 0.01; done
+		else
+			until grep -q awf-exec "/proc/$far/cmdline" && grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$far/status"; do
+				sleep 0.01
+			done
+		fi
+		kill -TERM "$far"; wait "$far"; status=$?
+		cat out
+		exit "$status"
+	END
+	for asked in '' 1; do
+		export ASKED=$asked
+		run -0 --separate-stderr awf-step -n --retries 1 --delay 0 --retry-on lost --via "sh early tried$asked" a -r -- echo done
+		same "$output" "done"
+		same "$(ended '.retries[0].code')" '"lost"'
+		ended ".retries[0].message" | grep -F "nothing was begun"
+	done
+}
+
 @test "a launcher of plain words is run without a shell, any other text by one" {
 	local text
 	printf 'tr "\\0" " " </proc/$PPID/cmdline >parent; exec "$@"\n' >bare

@@ -142,7 +142,7 @@ an_end_tells_what_the_command_came_to(void **state)
 		.max_rss_kib = 3 }, got;
 	struct frame_key key;
 	struct buffer out = BUFFER_INIT;
-	struct error refused;
+	struct error why, refused;
 
 	(void)state;
 	error_set(&end.error, ERROR_INTERRUPTED, "sh", "ended");
@@ -161,10 +161,18 @@ an_end_tells_what_the_command_came_to(void **state)
 	assert_int_equal(got.user_ms + 10 * got.system_ms + 100 * got.max_rss_kib, 321);
 	assert_false(frame_read_refused(frame_open(first_line(&out), &key), &refused));
 	buffer_clear(&out);
-	frame_write_refused(&out, "no", &key);
+	error_set(&why, ERROR_USAGE, "stdin", "no");
+	frame_write_refused(&out, &why, &key);
 	assert_false(frame_read_end(frame_open(first_line(&out), &key), &got));
 	assert_true(frame_read_refused(frame_open(first_line(&out), &key), &refused));
 	assert_int_equal(refused.code, ERROR_CANNOT_LAUNCH);
+	assert_string_equal(refused.message, "stdin: no");
+	buffer_clear(&out);
+	error_set(&why, ERROR_INTERRUPTED, NULL, "ended");
+	frame_write_refused(&out, &why, &key);
+	assert_true(frame_read_refused(frame_open(first_line(&out), &key), &refused));
+	assert_int_equal(refused.code, ERROR_LOST);
+	assert_string_equal(refused.message, "ended: nothing was begun");
 	buffer_free(&out);
 }
 

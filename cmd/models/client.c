@@ -120,20 +120,11 @@ void
 client_error(struct client *c, enum family family, unsigned status, const char *more,
     const char *message)
 {
-	static const struct { unsigned status; const char *reason; } reasons[] = {
-		{ 400, "Bad Request" }, { 401, "Unauthorized" }, { 413, "Content Too Large" },
-		{ 426, "Upgrade Required" }, { 431, "Request Header Fields Too Large" },
-		{ 502, "Bad Gateway" }
-	};
 	struct buffer body = BUFFER_INIT, head = BUFFER_INIT;
-	const char *reason = "Error";
 
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (reasons[i].status == status)
-			reason = reasons[i].reason;
 	apis_error(&body, family, status, message);
 	buffer_format(&head, "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\n"
-	    "Content-Length: %zu\r\n%s%s\r\n", status, reason, body.len, more,
+	    "Content-Length: %zu\r\n%s%s\r\n", status, head_reason(status), body.len, more,
 	    c->close ? "Connection: close\r\n" : "");
 	buffer_append(&head, body.data, body.len);
 	client_send(c, head.data, head.len);

@@ -160,6 +160,15 @@ is_of_connection(struct span name)
 	return false;
 }
 
+/* Whether the program is to see a field of the answer's head: not how a generation was compressed
+ * that was not to be, as it is not any more. */
+static bool
+is_passed(const struct exchange *e, struct span name)
+{
+	return !is_of_connection(name) &&
+	    (e->meaning.generation == NULL || !head_is(name, "Content-Encoding"));
+}
+
 /* The next field of the answer's head, as a line without its end. */
 static bool
 next_field(struct span *rest, struct span *line, struct span *name, struct span *value)
@@ -194,9 +203,10 @@ answer_field(const struct exchange *e, const char *name)
 	return SPAN_NONE;
 }
 
-/* Sends the head of an answer; fields end in CR LF. length -1: it is not known. */
+/* Sends the head of an answer, from its API or from the record, which is the same head: the record
+ * has no reason phrase, and HTTP/2 none either. Fields end in CR LF. length -1: it is not known. */
 static void
-send_head(struct exchange *e, long status, struct span reason, struct span fields, long long length)
+send_head(struct exchange *e, long status, struct span fields, long long length)
 {
 	struct client *c = e->client;
 	struct buffer head = BUFFER_INIT;
@@ -207,8 +217,7 @@ send_head(struct exchange *e, long status, struct span reason, struct span field
 	if (c == NULL)
 		return;
 	c->close |= length < 0 && !none && !e->chunked;
-	buffer_format(&head, "HTTP/1.1 %ld %.*s\r\n", status, (int)reason.len,
-	    reason.at != NULL ? reason.at : "");
+	buffer_format(&head, "HTTP/1.1 %ld %s\r\n", status, head_reason((unsigned)status));
 	buffer_append(&head, fields.at, fields.len);
 	if (e->chunked)
 		buffer_text(&head, "Transfer-Encoding: chunked\r\n");
@@ -227,23 +236,17 @@ static void
 pass_head(struct exchange *e, long long length)
 {
 	struct span rest = span_of(buffer_string(&e->lines), e->lines.len), line, name, value;
-	struct span reason = SPAN_NONE;
-	const char *first = memchr(rest.at, ' ', rest.len);
-	const char *second = first != NULL ? memchr(first + 1, ' ', (size_t)(rest.at + rest.len - first - 1)) : NULL;
-	const char *end = memchr(rest.at, '\r', rest.len);
 	struct buffer fields = BUFFER_INIT;
 
-	if (second != NULL && end != NULL && second < end)
-		reason = span_of(second + 1, (size_t)(end - second) - 1);
 	while (next_field(&rest, &line, &name, &value))
-		if (!is_of_connection(name)) {
+		if (is_passed(e, name)) {
 			buffer_append(&fields, line.at, line.len);
 			buffer_text(&fields, "\r\n");
 		}
 	/* Where there can be no body, the field tells how long it would be. */
 	if ((e->bodiless || e->status == 304) && !span_integer(answer_field(e, "Content-Length"), &length))
 		length = -1;
-	send_head(e, e->status, reason, span_of(buffer_string(&fields), fields.len), length);
+	send_head(e, e->status, span_of(buffer_string(&fields), fields.len), length);
 	buffer_free(&fields);
 }
 
@@ -336,7 +339,8 @@ begin_answer(struct exchange *e)
 	e->events = type.len >= 17 && strncasecmp(type.at, "text/event-stream", 17) == 0;
 	e->asks_spent = e->asks_spent && e->events && e->status == 200;
 	e->length = -1;
-	if (!e->asks_spent)
+	if (!e->asks_spent && (e->meaning.generation == NULL ||
+	    answer_field(e, "Content-Encoding").at == NULL))
 		curl_easy_getinfo(e->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &e->length);
 	pass_head(e, e->length);
 }
@@ -467,6 +471,9 @@ forward(struct exchange *e)
 	curl_easy_setopt(e->easy, CURLOPT_HEADERDATA, (void *)e);
 	curl_easy_setopt(e->easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(e->easy, CURLOPT_WRITEDATA, (void *)e);
+	/* Some servers compress whatever is asked for: what a generation says is to be read. */
+	if (e->meaning.generation != NULL)
+		curl_easy_setopt(e->easy, CURLOPT_ACCEPT_ENCODING, "");
 	if (e->bodiless) {
 		curl_easy_setopt(e->easy, CURLOPT_NOBODY, 1L);
 	} else {
@@ -541,7 +548,7 @@ write_fields(const struct exchange *e, struct writer *w)
 	writer_member_array(w, KEY_HEADERS);
 	/* How long a body is is told by the body, if there is one. */
 	while (next_field(&rest, &line, &name, &value))
-		if ((!is_of_connection(name) || (e->bodiless && head_is(name, "Content-Length"))) &&
+		if ((is_passed(e, name) || (e->bodiless && head_is(name, "Content-Length"))) &&
 		    !head_is(name, "Set-Cookie"))
 			writer_bytes(w, line.at, line.len);
 	writer_array_end(w);
@@ -633,8 +640,7 @@ exchange_transferred(struct exchange *e, CURLcode result)
 		buffer_clear(&e->lines);
 		buffer_text(&e->lines, "HTTP/1.1 502 Bad Gateway\r\nContent-Type: application/json\r\n");
 		e->asks_spent = false;
-		send_head(e, 502, span_of("Bad Gateway", 11),
-		    span_of("Content-Type: application/json\r\n", 32), (long long)body.len);
+		send_head(e, 502, span_of("Content-Type: application/json\r\n", 32), (long long)body.len);
 		pass_bytes(e, body.data, body.len);
 		buffer_free(&body);
 		buffer_free(&text);
@@ -708,7 +714,7 @@ answer_from_record(struct exchange *e, struct span response)
 		buffer_text(&fields, "\r\n");
 	}
 	e->broken = span_true(span_member(response, KEY_BROKEN));
-	send_head(e, (long)status, SPAN_NONE, span_of(buffer_string(&fields), fields.len),
+	send_head(e, (long)status, span_of(buffer_string(&fields), fields.len),
 	    e->broken || e->bodiless ? -1 : (long long)body.len);
 	if (!e->bodiless)
 		pass_bytes(e, buffer_string(&body), body.len);

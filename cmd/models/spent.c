@@ -44,6 +44,12 @@ spent_ask(struct span body, struct buffer *out)
 	return true;
 }
 
+static bool
+ends_line(char c)
+{
+	return c == '\n' || c == '\r';
+}
+
 /* Appends an event, with the empty line behind it, but for what was asked for. */
 static void
 pass_event(const char *event, size_t len, struct buffer *out)
@@ -53,13 +59,17 @@ pass_event(const char *event, size_t len, struct buffer *out)
 	struct span value, usage, key = SPAN_NONE;
 	size_t bad;
 
-	while (data < end && (size_t)(end - data) > sizeof field - 1 &&
-	    memcmp(data, field, sizeof field - 1) != 0) {
-		stop = memchr(data, '\n', (size_t)(end - data));
-		data = stop != NULL ? stop + 1 : end;
+	if (len > 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
+		data += 3;
+	while ((size_t)(end - data) > sizeof field - 1 && memcmp(data, field, sizeof field - 1) != 0) {
+		while (data < end && !ends_line(*data))
+			data++;
+		data += data < end;
 	}
-	stop = data < end ? memchr(data, '\n', (size_t)(end - data)) : NULL;
-	value = stop != NULL && (size_t)(stop - data) > sizeof field - 1 ?
+	stop = data;
+	while (stop < end && !ends_line(*stop))
+		stop++;
+	value = stop < end && (size_t)(stop - data) > sizeof field - 1 ?
 	    span_trim(span_of(data + sizeof field - 1, (size_t)(stop - data) - (sizeof field - 1))) :
 	    SPAN_NONE;
 	if (value.at == NULL || scan_loosely(value.at, value.len, &bad) != NULL || span_type(value) != 'o') {
@@ -95,17 +105,24 @@ pass_event(const char *event, size_t len, struct buffer *out)
 	buffer_append(out, stop, (size_t)(end - stop));
 }
 
-/* Where the event ends that the bytes begin with, its empty line included; 0: that has not come. */
+/* Where the event ends that the bytes begin with, its empty line included; 0: that has not come. An LF
+ * behind the last CR is waited for where the line before has one, too. */
 static size_t
 event_end(const char *bytes, size_t len, size_t searched)
 {
-	for (size_t i = searched; i < len; i++) {
-		if (bytes[i] != '\n')
-			continue;
-		if (i + 1 < len && bytes[i + 1] == '\n')
-			return i + 2;
-		if (i + 2 < len && bytes[i + 1] == '\r' && bytes[i + 2] == '\n')
-			return i + 3;
+	for (size_t i = searched; i + 1 < len; i++) {
+		bool both = bytes[i] == '\r' && bytes[i + 1] == '\n';
+		size_t empty = i + 1 + both;
+
+		if (ends_line(bytes[i]) && empty < len && ends_line(bytes[empty])) {
+			size_t end = empty + 1;
+
+			if (bytes[empty] == '\r' && end < len && bytes[end] == '\n')
+				return end + 1;
+			if (bytes[empty] == '\n' || !both || end < len)
+				return end;
+		}
+		i += both;
 	}
 	return 0;
 }
@@ -123,13 +140,14 @@ spent_take(struct spent *s, const char *bytes, size_t len, struct buffer *out)
 		s->searched = used;
 	}
 	buffer_drop(&s->event, used);
-	s->searched = s->event.len > 2 ? s->event.len - 2 : 0;
+	s->searched = s->event.len > 3 ? s->event.len - 3 : 0;
 }
 
 void
 spent_end(struct spent *s, struct buffer *out)
 {
-	buffer_append(out, buffer_string(&s->event), s->event.len);
+	if (s->event.len > 0)
+		pass_event(s->event.data, s->event.len, out);
 	buffer_clear(&s->event);
 }
 

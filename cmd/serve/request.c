@@ -52,27 +52,6 @@ static const struct refusal unanswered = { 500, "internal", "the server failed t
 
 /* ---- the head of the answer ---- */
 
-static const struct { unsigned status; const char *reason; } reasons[] = {
-	{ 200, "OK" }, { 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" },
-	{ 304, "Not Modified" }, { 400, "Bad Request" }, { 401, "Unauthorized" },
-	{ 403, "Forbidden" }, { 404, "Not Found" }, { 405, "Method Not Allowed" },
-	{ 408, "Request Timeout" }, { 409, "Conflict" }, { 413, "Content Too Large" },
-	{ 414, "URI Too Long" }, { 415, "Unsupported Media Type" }, { 417, "Expectation Failed" },
-	{ 421, "Misdirected Request" }, { 422, "Unprocessable Content" },
-	{ 429, "Too Many Requests" }, { 431, "Request Header Fields Too Large" },
-	{ 500, "Internal Server Error" }, { 503, "Service Unavailable" },
-	{ 505, "HTTP Version Not Supported" },
-};
-
-static const char *
-reason_of(unsigned status)
-{
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "";
-}
-
 /* In every answer, unless it has another value for it. */
 static const char *const usual[] = {
 	"Cache-Control", "no-cache",
@@ -119,7 +98,7 @@ static void
 begin_answer(struct request *r, struct buffer *head, unsigned status, const char *type,
     const char *const *more)
 {
-	buffer_format(head, "HTTP/1.1 %u %s\r\n", status, reason_of(status));
+	buffer_format(head, "HTTP/1.1 %u %s\r\n", status, head_reason(status));
 	add_date(head);
 	if (type != NULL)
 		add_field(head, "Content-Type", type);

@@ -151,7 +151,10 @@ stream_body(struct stream *s, const char *bytes, size_t len)
 	size_t bad;
 
 	s->bytes = len;
-	if (scan_check(bytes, len, &bad) != NULL) {
+	/* A byte order mark says nothing (RFC 8259, section 8.1). */
+	if (len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
+		body = span_of(bytes + 3, len - 3);
+	if (scan_check(body.at, body.len, &bad) != NULL) {
 		stream_fail(s, "the answer is no JSON: byte %zu", bad + 1);
 		return;
 	}

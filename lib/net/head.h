@@ -45,4 +45,7 @@ struct span head_value(const struct head *h, const char *name);
 /* Whether a value is this text, in upper or lower case. */
 bool head_is(struct span value, const char *text);
 
+/* What stands behind a status in an answer's first line; "" if it is none that is known. */
+const char *head_reason(unsigned status);
+
 #endif

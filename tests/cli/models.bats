@@ -605,6 +605,19 @@ app done'
 	same "$(jq -c 'select(.answered) | [.answered,.whole,.error.code]' lines)" '[1,false,"cancelled"]'
 }
 
+@test "the first line of an answer is the same from the record" {
+	api_server
+	program <<-'END'
+		for path in models fails; do
+			curl -sS -D - -o answer -H "x-api-key: $ANTHROPIC_API_KEY" "$ANTHROPIC_BASE_URL/v1/$path" | head -n 1
+		done
+	END
+	models
+	same "$status $output" $'0 HTTP/1.1 200 OK\r\nHTTP/1.1 429 Too Many Requests\r'
+	kill "$API_SERVER_PID"
+	same "$(awf-replay -q --isolation copy)" "$output"
+}
+
 @test "what a kept connection gave no answer to is asked once" {
 	api_server
 	program <<-'END'
@@ -676,6 +689,24 @@ awf-models-proxy: Empty reply from server'
 	models --max-cost 1
 	same "$status $(cat told)" '3 ["error","invalid_request_error","no price of anthropic/other is known (see awf-prices(5))"]'
 	same "$(asked)" 5
+}
+
+@test "an answer that is compressed unasked, or behind a byte order mark, is read, and costs" {
+	api_server
+	program <<-'END'
+		for stream in true false; do
+			post /v1/packed/messages "{\"model\":\"claude-sonnet-4-5\",\"stream\":$stream}" >$stream
+			grep -c Hello $stream
+		done
+		post /v1/marked/messages '{"model":"claude-sonnet-4-5"}' | grep -c Hello
+		ask too-much | jq -r .error.type
+	END
+	models --max-cost 0.8
+	same "$status $output" '3 '
+	same "$(payloads message.assistant '[(.blocks|map(.text)),.usage.input_tokens,(.response.headers|map(select(startswith("Content"))))]' | sort | uniq -c | tr -s ' ')" \
+' 2 [["Hello"],100000,["Content-Type: application/json"]]
+ 1 [["Hello"],100000,["Content-Type: text/event-stream"]]'
+	[[ "$stderr" == *'the call has reached --max-cost'* ]]
 }
 
 @test "connections that a program keeps open and does not use keep no other waiting" {

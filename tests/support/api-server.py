@@ -7,6 +7,8 @@ Each request goes into LOG, as a line of JSON with its fields and body as they c
 answered is said by the path:
 
 .../chat/completions   a stream; with stream_options.include_usage as OpenAI does it
+.../packed/messages     a message, compressed; with "stream" as a stream
+.../marked/messages     one behind a byte order mark
 .../fails              429
 .../slow               a stream of ticks, until the reader is gone
 .../large              /large?bytes=N
@@ -19,6 +21,7 @@ answered is said by the path:
 .../unended/messages   a stream that ends as HTTP has it, and before the message does
 anything else          {"method", "bytes"}
 """
+import gzip
 import http.server
 import json
 import sys
@@ -79,6 +82,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.piece(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
 
+    def message(self, streams):
+        message = {"id": "m", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+                   "content": [{"type": "text", "text": "Hello"}], "stop_reason": "end_turn",
+                   "usage": {"input_tokens": 100000, "output_tokens": 10}}
+        if not streams:
+            return json.dumps(message).encode()
+        events = [{"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
+                  {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+                  {"type": "content_block_delta", "index": 0,
+                   "delta": {"type": "text_delta", "text": "Hello"}},
+                  {"type": "content_block_stop", "index": 0},
+                  {"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+                   "usage": {"output_tokens": 10}},
+                  {"type": "message_stop"}]
+        return b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
+
     def answer(self):
         body = self.body()
         url = urllib.parse.urlsplit(self.path)
@@ -87,6 +106,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                   "headers": dict(self.headers), "body": body.decode("latin-1")}) + "\n")
         if url.path.endswith("/chat/completions"):
             self.chat(json.loads(body))
+        elif url.path.endswith("/packed/messages"):
+            data = gzip.compress(self.message(json.loads(body).get("stream")))
+            self.begin(200, len(data), Content_Encoding="gzip", Content_Type="text/event-stream"
+                       if json.loads(body).get("stream") else "application/json")
+            self.wfile.write(data)
+        elif url.path.endswith("/marked/messages"):
+            data = b"\xef\xbb\xbf" + self.message(False)
+            self.begin(200, len(data), Content_Type="application/json")
+            self.wfile.write(data)
         elif url.path.endswith("/fails"):
             data = b'{"error":{"type":"rate_limit_error","message":"later"}}'
             self.begin(429, len(data), Content_Type="application/json", Retry_After="1")

@@ -162,11 +162,24 @@ a_stream_is_asked_what_it_costs(void **state)
 	}
 }
 
+/* A text whose lines all end so; NULL: as they do. */
+static void
+with_line_ends(const char *text, const char *end, struct buffer *out)
+{
+	for (; *text != '\0'; text++)
+		if (end == NULL || (*text != '\r' && *text != '\n'))
+			buffer_byte(out, *text);
+		else if (*text == '\n')
+			buffer_text(out, end);
+}
+
 /* However it is split. */
 static void
 what_it_costs_is_taken_out(void **state)
 {
+	static const char *const ends[] = { NULL, "\n", "\r", "\r\n" };
 	static const char said[] =
+	    "\xef\xbb\xbf" "data: {\"choices\":[],\"usage\":null}\n\n"
 	    ": hello\n\n"
 	    "data: {\"choices\":[{\"delta\":{}}],\"usage\":null}\n\n"
 	    "data: {\"usage\":null, \"choices\":[{\"delta\":{\"usage\":null}}]}\r\n\r\n"
@@ -177,6 +190,7 @@ what_it_costs_is_taken_out(void **state)
 	    "data: [DONE]\n\n"
 	    "data: cut";
 	static const char passed[] =
+	    "\xef\xbb\xbf" "data: {\"choices\":[]}\n\n"
 	    ": hello\n\n"
 	    "data: {\"choices\":[{\"delta\":{}}]}\n\n"
 	    "data: { \"choices\":[{\"delta\":{\"usage\":null}}]}\r\n\r\n"
@@ -187,16 +201,24 @@ what_it_costs_is_taken_out(void **state)
 	    "data: cut";
 
 	(void)state;
-	for (size_t piece = 1; piece <= sizeof said; piece++) {
-		struct buffer out = BUFFER_INIT;
-		struct spent s = { .searched = 0 };
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		struct buffer in = BUFFER_INIT, wanted = BUFFER_INIT;
 
-		for (size_t at = 0; at < sizeof said - 1; at += piece)
-			spent_take(&s, said + at, sizeof said - 1 - at < piece ? sizeof said - 1 - at : piece, &out);
-		spent_end(&s, &out);
-		assert_string_equal(out.data, passed);
-		spent_free(&s);
-		buffer_free(&out);
+		with_line_ends(said, ends[i], &in);
+		with_line_ends(passed, ends[i], &wanted);
+		for (size_t piece = 1; piece <= in.len; piece++) {
+			struct buffer out = BUFFER_INIT;
+			struct spent s = { .searched = 0 };
+
+			for (size_t at = 0; at < in.len; at += piece)
+				spent_take(&s, in.data + at, in.len - at < piece ? in.len - at : piece, &out);
+			spent_end(&s, &out);
+			assert_string_equal(out.data, wanted.data);
+			spent_free(&s);
+			buffer_free(&out);
+		}
+		buffer_free(&in);
+		buffer_free(&wanted);
 	}
 }
 

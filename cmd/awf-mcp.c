@@ -302,27 +302,23 @@ refuse_version(const struct rpc_call *call, struct span version)
 }
 
 static void
-take_message(struct server *s, const char *line, size_t len)
+take_message(struct server *s, struct span message)
 {
-	struct span message = span_of(line, len), params, method, id;
+	struct span params = span_member(message, "params"), method = span_member(message, "method");
+	struct span id = span_member(message, "id");
 	struct rpc_call call = { .id = NULL };
-	const char *wrong;
-	size_t bad;
 
-	wrong = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
-	if (wrong != NULL) {
-		rpc_error(&call, JSONRPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);
-		return;
-	}
-	message = span_trim(message);
-	params = span_member(message, "params");
-	method = span_member(message, "method");
-	id = span_member(message, "id");
 	if (span_type(message) != 'o' || (id.at != NULL && strchr("sn", span_type(id)) == NULL)) {
 		rpc_error(&call, JSONRPC_INVALID, SPAN_NONE, "a request is an object, whose id is a text or a number");
 		return;
 	}
-	if (span_type(method) != 's') {
+	if (method.at != NULL && span_type(method) != 's') {
+		rpc_call_begin(&call, message, params);
+		rpc_error(&call, JSONRPC_INVALID, SPAN_NONE, "method: is to be a text");
+		rpc_call_free(&call);
+		return;
+	}
+	if (method.at == NULL) {
 		leading_said(&s->leading, id, span_member(message, "result"));
 		return;
 	}
@@ -347,6 +343,24 @@ take_message(struct server *s, const char *line, size_t len)
 	rpc_call_free(&call);
 }
 
+static void
+take_line(struct server *s, const char *line, size_t len)
+{
+	const struct rpc_call unknown = { .id = NULL };
+	size_t bad;
+	const char *wrong = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
+
+	struct span message = span_trim(span_of(line, len));
+
+	if (wrong != NULL)
+		rpc_error(&unknown, JSONRPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);
+	else if (span_type(message) != 'a' || span_element(message, 0).at == NULL)
+		take_message(s, message);
+	else /* a batch, as 2025-03-26 has it: each is answered by itself */
+		for (struct span_walk each = span_walk(message); span_next(&each);)
+			take_message(s, each.value);
+}
+
 /* Until the client has gone. */
 static int
 serve(struct server *s, struct error *err)
@@ -369,7 +383,7 @@ serve(struct server *s, struct error *err)
 		    errno != EAGAIN)
 			failed = error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
 		while (failed == 0 && (taken = line_input_take(&input, &line, &len)) == 1)
-			take_message(s, line, len);
+			take_line(s, line, len);
 		if (failed == 0 && taken == -1)
 			failed = error_set(err, ERROR_INVALID_INPUT, "stdin", "a message is above 256 MiB");
 		if (failed == 0)

@@ -187,6 +187,7 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 		taken = 1;
 		if (answer.data.at != NULL) {
 			scan_minify(answer.data, &data.json);
+			data.no_newline = answer.no_newline && span_type(answer.data) == 's';
 			step_add_result(end, &data);
 			taken = check_result(call, &why, err);
 		} else {

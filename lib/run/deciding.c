@@ -357,8 +357,10 @@ deciding_record(struct deciding *d, struct error *err)
 		return undecided_decide(&d->undecided, d->at, &d->decision, err);
 	if (d->decision.verdict == DECISION_COMPLETED && data_binary(&d->results[0]))
 		return error_set(err, ERROR_INVALID_INPUT, d->at->call, "an answer is text or JSON, not bytes");
-	if (d->decision.verdict == DECISION_COMPLETED)
+	if (d->decision.verdict == DECISION_COMPLETED) {
 		answer.data = span_of(d->results[0].json.data, d->results[0].json.len);
+		answer.no_newline = d->results[0].no_newline;
+	}
 	if (question_answer(d->question, &answer, err) == 0)
 		return 0;
 	if (err->place[0] == '\0')

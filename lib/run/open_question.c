@@ -25,6 +25,7 @@
 #define CLIENTS 16 /* that may wait to be taken */
 /* Members of a line. */
 #define DATA "data"
+#define NO_NEWLINE "no_newline"
 #define FAILED "failed"
 #define BY "by"
 #define REASON "reason"
@@ -90,7 +91,8 @@ question_read_answer(struct span line, struct open_question_answer *answer, char
 {
 	struct span failed = span_member(line, FAILED);
 
-	*answer = (struct open_question_answer){ .data = span_member(line, DATA) };
+	*answer = (struct open_question_answer){ .data = span_member(line, DATA),
+		.no_newline = span_true(span_member(line, NO_NEWLINE)) };
 	*by = *reason = NULL;
 	if (span_type(line) != 'o' || (answer->data.at == NULL) != span_true(failed)) {
 		error_set(err, ERROR_INVALID_INPUT, NULL, "an answer is a line of JSON: an object with "
@@ -173,6 +175,8 @@ question_write_answer(struct buffer *line, const struct open_question_answer *an
 		writer_member_span(&w, DATA, answer->data);
 	else
 		writer_member_bool(&w, FAILED, true);
+	if (answer->no_newline)
+		writer_member_bool(&w, NO_NEWLINE, true);
 	writer_member_string(&w, BY, answer->by);
 	writer_member_string(&w, REASON, answer->reason);
 	writer_object_end(&w);

@@ -5,8 +5,8 @@
  *
  *     runs/<id>/questions/TOKEN     its socket, for processes of this user
  *
- * Who answers connects and says one line of JSON, {"data": ANY} or {"failed": true}, with `by` and
- * perhaps `reason`; the call says in one line what became of it:
+ * Who answers connects and says one line of JSON, {"data": ANY}, perhaps with `no_newline`, or
+ * {"failed": true}, with `by` and perhaps `reason`; the call says in one line what became of it:
  *
  *     {"accepted": true, "event_id": …}            it is the call's result, and on disk
  *     {"error": {"code": "schema", …}}             it is none; another may be given
@@ -42,6 +42,7 @@ void question_close(const char *run_directory, const char *token, int *fd);
 int question_connect(const char *run_directory, const char *token, struct error *err);
 struct open_question_answer {
 	struct span data;     /* JSON; .at NULL: there is no result, the call fails */
+	bool no_newline;      /* it is a text that did not end in LF, and is to stay so */
 	const char *by;       /* who says so */
 	const char *reason;   /* NULL */
 };

@@ -200,6 +200,16 @@ answer() { run --separate-stderr awf-ctl complete "$@"; }
 		-e 'awf-ctl: why: no call of run RUN waits for a result')" ''
 }
 
+@test "a text stays as it is given, now as later" {
+	begins 1 -c 'awf-step -n --ask why -r why'
+	printf yes | awf-ctl complete why
+	ends 0
+	printf yes | cmp - out
+	awf-run --id-file run.id -c 'awf-step -n --ask why --ask-grace 0 -r why' >out 2>err || true
+	printf yes | awf-ctl complete why 2>err
+	resume | cmp - <(printf yes)
+}
+
 @test "a question that waited is answered where a resume asks it again" {
 	echo 0 >grace
 	begins 0 -c 'awf-step -n --ask why --ask-grace $(cat grace) why | awf-step -r up -- tr a-z A-Z'

@@ -334,6 +334,20 @@ TOOL:list_workflows" >&9
 	awf-verify
 }
 
+@test "each message of a batch is answered, and every request" {
+	same "$(awf-mcp -w flows <<-'END' | jq -c '[.id, .error.code]'
+		[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":2,"method":"ping"}]
+		[]
+		[[]]
+		{"jsonrpc":"2.0","id":3,"method":4}
+	END
+	)" '[1,null]
+[2,null]
+[null,-32600]
+[null,-32600]
+[3,-32600]'
+}
+
 @test "each revision of the protocol is spoken; what is none is an error of JSON-RPC" {
 	asks '[.result.protocolVersion // .error.code]' >out <<-'END'
 		raw {"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2024-11-05"}}

@@ -96,7 +96,7 @@ src/a.c changed'
 }
 
 @test "calls that overlap share what they see" {
-	awf-run -n -c 'awf-step -n --effects workspace slow -q -- sh -c "touch began; until [ -e other ]; do sleep 0.01; done; sleep 0.05" &
+	awf-run -n -c 'awf-step -n --effects workspace slow -q -- sh -c ": >began; until [ -e other ]; do sleep 0.01; done; sleep 0.05" &
 		until [ -e began ]; do sleep 0.01; done
 		awf-step -n --effects workspace quick -q -- touch other; wait
 		awf-step -n --effects workspace alone -q -- touch last'

@@ -2,6 +2,7 @@
 # What programs need of memory for a record of many calls, and for many items at once: in
 # bytes for each, above what they need for one. Bounds are a third above what was measured.
 # shellcheck disable=SC2154 # bats sets stderr
+# bats file_tags=ci
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers

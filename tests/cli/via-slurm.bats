@@ -2,6 +2,7 @@
 # awf-step --via srun, with a Slurm of three slurmd on this machine, where it is installed: munge,
 # slurmctld, slurmd, slurm-client.
 # SLURM_ROUNDS=20 for a long run; SLURM_SEED=N for the same choices again.
+# bats file_tags=ci
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/via

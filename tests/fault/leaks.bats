@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # valgrind finds no leak and no error in awf-step and awf-run, on good and bad paths.
+# bats file_tags=ci
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 

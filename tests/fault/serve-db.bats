@@ -2,6 +2,7 @@
 # awf-serve --db where PostgreSQL, the filters, awf-mirror or awf-serve are killed again and again:
 # what is served is the record, each line once; and what was acknowledged is in the database, once.
 # shellcheck shell=bash disable=SC2016,SC2154
+# bats file_tags=ci
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/postgresql

@@ -2,6 +2,7 @@
 # awf-ship where it, its filter, or PostgreSQL is killed again and again, and where many ship the
 # same at once: rows are the lines of the transcripts, and none is there twice.
 # shellcheck shell=bash disable=SC2016,SC2154
+# bats file_tags=ci
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/ship

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # A short round of each campaign in tests/torture, which tell what they check. `make
 # torture` makes long ones; TORTURE_SEED=N for the same choices again.
+# bats file_tags=ci
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 

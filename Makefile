@@ -109,9 +109,9 @@ SHIP_SRC := $(wildcard cmd/ship/awf-ship-*.c)
 POSTGRESQL_SHARED = cmd/ship/postgresql.c
 SHIP_SHARED := $(filter-out $(SHIP_SRC) $(POSTGRESQL_SHARED),$(wildcard cmd/ship/*.c))
 # The filters by which a database is read are of one file each.
-FETCHER_SRC := $(wildcard cmd/mirror/awf-fetch-*.c)
-FETCHER_SHARED = cmd/mirror/source.c
-MIRROR_SRC := $(filter-out $(FETCHER_SRC) $(FETCHER_SHARED),$(wildcard cmd/mirror/*.c))
+MIRROR_FILTER_SRC := $(wildcard cmd/mirror/awf-mirror-*.c)
+MIRROR_FILTER_SHARED = cmd/mirror/source.c
+MIRROR_SRC := $(filter-out $(MIRROR_FILTER_SRC) $(MIRROR_FILTER_SHARED),$(wildcard cmd/mirror/*.c))
 MODELS_SRC := $(wildcard cmd/models/*.c)
 MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
 MASK_SHARED := $(filter-out $(MASK_SRC),$(wildcard cmd/mask/*.c))
@@ -151,11 +151,11 @@ SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 FETCH = $(BUILD)/libexec/awf/awf-fetch-run
 MCP = $(addprefix $(BUILD)/libexec/awf/,awf-mcp-http $(MCP_ALONE))
 SHIPS := $(patsubst cmd/ship/%.c,$(BUILD)/libexec/awf/%,$(SHIP_SRC))
-FETCHERS := $(patsubst cmd/mirror/%.c,$(BUILD)/libexec/awf/%,$(FETCHER_SRC))
+MIRROR_FILTERS := $(patsubst cmd/mirror/%.c,$(BUILD)/libexec/awf/%,$(MIRROR_FILTER_SRC))
 MIRROR = $(BUILD)/libexec/awf/awf-mirror
 MODELS = $(BUILD)/libexec/awf/awf-models-proxy
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
-PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(FETCHERS) $(MIRROR)
+PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(MIRROR_FILTERS) $(MIRROR)
 # Started for each run, step and tool, and what of it is installed.
 STARTED := $(BUILD)/bin/awf-exec $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS) $(SANDBOX)
 installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
@@ -182,14 +182,14 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(if_there)$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MODELS_SRC) $(MASK_SRC) $(MASK_SHARED) $(SHIP_SRC) $(SHIP_SHARED) $(FETCHER_SRC) $(FETCHER_SHARED) $(MIRROR_SRC) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MODELS_SRC) $(MASK_SRC) $(MASK_SHARED) $(SHIP_SRC) $(SHIP_SHARED) $(MIRROR_FILTER_SRC) $(MIRROR_FILTER_SHARED) $(MIRROR_SRC) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
 # What needs a library that a machine may lack (NEEDS, as pkg-config calls it) is left out there.
 if_there = $(if $(NEEDS),$(PKG_CONFIG) --exists $(NEEDS) || { echo "$(@F) is left out: $(NEEDS) is not here"; exit 0; }; )
-WITH_SQLITE = cmd/ship/awf-ship-sqlite.c cmd/mirror/awf-fetch-sqlite.c
-WITH_POSTGRESQL = cmd/ship/awf-ship-postgresql.c cmd/mirror/awf-fetch-postgresql.c $(POSTGRESQL_SHARED)
+WITH_SQLITE = cmd/ship/awf-ship-sqlite.c cmd/mirror/awf-mirror-sqlite.c
+WITH_POSTGRESQL = cmd/ship/awf-ship-postgresql.c cmd/mirror/awf-mirror-postgresql.c $(POSTGRESQL_SHARED)
 needing = $(call object,$(1)) $(foreach d,$(BUILD) $(BUILD)/test,$(patsubst %.c,$(d)/libexec/awf/%,$(notdir $(1))))
 $(call needing,$(WITH_SQLITE)): private NEEDS = sqlite3
 $(call needing,$(WITH_POSTGRESQL)): private NEEDS = libpq
@@ -306,8 +306,8 @@ $(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(
 $(1)/libexec/awf/awf-ship-%: $(BUILD)/obj/cmd/ship/awf-ship-%.o $(2) $(SHIP_LIB) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
-$(1)/libexec/awf/awf-ship-postgresql $(1)/libexec/awf/awf-fetch-postgresql: $(call object,$(POSTGRESQL_SHARED))
-$(1)/libexec/awf/awf-fetch-%: $(BUILD)/obj/cmd/mirror/awf-fetch-%.o $(call object,$(FETCHER_SHARED)) $(2) $(LIB)
+$(1)/libexec/awf/awf-ship-postgresql $(1)/libexec/awf/awf-mirror-postgresql: $(call object,$(POSTGRESQL_SHARED))
+$(1)/libexec/awf/awf-mirror-%: $(BUILD)/obj/cmd/mirror/awf-mirror-%.o $(call object,$(MIRROR_FILTER_SHARED)) $(2) $(LIB)
 	@mkdir -p $$(@D)
 	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
 $(1)/libexec/awf/awf-mirror: $(call object,$(MIRROR_SRC)) $(2) $(LIB)
@@ -415,7 +415,7 @@ install: all
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(BIN)) "$(DESTDIR)$(BINDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(MIRROR)) "$(DESTDIR)$(LIBEXECDIR)"
-	set -e; for f in $(SHIPS) $(FETCHERS); do [ ! -e "$$f" ] || \
+	set -e; for f in $(SHIPS) $(MIRROR_FILTERS); do [ ! -e "$$f" ] || \
 	  install -s --strip-program=$(STRIP) -m 755 "$$f" "$(DESTDIR)$(LIBEXECDIR)"; done
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
@@ -443,7 +443,7 @@ install: all
 remove = cd "$(1)" 2>/dev/null && rm -f $(2) || :
 uninstall:
 	$(call remove,$(DESTDIR)$(BINDIR),$(notdir $(BIN)))
-	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(FETCHERS) $(MIRROR) $(TOOL_FILES)))
+	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(MIRROR_FILTERS) $(MIRROR) $(TOOL_FILES)))
 	$(call remove,$(DESTDIR)$(INCLUDEDIR)/awf,transcript.h)
 	$(call remove,$(DESTDIR)$(LIBDIR),$(notdir $(SHARED)) $(SHARED_NAME))
 	$(call remove,$(DESTDIR)$(LIBDIR)/pkgconfig,awf-transcript.pc)

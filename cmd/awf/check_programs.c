@@ -26,8 +26,8 @@ static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-f
     "awf-ship-otlp", NULL };
 /* Built where there is the library. */
 static const struct { const char *name, *library; } optional[] = {
-	{ "awf-fetch-postgresql", "libpq" },
-	{ "awf-fetch-sqlite", "libsqlite3" },
+	{ "awf-mirror-postgresql", "libpq" },
+	{ "awf-mirror-sqlite", "libsqlite3" },
 	{ "awf-ship-postgresql", "libpq" },
 	{ "awf-ship-sqlite", "libsqlite3" },
 };

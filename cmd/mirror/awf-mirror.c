@@ -1,6 +1,6 @@
 /*
  * awf-mirror: keeps a directory equal to a database that awf-ship fills, for programs that read
- * files, as awf-serve --db. What kind of database it is, only its filter knows, awf-fetch-NAME,
+ * files, as awf-serve --db. What kind of database it is, only its filter knows, awf-mirror-NAME,
  * which tells what runs there are, and sends lines and blobs that it is asked for (awf-ship(7)).
  *
  * What the code relies on:
@@ -42,7 +42,7 @@
 #include "transcript/event_keys.h"
 
 #define PROGRAM "awf-mirror"
-#define FILTER "awf-fetch"
+#define FILTER "awf-mirror"
 #define ASKED_AT_ONCE 16           /* runs */
 #define TEXT_MOST ((size_t)1 << 20) /* of lines that are written at once */
 #define SAID_PAUSE_MS 1000         /* between figures that are said */
@@ -638,7 +638,7 @@ start(struct copier *m, struct error *err)
 	const struct process_spec spec = { .argv = argv, .err = PROCESS_PIPE };
 
 	m->peer.ends_unheard = m->peer.ignores_signals = true;
-	m->peer.end_ms = FETCH_END_MS;
+	m->peer.end_ms = MIRROR_FILTER_END_MS;
 	m->ready = m->listed = m->skipping = false;
 	m->asked_count = m->wanted_count = m->next_wanted = 0;
 	buffer_clear(&m->text);

@@ -1,5 +1,5 @@
 /*
- * The words of awf-ship(7) by which awf-mirror and its filters, awf-fetch-NAME, bring back what
+ * The words of awf-ship(7) by which awf-mirror and its filters, awf-mirror-NAME, bring back what
  * awf-ship took to a database: a JSON object in each line. A line of a transcript stands among them
  * as it is; it alone begins with its seq.
  */

@@ -27,7 +27,6 @@
 #include "serve/log.h"
 
 #define MIRROR "awf-mirror"
-#define FETCH "awf-fetch"
 #define SHIP "awf-ship"
 #define SHORT_DIGEST 32   /* digits of a name */
 #define SLOTS 1000        /* servers of one database, of one user of a machine */
@@ -107,7 +106,7 @@ database_open(struct database *d, const char *url, struct storage *served,
 	char *filter, *list;
 
 	*d = (struct database){ .url = url, .lock = -1, .output.fd = -1 };
-	filter = libexec_filter(FETCH, url, "--db", err);
+	filter = libexec_filter(MIRROR, url, "--db", err);
 	if (filter == NULL)
 		return -1;
 	free(filter);

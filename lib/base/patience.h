@@ -49,7 +49,7 @@ patience_of(int ms)
 #define CLI_VERSION_MS 30000
 #define FETCHER_END_MS patience_of(10000)
 /* What reads a database has nothing to write down, but may wait for it. */
-#define FETCH_END_MS patience_of(2000)
+#define MIRROR_FILTER_END_MS patience_of(2000)
 /* A filter of awf-ship writes down what it has taken, in a database that others use. */
 #define SHIP_END_MS patience_of(60000)
 /* And says that it has reached it. */

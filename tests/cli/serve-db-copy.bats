@@ -31,8 +31,8 @@ children_of() { cat /proc/"$1"/task/*/children 2>/dev/null; }
 	awf-run -n --name big -c 'seq 40 | awf-step -i lines a -q -- sh -c "cat >/dev/null; head -c 400 /dev/zero | tr \"\\0\" x"' >/dev/null
 	awf-ship --to "$TO"
 	# The filter of awf-mirror, which notes how often it is started.
-	printf '%s\n' '#!/bin/sh' 'ulimit -Sf unlimited' "echo x >>$PWD/starts" "exec $BUILD/libexec/awf/awf-fetch-sqlite $TO" >awf-fetch-counted
-	chmod +x awf-fetch-counted
+	printf '%s\n' '#!/bin/sh' 'ulimit -Sf unlimited' "echo x >>$PWD/starts" "exec $BUILD/libexec/awf/awf-mirror-sqlite $TO" >awf-mirror-counted
+	chmod +x awf-mirror-counted
 	mkfifo told
 	(trap '' XFSZ && ulimit -Sf 4 && PATH=$PWD:$PATH exec "$BUILD/libexec/awf/awf-mirror" counted:x "$PWD/mirror") <told >said 2>said.err 3>&- &
 	RUN_PID=$!
@@ -146,7 +146,7 @@ refused_stays() {
 	for i in 1 2 3 4; do numbered "$i"; done
 	awf-ship --to "$TO"
 	mkfifo questions statements
-	"$BUILD/libexec/awf/awf-fetch-postgresql" "$TO" <questions >told 3>&- &
+	"$BUILD/libexec/awf/awf-mirror-postgresql" "$TO" <questions >told 3>&- &
 	RUN_PID=$!
 	exec 8>questions
 	psql -XqAt <statements >answers 3>&- 8>&- &
@@ -177,13 +177,13 @@ refused_stays() {
 
 @test "PostgreSQL: a URL that is none is refused by all, and no message has its password" {
 	local url
-	[ -e "$BUILD/libexec/awf/awf-fetch-postgresql" ] || skip 'built without libpq'
+	[ -e "$BUILD/libexec/awf/awf-mirror-postgresql" ] || skip 'built without libpq'
 	numbered 1
 	for url in 'postgresql://u:s3cret@[::1/db' 'postgresql://u:s3cret%zz@localhost/db' \
 		'postgresql://u:s3cret/x@localhost/db' 'postgresql://u:p@localhost/db?s3cret=1' \
 		'postgresql://u:p@localhost/db?sslmode=s3cret' 'postgresql://u:p@localhost/db?connect_timeout=s3cret'; do
-		run -1 --separate-stderr "$BUILD/libexec/awf/awf-fetch-postgresql" "$url" </dev/null
-		[[ $stderr == 'awf-fetch-postgresql: the URL of the database cannot be understood, '* ]]
+		run -1 --separate-stderr "$BUILD/libexec/awf/awf-mirror-postgresql" "$url" </dev/null
+		[[ $stderr == 'awf-mirror-postgresql: the URL of the database cannot be understood, '* ]]
 		run -1 --separate-stderr env XDG_CACHE_HOME="$PWD/cache" timeout 20 awf-serve --db "$url" --listen "unix:$PWD/socket"
 		[[ $stderr == *'the URL of the database cannot be understood, '* ]]
 		[[ $stderr != *s3cret* ]]

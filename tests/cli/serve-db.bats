@@ -158,7 +158,7 @@ removed_and_replaced() {
 	run -1 --separate-stderr awf-serve --db nowhere
 	same "$stderr" "awf-serve: --db: 'nowhere' is no URL, such as sqlite:FILE"
 	run -1 --separate-stderr awf-serve --db redis:x
-	[[ $stderr == "awf-serve: --db: nothing here can read from redis: there is no awf-fetch-redis in "* ]]
+	[[ $stderr == "awf-serve: --db: nothing here can read from redis: there is no awf-mirror-redis in "* ]]
 	run -1 --separate-stderr awf-serve --db "$TO" --workflows flows
 	[[ $stderr == 'awf-serve: --workflows: runs that hooks start are recorded in the storage, and not in a database'* ]]
 	# What is no database of ours.

@@ -28,7 +28,7 @@ BELOW = {
     "shared": "base json transcript proc run",
 }
 # Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
-ROOM = {"awf": "awf", "awf-mcp": "gates", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect", "awf-fetch-postgresql": "mirror", "awf-fetch-sqlite": "mirror",
+ROOM = {"awf": "awf", "awf-mcp": "gates", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect", "awf-mirror-postgresql": "mirror", "awf-mirror-sqlite": "mirror",
         "awf-transcript.o": "shared"}
 # What uses another program's room, too, and why.
 BESIDE = {

@@ -5,7 +5,7 @@
 prepare() { :; }
 
 on_sqlite() {
-	[ -e "$BUILD/libexec/awf/awf-fetch-sqlite" ] || skip 'built without libsqlite3'
+	[ -e "$BUILD/libexec/awf/awf-mirror-sqlite" ] || skip 'built without libsqlite3'
 	command -v sqlite3 >/dev/null || skip 'no sqlite3 here'
 	TO=sqlite:$PWD/runs.db
 	sql() { sqlite3 -cmd '.timeout 20000' "${TO#sqlite:}" "$1"; }

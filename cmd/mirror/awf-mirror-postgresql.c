@@ -1,5 +1,5 @@
 /*
- * awf-fetch-postgresql: what awf-ship took to a database of PostgreSQL, awf-ship(7), awf-sql(7).
+ * awf-mirror-postgresql: what awf-ship took to a database of PostgreSQL, awf-ship(7), awf-sql(7).
  *
  * What the code relies on:
  *   - One connection listens, tells of runs and reads blobs; another reads lines, row by row, so
@@ -23,7 +23,7 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define PROGRAM "awf-fetch-postgresql"
+#define PROGRAM "awf-mirror-postgresql"
 #define NOTIFIED_MOST 200   /* runs that are asked about by their ids */
 #define HEADS "SELECT run_id, seq, digest, origin, pruned_through, " \
 	"(extract(epoch FROM clock_timestamp() - last_seen) * 1000)::bigint FROM runs_head "

@@ -1,5 +1,5 @@
 /*
- * awf-fetch-sqlite: what awf-ship took to a database of SQLite, awf-ship(7), awf-sql(7).
+ * awf-mirror-sqlite: what awf-ship took to a database of SQLite, awf-ship(7), awf-sql(7).
  *
  * What the code relies on:
  *   - The database is opened for reading, and is not made; as long as it is not there, it has no
@@ -20,7 +20,7 @@
 #include "run/database_url.h"
 #include "ship/sqlite.h"
 
-#define PROGRAM "awf-fetch-sqlite"
+#define PROGRAM "awf-mirror-sqlite"
 #define BUSY_MS 60000       /* for who mends the database after a crash */
 #define LOOK_MS 50
 

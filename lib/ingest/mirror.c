@@ -32,15 +32,6 @@ mirror_line_run(const char *line, size_t len, char run_id[ID_SIZE])
 	return event_view(line, len, &view) == 0 && event_copy_id(view.run_id, run_id);
 }
 
-static int64_t
-wall_of(struct span timestamp)
-{
-	char text[CLOCK_TEXT_SIZE];
-	int64_t wall = 0;
-
-	return span_copy(timestamp, text, sizeof text) && clock_parse(text, 0, &wall) == 0 ? wall : 0;
-}
-
 /* The digest of the line before it, which a whole line has at its end. */
 static const char *
 prev_of(const char *line, size_t len)
@@ -55,7 +46,6 @@ mirror_lines_add(struct mirror_lines *lines, const char *line, size_t len, struc
 	struct form_fault fault;
 	struct form form;
 	long long format;
-	int64_t wall;
 
 	if (form_check(line, len, &form, &fault) == -1)
 		return error_set(err, ERROR_INVALID_INPUT, NULL, "byte %zu: %s", fault.at,
@@ -68,9 +58,8 @@ mirror_lines_add(struct mirror_lines *lines, const char *line, size_t len, struc
 	    span_integer(span_path(members, KEY_PAYLOAD, KEY_FORMAT, NULL), &format) && format > FORMAT)
 		return error_set(err, ERROR_INVALID_INPUT, NULL,
 		    "is of format %lld, which this version does not know", format);
-	wall = wall_of(form.timestamp);
 	if (lines->count > 0 && (line != lines->text.at + lines->text.len ||
-	    form.seq != lines->seq + (int64_t)lines->count || wall < lines->wall ||
+	    form.seq != lines->seq + (int64_t)lines->count ||
 	    memcmp(prev_of(line, len), lines->digest, DIGEST_SIZE - 1) != 0))
 		return 0;
 	if (lines->count == 0) {
@@ -79,7 +68,6 @@ mirror_lines_add(struct mirror_lines *lines, const char *line, size_t len, struc
 	}
 	lines->text.len += len + 1;
 	lines->count++;
-	lines->wall = wall;
 	digest_blake2b(line, len, lines->digest);
 	return 1;
 }
@@ -329,14 +317,13 @@ take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *r
 {
 	struct transcript *t = &m->transcript;
 	const char *line = lines->text.at, *end = line + lines->text.len;
-	int64_t seq = lines->seq, before, wall;
+	int64_t seq = lines->seq, before;
 
 	/* What the file ends in. */
 	result->fault = MIRROR_FAILED;
-	if (transcript_extend(t, SPAN_NONE, 0, NULL, 0, err) == -1)
+	if (transcript_extend(t, SPAN_NONE, 0, NULL, err) == -1)
 		return -1;
 	for (;;) {
-		struct event_view view;
 		struct span rest, good;
 		bool faulty;
 		size_t len;
@@ -366,9 +353,8 @@ take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *r
 			result->fault = MIRROR_INVALID;
 			return -1;
 		}
-		wall = event_view(line, len, &view) == 0 ? wall_of(view.timestamp) : 0;
 		before = seq - 1;
-		done = transcript_extend(t, good, seq, prev_of(line, len), wall, err);
+		done = transcript_extend(t, good, seq, prev_of(line, len), err);
 		if (done == 0)
 			continue; /* another has sent it meanwhile */
 		result->taken += t->seq - before;

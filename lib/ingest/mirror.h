@@ -37,7 +37,6 @@ struct mirror_lines {
 	struct span text;             /* with their LFs; the caller's */
 	int64_t seq;                  /* of the first */
 	size_t count;
-	int64_t wall;                 /* timestamp of the last, µs */
 	char digest[DIGEST_SIZE];     /* of the last */
 };
 

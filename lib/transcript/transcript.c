@@ -431,7 +431,7 @@ transcript_append_allowed(struct transcript *t, struct event *e,
 
 int
 transcript_extend(struct transcript *t, struct span lines, int64_t seq, const char *prev,
-    int64_t wall, struct error *err)
+    struct error *err)
 {
 	sigset_t before;
 	int64_t moved = 0;
@@ -440,8 +440,7 @@ transcript_extend(struct transcript *t, struct span lines, int64_t seq, const ch
 	if (transcript_own(t, err) == -1 || transcript_lock(t, &before, err) == -1)
 		return -1;
 	result = transcript_catch_up(t, &moved, err);
-	if (result == 0 && seq == t->seq + 1 && wall >= t->wall &&
-	    memcmp(prev, t->prev, DIGEST_SIZE - 1) == 0)
+	if (result == 0 && seq == t->seq + 1 && memcmp(prev, t->prev, DIGEST_SIZE - 1) == 0)
 		result = append_lines(t, lines, err);
 	transcript_unlock(t, &before);
 	tell_repaired(t, moved);

@@ -94,12 +94,12 @@ int transcript_append_allowed(struct transcript *t, struct event *e,
     struct error *err);
 
 /* Appends lines that another storage's transcript of this run has, as they are: each with its LF,
- * and each checked to be an event that follows from the one before it. seq, prev and wall (its
- * timestamp, µs) are those of the first. 1: all stand in the file; 0: none does, as the first is
- * not the next there: t->seq, t->prev and t->wall say what the file ends in. -1: as for
- * transcript_append(), but where a write fell short the lines that it has written whole stand. */
+ * and each checked to be an event that follows from the one before it. seq and prev are those of
+ * the first. 1: all stand in the file; 0: none does, as t->seq and t->prev, which say what the file
+ * ends in, are not what the first follows. -1: as for transcript_append(), but where a write fell
+ * short the lines that it has written whole stand. */
 int transcript_extend(struct transcript *t, struct span lines, int64_t seq, const char *prev,
-    int64_t wall, struct error *err);
+    struct error *err);
 
 /* fdatasync(), outside the lock, unless SYNC_NONE. */
 int transcript_sync(struct transcript *t, struct error *err);

@@ -440,6 +440,30 @@ two failed machine'
 	cmp <(head -n 3 lines) "$AWF_STORAGE/transcripts/$id.jsonl"
 }
 
+# ID FIRST LAST: the transcript of the latest run, with another run_id and with these times, chained anew.
+retimed() {
+	awf-tail --json | sed "s/{\"seq\":[0-9]*,/{/;s/,\"prev\":\"[0-9a-f]*\"}\$/}/;s/\"run_id\":\"......../\"run_id\":\"$1/
+		s/\"timestamp\":\"[^Z]*/\"timestamp\":\"$2/;\$s/\"timestamp\":\"[^Z]*/\"timestamp\":\"$3/" | chain
+}
+
+@test "a run from elsewhere may be of any time, and each line is of that of the line before or later" {
+	awf-run -n --name flow true
+	while read -r id first last; do
+		retimed "$id" "$first" "$last" >lines
+		awf-verify lines
+		run -0 timeout -s KILL 60 awf-record -q --origin machine <lines
+		cmp lines "$AWF_STORAGE/transcripts/$id"*.jsonl
+	done <<-END
+		00000001 0001-01-01T00:00:00.000000 0001-01-01T00:00:00.000001
+		00001969 1969-12-31T23:59:59.999999 2026-01-01T00:00:00.000000
+		00002016 2016-12-31T23:59:60.500000 2017-01-01T00:00:00.100000
+		00009999 9999-12-31T23:59:59.999999 9999-12-31T23:59:60.000000
+	END
+	run -1 --separate-stderr timeout -s KILL 60 awf-record -q --origin machine < <(
+		retimed 00002020 2020-01-01T00:00:00.000000 1969-12-31T23:59:59.999999)
+	[[ $stderr == *'timestamp is earlier than that of the line before'* ]]
+}
+
 @test "what a run from elsewhere says of others keeps and removes none of ours" {
 	awf-run -n --name flow true
 	own=$(basename "$(transcript)" .jsonl)

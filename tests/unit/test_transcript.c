@@ -701,9 +701,8 @@ static int
 extend(struct transcript *t, const struct buffer *original, int64_t from, long count)
 {
 	const char *at = original->data, *end;
-	char prev[DIGEST_SIZE] = ZEROS, timestamp[CLOCK_TEXT_SIZE];
+	char prev[DIGEST_SIZE] = ZEROS;
 	struct event_view view;
-	int64_t wall;
 
 	for (int64_t seq = 1; seq < from; seq++)
 		at = strchr(at, '\n') + 1;
@@ -711,9 +710,7 @@ extend(struct transcript *t, const struct buffer *original, int64_t from, long c
 		end = strchr(end, '\n') + 1;
 	assert_int_equal(event_view(at, strcspn(at, "\n"), &view), 0);
 	assert_true(span_copy(view.prev, prev, sizeof prev));
-	assert_true(span_copy(view.timestamp, timestamp, sizeof timestamp));
-	assert_int_equal(clock_parse(timestamp, 0, &wall), 0);
-	return transcript_extend(t, span_of(at, (size_t)(end - at)), from, prev, wall, &err);
+	return transcript_extend(t, span_of(at, (size_t)(end - at)), from, prev, &err);
 }
 
 static void
@@ -755,9 +752,8 @@ test_extended(void **state)
 	assert_int_equal(extend(&t, &original, 7, 1), 0);
 	assert_int_equal(t.seq, 5);
 	assert_string_equal(t.prev, other.prev);
-	/* Another line before it, or one that is later. */
-	assert_int_equal(transcript_extend(&t, span_of("x\n", 2), 6, ZEROS, INT64_MAX, &err), 0);
-	assert_int_equal(transcript_extend(&t, span_of("x\n", 2), 6, t.prev, t.wall - 1, &err), 0);
+	/* Another line before it. */
+	assert_int_equal(transcript_extend(&t, span_of("x\n", 2), 6, ZEROS, &err), 0);
 	assert_int_equal(extend(&t, &original, 6, 4), 1);
 	assert_same_files(to, &original, original.len);
 

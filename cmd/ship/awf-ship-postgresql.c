@@ -54,7 +54,21 @@ struct database {
 	bool again;                 /* what failed may succeed, tried once more */
 };
 
-/* The message of the server in one line; a result is freed. */
+/* Whether the server takes others: what is out of a range, or has no character in its encoding (22);
+ * keys that stand twice (23); what is too long (54), or in this encoding not done at all (0A). */
+static bool
+is_due_to_data(const char *state)
+{
+	static const char *const classes[] = { "22", "23", "54", "0A" };
+
+	for (size_t i = 0; state != NULL && i < sizeof classes / sizeof *classes; i++)
+		if (strncmp(state, classes[i], 2) == 0)
+			return true;
+	return false;
+}
+
+/* The message of the server in one line; a result is freed. ERROR_INVALID_INPUT: it is due to what
+ * was to be written. */
 static int
 fail(struct database *d, PGresult *result, struct error *err)
 {
@@ -63,7 +77,7 @@ fail(struct database *d, PGresult *result, struct error *err)
 
 	/* Class 40: deadlocks and the like. */
 	d->again = state != NULL && strncmp(state, "40", 2) == 0;
-	error_set(err, ERROR_SYSTEM, PQdb(d->db), "%s", message);
+	error_set(err, is_due_to_data(state) ? ERROR_INVALID_INPUT : ERROR_SYSTEM, PQdb(d->db), "%s", message);
 	free(message);
 	PQclear(result);
 	return -1;

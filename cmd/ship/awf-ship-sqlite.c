@@ -54,10 +54,15 @@ struct database {
 	int64_t keep_ms;
 };
 
+/* ERROR_INVALID_INPUT: it is due to what was to be written. */
 static int
 fail(const struct database *d, struct error *err)
 {
-	return error_set(err, ERROR_SYSTEM, d->path, "%s", sqlite3_errmsg(d->db));
+	const int code = sqlite3_errcode(d->db) & 0xff;
+	const bool data = code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG || code == SQLITE_MISMATCH;
+
+	return error_set(err, data ? ERROR_INVALID_INPUT : ERROR_SYSTEM, d->path, "%s",
+	    sqlite3_errmsg(d->db));
 }
 
 static int
@@ -359,10 +364,12 @@ write_batch(void *context, struct batch *b, struct error *err)
 	if (execute(d, "BEGIN IMMEDIATE", err) != 0)
 		return -1;
 	for (size_t i = 0; i < b->with_count; i++) {
-		if (write_run(d, b->with[i], err) == 0)
+		if (b->with[i]->refused || write_run(d, b->with[i], err) == 0)
 			continue;
-		if (err->code != ERROR_DIVERGENCE)
+		if (err->code != ERROR_DIVERGENCE) {
+			sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
 			return -1;
+		}
 		target_refuse(b->with[i], err);
 		*err = (struct error)ERROR_INIT;
 	}

@@ -155,7 +155,7 @@ row_make(struct row *r, const struct batch_run *run, size_t number, struct error
 
 	r->line = batch_line_text(run, number);
 	if (event_view(r->line.at, r->line.len, &view) != 0 || !event_copy_id(view.event_id, r->event_id))
-		return error_set(err, ERROR_SCHEMA, run->run_id, "line %lld is no event",
+		return error_set(err, ERROR_INVALID_INPUT, run->run_id, "line %lld is no event of AWF",
 		    (long long)line->seq);
 	r->seq = line->seq;
 	r->type = view.type;

@@ -29,7 +29,8 @@ struct row {
 	struct buffer text;             /* of messages and tool outputs: what can be searched */
 };
 
-/* Fills the row of a line of the batch, whose memory it points into; r is all 0 at first. ERROR_SCHEMA. */
+/* Fills the row of a line of the batch, whose memory it points into; r is all 0 at first. -1,
+ * ERROR_INVALID_INPUT: it is no event. */
 int row_make(struct row *r, const struct batch_run *run, size_t number, struct error *err);
 void row_free(struct row *r);
 

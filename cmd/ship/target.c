@@ -159,14 +159,41 @@ no_such(const char *what, struct error *err)
 	return error_set(err, ERROR_INVALID_INPUT, "stdin", "%s: see awf-ship(7)", what);
 }
 
+/* Writes run by run, and refuses those that the target cannot hold. */
+static int
+write_apart(struct filter *f, struct error *err)
+{
+	for (size_t i = 0; i < f->batch.with_count; i++) {
+		struct batch_run *run = f->batch.with[i];
+		struct batch one = { .with = &run, .with_count = 1 };
+		struct error why;
+
+		*err = (struct error)ERROR_INIT;
+		if (run->refused || f->target->write(f->target->context, &one, err) == 0)
+			continue;
+		if (err->code != ERROR_INVALID_INPUT)
+			return -1;
+		error_set(&why, ERROR_BLOCKED, NULL, "the target cannot hold it, and nothing more of the "
+		    "run is sent: %s", err->message);
+		target_refuse(run, &why);
+	}
+	*err = (struct error)ERROR_INIT;
+	return 0;
+}
+
 /* What has come is safe, and told. */
 static int
 write_batch(struct filter *f, struct error *err)
 {
+	int failed;
+
 	if (f->batch.with_count == 0)
 		return 0;
 	batch_sort(&f->batch);
-	if (f->target->write(f->target->context, &f->batch, err) != 0)
+	failed = f->target->write(f->target->context, &f->batch, err);
+	if (failed != 0 && err->code == ERROR_INVALID_INPUT)
+		failed = write_apart(f, err);
+	if (failed != 0)
 		return -1;
 	batch_clear(&f->batch);
 	return answer(err);

@@ -36,7 +36,8 @@ struct target {
 	 * ERROR_DIVERGENCE or ERROR_BLOCKED; else all is over. */
 	int (*ask)(void *context, struct batch_run *run, struct position *have, struct error *err);
 	/* Makes the lines safe of all runs that have some, and tells of each by target_have() or
-	 * target_refuse(). -1: all is over. */
+	 * target_refuse(). -1: with an ERROR_INVALID_INPUT nothing was written, as there are lines that the
+	 * target cannot hold; else all is over. */
 	int (*write)(void *context, struct batch *batch, struct error *err);
 	/* Makes a blob safe that comes before any line; NULL: it takes none. -1: all is over. */
 	target_put_blob *put_blob;

@@ -9,9 +9,6 @@ load ../support/ship
 load ../support/ship-sql
 load ../support/postgresql
 
-# TRANSCRIPT SCRIPT: what it is once sed(1) has changed its events.
-chained() { sed -E 's/^\{"seq":[0-9]+,/{/; s/,"prev":"[0-9a-f]+"\}$/}/' "$1" | sed "$2" | chain; }
-
 setup_file() { postgresql_begin; }
 teardown_file() { postgresql_end; }
 
@@ -117,6 +114,10 @@ teardown_file() { postgresql_end; }
 	run -0 --separate-stderr "$filter" "$TO" < <(echo "$ask"; cat "$file")
 	same "$(jq -r .error.code <<<"${lines[2]}")" divergence
 	same "$(sql "SELECT * FROM agent_run_events WHERE run_id = '$id'")" "$(cat before)"
+}
+
+@test "what the database cannot hold holds up no other run" {
+	others_come 'duplicate key value' 'date/time field value out of range' 'index row size'
 }
 
 @test "what is wrong is said" {

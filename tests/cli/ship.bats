@@ -145,6 +145,10 @@ there|elsewhere"
 	same "$(sql "SELECT status FROM runs WHERE name = 'two'")" success
 }
 
+@test "what the database cannot hold holds up no other run" {
+	others_come 'UNIQUE constraint failed'
+}
+
 @test "a filter believes no more than it has to: a gap, a line of nobody, lines that others brought" {
 	awf-run -n --name one -c 'awf-step -n a -q -- true'
 	filter=$BUILD/libexec/awf/awf-ship-sqlite

@@ -64,6 +64,32 @@ runs_are_told() {
 		"$(awf-tail --list -R --json | jq -r '[.run_id, .name, .status] | join("|")' | sort)"
 }
 
+# TRANSCRIPT SCRIPT: what it is once sed(1) has changed its events.
+chained() { sed -E 's/^\{"seq":[0-9]+,/{/; s/,"prev":"[0-9a-f]+"\}$/}/' "$1" | sed "$2" | chain; }
+
+# WHY...: whether of runs, of which some are nothing that the database can hold, for reasons of which each
+# has one WHY, the others come: one has an event_id twice, one is of the year 0, one has a long type.
+others_come() {
+	local name why
+	for name in early twice year0 long late; do
+		awf-run -n --name $name -c 'awf-step -n a -q -- true'
+		local "$name=$(transcript)"
+	done
+	id=$(sed -n 2p "$twice" | jq -r .event_id)
+	chained "$twice" "3s/\"event_id\":\"[^\"]*/\"event_id\":\"$id/" >t && mv t "$twice"
+	chained "$year0" '3s/"timestamp":"..../"timestamp":"0000/' >t && mv t "$year0"
+	chained "$long" "3s/\"type\":\"[^\"]*/\"type\":\"$(seq 99 | while read -r i; do sha256sum <<<"$i"; done | tr -d ' \n-')/" >t && mv t "$long"
+	for _ in 1 2; do
+		run -3 --separate-stderr awf-ship --to "$TO"
+		same "$(grep -c ': the target cannot hold it, and nothing more of the run is sent: ' <<<"$stderr")" $#
+		for why; do [[ $stderr == *"$why"* ]]; done
+	done
+	for name in early late; do
+		sql "SELECT line FROM agent_run_events WHERE run_id = '$(basename "${!name}" .jsonl)' ORDER BY seq" | cmp - "${!name}"
+	done
+	same "$(sql "SELECT count(*) FROM agent_run_events WHERE run_id = '$(basename "$twice" .jsonl)'")" 0
+}
+
 # Whether each view answers, whatever other programs have told.
 views_answer() {
 	local view

@@ -86,6 +86,25 @@ note_trouble(struct worker *w, const struct error *err)
 
 /* ---- starting ---- */
 
+/* The input job: the name, with U+FFFD for bytes that are no UTF-8, as no input can have these. */
+static char *
+job_input(const char *name)
+{
+	struct buffer out = BUFFER_INIT;
+	size_t len = strlen(name);
+
+	buffer_text(&out, "job=");
+	while (len > 0) {
+		uint32_t code;
+		unsigned size = utf8_decode(name, len, &code);
+
+		utf8_append(&out, size > 0 ? code : 0xfffd);
+		name += size > 0 ? size : 1;
+		len -= size > 0 ? size : 1;
+	}
+	return buffer_take(&out);
+}
+
 /* The words of awf-run for a job. The #! line of a workflow says options, as if it were called. */
 static int
 write_command(const struct worker *w, const struct job *j, char ***argv, struct environment *e,
@@ -108,7 +127,7 @@ write_command(const struct worker *w, const struct job *j, char ***argv, struct 
 		list_add(argv, "--id");
 		list_add(argv, j->run_id);
 		list_add(argv, "--input");
-		list_take(argv, memory_format("job=%s", j->name));
+		list_take(argv, job_input(j->name));
 		if (workflow == job) {
 			char *name = memory_copy(j->name, len);
 

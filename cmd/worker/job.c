@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,6 +311,7 @@ job_finish(const struct spool *s, const struct job *j, const char *status, int e
 	struct buffer text = BUFFER_INIT;
 	char time[CLOCK_TEXT_SIZE];
 	struct writer w;
+	size_t len;
 	int result;
 
 	writer_begin(&w, &text);
@@ -326,8 +328,15 @@ job_finish(const struct spool *s, const struct job *j, const char *status, int e
 	buffer_free(&text);
 	/* rename(2) replaces no directory that has something in it. */
 	for (int i = 0; result == 0; i++) {
-		char *to = i == 0 ? memory_format("%s/%s/%s", s->root, place, j->name) :
-		    memory_format("%s/%s/%s.%d", s->root, place, j->name, i);
+		char number[16] = "", *to;
+
+		/* A number behind a name that is as long as can be takes the place of its end. */
+		if (i > 0)
+			snprintf(number, sizeof number, ".%d", i);
+		len = strlen(j->name);
+		if (len + strlen(number) > NAME_MAX)
+			len = utf8_whole(j->name, NAME_MAX - strlen(number));
+		to = memory_format("%s/%s/%.*s%s", s->root, place, (int)len, j->name, number);
 		bool moved = rename(j->directory, to) == 0;
 
 		if (!moved && ((errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) ||

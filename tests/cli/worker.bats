@@ -222,6 +222,24 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 	same "$(places)" 'done/a done/good running/bad'
 }
 
+@test "a name that is no UTF-8, and one that is as long as can be and comes again, hold up no other job" {
+	printf '#!/usr/bin/env -S awf-run\necho "$AWF_INPUT_job"\n' >name.awf
+	chmod +x name.awf
+	give $'bad\xff\xc3' x
+	nap 0.02
+	give good x
+	run -0 --separate-stderr worker -1 jobs ./name.awf
+	same "$(cat jobs/done/bad*/out jobs/done/good/out)" $'bad\ufffd\ufffd\ngood'
+	long=$(printf 'é%.0s' {1..127})x
+	for i in 1 2 3; do
+		echo $i >"jobs/$long"
+		give "a$i" x
+		run -0 --separate-stderr worker -1 jobs ./name.awf
+		[ -e "jobs/done/a$i" ]
+	done
+	same "$(cat jobs/done/"$long"/job jobs/done/"${long:0:126}".{1,2}/job | paste -sd' ')" '1 2 3'
+}
+
 @test "a job that cannot be read, and a name that is none for a terminal" {
 	[ "$(id -u)" != 0 ] || skip 'root reads everything'
 	give a x

@@ -15,18 +15,24 @@
 
 #define INDENT 4
 #define NARROWEST ((size_t)24) /* text, however narrow the terminal is */
-#define TAB 8
+#define TAB ((size_t)8)
 #define DIM "\033[2m"
 
-/* How many bytes the first `columns` characters have. */
+/* How many bytes of visible text fit in so many columns. */
 static size_t
 bytes_of(const char *text, size_t len, size_t columns)
 {
 	size_t bytes = 0;
+	uint32_t code;
 
-	while (bytes < len && (columns > 0 || ((unsigned char)text[bytes] & 0xc0) == 0x80)) {
-		columns -= ((unsigned char)text[bytes] & 0xc0) != 0x80;
-		bytes++;
+	while (bytes < len) {
+		unsigned n = utf8_decode(text + bytes, len - bytes, &code);
+		size_t own = text_columns(code);
+
+		if (own > columns)
+			break;
+		columns -= own;
+		bytes += n > 0 ? n : 1;
 	}
 	return bytes;
 }
@@ -48,13 +54,19 @@ add_line(struct conversation *c, const char *text, size_t len, unsigned indent)
 	struct buffer spaced = BUFFER_INIT, visible = BUFFER_INIT;
 	size_t width = c->width > indent + NARROWEST ? c->width - indent : NARROWEST, own;
 
-	for (size_t i = 0; i < len; i++)
-		if (text[i] == '\t')
-			do
-				buffer_byte(&spaced, ' ');
-			while (spaced.len % TAB != 0);
-		else if (text[i] != '\r' || i + 1 < len)
-			buffer_byte(&spaced, text[i]);
+	for (size_t i = 0, column = 0, n; i < len; i += n) {
+		uint32_t code = 0;
+		unsigned bytes = utf8_decode(text + i, len - i, &code);
+
+		n = bytes > 0 ? bytes : 1;
+		if (text[i] == '\t') {
+			buffer_format(&spaced, "%*s", (int)(TAB - column % TAB), "");
+			column += TAB - column % TAB;
+		} else if (text[i] != '\r' || i + 1 < len) {
+			buffer_append(&spaced, text + i, n);
+			column += text_columns(code);
+		}
+	}
 	text_visible(&visible, buffer_string(&spaced), spaced.len, 0);
 	text = buffer_string(&visible);
 	len = visible.len;

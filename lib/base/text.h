@@ -45,6 +45,9 @@ char *text_list(const char *const *words);
 
 /* Whether a character above ASCII is a control: C1, or what reorders or breaks lines. */
 bool text_is_hidden(uint32_t code);
+/* The columns that a character which is shown has in a terminal, where terminals differ the most:
+ * 0, 1 or 2. What makes the one before it an emoji (U+FE0F) counts as 1. */
+size_t text_columns(uint32_t code);
 /* Appends text for a terminal: control characters (C0, DEL, C1, and bidirectional
  * controls) come out as \n, \t, \x1b, \u202e …; bytes that are no UTF-8 as \xff.
  * At most width columns (0: no limit), with "…" where it was cut. */

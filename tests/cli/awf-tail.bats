@@ -119,6 +119,15 @@ events() { # COUNT PAYLOAD: as input of append
     "home"'
 }
 
+@test "--full: a line is as wide as its columns, be characters wide or combined" {
+	awf-step -n -q a -- printf '%s\n漢\tb\n%s\n' "$(printf '漢字%.0s' $(seq 12))" "$(printf 'e\u0301%.0s' $(seq 40))"
+	COLUMNS=44 awf-tail --full >out
+	same "$(sed -n '/a done/,/^$/p' out | tail -n +2)" "    $(printf '漢字%.0s' $(seq 10))
+    漢字漢字
+    漢      b
+    $(printf 'e\u0301%.0s' $(seq 40))"
+}
+
 @test "child runs stand below the line that starts them" {
 	brief
 	awf-tail -R >out

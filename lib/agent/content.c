@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/media_type.h"
 #include "base/memory.h"
 #include "run/attached.h"
 #include "transcript/event_keys.h"
@@ -18,6 +19,7 @@ struct piece {
 	const char *at;            /* where data stands in the block: "data", "resource/blob" */
 	struct span media_type;    /* string; .at NULL: not said */
 	struct span name;          /* string: a resource's URI, or the name of a link */
+	bool image;                /* that is what its block says */
 };
 
 static struct piece
@@ -32,6 +34,7 @@ piece_of(struct span block)
 	} else if (span_is(type, "image") || span_is(type, "audio")) {
 		p.data = span_member(block, "data");
 		p.at = "data";
+		p.image = span_is(type, "image");
 		p.media_type = span_member(block, "mimeType");
 		p.kind = span_type(p.data) == 's' && span_type(p.media_type) == 's' ? PIECE_FILE : PIECE_NONE;
 	} else if (span_is(type, "resource") && span_type(resource) == 'o') {
@@ -151,17 +154,48 @@ content_free_blobs(struct content_blobs *b)
 
 /* ---- as a model gets it ---- */
 
-/* "[image/png, 12.0 KiB]". */
-static void
-label(const struct piece *p, struct buffer *out)
-{
-	char *type = span_text(p->media_type), *name = span_text(p->name);
-	struct buffer bytes = BUFFER_INIT;
+/* A file as a model gets it. An API refuses the whole conversation for the sake of an image that is
+ * none, or another than it says: what the bytes are counts, where that can be told. */
+struct file {
+	char *type;          /* its media type; NULL: not said */
+	const char *wrong;   /* why it is told of alone; NULL: it goes along */
+	int64_t size;        /* -1: not known */
+};
 
-	decode(p->data, &bytes);
-	attached_label(type != NULL ? type : "file", name, (int64_t)bytes.len, out);
+static struct file
+file_of(const struct piece *p)
+{
+	struct file f = { span_text(p->media_type), NULL, -1 };
+	struct buffer bytes = BUFFER_INIT;
+	const char *found;
+
+	if (decode(p->data, &bytes) != 0) {
+		f.wrong = "no base64";
+	} else {
+		f.size = (int64_t)bytes.len;
+		found = media_type_of(buffer_string(&bytes), bytes.len);
+		if (found != NULL) {
+			free(f.type);
+			f.type = memory_text(found);
+		} else if (bytes.len == 0) {
+			f.wrong = "empty";
+		} else if (f.type != NULL && media_type_told(f.type)) {
+			f.wrong = "its bytes are none";
+		}
+	}
 	buffer_free(&bytes);
-	free(type);
+	return f;
+}
+
+/* "[image/png, 12.0 KiB]", "[image/png, 5 B]: its bytes are none". */
+static void
+label(const struct piece *p, const struct file *f, struct buffer *out)
+{
+	char *name = span_text(p->name);
+
+	attached_label(f->type != NULL ? f->type : "file", name, f->size, out);
+	if (f->wrong != NULL)
+		buffer_format(out, ": %s", f->wrong);
 	free(name);
 }
 
@@ -177,60 +211,66 @@ write_text(struct writer *w, const struct buffer *text)
 
 /* What a piece is in words. */
 static void
-say(const struct piece *p, struct buffer *out)
+say(const struct piece *p, const struct file *f, struct buffer *out)
 {
 	if (p->kind == PIECE_TEXT)
 		span_decode(p->text, out);
 	else if (p->kind == PIECE_LINK)
 		span_decode(p->name, out);
 	else
-		label(p, out);
+		label(p, f, out);
+}
+
+static void
+write_file(struct writer *w, const struct piece *p, const struct file *f, const struct buffer *words)
+{
+	bool image = p->image && !media_type_told(f->type);
+
+	writer_object(w);
+	writer_member_string(w, KEY_TYPE, image || strncmp(f->type, "image/", 6) == 0 ? "image" :
+	    strncmp(f->type, "audio/", 6) == 0 ? "audio" : "document");
+	writer_member_string(w, KEY_MEDIA_TYPE, f->type);
+	writer_member_span(w, KEY_NAME, p->name);
+	writer_member_span(w, KEY_DATA, p->data);
+	/* For those who do not take it. */
+	writer_key(w, KEY_TEXT);
+	writer_bytes(w, words->data, words->len);
+	writer_object_end(w);
 }
 
 void
 content_write(struct writer *w, struct span output)
 {
-	struct buffer words = BUFFER_INIT;
+	struct buffer words = BUFFER_INIT, own = BUFFER_INIT, blocks = BUFFER_INIT;
+	struct writer list;
 
 	if (!content_is(output)) {
 		writer_member_span(w, KEY_TOOL_CONTENT, output);
 		return;
 	}
-	output = span_trim(output);
-	for (struct span_walk x = span_walk(output); span_next(&x);) {
+	writer_begin(&list, &blocks);
+	writer_array(&list);
+	for (struct span_walk x = span_walk(span_trim(output)); span_next(&x);) {
 		struct piece p = piece_of(x.value);
+		struct file f = p.kind == PIECE_FILE ? file_of(&p) : (struct file){ NULL, NULL, -1 };
 
+		buffer_clear(&own);
+		say(&p, &f, &own);
 		if (words.len > 0)
 			buffer_byte(&words, '\n');
-		say(&p, &words);
+		buffer_append(&words, buffer_string(&own), own.len);
+		if (f.type == NULL || f.wrong != NULL)
+			write_text(&list, &own);
+		else
+			write_file(&list, &p, &f, &own);
+		free(f.type);
 	}
+	writer_array_end(&list);
 	writer_key(w, KEY_TOOL_CONTENT);
 	writer_bytes(w, words.data, words.len);
-	writer_member_array(w, KEY_TOOL_BLOCKS);
-	for (struct span_walk x = span_walk(output); span_next(&x);) {
-		struct piece p = piece_of(x.value);
-		bool image = span_is(span_member(x.value, "type"), "image");
-		char *type = span_text(p.media_type);
-
-		buffer_clear(&words);
-		say(&p, &words);
-		if (p.kind != PIECE_FILE || type == NULL) {
-			write_text(w, &words);
-		} else {
-			image = image || strncmp(type, "image/", 6) == 0;
-			writer_object(w);
-			writer_member_string(w, KEY_TYPE, image ? "image" :
-			    strncmp(type, "audio/", 6) == 0 ? "audio" : "document");
-			writer_member_string(w, KEY_MEDIA_TYPE, type);
-			writer_member_span(w, KEY_NAME, p.name);
-			writer_member_span(w, KEY_DATA, p.data);
-			/* For those who do not take it. */
-			writer_key(w, KEY_TEXT);
-			writer_bytes(w, words.data, words.len);
-			writer_object_end(w);
-		}
-		free(type);
-	}
-	writer_array_end(w);
+	writer_key(w, KEY_TOOL_BLOCKS);
+	writer_raw(w, blocks.data, blocks.len);
 	buffer_free(&words);
+	buffer_free(&own);
+	buffer_free(&blocks);
 }

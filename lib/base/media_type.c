@@ -30,3 +30,12 @@ media_type_of(const char *bytes, size_t len)
 	}
 	return NULL;
 }
+
+bool
+media_type_told(const char *media_type)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(media_type, kinds[i].media_type) == 0)
+			return true;
+	return false;
+}

@@ -4,11 +4,14 @@
 #ifndef AWF_BASE_MEDIA_TYPE_H
 #define AWF_BASE_MEDIA_TYPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define MEDIA_TYPES_TOLD "PNG, JPEG, GIF, WebP, PDF"
 
 /* "image/png", "application/pdf" …; NULL: none of them. 16 bytes are enough. */
 const char *media_type_of(const char *bytes, size_t len);
+/* Whether it is one of them. */
+bool media_type_told(const char *media_type);
 
 #endif

@@ -52,7 +52,7 @@ told() { payloads tool.call '[.name, .call_id, .fidelity, .effects, .input]'; }
 
 @test "calls at once, a result that is more than text, a server that dies" {
 	tool picture '"input_schema":{"type":"object"},"effects":"read"' \
-		'echo '\''[{"type":"text","text":"here"},{"type":"image","data":"AAAA","mimeType":"image/png"}]'\'
+		'echo '\''[{"type":"text","text":"here"},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}]'\'
 	tool slow '"input_schema":{"type":"object"},"effects":"none"' 'touch began; cat >/dev/null; echo slow'
 	worker 'tools: [double, picture, slow]'
 	script "{\"calls\":[$(double 1),$(double 2)]}" '{"lose":{"call":"slow"}}' '{"call":"picture"}' "$(double 3)"
@@ -60,7 +60,7 @@ told() { payloads tool.call '[.name, .call_id, .fidelity, .effects, .input]'; }
 	same "$output" 6
 	same "$(tail -n +2 heard | jq -c '.content | map(del(._meta))')" '[{"text":"2","type":"text"}]
 [{"text":"4","type":"text"}]
-[{"text":"here","type":"text"},{"data":"AAAA","mimeType":"image/png","type":"image"}]
+[{"text":"here","type":"text"},{"data":"iVBORw0KGgo=","mimeType":"image/png","type":"image"}]
 [{"text":"6","type":"text"}]'
 	# What the dead server asked for was run.
 	same "$(told | jq -r '.[0]' | paste -sd' ')" 'double double slow picture double'

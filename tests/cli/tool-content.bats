@@ -146,9 +146,26 @@ END"
 		{"type":"image","data":"aGk=","mimeType":"image/png"}
 		[]
 	END
-	# What is no base64 cannot be an image; it is said to be one of no bytes, and sent as it came.
-	tool shot '"effects":"none"' "echo '[{\"type\":\"image\",\"data\":\"###\",\"mimeType\":\"image/png\"}]'"
-	second anthropic/m | jq -e '.messages[-1].content[0].content' >/dev/null
+}
+
+# LIST: what the API gets of a tool that prints it.
+gets() {
+	tool shot '"effects":"none"' "echo '$1'"
+	second anthropic/m | jq -c '.messages[-1].content[0].content | map([.type, .text // .source.media_type])'
+}
+
+@test "an image is what its bytes are; what is none does not go to the API, which would refuse it all" {
+	image() { printf '[{"type":"image","mimeType":"%s","data":"%s"}]' "$1" "$2"; }
+	same "$(gets "$(image image/png '###')")" '[["text","[image/png]: no base64"]]'
+	same "$(gets "$(image image/png "data:image/png;base64,$PNG")")" '[["text","[image/png]: no base64"]]'
+	same "$(gets "$(image image/png '')")" '[["text","[image/png, 0 B]: empty"]]'
+	same "$(gets "$(image image/png aGk=)")" '[["text","[image/png, 2 B]: its bytes are none"]]'
+	same "$(gets "$(image image/jpeg "$PNG")")" '[["image","image/png"]]'
+	same "$(gets "$(image image/png "$PDF")")" '[["document","application/pdf"]]'
+	resource() { printf '[{"type":"resource","resource":{"uri":"x:a"%s,"blob":"%s"}}]' "$1" "$2"; }
+	same "$(gets "$(resource '' "$PNG")")" '[["image","image/png"]]'
+	same "$(gets "$(resource ',"mimeType":"application/octet-stream"' "$PNG")")" '[["image","image/png"]]'
+	same "$(gets "$(resource ',"mimeType":"application/pdf"' aGk=)")" '[["text","[application/pdf x:a, 2 B]: its bytes are none"]]'
 }
 
 @test "a masked run has what its filter lets through" {

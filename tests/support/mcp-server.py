@@ -190,7 +190,7 @@ def call(number, params):
         return text("as text", structuredContent={"n": given.get("n", 1)})
     if name == "image":
         return {"content": [{"type": "text", "text": "see"},
-                            {"type": "image", "data": "aGk=", "mimeType": "image/png"}]}
+                            {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}]}
     if name == "both":
         return {"content": [{"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}],
                 "structuredContent": {"a": 1}}
@@ -219,7 +219,7 @@ def call(number, params):
 
 
 NOTES = {"uri": "note:a", "mimeType": "text/plain", "text": "line \u00e9"}
-IMAGE = {"uri": "image:dot", "mimeType": "image/png", "blob": "aGk="}
+IMAGE = {"uri": "image:dot", "mimeType": "image/png", "blob": "iVBORw0KGgo="}
 RESOURCES = {"note:a": [NOTES], "image:dot": [IMAGE], "both:": [NOTES, IMAGE],
              "notes:": [NOTES, dict(NOTES, uri="note:b", text="second")], "odd:": None}
 

@@ -80,7 +80,14 @@ sweep(const char *incoming)
 		closedir(directory);
 }
 
-/* What is there, in a directory and those in it, counts as so many bytes. */
+static int64_t
+counted(int64_t bytes)
+{
+	return bytes > COUNTS_LEAST ? bytes : COUNTS_LEAST;
+}
+
+/* What is there, in a directory and those in it, counts as so many bytes: a directory, too, as one
+ * blob at least. */
 static int64_t
 count_bytes(const char *path)
 {
@@ -92,9 +99,8 @@ count_bytes(const char *path)
 	while (directory != NULL && (found = readdir(directory)) != NULL) {
 		char *inside = path_join(path, found->d_name);
 
-		if (found->d_name[0] != '.' && lstat(inside, &status) == 0)
-			sum += S_ISDIR(status.st_mode) ? COUNTS_LEAST + count_bytes(inside) :
-			    status.st_size > COUNTS_LEAST ? status.st_size : COUNTS_LEAST;
+		if (found->d_name[0] != '.' && strcmp(found->d_name, LOCK) != 0 && lstat(inside, &status) == 0)
+			sum += counted(S_ISDIR(status.st_mode) ? count_bytes(inside) : status.st_size);
 		free(inside);
 	}
 	if (directory != NULL)
@@ -145,7 +151,7 @@ blob_upload_begin(struct blob_upload *u, const struct blob_upload_spec *spec, st
 	}
 	if (place != NULL && strncmp(place, incoming, strlen(incoming)) == 0)
 		room = spec->quota - count_bytes(incoming);
-	if (place != NULL && room < (spec->size > COUNTS_LEAST ? spec->size : COUNTS_LEAST)) {
+	if (place != NULL && room < counted(spec->size)) {
 		error_set(err, ERROR_INVALID_INPUT, u->run_id, "too much waits for runs that have not come");
 	} else if (place != NULL) {
 		u->path = memory_format("%s/%s.part", incoming, id_new(name));

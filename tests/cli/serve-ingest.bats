@@ -283,6 +283,16 @@ s.close()' "$PORT"
 	[ ! -e "$AWF_STORAGE/incoming/11111111-1111-4111-8111-111111111111" ]
 }
 
+@test "a quota of blobs has room for one in 64 KiB, each of a run of its own" {
+	start --blob-quota 256K
+	for i in 1 2 3 4 5; do
+		echo "$i" >bytes
+		send -T bytes "/api/runs/1111111$i-1111-4111-8111-111111111111/blobs/$(sha256sum <bytes | cut -d' ' -f1)"
+		echo "$status"
+	done >answers
+	same "$(xargs <answers)" '201 201 201 201 429'
+}
+
 @test "who sends too fast is told when to come again, and gets there" {
 	start --ingest-rate 10
 	seq 3000 | jq -c '{type: "x", event_id: ., payload: {text: ("x" * 300)}}' | there awf-record -q

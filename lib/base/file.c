@@ -28,6 +28,7 @@
 #include "base/text.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
+#define LINKS_MOST 40 /* in a row, as Linux follows them */
 
 void
 file_close(int *fd)
@@ -441,10 +442,35 @@ name_unnamed(struct replacement *r)
 	return 0;
 }
 
+/* Where the symbolic links at the end of a path lead, be nothing there. NULL with errno: in a
+ * circle. */
+static char *
+link_target(const char *path)
+{
+	char link[PATH_MAX], *at = memory_text(path);
+
+	for (int i = 0; i < LINKS_MOST; i++) {
+		ssize_t len = readlink(at, link, sizeof link - 1);
+		char *directory, *next;
+
+		if (len < 0)
+			return at;
+		link[len] = '\0';
+		directory = path_directory(at);
+		next = *link == '/' ? memory_text(link) : path_join(directory, link);
+		free(directory);
+		free(at);
+		at = next;
+	}
+	free(at);
+	errno = ELOOP;
+	return NULL;
+}
+
 int
 replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err)
 {
-	char id[ID_SIZE], *target;
+	char id[ID_SIZE];
 	struct stat status;
 	bool exists = stat(path, &status) == 0;
 	int error;
@@ -459,18 +485,19 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 		r->path = memory_text(path);
 		return 0;
 	}
-	/* A symbolic link stays, what it names is replaced. */
-	target = exists ? realpath(path, NULL) : NULL;
-	r->path = memory_text(target != NULL ? target : path);
-	free(target);
+	/* A symbolic link stays, what it names is replaced, or made. */
+	r->path = link_target(path);
+	if (r->path == NULL)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to follow");
 	r->temporary = memory_format("%s.%.8s.tmp", r->path, id_new(id));
 	if (exists)
 		mode = status.st_mode & 0777;
 #ifdef O_TMPFILE
-	target = path_directory(r->temporary);
-	r->fd = open(target, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+	char *directory = path_directory(r->temporary);
+
+	r->fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
 	r->unnamed = r->fd >= 0;
-	free(target);
+	free(directory);
 #endif
 	if (r->fd < 0)
 		r->fd = open_temporary(r, mode);

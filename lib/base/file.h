@@ -84,7 +84,7 @@ char *path_search(const char *list, const char *name);
  * exists and is no regular file (a device, a pipe) is written to directly. */
 struct replacement {
 	int fd;          /* write here */
-	char *path;      /* of the file, symbolic links resolved */
+	char *path;      /* of the file, to which symbolic links led */
 	char *temporary; /* NULL: no regular file */
 	bool unnamed;    /* it has not even the temporary name yet */
 };

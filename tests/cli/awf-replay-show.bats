@@ -181,6 +181,12 @@ interleaved() {
 			COLUMNS=100 awf-replay "--$display" "$id" | diff "$ROOT/tests/fixtures/replay/$name.$display" -
 		done
 	done
+	# A clock that is set in the midst of a call makes it no longer.
+	jq -nc '[inputs] | to_entries[] | .key as $at | .value |
+		if $at >= 16 then .timestamp |= sub("2026-11-21"; "2027-03-01") end' "$ROOT/tests/fixtures/release.events" |
+		chain >set.jsonl
+	awf-replay --tree set.jsonl | grep -q 'commit .* done (30ms)'
+	COLUMNS=100 awf-replay --timeline set.jsonl | grep -q '^commit .* 30ms'
 	echo 'anthropic/* 3 15' >prices
 	AWF_PRICES=$PWD/prices awf-replay --timeline --html page.html "$BRIEF" >out
 	[ ! -s out ]
@@ -591,7 +597,7 @@ one             ??????????????????????? unfinished
 	echo before >pages/page.html
 	run -4 --separate-stderr env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LD_PRELOAD="$BUILD/tests/fault/preload.so" \
 		FAULT='write 1 1 ENOSPC' awf-replay --timeline --html pages/page.html "$BRIEF"
-	[[ $stderr == 'awf-replay: '*'/pages/page.html: unable to write: No space left on device' ]]
+	[[ $stderr == 'awf-replay: pages/page.html: unable to write: No space left on device' ]]
 	same "$(ls -A pages) $(cat pages/page.html)" 'page.html before'
 	same "$(awf-replay --order seq "$BRIEF" | head -n 1 | cut -c1-9)" '{"seq":1,'
 }

@@ -151,6 +151,15 @@ much_output() { # BYTES
 	ln -s out link
 	awf-step -n -o link -r x -- echo newer
 	same "$(cat out; stat -c %a out; readlink link)" "$(printf 'newer\n600\nout')"
+	# A link to what is not there yet makes that.
+	mkdir later
+	ln -s later/out made
+	ln -s made again
+	awf-step -n -o again -r x -- echo first
+	same "$(cat later/out; readlink again made)" "$(printf 'first\nmade\nlater/out')"
+	ln -s loop loop
+	run -4 awf-step -n -o loop x -- true
+	same "$output" "awf-step: loop: unable to follow: Too many levels of symbolic links"
 	mkfifo fifo
 	cat fifo >copy &
 	awf-step -n -o fifo -r x -- echo piped

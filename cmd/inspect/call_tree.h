@@ -44,6 +44,7 @@ struct call_tree_entry {
 	uint32_t first, last, next;   /* entries below it and beside it, or CALL_TREE_NONE */
 	uint32_t above;
 	int64_t began, ended;         /* µs since 1970; ended 0: it did not */
+	int64_t took;                 /* it did, after so many ms; -1: by the clock alone */
 	int64_t known;                /* it did not: the last that is known of its attempt */
 	int64_t attempt;              /* of an attempt, a turn's number of a turn */
 	int64_t input_tokens, output_tokens; /* -1: not known */

@@ -171,6 +171,7 @@ static int
 change_tokens(struct serve_command *c, struct error *err)
 {
 	struct storage storage;
+	struct error late;
 	char token[TOKEN_SIZE];
 	int failed;
 
@@ -178,8 +179,12 @@ change_tokens(struct serve_command *c, struct error *err)
 		return -1;
 	if (c->said & OPTION_SAID(OPT_NEW_TOKEN)) {
 		failed = tokens_make(&storage, c->role, c->names, c->label, token, err);
-		if (failed == 0)
-			printf("%s\n", token);
+		/* One that nobody has seen is none. */
+		if (failed == 0 && (printf("%s\n", token) < 0 || fflush(stdout) != 0)) {
+			failed = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+			if (tokens_revoke(&storage, token, &late) != 0)
+				program_fail(PROGRAM, &late);
+		}
 	} else if (c->said & OPTION_SAID(OPT_LIST_TOKENS)) {
 		failed = tokens_print(&storage, err);
 	} else {

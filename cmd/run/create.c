@@ -139,7 +139,7 @@ make_detached_run(struct job *j, struct error *err)
 		if (detach_wait(&d, err) != 0 || place_detached(&j->place, err) != 0)
 			return -1;
 		printf("%s\n", j->place.id);
-		return program_end(PROGRAM, STATUS_OK);
+		return program_end(PROGRAM, STATUS_OK) == STATUS_OK ? STATUS_OK : CONCLUSION_FAILED;
 	}
 	place_leave(&j->place);
 	made = make_run(j, err);

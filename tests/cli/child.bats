@@ -414,6 +414,8 @@ has_status() { [ "$(status_of "$1")" = "\"$2\"" ]; }
 	eventually has_status alone success
 	run -125 --separate-stderr awf-run --detach --resume @alone
 	same "$stderr" "awf-run: --detach: not with --resume or --continue: only a new run is left to itself"
+	run -125 --separate-stderr sh -c 'awf-run -n --detach -c true >/dev/full'
+	same "$stderr" "awf-run: stdout: unable to write: No space left on device"
 	run -125 --separate-stderr awf-run --detach --print-id true
 	same "$stderr" "awf-run: --print-id: not with --detach, which prints it"
 	mv "$AWF_STORAGE/runs" "$AWF_STORAGE/moved"

@@ -229,6 +229,10 @@ started() { grep -qs "\"path\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
 		awf-serve --new-token read --name "$right"
 	done
 	same "$(awf-serve --list-tokens | wc -l)" 7
+	# Nor is one that cannot be printed, as nobody would have it.
+	run -4 --separate-stderr sh -c 'awf-serve --new-token read >/dev/full'
+	same "$stderr" "awf-serve: stdout: unable to write: No space left on device"
+	same "$(awf-serve --list-tokens | wc -l)" 7
 	run -1 awf-serve --new-token read --label $'a\nb'
 	[[ $output == 'awf-serve: --label: is to be one line' ]]
 }

@@ -608,6 +608,8 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 		    error_errno(err, ERROR_USAGE, argument, "unable to look at it");
 	if (S_ISDIR(status.st_mode))
 		return error_set(err, ERROR_USAGE, argument, "a directory, not a transcript");
+	if (!S_ISREG(status.st_mode)) /* a pipe has a path that leads nowhere, too: /dev/fd/63 */
+		return error_set(err, ERROR_SYSTEM, argument, "is no regular file");
 	/* Transcripts are not opened through a link, but a user may name one. */
 	ref->path = lstat(argument, &status) == 0 && S_ISLNK(status.st_mode) ?
 	    realpath(argument, NULL) : NULL;

@@ -59,6 +59,8 @@ cleanup() {
 	run -4 awf-verify transcripts
 	[[ $output == *"x.jsonl: is no regular file" ]]
 	run -4 awf-verify transcripts "$file"
+	run -4 bash -c 'awf-verify <(cat "$0")' "$file"
+	[[ $output == "awf-verify: /dev/fd/"*": is no regular file" ]]
 }
 
 @test "a wrong command line is status 1" {

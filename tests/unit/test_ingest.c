@@ -936,7 +936,7 @@ test_blobs(void **state)
 	assert_int_equal(put_blob("a", o->run_id, "first", "other", ROOM), -1);
 	assert_int_equal(err.code, ERROR_INVALID_INPUT);
 	assert_false(has_blob("incoming", o->run_id, "other"));
-	assert_int_equal(put_blob("a", o->run_id, "much more", "much more", 4 * COUNTED - 1), -1);
+	assert_int_equal(put_blob("a", o->run_id, "much more", "much more", 3 * COUNTED - 1), -1);
 	assert_int_equal(err.code, ERROR_INVALID_INPUT);
 	assert_int_equal(count_incoming(), 1);
 

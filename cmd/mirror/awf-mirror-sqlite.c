@@ -148,16 +148,6 @@ no_descriptor(void *context)
 	return -1;
 }
 
-/* Whether the file of this name is another than the one that is open. */
-static bool
-is_replaced(const struct database *d)
-{
-	struct stat now;
-
-	return stat(d->path, &now) != 0 ? errno == ENOENT :
-	    now.st_dev != d->file.st_dev || now.st_ino != d->file.st_ino;
-}
-
 static int
 has_changed(void *context, struct error *err)
 {
@@ -165,7 +155,7 @@ has_changed(void *context, struct error *err)
 	int64_t version;
 	int changed;
 
-	if (is_replaced(d))
+	if (sqlite_is_replaced(d->path, &d->file))
 		return error_set(err, ERROR_SYSTEM, d->path, "was removed or replaced");
 	version = number(d, DATA_VERSION, err);
 	if (version < 0)

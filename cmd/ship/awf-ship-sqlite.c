@@ -4,7 +4,7 @@
  * What the code relies on:
  *   - A batch is one transaction, which begins with the lock of the writer: what a run has there,
  *     by its row of runs_head, stays so until its lines stand behind it. So many may write at once.
- *   - What is committed is on disk, unless AWF_SYNC is none.
+ *   - What is committed is on disk, unless AWF_SYNC is none, and in the file that has the name.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -52,6 +52,7 @@ struct database {
 	sqlite3_stmt *made[STATEMENTS];
 	struct row row;
 	int64_t keep_ms;
+	struct stat file;           /* as it was opened */
 };
 
 /* ERROR_INVALID_INPUT: it is due to what was to be written. */
@@ -63,6 +64,15 @@ fail(const struct database *d, struct error *err)
 
 	return error_set(err, data ? ERROR_INVALID_INPUT : ERROR_SYSTEM, d->path, "%s",
 	    sqlite3_errmsg(d->db));
+}
+
+/* What was written is where others look for it: a file that was removed or replaced meanwhile can be
+ * written to as before. */
+static int
+check_place(const struct database *d, struct error *err)
+{
+	return !sqlite_is_replaced(d->path, &d->file) ? 0 : error_set(err, ERROR_SYSTEM, d->path,
+	    "was removed or replaced since it was opened");
 }
 
 static int
@@ -172,10 +182,12 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 		return fail(d, err);
 	sqlite3_busy_timeout(d->db, BUSY_MS);
 	sqlite3_extended_result_codes(d->db, 1);
-	return execute(d, "PRAGMA journal_mode = wal; PRAGMA cache_size = -65536; "
+	if (execute(d, "PRAGMA journal_mode = wal; PRAGMA cache_size = -65536; "
 	    "PRAGMA wal_autocheckpoint = 16384", err) != 0 ||
 	    execute(d, sync == SYNC_NONE ? "PRAGMA synchronous = off" : "PRAGMA synchronous = full",
-	        err) != 0 || make_schema(d, err) != 0 ? -1 : 0;
+	        err) != 0 || make_schema(d, err) != 0)
+		return -1;
+	return stat(d->path, &d->file) == 0 ? 0 : error_errno(err, ERROR_SYSTEM, d->path, "unable to find it again");
 }
 
 static void
@@ -286,7 +298,7 @@ put_blob(void *context, const char *run_id, const char *sha256, const struct buf
 	bind_text(s, 1, run_id);
 	bind_text(s, 2, sha256);
 	sqlite3_bind_blob64(s, 3, buffer_string(bytes), bytes->len, SQLITE_STATIC);
-	return run(d, s, err);
+	return run(d, s, err) != 0 || check_place(d, err) != 0 ? -1 : 0;
 }
 
 static int
@@ -373,7 +385,7 @@ write_batch(void *context, struct batch *b, struct error *err)
 		target_refuse(b->with[i], err);
 		*err = (struct error)ERROR_INIT;
 	}
-	if (execute(d, "COMMIT", err) != 0)
+	if (execute(d, "COMMIT", err) != 0 || check_place(d, err) != 0)
 		return -1;
 	for (size_t i = 0; i < b->with_count; i++) {
 		struct position have;

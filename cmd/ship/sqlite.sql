@@ -54,7 +54,8 @@ DROP VIEW IF EXISTS llm_calls;
 DROP VIEW IF EXISTS tool_calls;
 DROP VIEW IF EXISTS changed_files;
 
--- json_extract() fails where a value is no JSON, as a string in an array is none by itself.
+-- json_extract() fails where a value is no JSON, as a string in an array is none by itself. sum()
+-- of integers fails above 2^63, which some program may say that it has used; total() is a real.
 
 CREATE VIEW llm_calls AS
 SELECT m.run_id, m.seq, m.call, m.path, m.ts,
@@ -142,10 +143,14 @@ SELECT h.run_id, h.name,
 	json_extract(e.event, '$.payload.duration_ms') AS duration_ms,
 	json_extract(e.event, '$.payload.error.message') AS message,
 	h.seq - h.pruned_through AS events,
-	(SELECT sum(json_extract(m.event, '$.payload.usage.input_tokens')) FROM agent_run_events m
+	(SELECT CASE WHEN count(json_extract(m.event, '$.payload.usage.input_tokens')) > 0
+			THEN CAST(total(json_extract(m.event, '$.payload.usage.input_tokens')) AS INTEGER) END
+		FROM agent_run_events m
 		WHERE m.run_id = h.run_id AND m.type = 'message.assistant'
 			AND json_extract(m.event, '$.payload.source') IS NULL) AS input_tokens,
-	(SELECT sum(json_extract(m.event, '$.payload.usage.output_tokens')) FROM agent_run_events m
+	(SELECT CASE WHEN count(json_extract(m.event, '$.payload.usage.output_tokens')) > 0
+			THEN CAST(total(json_extract(m.event, '$.payload.usage.output_tokens')) AS INTEGER) END
+		FROM agent_run_events m
 		WHERE m.run_id = h.run_id AND m.type = 'message.assistant'
 			AND json_extract(m.event, '$.payload.source') IS NULL) AS output_tokens,
 	(SELECT sum(m.cost_usd) FROM agent_run_events m
@@ -158,7 +163,9 @@ WHERE h.seq > h.pruned_through;
 
 CREATE VIEW cost_by_day AS
 SELECT substr(ts, 1, 10) AS day, provider, model, count(*) AS calls,
-	sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
+	CASE WHEN count(input_tokens) > 0 THEN CAST(total(input_tokens) AS INTEGER) END AS input_tokens,
+	CASE WHEN count(output_tokens) > 0 THEN CAST(total(output_tokens) AS INTEGER) END AS output_tokens,
+	sum(cost_usd) AS cost_usd
 FROM llm_calls
 WHERE source IS NULL
 GROUP BY 1, 2, 3;

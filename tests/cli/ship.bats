@@ -106,6 +106,37 @@ there|elsewhere"
 	same "$(sql 'PRAGMA integrity_check')" ok
 }
 
+@test "-f: a database that is removed, or replaced by another, gets all runs anew" {
+	counts() { [ "$(sql "SELECT group_concat(name) FROM (SELECT name FROM runs WHERE status = 'success' ORDER BY name)" 2>/dev/null)" = "$1" ]; }
+	awf-run -n --name a true
+	awf-ship -f --to "$TO" 2>said 3>&- &
+	SHIP_PID=$!
+	eventually counts a
+	rm runs.db*
+	awf-run -n --name b true
+	eventually counts a,b
+	grep -q 'runs.db: was removed or replaced since it was opened' said
+	AWF_STORAGE=$PWD/other awf-run -n --name other true
+	AWF_STORAGE=$PWD/other awf-ship --to sqlite:other.db
+	rm runs.db*
+	mv other.db runs.db
+	awf-run -n --name c true
+	eventually counts a,b,c,other
+}
+
+@test "token counts that add up to more than an integer holds break no view" {
+	for _ in 1 2 3; do
+		echo '{"type":"message.assistant","payload":{"model":"m","blocks":[],"usage":{"input_tokens":9223372036854775807,"output_tokens":7}}}'
+	done | awf-record -q --name odd
+	odd=$(transcript)
+	chained "$odd" 's/"source":{[^}]*},//' >t && mv t "$odd"
+	awf-run -n --name none true
+	awf-ship --to "$TO"
+	same "$(sql "SELECT input_tokens, output_tokens FROM runs WHERE name = 'odd'")" '9223372036854775807|21'
+	same "$(sql "SELECT input_tokens, output_tokens FROM runs WHERE name = 'none'")" '|'
+	same "$(sql "SELECT output_tokens, calls FROM cost_by_day")" '21|3'
+}
+
 @test "-f RUN ends with the run, and what its end has left is there" {
 	awf-run -n --name flow -c 'until [ -e go ]; do sleep 0.02; done; awf-step -n two -q -- true' 3>&- &
 	flow=$!

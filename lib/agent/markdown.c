@@ -6,7 +6,8 @@
  * Many who write agents and skills do not know that a plain text of YAML ends at ": ", and other
  * programs read such a line as it is meant. So where the front matter is no YAML, what stands
  * behind a key of its outermost level, and would not be read as it stands, is taken as a text, and
- * read again; where that is none either, the first complaint counts.
+ * read again; where that is none either, the first complaint counts. A description may go on over
+ * lines of an <example>, "user: …", as those of Claude Code's agents do.
  */
 #include "agent/markdown.h"
 
@@ -64,28 +65,62 @@ next_line(const char *line)
 	return line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
 }
 
+/* Of the names of keys, and of YAML's aliases. */
+static bool
+is_name_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	    (c != '\0' && strchr("0123456789_-", c) != NULL);
+}
+
 /* The length of the key that a line of the outermost level begins with; 0: there is none. */
 static size_t
 key_of(const char *line)
 {
 	size_t len = 0;
 
-	while ((line[len] >= 'a' && line[len] <= 'z') || (line[len] >= 'A' && line[len] <= 'Z') ||
-	    (len > 0 && line[len] != '\0' && strchr("0123456789_-", line[len]) != NULL))
+	while (is_name_byte(line[len]) && (len > 0 || strchr("0123456789_-", line[len]) == NULL))
 		len++;
 	return len > 0 && line[len] == ':' && strchr(" \t\n", line[len + 1]) != NULL ? len : 0;
 }
 
+static bool
+is_description(const char *line)
+{
+	return key_of(line) == 11 && strncmp(line, "description", 11) == 0;
+}
+
+/* Where what stands behind the key of a line ends: at the next line with a key. In a description, lines
+ * between <example> and </example> have none; tags that are not closed, up to the end or the next
+ * description, are no examples. */
+static const char *
+value_end(const char *line, const char *end, bool examples)
+{
+	const char *next = line;
+	bool open = false;
+
+	while (next < end && (next == line || key_of(next) == 0 || (open && !is_description(next)))) {
+		const char *after = next_line(next);
+
+		for (; examples && next < after; next++)
+			open = (open || strncmp(next, "<example>", 9) == 0) &&
+			    strncmp(next, "</example>", 10) != 0;
+		next = after;
+	}
+	return open ? value_end(line, end, false) : next;
+}
+
 /* Whether what stands behind a key, up to the end, was written as a text without quotes that YAML
  * does not read as one: it has a key of its own in it, or begins as none may. A description is
- * nothing but a text, whatever it looks like; what may be a number, a list or true stays that. Block
- * texts are left as they are. */
+ * nothing but a text, whatever it looks like; what may be a number, a list or true stays that. A star
+ * without a name behind it is no alias. Block texts are left as they are. */
 static bool
-is_plain(const char *line, size_t key, const char *value, const char *end)
+is_plain(const char *line, const char *value, const char *end)
 {
 	if (*value == '|' || *value == '>' || *value == '\n' || *value == '\0')
 		return false;
-	if ((key == 11 && strncmp(line, "description", key) == 0) || *value == '@' || *value == '`')
+	if (is_description(line) || *value == '@' || *value == '`' ||
+	    (*value == '*' && !is_name_byte(value[1])))
 		return true;
 	if (strchr("[]{}\"'&*!%#-", *value) != NULL)
 		return false;
@@ -100,12 +135,12 @@ quote_plain(const char *front, const char *end, struct buffer *out)
 {
 	while (front < end) {
 		size_t key = key_of(front), breaks = 0;
-		const char *value = front + key + 1, *next = next_line(front);
+		const char *value = front + key + 1;
+		const char *next = key == 0 ? next_line(front) :
+		    value_end(front, end, is_description(front));
 
 		value += strspn(value, " \t");
-		while (key != 0 && next < end && key_of(next) == 0)
-			next = next_line(next);
-		if (key == 0 || !is_plain(front, key, value, next)) {
+		if (key == 0 || !is_plain(front, value, next)) {
 			buffer_append(out, front, (size_t)(next - front));
 			front = next;
 			continue;

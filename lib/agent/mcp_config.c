@@ -532,6 +532,8 @@ variable_value(const char *name, const char *file, const struct keys *keys, char
 		found = realpath(directory, NULL);
 		free(directory);
 	}
+	if (found == NULL && strcmp(name, "CLAUDE_PROJECT_DIR") == 0 && getcwd(here, sizeof here) != NULL)
+		found = memory_text(here);
 	free(variable);
 	return found;
 }

@@ -45,6 +45,8 @@ said_model(const struct team_source *source, const struct agent *agent, char **m
 	} else if (said == NULL) {
 		result = model_default(&usual, place, err);
 		said = usual != NULL ? usual : agent->alias;
+		if (usual == NULL)
+			*place = agent->path;
 	}
 	/* Whoever stands in for all providers has names of his own. */
 	if (result == 0 && said != NULL && strchr(said, '/') == NULL && agent->provider == NULL &&

@@ -155,6 +155,10 @@ refused() {
 		[[ $stderr == *'no model: say -m PROVIDER/MODEL'* ]]
 		same "$(AWF_MODEL=openai/x model a)" x
 	done
+	# One that nobody knows stands in the file.
+	file .claude/agents/c.md 'model: fast'
+	run -2 --separate-stderr awf-step -a c ask --dry-run <<<question
+	[[ $stderr == 'awf-step: .claude/agents/c.md: no provider for the model fast: '* ]]
 	# Whoever stands in for all providers knows his models himself.
 	file agents/b.md 'model: opus'
 	same "$(AWF_PROVIDER=replay model b)" opus
@@ -225,6 +229,17 @@ refused() {
 	END
 	file .claude/agents/a.md 'name: a' 'description: First: line' '  second: line' 'tools: Read'
 	same "$(tools .claude/agents/a.md)" read
+	# Lines of a dialogue are no keys within an example, but where it is not closed.
+	file .claude/agents/a.md 'name: a' 'description: Use when: asked' '' '<example>' 'Context: x' 'user: "y"' \
+		'tools: Write' '</example>' '<example>z</example>, <example>' 'user: "y"</example>' '' 'tools: Read'
+	same "$(tools .claude/agents/a.md)" read
+	file .claude/agents/a.md 'name: a' 'description: Use when: asked <example>' 'tools: Read'
+	same "$(tools .claude/agents/a.md)" read
+	# A star is a text, what may be an alias is refused.
+	file .claude/agents/a.md 'name: a' 'tools: *'
+	same "$(tools .claude/agents/a.md)" 'bash edit glob grep read write'
+	file .claude/agents/a.md 'name: a' 'tools: *Read'
+	[[ $(refused .claude/agents/a.md) == .claude/agents/a.md:3:* ]]
 	# The other keys say what they say where every value is YAML.
 	file .claude/agents/a.md 'description: Use when: asked' 'tools: Read # alone' 'skills: null' 'maxTurns: 3'
 	same "$(asked .claude/agents/a.md -m replay/none -v | jq -c '[.tools[].name]') $(cat said)" '["read"] '

@@ -273,11 +273,13 @@ none_left() { [ -z "$(bridges)" ]; }
 	same "$(ask)" 'done'
 	sed -i 's/^mcp_servers.*/mcp_servers: [test]/' agents/worker.md
 	jq -n --arg s "$ROOT/tests/support/mcp-server.py" '{mcp: {test: {type: "local", command: ["python3", $s, "local.log"],
-		environment: {PORT: 8080, DEBUG: true, NONE: null, HERE: "${workspaceFolder}"}}}}' >.mcp.json
-	calls env '{"name":"PORT"}' env '{"name":"DEBUG"}' env '{"name":"HERE"}' env '{"name":"NONE"}'
+		environment: {PORT: 8080, DEBUG: true, NONE: null, HERE: "${workspaceFolder}",
+		PROJECT: "${CLAUDE_PROJECT_DIR}"}}}}' >.mcp.json
+	calls env '{"name":"PORT"}' env '{"name":"DEBUG"}' env '{"name":"HERE"}' env '{"name":"PROJECT"}' env '{"name":"NONE"}'
 	ask
 	same "$(payloads tool.result .output)" "\"8080\"
 \"true\"
+\"$PWD\"
 \"$PWD\"
 \"unset\""
 }

@@ -430,6 +430,57 @@ server_of(json_t *servers, const char **name)
 	return json_object_get(servers, *name);
 }
 
+/* A text in which ${input:ID} says the default that VS Code's list of inputs has for it. */
+static json_t *
+text_with_defaults(const char *text, const json_t *inputs)
+{
+	struct buffer out = BUFFER_INIT;
+	json_t *made;
+
+	while (*text != '\0') {
+		const size_t len = strncmp(text, "${input:", 8) == 0 ? strcspn(text, "}") : 0;
+		size_t i;
+		json_t *one;
+
+		json_array_foreach(inputs, i, one) {
+			const char *id = json_string_value(json_object_get(one, "id"));
+			const char *value = json_string_value(json_object_get(one, "default"));
+
+			if (len == 0 || id == NULL || value == NULL || strchr(value, '}') != NULL ||
+			    strlen(id) != len - 8 || strncmp(text + 8, id, len - 8) != 0)
+				continue;
+			buffer_format(&out, "${input:%s:-%s", id, value);
+			text += len;
+			break;
+		}
+		buffer_byte(&out, *text++);
+	}
+	made = json_string(buffer_string(&out));
+	buffer_free(&out);
+	return made;
+}
+
+/* Says them in all texts of a definition. */
+static void
+set_defaults(json_t *value, const json_t *inputs)
+{
+	const char *name;
+	json_t *member;
+	void *next;
+	size_t i;
+
+	json_object_foreach_safe(value, next, name, member) {
+		set_defaults(member, inputs);
+		if (json_is_string(member))
+			json_object_set_new(value, name, text_with_defaults(json_string_value(member), inputs));
+	}
+	json_array_foreach(value, i, member) {
+		set_defaults(member, inputs);
+		if (json_is_string(member))
+			json_array_set_new(value, i, text_with_defaults(json_string_value(member), inputs));
+	}
+}
+
 bool
 mcp_definition_has(const struct mcp_definition *m, const char *tool)
 {
@@ -469,6 +520,7 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 			    "expected {\"" SERVERS "\": {…}}");
 		} else if ((value = server_of(servers, &other)) != NULL) {
 			found = true;
+			set_defaults(value, json_object_get(document, "inputs"));
 			result = read_definition(m, other, value, files[i], err);
 		} else {
 			json_object_foreach(servers, other, value)

@@ -157,6 +157,14 @@ none_left() { [ -z "$(bridges)" ]; }
 	same "$(results)" '["x",null,null]'
 	run -3 --separate-stderr ask
 	[[ $stderr == *'${input:t} has no value: give it with awf-run --input'* ]]
+	# The default that VS Code keeps beside the servers.
+	jq '.inputs = [{id: "n", default: "no"}, {type: "promptString", id: "t", default: "verysecret123"}]' .mcp.json >t && mv t .mcp.json
+	calls echo '{"text":"x"}'
+	same "$(ask)" 'done'
+	calls echo '{"text":"x"}'
+	echo hello >hello
+	run -3 --separate-stderr awf-run --input t=other awf-step -a worker ask -r <hello
+	[[ $stderr == *'wants to know who asks (HTTP 401)'* ]]
 	# While it runs.
 	define '{headers: {Authorization: "Bearer ${SERVICE_TOKEN}"}}'
 	calls slow '{"seconds":2}'

@@ -349,25 +349,14 @@ take_from_server(struct keeper *k, struct span message)
 	return true;
 }
 
-/* A line, which may be several messages, or none. */
+/* Several messages. */
 static bool
-take_line(struct keeper *k, struct span line)
+take_list(struct keeper *k, struct span list)
 {
 	struct buffer message = BUFFER_INIT;
 	bool goes_on = true;
-	size_t bad;
 
-	line = span_trim(line);
-	if (line.len == 0)
-		return true;
-	if ((*line.at != '{' && *line.at != '[') ||
-	    scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL) {
-		tell_all(k, line.at, line.len);
-		return true;
-	}
-	if (*line.at == '{')
-		return take_from_server(k, line);
-	for (struct span_walk w = span_walk(line); goes_on && span_next(&w);) {
+	for (struct span_walk w = span_walk(list); goes_on && span_next(&w);) {
 		buffer_clear(&message);
 		scan_minify(w.value, &message);
 		/* What is no message does not go on by itself: a list in a list would be taken for one of
@@ -378,6 +367,27 @@ take_line(struct keeper *k, struct span line)
 			tell_all(k, "[{}]", 4);
 	}
 	buffer_free(&message);
+	return goes_on;
+}
+
+/* A line, which may be several messages, or none. */
+static bool
+take_line(struct keeper *k, struct span line)
+{
+	struct buffer mended = BUFFER_INIT;
+	bool goes_on = true;
+
+	line = span_trim(line);
+	if (line.len == 0)
+		return true;
+	if ((*line.at != '{' && *line.at != '[') ||
+	    jsonrpc_check(&line, SCAN_LINE_DEPTH, &mended) != NULL)
+		tell_all(k, line.at, line.len);
+	else if (*line.at == '{')
+		goes_on = take_from_server(k, line);
+	else
+		goes_on = take_list(k, line);
+	buffer_free(&mended);
 	return goes_on;
 }
 

@@ -323,10 +323,10 @@ take_message(struct mcp_server *s, struct span message)
 static void
 take_lines(struct mcp_server *s)
 {
+	struct buffer mended = BUFFER_INIT;
 	const char *wrong;
 	struct span line;
 	int taken = 0;
-	size_t bad;
 
 	while (s->peer.process.pid != 0 && (taken = peer_line(&s->peer, &line)) == 1) {
 		line = span_trim(line);
@@ -337,7 +337,7 @@ take_lines(struct mcp_server *s)
 		if (*line.at != '{' && *line.at != '[') {
 			peer_keep_errors(&s->peer, line.at, line.len);
 			peer_keep_errors(&s->peer, "\n", 1);
-		} else if ((wrong = scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad)) != NULL) {
+		} else if ((wrong = jsonrpc_check(&line, SCAN_LINE_DEPTH, &mended)) != NULL) {
 			break_off(s, "a line that is no JSON: ", wrong);
 		} else if (*line.at == '{') {
 			take_message(s, line);
@@ -348,6 +348,7 @@ take_lines(struct mcp_server *s)
 				take_message(s, message.value);
 		}
 	}
+	buffer_free(&mended);
 	if (taken == -1 && s->peer.process.pid != 0)
 		break_off(s, MCP_LONG, "");
 }

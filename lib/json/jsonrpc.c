@@ -4,6 +4,20 @@
  */
 #include "json/jsonrpc.h"
 
+const char *
+jsonrpc_check(struct span *value, unsigned depth, struct buffer *mended)
+{
+	size_t bad;
+	const char *wrong = scan_within(value->at, value->len, depth, &bad);
+
+	if (wrong == NULL)
+		return NULL;
+	buffer_clear(mended);
+	scan_mend(*value, mended);
+	*value = span_of(buffer_string(mended), mended->len);
+	return scan_within(value->at, value->len, depth, &bad);
+}
+
 struct jsonrpc
 jsonrpc_read(struct span message)
 {

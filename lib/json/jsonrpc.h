@@ -25,6 +25,10 @@ struct jsonrpc {
 	struct span id, method, params, result, error; /* in the message; .at NULL: it has none */
 };
 
+/* Checks what another program wrote, as scan_within() does. JavaScript writes half of a surrogate pair
+ * where it has cut a text in the midst of a character: these are U+FFFD then, in *mended, where *value
+ * stands from then on. */
+const char *jsonrpc_check(struct span *value, unsigned depth, struct buffer *mended);
 /* Reads a message (checked JSON) in one walk. What is no object has no members. */
 struct jsonrpc jsonrpc_read(struct span message);
 

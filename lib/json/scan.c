@@ -292,6 +292,45 @@ scan_object(const char *at, size_t len, size_t known, unsigned depth, size_t *ba
 	return check_all(at, len, known, depth, false, bad);
 }
 
+/* The unit of "\uXXXX" at these bytes; 0: it is none. */
+static unsigned
+unit_at(const char *at, const char *end)
+{
+	unsigned unit = 0;
+
+	if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+		return 0;
+	for (int i = 2; i < 6; i++) {
+		if (hex_value(at[i]) < 0)
+			return 0;
+		unit = unit << 4 | (unsigned)hex_value(at[i]);
+	}
+	return unit;
+}
+
+void
+scan_mend(struct span value, struct buffer *out)
+{
+	const char *at = value.at, *end = value.at + value.len;
+
+	while (at < end) {
+		unsigned unit = unit_at(at, end), low = unit == 0 ? 0 : unit_at(at + 6, end);
+		size_t len = 1;
+
+		if (unit >= 0xd800 && unit < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+			len = 12;
+		} else if (unit >= 0xd800 && unit < 0xe000) {
+			buffer_text(out, "\\ufffd");
+			at += 6;
+			continue;
+		} else if (*at == '\\' && end - at > 1) {
+			len = 2;
+		}
+		buffer_append(out, at, len);
+		at += len;
+	}
+}
+
 const char *
 scan_loosely(const char *at, size_t len, size_t *bad)
 {

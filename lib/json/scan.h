@@ -59,6 +59,10 @@ const char *scan_loosely(const char *at, size_t len, size_t *bad);
  * used, white space before it included, none after it). As scan_check() else. */
 const char *scan_value(const char *at, size_t len, unsigned depth, size_t *end, size_t *bad);
 
+/* Appends the value, which need not be right, with U+FFFD for each half of a surrogate pair that an
+ * escape in it is. */
+void scan_mend(struct span value, struct buffer *out);
+
 /* Appends the value without white space between tokens; strings and numbers keep
  * their bytes. The value must have been checked. */
 void scan_minify(struct span value, struct buffer *out);

@@ -21,6 +21,19 @@ agent() {
 
 offered() { jq -c '[.tools[].name]' requests.jsonl; }
 
+@test "half of a character, as JavaScript leaves it where it cuts a text, is U+FFFD and ends no server" {
+	server
+	# shellcheck disable=SC2016 # jq has dollars
+	define '{command: "sh", args: (["-c", "python3 \"$@\" | sed -u s/HALF/\\\\\\\\ud83d/", "sh"] + .mcpServers.test.args)}'
+	calls echo '{"text":"a HALF"}' echo '{"text":"whole"}'
+	for keep in step run; do
+		define "{keep: \"$keep\"}"
+		awf-run awf-step -a worker -n -p x ask -r
+		same "$(results)" '["a �",null,null]
+["whole",null,null]'
+	done
+}
+
 @test "a tool of a server is offered, called and answered; both ways are recorded" {
 	export JQ=jq
 	calls echo '{"text":"hi"}'

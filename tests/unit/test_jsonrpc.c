@@ -43,6 +43,34 @@ kinds(void **state)
 }
 
 static void
+halves(void **state)
+{
+	static const struct { const char *value, *mended, *wrong; } table[] = {
+		{ "[\"\\ud83d\\ude00\"]", "[\"\\ud83d\\ude00\"]", NULL },
+		{ "[\"a\\ud83d\"]", "[\"a\\ufffd\"]", NULL },
+		{ "[\"\\uDE00\\ud83d\\u0041\\ud83d\\ud83d\\ude00\"]",
+		    "[\"\\ufffd\\ufffd\\u0041\\ufffd\\ud83d\\ude00\"]", NULL },
+		{ "[\"\\\\ud83d\\ud83d\\n\"]", "[\"\\\\ud83d\\ufffd\\n\"]", NULL },
+		{ "[\"\\ud83d\",]", "[\"\\ufffd\",]", "expected a value" },
+		{ "[\"\\ud83\"]", "[\"\\ud83\"]", "invalid escape" },
+	};
+	struct buffer mended = BUFFER_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		struct span value = span_of(table[i].value, strlen(table[i].value));
+		const char *wrong = jsonrpc_check(&value, SCAN_DEPTH, &mended);
+
+		assert_int_equal(value.len, strlen(table[i].mended));
+		assert_memory_equal(value.at, table[i].mended, value.len);
+		assert_int_equal(wrong != NULL, table[i].wrong != NULL);
+		if (wrong != NULL)
+			assert_string_equal(wrong, table[i].wrong);
+	}
+	buffer_free(&mended);
+}
+
+static void
 lines(void **state)
 {
 	struct buffer out = BUFFER_INIT;
@@ -70,6 +98,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds),
+		cmocka_unit_test(halves),
 		cmocka_unit_test(lines),
 	};
 

@@ -81,6 +81,11 @@ post_waiting(struct bridge *b)
 {
 	size_t used = 0;
 
+	/* The stream is asked for when something is to be: so there is who can be told what became of it. */
+	if (b->sse && !b->listens && b->waiting.len > 0) {
+		b->listens = true;
+		transfer_start(transfer_add(b, GET_SSE, span_of(NULL, 0)));
+	}
 	while (b->endpoint != NULL && used < b->waiting.len) {
 		const char *line = b->waiting.data + used, *end = memchr(line, '\n', b->waiting.len - used);
 		struct span message = span_of(line, (size_t)(end - line));
@@ -99,6 +104,8 @@ post_waiting(struct bridge *b)
 			buffer_clear(&b->hello);
 			buffer_append(&b->hello, message.at, message.len);
 		}
+		if (b->sse)
+			transfer_await(t);
 		transfer_start(t);
 	}
 	if (used > 0)
@@ -127,9 +134,7 @@ read_settings(struct bridge *b)
 		if (header != NULL)
 			list_take(&b->headers, header);
 	}
-	if (b->sse)
-		transfer_start(transfer_add(b, GET_SSE, span_of(NULL, 0)));
-	else
+	if (!b->sse)
 		b->endpoint = memory_text(b->url);
 	return 0;
 }
@@ -217,12 +222,12 @@ run(struct bridge *b)
 	int running;
 
 	take_lines(b); /* what came with the first */
-	while (open && !b->lost) {
+	while (open && b->lost == NULL) {
 		struct curl_waitfd in = { STDIN_FILENO, CURL_WAIT_POLLIN, 0 };
 		int wait = start_due(b);
 
 		if (curl_multi_perform(b->multi, &running) != CURLM_OK) {
-			bridge_fail(b, "libcurl failed");
+			bridge_fail(b, "cannot be spoken to: libcurl failed");
 			break;
 		}
 		end_transfers(b);
@@ -230,9 +235,14 @@ run(struct bridge *b)
 		/* What was ended or posted just now is begun before it is waited for. */
 		if (curl_multi_perform(b->multi, &running) != CURLM_OK ||
 		    curl_multi_poll(b->multi, &in, 1, wait, NULL) != CURLM_OK)
-			bridge_fail(b, "libcurl failed");
+			bridge_fail(b, "cannot be spoken to: libcurl failed");
 		if (in.revents != 0)
 			open = read_messages(b);
+	}
+	/* Who has not even begun a session may ask in another way, and is told the same. */
+	while (open && b->version == NULL) {
+		bridge_refuse_waiting(b);
+		open = read_messages(b);
 	}
 }
 
@@ -242,7 +252,7 @@ give_up_session(struct bridge *b)
 {
 	struct transfer *t;
 
-	if (b->session == NULL || b->sse || b->lost)
+	if (b->session == NULL || b->sse || b->lost != NULL)
 		return;
 	t = transfer_add(b, GET_REST, span_of(NULL, 0));
 	handle_prepare(t->easy, b->url, b->authorities);
@@ -274,7 +284,7 @@ serve(struct error *err)
 		run(&b);
 		transfer_remove_all(&b);
 		give_up_session(&b);
-		status = b.lost ? STATUS_WORK : STATUS_OK;
+		status = b.lost != NULL ? STATUS_WORK : STATUS_OK;
 	}
 	transfer_remove_all(&b);
 	curl_multi_cleanup(b.multi);
@@ -282,6 +292,8 @@ serve(struct error *err)
 	line_input_free(&b.in);
 	mirrored_free(&b.mirrored);
 	list_free(b.headers);
+	list_free(b.asked);
+	free(b.lost);
 	buffer_free(&b.waiting);
 	buffer_free(&b.hello);
 	free(b.url);

@@ -15,6 +15,7 @@
 #include "agent/mcp_wire.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/jsonrpc.h"
@@ -34,10 +35,33 @@ put_line(const struct buffer *line)
 		_exit(STATUS_SYSTEM); /* nobody listens */
 }
 
+/* The answer that a server does not give. */
+static void
+put_failure(struct span id, const char *text)
+{
+	struct buffer line = BUFFER_INIT;
+
+	jsonrpc_error(&line, id, MCP_NO_ANSWER, text, SPAN_NONE);
+	put_line(&line);
+	buffer_free(&line);
+}
+
+/* It has its answer. */
+static void
+forget_asked(struct bridge *b, struct span id)
+{
+	char **asked = b->asked;
+
+	b->asked = NULL;
+	for (size_t i = 0; asked != NULL && asked[i] != NULL; i++)
+		if (strlen(asked[i]) != id.len || memcmp(asked[i], id.at, id.len) != 0)
+			list_add(&b->asked, asked[i]);
+	list_free(asked);
+}
+
 void
 transfer_fail(struct transfer *t, const char *format, ...)
 {
-	struct buffer line = BUFFER_INIT;
 	char text[1024];
 	va_list list;
 
@@ -47,13 +71,20 @@ transfer_fail(struct transfer *t, const char *format, ...)
 	text_line(text);
 	if (t->id.at == NULL || t->answered || t->unheard) {
 		fprintf(stderr, "%s\n", text);
-		t->bridge->lost = t->bridge->lost || t->unheard;
+		if (t->unheard && t->bridge->lost == NULL)
+			t->bridge->lost = memory_text(text);
 		return;
 	}
 	t->answered = true;
-	jsonrpc_error(&line, t->id, MCP_NO_ANSWER, text, SPAN_NONE);
-	put_line(&line);
-	buffer_free(&line);
+	forget_asked(t->bridge, t->id);
+	put_failure(t->id, text);
+}
+
+void
+transfer_await(struct transfer *t)
+{
+	if (t->id.at != NULL)
+		list_take(&t->bridge->asked, memory_copy(t->id.at, t->id.len));
 }
 
 bool
@@ -67,21 +98,24 @@ int
 transfer_take(struct transfer *t, const char *bytes, size_t len)
 {
 	struct span message = span_trim(span_of(bytes, len));
-	struct buffer line = BUFFER_INIT, changed = BUFFER_INIT;
+	struct buffer line = BUFFER_INIT, changed = BUFFER_INIT, mended = BUFFER_INIT;
 	struct bridge *b = t->bridge;
 	struct jsonrpc m;
-	size_t bad;
+	int result = -1;
 
+	if ((span_type(message) != 'o' && span_type(message) != 'a') ||
+	    jsonrpc_check(&message, SCAN_DEPTH, &mended) != NULL)
+		goto done;
 	/* Several at once, as 2025-03-26 had them. */
-	if (span_type(message) == 'a' && scan_check(message.at, message.len, &bad) == NULL) {
-		for (struct span_walk x = span_walk(message); span_next(&x);)
-			if (transfer_take(t, x.value.at, x.value.len) != 0)
-				return -1;
-		return 0;
+	if (span_type(message) == 'a') {
+		result = 0;
+		for (struct span_walk x = span_walk(message); result == 0 && span_next(&x);)
+			result = transfer_take(t, x.value.at, x.value.len);
+		goto done;
 	}
-	if (span_type(message) != 'o' || scan_check(message.at, message.len, &bad) != NULL)
-		return -1;
 	m = jsonrpc_read(message);
+	if (m.kind == JSONRPC_RESPONSE && m.id.at != NULL)
+		forget_asked(b, m.id);
 	if (transfer_answers(t, &m)) {
 		t->answered = true;
 		if (t->initializes && m.result.at != NULL) {
@@ -103,23 +137,52 @@ transfer_take(struct transfer *t, const char *bytes, size_t len)
 	buffer_byte(&changed, '\n');
 	if (!t->unheard)
 		put_line(&changed);
+	result = 0;
+done:
+	buffer_free(&mended);
 	buffer_free(&changed);
 	buffer_free(&line);
-	return 0;
+	return result;
 }
 
 /* ---- transfers ---- */
 
+bool
+bridge_refuse_waiting(struct bridge *b)
+{
+	const char *rest = buffer_string(&b->waiting), *line;
+	bool told = false;
+	size_t len;
+
+	while ((line = text_part(&rest, '\n', &len)) != NULL) {
+		struct jsonrpc m = jsonrpc_read(span_of(line, len));
+
+		if (m.kind == JSONRPC_REQUEST) {
+			put_failure(m.id, b->lost);
+			told = true;
+		}
+	}
+	buffer_clear(&b->waiting);
+	return told;
+}
+
 void
 bridge_fail(struct bridge *b, const char *format, ...)
 {
+	char text[1024];
 	va_list list;
+	bool told = false;
 
 	va_start(list, format);
-	vfprintf(stderr, format, list);
+	vsnprintf(text, sizeof text, format, list);
 	va_end(list);
-	fputc('\n', stderr);
-	b->lost = true;
+	text_line(text);
+	for (char **id = b->asked; id != NULL && *id != NULL; id++, told = true)
+		put_failure(span_of(*id, strlen(*id)), text);
+	free(b->lost);
+	b->lost = memory_text(text);
+	if (!bridge_refuse_waiting(b) && !told)
+		fprintf(stderr, "%s\n", text);
 }
 
 /* Where messages go in the old transport, as the server names it. */
@@ -147,7 +210,7 @@ take_endpoint(struct bridge *b, const char *named)
 		free(b->endpoint);
 		b->endpoint = memory_text(whole);
 	} else {
-		bridge_fail(b, "it names an endpoint that is not its own: %.200s", named);
+		bridge_fail(b, "names an endpoint that is not its own: %.200s", named);
 	}
 	curl_free(whole);
 	curl_url_cleanup(url);
@@ -164,7 +227,7 @@ on_event(void *context, const char *event, const char *data, size_t len)
 	else if ((*event == '\0' || strcmp(event, "message") == 0) && len > 0 &&
 	    transfer_take(t, data, len) != 0)
 		fprintf(stderr, "it says what is no message: %.100s\n", data);
-	return t->bridge->lost ? 1 : 0;
+	return t->bridge->lost != NULL ? 1 : 0;
 }
 
 static size_t

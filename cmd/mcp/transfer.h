@@ -64,17 +64,24 @@ struct bridge {
 	char *url, *endpoint;        /* where messages go; NULL: the old transport waits for it */
 	char **headers;              /* "Name: value"; ends with NULL; NULL: none */
 	bool sse;                    /* the old transport */
+	bool listens;                /* to its stream */
+	char **asked;                /* ids of requests that were posted, whose answers it brings */
+	long refused;                /* the status that said so; 0: it was known */
 	char *session, *version;     /* NULL: none */
 	struct buffer hello;         /* the message that the session began with */
 	struct mirrored mirrored;
 	struct transfer *transfers;
 	struct buffer waiting;       /* lines that are not posted yet */
 	struct line_input in;
-	bool lost;                   /* nothing more can be done: the program ends */
+	char *lost;                  /* nothing more can be done: why; else NULL */
 };
 
-/* Nothing more can be done: says so on stderr. */
+/* Nothing more can be done: says so in the place of each answer that is still to come; on stderr, if
+ * there is none. format: what the server does. */
 void bridge_fail(struct bridge *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for what has come since. False: that was no request. */
+bool bridge_refuse_waiting(struct bridge *b);
 
 /* A transfer for a message (.at NULL: none), not started yet; it is the bridge's. */
 struct transfer *transfer_add(struct bridge *b, enum purpose purpose, struct span message);
@@ -88,6 +95,8 @@ void transfer_add_headers(struct transfer *t);
 
 /* Whether a message is the server's answer to its request. */
 bool transfer_answers(const struct transfer *t, const struct jsonrpc *m);
+/* The stream of the old transport brings the answer to its request, if it is one. */
+void transfer_await(struct transfer *t);
 /* Passes on what the server says. -1: it is no message. */
 int transfer_take(struct transfer *t, const char *bytes, size_t len);
 /* The answer to a request that the server has not given; of what is no request, a line on stderr. */

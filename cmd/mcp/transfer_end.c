@@ -23,7 +23,7 @@ is_message(const struct transfer *t, struct jsonrpc *m)
 	size_t bad;
 
 	*m = (struct jsonrpc){ .kind = JSONRPC_RESPONSE };
-	if (span_type(body) != 'o' || scan_check(body.at, body.len, &bad) != NULL ||
+	if (span_type(body) != 'o' || scan_loosely(body.at, body.len, &bad) != NULL ||
 	    !span_is(span_member(body, "jsonrpc"), "2.0"))
 		return false;
 	*m = jsonrpc_read(body);
@@ -78,11 +78,12 @@ is_old(const struct transfer *t, long status)
 
 /* The message goes once the old transport's stream has said where to. */
 static void
-fall_back(struct bridge *b, struct transfer *t)
+fall_back(struct bridge *b, struct transfer *t, long status)
 {
 	struct buffer later = BUFFER_INIT;
 
 	b->sse = true;
+	b->refused = status;
 	free(b->endpoint);
 	b->endpoint = NULL;
 	buffer_append(&later, t->message.data, t->message.len);
@@ -90,7 +91,6 @@ fall_back(struct bridge *b, struct transfer *t)
 	buffer_append(&later, b->waiting.data, b->waiting.len);
 	buffer_free(&b->waiting);
 	b->waiting = later;
-	transfer_start(transfer_add(b, GET_SSE, span_of(NULL, 0)));
 }
 
 /* The session is gone, which the server says before it does anything: another is begun, and the
@@ -130,7 +130,7 @@ end_post(struct transfer *t, long status)
 		return false;
 	if (status / 100 != 2) {
 		if (t->purpose == POST_MESSAGE && is_old(t, status))
-			fall_back(b, t);
+			fall_back(b, t, status);
 		else
 			refuse(t, status);
 		return true;
@@ -171,14 +171,17 @@ transfer_end(struct transfer *t, CURLcode result)
 		transfer_start(t);
 		return false;
 	}
-	if (b->lost)
+	if (b->lost != NULL)
 		return true;
 	switch (t->purpose) {
 	case GET_SSE:
-		if (result == CURLE_OK && status / 100 != 2)
-			bridge_fail(b, "HTTP %ld: it speaks neither Streamable HTTP nor the older HTTP with SSE", status);
+		if (result == CURLE_OK && status / 100 != 2 && b->refused != 0)
+			bridge_fail(b, "speaks neither Streamable HTTP (HTTP %ld) nor the older HTTP with SSE (HTTP %ld)",
+			    b->refused, status);
+		else if (result == CURLE_OK && status / 100 != 2)
+			bridge_fail(b, "does not speak HTTP with SSE (HTTP %ld)", status);
 		else if (result == CURLE_OK)
-			bridge_fail(b, "its stream has ended");
+			bridge_fail(b, "has ended its stream");
 		else
 			bridge_fail(b, "cannot be reached: %s", handle_failure(result, t->why));
 		return true;

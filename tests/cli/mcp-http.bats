@@ -108,7 +108,26 @@ none_left() { [ -z "$(bridges)" ]; }
 	serve sse elsewhere
 	calls echo '{"text":"x"}'
 	run -3 --separate-stderr ask
-	[[ $stderr == *"it names an endpoint that is not its own: http://127.0.0.2:9/x"* ]]
+	[[ $stderr == *"the MCP server 'test' names an endpoint that is not its own: http://127.0.0.2:9/x"* ]]
+}
+
+@test "where nobody speaks either transport, or the older one's stream ends, each request is told so" {
+	serve absent
+	calls echo '{"text":"x"}'
+	run -3 --separate-stderr ask
+	[[ $stderr == *"the MCP server 'test' speaks neither Streamable HTTP (HTTP 404) nor the older HTTP with SSE (HTTP 404)" ]]
+	define '{type: "sse"}'
+	run -3 --separate-stderr ask
+	[[ $stderr == *"the MCP server 'test' does not speak HTTP with SSE (HTTP 404)" ]]
+	serve sse drop
+	define '{type: "sse"}'
+	calls echo '{"text":"x"}'
+	ask
+	same "$(results)" "[null,\"tool\",\"the MCP server 'test' has ended its stream\"]"
+	kill "$(cat http.pid)"
+	rm http.pid
+	run -3 --separate-stderr ask
+	[[ $stderr == *"the MCP server 'test' cannot be reached: "* ]]
 }
 
 @test "2026-07-28: headers say what the message says, and the arguments that a schema wants there" {

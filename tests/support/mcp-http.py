@@ -6,7 +6,7 @@ usage: mcp-http.py PORT-FILE LOG OPTION... -- COMMAND...
 The port is written to PORT-FILE; a line for each request, {method, path, headers, body}, is
 appended to LOG. Each session has a COMMAND of its own. Options: json (answers are no streams),
 sse (the transport of 2024-11-05 alone), modern (2026-07-28: no sessions, headers are compared),
-token=T (401 without it), redirect=URL, status=N (of tools/call), cut (streams of tools/call end
+token=T (401 without it), absent (404), redirect=URL, status=N (of tools/call), cut (streams of tools/call end
 before the answer, which is had with Last-Event-ID), drop (they end, and nothing is had),
 forget (the session is gone at the second tools/call), empty, page (no JSON), elsewhere (the
 endpoint of the old transport), tell (a stream of what the server says by itself),
@@ -112,6 +112,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(307, "", "text/plain", Location=options["redirect"])
         elif "token" in options and self.headers.get("Authorization") != "Bearer " + options["token"]:
             self.answer(401, "who are you?\n", "text/plain", WWW_Authenticate="Bearer")
+        elif "absent" in options:
+            self.answer(404, "nothing here\n", "text/plain")
         else:
             return False
         return True
@@ -140,6 +142,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.event(where, "endpoint")
             while True:
                 line = s.stream.get()
+                if line is None:
+                    self.close_connection = True
+                    return
                 try:
                     self.event(line, "message")
                 except OSError:
@@ -172,6 +177,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.answer(405, "no\n", "text/plain")
                 return
             s = sessions[self.path.split("=", 1)[1]]
+            if "drop" in options and message.get("method") == "tools/call":
+                self.answer(202, "Accepted", "text/plain")
+                s.stream.put(None)
+                return
             with lock:
                 s.child.stdin.write(json.dumps(message) + "\n")
                 s.child.stdin.flush()

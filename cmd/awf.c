@@ -25,6 +25,8 @@
 #include "program.h"
 
 #define PROGRAM "awf"
+/* What a shell takes as it stands. */
+#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
 
 static const struct command {
 	const char *name, *program, *help; /* program NULL: it is of awf itself */
@@ -149,8 +151,12 @@ init(char *const *words)
 		return program_fail(PROGRAM, &err);
 	if (strcmp(directory, ".") == 0)
 		printf("Run it: ./brief.awf\n");
-	else
+	else if (directory[strspn(directory, PLAIN)] == '\0' && *directory != '-')
 		printf("Run it: cd %s && ./brief.awf\n", directory);
+	else if (strchr(directory, '\'') == NULL)
+		printf("Run it: cd -- '%s' && ./brief.awf\n", directory);
+	else
+		printf("Run it: ./brief.awf in that directory\n");
 	return program_end(PROGRAM, STATUS_OK);
 }
 

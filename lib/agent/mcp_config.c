@@ -547,6 +547,15 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 	return result;
 }
 
+/* Has "_" for what a variable's name cannot hold. */
+static void
+as_name(char *text)
+{
+	for (; *text != '\0'; text++)
+		if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_", *text) == NULL)
+			*text = '_';
+}
+
 /* The value of what stands in braces, in memory of its own; NULL: it has none. */
 static char *
 variable_value(const char *name, const char *file, const struct keys *keys, char ***secrets)
@@ -562,13 +571,15 @@ variable_value(const char *name, const char *file, const struct keys *keys, char
 	if (strncmp(name, input, sizeof input - 1) == 0) {
 		name += sizeof input - 1;
 		variable = memory_format("AWF_INPUT_%s", name);
+		as_name(variable);
 		value = getenv(variable);
 		if (value == NULL) {
 			/* github-token: a key is rather in the keys file than in a run's inputs. */
 			free(variable);
 			variable = memory_text(name);
+			as_name(variable);
 			for (char *at = variable; *at != '\0'; at++)
-				*at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at == '-' ? '_' : *at;
+				*at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
 		}
 	} else {
 		variable = memory_text(strncmp(name, env, sizeof env - 1) == 0 ? name + sizeof env - 1 : name);
@@ -632,9 +643,17 @@ mcp_expand(const char *text, const char *file, const struct keys *keys, char ***
 		}
 		value = variable_value(name, file, keys, secrets);
 		if (value == NULL && fallback == NULL) {
-			error_set(err, ERROR_DEFINITION, place, strncmp(name, "input:", 6) == 0 ?
-			    "${%s} has no value: give it with awf-run --input" :
-			    "${%s} has no value: set it, or say ${%s:-DEFAULT}", name, name);
+			const char *colon = strncmp(name, "input:", 6) == 0 ? strchr(name, ':') : NULL;
+			char *key = memory_text(colon != NULL ? colon + 1 : name);
+
+			as_name(key);
+			if (colon != NULL)
+				error_set(err, ERROR_DEFINITION, place,
+				    "${%s} has no value: give it with awf-run --input %s=VALUE", name, key);
+			else
+				error_set(err, ERROR_DEFINITION, place,
+				    "${%s} has no value: set it, or say ${%s:-DEFAULT}", name, name);
+			free(key);
 			free(name);
 			buffer_free(&out);
 			return NULL;

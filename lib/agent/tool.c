@@ -459,11 +459,11 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 	pins_add(&t->pins, t->path);
 	if (load_text(t, text, err) != 0)
 		return -1;
-	d->document = value_parse(buffer_string(text), text->len, t->path, ERROR_DEFINITION, err);
+	d->document = value_parse(buffer_string(text), text->len, d->path, ERROR_DEFINITION, err);
 	if (d->document == NULL)
 		return -1;
 	if (!json_is_object(d->document))
-		return error_set(err, ERROR_DEFINITION, t->path, "expected an object, got %s",
+		return error_set(err, ERROR_DEFINITION, d->path, "expected an object, got %s",
 		    definition_type(d->document));
 	if (json_is_object(json_object_get(d->document, "function"))) {
 		json_t *within = json_incref(json_object_get(d->document, "function"));
@@ -641,7 +641,7 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 {
 	struct definition d = { NULL, NULL, NULL };
 	struct buffer text = BUFFER_INIT;
-	char *directory, *own, **own_directories;
+	char *directory, *own, **own_directories, *place;
 	int result;
 
 	memset(t, 0, sizeof *t);
@@ -650,7 +650,9 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 		return -1;
 	t->name = memory_text(name);
 	t->environment = memory_zero(1, sizeof *t->environment);
-	d.path = t->path;
+	/* What a program says of itself stands in no file. */
+	place = memory_format("%s%s", t->path, text_ends(t->path, ".json") ? "" : ": " SCHEMA_OPTION);
+	d.path = place;
 	directory = path_directory(t->path);
 	own = libexec_path();
 	own_directories = list_split(own, ':');
@@ -658,6 +660,7 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 	list_free(own_directories);
 	free(own);
 	free(directory);
+	free(place);
 	json_decref(d.document);
 	buffer_free(&text);
 	if (result != 0)

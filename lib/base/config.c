@@ -44,9 +44,17 @@ read_line(const char *place, const char *line, size_t len, enum config_key key, 
 	} else if (*name == '#') {
 		;
 	} else if (text_index(name, keys) == -1) {
+		char *list = text_list(keys);
+
 		hint = text_hint(name, keys);
-		result = error_set(err, ERROR_DEFINITION, place, "'%s' is no setting%s", name, hint);
+		if (equals == NULL)
+			result = error_set(err, ERROR_DEFINITION, place,
+			    "'%s' is no setting: expected NAME = VALUE (NAME: %s)", name, list);
+		else
+			result = error_set(err, ERROR_DEFINITION, place, "'%s' is no setting%s%s%s", name, hint,
+			    *hint == '\0' ? "; there are " : "", *hint == '\0' ? list : "");
 		free(hint);
+		free(list);
 	} else {
 		char *says = equals == NULL ? memory_text("") : trimmed(equals + 1, len - before - 1);
 

@@ -23,6 +23,10 @@ load ../support/helpers
 	run -1 awf init taken
 	same "$output" 'awf: taken/notes.txt: is there already; nothing was written'
 	same "$(ls taken)" notes.txt
+	run -0 awf init "a b\$"
+	same "$output" "Run it: cd -- 'a b\$' && ./brief.awf"
+	run -0 awf init "it's"
+	same "$output" 'Run it: ./brief.awf in that directory'
 	mkdir here && cd here && echo other >other
 	run -0 awf init
 	same "$output" 'Run it: ./brief.awf'

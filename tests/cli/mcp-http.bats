@@ -175,7 +175,7 @@ none_left() { [ -z "$(bridges)" ]; }
 	echo hello | awf-run --input t=verysecret123 awf-step -a worker ask -r
 	same "$(results)" '["x",null,null]'
 	run -3 --separate-stderr ask
-	[[ $stderr == *'${input:t} has no value: give it with awf-run --input'* ]]
+	[[ $stderr == *'${input:t} has no value: give it with awf-run --input t=VALUE'* ]]
 	# The default that VS Code keeps beside the servers.
 	jq '.inputs = [{id: "n", default: "no"}, {type: "promptString", id: "t", default: "verysecret123"}]' .mcp.json >t && mv t .mcp.json
 	calls echo '{"text":"x"}'
@@ -184,6 +184,11 @@ none_left() { [ -z "$(bridges)" ]; }
 	echo hello >hello
 	run -3 --separate-stderr awf-run --input t=other awf-step -a worker ask -r <hello
 	[[ $stderr == *'wants to know who asks (HTTP 401)'* ]]
+	define '{headers: {Authorization: "Bearer ${input:the-to.ken}"}}'
+	run -3 --separate-stderr ask
+	[[ $stderr == *'has no value: give it with awf-run --input the_to_ken=VALUE' ]]
+	calls echo '{"text":"x"}'
+	same "$(awf-run --input the_to_ken=verysecret123 -c 'echo x | awf-step -a worker ask -r')" 'done'
 	# While it runs.
 	define '{headers: {Authorization: "Bearer ${SERVICE_TOKEN}"}}'
 	calls slow '{"seconds":2}'

@@ -104,8 +104,8 @@ refused() {
 	done <<-'END'
 		exit 1|--schema: exit status 1 (a tool without a greet.tool.json says there what it is)
 		true|--schema: printed nothing (a tool without a greet.tool.json says there what it is)
-		echo []|expected an object, got list
-		echo '{"descripton":"x"}'|descripton: unknown key (did you mean 'description'?)
+		echo []|--schema: expected an object, got list
+		echo '{"descripton":"x"}'|--schema: descripton: unknown key (did you mean 'description'?)
 		yes|--schema: ended because its output is larger than 4194304 bytes (a tool without a greet.tool.json says there what it is)
 	END
 	printf 'no program' >tools/greet

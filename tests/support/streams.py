@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 import urllib.parse
+import zlib
 
 PATHS = {"anthropic": "/v1/messages", "openai": "/chat/completions", "openai-responses": "/responses",
          "google": "/v1beta/models/m:streamGenerateContent?alt=sse"}
@@ -360,7 +361,10 @@ def ask(n, stream):
             reader.body(dict(fields), came)
         except EOFError:
             end = "cut off"
-    fields = [field for field in fields if field[0] not in OF_CONNECTIONS]
+    # What came compressed is unpacked on the way, or here.
+    if ("content-encoding", b"gzip") in fields:
+        came = zlib.decompressobj(31).decompress(came)
+    fields = [field for field in fields if field[0] not in OF_CONNECTIONS and field[0] != "content-encoding"]
     return f"{n} {stream.api} {status} {fields} {len(came)} {hashlib.sha256(came).hexdigest()} {end}"
 
 

@@ -214,8 +214,9 @@ status 0'
 	says_not t '1 running'
 	keys t G
 	says t '^100$'
-	quit() { keys t q 2>/dev/null; matches t '^two'; }
-	eventually quit
+	# A key more than less has read would stand below the view.
+	keys t q
+	says t '^two'
 	shows t 'one
 two
 x ID T   1 running

@@ -31,6 +31,7 @@ goes_well() {
 	serve_end 2>/dev/null
 	serve --workflows flows
 	same "$(approve) $(deliver)" 'approved started'
+	eventually test -s flows/received
 	eventually idle
 	same "$(decisions) $(cat flows/received)" '1 work'
 	same "$(deliver)" duplicate
@@ -54,6 +55,7 @@ goes_well() {
 	serve --workflows flows
 	[[ $(approve) == conflict || $(approve) == approved ]]
 	same "$(deliver)" started
+	eventually test -s flows/received
 	eventually idle
 	same "$(decisions) $(cat flows/received)" '1 work'
 }

@@ -100,7 +100,7 @@ struct copier {
 	int64_t pause, start_at;   /* before it is started once more */
 	int64_t said_at;           /* when figures were said last */
 	int64_t again;             /* when the first that was refused is tried anew; 0: none was */
-	size_t refused, said_refused, said_count, said_behind;
+	size_t refused, gone, said_refused, said_there, said_behind;
 };
 
 /* ---- what is said ---- */
@@ -117,9 +117,11 @@ say(struct copier *m)
 {
 	const bool same = m->listed && behind(m) == 0;
 	struct buffer line = BUFFER_INIT;
+	/* Without the database: what there was. */
+	const size_t there = m->listed ? m->count - m->gone : m->said_there;
 	struct writer w;
 
-	if (same == m->same && m->refused == m->said_refused && m->count == m->said_count &&
+	if (same == m->same && m->refused == m->said_refused && there == m->said_there &&
 	    behind(m) == m->said_behind)
 		return;
 	if (same == m->same && clock_monotonic() - m->said_at < SAID_PAUSE_MS)
@@ -127,13 +129,13 @@ say(struct copier *m)
 	m->said_at = clock_monotonic();
 	m->same = same;
 	m->said_refused = m->refused;
-	m->said_count = m->count;
+	m->said_there = there;
 	m->said_behind = behind(m);
 	writer_begin(&w, &line);
 	writer_object(&w);
 	writer_member_bool(&w, "same", same);
 	writer_member_bool(&w, "connected", m->listed);
-	writer_member_integer(&w, "runs", (int64_t)m->count);
+	writer_member_integer(&w, "runs", (int64_t)there);
 	writer_member_integer(&w, "behind", (int64_t)behind(m));
 	writer_member_integer(&w, "refused", (int64_t)m->refused);
 	writer_object_end(&w);
@@ -171,6 +173,7 @@ add_run(struct copier *m, const char *run_id)
 	memcpy(run->run_id, run_id, ID_SIZE);
 	run->have = -1;
 	run->state = RUN_GONE;
+	m->gone++;
 	if ((m->count & (m->count - 1)) == 0)
 		m->runs = memory_array(m->runs, m->count == 0 ? 1 : 2 * m->count, sizeof *m->runs);
 	m->runs[m->count] = run;
@@ -183,6 +186,8 @@ set_state(struct copier *m, struct run *run, enum state state)
 {
 	m->refused -= run->state == RUN_REFUSED;
 	m->refused += state == RUN_REFUSED;
+	m->gone -= run->state == RUN_GONE;
+	m->gone += state == RUN_GONE;
 	run->state = state;
 }
 

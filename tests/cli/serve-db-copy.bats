@@ -112,11 +112,13 @@ refused_stays() {
 	AWF_STORAGE=$PWD/another awf-ship --to sqlite:new.db
 	mv new.db runs.db
 	eventually names_are 1 after
+	eventually metric_is 1 runs 1
 	same "$(grep -c 'runs.db: was removed or replaced (it is tried again)$' serve1.err)" 1
 	# One that is gone leaves what there is.
 	rm runs.db
 	eventually metric_is 1 connected 0
 	same "$(names 1)" after
+	metric_is 1 runs 1
 }
 
 @test "PostgreSQL: another server, by the environment alone, has another copy" {

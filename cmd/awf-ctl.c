@@ -144,11 +144,10 @@ static void
 tell(const struct pruned *run)
 {
 	struct buffer name = BUFFER_INIT;
-	time_t seconds = (time_t)(run->ended / 1000000);
 	struct tm local;
 	char ended[32];
 
-	localtime_r(&seconds, &local);
+	clock_local(run->ended, &local);
 	strftime(ended, sizeof ended, "%Y-%m-%d %H:%M:%S", &local);
 	text_visible(&name, run->name, strlen(run->name), NAME_WIDTH);
 	printf("%s  %-9s  %s  %10" PRId64 "  %s\n", run->run_id, run->status, ended, run->bytes,

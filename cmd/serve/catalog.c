@@ -382,7 +382,7 @@ walk(struct catalog_query *q)
 {
 	struct catalog_run *run = q->at < q->order_count ? q->order[q->at] : NULL;
 
-	if (run == NULL || run->started < q->since)
+	if (run == NULL || (q->since != 0 && run->started < q->since))
 		return true;
 	q->at++;
 	if (run->gone && find_queued(q, run->run_id) != run)

@@ -99,6 +99,16 @@ clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
 	return memcpy(out, text, sizeof text);
 }
 
+int
+clock_local(int64_t wall, struct tm *local)
+{
+	int64_t fraction = (wall % SECOND + SECOND) % SECOND;
+	time_t seconds = (time_t)((wall - fraction) / SECOND);
+
+	localtime_r(&seconds, local);
+	return (int)(fraction / 1000);
+}
+
 /* Exactly count digits at *at, as a number within [min, max]. */
 static bool
 take_digits(const char **at, int count, int64_t min, int64_t max, int64_t *value)

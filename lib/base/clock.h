@@ -18,6 +18,9 @@ int64_t clock_of(const struct timespec *t);
 
 /* RFC 3339, UTC, six digits of fraction. Returns out. */
 char *clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE]);
+/* In the time zone of the user, before 1970 too. Returns the milliseconds of its second. */
+struct tm;
+int clock_local(int64_t wall, struct tm *local);
 /* RFC 3339 with any offset and fraction, a date (midnight UTC), or an age before
  * now such as "2d", "90m" (units ms s m h d w). 0, or -1 if it is none. */
 int clock_parse(const char *text, int64_t now, int64_t *wall);

@@ -156,7 +156,7 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 		free(waiting->name);
 		waiting->name = NULL;
 	}
-	for (size_t i = 0; i < count && entries[i].started >= spec->since; i++) {
+	for (size_t i = 0; i < count && (spec->since == 0 || entries[i].started >= spec->since); i++) {
 		add_queued(l, spec, &queue, entries[i].started);
 		if (l->count >= spec->count)
 			break;
@@ -209,7 +209,6 @@ add_row(struct buffer *out, const struct summary *run, size_t name_width, bool c
 	char *name = name_text(run);
 	size_t columns = columns_of(name);
 	char text[64];
-	time_t seconds = (time_t)(run->started / 1000000);
 	struct tm local;
 
 	buffer_text(out, name);
@@ -217,7 +216,7 @@ add_row(struct buffer *out, const struct summary *run, size_t name_width, bool c
 	buffer_format(out, "%-*.*s  ", ID_SHOWN, ID_SHOWN, run->run_id);
 	buffer_format(out, "%s%-9s%s  ", colour ? status_colour(run->status) : "", run->status,
 	    colour ? RESET : "");
-	localtime_r(&seconds, &local);
+	clock_local(run->started, &local);
 	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
 	buffer_format(out, "%s  ", text);
 	buffer_format(out, "%8s  ", duration_text(run->duration_ms, text, sizeof text));

@@ -369,7 +369,7 @@ show_run_started(struct view *v, const struct event_view *event)
 	detail_value(v, "", span_member(event->payload, KEY_NAME));
 	/* All times that follow are counted from here, or have no day. */
 	if (span_copy(event->timestamp, when, sizeof when) && clock_parse(when, 0, &wall) == 0) {
-		localtime_r(&(time_t){ (time_t)(wall / 1000000) }, &local);
+		clock_local(wall, &local);
 		strftime(when, sizeof when, v->began != 0 ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d", &local);
 		detail(v, "%s", when);
 	}
@@ -924,15 +924,16 @@ add_time(struct view *v, const struct event_view *event)
 	char time[64];
 	struct tm local;
 	int64_t wall;
+	int ms;
 
 	if (!span_copy(event->timestamp, time, sizeof time) || clock_parse(time, 0, &wall) != 0) {
 		buffer_format(&v->text, "%-*s", v->began != 0 ? SINCE_COLUMNS : TIME_COLUMNS, "--:--:--");
 	} else if (v->began != 0) {
 		add_since(v, wall > v->began ? (wall - v->began) / 1000 : 0);
 	} else {
-		localtime_r(&(time_t){ (time_t)(wall / 1000000) }, &local);
+		ms = clock_local(wall, &local);
 		strftime(time, sizeof time, "%H:%M:%S", &local);
-		buffer_format(&v->text, "%s.%03d", time, (int)(wall / 1000 % 1000));
+		buffer_format(&v->text, "%s.%03d", time, ms);
 	}
 	return v->text.len;
 }

@@ -33,6 +33,20 @@ started() { grep -qs "\"path\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
 	serve_end
 }
 
+@test "a run that began before 1970 is listed as others are" {
+	AWF_STORAGE=$PWD/another awf-run -n --name old true
+	AWF_STORAGE=$PWD/another awf-tail --json | sed '2,$d; s/"timestamp":"[^"]*"/"timestamp":"1969-12-31T00:40:31.500000Z"/' |
+		awf-record -q
+	record
+	same "$(TZ=UTC0 awf-tail --list | awk '{print $1, $4, $5}')" "demo $(date -u +%F) $(TZ=UTC0 awf-tail --list | awk 'NR == 1 {print $5}')
+old 1969-12-31 00:40:31"
+	[[ $(TZ=UTC0 awf-tail "$(awf-tail --list --json | jq -r 'select(.name == "old").run_id')" | head -n 1) == *"1969-12-31 00:40:31,"* ]]
+	serve
+	same "$(ask /api/runs | jq -r '[.runs[].name] | join(" ")')" 'demo old'
+	same "$(ask '/api/runs?since=1980-01-01' | jq -r '[.runs[].name] | join(" ")')" demo
+	same "$(ask '/api/runs?since=1960-01-01' | jq -r '[.runs[].name] | join(" ")')" 'demo old'
+}
+
 @test "a name of several runs is a conflict, and one of none is not found, whatever the storage is called" {
 	export AWF_STORAGE=$PWD/several
 	mkdir -p several/transcripts

@@ -1,6 +1,8 @@
 #include "unit.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 
@@ -26,6 +28,7 @@ static void
 texts_go_both_ways(void **state)
 {
 	char text[CLOCK_TEXT_SIZE];
+	struct tm local;
 	int64_t wall;
 
 	(void)state;
@@ -34,6 +37,11 @@ texts_go_both_ways(void **state)
 		assert_int_equal(clock_parse(instants[i].text, NOW, &wall), 0);
 		assert_true(wall == instants[i].wall);
 	}
+	/* Half a second before the year 1970 began, in local time. */
+	assert_int_equal(setenv("TZ", "UTC0", 1), 0);
+	assert_int_equal(clock_local(-500000, &local), 500);
+	assert_int_equal(local.tm_sec, 59);
+	assert_int_equal(local.tm_year, 69);
 	assert_string_equal(clock_text(INT64_MAX, text), "9999-12-31T23:59:59.999999Z");
 	assert_string_equal(clock_text(INT64_MIN, text), "0000-01-01T00:00:00.000000Z");
 }

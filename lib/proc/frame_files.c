@@ -93,6 +93,14 @@ files_out_begin(struct files_out *f, char *const *patterns, struct error *err)
 	return 0;
 }
 
+/* What became of a file below the directory. */
+static int
+fail_at(const char *path, const char *how, struct error *err)
+{
+	return errno == EXDEV ? error_set(err, ERROR_INVALID_INPUT, path, "leads out of the directory") :
+	    error_errno(err, ERROR_INVALID_INPUT, path, how);
+}
+
 static int
 open_next(struct files_out *f, struct buffer *out, struct error *err)
 {
@@ -103,7 +111,7 @@ open_next(struct files_out *f, struct buffer *out, struct error *err)
 
 	f->fd = beneath_open(f->root, path);
 	if (f->fd == -1 || fstat(f->fd, &status) == -1)
-		return error_errno(err, ERROR_INVALID_INPUT, path, "unable to read");
+		return fail_at(path, "unable to read", err);
 	mode = status.st_mode & 0111 ? 0777 : 0666;
 	f->left = status.st_size;
 	f->next++;
@@ -262,7 +270,7 @@ files_in_place(struct files_in *f, int directory, struct error *err)
 		snprintf(number, sizeof number, "%zu", i);
 		placed = parent != -1 && renameat(f->directory, number, parent, path_base(f->paths[i])) == 0;
 		if (!placed)
-			error_errno(err, ERROR_INVALID_INPUT, f->paths[i], "unable to write");
+			fail_at(f->paths[i], "unable to write", err);
 		file_close(&parent);
 		if (!placed)
 			return -1;

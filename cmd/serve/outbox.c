@@ -41,6 +41,7 @@ struct outbox_run {
 	char *sender;
 	struct shipment *shipment;    /* NULL: nothing of it was sent since it was prepared */
 	enum outbox_result result;
+	char *refusal;                /* what the filter has said of OUTBOX_REFUSED */
 	/* The answer to a question. */
 	bool answered, missing;
 	int64_t seq, pruned;
@@ -133,13 +134,18 @@ take_hello(struct outbox *o, struct span line, struct error *err)
 static void
 take_position(struct outbox_run *run, struct span line, struct error *err)
 {
+	const struct span told = span_member(line, KEY_ERROR);
 	struct shipment *shipment = run->shipment;
 	struct error other = ERROR_INIT;
 	long long seq, pruned;
 
 	run->answered = true;
-	if (span_member(line, KEY_ERROR).at != NULL) {
-		run->result = OUTBOX_OTHER;
+	if (told.at != NULL) {
+		/* Of lines that were sent, "blocked" is that the target cannot hold them. */
+		run->result = shipment != NULL && shipment->state == SHIPMENT_SENDING &&
+		    span_is(span_member(told, KEY_CODE), error_name(ERROR_BLOCKED)) ? OUTBOX_REFUSED : OUTBOX_OTHER;
+		free(run->refusal);
+		run->refusal = span_text(span_member(told, KEY_MESSAGE));
 		if (shipment != NULL)
 			shipment_refuse(shipment, 0);
 		return;
@@ -286,6 +292,7 @@ free_run(struct outbox_run *run)
 	if (run->shipment != NULL)
 		shipment_free(run->shipment);
 	free(run->sender);
+	free(run->refusal);
 	free(run);
 }
 
@@ -650,6 +657,15 @@ outbox_result(const struct outbox *o, const char *run_id)
 	const struct outbox_run *run = find_run(o, run_id);
 
 	return run != NULL ? run->result : OUTBOX_NONE;
+}
+
+void
+outbox_refusal(const struct outbox *o, const char *run_id, struct error *err)
+{
+	const struct outbox_run *run = find_run(o, run_id);
+
+	error_set(err, ERROR_INVALID_INPUT, NULL, "%s", run != NULL && run->refusal != NULL ? run->refusal :
+	    "the database cannot hold it");
 }
 
 /* ---- blobs ---- */

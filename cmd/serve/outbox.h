@@ -55,7 +55,8 @@ struct outbox {
 enum outbox_result {
 	OUTBOX_NONE,                     /* nothing of it was sent */
 	OUTBOX_SAFE,                     /* the database has all that is here */
-	OUTBOX_OTHER                     /* it has something else */
+	OUTBOX_OTHER,                    /* it has something else */
+	OUTBOX_REFUSED                   /* it cannot hold a line of what is here */
 };
 
 int outbox_open(struct outbox *o, struct error *err);
@@ -85,6 +86,8 @@ void outbox_add(struct outbox *o, const char *run_id, const char *sender);
 int outbox_send(struct outbox *o, struct error *err);
 /* What became of a run with that. */
 enum outbox_result outbox_result(const struct outbox *o, const char *run_id);
+/* Why it was refused: ERROR_INVALID_INPUT. */
+void outbox_refusal(const struct outbox *o, const char *run_id, struct error *err);
 
 /* A blob that comes before its line. */
 int outbox_put_blob(struct outbox *o, const char *run_id, const char *sha256, const char *path,

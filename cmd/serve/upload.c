@@ -310,6 +310,31 @@ let_go(struct upload *list)
 				outbox_drop(&u->all->outbox, u->touched[i]);
 }
 
+/* What the database cannot hold is its sender's fault; other senders go on. */
+static void
+fail_refused(struct upload *list)
+{
+	struct error err;
+
+	for (struct upload *u = list; u != NULL; u = u->next)
+		for (size_t i = 0; i < u->touched_count; i++) {
+			if (outbox_result(&u->all->outbox, u->touched[i]) != OUTBOX_REFUSED)
+				continue;
+			outbox_refusal(&u->all->outbox, u->touched[i], &err);
+			refuse(u, INGEST_INVALID, &err);
+			memcpy(u->result.refusal.run_id, u->touched[i], sizeof u->result.refusal.run_id);
+			if (has_lines(u)) {
+				u->input.refusal = u->result.refusal;
+				u->input.accepted = u->input.duplicates = 0;
+			}
+		}
+	/* Two may have sent of it. */
+	for (struct upload *u = list; u != NULL; u = u->next)
+		for (size_t i = 0; i < u->touched_count; i++)
+			if (outbox_result(&u->all->outbox, u->touched[i]) == OUTBOX_REFUSED)
+				outbox_drop(&u->all->outbox, u->touched[i]);
+}
+
 /* Takes in what a list of uploads has brought, and has the database have it. */
 static void
 settle(struct upload *list)
@@ -343,8 +368,10 @@ settle(struct upload *list)
 		error_set(&err, ERROR_SYSTEM, NULL, "other servers send of the same runs all the time");
 	if (err.code != ERROR_NONE)
 		fail_all(list, &err);
-	else
+	else {
+		fail_refused(list);
 		let_go(list);
+	}
 	for (struct upload *u = list; u != NULL; u = u->next) {
 		ingest_mark_free(&u->mark);
 		u->touched_count = 0;

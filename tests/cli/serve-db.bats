@@ -325,6 +325,23 @@ blobs_taken_in() {
 	same "$(sql 'SELECT count(*) FROM agent_run_events')" 4
 }
 
+@test "PostgreSQL: a line that it cannot hold is its sender's fault, and is no run" {
+	on_postgresql
+	AWF_STORAGE=$PWD/another awf-run -n --name early true
+	line=$(AWF_STORAGE=$PWD/another awf-tail --json | head -n 1)
+	id=$(jq -r .run_id <<<"$line")
+	serve_db 1
+	sed 's/"timestamp":"[0-9]*-/"timestamp":"0000-/' <<<"$line" | post 1 -w '%{http_code}\n' >answer
+	same "$(tail -n 1 answer)" 400
+	same "$(head -n 1 answer | jq -c --arg id "$id" '[.accepted, .error.code, .error.run_id == $id, (.error.message | test("cannot hold it"))]')" \
+		'[0,"invalid_input",true,true]'
+	same "$(status_of_run 1 "$id")" 404
+	# The run is anybody's still.
+	sed 's/"timestamp":"[0-9]*-/"timestamp":"0001-/' <<<"$line" | post 1 >answer
+	same "$(jq .accepted answer)" 1
+	eventually names_are 1 early
+}
+
 @test "a wrong table of prices stops the start" {
 	on_sqlite
 	mkdir -p "$AWF_STORAGE" "$XDG_CONFIG_HOME/awf"

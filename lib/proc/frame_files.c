@@ -102,6 +102,13 @@ fail_at(const char *path, const char *how, struct error *err)
 }
 
 static int
+too_much(const char *path, struct error *err)
+{
+	return error_set(err, ERROR_INVALID_INPUT, path, "is too much: no more than %zu files, and %lld MiB in all",
+	    FRAME_FILES, (long long)(FRAME_FILES_BYTES >> 20));
+}
+
+static int
 open_next(struct files_out *f, struct buffer *out, struct error *err)
 {
 	const char *path = f->paths[f->next];
@@ -114,6 +121,10 @@ open_next(struct files_out *f, struct buffer *out, struct error *err)
 		return fail_at(path, "unable to read", err);
 	mode = status.st_mode & 0111 ? 0777 : 0666;
 	f->left = status.st_size;
+	/* The other end would take no more, either, and could not say so in time. */
+	if (f->next == FRAME_FILES || f->left > FRAME_FILES_BYTES - f->bytes)
+		return too_much(path, err);
+	f->bytes += f->left;
 	f->next++;
 	digest_head(&f->digest, path, mode, f->left);
 	base64_encode(path, strlen(path), &encoded);
@@ -191,8 +202,7 @@ take_head(struct files_in *f, struct span json, struct error *err)
 	else if (f->directory == -1 || !is_wanted(f, buffer_string(&path)))
 		result = error_set(err, ERROR_INVALID_INPUT, buffer_string(&path), "was not asked for");
 	else if (f->count == FRAME_FILES || bytes > FRAME_FILES_BYTES - f->bytes)
-		result = error_set(err, ERROR_INVALID_INPUT, buffer_string(&path), "is too much: no more than "
-		    "%zu files, and %lld MiB in all", FRAME_FILES, (long long)(FRAME_FILES_BYTES >> 20));
+		result = too_much(buffer_string(&path), err);
 	if (result == 1) {
 		file_close(&f->fd);
 		snprintf(number, sizeof number, "%zu", f->count++);

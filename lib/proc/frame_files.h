@@ -32,12 +32,13 @@ struct files_out {
 	size_t next;
 	int fd;                    /* of the one that is on its way; -1 */
 	int64_t left;              /* bytes of it */
+	int64_t bytes;             /* of all so far */
 	struct digest digest;
 };
 /* Finds what the patterns (which end with NULL, or are NULL) name. A pattern that names no file:
  * ERROR_INVALID_INPUT. */
 int files_out_begin(struct files_out *f, char *const *patterns, struct error *err);
-/* Appends a few frames: 1; 0: there are no more. -1: a file cannot be read. */
+/* Appends a few frames: 1; 0: there are no more. -1: a file cannot be read, or is too much. */
 int files_out_next(struct files_out *f, struct buffer *out, struct error *err);
 void files_out_free(struct files_out *f);
 

@@ -545,6 +545,15 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	same "$(find . -name '.awf*')" ''
 }
 
+@test "files that are too much are refused where they are, and leave nothing there" {
+	mkdir tmp
+	export TMPDIR=$PWD/tmp
+	run -3 --separate-stderr awf-step -n --via "$FAR" --fetch big a -- truncate -s 1100000000 big
+	same "$stderr" 'awf-step: a: big: is too much: no more than 10000 files, and 1024 MiB in all'
+	same "$(jq -r .metadata.error.code <<<"$output")" exit_status
+	same "$(ls tmp)" ''
+}
+
 @test "files lead nowhere else: links out of the directory, here and there" {
 	echo secret >"$BATS_TEST_TMPDIR/secret"
 	ln -s "$BATS_TEST_TMPDIR/secret" link

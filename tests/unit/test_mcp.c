@@ -37,7 +37,7 @@ variables_are_expanded(void **state)
 	(void)state;
 	setenv("A", "one", 1);
 	setenv("EMPTY", "", 1);
-	setenv("AWF_INPUT_a-b", "in", 1);
+	setenv("AWF_INPUT_a_b", "in", 1);
 	setenv("IN_CAPITALS", "yes", 1);
 	unsetenv("NONE");
 	for (size_t i = 0; i < COUNT(expansions); i++) {

@@ -25,7 +25,7 @@ static const struct {
 	{ "${env:A}", "one", NULL },
 	{ "${input:a-b}", "in", NULL },
 	{ "${input:in-capitals}", "yes", NULL },
-	{ "${input:none}", NULL, "${input:none} has no value: give it with awf-run --input" },
+	{ "${input:none}", NULL, "${input:none} has no value: give it with awf-run --input none=VALUE" },
 	{ "${CLAUDE_PLUGIN_ROOT}/x", "/dev/x", NULL },
 	{ "${NONE}", NULL, "${NONE} has no value: set it, or say ${NONE:-DEFAULT}" },
 	{ "${}", NULL, "${} has no value: set it, or say ${:-DEFAULT}" },

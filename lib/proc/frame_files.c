@@ -98,7 +98,7 @@ static int
 fail_at(const char *path, const char *how, struct error *err)
 {
 	return errno == EXDEV ? error_set(err, ERROR_INVALID_INPUT, path, "leads out of the directory") :
-	    error_errno(err, ERROR_INVALID_INPUT, path, how);
+	    error_errno(err, ERROR_INVALID_INPUT, path, "%s", how);
 }
 
 static int

@@ -106,8 +106,9 @@ SANDBOX_SRC := $(wildcard cmd/sandbox/*.c)
 FETCH_SRC := $(wildcard cmd/fetch/*.c)
 SHIP_SRC := $(wildcard cmd/ship/awf-ship-*.c)
 # What needs a library that a machine may lack is in no library of ours.
+SQLITE_SHARED = cmd/ship/sqlite.c
 POSTGRESQL_SHARED = cmd/ship/postgresql.c
-SHIP_SHARED := $(filter-out $(SHIP_SRC) $(POSTGRESQL_SHARED),$(wildcard cmd/ship/*.c))
+SHIP_SHARED := $(filter-out $(SHIP_SRC) $(SQLITE_SHARED) $(POSTGRESQL_SHARED),$(wildcard cmd/ship/*.c))
 # The filters by which a database is read are of one file each.
 MIRROR_FILTER_SRC := $(wildcard cmd/mirror/awf-mirror-*.c)
 MIRROR_FILTER_SHARED = cmd/mirror/source.c
@@ -182,13 +183,13 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(if_there)$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MODELS_SRC) $(MASK_SRC) $(MASK_SHARED) $(SHIP_SRC) $(SHIP_SHARED) $(MIRROR_FILTER_SRC) $(MIRROR_FILTER_SHARED) $(MIRROR_SRC) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MODELS_SRC) $(MASK_SRC) $(MASK_SHARED) $(SHIP_SRC) $(SHIP_SHARED) $(SQLITE_SHARED) $(MIRROR_FILTER_SRC) $(MIRROR_FILTER_SHARED) $(MIRROR_SRC) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
 # What needs a library that a machine may lack (NEEDS, as pkg-config calls it) is left out there.
 if_there = $(if $(NEEDS),$(PKG_CONFIG) --exists $(NEEDS) || { echo "$(@F) is left out: $(NEEDS) is not here"; exit 0; }; )
-WITH_SQLITE = cmd/ship/awf-ship-sqlite.c cmd/mirror/awf-mirror-sqlite.c
+WITH_SQLITE = cmd/ship/awf-ship-sqlite.c cmd/mirror/awf-mirror-sqlite.c $(SQLITE_SHARED)
 WITH_POSTGRESQL = cmd/ship/awf-ship-postgresql.c cmd/mirror/awf-mirror-postgresql.c $(POSTGRESQL_SHARED)
 needing = $(call object,$(1)) $(foreach d,$(BUILD) $(BUILD)/test,$(patsubst %.c,$(d)/libexec/awf/%,$(notdir $(1))))
 $(call needing,$(WITH_SQLITE)): private NEEDS = sqlite3
@@ -306,6 +307,7 @@ $(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(
 $(1)/libexec/awf/awf-ship-%: $(BUILD)/obj/cmd/ship/awf-ship-%.o $(2) $(SHIP_LIB) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
+$(1)/libexec/awf/awf-ship-sqlite $(1)/libexec/awf/awf-mirror-sqlite: $(call object,$(SQLITE_SHARED))
 $(1)/libexec/awf/awf-ship-postgresql $(1)/libexec/awf/awf-mirror-postgresql: $(call object,$(POSTGRESQL_SHARED))
 $(1)/libexec/awf/awf-mirror-%: $(BUILD)/obj/cmd/mirror/awf-mirror-%.o $(call object,$(MIRROR_FILTER_SHARED)) $(2) $(LIB)
 	@mkdir -p $$(@D)

@@ -349,8 +349,7 @@ take_line(struct server *s, const char *line, size_t len)
 	const struct rpc_call unknown = { .id = NULL };
 	size_t bad;
 	const char *wrong = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
-
-	struct span message = span_trim(span_of(line, len));
+	const struct span message = span_trim(span_of(line, len));
 
 	if (wrong != NULL)
 		rpc_error(&unknown, JSONRPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);

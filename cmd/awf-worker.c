@@ -91,17 +91,9 @@ static char *
 job_input(const char *name)
 {
 	struct buffer out = BUFFER_INIT;
-	size_t len = strlen(name);
 
 	buffer_text(&out, "job=");
-	while (len > 0) {
-		uint32_t code;
-		unsigned size = utf8_decode(name, len, &code);
-
-		utf8_append(&out, size > 0 ? code : 0xfffd);
-		name += size > 0 ? size : 1;
-		len -= size > 0 ? size : 1;
-	}
+	utf8_mend(name, strlen(name), &out);
 	return buffer_take(&out);
 }
 

@@ -7,11 +7,9 @@
  *   - data_version is another after each transaction of others, in the file that is open: one that
  *     takes its name ends this process, which is started anew.
  */
-#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -28,7 +26,6 @@ enum statement { VERSION, DATA_VERSION, LIST, LINES, BLOB, STATEMENTS };
 static const char heads[] = "SELECT run_id, seq, digest, origin, pruned_through, "
     "(julianday('now') - julianday(last_seen)) * 86400000 FROM runs_head ORDER BY last_seen DESC";
 static const char *const statements[STATEMENTS] = {
-	[VERSION] = "PRAGMA user_version",
 	[DATA_VERSION] = "PRAGMA data_version",
 	[LIST] = heads,
 	[LINES] = "SELECT line FROM agent_run_events WHERE run_id = ?1 AND seq > ?2 ORDER BY seq",
@@ -36,44 +33,16 @@ static const char *const statements[STATEMENTS] = {
 };
 
 struct database {
-	char *path;
-	sqlite3 *db;            /* NULL: it is not there yet */
+	struct sqlite at;       /* not open: it is not there yet */
 	sqlite3_stmt *made[STATEMENTS];
-	struct stat file;       /* as it was opened */
 	int64_t version;        /* of its data, when it was looked at last */
 };
-
-static int
-fail(const struct database *d, struct error *err)
-{
-	return error_set(err, ERROR_SYSTEM, d->path, "%s", sqlite3_errmsg(d->db));
-}
 
 /* One that is ready to be bound; NULL with *err. */
 static sqlite3_stmt *
 statement(struct database *d, enum statement which, struct error *err)
 {
-	if (d->made[which] == NULL && sqlite3_prepare_v3(d->db, statements[which], -1,
-	    SQLITE_PREPARE_PERSISTENT, &d->made[which], NULL) != SQLITE_OK)
-		fail(d, err);
-	return d->made[which];
-}
-
-/* The number that it returns; -1 with *err. */
-static int64_t
-number(struct database *d, enum statement which, struct error *err)
-{
-	sqlite3_stmt *s = statement(d, which, err);
-	int64_t value = -1;
-
-	if (s == NULL)
-		return -1;
-	if (sqlite3_step(s) == SQLITE_ROW)
-		value = sqlite3_column_int64(s, 0);
-	else
-		fail(d, err);
-	sqlite3_reset(s);
-	return value;
+	return sqlite_statement(&d->at, statements[which], &d->made[which], err);
 }
 
 static int
@@ -81,33 +50,32 @@ open_database(void *context, const char *url, struct error *err)
 {
 	struct database *d = context;
 
-	d->path = database_file(url, err);
-	return d->path != NULL ? 0 : -1;
+	d->at.path = database_file(url, err);
+	return d->at.path != NULL ? 0 : -1;
+}
+
+static int64_t
+data_version(struct database *d, struct error *err)
+{
+	return sqlite_number(&d->at, statements[DATA_VERSION], &d->made[DATA_VERSION], err);
 }
 
 static int
 has_tables(void *context, struct error *err)
 {
 	struct database *d = context;
-	int64_t version;
+	int has;
 
-	if (d->db == NULL && access(d->path, F_OK) != 0)
+	if (d->at.db == NULL && access(d->at.path, F_OK) != 0)
 		return 0;
-	if (d->db == NULL) {
-		if (stat(d->path, &d->file) != 0)
-			return error_errno(err, ERROR_SYSTEM, d->path, "unable to open");
-		if (sqlite3_open_v2(d->path, &d->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-			return fail(d, err);
-		sqlite3_busy_timeout(d->db, BUSY_MS);
-		sqlite3_extended_result_codes(d->db, 1);
+	if (d->at.db == NULL && sqlite_open(&d->at, SQLITE_OPEN_READONLY, BUSY_MS, err) != 0)
+		return -1;
+	has = sqlite_has_schema(&d->at, &d->made[VERSION], err);
+	if (has == 1) {
+		d->version = data_version(d, err);
+		has = d->version < 0 ? -1 : 1;
 	}
-	version = number(d, VERSION, err);
-	if (version > AWF_SQLITE_SCHEMA)
-		return error_set(err, ERROR_USAGE, d->path, "was made by a later version of AWF, or by "
-		    "another program");
-	if (version == AWF_SQLITE_SCHEMA)
-		d->version = number(d, DATA_VERSION, err);
-	return version < 0 || d->version < 0 ? -1 : version == AWF_SQLITE_SCHEMA;
+	return has;
 }
 
 /* A text; "" if it is none, or has a NUL. */
@@ -136,7 +104,7 @@ list(void *context, struct error *err)
 		source_run(&run);
 	}
 	if (got != SQLITE_DONE)
-		fail(d, err);
+		sqlite_fail(&d->at, err);
 	sqlite3_reset(s);
 	return got == SQLITE_DONE ? 0 : -1;
 }
@@ -155,9 +123,9 @@ has_changed(void *context, struct error *err)
 	int64_t version;
 	int changed;
 
-	if (sqlite_is_replaced(d->path, &d->file))
-		return error_set(err, ERROR_SYSTEM, d->path, "was removed or replaced");
-	version = number(d, DATA_VERSION, err);
+	if (sqlite_is_replaced(&d->at))
+		return error_set(err, ERROR_SYSTEM, d->at.path, "was removed or replaced");
+	version = data_version(d, err);
 	if (version < 0)
 		return -1;
 	changed = version != d->version ? CHANGED_UNKNOWN : CHANGED_NOTHING;
@@ -182,7 +150,7 @@ send_lines(void *context, const char *run_id, int64_t after, struct error *err)
 		sent = source_line(line, line != NULL ? (size_t)sqlite3_column_bytes(s, 0) : 0, err);
 	}
 	if (sent == 0 && got != SQLITE_DONE)
-		sent = fail(d, err);
+		sent = sqlite_fail(&d->at, err);
 	sqlite3_reset(s);
 	return sent < 0 ? -1 : 0;
 }
@@ -202,7 +170,7 @@ send_blob(void *context, const char *run_id, const char *sha256, struct error *e
 	if (got == SQLITE_ROW && sqlite3_column_bytes(s, 0) <= FETCH_BLOB_MOST)
 		source_data(sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
 	else if (got != SQLITE_ROW && got != SQLITE_DONE)
-		fail(d, err);
+		sqlite_fail(&d->at, err);
 	sqlite3_reset(s);
 	return got == SQLITE_ROW || got == SQLITE_DONE ? 0 : -1;
 }
@@ -214,14 +182,14 @@ close_database(void *context)
 
 	for (size_t i = 0; i < STATEMENTS; i++)
 		sqlite3_finalize(d->made[i]);
-	sqlite3_close(d->db);
-	free(d->path);
+	sqlite3_close(d->at.db);
+	free(d->at.path);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct database d = { .path = NULL };
+	struct database d = { .version = 0 };
 	const struct source source = { .program = PROGRAM, .form = "sqlite:[FILE]", .look_ms = LOOK_MS,
 		.open = open_database, .ready = has_tables, .list = list, .fd = no_descriptor,
 		.changed = has_changed, .lines = send_lines, .blob = send_blob, .close = close_database,

@@ -416,54 +416,20 @@ cli_cut_off(const struct cli_run *r, enum error_code code)
 
 /* Lines of its output. */
 
-/* Which half of a surrogate pair the escape \uXXXX at text is: 1 the high one, 2 the low one; 0:
- * neither. */
-static int
-surrogate(const char *text, size_t len)
-{
-	char digits[5] = "";
-	unsigned unit;
-
-	if (len < 6 || text[0] != '\\' || text[1] != 'u')
-		return 0;
-	memcpy(digits, text + 2, 4);
-	if (sscanf(digits, "%4x", &unit) != 1 || unit < 0xd800 || unit >= 0xe000)
-		return 0;
-	return unit < 0xdc00 ? 1 : 2;
-}
-
-/* Writes a line, into an empty buffer, without its NULs, what is no UTF-8 and halves of surrogate
- * pairs replaced: what JSON can carry. */
+/* Appends a line without its NULs, what is no UTF-8 and halves of surrogate pairs replaced: what JSON
+ * can carry. */
 static void
 mend(const char *line, size_t len, struct buffer *out)
 {
-	static const char replacement[] = { 'f', 'f', 'f', 'd' };
-	size_t at = 0;
-	uint32_t code;
-	unsigned used;
+	struct buffer text = BUFFER_INIT;
+	size_t piece;
 
-	for (size_t i = 0; i < len; i += used) {
-		used = line[i] == '\0' ? 0 : utf8_decode(line + i, len - i, &code);
-		if (used > 0)
-			buffer_append(out, line + i, used);
-		else if (line[i] != '\0')
-			utf8_append(out, 0xfffd);
-		used = used == 0 ? 1 : used;
+	for (size_t i = 0; i < len; i += piece + 1) {
+		piece = strnlen(line + i, len - i);
+		utf8_mend(line + i, piece, &text);
 	}
-
-	/* fffd over the digits of each half of a surrogate pair without its other half. */
-	while (at + 1 < out->len) {
-		char *text = out->data + at;
-		int half = surrogate(text, out->len - at);
-
-		if (half == 1 && surrogate(text + 6, out->len - at - 6) == 2) {
-			at += 12;
-			continue;
-		}
-		if (half != 0)
-			memcpy(text + 2, replacement, sizeof replacement);
-		at += *text == '\\' ? 2 : 1;
-	}
+	scan_mend(span_of(buffer_string(&text), text.len), out);
+	buffer_free(&text);
 }
 
 static bool

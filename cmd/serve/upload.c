@@ -366,9 +366,9 @@ settle(struct upload *list)
 	} while (again && err.code == ERROR_NONE && ++tries < SETTLE_TRIES);
 	if (again && err.code == ERROR_NONE)
 		error_set(&err, ERROR_SYSTEM, NULL, "other servers send of the same runs all the time");
-	if (err.code != ERROR_NONE)
+	if (err.code != ERROR_NONE) {
 		fail_all(list, &err);
-	else {
+	} else {
 		fail_refused(list);
 		let_go(list);
 	}

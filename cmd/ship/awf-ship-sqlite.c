@@ -26,7 +26,7 @@
 extern const char sqlite_sql[];
 
 enum statement {
-	FIND_HEAD, FIND_LINE, ADD_EVENT, ADD_TEXT, ADD_BLOB, FIND_BLOB, PUT_HEAD, STATEMENTS
+	VERSION, FIND_HEAD, FIND_LINE, ADD_EVENT, ADD_TEXT, ADD_BLOB, FIND_BLOB, PUT_HEAD, STATEMENTS
 };
 static const char *const statements[STATEMENTS] = {
 	[FIND_HEAD] = "SELECT seq, digest, pruned_through FROM runs_head WHERE run_id = ?1",
@@ -47,48 +47,32 @@ static const char *const statements[STATEMENTS] = {
 };
 
 struct database {
-	char *path;
-	sqlite3 *db;
+	struct sqlite at;
 	sqlite3_stmt *made[STATEMENTS];
 	struct row row;
 	int64_t keep_ms;
-	struct stat file;           /* as it was opened */
 };
-
-/* ERROR_INVALID_INPUT: it is due to what was to be written. */
-static int
-fail(const struct database *d, struct error *err)
-{
-	const int code = sqlite3_errcode(d->db) & 0xff;
-	const bool data = code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG || code == SQLITE_MISMATCH;
-
-	return error_set(err, data ? ERROR_INVALID_INPUT : ERROR_SYSTEM, d->path, "%s",
-	    sqlite3_errmsg(d->db));
-}
 
 /* What was written is where others look for it: a file that was removed or replaced meanwhile can be
  * written to as before. */
 static int
 check_place(const struct database *d, struct error *err)
 {
-	return !sqlite_is_replaced(d->path, &d->file) ? 0 : error_set(err, ERROR_SYSTEM, d->path,
+	return !sqlite_is_replaced(&d->at) ? 0 : error_set(err, ERROR_SYSTEM, d->at.path,
 	    "was removed or replaced since it was opened");
 }
 
 static int
 execute(struct database *d, const char *sql, struct error *err)
 {
-	return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(d, err);
+	return sqlite3_exec(d->at.db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(&d->at, err);
 }
 
 /* One that is ready to be bound; NULL with *err. */
 static sqlite3_stmt *
 statement(struct database *d, enum statement which, struct error *err)
 {
-	if (d->made[which] == NULL && sqlite3_prepare_v3(d->db, statements[which], -1,
-	    SQLITE_PREPARE_PERSISTENT, &d->made[which], NULL) != SQLITE_OK)
-		fail(d, err);
-	return d->made[which];
+	return sqlite_statement(&d->at, statements[which], &d->made[which], err);
 }
 
 static void
@@ -119,7 +103,7 @@ bind_number(sqlite3_stmt *s, int at, int64_t number)
 static int
 run(struct database *d, sqlite3_stmt *s, struct error *err)
 {
-	int failed = sqlite3_step(s) == SQLITE_DONE ? 0 : fail(d, err);
+	int failed = sqlite3_step(s) == SQLITE_DONE ? 0 : sqlite_fail(&d->at, err);
 
 	sqlite3_reset(s);
 	return failed;
@@ -127,40 +111,20 @@ run(struct database *d, sqlite3_stmt *s, struct error *err)
 
 /* ---- opening ---- */
 
-static int
-version(struct database *d, int *number, struct error *err)
-{
-	sqlite3_stmt *s = NULL;
-	int failed = 0;
-
-	if (sqlite3_prepare_v2(d->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK ||
-	    sqlite3_step(s) != SQLITE_ROW)
-		failed = fail(d, err);
-	else
-		*number = sqlite3_column_int(s, 0);
-	sqlite3_finalize(s);
-	return failed;
-}
-
 /* Tables and views, once. */
 static int
 make_schema(struct database *d, struct error *err)
 {
+	int has = sqlite_has_schema(&d->at, &d->made[VERSION], err);
 	char set[64];
-	int number;
 
-	if (version(d, &number, err) != 0)
-		return -1;
-	if (number > AWF_SQLITE_SCHEMA)
-		return error_set(err, ERROR_USAGE, d->path, "was made by a later version of AWF, or by "
-		    "another program");
-	if (number == AWF_SQLITE_SCHEMA)
-		return 0;
+	if (has != 0)
+		return has < 0 ? -1 : 0;
 	snprintf(set, sizeof set, "PRAGMA user_version = %d; COMMIT", AWF_SQLITE_SCHEMA);
-	if (execute(d, "BEGIN IMMEDIATE", err) == 0 && version(d, &number, err) == 0 &&
-	    (number == AWF_SQLITE_SCHEMA || execute(d, sqlite_sql, err) == 0) && execute(d, set, err) == 0)
+	has = execute(d, "BEGIN IMMEDIATE", err) == 0 ? sqlite_has_schema(&d->at, &d->made[VERSION], err) : -1;
+	if (has != -1 && (has == 1 || execute(d, sqlite_sql, err) == 0) && execute(d, set, err) == 0)
 		return 0;
-	sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+	sqlite3_exec(d->at.db, "ROLLBACK", NULL, NULL, NULL);
 	return -1;
 }
 
@@ -173,21 +137,18 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 	d->keep_ms = keep_ms;
 	if (sync_mode_from_environment(&sync, err) != 0)
 		return -1;
-	d->path = database_file(url, err);
-	if (d->path == NULL)
+	d->at.path = database_file(url, err);
+	if (d->at.path == NULL)
 		return -1;
 	/* It holds what transcripts do, and is as private. */
 	umask(077);
-	if (sqlite3_open_v2(d->path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
-		return fail(d, err);
-	sqlite3_busy_timeout(d->db, BUSY_MS);
-	sqlite3_extended_result_codes(d->db, 1);
-	if (execute(d, "PRAGMA journal_mode = wal; PRAGMA cache_size = -65536; "
+	if (sqlite_open(&d->at, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS, err) != 0 ||
+	    execute(d, "PRAGMA journal_mode = wal; PRAGMA cache_size = -65536; "
 	    "PRAGMA wal_autocheckpoint = 16384", err) != 0 ||
 	    execute(d, sync == SYNC_NONE ? "PRAGMA synchronous = off" : "PRAGMA synchronous = full",
 	        err) != 0 || make_schema(d, err) != 0)
 		return -1;
-	return stat(d->path, &d->file) == 0 ? 0 : error_errno(err, ERROR_SYSTEM, d->path, "unable to find it again");
+	return 0;
 }
 
 static void
@@ -197,9 +158,9 @@ close_database(void *context)
 
 	for (size_t i = 0; i < STATEMENTS; i++)
 		sqlite3_finalize(d->made[i]);
-	sqlite3_close(d->db);
+	sqlite3_close(d->at.db);
 	row_free(&d->row);
-	free(d->path);
+	free(d->at.path);
 }
 
 /* ---- what it has ---- */
@@ -221,7 +182,7 @@ ask(void *context, struct batch_run *sent, struct position *have, struct error *
 		snprintf(have->digest, sizeof have->digest, "%s", (const char *)sqlite3_column_text(s, 1));
 		have->pruned = sqlite3_column_int64(s, 2);
 	} else if (got != SQLITE_DONE) {
-		fail(d, err);
+		sqlite_fail(&d->at, err);
 	}
 	sqlite3_reset(s);
 	return got == SQLITE_ROW || got == SQLITE_DONE ? 0 : -1;
@@ -246,7 +207,7 @@ same(void *context, const struct batch_run *sent, size_t number, struct error *e
 		failed = error_set(err, ERROR_DIVERGENCE, sent->run_id, "the target has another line %lld, "
 		    "and nothing more of the run is sent", (long long)sent->lines[number].seq);
 	else if (got != SQLITE_ROW && got != SQLITE_DONE)
-		failed = fail(d, err);
+		failed = sqlite_fail(&d->at, err);
 	sqlite3_reset(s);
 	return failed;
 }
@@ -281,7 +242,7 @@ add_event(struct database *d, const struct batch_run *sent, size_t number, struc
 	run_row_take(told, row);
 	if (row->text.len == 0)
 		return 0;
-	sqlite3_bind_int64(t, 1, sqlite3_last_insert_rowid(d->db));
+	sqlite3_bind_int64(t, 1, sqlite3_last_insert_rowid(d->at.db));
 	bind_span(t, 2, span_of(row->text.data, row->text.len));
 	return run(d, t, err);
 }
@@ -321,7 +282,7 @@ get_blob(void *context, const char *run_id, const char *sha256, const char *path
 		got = 0;
 		break;
 	default:
-		fail(d, err);
+		sqlite_fail(&d->at, err);
 	}
 	sqlite3_reset(s);
 	return got;
@@ -379,7 +340,7 @@ write_batch(void *context, struct batch *b, struct error *err)
 		if (b->with[i]->refused || write_run(d, b->with[i], err) == 0)
 			continue;
 		if (err->code != ERROR_DIVERGENCE) {
-			sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+			sqlite3_exec(d->at.db, "ROLLBACK", NULL, NULL, NULL);
 			return -1;
 		}
 		target_refuse(b->with[i], err);
@@ -419,7 +380,7 @@ prune(void *context, struct error *err)
 int
 main(int argc, char **argv)
 {
-	struct database d = { .path = NULL };
+	struct database d = { .keep_ms = 0 };
 	const struct target target = { .program = PROGRAM, .form = "sqlite:[FILE]", .about = true,
 		.blobs = true, .keeps = true, .open = open_database, .ask = ask, .write = write_batch,
 		.put_blob = put_blob, .get_blob = get_blob, .prune = prune, .close = close_database, .context = &d };

@@ -188,20 +188,10 @@ static void
 make_utf8(struct buffer *bytes)
 {
 	struct buffer clean = BUFFER_INIT;
-	const char *at = bytes->data, *end = at + bytes->len;
-	uint32_t code;
 
 	if (utf8_valid(buffer_string(bytes), bytes->len))
 		return;
-	while (at < end) {
-		unsigned len = utf8_decode(at, (size_t)(end - at), &code);
-
-		if (len == 0)
-			utf8_append(&clean, 0xfffd);
-		else
-			buffer_append(&clean, at, len);
-		at += len == 0 ? 1 : len;
-	}
+	utf8_mend(bytes->data, bytes->len, &clean);
 	buffer_free(bytes);
 	*bytes = clean;
 }

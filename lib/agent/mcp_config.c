@@ -430,30 +430,43 @@ server_of(json_t *servers, const char **name)
 	return json_object_get(servers, *name);
 }
 
+/* NULL: it has none, or one that could not stand in braces. */
+static const char *
+input_default(const json_t *inputs, const char *id, size_t len)
+{
+	size_t i;
+	json_t *input;
+
+	json_array_foreach(inputs, i, input) {
+		const char *name = json_string_value(json_object_get(input, "id"));
+		const char *value = json_string_value(json_object_get(input, "default"));
+
+		if (name != NULL && value != NULL && strlen(name) == len && memcmp(name, id, len) == 0)
+			return strchr(value, '}') == NULL ? value : NULL;
+	}
+	return NULL;
+}
+
 /* A text in which ${input:ID} says the default that VS Code's list of inputs has for it. */
 static json_t *
 text_with_defaults(const char *text, const json_t *inputs)
 {
+	static const char input[] = "${input:";
+	const size_t prefix = sizeof input - 1;
 	struct buffer out = BUFFER_INIT;
 	json_t *made;
 
 	while (*text != '\0') {
-		const size_t len = strncmp(text, "${input:", 8) == 0 ? strcspn(text, "}") : 0;
-		size_t i;
-		json_t *one;
+		const char *end = strncmp(text, input, prefix) == 0 ? strchr(text, '}') : NULL;
+		const char *value = end == NULL ? NULL :
+		    input_default(inputs, text + prefix, (size_t)(end - text) - prefix);
 
-		json_array_foreach(inputs, i, one) {
-			const char *id = json_string_value(json_object_get(one, "id"));
-			const char *value = json_string_value(json_object_get(one, "default"));
-
-			if (len == 0 || id == NULL || value == NULL || strchr(value, '}') != NULL ||
-			    strlen(id) != len - 8 || strncmp(text + 8, id, len - 8) != 0)
-				continue;
-			buffer_format(&out, "${input:%s:-%s", id, value);
-			text += len;
-			break;
+		if (value == NULL) {
+			buffer_byte(&out, *text++);
+			continue;
 		}
-		buffer_byte(&out, *text++);
+		buffer_format(&out, "%.*s:-%s}", (int)(end - text), text, value);
+		text = end + 1;
 	}
 	made = json_string(buffer_string(&out));
 	buffer_free(&out);
@@ -643,17 +656,17 @@ mcp_expand(const char *text, const char *file, const struct keys *keys, char ***
 		}
 		value = variable_value(name, file, keys, secrets);
 		if (value == NULL && fallback == NULL) {
-			const char *colon = strncmp(name, "input:", 6) == 0 ? strchr(name, ':') : NULL;
-			char *key = memory_text(colon != NULL ? colon + 1 : name);
+			if (strncmp(name, "input:", 6) == 0) {
+				char *key = memory_text(name + 6);
 
-			as_name(key);
-			if (colon != NULL)
+				as_name(key);
 				error_set(err, ERROR_DEFINITION, place,
 				    "${%s} has no value: give it with awf-run --input %s=VALUE", name, key);
-			else
+				free(key);
+			} else {
 				error_set(err, ERROR_DEFINITION, place,
 				    "${%s} has no value: set it, or say ${%s:-DEFAULT}", name, name);
-			free(key);
+			}
 			free(name);
 			buffer_free(&out);
 			return NULL;

@@ -70,10 +70,11 @@ void mcp_definition_free(struct mcp_definition *m);
 
 /* A text with its variables in place: ${NAME} and ${env:NAME} are values of the environment, else
  * of the keys file, else the default; ${input:NAME} that of awf-run --input, else what NAME is in
- * capitals, else the default of the file's inputs; ${workspaceFolder} and ${userHome} are directories, and so are ${CLAUDE_PLUGIN_ROOT}, that
- * of the file (NULL: none), and ${CLAUDE_PROJECT_DIR}, if the environment does not say them. In
- * memory of its own; ERROR_DEFINITION at place names the one that has no value. Values that are
- * secrets are added to secrets, if it is not NULL. */
+ * capitals; ${workspaceFolder} and ${userHome} are directories, and so are ${CLAUDE_PLUGIN_ROOT},
+ * that of the file (NULL: none), and ${CLAUDE_PROJECT_DIR}, if the environment does not say them.
+ * (Of inputs, whose defaults stand elsewhere in the file, these are in the text already.) In memory
+ * of its own; ERROR_DEFINITION at place names the one that has no value. Values that are secrets are
+ * added to secrets, if it is not NULL. */
 char *mcp_expand(const char *text, const char *file, const struct keys *keys, char ***secrets,
     const char *place, struct error *err);
 

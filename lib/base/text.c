@@ -95,6 +95,22 @@ utf8_append(struct buffer *out, uint32_t code)
 	buffer_byte(out, (char)(0x80 | (code & 0x3f)));
 }
 
+void
+utf8_mend(const char *bytes, size_t len, struct buffer *out)
+{
+	uint32_t code;
+
+	for (size_t i = 0; i < len;) {
+		unsigned n = utf8_decode(bytes + i, len - i, &code);
+
+		if (n > 0)
+			buffer_append(out, bytes + i, n);
+		else
+			utf8_append(out, 0xfffd);
+		i += n > 0 ? n : 1;
+	}
+}
+
 bool
 utf8_valid(const char *bytes, size_t len)
 {

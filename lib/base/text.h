@@ -21,6 +21,8 @@ size_t utf8_whole(const char *bytes, size_t len);
  * 0 if they begin with none. */
 unsigned utf8_decode(const char *bytes, size_t len, uint32_t *code);
 void utf8_append(struct buffer *out, uint32_t code);
+/* Appends bytes, with U+FFFD for each that is no UTF-8. */
+void utf8_mend(const char *bytes, size_t len, struct buffer *out);
 
 /* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
 bool name_valid(const char *text);

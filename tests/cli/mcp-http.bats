@@ -176,10 +176,12 @@ none_left() { [ -z "$(bridges)" ]; }
 	same "$(results)" '["x",null,null]'
 	run -3 --separate-stderr ask
 	[[ $stderr == *'${input:t} has no value: give it with awf-run --input t=VALUE'* ]]
-	# The default that VS Code keeps beside the servers.
-	jq '.inputs = [{id: "n", default: "no"}, {type: "promptString", id: "t", default: "verysecret123"}]' .mcp.json >t && mv t .mcp.json
+	# The default that VS Code keeps beside the servers; what is no such text stays as it is.
+	jq '.inputs = [{id: "n", default: "no"}, {type: "promptString", id: "t", default: "verysecret123"}] |
+		.mcpServers.test.headers += {"X-A": "${input:t", "X-B": "a${input:n}b", "X-C": "${input:t"}' .mcp.json >t && mv t .mcp.json
 	calls echo '{"text":"x"}'
 	same "$(ask)" 'done'
+	same "$(jq -c 'select(.body.method == "tools/call") | .headers | [.["x-a"], .["x-b"], .["x-c"]]' http.log | tail -n 1)" '["${input:t","anob","${input:t"]'
 	calls echo '{"text":"x"}'
 	echo hello >hello
 	run -3 --separate-stderr awf-run --input t=other awf-step -a worker ask -r <hello

@@ -268,7 +268,7 @@ the target has lost lines: it has 0, and had 2'
 		1|--keep 0|awf-ship: --keep: is no time at all
 		1|--blobs many|awf-ship: --blobs: 'many' is not a size (as in 500, 64K, 20M, 2G)
 		1|@nosuch|awf-ship: @nosuch: no run of this name in $AWF_STORAGE (awf-tail --list shows what there is)
-		4|--to sqlite:$PWD/none/x.db|awf-ship-sqlite: $PWD/none/x.db: unable to open database file
+		4|--to sqlite:$PWD/none/x.db|awf-ship-sqlite: $PWD/none/x.db: unable to open: No such file or directory
 	END
 	echo nonsense >prices
 	run -2 --separate-stderr env AWF_PRICES=prices awf-ship --to "$TO"

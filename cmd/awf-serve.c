@@ -180,6 +180,7 @@ change_tokens(struct serve_command *c, struct error *err)
 	if (c->said & OPTION_SAID(OPT_NEW_TOKEN)) {
 		failed = tokens_make(&storage, c->role, c->names, c->label, token, err);
 		/* One that nobody has seen is none. */
+		signal(SIGPIPE, SIG_IGN);
 		if (failed == 0 && (printf("%s\n", token) < 0 || fflush(stdout) != 0)) {
 			failed = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 			if (tokens_revoke(&storage, token, &late) != 0)

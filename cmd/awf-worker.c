@@ -190,7 +190,7 @@ start(struct worker *w, struct job *j, struct error *err)
 
 /* ---- ends ---- */
 
-/* "NAME STATUS RUN-ID", with tabs. */
+/* "NAME STATUS RUN-ID", with tabs; the name is that of its directory. */
 static void
 finish(struct worker *w, struct job *j, const char *status, int exit_code)
 {
@@ -200,7 +200,9 @@ finish(struct worker *w, struct job *j, const char *status, int exit_code)
 	if (job_finish(&w->spool, j, status, exit_code, &err) == -1) {
 		note_trouble(w, &err);
 	} else {
-		text_visible(&name, j->name, strlen(j->name), 0);
+		const char *called = path_base(j->directory);
+
+		text_visible(&name, called, strlen(called), 0);
 		printf("%s\t%s\t%s\n", buffer_string(&name), status, j->run_id);
 		fflush(stdout);
 		if (strcmp(status, "success") != 0 && strcmp(status, "waiting") != 0 &&

@@ -303,7 +303,7 @@ job_take(const struct spool *s, const struct storage *storage, const char *name,
 /* ---- its end ---- */
 
 int
-job_finish(const struct spool *s, const struct job *j, const char *status, int exit_code,
+job_finish(const struct spool *s, struct job *j, const char *status, int exit_code,
     struct error *err)
 {
 	const char *place = strcmp(status, "success") == 0 ? "done" :
@@ -342,9 +342,12 @@ job_finish(const struct spool *s, const struct job *j, const char *status, int e
 		if (!moved && ((errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) ||
 		    i == SAME_NAME_MOST))
 			result = error_errno(err, ERROR_SYSTEM, to, "unable to move what has ended");
-		free(to);
-		if (moved)
+		if (moved) {
+			free(j->directory);
+			j->directory = to;
 			break;
+		}
+		free(to);
 	}
 	return result;
 }

@@ -61,10 +61,10 @@ int job_take(const struct spool *s, const struct storage *storage, const char *n
     struct error *err);
 /* A file of it, in memory of its own. */
 char *job_file(const struct job *j, const char *name);
-/* Its run has ended, or there can be none: writes `outcome`, and moves it. The status of its run, as
+/* Its run has ended, or there can be none: writes `outcome`, and moves its directory. The status of its run, as
  * awf-transcript(5) has it, or "failed" where there is none, is status; exit_code -1 is not known.
  * ERROR_SYSTEM: it stays taken, and can be taken up. job_let_go() is called either way. */
-int job_finish(const struct spool *s, const struct job *j, const char *status, int exit_code,
+int job_finish(const struct spool *s, struct job *j, const char *status, int exit_code,
     struct error *err);
 /* The status of its run: "running", "died" or that of run.completed; "" if there is none. In
  * memory of its own. *exit_code (may be NULL): that of run.completed, or -1. */

@@ -42,6 +42,13 @@ read_type(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
+/* A text without a NUL, up to which it would be another. */
+static bool
+is_text(const json_t *value)
+{
+	return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value);
+}
+
 /* A word of a command line, or a value of a variable or header: a text, or what other programs
  * take for one. NULL: it is none. In memory of its own. */
 static char *
@@ -53,9 +60,7 @@ word_of(const json_t *value)
 		value_write(value, &text);
 		return buffer_take(&text);
 	}
-	return !json_is_string(value) ||
-	    strlen(json_string_value(value)) != json_string_length(value) ? NULL :
-	    memory_text(json_string_value(value));
+	return is_text(value) ? memory_text(json_string_value(value)) : NULL;
 }
 
 static int
@@ -430,8 +435,8 @@ server_of(json_t *servers, const char **name)
 	return json_object_get(servers, *name);
 }
 
-/* NULL: it has none, or one that could not stand in braces. */
-static const char *
+/* In memory of its own. NULL: it has none, or one that could not stand in braces. */
+static char *
 input_default(const json_t *inputs, const char *id, size_t len)
 {
 	size_t i;
@@ -439,10 +444,15 @@ input_default(const json_t *inputs, const char *id, size_t len)
 
 	json_array_foreach(inputs, i, input) {
 		const char *name = json_string_value(json_object_get(input, "id"));
-		const char *value = json_string_value(json_object_get(input, "default"));
+		char *value;
 
-		if (name != NULL && value != NULL && strlen(name) == len && memcmp(name, id, len) == 0)
-			return strchr(value, '}') == NULL ? value : NULL;
+		if (name == NULL || strlen(name) != len || memcmp(name, id, len) != 0)
+			continue;
+		value = word_of(json_object_get(input, "default"));
+		if (value == NULL || strchr(value, '}') == NULL)
+			return value;
+		free(value);
+		return NULL;
 	}
 	return NULL;
 }
@@ -458,7 +468,7 @@ text_with_defaults(const char *text, const json_t *inputs)
 
 	while (*text != '\0') {
 		const char *end = strncmp(text, input, prefix) == 0 ? strchr(text, '}') : NULL;
-		const char *value = end == NULL ? NULL :
+		char *value = end == NULL ? NULL :
 		    input_default(inputs, text + prefix, (size_t)(end - text) - prefix);
 
 		if (value == NULL) {
@@ -466,6 +476,7 @@ text_with_defaults(const char *text, const json_t *inputs)
 			continue;
 		}
 		buffer_format(&out, "%.*s:-%s}", (int)(end - text), text, value);
+		free(value);
 		text = end + 1;
 	}
 	made = json_string(buffer_string(&out));
@@ -473,7 +484,16 @@ text_with_defaults(const char *text, const json_t *inputs)
 	return made;
 }
 
-/* Says them in all texts of a definition. */
+/* Those beside the servers. */
+static const json_t *
+inputs_of(const json_t *document)
+{
+	const json_t *inputs = json_object_get(document, "inputs");
+
+	return inputs != NULL ? inputs : json_object_get(json_object_get(document, "mcp"), "inputs");
+}
+
+/* Says them in all texts of a definition, but for those with a NUL, which are none. */
 static void
 set_defaults(json_t *value, const json_t *inputs)
 {
@@ -484,12 +504,12 @@ set_defaults(json_t *value, const json_t *inputs)
 
 	json_object_foreach_safe(value, next, name, member) {
 		set_defaults(member, inputs);
-		if (json_is_string(member))
+		if (is_text(member))
 			json_object_set_new(value, name, text_with_defaults(json_string_value(member), inputs));
 	}
 	json_array_foreach(value, i, member) {
 		set_defaults(member, inputs);
-		if (json_is_string(member))
+		if (is_text(member))
 			json_array_set_new(value, i, text_with_defaults(json_string_value(member), inputs));
 	}
 }
@@ -533,7 +553,7 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 			    "expected {\"" SERVERS "\": {…}}");
 		} else if ((value = server_of(servers, &other)) != NULL) {
 			found = true;
-			set_defaults(value, json_object_get(document, "inputs"));
+			set_defaults(value, inputs_of(document));
 			result = read_definition(m, other, value, files[i], err);
 		} else {
 			json_object_foreach(servers, other, value)
@@ -560,13 +580,17 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 	return result;
 }
 
-/* Has "_" for what a variable's name cannot hold. */
-static void
-as_name(char *text)
+/* What an input is called where it is given: with "_" for what a variable's name cannot hold, and
+ * before a digit. In memory of its own. */
+static char *
+input_key(const char *name)
 {
-	for (; *text != '\0'; text++)
-		if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_", *text) == NULL)
-			*text = '_';
+	char *key = memory_format("%s%s", *name == '\0' || (*name >= '0' && *name <= '9') ? "_" : "", name);
+
+	for (char *at = key; *at != '\0'; at++)
+		if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_", *at) == NULL)
+			*at = '_';
+	return key;
 }
 
 /* The value of what stands in braces, in memory of its own; NULL: it has none. */
@@ -582,18 +606,18 @@ variable_value(const char *name, const char *file, const struct keys *keys, char
 	if (strcmp(name, "userHome") == 0)
 		return path_home() == NULL ? NULL : memory_text(path_home());
 	if (strncmp(name, input, sizeof input - 1) == 0) {
-		name += sizeof input - 1;
-		variable = memory_format("AWF_INPUT_%s", name);
-		as_name(variable);
+		char *key = input_key(name + sizeof input - 1);
+
+		variable = memory_format("AWF_INPUT_%s", key);
 		value = getenv(variable);
 		if (value == NULL) {
 			/* github-token: a key is rather in the keys file than in a run's inputs. */
 			free(variable);
-			variable = memory_text(name);
-			as_name(variable);
+			variable = memory_text(key);
 			for (char *at = variable; *at != '\0'; at++)
 				*at = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
 		}
+		free(key);
 	} else {
 		variable = memory_text(strncmp(name, env, sizeof env - 1) == 0 ? name + sizeof env - 1 : name);
 	}
@@ -657,9 +681,8 @@ mcp_expand(const char *text, const char *file, const struct keys *keys, char ***
 		value = variable_value(name, file, keys, secrets);
 		if (value == NULL && fallback == NULL) {
 			if (strncmp(name, "input:", 6) == 0) {
-				char *key = memory_text(name + 6);
+				char *key = input_key(name + 6);
 
-				as_name(key);
 				error_set(err, ERROR_DEFINITION, place,
 				    "${%s} has no value: give it with awf-run --input %s=VALUE", name, key);
 				free(key);

@@ -29,7 +29,12 @@ enum {
 char *
 via_command(const struct via *v)
 {
-	return memory_format("%s " FAR_PROGRAM, v->launcher);
+	size_t len = strlen(v->launcher);
+
+	/* Behind a line feed it would be a command of its own, here. */
+	while (len > 0 && strchr(" \t\r\n", v->launcher[len - 1]) != NULL)
+		len--;
+	return memory_format("%.*s " FAR_PROGRAM, (int)len, v->launcher);
 }
 
 int

@@ -186,6 +186,21 @@ none_left() { [ -z "$(bridges)" ]; }
 	echo hello >hello
 	run -3 --separate-stderr awf-run --input t=other awf-step -a worker ask -r <hello
 	[[ $stderr == *'wants to know who asks (HTTP 401)'* ]]
+	# Numbers count as texts, and servers that stand within "mcp" have their inputs there.
+	define '{headers: {Authorization: "Bearer verysecret123", "X-A": "${input:n}"}}'
+	jq '{mcp: {servers: .mcpServers, inputs: [{id: "n", default: 42}]}}' .mcp.json >t && mv t .mcp.json
+	calls echo '{"text":"x"}'
+	same "$(ask)" 'done'
+	same "$(jq -r 'select(.body.method == "tools/call") | .headers["x-a"]' http.log | tail -n 1)" 42
+	define '{headers: {Authorization: "Bearer ${input:1st-key}"}}'
+	run -3 --separate-stderr ask
+	[[ $stderr == *'has no value: give it with awf-run --input _1st_key=VALUE' ]]
+	calls echo '{"text":"x"}'
+	same "$(awf-run --input _1st_key=verysecret123 -c 'echo x | awf-step -a worker ask -r')" 'done'
+	# A NUL is refused, wherever it stands, and no end.
+	define '{headers: {"X-A": "a\u0000b"}}'
+	run -2 --separate-stderr ask
+	[[ $stderr == *'headers: X-A: expected a text, got'* ]]
 	define '{headers: {Authorization: "Bearer ${input:the-to.ken}"}}'
 	run -3 --separate-stderr ask
 	[[ $stderr == *'has no value: give it with awf-run --input the_to_ken=VALUE' ]]

@@ -244,6 +244,11 @@ old 1969-12-31 00:40:31"
 	done
 	same "$(awf-serve --list-tokens | wc -l)" 7
 	# Nor is one that cannot be printed, as nobody would have it.
+	mkfifo unread
+	exec 8<>unread
+	exec 7>unread 8<&- # nobody reads it any more
+	run -4 --separate-stderr sh -c 'awf-serve --new-token read >&7'
+	exec 7>&-
 	run -4 --separate-stderr sh -c 'awf-serve --new-token read >/dev/full'
 	same "$stderr" "awf-serve: stdout: unable to write: No space left on device"
 	same "$(awf-serve --list-tokens | wc -l)" 7

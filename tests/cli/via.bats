@@ -166,6 +166,14 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 		run -0 --separate-stderr awf-step -n --via "$text" a -r -- echo "$text"
 		same "$output" "$text"
 	done
+	# A line feed at the end, as of a file that was read whole, is none of its own.
+	for text in $'launch\n' $'sh here \r\n' $'A=b sh here\n\n'; do
+		rm -f parent
+		PATH=$HOME/bin:$PATH run -0 --separate-stderr awf-step -n --via "$text" a -r -- echo "$text"
+		[ -e parent ]
+	done
+	run -3 --separate-stderr awf-step -n --via $'true\n' a -- touch here-after-all
+	[ ! -e here-after-all ]
 	run -3 --separate-stderr awf-step -n --via 'no-such-launcher' a -- true
 	same "${stderr##*$'\n'}" "awf-step: a: true: awf-exec, or the launcher, was not found (the launcher: exit status 127)"
 }

@@ -97,6 +97,7 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 	run -0 worker -1 jobs ./up.awf
 	give a more
 	run -0 worker -1 jobs ./up.awf
+	[[ $output == $'a.2\tsuccess\t'* ]]
 	same "$(places)" 'done/a done/a.1 done/a.2 done/b'
 	same "$(cat jobs/done/a/out jobs/done/a.1/out jobs/done/a.2/out | paste -sd' ')" 'text again more'
 }

@@ -1,0 +1,52 @@
+/*
+ * Messages of a program that repeat: the first three of a kind are printed as they come, those
+ * after them are counted, and the count is printed in the end:
+ *
+ *     rev: no API key: set ANTHROPIC_API_KEY
+ *     rev[1] ("2"): no API key: set ANTHROPIC_API_KEY
+ *     rev[2] ("3"): no API key: set ANTHROPIC_API_KEY
+ *     rev: no API key: set ANTHROPIC_API_KEY … and 27 more like it
+ *
+ * Two messages are of one kind if they differ in numbers alone (line numbers, durations, ids with
+ * digits in them), but for the numbers that say what happened: exit status 4, HTTP 503, signal 9.
+ * What the kinds take is bounded: messages of more than FOLDED_KINDS_MOST kinds are counted
+ * together.
+ */
+#ifndef AWF_BASE_FOLDED_MESSAGES_H
+#define AWF_BASE_FOLDED_MESSAGES_H
+
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "base/map.h"
+
+#define FOLDED_SHOWN 3           /* of a kind */
+#define FOLDED_KINDS_MOST 100
+
+struct folded_messages {
+	void (*print)(const char *text); /* one line */
+
+	struct map kinds;            /* what messages of one kind have in common: index in list */
+	struct folded_kind {
+		char *text;              /* what is said of those that were counted */
+		size_t count;            /* of all */
+	} *list;
+	size_t count;
+	size_t others;               /* messages of kinds beyond FOLDED_KINDS_MOST */
+};
+
+#define FOLDED_MESSAGES_INIT(print) { (print), MAP_INIT, NULL, 0, 0 }
+
+/* Prints the message, or counts it. kind: the message without what is of this one alone (the
+ * item, the file); NULL: the message itself. */
+void folded_messages_add(struct folded_messages *f, const char *kind, const char *text);
+/* Prints how many of each kind were counted, and begins anew. What serves for long does so from
+ * time to time. */
+void folded_messages_end(struct folded_messages *f);
+
+/* Appends what a message has in common with those of its kind: each number is "#". */
+void folded_kind(struct buffer *out, const char *message);
+/* Appends "KIND … and COUNT more like it". */
+void folded_count(struct buffer *out, const char *kind, size_t count);
+
+#endif

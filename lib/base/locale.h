@@ -1,0 +1,17 @@
+/*
+ * Which characters the user's locale can show. Data goes out as the bytes that it is; what the
+ * programs themselves draw around it (branches of a tree, dashes, an ellipsis) is ASCII where the
+ * locale's character set is not UTF-8.
+ */
+#ifndef AWF_BASE_LOCALE_H
+#define AWF_BASE_LOCALE_H
+
+#include <stdbool.h>
+
+/* Whether the character set is UTF-8: by LC_ALL, LC_CTYPE or LANG, the first that is set and not
+ * empty. None of them: the POSIX locale, whose characters are ASCII. */
+bool locale_is_utf8(void);
+/* The first text where the locale is UTF-8, else the second. */
+const char *locale_choose(const char *utf8, const char *ascii);
+
+#endif

@@ -341,7 +341,7 @@ keep_apart(void *context)
 static int
 run_keeper(struct command *c, struct keeper_report *r)
 {
-	const unsigned long long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
+	const unsigned long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
 	    (c->settings->network ? 0 : CLONE_NEWNET);
 	int ends[2], number, failed = 0;
 	bool gone = false;

@@ -44,6 +44,7 @@ struct layer {
 	char *path;
 	int tree;          /* of LAYER_PUBLIC and LAYER_TREE */
 	bool directory;
+	bool closed;       /* a tree that is to be read-only */
 };
 
 struct layers {
@@ -84,7 +85,7 @@ static void
 add_layer(struct layers *l, enum layer_kind kind, char *path, int tree, bool directory)
 {
 	l->list = memory_array(l->list, l->count + 1, sizeof *l->list);
-	l->list[l->count++] = (struct layer){ kind, path, tree, directory };
+	l->list[l->count++] = (struct layer){ kind, path, tree, directory, false };
 }
 
 /* What covers a place comes before it; of one path, the cover. */
@@ -108,11 +109,8 @@ clone_tree(struct layers *l, char *path, int open, bool writable, struct error *
 
 	close(open);
 	add_layer(l, LAYER_TREE, path, fd, S_ISDIR(st.st_mode));
-	if (!cloned)
-		return refused(err, "clone", path);
-	if (!writable && mount_close(fd, "", AT_EMPTY_PATH | AT_RECURSIVE) != 0)
-		return refused(err, "make read-only", path);
-	return 0;
+	l->list[l->count - 1].closed = !writable;
+	return cloned ? 0 : refused(err, "clone", path);
 }
 
 static bool
@@ -251,7 +249,8 @@ lay(const struct view *v, const struct layer *layer)
 	failed = (int)syscall(SYS_move_mount, layer->tree, "", at, "",
 	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 	close(at);
-	return failed;
+	/* Nothing lies in it yet but what was cloned with it. */
+	return failed == 0 && layer->closed ? mounts_close(layer->path) : failed;
 }
 
 static int
@@ -263,7 +262,7 @@ make(struct view *v, struct places *p, struct layers *l, struct error *err)
 		return refused(err, "part the mounts from those of", "/");
 	if (plan(l, v, p, err) == -1)
 		return -1;
-	if (mount_close(AT_FDCWD, "/", AT_RECURSIVE) != 0)
+	if (mounts_close("/") != 0)
 		return refused(err, "make read-only", "/");
 	/* A container may have covered parts of /proc, and then the kernel shows nobody a whole
 	 * one: the old one stays, in which Landlock keeps other processes apart. */
@@ -274,14 +273,14 @@ make(struct view *v, struct places *p, struct layers *l, struct error *err)
 	snprintf(pids, sizeof pids, "%lld", (long long)v->processes + RESERVED_PIDS);
 	v->counted = v->own_proc && limits_kernel(6, 14) &&
 	    setting_write("/proc/sys/kernel/pid_max", pids) == 0;
-	if (v->own_proc && mount_close(AT_FDCWD, "/proc", 0) != 0)
+	if (v->own_proc && mount_close("/proc") != 0)
 		return refused(err, "make read-only", "/proc");
 	for (size_t i = 0; i < l->count; i++)
 		if (lay(v, &l->list[i]) != 0)
 			return refused(err, "mount", l->list[i].path);
 	/* Only now: in them others were mounted. */
 	for (size_t i = 0; i < l->count; i++)
-		if (l->list[i].kind == LAYER_HIDDEN && mount_close(AT_FDCWD, l->list[i].path, 0) != 0)
+		if (l->list[i].kind == LAYER_HIDDEN && mount_close(l->list[i].path) != 0)
 			return refused(err, "make read-only", l->list[i].path);
 	return 0;
 }

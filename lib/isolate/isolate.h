@@ -31,7 +31,7 @@
  *
  * AF_VSOCK, which no namespace of Linux holds back, is not held back here.
  *
- * There is no part of it to do without. Linux 5.12 has what it needs, if it lets
+ * There is no part of it to do without. Linux 5.11 has what it needs, if it lets
  * the user make user namespaces.
  */
 #ifndef AWF_ISOLATE_ISOLATE_H

@@ -1,19 +1,85 @@
 /*
- * One system call each, with the flags that hold everywhere.
+ * One system call each, with the flags that hold everywhere; and what stands in for
+ * mount_setattr(2).
+ *
+ * A remount by mount(2) sets all flags of a mount anew. Those that it had are given again: one that
+ * is lacking would open it, and a user namespace is not allowed to take one off (EPERM). Of times
+ * of access none is given, and then the kernel keeps what is set. It takes one mount at a time, so
+ * those below are looked up in /proc. What is covered by another mount cannot be named, nor
+ * reached: it stays as it is.
  */
 #define _GNU_SOURCE
 #include "isolate/mounts.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#define MOUNTS "/proc/self/mountinfo"
+#define POINT_FIELD 4
+
+/* Undoes the octal escapes, in place. */
+static void
+unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from != '\0'; from++) {
+		unsigned byte;
+
+		if (*from == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
+			*to++ = (char)byte;
+			from += 3;
+		} else {
+			*to++ = *from;
+		}
+	}
+	*to = '\0';
+}
+
+int
+mounts_each(int (*use)(const char *point, void *context), void *context)
+{
+	FILE *mounts = fopen(MOUNTS, "re");
+	char *line = NULL, *point;
+	size_t size = 0;
+	int result = 0;
+
+	if (mounts == NULL)
+		return -1;
+	while (result == 0 && getline(&line, &size, mounts) > 0) {
+		char *rest = line;
+
+		for (int field = 0; field < POINT_FIELD; field++)
+			strsep(&rest, " ");
+		point = strsep(&rest, " ");
+		if (point == NULL)
+			continue;
+		unescape(point);
+		result = use(point, context);
+	}
+	free(line);
+	fclose(mounts);
+	return result;
+}
+
 #ifdef __linux__
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <stdbool.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/memory.h"
+
+#ifndef MS_NOSYMFOLLOW
+#define MS_NOSYMFOLLOW 256
+#endif
+#define ST_NOSYMFOLLOW_OF_LINUX 0x2000 /* no header of the C library has it */
 
 int
 mounts_part(void)
@@ -21,12 +87,71 @@ mounts_part(void)
 	return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
-int
-mount_close(int at, const char *path, unsigned flags)
+static int
+set_attributes(const char *path, unsigned flags)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
 
-	return (int)syscall(SYS_mount_setattr, at, path, flags, &attr, sizeof attr);
+	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof attr);
+}
+
+/* Whether the last call failed because the kernel lacks it, or a filter refuses it. */
+static bool
+is_lacking(void)
+{
+	return errno == ENOSYS || errno == EPERM;
+}
+
+static int
+remount_closed(const char *path)
+{
+	static const struct { unsigned long had, flag; } had[] = {
+		{ ST_NODEV, MS_NODEV }, { ST_NOEXEC, MS_NOEXEC },
+		{ ST_NOSYMFOLLOW_OF_LINUX, MS_NOSYMFOLLOW },
+	};
+	unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID;
+	struct statvfs st;
+
+	if (statvfs(path, &st) != 0)
+		return -1;
+	for (size_t i = 0; i < sizeof had / sizeof *had; i++)
+		if (st.f_flag & had[i].had)
+			flags |= had[i].flag;
+	return mount(NULL, path, NULL, flags, NULL);
+}
+
+/* What cannot be named any more, or is no mount by that name, is covered. */
+static int
+remount_below(const char *point, void *context)
+{
+	const char *path = context;
+
+	if (!path_within(point, path) || remount_closed(point) == 0 || errno == EINVAL ||
+	    errno == ENOENT || errno == ENOTDIR || errno == EACCES)
+		return 0;
+	return -1;
+}
+
+int
+mount_close(const char *path)
+{
+	return set_attributes(path, 0) == 0 ? 0 : is_lacking() ? remount_closed(path) : -1;
+}
+
+int
+mounts_close(const char *path)
+{
+	char *below;
+	int failed;
+
+	if (set_attributes(path, AT_RECURSIVE) == 0)
+		return 0;
+	if (!is_lacking() || remount_closed(path) != 0)
+		return -1;
+	below = memory_text(path);
+	failed = mounts_each(remount_below, below);
+	free(below);
+	return failed;
 }
 
 int

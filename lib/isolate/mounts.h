@@ -7,9 +7,14 @@
 
 /* What is mounted from now on is not seen in the namespace that this one was made in. */
 int mounts_part(void);
-/* Makes a mount read-only, and its set-user-ID bits count for nothing: a path, from the open
- * directory at; flags as of mount_setattr(2), AT_RECURSIVE for all that is mounted below. */
-int mount_close(int at, const char *path, unsigned flags);
+/* Makes the mount at a path read-only, and its set-user-ID bits count for nothing. Where
+ * mount_setattr(2) is lacking (Linux before 5.12) or a filter refuses it, by mount(2). */
+int mount_close(const char *path);
+/* The same of all that is mounted below, too. */
+int mounts_close(const char *path);
+/* Calls use(point, context) for each place where something is mounted, as /proc tells of this
+ * process; ends with the first that is not 0, and returns that. */
+int mounts_each(int (*use)(const char *point, void *context), void *context);
 /* An empty file system in memory, without devices; options as of tmpfs(5). */
 int mount_memory(const char *path, const char *options);
 /* Of this PID namespace. */

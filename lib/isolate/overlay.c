@@ -118,7 +118,7 @@ show_entry(const struct overlay_plan *plan, const char *source, const char *targ
 		    symlink(text, target) != 0;
 		free(text);
 	} else if (S_ISREG(st.st_mode)) {
-		failed = bind_file(source, target) != 0 || mount_close(AT_FDCWD, target, 0) != 0;
+		failed = bind_file(source, target) != 0 || mount_close(target) != 0;
 	} else if (S_ISDIR(st.st_mode)) {
 		failed = mkdir(target, 0755) != 0 && errno != EEXIST;
 	}
@@ -172,7 +172,7 @@ show(const struct overlay_plan *plan, const char *source, const char *target, de
 	if (failed != 0)
 		return 0;
 	if (S_ISREG(st.st_mode))
-		failed = bind_file(source, target) != 0 || mount_close(AT_FDCWD, target, 0) != 0;
+		failed = bind_file(source, target) != 0 || mount_close(target) != 0;
 	else if (overlay_plan_divides(plan, source))
 		return show_divided(plan, source, target, &st, needed, err);
 	else
@@ -277,7 +277,7 @@ show_place(const struct overlay_plan *plan, const struct overlay_place *place, s
 	case OVERLAY_FILE:
 		failed = stat(place->target, &st) == 0 ? bind_host(place->source, place->target, 0) :
 		    bind_file(place->source, place->target);
-		if (failed != 0 || mount_close(AT_FDCWD, place->target, 0) != 0)
+		if (failed != 0 || mount_close(place->target) != 0)
 			return isolate_refused(err, "show another %s", place->target);
 		return 0;
 	case OVERLAY_ALIAS:
@@ -321,7 +321,7 @@ make_proc(pid_t first_pid, struct error *err)
 		    lstat(path, &st) == 0 &&
 		    (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0222) != 0)))
 			failed = mount(path, path, NULL, MS_BIND, NULL) != 0 ||
-			    mount_close(AT_FDCWD, path, 0) != 0;
+			    mount_close(path) != 0;
 		free(path);
 	}
 	if (directory != NULL)
@@ -345,7 +345,7 @@ make_sys_and_dev(struct error *err)
 	/* No socket can be in /sys. */
 	if (access(HOST "/sys", F_OK) == 0 && (mkdir("/sys", 0555) != 0 ||
 	    bind_host("/sys", "/sys", MS_REC) != 0 ||
-	    mount_close(AT_FDCWD, "/sys", AT_RECURSIVE) != 0))
+	    mounts_close("/sys") != 0))
 		return isolate_refused(err, "mount /sys");
 
 	failed = mkdir("/dev", 0755) != 0 ||
@@ -397,7 +397,7 @@ overlay_view(const struct overlay_plan *plan, pid_t first_pid, struct error *err
 	for (size_t i = 0; !failed && i < plan->count; i++)
 		failed = show_place(plan, &plan->places[i], err) != 0;
 	if (!failed && (umount2(STAGE, MNT_DETACH) != 0 || rmdir(STAGE) != 0 ||
-	    mount_close(AT_FDCWD, "/dev", 0) != 0 || mount_close(AT_FDCWD, "/", 0) != 0))
+	    mount_close("/dev") != 0 || mount_close("/") != 0))
 		failed = isolate_refused(err, "let go of the machine's file system");
 	umask(mask);
 	return failed ? -1 : 0;

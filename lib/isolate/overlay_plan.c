@@ -16,9 +16,8 @@
 #include "base/copytree.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "isolate/mounts.h"
 #include "isolate/overlay.h"
-
-#define MOUNTS "/proc/self/mountinfo"
 
 int
 isolate_refused(struct error *err, const char *format, ...)
@@ -124,38 +123,9 @@ add_real(struct overlay_plan *plan, enum overlay_kind kind, const char *target, 
 }
 
 static int
-add_mounts(struct overlay_plan *plan, struct error *err)
+add_mount(const char *point, void *plan)
 {
-	FILE *mounts = fopen(MOUNTS, "re");
-	char *line = NULL, *point, *to;
-	size_t size = 0;
-
-	if (mounts == NULL)
-		return isolate_refused(err, "read " MOUNTS);
-	while (getline(&line, &size, mounts) > 0) {
-		char *rest = line;
-
-		for (int field = 0; field < 4; field++)
-			strsep(&rest, " ");
-		point = to = strsep(&rest, " ");
-		if (point == NULL)
-			continue;
-		/* Undoes the octal escapes, in place. */
-		for (const char *from = point; *from != '\0'; from++) {
-			unsigned byte;
-
-			if (*from == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
-				*to++ = (char)byte;
-				from += 3;
-			} else {
-				*to++ = *from;
-			}
-		}
-		*to = '\0';
-		add_divided(plan, memory_text(point));
-	}
-	free(line);
-	fclose(mounts);
+	add_divided(plan, memory_text(point));
 	return 0;
 }
 
@@ -248,9 +218,10 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 	for (const char *const *path = spec->writable; path != NULL && *path != NULL; path++)
 		if (add_real(plan, OVERLAY_WRITABLE, *path, *path, err) != 0)
 			return -1;
-	if (add_real(plan, OVERLAY_WORKSPACE, spec->workspace, source, err) != 0 ||
-	    add_mounts(plan, err) != 0)
+	if (add_real(plan, OVERLAY_WORKSPACE, spec->workspace, source, err) != 0)
 		return -1;
+	if (mounts_each(add_mount, plan) != 0)
+		return isolate_refused(err, "read what is mounted from /proc");
 	/* Parents first; of one path, the one that holds. */
 	qsort(plan->places, plan->count, sizeof *plan->places, by_target);
 	for (size_t i = 0; i < plan->count; i++)

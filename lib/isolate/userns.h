@@ -11,7 +11,7 @@
 /* flags: CLONE_NEW… of the other namespaces. The child calls body, which does not
  * return. -1 with errno; *mapped (may be NULL) tells whether the namespaces were made and
  * the ids are what was refused. */
-pid_t userns_fork(unsigned long long flags, void (*body)(void *context), void *context,
+pid_t userns_fork(unsigned long flags, void (*body)(void *context), void *context,
     bool *mapped);
 
 #endif

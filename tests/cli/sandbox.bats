@@ -831,3 +831,33 @@ before_turn: $command"
 	cp tools/a.tool.json copy && mv copy tools/a.tool.json
 	same "$(awf-step -i json -t a use -r <<<'{}')" made
 }
+
+@test "a system or filter without clone3 or mount_setattr has a whole sandbox all the same" {
+	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
+	mkdir -p "$PWD/agents"
+	echo was >agents/a
+	for call in clone3 mount_setattr; do
+		for reason in ENOSYS EPERM; do
+			refuse=(python3 "$BATS_TEST_DIRNAME/../support/refuse.py" $call $reason)
+			same "$("${refuse[@]}" "$sandbox" --check | jq -c '[.ready, .namespaces]')" '[true,true]'
+			# What is not to be written is not by Landlock, nor by the mounts alone.
+			for without in seccomp landlock; do
+				same "$("${refuse[@]}" "$sandbox" --prefer -q --without $without --hide "$PWD/../outside" -- sh -c '
+					echo is >agents/a; mv agents/a .; echo x >../outside/new; echo x >/usr/new; echo x >/proc/sys/kernel/hostname
+					cat ../outside/secret; echo here >made; cat made agents/a' 2>/dev/null)" $'here\nwas'
+			done
+		done
+	done
+	[ ! -e ../outside/new ]
+}
+
+@test "without mount_setattr flags of mounts stay: what was not to be executed is not" {
+	[ "$(id -u)" = 0 ] && unshare -m true || skip 'no mount namespaces'
+	mkdir mounted
+	# A file system with flags that a remount must give again, and one below it.
+	same "$(unshare -m sh -c '
+		mount --make-rprivate / && mount -t tmpfs -o nodev,noexec,noatime none mounted || exit 9
+		mkdir mounted/below && mount -t tmpfs -o noexec none mounted/below || exit 9
+		cd mounted && mkdir -p w && cd w && exec "$@"' - python3 "$BATS_TEST_DIRNAME/../support/refuse.py" mount_setattr ENOSYS \
+		"$sandbox" -- sh -c 'grep -c " $(realpath ..)[^ ]* ro[^ ]*nosuid[^ ]*noexec" /proc/self/mountinfo; printf "#!/bin/sh\necho ran" >x; chmod +x x; ./x 2>/dev/null; echo $?; touch ../x ../below/x 2>/dev/null || echo closed')" $'2\n126\nclosed'
+}

@@ -7,7 +7,7 @@
  * FAULT_STATFS=HEX: every file system is of this type. FAULT_FORK=1: no forks.
  * FAULT_MOUNT=WORD: mounting a file system of this type, or a path that ends so, fails.
  * FAULT_KILL=NAME: a process that goes by this name is killed when it is to write.
- * FAULT_SYSCALL=NAME: pivot_root, mount_setattr or clone3 fails.
+ * FAULT_SYSCALL=NAME: pivot_root or clone fails.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
@@ -202,8 +202,7 @@ static long
 number_of(const char *name)
 {
 	static const struct { const char *name; long number; } calls[] = {
-		{ "pivot_root", SYS_pivot_root }, { "mount_setattr", SYS_mount_setattr },
-		{ "clone3", SYS_clone3 },
+		{ "pivot_root", SYS_pivot_root }, { "clone", SYS_clone },
 	};
 
 	for (size_t i = 0; name != NULL && i < sizeof calls / sizeof calls[0]; i++)

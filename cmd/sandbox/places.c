@@ -19,6 +19,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "proc/project_files.h"
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"
 #include "sandbox/resolve.h"
@@ -375,11 +376,10 @@ add_home(struct places *p, const char *home)
 		free(real);
 }
 
-/* What AWF runs or takes up of a workspace, outside of any sandbox, and git with it. */
-static const char *const trusted[] = { "tools", "agents", "skills", ".awf/skills",
-	".agents/skills", ".claude/skills", ".claude/agents", ".github/agents", ".gemini/agents",
-	".opencode/agent", ".opencode/agents", ".mcp.json", ".vscode/mcp.json", ".git/hooks", ".git/config",
-	NULL };
+/* What AWF runs or takes up of a workspace, outside of any sandbox, and git with it; beside what
+ * other programs take for their settings (proc/project_files.h). */
+static const char *const trusted[] = { "tools", "agents", "skills", ".awf/skills", ".git/hooks",
+	".git/config", NULL };
 
 /* Of a work tree that has its repository elsewhere, the file that says where. */
 static const char repository[] = ".git";
@@ -426,6 +426,12 @@ keep_trusted(struct places *p, const char *directory, char *const *opened)
 	for (size_t i = 0; trusted[i] != NULL; i++) {
 		path = path_join(directory, trusted[i]);
 		keep(p, path, opened);
+		free(path);
+	}
+	for (const struct project_file *file = project_files; file->program != NULL; file++) {
+		path = file->use == PROJECT_FILE_RUNS ? path_join(directory, file->name) : NULL;
+		if (path != NULL)
+			keep(p, path, opened);
 		free(path);
 	}
 	path = path_join(directory, repository);

@@ -439,6 +439,32 @@ lacking() {
 	run -3 awf-step -n x -q --sandbox workspace --open agents -- sh -c 'echo z >tools/a'
 }
 
+# The names in awf-provider-cli(7), "Files of a project".
+project_files() {
+	sed -n '/^\.Ss Files of a project/,/^\.El/s/^\.Pa //p' "$ROOT/man/awf-provider-cli.7" | tr -d ' ' | tr , '\n' | grep . | sort -u
+}
+
+@test "what agent CLIs and their runtimes take for settings is not changed, unless it is opened" {
+	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
+	same "$(project_files)" "$(sed -n 's/^\t{ "[^"]*", "\([^"]*\)", RUNS },$/\1/p' "$ROOT/lib/proc/project_files.c" | sort -u)"
+	project_files >../names
+	[ "$(wc -l <../names)" -gt 40 ]
+	# Each is a file; then each is a directory with one.
+	while read -r name; do
+		mkdir -p "$(dirname "$name")"
+		[ -d "$name" ] || echo x >"$name"
+	done <../names
+	# shellcheck disable=SC2016
+	run -0 "$sandbox" -- sh -c 'while read -r name; do
+		[ -d "$name" ] && name=$name/new
+		echo y 2>/dev/null >"$name" && echo "changed: $name"
+		rm -f "$name" 2>/dev/null && echo "removed: $name"
+	done; true' <../names
+	same "$output" ''
+	run -0 "$sandbox" --open .mcp.json --open .claude -- sh -c 'echo y >.mcp.json; rm .claude; mkdir .claude; echo y >.claude/settings.json'
+	grep -q y .mcp.json .claude/settings.json
+}
+
 # Where a step looks for its agent, tool, servers and skills below this directory, a line for each.
 looked_for() {
 	command -v strace >/dev/null || skip 'no strace'

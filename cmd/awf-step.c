@@ -43,6 +43,7 @@
 #include "run/outcome.h"
 #include "run/run_lock.h"
 #include "run/screen.h"
+#include "run/told_failures.h"
 #include "step/settings.h"
 #include "step/step.h"
 #include "step/stream.h"
@@ -155,6 +156,7 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	if (!r->own_run && call_around(&enclosing, &path, err) != 0)
 		return -1;
 	step->enclosing = enclosing;
+	step->outermost = *enclosing == '\0';
 	step->root = recall_root(enclosing);
 	step->try_number = call_try_around();
 	step->parent = r->run.started;
@@ -192,6 +194,17 @@ handle_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+static void
+tell_failures(void *context, const char *text, size_t more)
+{
+	struct buffer line = BUFFER_INIT;
+
+	(void)context;
+	told_failures_line(&line, text, more);
+	report(buffer_string(&line));
+	buffer_free(&line);
+}
+
 /* Ends a run of its own: it came to what its one step did, unless a signal or the machine
  * (*failure) ended it. */
 static int
@@ -202,6 +215,7 @@ finish_run(struct resources *r, int *status, const struct error *failure, struct
 	struct error cancelled, told;
 	int result;
 
+	told_failures_read(r->run.directory, tell_failures, NULL);
 	if (outcome_read(&outcome, r->run.transcript.path, r->run.attempt_from, err) == -1)
 		return -1;
 	if (interrupted(interrupts, &cancelled)) {
@@ -254,7 +268,7 @@ prepare_stream(struct settings *s, struct stream *stream, struct state_reader *r
 	stream->complete = s->complete;
 	stream->makers = s->makers;
 	stream->allow_empty = s->allow_empty;
-	stream->report = report;
+	stream->report = stream->failures.print = report;
 }
 
 static int
@@ -280,10 +294,13 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	prepare_stream(s, stream, &reader);
 	stream->roster = &r->roster;
 	stream->out = s->file != NULL ? output.fd : s->quiet ? -1 : STDOUT_FILENO;
+	/* Of those within a call what is printed is recorded, as that call's stderr. */
+	stream->owner_counts = s->step.outermost;
 	result = s->jobs == 1 && s->step.recall == NULL ?
 	    step_start_provider_early(&s->step, STDIN_FILENO, err) : 0;
 	if (result == 0)
 		result = stream_run(stream, err);
+	folded_messages_end(&stream->failures);
 
 	/* -o FILE appears only if all went well. */
 	if (s->file != NULL && result == 0 && stream->status == STATUS_OK &&

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sodium/crypto_hash_sha256.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +25,7 @@
 #include "run/history.h"
 #include "run/run.h"
 #include "run/supervise.h"
+#include "run/told_failures.h"
 
 #define PLACES "replays"
 #define SECOND_UMASK 077
@@ -118,6 +120,18 @@ make_run(struct performance *p, struct error *err)
 	return failed ? -1 : 0;
 }
 
+/* What its steps have counted instead of printing it. */
+static void
+tell_failures(void *context, const char *text, size_t more)
+{
+	struct buffer line = BUFFER_INIT;
+
+	(void)context;
+	told_failures_line(&line, text, more);
+	fprintf(stderr, "awf-step: %s\n", buffer_string(&line));
+	buffer_free(&line);
+}
+
 /* The workflow runs, and what it comes to is judged, as by awf-run. */
 static int
 run_workflow(struct performance *p, struct error *err)
@@ -140,6 +154,7 @@ run_workflow(struct performance *p, struct error *err)
 	supervise(su);
 	file_close(&p->input.stream);
 
+	told_failures_read(p->run.directory, tell_failures, NULL);
 	conclusion_draw(&c, su, &p->run, &p->outcome);
 	text = memory_format("%s run.completed", s->run_id);
 	end = (struct run_end){

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/folded_messages.h"
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -19,6 +20,7 @@
 #include "run/cost.h"
 #include "run/decision.h"
 #include "run/screen.h"
+#include "run/told_failures.h"
 #include "run/view.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
@@ -159,6 +161,49 @@ resume_command(const struct job *j, const char *run)
 	return memory_format("awf-run --max-cost %s --resume %s", limit, run);
 }
 
+/* What failures were counted besides those that were printed. */
+struct counted {
+	const char *run;           /* name */
+	struct buffer reason;      /* the kind of the one that the run has failed of */
+	size_t more;               /* like that */
+};
+
+/* Those like the reason are told with it, the others each in a line. */
+static void
+tell_counted(void *context, const char *text, size_t more)
+{
+	struct counted *c = context;
+	struct buffer line = BUFFER_INIT;
+
+	if (text != NULL)
+		folded_kind(&line, text);
+	if (text != NULL && buffer_equal(&line, buffer_string(&c->reason))) {
+		c->more = more;
+	} else {
+		buffer_clear(&line);
+		told_failures_line(&line, text, more);
+		fprintf(stderr, PROGRAM ": %s: %s\n", c->run, buffer_string(&line));
+	}
+	buffer_free(&line);
+}
+
+/* Tells of the failures that were counted; but only returns how many are like the first, if that is
+ * the reason. */
+static size_t
+tell_failures(const struct job *j, bool first_failed)
+{
+	const char *step = j->outcome.first_failed;
+	struct counted c = { j->run.name, BUFFER_INIT, 0 };
+	char *text = memory_format("%.*s: %s", (int)strcspn(step, ":"), step, j->outcome.error.message);
+
+	if (first_failed)
+		folded_kind(&c.reason, text);
+	told_failures_read(j->run.directory, tell_counted, &c);
+	buffer_free(&c.reason);
+	free(text);
+	return c.more;
+}
+
 /* What failed or waits, and why. */
 static void
 tell_reason(const struct job *j, const char *run)
@@ -170,6 +215,7 @@ tell_reason(const struct job *j, const char *run)
 	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
 	const char *item = first_failed && !is_recorded() ? o->failed_item : "";
 	char *command = resume_command(j, run);
+	const size_t alike = tell_failures(j, first_failed && *e->step != '\0');
 	char more[64] = "";
 	struct error line;
 
@@ -187,6 +233,14 @@ tell_reason(const struct job *j, const char *run)
 	else
 		error_set(&line, e->error.code, place, "step %s%s%s: %s", e->step, item,
 		    waits ? "" : " failed", e->error.message);
+	if (alike > 0) {
+		const struct error one = line;
+		struct buffer text = BUFFER_INIT;
+
+		folded_count(&text, one.message, alike);
+		error_set(&line, one.code, one.place, "%s", buffer_string(&text));
+		buffer_free(&text);
+	}
 
 	/* What may have been meant to make the failure good, but may be other work as well. */
 	if (*o->repeated_by != '\0' && first_failed) {

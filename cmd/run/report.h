@@ -8,7 +8,9 @@
  *     awf-run: nightly: failed after 12.4s, $0.031; to go on from there: awf-run --resume 56e42a39
  *
  * The lines in the middle are the last that the step has written on stderr, as recorded: with
- * many items at once they stand far above, among those of others. Of a run that waits the block
+ * many items at once they stand far above, among those of others. Failures that its steps have
+ * counted instead of printing them (run/told_failures.h) are told with the first, or before it.
+ * Of a run that waits the block
  * says how it is decided about, and who may.
  *
  * Within a call of another run what is told is recorded, and compared by a replay: no data, time

@@ -203,6 +203,7 @@ step_result_clear(struct step_result *result)
 	result->skipped = result->until = result->told = false;
 	result->error.code = ERROR_NONE;
 	result->report[0] = '\0';
+	result->report_message = 0;
 }
 
 struct answer_head {

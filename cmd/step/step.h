@@ -114,6 +114,7 @@ struct step {
 	int64_t compared;            /* of the call that comes next: recall_query.compared, or
 	                                STEP_CUT_OFF */
 	bool member;                 /* it is a round or a branch of the call around it */
+	bool outermost;              /* its process is in no call: what that prints a person reads */
 	int reader;                  /* in a replay: the output whose reader may go; else 0 */
 	const char *enclosing;       /* $AWF_CALL; "" */
 	const char *parent;          /* event that calls follow which no other led to: $AWF_PARENT */
@@ -202,6 +203,7 @@ struct step_result {
 	char ended[ID_SIZE];         /* event id of step.completed */
 	struct buffer out;           /* whole lines */
 	char report[1024];           /* one line for stderr, "" if there is nothing to say */
+	size_t report_message;       /* where it says what happened, behind the name of the item */
 };
 void step_result_clear(struct step_result *result);
 

@@ -367,6 +367,7 @@ report(const struct step_call *call, const struct error *error, struct step_resu
 	step_label(call->step, call->item, call->index, &label);
 	snprintf(result->report, sizeof result->report, "%s: %s", buffer_string(&label),
 	    error_text(error, text, sizeof text));
+	result->report_message = label.len + 2 < sizeof result->report ? label.len + 2 : 0;
 	buffer_free(&label);
 }
 

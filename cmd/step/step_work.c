@@ -29,6 +29,7 @@
 #include "run/live.h"
 #include "run/roster.h"
 #include "run/screen.h"
+#include "run/told_failures.h"
 #include "step/models.h"
 #include "transcript/event_keys.h"
 
@@ -70,6 +71,36 @@ take_output(struct step_end *to, enum output_form form, const struct buffer *out
 		bytes += part;
 		len -= part;
 	}
+}
+
+/* Whether a failure that a step, or a run, within the command has told of is printed: its line goes
+ * to a person, and is recorded whole. */
+static bool
+passes_failure(const void *context, const char *line, size_t len)
+{
+	const struct step *s = context;
+	static const char program[] = "awf-step: ";
+	struct buffer text = BUFFER_INIT;
+	size_t name;
+	bool passes;
+
+	if (len > sizeof program - 1 && memcmp(line, program, sizeof program - 1) == 0) {
+		line += sizeof program - 1;
+		len -= sizeof program - 1;
+	}
+	/* Without the number of the item, as in a[1]. */
+	name = strcspn(line, "[: ");
+	buffer_append(&text, line, name < len ? name : len);
+	if (name < len && line[name] == '[')
+		name += strcspn(line + name, "]\n") + 1;
+	if (name < len)
+		buffer_append(&text, line + name, len - name);
+	while (text.len > 0 && text.data[text.len - 1] == '\n')
+		text.data[--text.len] = '\0';
+	passes = text.len == 0 || s->run->transcript.masked ||
+	    told_failures_add(s->run->directory, text.data);
+	buffer_free(&text);
+	return passes;
 }
 
 /* The roster is asked whether a step in it died, since a shell's exit status does not tell. */
@@ -114,6 +145,10 @@ try_command(struct step_call *call, struct error *err)
 		data_feed(&call->item->data, &input);
 	process.input = buffer_string(&input);
 	process.input_len = input.len;
+	if (s->outermost) {
+		process.passes = passes_failure;
+		process.passes_context = s;
+	}
 	if (call->models != NULL)
 		models_attach(call->models, &process);
 	if (s->via != NULL && via_prepare(&via, &process.error) == -1) {

@@ -27,6 +27,7 @@
 #include "base/patience.h"
 #include "base/polling.h"
 #include "base/terminal.h"
+#include "run/told_failures.h"
 #include "step/workers.h"
 #include "transcript/event_keys.h"
 
@@ -44,6 +45,25 @@ severity(int status)
 	return 0;
 }
 
+/* A failure, unless enough like it have been printed. In a masked run the run's directory holds
+ * nothing of what it says. */
+static void
+report_failure(struct stream *s, const struct step_result *result)
+{
+	const bool shared = s->owner_counts, masked = s->step->run->transcript.masked;
+	struct buffer kind = BUFFER_INIT;
+
+	if (result->report_message > 0)
+		buffer_format(&kind, "%s: ", s->step->name);
+	buffer_text(&kind, shared && masked ? error_name(result->error.code) :
+	    result->report + result->report_message);
+	if (!shared)
+		folded_messages_add(&s->failures, buffer_string(&kind), result->report);
+	else if (told_failures_add(s->step->run->directory, buffer_string(&kind)))
+		s->report(result->report);
+	buffer_free(&kind);
+}
+
 int
 stream_deliver(struct stream *s, const struct step_result *result, struct error *err)
 {
@@ -57,7 +77,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	s->closed = s->closed || result->closed;
 	s->gone = s->gone || result->gone;
 	if (result->report[0] != '\0')
-		s->report(result->report);
+		report_failure(s, result);
 	/* Of what -r prints an empty text may be all. */
 	s->printed = s->printed || out->len > 0 || s->step->raw;
 	if (s->out == -1 || s->closed || out->len == 0)

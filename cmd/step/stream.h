@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/folded_messages.h"
 #include "run/roster.h"
 #include "run/state.h"
 #include "step/producers.h"
@@ -45,7 +46,9 @@ struct stream {
 	bool complete;         /* -s --complete: all that its makers made must have come, */
 	char *const *makers;   /* and all of the steps of these paths; NULL */
 	bool allow_empty;
-	void (*report)(const char *text); /* a failed call, one line */
+	void (*report)(const char *text); /* one line for stderr */
+	struct folded_messages failures;  /* that are reported by it, and counted here */
+	bool owner_counts;     /* they are counted for the run (run/told_failures.h) instead */
 
 	/* Filled. */
 	int status;            /* exit status because of the calls */

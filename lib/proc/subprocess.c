@@ -36,6 +36,7 @@
 enum {
 	OUTPUT_LIMIT = 256 << 20,
 	READ_SIZE = 64 << 10, /* as much as a pipe holds */
+	LINE_MOST = 4096,     /* of a line of a program of ours */
 	LOOK_AGAIN = 10  /* ms between looks at what no descriptor tells */
 };
 
@@ -138,7 +139,8 @@ start(const struct subprocesses *all, struct subprocess *s)
 		marked[count] = NULL;
 	}
 
-	s->output = s->errors = s->passing = s->cut = (struct buffer)BUFFER_INIT;
+	s->output = s->errors = s->passing = s->cut = s->line = (struct buffer)BUFFER_INIT;
+	s->within_line = false;
 	s->errors_bytes = s->duration_ms = 0;
 	s->wait_status = s->exit_code = s->exit_fd = -1;
 	s->error = (struct error)ERROR_INIT;
@@ -275,20 +277,71 @@ pass_errors(struct subprocess *s)
 	buffer_drop(&s->passing, passed);
 }
 
+/* A piece of stderr that is to be passed through. */
+static void
+add_passing(struct subprocess *s, const char *piece, size_t len)
+{
+	static int shown = -1; /* whether our stderr is a terminal, which never changes */
+
+	if (shown == -1)
+		shown = terminal_is(STDERR_FILENO);
+	if (shown == 1)
+		terminal_piece(&s->passing, &s->cut, piece, len);
+	else
+		buffer_append(&s->passing, piece, len);
+}
+
+/* Whether a line, or the beginning of one, is or may be of one of our programs. */
+static bool
+may_be_ours(const struct buffer *line)
+{
+	static const char *const begins[] = { "awf-step: ", "awf-run: " };
+
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		const size_t len = strlen(begins[i]);
+
+		if (memcmp(line->data, begins[i], line->len < len ? line->len : len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Passes through what is not to be asked about; of a line that may be, once it is whole. */
+static void
+filter_passing(struct subprocess *s, const char *piece, size_t len)
+{
+	while (len > 0) {
+		const char *end = memchr(piece, '\n', len);
+		const size_t part = end != NULL ? (size_t)(end - piece) + 1 : len;
+
+		if (s->within_line) {
+			add_passing(s, piece, part);
+		} else {
+			buffer_append(&s->line, piece, part);
+			if (!may_be_ours(&s->line) || s->line.len > (size_t)LINE_MOST)
+				s->within_line = true;
+			else if (end == NULL)
+				return;
+			if (s->within_line || s->passes(s->passes_context, s->line.data, s->line.len))
+				add_passing(s, s->line.data, s->line.len);
+			buffer_clear(&s->line);
+		}
+		s->within_line = end == NULL;
+		piece += part;
+		len -= part;
+	}
+}
+
 /* Keeps some of stderr, and passes it through. */
 static void
 keep_errors(struct subprocess *s, const char *piece, size_t len)
 {
-	static int shown = -1; /* whether our stderr is a terminal, which never changes */
-
 	if (len == 0)
 		return;
-	if (!s->quiet && shown == -1)
-		shown = terminal_is(STDERR_FILENO);
-	if (!s->quiet && shown == 1)
-		terminal_piece(&s->passing, &s->cut, piece, len);
+	if (!s->quiet && s->passes != NULL)
+		filter_passing(s, piece, len);
 	else if (!s->quiet)
-		buffer_append(&s->passing, piece, len);
+		add_passing(s, piece, len);
 	s->errors_bytes += (int64_t)len;
 	buffer_append(&s->errors, piece, len);
 	if (s->errors.len > SUBPROCESS_STDERR_TAIL + READ_SIZE)
@@ -337,6 +390,9 @@ finish(struct subprocess *s)
 	file_close(&s->process.out);
 	file_close(&s->process.err);
 	file_close(&s->exit_fd);
+	if (s->line.len > 0)
+		add_passing(s, s->line.data, s->line.len);
+	buffer_free(&s->line);
 	if (s->cut.len > 0)
 		terminal_piece(&s->passing, &s->cut, "", 0);
 	pass_errors(s);

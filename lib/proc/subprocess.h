@@ -49,6 +49,10 @@ struct subprocess {
 	int (*heard)(void *context, bool gone, struct error *err);
 	int64_t (*due)(void *context);
 	void *context;
+	/* Whether a line that one of our programs in it has written on stderr ("awf-step: …", with its
+	 * LF) is passed through; NULL: all are. */
+	bool (*passes)(const void *context, const char *line, size_t len);
+	const void *passes_context;
 	struct via *via;            /* it runs elsewhere: input, output, errors, its end and time are
 	                               those there, environment is the launcher's; NULL: it runs here */
 
@@ -71,6 +75,8 @@ struct subprocess {
 	struct orphans orphans;
 	struct buffer passing;      /* stderr not yet passed through */
 	struct buffer cut;          /* what of it may begin a character; for a terminal */
+	struct buffer line;         /* of it: the beginning of a line, asked about when it is whole */
+	bool within_line;           /* of a line that is passed through, the rest comes */
 	int64_t started, deadline;
 };
 

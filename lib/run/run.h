@@ -12,6 +12,7 @@
  *                      environment alone, and checked against this
  *     runs/<id>/lineage the runs around it (run/lineage.h)
  *     runs/<id>/roster/
+ *     runs/<id>/failures what its steps have printed of failures (run/told_failures.h)
  *     runs/<id>/live/ what models are writing (run/live.h)
  */
 #ifndef AWF_RUN_RUN_H

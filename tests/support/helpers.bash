@@ -6,6 +6,8 @@ setup() {
 	export AWF_STORAGE="$BATS_TEST_TMPDIR/storage"
 	export XDG_CONFIG_HOME="$BATS_TEST_TMPDIR/config"
 	export HOME="$BATS_TEST_TMPDIR/home"
+	export LANG=C.UTF-8
+	unset LC_ALL LC_CTYPE
 	export AWF_SYNC="${AWF_TEST_SYNC:-none}"
 	# No test may reach a real model API.
 	unset ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY GOOGLE_API_KEY

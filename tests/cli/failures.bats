@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# Many failures at once: three of a kind are printed, the others counted; --fail-fast.
+# shellcheck disable=SC2154,SC2086 # bats sets stderr; words of $MODEL
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+NO_KEY='anthropic: no API key: set ANTHROPIC_API_KEY'
+MODEL='-m anthropic/claude-sonnet-4-5'
+
+@test "30 items without a key are four lines" {
+	run -3 --separate-stderr awf-step -i lines $MODEL -p 'x {{data}}' rev < <(seq 30)
+	same "$stderr" "awf-step: rev: $NO_KEY
+awf-step: rev[1] (\"2\"): $NO_KEY
+awf-step: rev[2] (\"3\"): $NO_KEY
+awf-step: rev: $NO_KEY … and 27 more like it"
+	same "$(jq -c 'select(.type == "step.completed") | .payload.error.code' "$(transcript)" | sort | uniq -c | xargs)" '30 auth'
+	# With several at a time, too; three are no more than three.
+	run -3 --separate-stderr awf-step -i lines -j 4 $MODEL -p 'x {{data}}' rev < <(seq 4)
+	[[ $stderr == *$'\n'"awf-step: rev: $NO_KEY … and 1 more like it" ]]
+	run -3 --separate-stderr awf-step -i lines $MODEL -p 'x {{data}}' rev < <(seq 3)
+	same "$(wc -l <<<"$stderr")" 3
+	[[ $stderr != *more* ]]
+}
+
+# What is run tells so of its failures, in three lines, and the end of the run counts.
+counts() {
+	run --separate-stderr awf-run -n --name all -c "$1"
+	same "$(sed '$d' <<<"$stderr" | sed 's/\[.*\]//; s/ ("[0-9]*")//g')" "$(printf 'awf-step: rev: %s\n' "$NO_KEY" "$NO_KEY" "$NO_KEY")
+awf-run: all: step rev:0:0 failed: $NO_KEY … and 27 more like it"
+}
+
+@test "failures of a run are counted over its processes" {
+	counts "seq 30 | awf-step -q -i lines $MODEL -p x rev"
+	# shellcheck disable=SC2016
+	counts 'for i in $(seq 30); do awf-step -n -q '"$MODEL"' -p x rev; done'
+	counts "seq 30 | xargs -P 4 -I{} awf-step -n -q $MODEL -p x rev"
+}
+
+@test "failures within calls are recorded whole, and printed three times" {
+	run -3 --separate-stderr awf-run --name all -c "awf-step -q -i lines -j 4 --each g -- sh -c 'awf-step -q $MODEL -p x a'" < <(seq 30)
+	same "$(grep -c '^awf-step: a: ' <<<"$stderr") $(grep -c '^awf-step: g' <<<"$stderr")" '3 3'
+	[[ $stderr == *$'\n'"awf-run: all: a: $NO_KEY … and 27 more like it"$'\n'* ]]
+	[[ $stderr == *"step g:0:0 failed: "*" … and 27 more like it"* ]]
+	same "$(payloads step.completed 'select(.stderr != null) | .stderr' | sort | uniq -c | sed 's/^ *//')" "30 \"awf-step: a: $NO_KEY\\n\""
+	# What others write passes as it is, whole lines or not.
+	run -0 --separate-stderr awf-step -q -i lines g -- sh -c 'printf "awf-step: same\nother\nawf" >&2; printf "ul\n" >&2' < <(seq 5)
+	same "$(grep -c '^other$' <<<"$stderr") $(grep -c '^awful$' <<<"$stderr") $(grep -c '^awf-step: same$' <<<"$stderr")" '5 5 3'
+	[[ $stderr == *"awf-step: same … and 2 more like it" ]]
+	run -0 --separate-stderr awf-step -n -q g -- sh -c 'printf "awf-step: cut off" >&2'
+	same "$stderr" 'awf-step: cut off'
+}
+
+@test "kinds of failures are told apart, and those of an own run" {
+	# shellcheck disable=SC2016
+	run -3 --separate-stderr awf-run --name all -c 'awf-step -q -i lines two -- sh -c "read -r x; exit \$((x % 2 + 4))"' < <(seq 10)
+	same "$(grep -c 'exit status 4' <<<"$stderr") $(grep -c 'exit status 5' <<<"$stderr")" '4 4'
+	[[ $stderr == *"awf-run: all: two: sh: exit status 4 … and 2 more like it"$'\n'"awf-run: all: step two:0:0 failed: sh: exit status 5 … and 2 more like it"* ]]
+}
+
+@test "a run that is cancelled counts the calls that were" {
+	patient
+	: >begun
+	seq 20 | awf-run --name all -c 'awf-step -q -i lines -j 20 g -- sh -c "echo x >>begun; sleep 60"' 2>told &
+	pid=$!
+	eventually sh -c '[ "$(wc -l <begun)" -eq 20 ]'
+	kill $pid
+	wait $pid || status=$?
+	same "$status" 143
+	same "$(grep -c '^awf-step: g' told)" 3
+	grep -q '^awf-run: all: g: cancelled .* … and 17 more like it$' told
+}
+
+@test "a replay counts as the run did" {
+	run -3 --separate-stderr awf-run --name all -c 'awf-step -q -i lines g -- false' < <(seq 8)
+	run -0 --separate-stderr awf-replay --isolation copy
+	[[ $stderr == *$'\n''awf-step: g: false: exit status 1 … and 5 more like it' ]]
+}
+
+@test "a masked run keeps nothing of its failures in its directory" {
+	cat >mask <<'M'
+#!/bin/sh
+exec sed -u 's/s3cr3t/***/g'
+M
+	chmod +x mask
+	# shellcheck disable=SC2016
+	run -3 --separate-stderr awf-run --name all --mask ./mask -c 'awf-step -q -i lines g -- sh -c "cat \"\${AWF_TRANSCRIPT%/transcripts*}/runs/\$AWF_RUN_ID/failures\" >>kept 2>/dev/null; exec /nosuch/s3cr3t"' < <(seq 8)
+	same "$(grep -c '^awf-step: g' <<<"$stderr")" 3
+	[[ $stderr == *"awf-run: all: g: exit_status … and 5 more like it"* ]]
+	grep -q 'g: exit_status' kept
+	run ! grep -q s3cr3t kept
+}
+
+@test "with LC_ALL=C the count is ASCII" {
+	run -3 --separate-stderr env LC_ALL=C awf-step -q -i lines g -- false < <(seq 8)
+	[[ $stderr == *$'\n''awf-step: g: false: exit status 1 ... and 5 more like it' ]]
+}

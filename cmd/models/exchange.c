@@ -559,6 +559,7 @@ static void
 report(struct exchange *e, bool transferred)
 {
 	struct stream *s = &e->stream;
+	const char *key = e->proxy->keys[e->meaning.family];
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 	bool whole;
@@ -570,6 +571,9 @@ report(struct exchange *e, bool transferred)
 			stream_finish(s);
 	}
 	whole = is_whole(e, transferred);
+	/* An API that repeats the key puts it into no record: hide it in the answer's bytes, which
+	 * may be recorded in base64, and in what was made of them. */
+	text_hide(e->answer.data, e->answer.len, key);
 	begin_line(&w, &line, e, "answered");
 	writer_member_bool(&w, "whole", whole);
 	writer_member_integer(&w, KEY_DURATION_MS, e->began > 0 ? clock_monotonic() - e->began : 0);
@@ -597,8 +601,7 @@ report(struct exchange *e, bool transferred)
 	}
 	writer_object_end(&w);
 	e->reported = true;
-	/* An API that repeats the key puts it into no record. */
-	text_hide(line.data, line.len, e->proxy->keys[e->meaning.family]);
+	text_hide(line.data, line.len, key);
 	proxy_say(&line);
 }
 

@@ -70,12 +70,16 @@ refuse_missing(const struct values *values, struct span name, const char *place,
 {
 	const struct span prefix = span_of("inputs.", strlen("inputs."));
 	const int len = (int)name.len;
+	size_t input_len = 0; /* of the name of the input, up to a member of its value */
 	char *hint;
 
+	while (prefix.len + input_len < name.len &&
+	    strchr(".} \t\r\n", name.at[prefix.len + input_len]) == NULL)
+		input_len++;
 	if (name.len > prefix.len && memcmp(name.at, prefix.at, prefix.len) == 0)
 		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing: awf-run "
 		    "--input %.*s=VALUE names it ({{%.*s?}} may be missing)", len, name.at,
-		    (int)strcspn(name.at + prefix.len, ".} \t\r\n"), name.at + prefix.len, len, name.at);
+		    (int)input_len, name.at + prefix.len, len, name.at);
 	if (span_holds_json(values->data))
 		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing: "
 		    DATA_HOLDS_JSON, len, name.at);

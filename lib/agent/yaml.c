@@ -23,7 +23,8 @@
 
 struct reading {
 	yaml_parser_t parser;
-	const char *path, *bytes; /* which end with NUL */
+	const char *path;    /* which ends with NUL */
+	const char *bytes, *end; /* of the document */
 	int first_line;
 	unsigned depth;
 	json_t *lines;       /* NULL unless asked for */
@@ -46,11 +47,14 @@ refuse(struct reading *r, size_t mark, const char *why)
 
 /* Whether one of the blanks that a line begins with is a tab; lines are counted from 0. */
 static bool
-tab_indents(const char *bytes, size_t line)
+tab_indents(const struct reading *r, size_t line)
 {
-	while (line-- > 0 && (bytes = strchr(bytes, '\n')) != NULL)
-		bytes++;
-	return bytes != NULL && memchr(bytes, '\t', strspn(bytes, " \t")) != NULL;
+	const char *at = r->bytes;
+
+	while (line-- > 0 && (at = memchr(at, '\n', (size_t)(r->end - at))) != NULL)
+		at++;
+	return at != NULL &&
+	    memchr(at, '\t', text_prefix_of(at, (size_t)(r->end - at), " \t")) != NULL;
 }
 
 static int
@@ -61,7 +65,7 @@ next_event(struct reading *r, yaml_event_t *event)
 	const char *problem = r->parser.problem;
 
 	if (problem != NULL && strcmp(problem, "found character that cannot start any token") == 0)
-		problem = tab_indents(r->bytes, r->parser.problem_mark.line) ?
+		problem = tab_indents(r, r->parser.problem_mark.line) ?
 		    "a tab indents it, where YAML takes spaces alone" :
 		    "a text that begins so has to stand in quotes";
 	refuse(r, r->parser.problem_mark.line, problem != NULL ? problem : "not YAML");
@@ -296,7 +300,7 @@ json_t *
 yaml_parse(const char *bytes, size_t len, const char *path, int first_line, json_t **lines,
     struct error *err)
 {
-	struct reading r = { .path = path, .bytes = bytes, .first_line = first_line, .err = err };
+	struct reading r = { .path = path, .bytes = bytes, .end = bytes + len, .first_line = first_line, .err = err };
 	json_t *value = NULL;
 	bool done = false, failed = false;
 	yaml_event_t event;

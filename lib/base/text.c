@@ -374,20 +374,47 @@ text_line(char *text)
 	text[kept] = '\0';
 }
 
-/* NULL: it is not there, or too short to be one. */
-static const char *
-find_secret(const char *bytes, size_t len, const char *secret)
+/* How many bytes at `at` spell the character c of a secret: itself, or as JSON or a URL escapes
+ * it. 0: they spell another. */
+static size_t
+secret_character_length(const char *at, size_t len, unsigned char c)
 {
-	size_t secret_len = secret == NULL ? 0 : strlen(secret);
-	const char *at = bytes, *end = bytes + len;
+	static const char digits[] = "0123456789abcdef";
+	const size_t escape = len > 0 && *at == '%' ? 1 : len > 1 && at[0] == '\\' && at[1] == 'u' ? 4 : 0;
+
+	if (escape > 0 && len >= escape + 2 && (escape == 1 || memcmp(at + 2, "00", 2) == 0) &&
+	    (at[escape] | 0x20) == digits[c >> 4] && (at[escape + 1] | 0x20) == digits[c & 15])
+		return escape + 2;
+	if (len > 1 && *at == '\\' && (unsigned char)at[1] == c && strchr("\"/\\", c) != NULL)
+		return 2;
+	return len > 0 && (unsigned char)*at == c;
+}
+
+/* Finds the next place where the secret stands and sets *found_len to the length of how it is
+ * written there. NULL: it does not, or is too short to be a secret. */
+static const char *
+secret_find(const char *bytes, size_t len, const char *secret, size_t *found_len)
+{
+	const size_t secret_len = secret == NULL ? 0 : strlen(secret);
+	const char *end = bytes + len;
 
 	if (secret_len < HIDDEN_LENGTH)
 		return NULL;
-	while ((size_t)(end - at) >= secret_len &&
-	    (at = memchr(at, *secret, (size_t)(end - at) - secret_len + 1)) != NULL) {
-		if (memcmp(at, secret, secret_len) == 0)
-			return at;
-		at++;
+	for (const char *from = bytes; (size_t)(end - from) >= secret_len; from++) {
+		const char *at = from;
+		size_t i = 0, spelled;
+
+		if (*from != *secret && *from != '\\' && *from != '%')
+			continue;
+		while (i < secret_len && (spelled = secret_character_length(at, (size_t)(end - at),
+		    (unsigned char)secret[i])) > 0) {
+			at += spelled;
+			i++;
+		}
+		if (i == secret_len) {
+			*found_len = (size_t)(at - from);
+			return from;
+		}
 	}
 	return NULL;
 }
@@ -395,7 +422,9 @@ find_secret(const char *bytes, size_t len, const char *secret)
 bool
 text_has(const char *bytes, size_t len, const char *secret)
 {
-	return find_secret(bytes, len, secret) != NULL;
+	size_t found_len;
+
+	return secret_find(bytes, len, secret, &found_len) != NULL;
 }
 
 void
@@ -403,12 +432,23 @@ text_hide(char *bytes, size_t len, const char *secret)
 {
 	char *end = bytes + len;
 	const char *found;
+	size_t found_len;
 
-	while ((found = find_secret(bytes, (size_t)(end - bytes), secret)) != NULL) {
+	while ((found = secret_find(bytes, (size_t)(end - bytes), secret, &found_len)) != NULL) {
 		bytes += found - bytes;
-		memset(bytes, '*', strlen(secret));
-		bytes += strlen(secret);
+		memset(bytes, '*', found_len);
+		bytes += found_len;
 	}
+}
+
+size_t
+text_prefix_of(const char *bytes, size_t len, const char *set)
+{
+	size_t prefix = 0;
+
+	while (prefix < len && bytes[prefix] != '\0' && strchr(set, bytes[prefix]) != NULL)
+		prefix++;
+	return prefix;
 }
 
 void

@@ -61,9 +61,13 @@ void text_line(char *text);
 /* A short text: "512 B", "1.2 KiB". Returns out. */
 char *size_text(int64_t bytes, char *out, size_t size);
 
-/* Puts stars over a secret (which may be NULL) wherever it stands in the bytes. One of fewer
- * than 8 characters is none: a placeholder, or a part of many words. To be called before a
- * text is cut: part of a secret is not found. */
+/* How many of the first bytes are characters of the set: strspn() for bytes that no NUL ends. */
+size_t text_prefix_of(const char *bytes, size_t len, const char *set);
+
+/* Puts stars over a secret (which may be NULL) wherever it stands in the bytes, as it is or with
+ * characters escaped as in JSON (\/ and \u002f) or in a URL (%2F). One of fewer than 8
+ * characters is none: a placeholder, or a part of many words. Call it before the text is cut
+ * (part of a secret is not found) and before it is encoded in base64 or compressed. */
 void text_hide(char *bytes, size_t len, const char *secret);
 /* Whether text_hide() would hide anything. */
 bool text_has(const char *bytes, size_t len, const char *secret);

@@ -333,7 +333,7 @@ frame_value(struct state_reader *r, size_t *len, struct error *err)
 static bool
 only_space(const char *bytes, size_t len)
 {
-	return strspn(bytes, " \t\r\n") >= len;
+	return text_prefix_of(bytes, len, " \t\r\n") == len;
 }
 
 /* `{"data":` however spaced: what begins like a state line is not cut text. */
@@ -345,8 +345,7 @@ begins_like_state(const char *bytes, size_t len)
 	size_t at = 0;
 
 	for (token = tokens; *token != NULL; token++) {
-		while (at < len && strchr(" \t\r\n", bytes[at]) != NULL && bytes[at] != '\0')
-			at++;
+		at += text_prefix_of(bytes + at, len - at, " \t\r\n");
 		if (len - at < strlen(*token) || memcmp(bytes + at, *token, strlen(*token)) != 0)
 			return false;
 		at += strlen(*token);

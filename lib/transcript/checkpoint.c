@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "json/scan.h"
 #include "transcript/event.h"
 #include "transcript/reader.h"
@@ -52,7 +53,7 @@ checkpoints_load(struct checkpoints *c, const char *path, struct error *err)
 		checkpoint = &c->list[c->count++];
 		if (run_id.at == NULL || seq.at == NULL || !id_valid(run_id.at, run_id.len) ||
 		    !span_integer(seq, &number) || number < 1 || line.len != DIGEST_SIZE - 1 ||
-		    strspn(line.at, "0123456789abcdef") < line.len) {
+		    text_prefix_of(line.at, line.len, "0123456789abcdef") < line.len) {
 			snprintf(place, sizeof place, "%s:%zu", c->path, c->count);
 			failed = error_set(err, ERROR_USAGE, place, "is no head, which is RUN_ID SEQ "
 			    "DIGEST: awf-verify --print-head prints one");

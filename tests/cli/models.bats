@@ -734,6 +734,18 @@ awf-models-proxy: Empty reply from server'
 	run -1 grep -r anthropic-real-key "$AWF_STORAGE"
 }
 
+@test "nor in one of bytes that are recorded in base64, or of escaped characters" {
+	api_server
+	program <<<'get /v1/echoes-bytes >bytes; get /v1/echoes-escaped >escaped'
+	models
+	same "$status" 0
+	grep -qa anthropic-real-key bytes
+	same "$(jq -r .key escaped)" anthropic-real-key
+	same "$(payloads tool.result '.output | select(.encoding == "base64") | .body' | jq -r . | base64 -d | LC_ALL=C grep -ac "[*]\{18\}")" 1
+	same "$(payloads tool.result '.output.body | fromjson? | .key // empty' | tr -d '"' | tr -d '*')" ''
+	payloads tool.result '.output.body | fromjson? | .key // empty' | grep '[*]\{18\}'
+}
+
 @test "no request leads elsewhere than below the base of the user" {
 	api_server
 	cat >elsewhere.py <<-'END'

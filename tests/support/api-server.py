@@ -16,6 +16,8 @@ answered is said by the path:
 .../deaf               none: the connection is closed
 .../nothing            its head
 .../echoes             the key, as a field too
+.../echoes-bytes       the key among bytes that are no UTF-8
+.../echoes-escaped     the key, each of its characters escaped as JSON has it
 .../two-lengths        an answer with two lengths
 .../chunks             one in chunks, with a length besides that is another
 .../unended/messages   a stream that ends as HTTP has it, and before the message does
@@ -139,6 +141,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif url.path.endswith("/echoes"):
             data = json.dumps({"key": self.headers["x-api-key"]}).encode()
             self.begin(200, len(data), Content_Type="application/json", X_Key=self.headers["x-api-key"])
+            self.wfile.write(data)
+        elif url.path.endswith("/echoes-bytes"):
+            data = b"\xff\xfe" + self.headers["x-api-key"].encode() + b"\xff"
+            self.begin(200, len(data), Content_Type="application/octet-stream")
+            self.wfile.write(data)
+        elif url.path.endswith("/echoes-escaped"):
+            data = b'{"key":"%s"}' % b"".join(b"\\u%04x" % byte for byte in self.headers["x-api-key"].encode())
+            self.begin(400, len(data), Content_Type="application/json")
             self.wfile.write(data)
         elif url.path.endswith("/two-lengths"):
             self.begin(200, 5, Content_Length=9)

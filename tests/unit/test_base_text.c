@@ -214,6 +214,50 @@ parts(void **state)
 	}
 }
 
+static void
+secrets_are_hidden(void **state)
+{
+	static const char secret[] = "sk+ab/cd%ef";
+	static const struct {
+		const char *text, *hidden;
+	} rows[] = {
+		{"x sk+ab/cd%ef y", "x *********** y"},
+		{"sk+ab/cd%efsk+ab/cd%ef", "**********************"},
+		{"{\"k\":\"sk+ab\\/cd%ef\"}", "{\"k\":\"************\"}"},
+		{"\\u0073k\\u002Bab\\u002fcd%ef", "**************************"},
+		{"?key=sk%2Bab%2fcd%25ef&x", "?key=*****************&x"},
+		{"sk+ab/cd%e", "sk+ab/cd%e"},
+		{"sk+ab\\/cd%2", "sk+ab\\/cd%2"},
+		{"\\u0073k\\u01", "\\u0073k\\u01"},
+		{"sk+ab\\u102fcd%ef", "sk+ab\\u102fcd%ef"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const size_t len = strlen(rows[i].text);
+		char *text = malloc(len);    /* no NUL ends it */
+
+		memcpy(text, rows[i].text, len);
+		assert_int_equal(text_has(text, len, secret), strcmp(rows[i].text, rows[i].hidden) != 0);
+		text_hide(text, len, secret);
+		assert_memory_equal(text, rows[i].hidden, len);
+		free(text);
+	}
+}
+
+static void
+prefixes(void **state)
+{
+	static const char tabs[] = { '\t', ' ', '\t' };
+
+	(void)state;
+	assert_int_equal(text_prefix_of(tabs, sizeof tabs, " \t"), 3);
+	assert_int_equal(text_prefix_of(tabs, 1, " \t"), 1);
+	assert_int_equal(text_prefix_of(tabs, sizeof tabs, "\t"), 1);
+	assert_int_equal(text_prefix_of("\0\t", 2, "\t"), 0);
+	assert_int_equal(text_prefix_of(NULL, 0, "\t"), 0);
+}
+
 int
 main(void)
 {
@@ -225,6 +269,8 @@ main(void)
 		cmocka_unit_test(suggestions),
 		cmocka_unit_test(visible),
 		cmocka_unit_test(parts),
+		cmocka_unit_test(secrets_are_hidden),
+		cmocka_unit_test(prefixes),
 	};
 
 	return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);

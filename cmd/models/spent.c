@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 static const char asks[] = "\"include_usage\":true";
 
 bool
@@ -59,8 +61,7 @@ pass_event(const char *event, size_t len, struct buffer *out)
 	struct span value, usage, key = SPAN_NONE;
 	size_t bad;
 
-	if (len > 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
-		data += 3;
+	data += text_byte_order_mark(data, len);
 	while ((size_t)(end - data) > sizeof field - 1 && memcmp(data, field, sizeof field - 1) != 0) {
 		while (data < end && !ends_line(*data))
 			data++;

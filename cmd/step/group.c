@@ -313,9 +313,12 @@ make_branches(struct branches *b, struct error *err)
 {
 	struct workers *w = &b->workers;
 	size_t jobs = b->group.call->step->jobs, at_a_time = jobs > 0 ? jobs : JOBS_MOST;
+	const size_t most = workers_most(NULL);
 	struct buffer message = BUFFER_INIT;
 	int done = 0;
 
+	if (at_a_time > most)
+		at_a_time = most;
 	workers_open(w, b->count < at_a_time ? b->count : at_a_time, make_branch, end_worker, b);
 	workers_reserve(w, b->count);
 	for (;;) {

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/patience.h"
 #include "base/terminal.h"
 #include "proc/api_keys.h"
@@ -40,7 +41,7 @@ static void
 take_output(struct step_end *to, enum output_form form, const struct buffer *output)
 {
 	const char *bytes = buffer_string(output);
-	size_t len = output->len;
+	size_t len = output->len, mark;
 
 	if (form == OUTPUT_TEXT) {
 		struct data data = { BUFFER_INIT, false, false };
@@ -49,6 +50,9 @@ take_output(struct step_end *to, enum output_form form, const struct buffer *out
 		step_add_result(to, &data);
 		return;
 	}
+	mark = form == OUTPUT_JSON ? text_byte_order_mark(bytes, len) : 0;
+	bytes += mark;
+	len -= mark;
 	while (form == OUTPUT_JSON ? span_trim(span_of(bytes, len)).len > 0 : len > 0) {
 		struct data data = { BUFFER_INIT, false, false };
 		const char *end, *wrong;
@@ -113,7 +117,7 @@ try_command(struct step_call *call, struct error *err)
 	};
 	struct step *s = call->step;
 	struct step_end *end = &call->end;
-	struct buffer input = BUFFER_INIT;
+	struct buffer input = BUFFER_INIT, told_as = BUFFER_INIT;
 	bool sandboxed = sandbox_holds(&s->sandbox);
 	/* With a proxy the keys that it has are none. */
 	char *const *passed = call->models != NULL ? (char *const *)provider_key_names() : NULL;
@@ -136,6 +140,9 @@ try_command(struct step_call *call, struct error *err)
 		    list_copy(s->command);
 	}
 	process.argv = argv;
+	buffer_text(&told_as, "awf-step: ");
+	step_label(s, call->item, call->index, &told_as);
+	process.told_as = told_as.data;
 	s->sandbox.told = s->sandbox.told || sandboxed;
 	step_forget_results(end); /* what a try before made is none of this one's */
 	step_drop_lines(call);
@@ -196,6 +203,7 @@ try_command(struct step_call *call, struct error *err)
 	list_free(variables);
 	list_free(options);
 	buffer_free(&input);
+	buffer_free(&told_as);
 	return result;
 }
 

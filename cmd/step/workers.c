@@ -24,7 +24,21 @@
 #include "proc/descendants.h"
 
 #define NAME "awf-step-job"  /* by which ps(1) and others know a worker */
-#define DESCRIPTORS_SPARE 64 /* beside those of the workers */
+#define DESCRIPTORS_SPARE 64 /* beside those of the workers, where the limit allows as many; */
+#define DESCRIPTORS_LEAST 32 /* what this process needs beside them */
+
+size_t
+workers_most(size_t *limit)
+{
+	struct rlimit files;
+	size_t hard = SIZE_MAX;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max != RLIM_INFINITY)
+		hard = (size_t)files.rlim_max;
+	if (limit != NULL)
+		*limit = hard;
+	return hard <= DESCRIPTORS_LEAST ? 1 : hard - DESCRIPTORS_LEAST;
+}
 
 void
 workers_open(struct workers *w, size_t count,

@@ -37,8 +37,7 @@ markdown_normalise(struct buffer *text, const char *path, struct error *err)
 {
 	size_t kept = 0;
 
-	if (text->len >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0)
-		buffer_drop(text, 3);
+	buffer_drop(text, text_byte_order_mark(text->data, text->len));
 	for (size_t i = 0; i < text->len; i++)
 		if (text->data[i] != '\r' || i + 1 == text->len || text->data[i + 1] != '\n')
 			text->data[kept++] = text->data[i];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
 #define BLOCKS_LIMIT 100000
@@ -147,13 +148,11 @@ stream_feed(struct stream *s, const char *bytes, size_t len)
 void
 stream_body(struct stream *s, const char *bytes, size_t len)
 {
-	struct span body = span_of(bytes, len), error;
+	const size_t mark = text_byte_order_mark(bytes, len);
+	struct span body = span_of(bytes + mark, len - mark), error;
 	size_t bad;
 
 	s->bytes = len;
-	/* A byte order mark says nothing (RFC 8259, section 8.1). */
-	if (len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
-		body = span_of(bytes + 3, len - 3);
 	if (scan_check(body.at, body.len, &bad) != NULL) {
 		stream_fail(s, "the answer is no JSON: byte %zu", bad + 1);
 		return;

@@ -143,6 +143,8 @@ patience_of(int ms)
 
 /* That items wait for the rest of the input. */
 #define AHEAD_TOLD_MS patience_of(10000)
+/* That a command has ended and what it started holds its output open. */
+#define OUTPUT_HELD_TOLD_MS patience_of(2000)
 /* That a call waits for others of its provider. */
 #define LIMIT_TOLD_MS patience_of(1000)
 

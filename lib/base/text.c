@@ -442,6 +442,12 @@ text_hide(char *bytes, size_t len, const char *secret)
 }
 
 size_t
+text_byte_order_mark(const char *bytes, size_t len)
+{
+	return len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+size_t
 text_prefix_of(const char *bytes, size_t len, const char *set)
 {
 	size_t prefix = 0;

@@ -61,6 +61,9 @@ void text_line(char *text);
 /* A short text: "512 B", "1.2 KiB". Returns out. */
 char *size_text(int64_t bytes, char *out, size_t size);
 
+/* Length of the byte order mark that the bytes begin with, which editors and shells of Windows
+ * write: 3, or 0 if there is none. RFC 8259, section 8.1: a reader of JSON may ignore it. */
+size_t text_byte_order_mark(const char *bytes, size_t len);
 /* How many of the first bytes are characters of the set: strspn() for bytes that no NUL ends. */
 size_t text_prefix_of(const char *bytes, size_t len, const char *set);
 

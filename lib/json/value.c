@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "json/bytes.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -62,11 +63,15 @@ value_parse(const char *bytes, size_t len, const char *place, enum error_code co
 {
 	const size_t flags = JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
 	static bool set_up;
+	const size_t mark = text_byte_order_mark(bytes, len);
 	size_t bad, line = 1;
-	const char *wrong = scan_check(bytes, len, &bad);
+	const char *wrong;
 	json_error_t why;
 	json_t *value;
 
+	bytes += mark;
+	len -= mark;
+	wrong = scan_check(bytes, len, &bad);
 	if (!set_up)
 		json_set_alloc_funcs(memory_alloc, free);
 	set_up = true;
@@ -140,8 +145,7 @@ value_load_relaxed(const char *path, enum error_code code, struct error *err)
 	json_t *value = NULL;
 
 	if (file_load(path, VALUE_LIMIT, &text, err) == 0) {
-		if (text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0)
-			buffer_drop(&text, 3);
+		buffer_drop(&text, text_byte_order_mark(text.data, text.len));
 		blank_out(text.data, text.data + text.len);
 		value = value_parse(buffer_string(&text), text.len, path, code, err);
 	}

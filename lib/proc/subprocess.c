@@ -30,11 +30,11 @@
 #include "base/polling.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "proc/descendants.h"
 #include "proc/ending.h"
 #include "proc/wait.h"
 
 enum {
-	OUTPUT_LIMIT = 256 << 20,
 	READ_SIZE = 64 << 10, /* as much as a pipe holds */
 	LINE_MOST = 4096,     /* of a line of a program of ours */
 	LOOK_AGAIN = 10  /* ms between looks at what no descriptor tells */
@@ -147,6 +147,7 @@ start(const struct subprocesses *all, struct subprocess *s)
 	s->orphans = (struct orphans){ NULL, 0, NULL, 0 };
 	s->started = clock_monotonic();
 	s->deadline = limit == 0 ? 0 : s->started + limit;
+	s->look_at = s->told_as != NULL && s->via == NULL ? s->started + OUTPUT_HELD_TOLD_MS : 0;
 	s->stage = SUBPROCESS_RUNNING;
 	if ((s->via != NULL ? launch(s, &spec) :
 	    process_start(&s->process, &spec, &s->exit_code, &s->error)) == -1) {
@@ -222,8 +223,8 @@ collect_frames(const struct subprocesses *all, struct subprocess *s)
 static bool
 collect_output(const struct subprocesses *all, struct subprocess *s)
 {
-	size_t limit = s->output_limit == 0 ? (size_t)OUTPUT_LIMIT : s->output_limit;
-	char piece[READ_SIZE];
+	size_t limit = s->output_limit == 0 ? SUBPROCESS_OUTPUT_LIMIT : s->output_limit;
+	char piece[READ_SIZE], size[32];
 	bool came = true;
 	struct error why;
 	ssize_t n;
@@ -241,8 +242,9 @@ collect_output(const struct subprocesses *all, struct subprocess *s)
 	}
 	if (s->output.len > limit) {
 		s->output.len = limit;
-		error_set(&why, ERROR_EXIT_STATUS, name_of(s),
-		    "ended because its output is larger than %zu bytes", limit);
+		error_set(&why, ERROR_EXIT_STATUS, name_of(s), "ended because its output is larger than %s%s",
+		    size_text((int64_t)limit, size, sizeof size), s->output_limit != 0 ? "" :
+		    ", which is held until it ends: write what is larger to a file");
 		begin_end(all, s, &why);
 		came = false;
 	}
@@ -456,6 +458,39 @@ pursue(const struct subprocesses *all, struct subprocess *s)
 	finish(s);
 }
 
+/* Passes on, once, which process holds the output open of one that has ended itself: usually
+ * something that it started in the background, which may run for ever. */
+static void
+tell_what_holds_output(const struct subprocesses *all, struct subprocess *s)
+{
+	struct children children = { 0, 0, false };
+	siginfo_t info = { .si_pid = 0 };
+	struct process_stat process;
+	pid_t holder;
+	bool ended;
+
+	if (waitid(P_PID, (id_t)s->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	    info.si_pid == 0) {
+		s->look_at = clock_monotonic() + OUTPUT_HELD_TOLD_MS;
+		return;
+	}
+	s->look_at = 0;
+	while ((holder = descendants_next_child(&children, &ended)) != 0)
+		if (!ended && !pids_have(all->spare, holder) && !descendants_kept(holder))
+			break;
+	if (s->quiet)
+		return;
+	buffer_format(&s->passing, "%s: %s has ended, but ", s->told_as, name_of(s));
+	if (holder != 0 && process_stat(holder, &process)) {
+		text_line(process.name);
+		buffer_format(&s->passing, "%s (process %ld), which it started,", process.name, (long)holder);
+	} else {
+		buffer_text(&s->passing, "a process that it started");
+	}
+	buffer_text(&s->passing, " holds its output open: waiting for that to end\n");
+	pass_errors(s);
+}
+
 /* Does what the descriptors allow, then what time demands. */
 static void
 serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd fds[SLOTS])
@@ -490,6 +525,9 @@ serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd 
 		}
 	}
 
+	if (s->stage == SUBPROCESS_RUNNING && s->look_at != 0 && s->process.pid > 0 &&
+	    (s->process.out != -1 || s->process.err != -1) && clock_monotonic() >= s->look_at)
+		tell_what_holds_output(all, s);
 	if (s->stage != SUBPROCESS_ENDED && s->via != NULL) {
 		via_tick(s->via);
 		if (s->via->state == VIA_FAILED)
@@ -542,6 +580,9 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 			if (beside_due != 0 && (due == 0 || beside_due < due))
 				due = beside_due;
 		}
+		if (s->stage == SUBPROCESS_RUNNING && s->look_at != 0 && (out != -1 || errors != -1) &&
+		    (due == 0 || s->look_at < due))
+			due = s->look_at;
 		running = true;
 		fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->exit_fd : out, POLLIN, 0 };
 		fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };

@@ -25,6 +25,7 @@
 #include "proc/process.h"
 #include "proc/via.h"
 
+#define SUBPROCESS_OUTPUT_LIMIT ((size_t)256 << 20)
 #define SUBPROCESS_STDERR_TAIL ((size_t)64 << 10)
 
 struct subprocess {
@@ -37,7 +38,9 @@ struct subprocess {
 	size_t input_len;
 	int64_t timeout_ms;         /* 0: none */
 	size_t output_limit;        /* more bytes of stdout end it with exit_status;
-	                               0: 256 MiB */
+	                               0: SUBPROCESS_OUTPUT_LIMIT */
+	const char *told_as;        /* "PROGRAM: CALL", with which a line on stderr begins that says what
+	                               holds its output open once it has ended itself; NULL: none */
 	bool quiet;                 /* stderr is kept but not passed through */
 	bool inherit;               /* gets descriptors above 2 (struct process_spec) */
 	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
@@ -78,6 +81,8 @@ struct subprocess {
 	struct buffer line;         /* of it: the beginning of a line, asked about when it is whole */
 	bool within_line;           /* of a line that is passed through, the rest comes */
 	int64_t started, deadline;
+	int64_t look_at;            /* when to look whether it has ended with its output held open;
+	                               0: never (again) */
 };
 
 /* Runs them all to their end. -1 only if the machine fails (poll, fork); what

@@ -353,6 +353,31 @@ begins_like_state(const char *bytes, size_t len)
 	return true;
 }
 
+/* Skips the byte order mark that the input begins with, if JSON may follow it: in a text it is
+ * data. False: more of the input has to come before that is known. */
+static bool
+skip_byte_order_mark(struct state_reader *r)
+{
+	size_t available, mark;
+	const char *at = rest(r, &available);
+
+	if (r->consumed > 0 || r->taken > 0)
+		return true;
+	if (!r->eof && available < 3 && memcmp(at, "\xef\xbb\xbf", available) == 0)
+		return false;
+	mark = text_byte_order_mark(at, available);
+	if (mark == 0)
+		return true;
+	mark += text_prefix_of(at + mark, available - mark, " \t\r\n");
+	if (mark == available && !r->eof)
+		return false;
+	if (r->form == INPUT_JSON || (mark < available && at[mark] == '{')) {
+		r->taken = mark;
+		r->seen = 0;
+	}
+	return true;
+}
+
 /* Decides what INPUT_AUTO is from the first value. 0: decided or more is needed. */
 static int
 recognise(struct state_reader *r, struct error *err)
@@ -363,6 +388,9 @@ recognise(struct state_reader *r, struct error *err)
 	int framed;
 
 	if (!r->framer.started) {
+		if (!skip_byte_order_mark(r))
+			return 0;
+		at = rest(r, &available);
 		r->seen += strspn(at + r->seen, " \t\r\n");
 		if (r->seen >= available && !r->eof)
 			return available > SCAN_LINE_LIMIT ? too_long(r, err) : 0;
@@ -443,6 +471,8 @@ take_value(struct state_reader *r, struct item *item, struct error *err)
 	const char *at, *wrong;
 	int framed;
 
+	if (r->form == INPUT_JSON && !skip_byte_order_mark(r))
+		return 0;
 	framed = frame_value(r, &len, err);
 	if (framed == -1)
 		return -1;

@@ -143,3 +143,50 @@ status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(tra
 	run -125 --separate-stderr hidden awf-run --detach -c true
 	[[ $stderr = *'/proc is not mounted'* ]]
 }
+
+@test "more calls at a time than the limit of open files allows are refused before anything is made" {
+	run -1 --separate-stderr bash -c 'ulimit -n 256; seq 300 | awf-step -i lines -j 300 x -r -- touch made'
+	same "$stderr" 'awf-step: -j 300 needs 332 open files, and the hard limit is 256 (ulimit -Hn): -j 224 is the most here'
+	[ ! -e made ] && [ ! -e "$AWF_STORAGE" ]
+	run -0 --separate-stderr bash -c 'ulimit -n 128; seq 96 | awf-step -i lines -j 96 x -r -- sh -c "cat; sleep 0.2"'
+	same "$output" "$(seq 96)"
+	# Branches that no -j bounds are made as the limit allows.
+	run -0 --separate-stderr bash -c 'ulimit -n 64; branches=$(printf "true\\n%.0s" $(seq 60))
+		awf-step -n -q --parallel x -- $branches && echo done'
+	same "$output $stderr" 'done '
+}
+
+@test "which process holds the output of a command open that has ended is said" {
+	mkfifo hold
+	awf-step -n x -r -- sh -c 'cat hold & echo $!' >out 2>err &
+	eventually grep -q waiting err
+	echo late >hold
+	wait $!
+	same "$(sed 's/process [0-9]*/process N/' err)" \
+		'awf-step: x: sh has ended, but cat (process N), which it started, holds its output open: waiting for that to end'
+	same "$(sed 1d out)" late
+	# One that is ended by itself is not spoken of, nor one that lives.
+	run -0 --separate-stderr awf-step -n x -r -- sleep 0.6
+	same "$stderr" ''
+}
+
+@test "a command that writes more than is held is ended, and told what to do" {
+	[ "$AWF_TEST_TIER" = check ] && skip "writes 256 MiB"
+	run -3 --separate-stderr bash -c 'set -o pipefail; awf-step -n x -r -- yes | head -1'
+	same "$stderr" 'awf-step: x: yes: ended because its output is larger than 256.0 MiB, which is held until it ends: write what is larger to a file'
+}
+
+@test "a byte order mark before JSON is skipped, and is data in a text" {
+	mark=$'\xef\xbb\xbf'
+	run -0 --separate-stderr awf-step -i json -r x -- cat <<<"$mark{\"a\":1} 2"
+	same "$output" $'{"a":1}\n2'
+	same "$(awf-step -r x -- cat <<<"$mark{\"a\":1}")" '{"a":1}'
+	same "$(awf-step -r x -- cat <<<"${mark}text")" "${mark}text"
+	same "$(printf %s "$mark" | awf-step -r x -- cat)" "$mark"
+	same "$(awf-step -n y -- echo 1 | { printf %s "$mark"; cat; } | awf-step -r x -- cat)" 1
+	same "$(awf-step -n -r -O json x -- printf '\xef\xbb\xbf[1]')" '[1]'
+	# However it comes.
+	same "$({ printf '\xef'; sleep 0.1; printf '\xbb'; sleep 0.1; printf '\xbf'; sleep 0.1; echo 3; } | awf-step -i json -r x -- cat)" 3
+	printf '%s{"name":"x","model":"replay/none"}' "$mark" >agent.json
+	same "$(awf-step -n --dry-run -p hi -a agent.json x | jq -r .model)" none
+}

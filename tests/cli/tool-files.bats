@@ -106,7 +106,7 @@ refused() {
 		true|--schema: printed nothing (a tool without a greet.tool.json says there what it is)
 		echo []|--schema: expected an object, got list
 		echo '{"descripton":"x"}'|--schema: descripton: unknown key (did you mean 'description'?)
-		yes|--schema: ended because its output is larger than 4194304 bytes (a tool without a greet.tool.json says there what it is)
+		yes|--schema: ended because its output is larger than 4.0 MiB (a tool without a greet.tool.json says there what it is)
 	END
 	printf 'no program' >tools/greet
 	chmod -x tools/greet

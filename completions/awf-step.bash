@@ -34,7 +34,7 @@ _awf_step()
 		--state --output-form --by-name --complete --into --quiet --require --each \
 		--while --until --max --parallel --strategy --attach --allow-tools --tools-policy \
 		--output-schema --max-turns --max-children --max-tokens-total --max-cost \
-		--known-end --verbose --models --models-ignore --rescue --allow-failure --cleanup --backoff --delay \
+		--known-end --verbose --models --models-ignore --rescue --allow-failure --fail-fast --cleanup --backoff --delay \
 		--max-delay --retry-on --terminal --ask --accept --max-answers --ask-grace \
 		--pending --effects --network --no-network --sandbox-mode --open --pass-env \
 		--pass-key --via --launch-timeout --env --send --fetch --kind --help --version ;;

@@ -42,6 +42,7 @@ complete -c awf-step -l when -x -d 'call only if the shell command COND ends wit
 complete -c awf-step -l require -x -a '(__awf_steps)' -d 'take only what this step or call made; repeatable'
 complete -c awf-step -l rescue -d 'run on items that failed before, pass the others'
 complete -c awf-step -l allow-failure -d 'a failed call goes on as null and is no failure'
+complete -c awf-step -l fail-fast -d 'after a failed call begin no further item, and end those that run'
 complete -c awf-step -l try -d 'a failed call prints nothing and does not fail the run'
 complete -c awf-step -l cleanup -d 'for a trap: works though the run is being cancelled'
 complete -c awf-step -l timeout -x -d 'end a try (an agent: the call) after so long'

@@ -462,6 +462,7 @@ add_end(struct page_panel *p, enum call_tree_kind what, const struct event_view 
 {
 	static const struct figure call[] = {
 		{ KEY_EXIT_CODE, "exit status" }, { KEY_RETRIES, "retries" }, { KEY_SKIPPED, "skipped" },
+		{ KEY_FAIL_FAST, "no further item was begun (--fail-fast)" },
 		{ KEY_APPROVAL, "approval" }, { KEY_OUTCOME, "outcome" }, { KEY_REASON, "reason" },
 		{ KEY_COMMIT, "commit" }, { NULL, NULL },
 	}, turn[] = {

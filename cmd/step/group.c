@@ -81,6 +81,7 @@ group_open(struct group *g, struct step_call *call)
 	g->step.gate.count = 0;
 	g->step.rescue = g->step.raw = false;
 	g->step.failure = FAILURE_TRAVELS;
+	g->step.fail_fast = false;
 
 	step_state_line(call, false, &line);
 	item_take_state(&g->item, span_of(line.data, line.len), s->run->id);

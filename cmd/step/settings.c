@@ -44,7 +44,7 @@ enum {
 	OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
 	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE, OPT_VIA, OPT_LAUNCH_TIMEOUT, OPT_ENV, OPT_SEND, OPT_FETCH,
 	OPT_RULED,                    /* what no rule is about: */
-	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN
+	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_FAIL_FAST
 };
 
 _Static_assert(OPT_RULED <= 64, "a bit for each");
@@ -110,6 +110,7 @@ const struct option_spec step_options[] = {
 	{ OPTION_SECTION, 0, NULL, NULL, "Failures and tries" },
 	{ OPT_RESCUE, 0, "rescue", NULL, "run on items that failed before, pass the others" },
 	{ OPT_ALLOW_FAILURE, 0, "allow-failure", NULL, "a failed call goes on as null and is no failure" },
+	{ OPT_FAIL_FAST, 0, "fail-fast", NULL, "after a failed call begin no further item, and end those that run" },
 	{ OPT_CLEANUP, 0, "cleanup", NULL, "for a trap: works though the run is being cancelled" },
 	{ OPT_BACKOFF, 0, "backoff", "KIND", "constant, linear or exponential (default)" },
 	{ OPT_DELAY, 0, "delay", "DURATION", "the first delay between tries (1s)" },
@@ -162,6 +163,7 @@ static const struct plain {
 	{ OPT_APPROVE, KIND_FLAG, AT(step.approve), 0, 0 },
 	{ OPT_RESCUE, KIND_FLAG, AT(step.rescue), 0, 0 },
 	{ OPT_CLEANUP, KIND_FLAG, AT(step.cleanup), 0, 0 },
+	{ OPT_FAIL_FAST, KIND_FLAG, AT(step.fail_fast), 0, 0 },
 	{ OPT_DRY_RUN, KIND_FLAG, AT(dry_run), 0, 0 },
 	{ OPT_VERBOSE, KIND_FLAG, AT(step.verbose), 0, 0 },
 	{ OPT_AGENT, KIND_TEXT, AT(source.team.agent_file), 0, 0 },
@@ -600,6 +602,11 @@ check(const struct settings *s, struct error *err)
 		if (**variable == '=' || **variable == '\0')
 			return error_set(err, ERROR_USAGE, "--env", "'%s' is no variable: NAME, or NAME=VALUE",
 			    *variable);
+	if (s->step.fail_fast && (said(s) & (SAID(OPT_JOIN) | SAID(OPT_NO_INPUT))) != 0)
+		return error_set(err, ERROR_USAGE, "--fail-fast", "not with -s or -n: there is one call");
+	if (s->step.fail_fast && (said(s) & (SAID(OPT_ALLOW_FAILURE) | SAID(OPT_TERMINAL))) != 0)
+		return error_set(err, ERROR_USAGE, "--fail-fast", "not with --allow-failure or --terminal: no call "
+		    "fails");
 	if (check_patterns("--send", s->send, err) == -1 || check_patterns("--fetch", s->fetch, err) == -1)
 		return -1;
 	if ((said(s) & (WORK | GROUP)) == 0 && (said(s) & SAID(OPT_PROMPT)) != 0)

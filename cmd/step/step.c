@@ -206,6 +206,27 @@ step_result_clear(struct step_result *result)
 	result->report_message = 0;
 }
 
+bool
+step_result_failed(const struct step_result *result)
+{
+	return result->status == STATUS_WORK && !result->skipped && result->error.code != ERROR_CANCELLED;
+}
+
+#define ENDED_BY_FAILURE "ended, as another item failed (--fail-fast)"
+
+void
+step_end_by_failure(struct error *err)
+{
+	error_set(err, ERROR_CANCELLED, NULL, ENDED_BY_FAILURE);
+}
+
+bool
+step_result_ended_by_failure(const struct step_result *result)
+{
+	return result->error.code == ERROR_CANCELLED &&
+	    strcmp(result->error.message, ENDED_BY_FAILURE) == 0;
+}
+
 struct answer_head {
 	bool broken;
 	struct error error;
@@ -235,6 +256,16 @@ step_result_code(const struct buffer *answer)
 
 	memcpy(&head, answer->data, sizeof head);
 	return head.broken ? head.error.code : head.result.error.code;
+}
+
+bool
+step_result_peek(const struct buffer *answer, struct step_result *result)
+{
+	struct answer_head head;
+
+	memcpy(&head, answer->data, sizeof head);
+	*result = head.result;
+	return !head.broken;
 }
 
 int

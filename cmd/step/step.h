@@ -97,6 +97,9 @@ struct step {
 	enum effects effects;
 	bool idempotent;
 	bool cleanup;                /* it works while its run is being ended */
+	bool fail_fast;              /* --fail-fast: a failed call is the last that begins */
+	const volatile bool *ended_by_failure; /* a worker that runs is to end for that, as another
+	                                call has failed; NULL: none ends it */
 	bool verbose;                /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
 	bool shown;                  /* --dry-run on a terminal */
@@ -206,6 +209,12 @@ struct step_result {
 	size_t report_message;       /* where it says what happened, behind the name of the item */
 };
 void step_result_clear(struct step_result *result);
+/* Whether the call failed, by its own work: with --fail-fast it is the last that begins. */
+bool step_result_failed(const struct step_result *result);
+/* Whether it was ended as another one had failed (--fail-fast), in this run or as recorded. */
+bool step_result_ended_by_failure(const struct step_result *result);
+/* What such a call fails with. */
+void step_end_by_failure(struct error *err);
 
 /* A result on its way back from a worker (workers.h), which made the call. */
 
@@ -218,6 +227,8 @@ int step_result_unpack(const struct buffer *answer, struct step_result *result,
     struct error *err);
 /* What the call in a whole answer failed with; ERROR_NONE: it succeeded. */
 enum error_code step_result_code(const struct buffer *answer);
+/* The result in a whole answer, without its lines. false: the call failed to be made. */
+bool step_result_peek(const struct buffer *answer, struct step_result *result);
 
 /* step_call.c */
 

@@ -349,6 +349,9 @@ carry_out(struct step_call *call, struct error *err)
 		if (step_work(call, err) == -1)
 			return -1;
 		step_note_ending(call);
+		if (s->ended_by_failure != NULL && *s->ended_by_failure &&
+		    call->end.error.code == ERROR_CANCELLED)
+			step_end_by_failure(&call->end.error);
 	}
 	/* A round's end is asked about, if it gave something. */
 	if (s->until.text != NULL && s->group == GROUP_NONE && goes_well(call))

@@ -239,6 +239,8 @@ write_completed(const struct step_call *call, const struct results *results, str
 	changed_write(&end->changed, w);
 
 	writer_member_string(w, KEY_SKIPPED, end->skipped);
+	if (s->fail_fast && failed && end->error.code != ERROR_WAITING && end->error.code != ERROR_CANCELLED)
+		writer_member_bool(w, KEY_FAIL_FAST, true);
 	if (end->reused)
 		write_recorded(w, KEY_REUSED_FROM, r, recalled_result(r)->id);
 	writer_member_buffer(w, KEY_APPROVAL, &end->approval);

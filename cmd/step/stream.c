@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -53,6 +54,10 @@ report_failure(struct stream *s, const struct step_result *result)
 	const bool shared = s->owner_counts, masked = s->step->run->transcript.masked;
 	struct buffer kind = BUFFER_INIT;
 
+	if (step_result_ended_by_failure(result)) { /* told in one line: tell_fail_fast() */
+		s->ended++;
+		return;
+	}
 	if (result->report_message > 0)
 		buffer_format(&kind, "%s: ", s->step->name);
 	buffer_text(&kind, shared && masked ? error_name(result->error.code) :
@@ -103,6 +108,19 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	s->gone = true;
 	s->out = -1;
 	return 0;
+}
+
+/* What --fail-fast has done, in one line. */
+static void
+tell_fail_fast(const struct stream *s)
+{
+	char *line = s->ended > 0 ?
+	    memory_format("%s: --fail-fast: %zu running %s ended, and no further item is begun",
+	    s->step->name, s->ended, s->ended == 1 ? "call was" : "calls were") :
+	    memory_format("%s: --fail-fast: no further item is begun", s->step->name);
+
+	s->report(line);
+	free(line);
 }
 
 bool
@@ -410,6 +428,7 @@ run_serially(struct stream *s, struct error *err)
 	struct error wrong = ERROR_INIT;
 	struct item item;
 	int64_t index = 0;
+	bool failed = false;
 	int got, done = 0;
 
 	memset(&item, 0, sizeof item);
@@ -417,9 +436,12 @@ run_serially(struct stream *s, struct error *err)
 		if (stream_must_stop(s, &result))
 			break;
 		done = stream_call_item(s, &item, index, &result, err);
-		if (done == -1 || stream_must_stop(s, &result))
+		failed = s->step->fail_fast && step_result_failed(&result);
+		if (done == -1 || failed || stream_must_stop(s, &result))
 			break;
 	}
+	if (done == 0 && failed)
+		tell_fail_fast(s);
 	if (done == 0 && got != 1)
 		done = judge_input(s, got == -1 ? &wrong : NULL, err);
 	item_free(&item);
@@ -515,6 +537,52 @@ work_ended(void *context)
 	transcript_close(&s->step->run->transcript);
 }
 
+/* --fail-fast: a flag that workers see, who are told by a signal that it was set. */
+static int
+prepare_fail_fast(struct stream *s, struct error *err)
+{
+	void *shared;
+
+	if (!s->step->fail_fast)
+		return 0;
+	shared = mmap(NULL, sizeof *s->failed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to share memory");
+	s->step->ended_by_failure = s->failed = shared;
+	return 0;
+}
+
+/* Whether a call has failed whose answer came since this was asked. */
+static bool
+notice_failure(struct stream *s, struct workers *w)
+{
+	const struct buffer *answer;
+	struct step_result result;
+	bool failed = false;
+
+	while (s->step->fail_fast && workers_notice(w, &answer) != -1)
+		failed = failed || (step_result_peek(answer, &result) && step_result_failed(&result));
+	return failed;
+}
+
+/* Whether the item's call is to be made. In a replay of a step that ended for --fail-fast only those
+ * that were: which items had begun when one failed was left to chance. */
+static bool
+was_begun(const struct stream *s, int64_t index)
+{
+	const struct recall *recall = s->step->recall;
+	struct recalled_event started = { .line = BUFFER_INIT };
+	struct recall_query query;
+	bool begun;
+
+	if (!s->step->fail_fast || !step_replays(s->step))
+		return true;
+	query = step_query(s->step, index);
+	begun = recall->peek(recall->history, &query, &started);
+	recalled_event_free(&started);
+	return begun;
+}
+
 static int
 run_parallel(struct stream *s, struct error *err)
 {
@@ -524,22 +592,35 @@ run_parallel(struct stream *s, struct error *err)
 	struct buffer message = BUFFER_INIT;
 	struct item item;
 	struct workers w;
-	bool stop = false, reading; /* stop: no job may follow */
+	bool stop = false, failed = false, reading; /* stop: no job may follow */
+	bool beyond = false; /* an item is at hand that has no recorded call */
 	int64_t index = 0;
 	int got = 0, done = 0, woken;
 
+	if (prepare_fail_fast(s, err) == -1)
+		return -1;
 	memset(&item, 0, sizeof item);
 	workers_open(&w, s->jobs, work, work_ended, s);
 	for (;;) {
+		/* Those that run are ended then; but a replay ends none: each comes to what is recorded. */
+		failed = notice_failure(s, &w) || failed;
+		if (failed && !stop && !step_replays(s->step)) {
+			*s->failed = stop = true;
+			workers_signal(&w, SIGTERM);
+		}
+
 		/* Writes what has been answered, in order. */
 		while (done == 0 && workers_answer(&w, &message) == 1) {
 			step_result_clear(&result);
 			done = step_result_unpack(&message, &result, err);
 			if (done == 0) {
 				done = stream_deliver(s, &result, err);
-				stop = stop || result.stop || s->closed;
+				/* The replay of one that --fail-fast ended goes on with the others. */
+				stop = stop || s->closed || (result.stop &&
+				    !(step_replays(s->step) && step_result_ended_by_failure(&result)));
 			}
 		}
+		stop = stop || (beyond && failed);
 		if (done == 0 && !stop && interrupted(interrupts, &why)) {
 			s->closed = s->closed || why.code == ERROR_DOWNSTREAM_CLOSED;
 			stop = true;
@@ -548,19 +629,23 @@ run_parallel(struct stream *s, struct error *err)
 		}
 
 		/* Gives out jobs while workers are free. */
-		reading = done == 0 && !stop && got != -1 && !taken_all(s);
+		reading = done == 0 && !stop && got != -1 && (beyond || !taken_all(s));
 		while (reading && done == 0 && workers_ready(&w) &&
-		    (got = take(s, &item, &index, &wrong)) == 1) {
+		    (beyond || (got = take(s, &item, &index, &wrong)) == 1)) {
+			/* Whether one has failed is known when all have ended. */
+			beyond = !was_begun(s, index) && workers_pending(&w) > 0;
+			if (beyond)
+				break;
 			pack_job(&item, index, s->step->compared, &message);
 			done = workers_job(&w, &message, err);
 		}
 
 		/* Waits for an answer or for input, if it could take any. */
-		reading = !stop && got != -1 && !taken_all(s);
+		reading = !stop && got != -1 && (beyond || !taken_all(s));
 		if (done == -1 || (!reading && workers_pending(&w) == 0))
 			break;
 		woken = workers_wait(&w,
-		    reading && !s->ahead.ended && workers_ready(&w) ? s->reader->fd : -1, err);
+		    reading && !beyond && !s->ahead.ended && workers_ready(&w) ? s->reader->fd : -1, err);
 		if (woken == 1 && state_reader_fill(s->reader, &wrong) == -1)
 			got = -1;
 		if (woken == -1) {
@@ -570,7 +655,12 @@ run_parallel(struct stream *s, struct error *err)
 	}
 	if (done == -1)
 		workers_signal(&w, SIGTERM);
+	else if (failed)
+		tell_fail_fast(s);
 	workers_close(&w);
+	if (s->failed != NULL)
+		munmap(s->failed, sizeof *s->failed);
+	s->step->ended_by_failure = s->failed = NULL;
 	item_free(&item);
 	buffer_free(&message);
 	buffer_free(&result.out);

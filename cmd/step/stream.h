@@ -55,10 +55,12 @@ struct stream {
 	bool closed;           /* nobody reads the output, and it ended for that */
 	bool gone;             /* nobody reads it */
 	bool printed;          /* anything */
+	size_t ended;          /* calls that were ended as another had failed (--fail-fast) */
 	/* For stream_run() alone. */
 	struct producers producers;
 	struct ahead ahead;
 	int64_t index;         /* of the next item */
+	bool *failed;          /* --fail-fast, of several at a time: set when one has failed; NULL */
 };
 
 /* 0: the input is done, see status and closed; -1: the machine failed. */

@@ -81,8 +81,13 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 	struct event_view event;
 	char *message = NULL;
 
-	if (o->failed++ > 0)
+	/* The first; but what was cancelled says less than what failed by itself, for which it may
+	 * have been. */
+	if (o->failed++ > 0 && (o->error.code != ERROR_CANCELLED || c->state == CALL_OPEN ||
+	    c->code == ERROR_CANCELLED))
 		return;
+	o->failed_item[0] = '\0';
+	o->failed_end = (struct event_place){ 0 };
 	snprintf(o->first_failed, sizeof o->first_failed, "%s", c->id);
 	snprintf(o->repeated_by, sizeof o->repeated_by, "%s",
 	    c->work != NULL && c->work->repeated_by != NULL ? c->work->repeated_by : "");

@@ -33,7 +33,8 @@
 
 struct outcome {
 	int64_t calls, failed, waiting;    /* failed, waiting: what is not excused */
-	char first_failed[256];            /* its call, "" if none */
+	char first_failed[256];            /* its call, "" if none: of those that were not cancelled,
+	                                      if there is one */
 	char failed_item[ITEM_NAME_SIZE];  /* what that is named by, behind the first; "" */
 	char repeated_by[256];             /* one that looks like a later try of that; "" */
 	char first_waiting[256];           /* of those that ask for something, if any does */

@@ -541,6 +541,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 		detail_length(v, result);
 
 	detail_condition(v, span_member(payload, KEY_CONDITION));
+	if (span_true(span_member(payload, KEY_FAIL_FAST)))
+		detail(v, "no further item is begun (--fail-fast)");
 	if ((retries = count_elements(span_member(payload, KEY_RETRIES))) > 0)
 		detail(v, "%zu %s", retries, retries == 1 ? "retry" : "retries");
 	detail_value(v, "run ", event->child_run_id);

@@ -119,6 +119,7 @@
 #define KEY_CHANGED_MORE "changed_more"
 #define KEY_COMMIT "commit"
 #define KEY_SKIPPED "skipped"
+#define KEY_FAIL_FAST "fail_fast"
 #define KEY_REUSED_FROM "reused_from"
 #define KEY_COUNT "count"
 #define KEY_PARTS "parts"

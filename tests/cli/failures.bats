@@ -94,3 +94,94 @@ M
 	run -3 --separate-stderr env LC_ALL=C awf-step -q -i lines g -- false < <(seq 8)
 	[[ $stderr == *$'\n''awf-step: g: false: exit status 1 ... and 5 more like it' ]]
 }
+
+# A step of 40 items, of which one fails until there is a file "mended"; what was begun is in ledger.
+flow() {
+	cat >flow.awf <<F
+#!/usr/bin/env -S awf-run --
+seq 40 | awf-step -i lines $1 -O text s -r -- sh -c 'read -r x; echo \$x >>ledger; if [ ! -e mended ]; then
+	[ \$x != 6 ] || { while [ ! -e going ]; do sleep 0.01; done; exit 4; }
+	[ \$x != 1 ] || { [ "$1" = --fail-fast ] || { touch going; exec sleep 60; }; }; fi; echo \$x'
+F
+	chmod +x flow.awf
+}
+
+@test "--fail-fast begins no further item" {
+	touch going
+	flow --fail-fast
+	run -3 --separate-stderr ./flow.awf
+	same "$output" "$(seq 5)"
+	[[ $stderr == 'awf-step: s[5] ("6"): sh: exit status 4
+awf-step: s: --fail-fast: no further item is begun
+awf-run: flow.awf: step s:0:5 ("6") failed: sh: exit status 4
+awf-run: flow.awf: failed after '* ]]
+	same "$(cat ledger)" "$(seq 6)"
+	same "$(payloads step.completed 'select(.fail_fast) | .call')" '"s:0:5"'
+	[[ $(awf-tail) == *'s[5] ("6") failed ('*'no further item is begun (--fail-fast))'* ]]
+	awf-verify
+	awf-verify --determinism --isolation copy
+	# What a resume goes on with.
+	touch mended
+	run -0 --separate-stderr awf-run --resume @flow
+	same "$output" "$(seq 40)"
+	same "$(sort -n ledger | uniq -c | awk '{ print $1 }' | paste -sd' ')" "1 1 1 1 1 2 $(printf '1 %.0s' {1..33})1"
+	run -0 awf-replay -q --isolation copy
+}
+
+@test "--fail-fast ends the calls that run" {
+	flow '-j 4 --fail-fast'
+	run -3 --separate-stderr ./flow.awf
+	[[ $stderr == *'awf-step: s: --fail-fast: '*' ended, and no further item is begun'* ]]
+	[[ $stderr == *'awf-run: flow.awf: step s:0:5 ("6") failed: sh: exit status 4'* ]]
+	[[ $stderr != *'ended, as another'* ]]
+	same "$(payloads step.completed 'select(.fail_fast) | .call')" '"s:0:5"'
+	same "$(payloads step.completed 'select(.call == "s:0:0") | .error | [.code, .message]')" \
+		'["cancelled","ended, as another item failed (--fail-fast)"]'
+	[ "$(wc -l <ledger)" -lt 40 ]
+	awf-verify
+	awf-verify --determinism --isolation copy
+	run -0 --separate-stderr awf-replay --isolation copy
+	[[ $stderr == *'awf-step: s: --fail-fast: '*' ended, and no further item is begun'* ]]
+	touch mended
+	run -0 --separate-stderr awf-run --resume @flow
+	same "$output" "$(seq 40)"
+	same "$(sort -un ledger)" "$(seq 40)"
+	run -0 awf-replay -q --isolation copy
+}
+
+@test "--fail-fast of a group, after retries, in a run of its own" {
+	run -3 --separate-stderr awf-step -i lines --each --fail-fast g -- sh -c 'awf-step one -- sh -c "read -r x; echo x >>tries; [ \$x != 2 ]"' < <(seq 5)
+	same "$(wc -l <tries)" 2
+	[[ $stderr == *'awf-step: g[1] ("2"): '*'awf-step: g: --fail-fast: no further item is begun' ]]
+	rm tries
+	run -3 --separate-stderr awf-step -i lines --fail-fast --retries 2 --delay 1ms g -- sh -c 'echo x >>tries; exit 1' < <(seq 5)
+	same "$(wc -l <tries)" 3
+	# What failed before, waits, or is only tried ends nothing, or only the step.
+	run -3 awf-run -c 'seq 4 | awf-step -i lines a -- sh -c "read -r x; [ \$x != 1 ] && echo \$x" | awf-step --fail-fast b -r -- cat'
+	[[ $output == *'2
+3
+4'* ]]
+	run -75 awf-step -q --fail-fast -i lines --approve a < <(seq 3)
+	same "$(payloads step.completed .error.code | sort | uniq -c | xargs)" '3 waiting'
+	run -0 awf-run -c 'seq 4 | awf-step -q -i lines --try --fail-fast a -- false || echo told'
+	same "${lines[-1]}" told
+	same "$(payloads step.completed .call)" '"a:0:0"'
+}
+
+@test "--fail-fast does not wait for input, and its reader is told" {
+	run -3 --separate-stderr timeout 20 awf-run -c 'yes | awf-step -i lines --fail-fast a -- false | awf-step -s b -r -- cat'
+	same "$(payloads step.completed '[.name, .skipped // .error.code]')" '["a","exit_status"]
+["b","upstream_failed"]'
+	for words in '-s a -- cat' '-n a -- cat' '--allow-failure a -- cat' '--terminal failure a'; do
+		run -1 awf-step --fail-fast $words <<<x
+		[[ $output == 'awf-step: --fail-fast: not with '* ]]
+	done
+}
+
+@test "--fail-fast ends agents that run, and a replay comes to the same" {
+	printf '%s\n' '{"match":"1","turn":0,"blocks":[{"type":"text","text":"one"}],"delay_ms":0}' >answers.jsonl
+	run -3 --separate-stderr awf-run --name agents -c 'printf "1\n2\n3\n" | awf-step -i lines -j 2 --fail-fast -m replay/answers.jsonl -p "say {{data}}" s -r'
+	[[ $stderr == *'awf-step: s: --fail-fast: '* ]]
+	awf-verify
+	awf-verify --determinism --isolation copy
+}

@@ -253,8 +253,7 @@ class Version:
 
     def files(self):
         files = {}
-        head = "#!/usr/bin/env -S awf-run " + ("--shell /bin/bash " if self.bash else "") + "--\n"
-        text = head + "".join(f"{NOISE[name]}\n" for name in self.noise
+        text = "#!/usr/bin/env -S awf-run --\n" + "".join(f"{NOISE[name]}\n" for name in self.noise
                               if self.bash or name != "function")
         if self.strict:
             text += "set -e\n"

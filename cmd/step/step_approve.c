@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "run/decision.h"
+#include "run/waiting.h"
 #include "step/question.h"
 #include "transcript/event_keys.h"
 
@@ -46,7 +47,46 @@ step_wait(struct step_call *call, enum waiting_for what, const char *form, int64
 	    what == WAITING_APPROVAL ? WAITING_FOR_DECISION : WAITING_FOR_RESULT);
 	w = begin_approval(call);
 	decision_write_limits(what, form, timeout_ms, &w);
+	if (call->task != NULL) {
+		writer_member_string(&w, KEY_TASK, call->task);
+		writer_member_integer(&w, KEY_TRY, call->number);
+	}
 	writer_object_end(&w);
+}
+
+/* The name of the task is that of the call which began it, and the attempt behind it if that was not
+ * the first: another call may have had that name before. A call that is another one now, or new, is
+ * another task. */
+void
+step_name_task(struct step_call *call)
+{
+	const struct step *s = call->step;
+	const struct recalled *r = &call->verdict.recalled;
+	struct span recorded = r->started.view.payload, began = span_path(recorded, KEY_PENDING,
+	    KEY_TASK, NULL);
+	char *task;
+
+	if (call->verdict.recalls && !r->changed && r->run_id[0] == '\0')
+		call->task = span_type(began) == 's' ? span_text(began) :
+		    span_text(span_member(recorded, KEY_CALL));
+	if (call->task == NULL)
+		call->task = s->run->attempt <= 1 ? memory_text(call->id) :
+		    memory_format("%s@%lld", call->id, (long long)s->run->attempt);
+	task = memory_format("%s/%s", s->run->id, call->task);
+	environment_set(&call->step->environment, "AWF_TASK", task);
+	free(task);
+}
+
+void
+step_name_try(struct step_call *call)
+{
+	struct step *s = call->step;
+	char *name = waiting_token(call->id, s->run->attempt, ++call->number);
+	char *token = memory_format("%s/%s", s->run->id, name);
+
+	environment_set(&s->environment, "AWF_TASK_TOKEN", token);
+	free(token);
+	free(name);
 }
 
 void
@@ -74,7 +114,7 @@ void
 step_take_approval(struct step_call *call)
 {
 	static const char *const names[] = { KEY_ASKS, KEY_FORM, KEY_TIMEOUT_MS, KEY_DEADLINE,
-		KEY_DECISION, KEY_BY, KEY_REASON, NULL };
+		KEY_DECISION, KEY_BY, KEY_REASON, KEY_TASK, KEY_TRY, NULL };
 	struct span approval = span_member(recalled_result(&call->verdict.recalled)->view.payload,
 	    KEY_APPROVAL);
 

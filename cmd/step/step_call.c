@@ -78,6 +78,7 @@ release(struct step_call *call)
 	buffer_free(&call->attached);
 	continuation_free(&call->continued);
 	free(call->id);
+	free(call->task);
 	causes_free(&call->own);
 	buffer_free(&call->events.links);
 	recalled_free(&call->verdict.recalled);
@@ -274,7 +275,8 @@ take_verdict(struct step_call *call)
 	return true;
 }
 
-/* The end; or what was decided meanwhile about a call that was recorded as waiting. */
+/* The end; or what was decided meanwhile about a call that was recorded as waiting; or the result
+ * of work that was handed on, which came before its command has ended. */
 static int
 record_end(struct step_call *call, struct event *completed, struct error *err)
 {
@@ -283,12 +285,18 @@ record_end(struct step_call *call, struct event *completed, struct error *err)
 	bool waits = v->recalls && v->recalled.end == RECALL_WAITING && !step_replays(call->step);
 
 	for (;;) {
+		struct event_place early = { 0, 0 };
 		int done;
 
 		end->duration_ms = clock_monotonic() - call->begun;
-		done = step_record_end(call, waits ? &v->recalled : NULL, completed, err);
+		done = step_record_end(call, waits ? &v->recalled : NULL, &early, completed, err);
 		if (done != 1)
 			return done;
+		if (early.length > 0) {
+			if (step_take_early(call, early, err) == -1)
+				return -1;
+			continue;
+		}
 		step_forget_results(end);
 		end->exit_code = -1;
 		end->error = (struct error)ERROR_INIT;
@@ -475,13 +483,8 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	environment_set(&s->environment, "AWF_PARENT", call->started);
 	traceparent_enter(&s->environment, call->started);
 	environment_unset(&s->environment, CALL_TRY);
-	if (s->pending) {
-		/* By which the work is known to whoever does it. */
-		char *task = memory_format("%s/%s", s->run->id, call->id);
-
-		environment_set(&s->environment, "AWF_TASK", task);
-		free(task);
-	}
+	if (s->pending)
+		step_name_task(call);
 	if (call->verdict.recalls && !call->verdict.recalled.changed)
 		environment_set(&s->environment, "AWF_CLAIMED", call->verdict.recalled.root);
 	else if (s->recall != NULL)

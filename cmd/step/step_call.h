@@ -117,6 +117,8 @@ struct step_call {
 	int listener;              /* where it is answered (run/open_question.h); -1 */
 	int64_t begun;             /* monotonic ms */
 	int64_t record_from;       /* where in the transcript what is made in it comes */
+	char *task;                /* --pending: how the work is known, in all tries; NULL */
+	int64_t number;            /* of the try, from 1 */
 
 	struct verdict verdict;
 	struct step_end end;
@@ -195,6 +197,13 @@ void step_state_line(const struct step_call *call, bool failures, struct buffer 
 /* From here on: for whom, in which form the result is to come, how long (0: no limit). */
 void step_wait(struct step_call *call, enum waiting_for what, const char *form,
     int64_t timeout_ms);
+/* In which form a result is to come, by its `output`. */
+extern const char *const step_forms[];
+/* --pending: names the work for those who do it, for the call and for its next try. */
+void step_name_task(struct step_call *call);
+void step_name_try(struct step_call *call);
+/* The result of this try, which came before its command has ended as pending, is that of the call. */
+int step_take_early(struct step_call *call, struct event_place early, struct error *err);
 /* The recorded call waits for its result: on, or no more. */
 void step_wait_on(struct step_call *call);
 /* What was decided: payload.approval as it stands in the recorded end; and as it is now. */
@@ -239,9 +248,9 @@ int step_take_tries(struct step_call *call);
 
 int step_record_start(const struct step_call *call, struct error *err);
 /* waits: the recorded call, if that waits; *completed is filled. 1: somebody has decided about
- * it since, or set another deadline, which it has now, and nothing is recorded. -1: the
- * machine failed. */
-int step_record_end(const struct step_call *call, struct recalled *waits,
+ * it since, or set another deadline, which it has now; or has given the result of work that this try
+ * has handed on, which stands at *early; and nothing is recorded. -1: the machine failed. */
+int step_record_end(const struct step_call *call, struct recalled *waits, struct event_place *early,
     struct event *completed, struct error *err);
 
 /* step_inside.c: what nothing tells but the record of what was made in the call, and the

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transcript/blob.h"
 #include "transcript/event_keys.h"
+#include "transcript/reader.h"
 
 int
 step_recall(const struct step_call *call, struct verdict *verdict, struct error *err)
@@ -252,6 +254,41 @@ step_take_end(struct step_call *call)
 	end->reused = v->reuses;
 	if (!step_replays(call->step))
 		end->tool_calls = recalled_tool_calls(&v->recalled);
+}
+
+int
+step_take_early(struct step_call *call, struct event_place early, struct error *err)
+{
+	const struct transcript *t = &call->step->run->transcript;
+	struct verdict *v = &call->verdict;
+	struct recalled_event *end = &v->recalled.completed;
+	struct buffer line = BUFFER_INIT;
+	struct span refs;
+	int failed;
+
+	recalled_event_free(end);
+	recalled_event_free(&v->recalled.original);
+	failed = event_load(t->path, early, &line, err);
+	refs = failed == 0 ? span_member(span_of(line.data, line.len), KEY_REFS) : SPAN_NONE;
+	if (refs.at != NULL)
+		buffer_append(&end->refs, refs.at, refs.len);
+	if (failed == 0)
+		failed = blob_inline(t->blobs, line.data, line.len, &end->line, err);
+	if (failed == 0 && recalled_event_view(end) != 0)
+		failed = error_set(err, ERROR_SYSTEM, t->path, "no event at byte %lld",
+		    (long long)early.offset);
+	buffer_free(&line);
+	if (failed != 0)
+		return -1;
+	step_forget_results(&call->end);
+	call->end.error = (struct error)ERROR_INIT;
+	buffer_clear(&call->end.approval);
+	call->number = 0;
+	v->says = VERDICT_TAKE;
+	v->decided = true;
+	v->reuses = false;
+	step_take_end(call);
+	return 0;
 }
 
 /* Tries that failed may have changed the workspace, and those of a body have made calls. */

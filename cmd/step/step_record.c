@@ -10,6 +10,7 @@
 #include "agent/sandboxing.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/decision.h"
 #include "run/results.h"
 #include "transcript/event_keys.h"
 
@@ -136,6 +137,12 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	writer_member_string(w, KEY_MODE, s->rescue ? "rescue" : modes[s->failure]);
 	if (s->try_number > 0)
 		writer_member_integer(w, KEY_TRY, s->try_number);
+	if (call->task != NULL) {
+		writer_member_object(w, KEY_PENDING);
+		writer_member_string(w, KEY_TASK, call->task);
+		writer_member_string(w, KEY_FORM, step_forms[s->output]);
+		writer_object_end(w);
+	}
 	writer_object_end(w);
 }
 
@@ -249,13 +256,29 @@ write_completed(const struct step_call *call, const struct results *results, str
 	writer_object_end(w);
 }
 
-/* A call that was recorded as waiting has another end only if nobody decided since: that is
- * asked under the transcript's lock. */
+/* A call that was recorded as waiting has another end only if nobody decided since, and one that
+ * hands its work on begins to wait only if there is no result yet: that is asked under the
+ * transcript's lock. */
 struct deciding {
+	const struct step_call *call;
 	const struct recall *recall;
 	struct recalled *waits;
+	struct event_place *early;
 	bool overtaken;            /* by a decision, or another deadline */
 };
+
+/* Of transcript_append_deciding(). */
+static int
+check_early(void *context, struct event *e, struct error *err)
+{
+	struct deciding *d = context;
+	int found = decision_find_early(d->call->step->run->transcript.path, d->call->record_from,
+	    d->call->started, d->call->number, d->early, err);
+
+	(void)e;
+	d->overtaken = found == 1;
+	return found == 0 ? 0 : -1;
+}
 
 /* Of transcript_append_deciding(). */
 static int
@@ -273,13 +296,16 @@ check_waits(void *context, struct event *e, struct error *err)
 }
 
 int
-step_record_end(const struct step_call *call, struct recalled *waits, struct event *completed,
-    struct error *err)
+step_record_end(const struct step_call *call, struct recalled *waits, struct event_place *early,
+    struct event *completed, struct error *err)
 {
 	const struct step_end *end = &call->end;
 	const struct results results = { end->results, end->result_count, step_several_results(call) };
 	struct transcript *t = &call->step->run->transcript;
-	struct deciding deciding = { .recall = call->step->recall, .waits = waits };
+	struct deciding deciding = { .call = call, .recall = call->step->recall, .waits = waits,
+		.early = early };
+	bool begins_to_wait = waits == NULL && call->number > 0 && end->error.code == ERROR_WAITING &&
+	    !step_replays(call->step);
 	struct buffer payload = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;
 	struct writer w;
@@ -297,8 +323,9 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 		.links = span_of(call->events.links.data, call->events.links.len),
 		.raws = binaries.list, .raw_count = binaries.count,
 		.seal = end->seal.public_key[0] != '\0' ? &end->seal : NULL };
-	result = waits == NULL ? transcript_append(t, completed, err) :
-	    transcript_append_deciding(t, completed, check_waits, &deciding, err);
+	result = waits != NULL ? transcript_append_deciding(t, completed, check_waits, &deciding, err) :
+	    begins_to_wait ? transcript_append_deciding(t, completed, check_early, &deciding, err) :
+	    transcript_append(t, completed, err);
 	if (result == 0)
 		result = transcript_sync(t, err);
 	buffer_free(&payload);

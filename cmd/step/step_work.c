@@ -107,14 +107,14 @@ passes_failure(const void *context, const char *line, size_t len)
 	return passes;
 }
 
+const char *const step_forms[] = {
+	[OUTPUT_TEXT] = "text", [OUTPUT_LINES] = "lines", [OUTPUT_NUL] = "nul", [OUTPUT_JSON] = "json"
+};
+
 /* The roster is asked whether a step in it died, since a shell's exit status does not tell. */
 static int
 try_command(struct step_call *call, struct error *err)
 {
-	static const char *const forms[] = {
-		[OUTPUT_TEXT] = "text", [OUTPUT_LINES] = "lines", [OUTPUT_NUL] = "nul",
-		[OUTPUT_JSON] = "json"
-	};
 	struct step *s = call->step;
 	struct step_end *end = &call->end;
 	struct buffer input = BUFFER_INIT, told_as = BUFFER_INIT;
@@ -188,7 +188,7 @@ try_command(struct step_call *call, struct error *err)
 	end->errors_bytes = process.errors_bytes;
 	memset(&process.errors, 0, sizeof process.errors);
 	if (s->pending && end->error.code == ERROR_EXIT_STATUS && end->exit_code == STATUS_WAITING)
-		step_wait(call, WAITING_COMPLETION, forms[s->output], s->pending_ms);
+		step_wait(call, WAITING_COMPLETION, step_forms[s->output], s->pending_ms);
 
 	if (result == 0 && !(s->passes && step_take_lines(call, &process.output)) &&
 	    end->error.code == ERROR_NONE)
@@ -427,6 +427,8 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 			if (s->command != NULL)
 				roster_forgive(s->run->directory, call->id);
 		}
+		if (call->task != NULL)
+			step_name_try(call);
 		memset(error, 0, sizeof *error);
 		if (interrupted(&s->interrupts, error))
 			return 0;

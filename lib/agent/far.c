@@ -12,7 +12,7 @@
 #include "transcript/event_keys.h"
 
 /* A name that ends with an underscore stands for all that begin so. */
-static const char *const carried[] = { "LANG", "LC_", "TZ", "TRACEPARENT", "AWF_TASK" };
+static const char *const carried[] = { "LANG", "LC_", "TZ", "TRACEPARENT", "AWF_TASK", "AWF_TASK_TOKEN" };
 
 static bool
 is_carried(const char *variable)

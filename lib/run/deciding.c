@@ -183,11 +183,42 @@ find_question(struct deciding *d, const char *call, bool task, struct error *err
 	return found != NULL;
 }
 
+/* The call waits, or waited: its question, if it has one. */
+static void
+note_question(struct deciding *d)
+{
+	struct buffer line = BUFFER_INIT;
+	struct span question = load_question(d, d->at->begin, &line);
+
+	d->asked = question.at != NULL;
+	note_schema(d, question);
+	buffer_free(&line);
+}
+
+/* One whose command has not ended yet: 1; 0: there is none; -1: *err. */
+static int
+find_working(struct deciding *d, struct error *err)
+{
+	int found = undecided_find_working(&d->undecided, d->named, d->task, &d->working, err);
+
+	if (found != 1)
+		return found;
+	free(d->asks.call);
+	d->asks = (struct waiting){ .what = WAITING_COMPLETION, .call = memory_text(d->working.call),
+		.begin = d->working.begin };
+	memcpy(d->asks.form, d->working.form, sizeof d->asks.form);
+	d->at = &d->asks;
+	return 1;
+}
+
 int
 deciding_find(struct deciding *d, const char *call, bool task, struct error *err)
 {
 	enum decision_verdict verdict = d->decision.verdict;
-	struct buffer line = BUFFER_INIT;
+	int working;
+
+	d->named = memory_text(call);
+	d->task = task;
 
 	/* One that waited, and whose question a resume asks again, is answered there. */
 	if (verdict == DECISION_COMPLETED || verdict == DECISION_FAILED) {
@@ -197,15 +228,22 @@ deciding_find(struct deciding *d, const char *call, bool task, struct error *err
 			return found == 1 ? 0 : -1;
 	}
 	d->at = undecided_find(&d->undecided, call, task, verdict, err);
+	if (d->at == NULL && decision_about(verdict) == WAITING_COMPLETION) {
+		struct error found = ERROR_INIT;
+
+		working = find_working(d, &found);
+		if (working == -1)
+			*err = found;
+		if (working != 0)
+			return working == 1 ? 0 : -1;
+		d->at = verdict != DECISION_HEARTBEAT ?
+		    undecided_find_completed(&d->undecided, call, task) : NULL;
+		d->repeats = d->at != NULL;
+	}
 	if (d->at == NULL)
 		return -1;
-	if (verdict == DECISION_COMPLETED) {
-		struct span question = load_question(d, d->at->begin, &line);
-
-		d->asked = question.at != NULL;
-		note_schema(d, question);
-	}
-	buffer_free(&line);
+	if (verdict == DECISION_COMPLETED)
+		note_question(d);
 	return 0;
 }
 
@@ -348,13 +386,33 @@ deciding_complete(struct deciding *d, struct state_reader *reader, struct error 
 
 /* ---- the record ---- */
 
+/* While the command works its time does not count yet: a heartbeat changes nothing. When the command
+ * has ended meanwhile, its call waits, or has failed. */
+static int
+record_decision(struct deciding *d, struct error *err)
+{
+	if (d->working.call != NULL) {
+		int ended = d->decision.verdict == DECISION_HEARTBEAT ? 0 :
+		    undecided_decide_early(&d->undecided, &d->working, &d->decision, err);
+
+		if (ended != 1)
+			return ended;
+		d->at = undecided_find(&d->undecided, d->named, d->task, d->decision.verdict, err);
+		if (d->at == NULL)
+			return -1;
+	}
+	return undecided_decide(&d->undecided, d->at, &d->decision, err);
+}
+
 int
 deciding_record(struct deciding *d, struct error *err)
 {
 	struct open_question_answer answer = { .by = d->decision.by, .reason = d->decision.reason };
 
+	if (d->repeats)
+		return undecided_repeat(&d->undecided, d->at, &d->decision, err);
 	if (d->question == -1)
-		return undecided_decide(&d->undecided, d->at, &d->decision, err);
+		return record_decision(d, err);
 	if (d->decision.verdict == DECISION_COMPLETED && data_binary(&d->results[0]))
 		return error_set(err, ERROR_INVALID_INPUT, d->at->call, "an answer is text or JSON, not bytes");
 	if (d->decision.verdict == DECISION_COMPLETED) {
@@ -379,6 +437,8 @@ deciding_close(struct deciding *d)
 	if (d->opened)
 		undecided_close(&d->undecided);
 	free(d->asks.call);
+	working_free(&d->working);
+	free(d->named);
 	free(d->schema);
 	free(d->directory);
 	*d = (struct deciding)DECIDING_INIT;

@@ -8,7 +8,8 @@
  * decision was first.
  *
  * A call that asks, and whose process lives (run/open_question.h), is answered in the same way:
- * that process is told, and says whether it takes the answer.
+ * that process is told, and says whether it takes the answer. So is one whose command has handed its
+ * work on, and has not ended yet: the result is recorded, for the call to find.
  */
 #ifndef AWF_RUN_DECIDING_H
 #define AWF_RUN_DECIDING_H
@@ -29,7 +30,11 @@ struct deciding {
 	char *directory;          /* of the run */
 	bool opened;
 	const struct waiting *at; /* NULL before deciding_find() */
-	struct waiting asks;      /* that is it, if the call asks */
+	struct waiting asks;      /* that is it, if the call asks, or works */
+	struct working working;   /* whose command has not ended yet; .call NULL: there is none */
+	char *named;              /* as it was named, and how */
+	bool task;
+	bool repeats;             /* it has its result: this is to be the same */
 	bool asked;               /* it is a question (awf-step --ask) */
 	int question;             /* the connection to its process; else -1 */
 	char *schema;             /* of the answer; NULL: none */
@@ -40,7 +45,8 @@ struct deciding {
 
 #define DECIDING_INIT { .question = -1 }
 
-/* The call in a task's token, RUN_ID/CALL as $AWF_TASK has it, and the run; NULL: it is none. */
+/* What names a call, or a try of it, behind the run in RUN_ID/CALL or RUN_ID/CALL@TRY, as $AWF_TASK
+ * and $AWF_TASK_TOKEN have it; NULL: it is neither. */
 const char *deciding_task(const char *text, char run_id[ID_SIZE]);
 
 /* A run does not approve or deny what waits in it, nor in a run that it is inside of: ERROR_USAGE
@@ -55,8 +61,9 @@ int deciding_allowed(const struct storage *s, const char *run_id, enum decision_
  * A run of the storage. ERROR_USAGE: it is masked, or recorded elsewhere. */
 int deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
     enum decision_verdict verdict, struct error *err);
-/* The call that waits for the verdict, by its path or id or, with task, as its token names it.
- * ERROR_USAGE: none, or several; ERROR_BLOCKED: it was decided before. */
+/* The call that waits for the verdict, or still works, by its path or id or, with task, as its task
+ * or token names it. ERROR_USAGE: none, or several; ERROR_BLOCKED: it was decided before, or the
+ * token is of another try. A result is looked at first: it may be the one that the call has. */
 int deciding_find(struct deciding *d, const char *call, bool task, struct error *err);
 /* The key that signs the decision: of a file (NULL: the user's); demanded: there must be one. */
 int deciding_sign(struct deciding *d, const char *seal_file, bool demanded, struct error *err);

@@ -20,6 +20,10 @@
  *     attempt lets wait on, or ends, looks in the same way before it says so
  *     (lib/run/history.h).
  *   - What is late is refused: after the deadline, only a resume has the word.
+ *   - A result may come before the command that handed its work on has ended. Then it is a decision
+ *     about the call's step.started, for one try of the call: if that ends as pending it is the
+ *     result, if it fails it counts for nothing. Whoever ends the call looks for it under the lock.
+ *   - The same result twice is no error: who sends it may not know that it came. Another one is.
  *   - Who may write the transcript may decide; who did is the login name of the user
  *     of the process. With a key the line is signed as a seal is (transcript/seal.h): over
  *     itself, so over the run, the call, the wait, the decision, its data, and through
@@ -98,9 +102,41 @@ bool undecided_knows(const struct undecided *u, const char *path, bool task);
 int undecided_input(struct undecided *u, const struct waiting *at, struct data *data,
     struct error *err);
 /* Appends the decision about a call that waited, and syncs it. ERROR_BLOCKED: another came
- * first, or it is too late. */
+ * first, or it is too late. 0 too if the same came first, of a result. */
 int undecided_decide(struct undecided *u, const struct waiting *at, const struct decision *d,
     struct error *err);
+
+/* The call that waits no more, of one that was given its result; NULL: there is none. */
+const struct waiting *undecided_find_completed(const struct undecided *u, const char *path,
+    bool task);
+/* Whether the decision is what has ended that wait: 0; ERROR_BLOCKED: it is another. */
+int undecided_repeat(struct undecided *u, const struct waiting *at, const struct decision *d,
+    struct error *err);
+
+/* A call whose command may end as pending, and has not ended yet. */
+struct working {
+	char started[ID_SIZE];       /* its step.started */
+	struct event_place begin;
+	char *name, *kind, *call, *path;
+	char *task;
+	char *token;                 /* of the try that runs */
+	char form[8];
+	int64_t iteration, attempt, number; /* the number is that of the try */
+};
+
+/* The one such call of this name: 1, and *w is to be freed; 0: there is none; -1: there are several
+ * (ERROR_USAGE), or it is named by another try (ERROR_BLOCKED). */
+int undecided_find_working(const struct undecided *u, const char *path, bool task,
+    struct working *w, struct error *err);
+void working_free(struct working *w);
+/* Appends its result, for this try. 0, also if the same came before; 1: the try has ended, the call
+ * is to be looked for again; -1: *err. */
+int undecided_decide_early(struct undecided *u, const struct working *w, const struct decision *d,
+    struct error *err);
+/* The result that came for a try of a call before that has ended: a decision about this start, for
+ * the try of this number, in a transcript from a byte on. 1: *place is its line; 0; -1. */
+int decision_find_early(const char *path, int64_t from, const char *started, int64_t number,
+    struct event_place *place, struct error *err);
 void undecided_close(struct undecided *u);
 
 #endif

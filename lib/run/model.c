@@ -775,7 +775,7 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 		p->number = p->call->number;
 	}
 	waitings_take(&m->waits, event,
-	    p->call != NULL ? p->call->begin : (struct event_place){ 0, 0 });
+	    p->call != NULL ? p->call->begin : (struct event_place){ 0, 0 }, place);
 	if (m->level == MODEL_INSIDE && p->call != NULL && p->call->state != CALL_OPEN)
 		forget_inside(m, p->call);
 	index_event(m, p, verdict);

@@ -44,6 +44,7 @@ struct place {
 struct recorded_call {
 	const struct model_call *call; /* what it is */
 	struct place end;
+	struct place early;          /* the result of its try, which came before that ended; length 0 */
 	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
 	uint64_t definition;         /* the beginning of its digest */
 	int64_t last_try;            /* of its own, in which others were made */
@@ -88,6 +89,7 @@ struct recorded_call {
 	bool by_user : 1;            /* it was skipped, as the user said */
 	bool reopened : 1;           /* something in it is left out: its end does not count */
 	bool decided : 1;            /* its end is a decision, or reuses one */
+	bool early_failed : 1;       /* `early` says that there is no result */
 };
 
 /* A message or tool event: of which there are many. Its source is found by its number. */

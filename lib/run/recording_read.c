@@ -94,12 +94,19 @@ inherit(struct recording *rec, struct recorded_call *c)
 static void
 take_decision(struct recording *rec, const struct reading *at)
 {
-	uint32_t i = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
+	bool start;
+	uint32_t i = recording_find_call(rec, event_key(at->view.parent_event_id), &start);
 	struct recorded_call *c;
 
-	if (i == NO_CALL || rec->calls[i].state != RECALL_WAITING)
+	if (i == NO_CALL)
 		return;
 	c = &rec->calls[i];
+	if (start && c->state == RECALL_OPEN) {
+		c->early = at->place;
+		c->early_failed = at->members[FAILURE].at != NULL;
+	}
+	if (c->state != RECALL_WAITING)
+		return;
 	c->waited = true;
 	c->end = at->place;
 	if (!take_wait(c, at)) {
@@ -109,6 +116,42 @@ take_decision(struct recording *rec, const struct reading *at)
 	while ((i = rec->calls[i].claimed_by) != NO_CALL)
 		if (rec->calls[i].state == RECALL_WAITING && !rec->calls[i].waited)
 			inherit(rec, &rec->calls[i]);
+}
+
+/* The try that it was for has failed. */
+static void
+forget_early_result(struct recording *rec, const struct reading *at)
+{
+	uint32_t call = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
+
+	if (call != NO_CALL)
+		rec->calls[call].early.len = 0;
+}
+
+static void
+take_early_result(struct recorded_call *c)
+{
+	c->state = c->early_failed ? RECALL_FAILED : RECALL_SUCCEEDED;
+	c->end = c->early;
+	c->decided = true;
+}
+
+/* Of calls that were cut off, those whose result had come already have it: they were about to take
+ * it, or are those that had taken over one which was. */
+static void
+take_early_results(struct recording *rec)
+{
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		struct recorded_call *c = &rec->calls[i];
+
+		if (c->state != RECALL_OPEN)
+			continue;
+		if (c->early.len == 0) {
+			inherit(rec, c);
+			continue;
+		}
+		take_early_result(c);
+	}
 }
 
 /* ---- the two lines of a call ---- */
@@ -273,6 +316,9 @@ take_completed(struct recording *rec, const struct reading *at)
 	if (take_wait(c, at))
 		return;
 
+	if (reused != NO_CALL && rec->calls[reused].state == RECALL_OPEN &&
+	    rec->calls[reused].early.len > 0)
+		take_early_result(&rec->calls[reused]);
 	if (reused != NO_CALL && (rec->calls[reused].decided || (at->members[FAILURE].at == NULL &&
 	    at->members[SKIPPED].at == NULL && at->members[RESULT].at == NULL))) {
 		c->result_from = result_of(rec, reused);
@@ -433,6 +479,8 @@ read_event(struct recording *rec, const struct reading *at)
 	case EVENT_TOOL_CALL:
 	case EVENT_TOOL_RESULT:
 		/* A call goes on as if it had not been told. */
+		if (span_type(at->members[RETRY]) == 'o')
+			forget_early_result(rec, at);
 		if (rec->spec->mode == RECALL_RESUME &&
 		    (span_type(at->members[RETRY]) == 'o' || span_type(at->members[WAIT]) == 'o'))
 			break;
@@ -574,8 +622,10 @@ recording_end(struct recording *rec)
 	recording_leave_out_children(rec, rec->first_of_source);
 	if (rec->spec->own.path == NULL)
 		rec->status[0] = '\0';
-	if (rec->spec->mode == RECALL_RESUME)
+	if (rec->spec->mode == RECALL_RESUME) {
+		take_early_results(rec);
 		recording_settle_caught(rec);
+	}
 	forget_names(rec);
 	recording_note_effects(rec);
 }

@@ -23,6 +23,34 @@ waiting_word(enum waiting_for what)
 	return words[what];
 }
 
+char *
+waiting_token(const char *call, int64_t attempt, int64_t number)
+{
+	return memory_format("%s@%lld.%lld", call, (long long)attempt, (long long)number);
+}
+
+bool
+waiting_is_first(const char *task, int64_t attempt, int64_t number)
+{
+	const char *began = strrchr(task, '@');
+
+	return number == 1 && attempt == (began != NULL ? strtoll(began + 1, NULL, 10) : 1);
+}
+
+enum waiting_named
+waiting_is_named(const char *text, const char *task, const char *token, bool first)
+{
+	size_t call = token != NULL ? strcspn(token, "@") + 1 : 0;
+
+	if (token == NULL)
+		return strcmp(text, task) == 0 ? WAITING_THIS : WAITING_OTHER;
+	if (strcmp(text, token) == 0 || (first && strcmp(text, task) == 0))
+		return WAITING_THIS;
+	return strcmp(text, task) == 0 ||
+	    (strncmp(text, token, call) == 0 && strchr(text + call, '.') != NULL) ?
+	    WAITING_OTHER_TRY : WAITING_OTHER;
+}
+
 static struct span
 approval(const struct event_view *event)
 {
@@ -184,28 +212,82 @@ text_or_empty(struct span value)
 	return text != NULL ? text : memory_text("");
 }
 
+/* By what names the work goes that the call has handed on, as its end says, or a decision that came
+ * before that. */
 static void
-take_completed(struct waitings *w, const struct event_view *event, struct event_place begin)
+name_task(const struct waitings *w, struct waiting *at, const struct event_view *event)
+{
+	struct span said = approval(event), task = span_member(said, KEY_TASK);
+	long long number = 1;
+
+	if (at->task != NULL && task.at == NULL)
+		return;
+	free(at->task);
+	free(at->token);
+	at->task = span_text(task);
+	at->token = NULL;
+	if (at->task == NULL) {
+		at->task = memory_text(at->call);
+		return;
+	}
+	span_integer(span_member(said, KEY_TRY), &number);
+	at->token = waiting_token(at->call, w->attempt, number);
+	at->first = waiting_is_first(at->task, w->attempt, number);
+}
+
+static struct waiting *
+add_waiting(struct waitings *w, enum waiting_for what, const struct event_view *event,
+    struct event_place begin)
+{
+	struct waiting *at;
+
+	w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
+	at = &w->list[w->count++];
+	*at = (struct waiting){ .what = what, .iteration = event->iteration, .begin = begin,
+		.name = text_or_empty(span_member(event->payload, KEY_NAME)),
+		.kind = text_or_empty(span_member(event->payload, KEY_KIND)),
+		.path = text_or_empty(event->path),
+		.call = text_or_empty(span_member(event->payload, KEY_CALL)) };
+	return at;
+}
+
+static void
+take_decision(struct waitings *w, const struct event_view *event, struct event_place begin,
+    struct event_place place)
+{
+	struct span said = approval(event), decides = span_member(said, KEY_DECIDES);
+	struct waiting *at = w->count > 0 ? find_event(w, decides) : NULL;
+	char *word, *by;
+
+	if (at == NULL && span_member(said, KEY_TASK).at != NULL) {
+		at = add_waiting(w, WAITING_COMPLETION, event, begin);
+		at->early = true;
+		span_copy(decides, at->end, sizeof at->end);
+		name_task(w, at, event);
+	}
+	if (at == NULL || at->over || !span_is(decides, at->end))
+		return;
+	if (waiting_of(event) != WAITING_NOTHING) {
+		wait_from(w, at, event);
+		return;
+	}
+	word = text_or_empty(span_member(said, KEY_DECISION));
+	by = text_or_empty(span_member(said, KEY_BY));
+	end_wait(at, memory_format("%s by %s", word, by));
+	at->decision = place;
+	free(word);
+	free(by);
+}
+
+static void
+take_completed(struct waitings *w, const struct event_view *event, struct event_place begin,
+    struct event_place place)
 {
 	struct waiting *at = w->count > 0 ? find_event(w, event->parent_event_id) : NULL;
 	enum waiting_for what = waiting_of(event);
 
 	if (event_decides(event)) {
-		struct span said = approval(event), decides = span_member(said, KEY_DECIDES);
-		char *word, *by;
-
-		at = find_event(w, decides);
-		if (at == NULL || at->over || !span_is(decides, at->end))
-			return;
-		if (what != WAITING_NOTHING) {
-			wait_from(w, at, event);
-			return;
-		}
-		word = text_or_empty(span_member(said, KEY_DECISION));
-		by = text_or_empty(span_member(said, KEY_BY));
-		end_wait(at, memory_format("%s by %s", word, by));
-		free(word);
-		free(by);
+		take_decision(w, event, begin, place);
 	} else if (at != NULL && what != WAITING_NOTHING) {
 		/* A further attempt lets it wait on; or did its work again, and waits for that. */
 		bool again = at->over;
@@ -215,33 +297,32 @@ take_completed(struct waitings *w, const struct event_view *event, struct event_
 		wait_from(w, at, event);
 		if (again) {
 			free(at->task);
-			at->task = memory_text(at->call);
+			at->task = NULL;
 		}
+		name_task(w, at, event);
 	} else if (at != NULL) {
 		end_wait(at, memory_text("ended in a further attempt of the run"));
 	} else if (what != WAITING_NOTHING) {
-		w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
-		at = &w->list[w->count++];
-		*at = (struct waiting){ .what = what, .iteration = event->iteration, .begin = begin,
-			.name = text_or_empty(span_member(event->payload, KEY_NAME)),
-			.kind = text_or_empty(span_member(event->payload, KEY_KIND)),
-			.path = text_or_empty(event->path),
-			.call = memory_text(""),
-			.task = text_or_empty(span_member(event->payload, KEY_CALL)) };
+		at = add_waiting(w, what, event, begin);
 		note_event(w, at, event->parent_event_id);
 		wait_from(w, at, event);
+		name_task(w, at, event);
 	}
 }
 
 void
-waitings_take(struct waitings *w, const struct event_view *event, struct event_place begin)
+waitings_take(struct waitings *w, const struct event_view *event, struct event_place begin,
+    struct event_place place)
 {
+	long long attempt;
 	char id[ID_SIZE];
 	bool waits;
 
 	switch (event->type) {
 	case EVENT_RUN_STARTED:
 		w->masked |= span_true(span_member(event->payload, KEY_MASKED));
+		if (span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt))
+			w->attempt = attempt;
 		break;
 	case EVENT_RUN_COMPLETED:
 		if (span_is(span_member(event->payload, KEY_STATUS), "success"))
@@ -252,7 +333,7 @@ waitings_take(struct waitings *w, const struct event_view *event, struct event_p
 		take_started(w, event, begin);
 		break;
 	case EVENT_STEP_COMPLETED:
-		take_completed(w, event, begin);
+		take_completed(w, event, begin, place);
 		break;
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 		/* A run inside of the run, which is decided about by its own name. */
@@ -272,7 +353,8 @@ waitings_free(struct waitings *w)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		struct waiting *at = &w->list[i];
-		char *const texts[] = { at->name, at->kind, at->path, at->call, at->task, at->how };
+		char *const texts[] = { at->name, at->kind, at->path, at->call, at->task, at->token,
+			at->how };
 
 		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
 			free(texts[t]);

@@ -197,6 +197,8 @@
 #define KEY_PUBLIC_KEY "public_key"
 #define KEY_ASKS "asks"
 #define KEY_FORM "form"
+#define KEY_TASK "task"
+#define KEY_PENDING "pending"
 #define KEY_DEADLINE "deadline"
 #define KEY_DECISION "decision"
 #define KEY_BY "by"

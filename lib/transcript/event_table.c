@@ -96,10 +96,20 @@ static const struct event_member approval_members[] = {
 	MEMBER(KEY_BY, TEXT, NULLABLE),
 	MEMBER(KEY_REASON, TEXT, NULLABLE),
 	KEPT(KEY_DECIDES, UUID, FIXED, decides),
+	MEMBER(KEY_TASK, TEXT, NULLABLE | FIXED),
+	MEMBER(KEY_TRY, POSITIVE, NULLABLE | FIXED),
 };
 static const struct event_shape approval_shape = SHAPE(approval_members, "approval",
     "an approval",
     "What a call waits for (asks), or who decided, and what; decides: about which end.", false);
+
+static const struct event_member pending_members[] = {
+	KEPT(KEY_TASK, TEXT, REQUIRED | FIXED, task),
+	MEMBER(KEY_FORM, TEXT, NULLABLE | FIXED),
+};
+static const struct event_shape pending_shape = SHAPE(pending_members, "pending",
+    "a task", "How work is known that a command may hand on (AWF_TASK), and the form of its result.",
+    false);
 
 static const struct event_member block_members[] = {
 	MEMBER(KEY_TYPE, TEXT, REQUIRED | FIXED),
@@ -235,6 +245,7 @@ static const struct event_member step_started_members[] = {
 	MEMBER(KEY_VIA, TEXT, NULLABLE),
 	MEMBER(KEY_MODE, TEXT, NULLABLE | FIXED),
 	MEMBER(KEY_TRY, COUNT, NULLABLE | FIXED),
+	SHAPED(KEY_PENDING, OBJECT, NULLABLE, pending_shape),
 	SHAPED(KEY_CLAIMS, UUID, NULLABLE | FIXED, link_shape),
 };
 static const struct event_shape step_started_shape = SHAPE(step_started_members,
@@ -428,7 +439,7 @@ const struct event_shape *const event_shapes[] = {
 	&message_user_shape, &message_assistant_shape, &event_tool, &request_shape, &response_shape,
 	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &far_end_shape, &condition_shape, &loop_shape, &phase_shape,
-	&question_shape, &approval_shape,
+	&question_shape, &pending_shape, &approval_shape,
 	&seal_shape, &block_shape, &offered_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

@@ -44,6 +44,7 @@ struct form {
 	struct span attempt, call, call_id; /* of the payload */
 	struct span files, output;          /* `files` and `stdout` of the payload */
 	struct span asks, decides;          /* of its approval */
+	struct span task;                   /* of what may be decided about before it has an end */
 	struct span public_key, signature;  /* of its seal */
 	struct span unknown_key;            /* the first one; quotes included */
 };

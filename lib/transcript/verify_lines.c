@@ -153,7 +153,8 @@ tool_fingerprint(struct verify_lines *v, struct span event, const struct form *f
 }
 
 /* Ends what was started: a call, a wait, or a tool's call. A decision ends a wait, once, wherever
- * it stands; an end that waits is known by its event. */
+ * it stands; an end that waits is known by its event. One that comes before that end is about the
+ * start of the call, of which each try may have one. */
 static bool
 check_end(struct verify_lines *v, const struct form *form)
 {
@@ -172,6 +173,11 @@ check_end(struct verify_lines *v, const struct form *form)
 			return verify_fault(v, VERIFY_PAIRS, decides.at,
 			    "a decision's parent_event_id is not what it decides about");
 		v->pairs = &v->waits;
+		v->pair = fingerprint(v, v->pairs, 'e', decides.at, decides.len, name);
+		if (fingerprints_find(v->pairs, v->pair) == FINGERPRINT_OPEN) {
+			v->pairs = NULL;
+			return true;
+		}
 		v->pair = fingerprint(v, v->pairs, 'a', decides.at, decides.len, name);
 		twice = "call %.*s was decided about before";
 	} else {
@@ -459,6 +465,9 @@ note_pairs(struct verify_lines *v, const struct form *form)
 	case EVENT_CALL_WORKFLOW_STARTED:
 		report->calls++;
 		fingerprints_add(&v->calls, v->pair);
+		if (form->task.at)
+			fingerprints_add(&v->waits, fingerprint(v, &v->waits, 'e', form->event_id.at,
+			    form->event_id.len, form->call));
 		break;
 	case EVENT_TOOL_CALL:
 		report->tool_calls++;
@@ -467,7 +476,8 @@ note_pairs(struct verify_lines *v, const struct form *form)
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 	case EVENT_TOOL_RESULT:
-		fingerprints_end(v->pairs, v->pair);
+		if (v->pairs != NULL)
+			fingerprints_end(v->pairs, v->pair);
 		if (form->asks.at && form->type != EVENT_TOOL_RESULT)
 			fingerprints_add(&v->waits, fingerprint(v, &v->waits, 'a', form->event_id.at,
 			    form->event_id.len, form->call));

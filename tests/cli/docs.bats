@@ -470,7 +470,7 @@ mcp__files__number	read'
 	[[ $(try awf-ctl.1 'vi draft.txt') == *brief.awf*waiting* ]]
 	same "$(cat brief.txt)" EDITED
 	stub submit 'echo "$2" >task'
-	awf-run -n -c 'awf-step -n --pending batch -r -- sh -c "./stubs/submit --reference \$AWF_TASK; exit 75"' || true
+	awf-run -n -c 'awf-step -n --pending batch -r -- sh -c "./stubs/submit --reference \$AWF_TASK_TOKEN; exit 75"' || true
 	echo '{"done":1}' >result.json
 	same "$(task=$(cat task) sh -c "$(example awf-ctl.1 'task%%')")" '{"done":1}'
 	same "$(try awf-ctl.1 'while read -r run')" ''

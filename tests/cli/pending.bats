@@ -13,6 +13,7 @@ prepare() {
 		#!/bin/sh
 		cat >>"$LEDGERS/submitted"
 		echo "$AWF_TASK" >>"$LEDGERS/tasks"
+		echo "$AWF_TASK_TOKEN" >>"$LEDGERS/tokens"
 		echo 'on its way'
 		exit 75
 	END
@@ -36,8 +37,9 @@ submitted() { wc -l <tasks; }
 	same "$(cat err)" "awf-step: job: waits for its result
 awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id | cut -c 1-8)"
 	same "$(cat tasks)" "$(id)/job:0:0"
+	same "$(cat tokens)" "$(id)/job:0:0@1.1"
 	same "$(last job '|[.error.code,.approval,.exit_code,.result]')" \
-		'["waiting",{"asks":"completion","form":"text"},75,null]'
+		'["waiting",{"asks":"completion","form":"text","task":"job:0:0","try":1},75,null]'
 	[ -z "$(ls "$AWF_STORAGE/runs")" ]
 	deserted
 	awf-verify
@@ -140,7 +142,12 @@ awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id | cut -c 1-8)"
 	# A call that has failed is made again.
 	run -75 resume
 	same "$(submitted)" 2
-	echo fast | awf-ctl complete "$(id)/job:0:0"
+	# The task's name is that of both, and a result of the first is none of the second.
+	run -3 awf-ctl complete "$(id)/job:0:0" <<<slow
+	[[ $output == "awf-ctl: job:0:0: was tried more than once: "*AWF_TASK_TOKEN ]]
+	run -3 awf-ctl complete "$(head -n 1 tokens)" <<<slow
+	[[ $output == "awf-ctl: job:0:0@1.1: that try of the call has ended"* ]]
+	echo fast | awf-ctl complete "$(tail -n 1 tokens)"
 	same "$(resume | jq -r .data)" fast
 	awf-verify
 }
@@ -220,4 +227,129 @@ awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id | cut -c 1-8)"
 	complete 00000000-0000-4000-8000-000000000000/job:0:0|00000000-0000-4000-8000-000000000000: $(awf-tail 00000000-0000-4000-8000-000000000000 2>&1 | sed 's/.*0000: //')
 	approve job|approve: job:0:0 waits for its result: say complete or heartbeat
 	END
+}
+
+# tries SCRIPT: a flow whose command is the script in sh, tried again at once.
+tries() {
+	cat >work <<-END
+		echo "\$AWF_TASK" >>"\$LEDGERS/tasks"; echo "\$AWF_TASK_TOKEN" >>"\$LEDGERS/tokens"
+		$1
+	END
+	waits -c 'awf-step --pending --retries 2 --delay 0 -n job -- sh work | awf-step use -r -- cat'
+}
+
+@test "the task's name is the same for each try, and a result is of the try that its token names" {
+	tries '[ "$(wc -l <"$LEDGERS/tasks")" = 1 ] && exit 1; exit 75'
+	same "$(sort -u tasks)" "$(id)/job:0:0"
+	same "$(cat tokens)" "$(id)/job:0:0@1.1
+$(id)/job:0:0@1.2"
+	local of
+	for of in tokens tasks; do
+		run -3 awf-ctl complete "$(head -n 1 $of)" <<<'of the first'
+		same "$(last job .approval.decision)" null
+	done
+	awf-ctl complete "$(tail -n 1 tokens)" <<<'of the second'
+	same "$(resume)" 'of the second'
+	awf-verify
+	awf-verify --determinism
+}
+
+@test "the task keeps its name in further attempts, where the call has another, and nobody else gets it" {
+	cat >flow <<-'END'
+		for item in $(cat order); do
+			echo "$item" | awf-step --pending job -q -- sh -c '
+				read item; echo "$item $AWF_TASK" >>tasks; [ -e ok ] || [ $item = c ] || exit 1; exit 75'
+		done
+	END
+	chmod +x flow
+	echo b >order
+	run -3 awf-run --id-file run.id ./flow
+	echo a b >order
+	: >ok
+	run -75 awf-run --resume "$(id)"
+	same "$(sort -u tasks)" "a $(id)/job:0:0@2
+b $(id)/job:0:0"
+	awf-verify
+}
+
+@test "a result that comes before the command has ended as pending is kept for it" {
+	local option decision
+	cat >flow <<-'END'
+		awf-step -n --pending --into job job -- sh -c '
+			echo "$AWF_TASK_TOKEN" >task; until [ -e go ]; do sleep 0.01; done; exit $(cat go)' |
+			awf-step use -r -- cat
+	END
+	awf-run --id-file run.id ./flow >out 2>err 3>&- &
+	eventually test -s task
+	awf-ctl heartbeat "$(cat task)"
+	awf-ctl complete "$(cat task)" <<<early
+	# The same again is no error, another one is.
+	awf-ctl complete "$(cat task)" <<<early
+	awf-ctl complete job <<<early
+	run -3 awf-ctl complete "$(cat task)" <<<other
+	same "$output" 'awf-ctl: job:0:0: has another result already'
+	run -3 awf-ctl complete --failed job </dev/null
+	echo 75 >go
+	wait $!
+	same "$(cat out)" '{"input":null,"job":"early"}'
+	same "$(last job '|[.result.job,.exit_code,.approval.decision,.approval.by]')" "[\"early\",75,\"completed\",\"$ME\"]"
+	awf-ctl complete "$(cat task)" <<<early
+	run -3 awf-ctl complete "$(cat task)" <<<other
+	same "$output" "awf-ctl: job:0:0: waits no more: completed by $ME"
+	awf-verify
+	awf-verify --determinism
+}
+
+# early FLOW RESULT STATUS: runs it; the result comes early, and the command ends so.
+early() {
+	rm -f task go
+	awf-run --id-file run.id "$1" >out 2>err 3>&- &
+	eventually test -s task
+	# shellcheck disable=SC2086
+	awf-ctl complete $2 "$(cat task)" <<<early
+	echo "$3" >go
+	wait $! || return $?
+}
+
+@test "a command that fails after its result has come has failed; one said to have failed has, too" {
+	cat >flow <<-'END'
+		awf-step -n --pending job -r -- sh -c '
+			echo "$AWF_TASK_TOKEN" >task; until [ -e go ]; do sleep 0.01; done; exit $(cat go)'
+	END
+	chmod +x flow
+	run -3 early ./flow '' 4
+	same "$(last job '|[.error.message,.approval]')" '["sh: exit status 4",null]'
+	run -3 awf-ctl complete "$(cat task)" <<<other
+	awf-verify
+	# A resume makes it again, and what came for the try before is not taken.
+	rm -f task go
+	awf-run --resume "$(id)" >out 2>err 3>&- &
+	eventually test -s task
+	echo 75 >go
+	wait $! || same $? 75
+	run -3 awf-ctl complete "$(id)/job:0:0" <<<early
+	awf-ctl complete "$(cat task)" <<<late
+	same "$(resume)" late
+	awf-verify
+	run -3 early ./flow --failed 75
+	same "$(last job '|[.error.message,.exit_code]')" "[\"failed by $ME\",75]"
+	awf-verify
+}
+
+@test "a result that came early is there after the machine has died" {
+	cat >flow <<-'END'
+		awf-step -n --pending --effects external job -r -- sh -c '
+			echo "$AWF_TASK_TOKEN" >>task; sleep 1000'
+	END
+	chmod +x flow
+	awf-run --id-file run.id ./flow >out 2>err 3>&- &
+	eventually test -s task
+	awf-ctl complete "$(cat task)" <<<early
+	kill -KILL $!
+	wait $! || same $? 137
+	eventually deserted
+	same "$(resume)" early
+	same "$(wc -l <task)" 1
+	awf-verify
+	awf-verify --determinism
 }

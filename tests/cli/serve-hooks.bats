@@ -193,9 +193,9 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 		awf-step -q wait -- cat $PWD/go
 		awf-step -n -q env -- sh -c 'env >environment'
 	END
-	export AWF_RUN_ID=00000000-0000-4000-8000-000000000000 AWF_INPUT_x=1 AWF_TASK=t NOTIFY_SOCKET=/run/x LISTEN_FDNAMES=a WATCHDOG_USEC=1
+	export AWF_RUN_ID=00000000-0000-4000-8000-000000000000 AWF_INPUT_x=1 AWF_TASK=t AWF_TASK_TOKEN=t NOTIFY_SOCKET=/run/x LISTEN_FDNAMES=a WATCHDOG_USEC=1
 	serve --workflows flows
-	unset AWF_RUN_ID AWF_INPUT_x AWF_TASK NOTIFY_SOCKET LISTEN_FDNAMES WATCHDOG_USEC
+	unset AWF_RUN_ID AWF_INPUT_x AWF_TASK AWF_TASK_TOKEN NOTIFY_SOCKET LISTEN_FDNAMES WATCHDOG_USEC
 	same "$(deliver one)" '202 started'
 	id=$(basename "$(transcript)" .jsonl)
 	pid=$(cut -d' ' -f 1 "$AWF_STORAGE/runs/$id/lock")

@@ -151,7 +151,7 @@ static void
 write_resource(struct writer *w, const struct led *led, const char *what, const char *type)
 {
 	char *uri = memory_format(URI "%s%s", led->run_id, what);
-	char *name = memory_format("%s %.8s%s", led->name, led->run_id, what);
+	char *name = memory_format("%s %.8s%s", led->workflow->name, led->run_id, what);
 
 	writer_object(w);
 	writer_member_string(w, "uri", uri);
@@ -427,7 +427,7 @@ main(int argc, char **argv)
 	server.tools = (struct tools){ &server.leading, &server.workflows };
 	failed = workflows_load(&server.workflows, workflows, &err);
 	if (failed == 0)
-		failed = leading_begin(&server.leading, &err);
+		failed = leading_begin(&server.leading, &server.workflows, &err);
 	if (failed == 0) {
 		failed = serve(&server, &err);
 		leading_end(&server.leading);

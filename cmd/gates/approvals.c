@@ -61,7 +61,7 @@ write_approval(const struct led *led, const struct deciding *d, struct buffer *p
 
 	data_raw(&d->results[0], &data);
 	shown = data.len > DATA_SHOWN ? utf8_whole(data.data, DATA_SHOWN) : data.len;
-	buffer_format(&text, "%s: %s waits for your approval of:\n\n", led->name, d->at->call);
+	buffer_format(&text, "%s: %s waits for your approval of:\n\n", led->workflow->name, d->at->call);
 	buffer_append(&text, buffer_string(&data), shown);
 	if (shown < data.len)
 		buffer_format(&text, "\n\n(%zu bytes more: awf-replay --state %s %s)", data.len - shown,

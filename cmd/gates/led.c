@@ -230,12 +230,12 @@ warn(void *context, const struct error *warning)
 /* ---- beginning and end ---- */
 
 int
-leading_begin(struct leading *l, struct error *err)
+leading_begin(struct leading *l, const struct workflows *workflows, struct error *err)
 {
 	char *transcripts;
 	int failed;
 
-	*l = (struct leading){ .client = memory_text("an MCP client") };
+	*l = (struct leading){ .workflows = workflows, .client = memory_text("an MCP client") };
 	if (storage_locate(&l->storage, err) != 0 || storage_prepare(&l->storage, err) != 0)
 		return -1;
 	l->callbacks = (struct follow_callbacks){ .context = l, .line = take_line, .warn = warn };
@@ -263,7 +263,7 @@ leading_end(struct leading *l)
 	}
 	for (size_t i = 0; i < l->count; i++) {
 		struct led *led = l->list[i];
-		char *const texts[] = { led->name, led->last, led->status, led->error, led->fork_at };
+		char *const texts[] = { led->last, led->status, led->error, led->fork_at };
 
 		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
 			free(texts[t]);
@@ -291,12 +291,12 @@ leading_find(const struct leading *l, const char *run_id)
 }
 
 static struct led *
-add_led(struct leading *l, const char *run_id, const char *name)
+add_led(struct leading *l, const char *run_id, const struct workflow_entry *workflow)
 {
 	struct led *led = memory_zero(1, sizeof *led);
 
 	led->ended_fd = led->errors = -1;
-	led->name = memory_text(name);
+	led->workflow = workflow;
 	memcpy(led->run_id, run_id, ID_SIZE);
 	l->list = memory_array(l->list, l->count + 1, sizeof *l->list);
 	return l->list[l->count++] = led;
@@ -305,17 +305,19 @@ add_led(struct leading *l, const char *run_id, const char *name)
 /* ---- starting ---- */
 
 static int
-start(struct led *led, char *const *argv, char *const *environment, struct span input,
+led_start(struct led *led, char *const *argv, char *const *environment, struct span input,
     struct error *err)
 {
 	/* Files: nobody need read them, and awf-run keeps what the workflow prints into one. */
-	int output = memfd_create("awf-output", MFD_CLOEXEC);
+	int output = workflow_check(led->workflow, err) == 0 ? memfd_create("awf-output", MFD_CLOEXEC) : -2;
 	struct process_spec spec = { .argv = argv, .environment = environment, .group = true,
 		.in = input.at != NULL ? PROCESS_INPUT : PROCESS_NULL, .input = input.at,
 		.input_len = input.len, .out = output };
 	struct process process;
 	int failed;
 
+	if (output == -2)
+		return -1;
 	file_close(&led->ended_fd);
 	file_close(&led->errors);
 	spec.err = led->errors = memfd_create("awf-errors", MFD_CLOEXEC);
@@ -333,16 +335,15 @@ start(struct led *led, char *const *argv, char *const *environment, struct span 
 }
 
 struct led *
-leading_start(struct leading *l, const char *run_id, const char *name, char *const *argv,
-    char *const *environment, struct span input, struct error *err)
+leading_start(struct leading *l, const char *run_id, const struct workflow_entry *workflow,
+    char *const *argv, char *const *environment, struct span input, struct error *err)
 {
-	struct led *led = add_led(l, run_id, name);
+	struct led *led = add_led(l, run_id, workflow);
 
-	if (start(led, argv, environment, input, err) == 0)
+	if (led_start(led, argv, environment, input, err) == 0)
 		return led;
 	l->count--;
 	file_close(&led->errors);
-	free(led->name);
 	free(led);
 	return NULL;
 }
@@ -368,7 +369,7 @@ resume(struct leading *l, struct led *led, struct error *err)
 		list_add(&argv, "--resume");
 		list_add(&argv, led->run_id);
 	}
-	failed = start(led, argv, environment.list, SPAN_NONE, err);
+	failed = led_start(led, argv, environment.list, SPAN_NONE, err);
 	environment_free(&environment);
 	list_free(argv);
 	free(program);
@@ -406,40 +407,87 @@ leading_go_on(struct leading *l, struct led *led, struct error *err)
 	return resume_again(l, led, err);
 }
 
-/* A run of the storage that nobody here leads yet. */
-static struct led *
-add_recorded(struct leading *l, const struct run_ref *ref, struct error *err)
+/* Whether a run is called so, .awf left out or not; what "" names is any. */
+static bool
+is_named(const char *name, const char *asked)
 {
-	struct led *led = add_led(l, ref->run_id, "");
+	size_t len = strlen(asked);
 
-	led->run = follow_add(&l->follow, ref->path, ref->run_id, err);
-	if (led->run != NULL)
-		return led;
-	l->count--;
-	free(led->name);
-	free(led);
-	return NULL;
+	return len == 0 || (name != NULL && strncmp(name, asked, len) == 0 &&
+	    (name[len] == '\0' || strcmp(name + len, ".awf") == 0));
+}
+
+/* The latest run of a name that a workflow of the directory made. */
+static const struct workflow_entry *
+find_latest(const struct leading *l, const char *name, char run_id[ID_SIZE], struct error *err)
+{
+	const struct workflow_entry *found = NULL;
+	struct run_entry *runs = NULL;
+	size_t count = 0;
+	struct error none;
+
+	if (storage_list(&l->storage, &runs, &count, err) != 0)
+		return NULL;
+	for (size_t i = 0; i < count && found == NULL; i++) {
+		char *called;
+
+		found = workflows_of_run(l->workflows, &l->storage, runs[i].run_id, &called, &none);
+		if (!is_named(called, name))
+			found = NULL;
+		if (found != NULL)
+			memcpy(run_id, runs[i].run_id, ID_SIZE);
+		free(called);
+	}
+	free(runs);
+	if (found == NULL)
+		error_set(err, ERROR_BLOCKED, *name != '\0' ? name : "@", "has no run that a workflow of %s "
+		    "made", l->workflows->directory);
+	return found;
+}
+
+const struct workflow_entry *
+leading_resolve(const struct leading *l, const char *argument, char run_id[ID_SIZE], struct error *err)
+{
+	const struct workflow_entry *found = NULL;
+	struct run_ref ref;
+
+	if (*argument == '@')
+		return find_latest(l, argument + 1, run_id, err);
+	if (storage_resolve(&l->storage, argument, &ref, err) != 0)
+		return NULL;
+	if (!ref.in_storage)
+		error_set(err, ERROR_USAGE, argument, "is not a run of the storage %s", l->storage.root);
+	else
+		found = workflows_of_run(l->workflows, &l->storage, ref.run_id, NULL, err);
+	memcpy(run_id, ref.run_id, ID_SIZE);
+	run_ref_free(&ref);
+	return found;
 }
 
 struct led *
 leading_take_over(struct leading *l, const char *run, struct error *err)
 {
-	struct run_ref ref;
-	struct led *led = NULL;
+	char run_id[ID_SIZE];
+	const struct workflow_entry *workflow = leading_resolve(l, run, run_id, err);
+	struct led *led;
 
-	if (storage_resolve(&l->storage, run, &ref, err) != 0)
+	if (workflow == NULL || workflow_check(workflow, err) != 0)
 		return NULL;
-	if (!ref.in_storage)
-		error_set(err, ERROR_USAGE, run, "is not a run of the storage %s", l->storage.root);
-	else if ((led = leading_find(l, ref.run_id)) == NULL)
-		led = add_recorded(l, &ref, err);
-	run_ref_free(&ref);
-	if (led == NULL || follow_read(&l->follow, err) != 0)
-		return NULL;
-	if (led->run != NULL && led->run->model.name != NULL) {
-		free(led->name);
-		led->name = memory_text(led->run->model.name);
+	led = leading_find(l, run_id);
+	if (led == NULL) {
+		char *path = storage_transcript(&l->storage, run_id);
+
+		led = add_led(l, run_id, workflow);
+		led->run = follow_add(&l->follow, path, run_id, err);
+		free(path);
+		if (led->run == NULL) {
+			l->count--;
+			free(led);
+			return NULL;
+		}
 	}
+	if (follow_read(&l->follow, err) != 0)
+		return NULL;
 	/* One that has come to an end, but for success, goes on. */
 	led->again = led->status != NULL ? strcmp(led->status, "success") != 0 :
 	    led->pid == 0 && !storage_run_alive(&l->storage, led->run_id);
@@ -468,7 +516,7 @@ leading_rewind(struct leading *l, const struct led *led, const char *call, struc
 		    "(cancel_workflow)");
 	if (at == NULL || !led_has_ended(led))
 		return NULL;
-	fork = add_led(l, id_new(id), led->name);
+	fork = add_led(l, id_new(id), led->workflow);
 	memcpy(fork->origin, led->run_id, sizeof fork->origin);
 	fork->fork_at = memory_text(call);
 	fork->again = true;

@@ -7,6 +7,8 @@
  * What the code relies on, and keeps:
  *   - All that is known of a run is read from its transcript. This program keeps nothing that its
  *     end would lose but the connections to questions, which hold them open.
+ *   - Only runs that the workflows of the directory made are led, and no workflow that has changed
+ *     since is started or resumed: each awf-run is started by led_start(), which looks.
  *   - A run is an awf-run of its own, in a group of its own: whatever ends this program ends none.
  *   - A question is answered once. The same answer again gets what became of the run; another one
  *     is refused, and so is one to a question of another attempt, or of a run that is not led here.
@@ -26,6 +28,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "gates/rpc.h"
+#include "gates/workflows.h"
 #include "json/line_input.h"
 #include "run/follow.h"
 #include "run/open_question.h"
@@ -55,7 +58,7 @@ struct gate {
 
 struct led {
 	char run_id[ID_SIZE];
-	char *name;              /* of the workflow */
+	const struct workflow_entry *workflow; /* that made it */
 	struct followed *run;    /* NULL: it has not begun */
 	pid_t pid;               /* awf-run; 0: none of ours, or it has ended */
 	pid_t cancelling;        /* awf-ctl, which ends the run; 0 */
@@ -93,6 +96,7 @@ struct waiter {
 };
 
 struct leading {
+	const struct workflows *workflows; /* whose runs alone are led */
 	struct storage storage;
 	struct follow_callbacks callbacks;
 	struct follow follow;
@@ -105,13 +109,18 @@ struct leading {
 	char *client;            /* who answers, for the record */
 };
 
-int leading_begin(struct leading *l, struct error *err);
+int leading_begin(struct leading *l, const struct workflows *workflows, struct error *err);
 void leading_end(struct leading *l);
 
 /* Starts awf-run with these arguments, whose run has this id; input: for its standard input, .at
  * NULL: nothing. */
-struct led *leading_start(struct leading *l, const char *run_id, const char *name,
+struct led *leading_start(struct leading *l, const char *run_id, const struct workflow_entry *workflow,
     char *const *argv, char *const *environment, struct span input, struct error *err);
+/* The run that an argument names, as storage_resolve() has it, and the workflow of the directory that
+ * made it: with @ and @NAME the latest of these. NULL with *err: there is none, or something else
+ * made it. */
+const struct workflow_entry *leading_resolve(const struct leading *l, const char *argument,
+    char run_id[ID_SIZE], struct error *err);
 /* Takes over a run that is there; one that does not live is resumed, unless it has ended well. */
 struct led *leading_take_over(struct leading *l, const char *run, struct error *err);
 /* Starts a fork of a run that has ended, from the question of this call, or path, on. NULL with *err:

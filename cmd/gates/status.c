@@ -80,7 +80,7 @@ status_write(const struct leading *l, const struct led *led, bool with_notes, st
 	writer_begin(&w, json);
 	writer_object(&w);
 	writer_member_string(&w, "run", led->run_id);
-	writer_member_string(&w, "workflow", led->name);
+	writer_member_string(&w, "workflow", led->workflow->name);
 	writer_member_string(&w, "status", led->failed.code != ERROR_NONE ? "failed" :
 	    led->status != NULL ? led->status : over ? "died" : first != NULL ? "waiting" : "running");
 	writer_member_bool(&w, "isComplete", over && !waiting && (led->status != NULL ||

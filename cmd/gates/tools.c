@@ -183,31 +183,19 @@ list_workflows(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* What a shell asks is known once it has run: what the latest run of it has asked; "" if there is
- * none. */
+/* What a shell asks is known once it has run: what the latest run of it has asked. */
 static int
-write_gates(const struct leading *l, const char *name, struct writer *w, char run_id[ID_SIZE],
-    struct error *err)
+write_gates(const struct leading *l, const char *run_id, struct writer *w, struct error *err)
 {
-	char *latest = memory_format("@%s", name);
+	char *path = storage_transcript(&l->storage, run_id), *blobs = storage_blobs(&l->storage, run_id);
 	struct buffer whole = BUFFER_INIT;
 	struct event_view event;
-	struct run_ref ref;
 	struct reader r;
 	const char *line;
 	size_t len;
-	struct error none;
-	int got = storage_resolve(&l->storage, latest, &ref, &none);
+	int got = reader_open(&r, path, err);
 
-	*run_id = '\0';
-	free(latest);
-	if (got != 0)
-		return 0; /* there is none yet */
-	got = reader_open(&r, ref.path, err);
 	if (got == 0) {
-		char *blobs = storage_blobs(&l->storage, ref.run_id);
-
-		memcpy(run_id, ref.run_id, ID_SIZE);
 		while ((got = reader_next(&r, &line, &len, err)) == 1) {
 			struct span question;
 
@@ -227,10 +215,10 @@ write_gates(const struct leading *l, const char *name, struct writer *w, char ru
 			writer_object_end(w);
 		}
 		reader_close(&r);
-		free(blobs);
 		buffer_free(&whole);
 	}
-	run_ref_free(&ref);
+	free(blobs);
+	free(path);
 	return got;
 }
 
@@ -241,14 +229,21 @@ inspect_workflow(struct arguments *a, struct error *err)
 	const struct workflow_entry *e = name != NULL ? workflows_find(a->tools->workflows, name, err) : NULL;
 	struct buffer json = BUFFER_INIT, gates = BUFFER_INIT;
 	struct writer w, list;
-	char run_id[ID_SIZE];
+	char run_id[ID_SIZE] = "";
 	int failed = e != NULL ? 0 : -1;
 
 	if (failed == 0) {
+		char *latest = memory_format("@%s", e->name);
+		struct error none;
+
 		writer_begin(&list, &gates);
 		writer_array(&list);
-		failed = write_gates(a->tools->leading, e->name, &list, run_id, err);
+		if (leading_resolve(a->tools->leading, latest, run_id, &none) == e)
+			failed = write_gates(a->tools->leading, run_id, &list, err);
+		else
+			*run_id = '\0'; /* it has not run yet */
 		writer_array_end(&list);
+		free(latest);
 	}
 	if (failed == 0) {
 		writer_begin(&w, &json);
@@ -349,12 +344,12 @@ start_run(struct tools *t, const struct workflow_entry *e, struct span input, st
 	list_add(&argv, "--id");
 	list_add(&argv, id);
 	make_input(input, &text);
-	if (workflow_check(e, err) == 0 && add_inputs(inputs, named, &argv, err) == 0 &&
+	if (add_inputs(inputs, named, &argv, err) == 0 &&
 	    workflow_check_input(e, input, err) == 0 &&
 	    workflow_file_options(e->path, &argv, &environment, err) == 0) {
 		list_add(&argv, "--");
 		list_add(&argv, e->path);
-		led = leading_start(t->leading, id, e->name, argv, environment.list,
+		led = leading_start(t->leading, id, e, argv, environment.list,
 		    text.len > 0 ? span_of(text.data, text.len) : SPAN_NONE, err);
 	}
 	environment_free(&environment);
@@ -467,16 +462,13 @@ resume_session(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* A workflow that has changed since is not started so either. */
 static int
 rewind_workflow(struct arguments *a, struct error *err)
 {
 	struct led *led = led_argument(a, err), *fork = NULL;
 	char *gate = led != NULL ? text_argument(a, "gate", err) : NULL;
-	struct error none;
-	const struct workflow_entry *e = gate != NULL ? workflows_find(a->tools->workflows, led->name, &none) : NULL;
 
-	if (gate != NULL && (e == NULL || workflow_check(e, err) == 0))
+	if (gate != NULL && workflow_check(led->workflow, err) == 0)
 		fork = leading_rewind(a->tools->leading, led, gate, err);
 	free(gate);
 	if (fork == NULL)

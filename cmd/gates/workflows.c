@@ -8,17 +8,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
+#include "run/origin.h"
+#include "run/workflow_file.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+#include "transcript/reader.h"
 
 #define FILE_LIMIT ((size_t)16 << 20)
-#define SUFFIX ".awf"
 
 /* What stands behind a key in a line; NULL: it is not of that key. */
 static char *
@@ -66,21 +69,12 @@ read_header(struct workflow_entry *e, const char *text, struct error *err)
 static char *
 tool_name(const char *file)
 {
-	char *name = memory_copy(file, strlen(file) - (text_ends(file, SUFFIX) ? strlen(SUFFIX) : 0));
+	char *name = memory_copy(file, strlen(file) - (text_ends(file, WORKFLOW_SUFFIX) ? strlen(WORKFLOW_SUFFIX) : 0));
 
 	for (char *at = name; *at != '\0'; at++)
 		if (!isalnum((unsigned char)*at) && *at != '_' && *at != '-')
 			*at = '_';
 	return name;
-}
-
-static bool
-is_workflow(const char *path, const char *name)
-{
-	struct stat status;
-
-	return *name != '.' && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-	    (text_ends(name, SUFFIX) || access(path, X_OK) == 0);
 }
 
 static int
@@ -136,7 +130,7 @@ workflows_load(struct workflows *w, const char *directory, struct error *err)
 	while (failed == 0 && (entry = readdir(files)) != NULL) {
 		char *path = path_join(w->directory, entry->d_name);
 
-		if (is_workflow(path, entry->d_name))
+		if (workflow_file_is(path))
 			failed = add(w, entry->d_name, err);
 		free(path);
 	}
@@ -180,6 +174,62 @@ workflows_find(const struct workflows *w, const char *name, struct error *err)
 	return found;
 }
 
+/* The file of a run that is its script: the one among those that it is made of that has the digest of
+ * the workflow. NULL: a pipeline, or a program. */
+static char *
+script_of(struct span payload)
+{
+	struct span sha256 = span_member(payload, KEY_WORKFLOW_SHA256), files = span_member(payload, KEY_FILES);
+	char digest[DIGEST_SIZE];
+
+	if (span_type(files) != 'a' || !span_copy(sha256, digest, sizeof digest))
+		return NULL;
+	for (struct span_walk file = span_walk(files); span_next(&file);)
+		if (span_is(span_member(file.value, KEY_SHA256), digest))
+			return span_text(span_member(file.value, KEY_PATH));
+	return NULL;
+}
+
+const struct workflow_entry *
+workflows_of_run(const struct workflows *w, const struct storage *s, const char *run_id, char **name,
+    struct error *err)
+{
+	char *path = storage_transcript(s, run_id), *blobs = storage_blobs(s, run_id);
+	const struct workflow_entry *found = NULL;
+	struct buffer first = BUFFER_INIT;
+	struct event_view event;
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int got = origin_check_own(s, run_id, err);
+
+	if (name != NULL)
+		*name = NULL;
+	if (got == 0 && (got = reader_open(&reader, path, err)) == 0) {
+		got = reader_next(&reader, &line, &len, err) == 1 ?
+		    blob_inline(blobs, line, len, &first, err) : -1;
+		reader_close(&reader);
+	}
+	if (got == 0 && event_view(first.data, first.len, &event) == 0 && event.type == EVENT_RUN_STARTED) {
+		char *script = script_of(event.payload);
+
+		if (name != NULL)
+			*name = span_text(span_member(event.payload, KEY_NAME));
+		for (size_t i = 0; script != NULL && i < w->count; i++)
+			if (span_is(span_member(event.payload, KEY_DIRECTORY), w->directory) &&
+			    strcmp(path_base(script), w->list[i].name) == 0)
+				found = &w->list[i];
+		free(script);
+	}
+	if (found == NULL)
+		error_set(err, ERROR_BLOCKED, run_id, "was not made by a workflow of %s: only runs of its "
+		    "workflows can be led, inspected or resumed here", w->directory);
+	buffer_free(&first);
+	free(blobs);
+	free(path);
+	return found;
+}
+
 int
 workflow_check(const struct workflow_entry *e, struct error *err)
 {
@@ -189,7 +239,8 @@ workflow_check(const struct workflow_entry *e, struct error *err)
 
 	if (failed == 0 && strcmp(digest_sha256(text.data, text.len, sha256), e->sha256) != 0)
 		failed = error_set(err, ERROR_BLOCKED, e->name, "has changed since awf-mcp was started, and is "
-		    "not started any more: whoever is led must not change the way; start awf-mcp again");
+		    "not started, resumed or continued any more: an agent that is led must not change what "
+		    "leads it; start awf-mcp again");
 	buffer_free(&text);
 	return failed;
 }

@@ -20,6 +20,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
+#include "run/storage.h"
 #include "schema/schema.h"
 
 struct workflow_entry {
@@ -46,6 +47,12 @@ void workflows_free(struct workflows *w);
  * is. */
 const struct workflow_entry *workflows_find(const struct workflows *w, const char *name,
     struct error *err);
+/* The workflow of the directory that made a run, as the run's first line says: its script is that
+ * file. NULL with *err, ERROR_BLOCKED: another program, a pipeline, or a file of another directory
+ * made it, or it is recorded elsewhere. name: set to the name of the run, in memory of its own; may
+ * be NULL. */
+const struct workflow_entry *workflows_of_run(const struct workflows *w, const struct storage *s,
+    const char *run_id, char **name, struct error *err);
 /* Whether the file is as it was; else ERROR_BLOCKED. */
 int workflow_check(const struct workflow_entry *e, struct error *err);
 /* Whether the input is one of it: 0, or -1 with *err. */

@@ -10,13 +10,13 @@
 #include <sodium/utils.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "run/workflow_file.h"
 #include "serve/claims.h"
 #include "serve/serve.h"
 #include "serve/start.h"
@@ -187,14 +187,13 @@ free_delivery(void *state)
 }
 
 static bool
-is_file(const char *directory, const char *name)
+is_workflow(const char *directory, const char *name)
 {
 	char *path = path_join(directory, name);
-	struct stat status;
-	bool there = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+	bool is = workflow_file_is(path);
 
 	free(path);
-	return there;
+	return is;
 }
 
 /* The file of the hook's workflow, if there is one and the token is for it. */
@@ -206,11 +205,11 @@ find_workflow(struct request *r, struct delivery *d)
 	d->hook = request_segment(r, 0);
 	if (directory == NULL || !name_valid(d->hook))
 		return false;
-	d->file = memory_format("%s.awf", d->hook);
-	if (!is_file(directory, d->file)) {
+	d->file = memory_format("%s" WORKFLOW_SUFFIX, d->hook);
+	if (!is_workflow(directory, d->file)) {
 		free(d->file);
 		d->file = memory_text(d->hook);
-		if (!is_file(directory, d->file))
+		if (!is_workflow(directory, d->file))
 			return false;
 	}
 	return r->token == NULL || token_names(r->token, d->file);

@@ -19,6 +19,7 @@
 #include "builtin.h"
 #include "json/writer.h"
 #include "proc/subprocess.h"
+#include "run/workflow_file.h"
 
 extern char **environ;
 
@@ -65,12 +66,15 @@ find_workflow(const char *name, struct error *err)
 	}
 	found = resolve(directory, name, "");
 	if (found == NULL)
-		found = resolve(directory, name, ".awf");
+		found = resolve(directory, name, WORKFLOW_SUFFIX);
 	if (found == NULL)
 		error_set(err, ERROR_INVALID_INPUT, name, "no such workflow in %s", directory);
 	else if (!path_within(found, directory))
 		error_set(err, ERROR_INVALID_INPUT, name,
 		    "a workflow must lie in %s, or below: this is %s", directory, found);
+	else if (!workflow_file_is(found))
+		error_set(err, ERROR_INVALID_INPUT, name, "is no workflow: those are files that end in "
+		    WORKFLOW_SUFFIX " or may be run");
 	/* What was written since the step that has this tool began may be of a sandboxed program,
 	 * and would run outside of any sandbox. */
 	else if (loaded != NULL && sscanf(loaded, "%lld.%ld", &seconds, &nanoseconds) == 2 &&

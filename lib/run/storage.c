@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/scan.h"
+#include "run/workflow_file.h"
 #include "transcript/event_keys.h"
 #include "transcript/layout.h"
 #include "transcript/sync_mode.h"
@@ -33,7 +34,6 @@
 #define PREFIX_MIN 4
 #define SHORT_ID 8
 #define FIRST_LINE_LIMIT ((size_t)1 << 20)
-#define WORKFLOW_SUFFIX ".awf"
 #define NAMES_SUGGESTED 1000 /* of the newest runs */
 
 static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",

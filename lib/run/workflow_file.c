@@ -7,16 +7,27 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define LINE_LIMIT 4096          /* of a #! line */
 #define SPACE " \t\r"
 
 /* ---- what the file says ---- */
+
+bool
+workflow_file_is(const char *path)
+{
+	struct stat status;
+
+	return *path_base(path) != '.' && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+	    (text_ends(path, WORKFLOW_SUFFIX) || access(path, X_OK) == 0);
+}
 
 int
 workflow_file_options(const char *path, char ***options, struct environment *environment,

@@ -5,9 +5,17 @@
 #ifndef AWF_RUN_WORKFLOW_FILE_H
 #define AWF_RUN_WORKFLOW_FILE_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "proc/environment.h"
 
+#define WORKFLOW_SUFFIX ".awf"
+
+/* Whether the file is a workflow, for whoever takes its name from somebody else and for whoever lists
+ * a directory of them: a regular file that ends in .awf or may be run, and is not hidden. Anything
+ * else, a README beside them, would be run by a shell. */
+bool workflow_file_is(const char *path);
 /* Appends what the #! line of a file says to awf-run: its options; and sets the variables before
  * it (env -S). ERROR_DEFINITION: it says something that only a shell understands. */
 int workflow_file_options(const char *path, char ***options, struct environment *environment,

@@ -182,7 +182,7 @@ a'
 	echo "$GO" >&9
 	exec 9>&-
 	wait
-	[[ $(tail -n 1 out) == *'has changed since awf-mcp was started, and is not started any more'* ]]
+	[[ $(tail -n 1 out) == *'has changed since awf-mcp was started, and is not started, resumed or continued any more'* ]]
 }
 
 @test "branches and items ask at the same time; a child run's questions stand with its parent's" {
@@ -534,4 +534,74 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 	wait
 	sed -n 2p out | grep -q 'has changed'
 	same "$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)" 1
+}
+
+@test "only runs that this directory's workflows made: no tool, no resource reaches another one" {
+	mkdir elsewhere
+	printf '%s\n' '#!/usr/bin/env awf-run' '# awf: description: Foreign' \
+		'echo ran >>"$PWD/ledger"; awf-step -n --ask "a foreign question" q; awf-step -n -r secret -- echo foreign-output; exit 3' \
+		>elsewhere/two.awf
+	chmod +x elsewhere/two.awf
+	mkdir same
+	cp flows/two.awf same/two.awf
+	run -75 awf-run -n --id-file id elsewhere/two.awf
+	run -3 awf-run -n --name two.awf -c 'echo ran >>ledger; exit 3'
+	(cd flows && run -3 awf-run -n --name two.awf -c 'echo ran >>../ledger; exit 3')
+	awf-run same/two.awf <<<foreign-output || [ $? = 75 ]
+	mv ledger before
+	# All tools there are: a text is each of the runs, all else as the schema has it.
+	asks . <<<tools/list >listed
+	for name in "$AWF_STORAGE"/transcripts/*.jsonl @two @two.awf @ @pipeline; do
+		name=${name##*/}
+		name=${name%.jsonl}
+		jq -r --arg run "$name" '.tools[] | select(.inputSchema.properties != {}) | "TOOL:\(.name) \([.inputSchema.properties | keys[] |
+			{key: ., value: (if . == "inputs" then {} else $run end)}] | from_entries)"' listed |
+			grep -v '^TOOL:two ' >calls
+		[ "$(wc -l <calls)" -ge 8 ]
+		MCP_ELICITS=[] asks . <calls >out
+		same "$(jq -s 'all(.failed)' out)" true
+		run ! grep -F foreign- out
+		for uri in "awf://runs/$name" "awf://runs/$name/output"; do
+			asks .error[0] <<<"resources/read {\"uri\":\"$uri\"}" | same "$(cat)" -32602
+		done
+	done
+	same "$(asks '.ok | [.run, .gates]' <<<'TOOL:inspect_workflow {"workflow":"two"}')" '[null,[]]'
+	same "$(asks .resources <<<resources/list)" '[]'
+	[[ $(asks .failed.error.message <<<"TOOL:resume_session {\"run\":\"$(cat id)\"}") == *"was not made by a workflow of $PWD/flows"* ]]
+	[ ! -e ledger ]
+	# The directory's own is found behind them, by @NAME too.
+	own=$(asks .ok.run <<<"$GO")
+	awf-run -n --name two.awf true
+	same "$(asks .ok.run <<<'TOOL:resume_session {"run":"@two"}')" "$own"
+	same "$(asks .ok.run <<<'TOOL:inspect_workflow {"workflow":"two"}')" "$own"
+}
+
+@test "a workflow that has changed is not resumed, rewound, gone on with or answered" {
+	asks .ok.run <<<"$GO" >run
+	run=$(cat run)
+	awf-ctl cancel "$run"
+	flow later 'echo more >>ledger' 'awf-step --ask-grace 30 -n --ask why q' 'echo more >>ledger' 'exit 3'
+	mkfifo lines
+	asks "$STATE" <lines >out 3>&- &
+	exec 9>lines
+	echo 'TOOL:start_workflow {"workflow":"later"}' >&9
+	eventually [ -s out ]
+	wait_lines() { eventually sh -c "[ \$(wc -l <out) -ge $1 ]"; }
+	echo '# changed' | tee -a flows/two.awf >>flows/later.awf
+	echo "${FINE}" >&9
+	wait_lines 2
+	echo 'TOOL:resume_session {"run":"$RUN"}' >&9
+	wait_lines 3
+	echo 'TOOL:rewind_workflow {"run":"$RUN","gate":"q"}' >&9
+	wait_lines 4
+	echo "TOOL:resume_session {\"run\":\"$run\"}" >&9
+	wait_lines 5
+	echo 'TOOL:cancel_workflow {"run":"$RUN"}' >&9
+	exec 9>&-
+	wait
+	same "$(sed -n 2,5p out | grep -c 'has changed since awf-mcp was started')" 4
+	same "$(tail -n 1 out | jq -c .[0:2])" '["cancelled",true]'
+	same "$(cat ledger)" more
+	# A server that knows the file as it is now goes on with it.
+	same "$(asks "$STATE" <<<"TOOL:resume_session {\"run\":\"$run\"}")" '["waiting",false,"Is cake right?"]'
 }

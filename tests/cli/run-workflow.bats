@@ -105,6 +105,10 @@ boss() { awf-run -n --id-file run.id ./boss.awf; }
 		'["success","BY HAND"]'
 	run -3 awf-step -i json -t run_workflow go -q <<<'{"workflow":"nowhere"}'
 	run -3 awf-step -i json -t run_workflow go -q <<<'{"workflow":7}'
+	echo 'echo ran >ledger' >README
+	run -3 --separate-stderr awf-step -i json -t run_workflow go -q <<<'{"workflow":"README"}'
+	[[ $stderr == *'README: is no workflow: those are files that end in .awf or may be run'* ]]
+	[ ! -e ledger ]
 	tool run_workflow '"effects":"none"' 'echo mine'
 	same "$(echo '{"workflow":"shout"}' | AWF_TOOL_PATH=$PWD/tools awf-step -i json -t run_workflow go -r)" mine
 	run -2 --separate-stderr awf-step -t run_workflows go -n

@@ -50,6 +50,19 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	same "$(runs)" 2
 }
 
+@test "a hook starts no file that is no workflow: neither .awf nor executable" {
+	printf 'echo ran >../ledger\n' | tee flows/README >flows/.hidden.awf
+	mkdir flows/folder.awf
+	printf '#!/bin/sh\necho may\n' >flows/may
+	chmod +x flows/may
+	serve --workflows flows
+	for name in README .hidden .hidden.awf folder; do
+		same "$name $(curl -s --max-time 20 --unix-socket "$BATS_TEST_TMPDIR/socket" -o body -w '%{http_code}' -d x "http://localhost/hooks/$name")" "$name 404"
+	done
+	same "$(curl -s --max-time 20 --unix-socket "$BATS_TEST_TMPDIR/socket" -d x http://localhost/hooks/may | jq -r .status)" started
+	[ ! -e ledger ]
+}
+
 @test "who may, and what is refused" {
 	: >flows/plain
 	printf '#!/bin/sh\ncat >>got\n' >flows/other.awf

@@ -2,7 +2,8 @@
  * A query is a task of the loop. It reads the directory, then the first lines of runs that are
  * new, which is how they are put in order, then goes through them from the newest on: of each the
  * first and the last lines say whether it is wanted, and of those that are found the overview
- * (serve/overview.h) says the rest.
+ * (serve/overview.h) says the rest. A query for sums needs no order, and the overview of each run
+ * says whether it is wanted: each file is read once.
  */
 #include "serve/catalog.h"
 
@@ -258,6 +259,12 @@ catalog_write(const struct catalog_run *run, struct writer *w)
 
 /* ---- queries ---- */
 
+static int
+by_run_id(const void *a, const void *b)
+{
+	return strcmp(((const struct catalog_run *)a)->run_id, ((const struct catalog_run *)b)->run_id);
+}
+
 /* Runs that wait for their turn: those without a transcript are in the list where they came; of
  * the others that is their status. */
 static void
@@ -283,16 +290,19 @@ add_queued(struct catalog_query *q)
 		memcpy(run->summary.run_id, list[i].run_id, ID_SIZE);
 	}
 	queued_free(list, count);
+	qsort(q->queued, q->queued_count, sizeof *q->queued, by_run_id);
 }
 
 /* The place of a run in the queue; NULL: it does not wait. */
 static struct catalog_run *
 find_queued(const struct catalog_query *q, const char *run_id)
 {
-	for (size_t i = 0; i < q->queued_count; i++)
-		if (strcmp(q->queued[i].run_id, run_id) == 0)
-			return &q->queued[i];
-	return NULL;
+	struct catalog_run asked;
+
+	if (q->queued_count == 0)
+		return NULL;
+	memcpy(asked.run_id, run_id, ID_SIZE);
+	return bsearch(&asked, q->queued, q->queued_count, sizeof *q->queued, by_run_id);
 }
 
 /* All that are there, in their order. */
@@ -311,7 +321,8 @@ make_order(struct catalog_query *q)
 		if (place == NULL || c->runs[*place]->gone)
 			q->order[q->order_count++] = &q->queued[i];
 	}
-	qsort(q->order, q->order_count, sizeof *q->order, newest_first);
+	if (!q->every)
+		qsort(q->order, q->order_count, sizeof *q->order, newest_first);
 	if (q->before[0] != '\0') {
 		while (q->at < q->order_count && strcmp(q->order[q->at]->run_id, q->before) != 0)
 			q->at++;
@@ -370,6 +381,11 @@ overview_ready(struct overview_waiter *waiter, const struct error *failed)
 		take_figures(q->catalog, q->found[q->at], q->overview);
 	else
 		q->found[q->at]->figured = true; /* as far as they are known */
+	if (failed != NULL && q->every && q->found[q->at]->size > 0) {
+		if (!q->found[q->at]->unreadable)
+			log_warn(failed);
+		q->found[q->at]->unreadable = true;
+	}
 	overview_drop(q->overview);
 	q->overview = NULL;
 	q->at++;
@@ -400,6 +416,28 @@ walk(struct catalog_query *q)
 	return false;
 }
 
+/* All that are there, whatever they are: their figures say later which are wanted. */
+static void
+find_every(struct catalog_query *q)
+{
+	make_order(q);
+	q->found = q->order;
+	q->count = q->order_count;
+	q->order = NULL;
+}
+
+/* Of every run, those that are wanted. */
+static void
+keep_wanted(struct catalog_query *q)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < q->count; i++)
+		if (q->found[i]->known && is_wanted(q, q->found[i]))
+			q->found[kept++] = q->found[i];
+	q->count = kept;
+}
+
 static void
 query_step(struct loop_task *task)
 {
@@ -418,8 +456,10 @@ query_step(struct loop_task *task)
 			}
 			if (!q->ends)
 				add_queued(q);
-			q->phase = CATALOG_STARTS;
+			q->phase = q->every ? CATALOG_FIGURES : CATALOG_STARTS;
 			q->at = 0;
+			if (q->every)
+				find_every(q);
 			break;
 		case CATALOG_STARTS:
 			while (q->at < c->count && (c->runs[q->at]->gone || c->runs[q->at]->started != 0))
@@ -440,11 +480,19 @@ query_step(struct loop_task *task)
 			q->at = q->ends ? q->count : 0;
 			break;
 		case CATALOG_FIGURES:
-			while (q->at < q->count && q->found[q->at]->figured)
-				q->at++;
 			if (q->at == q->count) {
+				if (q->every)
+					keep_wanted(q);
 				finish(q);
 				return;
+			}
+			/* Nothing has looked yet whether what is known of it still is so. */
+			if (q->every && find_queued(q, q->found[q->at]->run_id) != q->found[q->at] &&
+			    !is_same(c, q->found[q->at]))
+				forget_read(q->found[q->at]);
+			if (q->found[q->at]->figured) {
+				q->at++;
+				break;
 			}
 			loop_leave(c->loop, &q->task);
 			note_file(c, q->found[q->at]);
@@ -522,7 +570,8 @@ figures_ready(struct overview_waiter *waiter, const struct error *failed)
 	loop_enter(c->loop, &c->refresh);
 }
 
-/* Looks at the next one that has changed, unless it was told of less than a second ago. */
+/* Looks at the next one that has changed, unless it was told of less than a second ago: from the one
+ * before that was looked at last on, so that it costs no walk through all of them for each. */
 static void
 refresh(struct loop_task *task)
 {
@@ -531,8 +580,8 @@ refresh(struct loop_task *task)
 	loop_leave(c->loop, task);
 	if (c->looked_at != NULL)
 		return;
-	for (size_t i = c->count; i-- > 0;) {
-		struct catalog_run *run = c->runs[i];
+	for (size_t left = c->count; left > 0; left--) {
+		struct catalog_run *run = c->runs[c->cursor = (c->cursor > 0 ? c->cursor : c->count) - 1];
 		char *path;
 		bool there;
 

@@ -59,6 +59,7 @@ struct catalog_query {
 	size_t limit;
 	bool children;
 	bool ends;                   /* name and status are enough */
+	bool every;                  /* in no order, of any status, whenever it began: for sums */
 	char before[ID_SIZE];        /* only runs behind this one in the list; "" */
 	struct token *token;         /* runs that it is for alone; held; NULL: all */
 	/* All is found: called once. */
@@ -100,7 +101,8 @@ struct catalog {
 	dev_t watched_device;
 	int64_t watched_at;          /* clock_wall() when it last was */
 	struct loop_timer second;
-	struct loop_task refresh;    /* looks at those that are dirty */
+	struct loop_task refresh;    /* looks at those that are dirty, */
+	size_t cursor;               /* of runs, down from here */
 	struct catalog_query first;  /* what is running when the first one comes */
 	bool asking;
 	struct catalog_run *looked_at;

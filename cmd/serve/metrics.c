@@ -136,8 +136,7 @@ answer_metrics(struct request *r)
 		scrape = memory_zero(1, sizeof *scrape);
 		scrape->request = r;
 		scrape->query.done = scrape_done;
-		scrape->query.limit = SIZE_MAX;
-		scrape->query.children = true;
+		scrape->query.every = scrape->query.children = true;
 		scrape->query.token = token_hold(r->token);
 		r->state = scrape;
 		r->free_state = scrape_free;

@@ -17,7 +17,8 @@
 
 #define PIECE_MS 4
 #define PIECE_BYTES ((int64_t)8 << 20)
-#define UNUSED_MS 60000      /* that it is kept without anybody asking */
+#define UNUSED_MS 60000      /* that it is kept without anybody asking, */
+#define UNUSED_MOST 64       /* and so many are: what was used longest ago goes first */
 #define PIECE_OVER 1
 
 /* ---- what events say ---- */
@@ -178,9 +179,9 @@ step(struct loop_task *task)
 	if (got == PIECE_OVER)
 		return;
 	loop_leave(o->all->loop, task);
-	overview_hold(o->all, o->run_id);
+	o->holders++; /* the last waiter may let go of it */
 	tell(o, got == -1 ? &err : NULL);
-	overview_release(o);
+	overview_drop(o);
 }
 
 void
@@ -212,6 +213,7 @@ overview_free(struct overview *o)
 		link = &(*link)->next;
 	*link = o->next;
 	loop_leave(o->all->loop, &o->task);
+	o->all->unused -= o->unused.at != 0;
 	loop_unset(o->all->loop, &o->unused);
 	model_free(&o->model);
 	free(o->calls);
@@ -223,7 +225,27 @@ overview_free(struct overview *o)
 static void
 unused_due(struct loop_timer *timer)
 {
-	overview_free((struct overview *)(void *)((char *)timer - offsetof(struct overview, unused)));
+	struct overview *o = (struct overview *)(void *)((char *)timer - offsetof(struct overview, unused));
+
+	o->all->unused--; /* the timer is off */
+	overview_free(o);
+}
+
+/* Keeps one that nobody holds for a while, in the place of the one that was used longest ago if there
+ * are many: whoever asks for every run of the storage must not fill the memory with them. */
+static void
+overview_keep(struct overview *o)
+{
+	struct overviews *all = o->all;
+	struct overview *oldest = NULL;
+
+	loop_set(all->loop, &o->unused, UNUSED_MS);
+	if (++all->unused <= UNUSED_MOST)
+		return;
+	for (struct overview *each = all->first; each != NULL; each = each->next)
+		if (each->unused.at != 0 && (oldest == NULL || each->unused.at < oldest->unused.at))
+			oldest = each;
+	overview_free(oldest);
 }
 
 struct overview *
@@ -244,6 +266,7 @@ overview_hold(struct overviews *all, const char *run_id)
 		o->unused.due = unused_due;
 		begin(o, 0);
 	}
+	all->unused -= o->unused.at != 0;
 	loop_unset(all->loop, &o->unused);
 	o->holders++;
 	return o;
@@ -253,18 +276,17 @@ void
 overview_release(struct overview *o)
 {
 	o->kept = true;
-	if (--o->holders > 0)
-		return;
-	loop_leave(o->all->loop, &o->task);
-	loop_set(o->all->loop, &o->unused, UNUSED_MS);
+	overview_drop(o);
 }
 
 void
 overview_drop(struct overview *o)
 {
-	/* One that is kept for who has asked lately stays so. */
-	if (o->holders > 1 || o->kept)
-		overview_release(o);
+	if (--o->holders > 0)
+		return;
+	loop_leave(o->all->loop, &o->task);
+	if (o->kept)
+		overview_keep(o);
 	else
 		overview_free(o);
 }

@@ -74,6 +74,7 @@ struct overviews {
 	struct cost prices;          /* its table alone is used */
 	bool priced;
 	struct overview *first;
+	size_t unused;               /* of them that nobody holds */
 };
 
 void overviews_open(struct overviews *all, struct loop *loop, const struct storage *storage);

@@ -52,10 +52,11 @@ request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 		memcpy(run_id, ref.run_id, ID_SIZE);
 		/* What the token is not for is not there. */
 		if (found && r->token->names.count > 0) {
-			found = summary_read_ends(&summary, ref.path, &err) == 0 &&
-			    token_names(r->token, summary.name);
-			if (found)
+			found = summary_read_ends(&summary, ref.path, &err) == 0;
+			if (found) {
+				found = token_names(r->token, summary.name);
 				summary_free(&summary);
+			}
 		}
 		run_ref_free(&ref);
 	} else if (ref.ambiguous) {

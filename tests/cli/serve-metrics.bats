@@ -15,6 +15,24 @@ prepare() {
 	text seen >answer
 }
 
+@test "the figures of thousands of runs cost no memory for each of them" {
+	awf-run -n --name one -c 'awf-step -n a -- echo x | awf-step b -q -- cat'
+	one=$(transcript)
+	id=$(basename "$one" .jsonl)
+	for ((i = 10000; i < 13000; i++)); do sed "s/$id/${id%?????}$i/g" "$one" >"$AWF_STORAGE/transcripts/${id%?????}$i.jsonl"; done
+	serve
+	before=$(awk '/^VmHWM/ { print $2 }' "/proc/$SERVE_PID/status")
+	ask /metrics | grep -Fx 'awf_runs{status="success"} 3001'
+	after=$(awk '/^VmHWM/ { print $2 }' "/proc/$SERVE_PID/status")
+	# An overview that is kept takes some 15 KiB; what is known of a run for lists less than 1.
+	[ $((after - before)) -lt 12000 ]
+	# The same at once again, as nothing has changed; and of what a token is for.
+	ask /metrics | grep -Fx 'awf_runs{status="success"} 3001'
+	awf-run -n --name two true
+	TOKEN=$(awf-serve --new-token read --name two)
+	ask_tcp /metrics | grep -Fx 'awf_runs{status="success"} 1'
+}
+
 @test "figures for Prometheus: runs by status, events, tokens, cost, clients" {
 	# The same run twice over, and one that no price is known of.
 	model_server --answer answer --loop

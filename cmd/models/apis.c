@@ -9,6 +9,7 @@
 
 #include "json/writer.h"
 #include "net/http.h"
+#include "net/request_path.h"
 
 const char *const family_names[FAMILIES] = {
 	[FAMILY_OPENAI] = "openai", [FAMILY_ANTHROPIC] = "anthropic", [FAMILY_GOOGLE] = "google",
@@ -222,36 +223,21 @@ apis_bare_target(struct buffer *out, struct span target)
 
 /* ---- where to ---- */
 
-/* Whether the bytes are two dots, each perhaps as %2e, up to a slash or the end. */
-static bool
-is_parent(const char *at, const char *end)
-{
-	for (int dots = 0; dots < 2; dots++) {
-		if (at < end && *at == '.')
-			at++;
-		else if (end - at >= 3 && strncasecmp(at, "%2e", 3) == 0)
-			at += 3;
-		else
-			return false;
-	}
-	return at == end || *at == '/' || *at == '\\' || (end - at >= 3 && strncasecmp(at, "%2f", 3) == 0);
-}
-
 const char *
 apis_refuses(const struct head *h)
 {
-	const char *at = h->target.at, *end = memchr(at, '?', h->target.len);
+	return head_is(h->method, "CONNECT") || head_is(h->method, "TRACE") ?
+	    "awf-models-proxy passes on requests to model APIs, and no CONNECT or TRACE" : NULL;
+}
 
-	if (end == NULL)
-		end = at + h->target.len;
-	if (head_is(h->method, "CONNECT") || head_is(h->method, "TRACE"))
-		return "awf-models-proxy passes on requests to model APIs, and no CONNECT or TRACE";
-	if (h->target.len == 0 || *at != '/')
-		return "the target of a request is to be a path, which begins with a slash";
-	for (; at < end; at++)
-		if ((*at == '/' && is_parent(at + 1, end)) || *at == '#')
-			return "the path of a request is to have no part .. and no #";
-	return NULL;
+const char *
+apis_target(struct buffer *out, struct span target)
+{
+	struct span path = path_of(target);
+	const char *wrong = request_path_normalize(path, out);
+
+	buffer_append(out, target.at + path.len, target.len - path.len);
+	return wrong;
 }
 
 void

@@ -31,9 +31,11 @@ struct meaning apis_meaning(const struct head *h);
 
 /* Whether its credentials, wherever the APIs have them, are all the token, and there is one. */
 bool apis_admit(const struct head *h, const char *token);
-/* What of a method and target is not passed on, for whoever asks; NULL: nothing. The target is a
- * path below the user's base, and names nothing else than that base's server. */
+/* Why a method is not passed on; NULL: it is. */
 const char *apis_refuses(const struct head *h);
+/* Appends a target as it is judged and passed on: a path below the user's base that every server
+ * reads alike (net/request_path.h), and the query as it came. NULL, or why it is refused. */
+const char *apis_target(struct buffer *out, struct span target);
 /* Whether a field holds one. */
 bool apis_is_credential(struct span name);
 /* Appends a value in which the token stands with the key in its place; false: there is no key, and

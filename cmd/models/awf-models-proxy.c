@@ -29,6 +29,7 @@
 #define PROGRAM "awf-models-proxy"
 static const char usage[] = PROGRAM " <lines >lines\n";
 #define LOOK_MS 60000
+#define STRANGERS_MOST (CLIENTS_MOST / 4) /* when all places are taken */
 
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
@@ -139,24 +140,31 @@ wait_for_any(struct proxy *p, struct error *err)
 		fds[count++] = (struct curl_waitfd){ .fd = c->fd,
 			.events = (short)((client_reads(c) ? CURL_WAIT_POLLIN : 0) |
 			    (client_writes(c) ? CURL_WAIT_POLLOUT : 0)) };
-	failed = curl_multi_poll(p->multi, fds, count, LOOK_MS, NULL);
+	failed = curl_multi_poll(p->multi, fds, count, clients_expire(p, LOOK_MS), NULL);
 	free(fds);
 	return failed == CURLM_OK ? 0 : error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
 }
 
-/* Where there is no place for another connection, the oldest of those that nothing goes on upon leaves
- * its own. */
+/* Where there is no place for another connection, one ends: the oldest of those that have never had the
+ * token, if these have more than their share, else the oldest of those that nothing goes on upon. */
 static void
 make_room(struct proxy *p)
 {
-	struct client *idle = NULL;
+	struct client *idle = NULL, *stranger = NULL;
+	size_t strangers = 0;
 
 	if (p->client_count < CLIENTS_MOST)
 		return;
-	for (struct client *c = p->clients; c != NULL; c = c->next)
-		if (c->state == CLIENT_HEAD && c->in.len == 0 && !client_writes(c))
+	for (struct client *c = p->clients; c != NULL; c = c->next) {
+		strangers += !c->admitted;
+		if (!c->admitted)
+			stranger = c;
+		else if (c->state == CLIENT_HEAD && c->in.len == 0 && !client_writes(c))
 			idle = c;
-	if (idle != NULL)
+	}
+	if (stranger != NULL && (strangers > STRANGERS_MOST || idle == NULL))
+		stranger->gone = true;
+	else if (idle != NULL)
 		idle->gone = true;
 	clients_sweep(p);
 }
@@ -187,6 +195,7 @@ serve(struct proxy *p, struct error *err)
 			client_accept(p);
 		for (struct client *c = p->clients; c != NULL; c = c->next)
 			client_serve(c);
+		clients_expire(p, LOOK_MS);
 		clients_sweep(p);
 		if (curl_multi_perform(p->multi, &running) != CURLM_OK)
 			return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");

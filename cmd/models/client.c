@@ -1,6 +1,7 @@
 /*
- * A connection is read until a request is whole, and then waits for its answer; one that is closed
- * meanwhile is noticed. What a head must be like is net/head.h's, for two programs read it: this
+ * A connection is read until a head is whole, which decides whether the body is read; then until that
+ * is whole, and then waits for its answer; one that is closed meanwhile is noticed. Limits of time are
+ * those of awf-serve's clients: whole times, so that a byte a second does not put them off. What a head must be like is net/head.h's, for two programs read it: this
  * one and the API's server.
  */
 #define _GNU_SOURCE /* accept4() */
@@ -12,13 +13,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "json/writer.h"
 #include "proxy.h"
 
 #define READ_AT_ONCE 65536
 #define AHEAD_MOST ((size_t)64 << 10) /* of what comes before the answer is out */
+#define TURN ((size_t)1 << 20)         /* bytes of one client, before the next has its turn */
+#define DROPPED_MOST ((size_t)1 << 20) /* of what comes after it was refused */
 
 void
 proxy_say(struct buffer *line)
@@ -42,9 +47,24 @@ client_accept(struct proxy *p)
 	c = memory_zero(1, sizeof *c);
 	c->proxy = p;
 	c->fd = fd;
+	c->deadline = clock_monotonic() + CLIENT_IDLE_MS;
 	c->next = p->clients;
 	p->clients = c;
 	p->client_count++;
+}
+
+int
+clients_expire(struct proxy *p, int most)
+{
+	int64_t now = clock_monotonic();
+
+	for (struct client *c = p->clients; c != NULL; c = c->next) {
+		if (c->deadline != 0 && c->deadline <= now)
+			c->gone = true;
+		else if (c->deadline != 0 && c->deadline - now < most)
+			most = (int)(c->deadline - now);
+	}
+	return most;
 }
 
 void
@@ -114,6 +134,10 @@ client_answered(struct client *c, bool broken)
 	buffer_clear(&c->body);
 	c->state = c->close || broken ? CLIENT_LEAVES : CLIENT_HEAD;
 	c->looked = 0;
+	/* A program may keep its connection open as long as it likes, and no other's place by that. */
+	c->deadline = c->state == CLIENT_LEAVES ? clock_monotonic() + CLIENT_LEAVE_MS :
+	    c->in.len > 0 ? clock_monotonic() + CLIENT_HEAD_MS :
+	    c->admitted ? 0 : clock_monotonic() + CLIENT_IDLE_MS;
 }
 
 void
@@ -143,68 +167,97 @@ refuse(struct client *c, unsigned status, const char *message)
 	client_error(c, FAMILY_OPENAI, status, "", message);
 }
 
+/* Tells awf-step that a request came with another key. */
+static void
+say_refused(void)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &line);
+	writer_object(&w);
+	writer_member_integer(&w, "refused", 401);
+	writer_object_end(&w);
+	proxy_say(&line);
+}
+
+/* Puts the target in its one form into the head, which is read anew. NULL, or why it is refused. */
+static const char *
+normalize_target(struct client *c, struct head *h)
+{
+	struct buffer target = BUFFER_INIT, head = BUFFER_INIT;
+	const char *wrong = apis_target(&target, h->target), *rest = h->target.at + h->target.len;
+
+	if (wrong == NULL && (target.len != h->target.len ||
+	    memcmp(target.data, h->target.at, target.len) != 0)) {
+		buffer_append(&head, c->head.data, (size_t)(h->target.at - c->head.data));
+		buffer_append(&head, target.data, target.len);
+		buffer_append(&head, rest, (size_t)(c->head.data + c->head.len - rest));
+		buffer_free(&c->head);
+		c->head = head;
+		head_read(h, c->head.data, c->head.len);
+	}
+	buffer_free(&target);
+	return wrong;
+}
+
+/* Whether the head is one of a request that goes on; else it is refused, and nothing of its body is
+ * kept. */
+static bool
+judge(struct client *c, struct head *h)
+{
+	const char *wrong = apis_refuses(h);
+
+	if (wrong == NULL)
+		wrong = normalize_target(c, h);
+	c->meaning = apis_meaning(h);
+	c->within = apis_admit(h, c->proxy->within);
+	/* A body behind a request that is refused is not waited for. */
+	c->close = c->close || h->chunked || h->length > 0;
+	if (!c->within && !apis_admit(h, c->proxy->token)) {
+		say_refused();
+		client_error(c, c->meaning.family, 401, "", "this is no key of the step that the program "
+		    "runs in: it is to take the one in its environment");
+	} else if (wrong != NULL) {
+		client_error(c, c->meaning.family, 400, "", wrong);
+	} else if (head_value(h, "Upgrade").at != NULL && !head_is(head_value(h, "Upgrade"), "h2c")) {
+		client_error(c, c->meaning.family, 426, "Upgrade: HTTP/1.1\r\n",
+		    "awf-models-proxy speaks HTTP/1.1 alone, without websockets");
+	} else if (h->length > (int64_t)BODY_LIMIT) {
+		client_error(c, c->meaning.family, 413, "", "the body of the request is too large");
+	} else {
+		c->close = h->close;
+		return c->admitted = true;
+	}
+	return false;
+}
+
 /* The request is whole. */
 static void
 take_request(struct client *c)
 {
 	struct head h;
-	struct meaning meaning;
-	const char *refused;
 
 	head_read(&h, c->head.data, c->head.len);
-	meaning = apis_meaning(&h);
-	refused = apis_refuses(&h);
-	if (refused != NULL) {
-		client_error(c, meaning.family, 400, "", refused);
-	} else if (head_value(&h, "Upgrade").at != NULL &&
-	    !head_is(head_value(&h, "Upgrade"), "h2c")) {
-		client_error(c, meaning.family, 426, "Upgrade: HTTP/1.1\r\n",
-		    "awf-models-proxy speaks HTTP/1.1 alone, without websockets");
-	} else if (!(c->within = apis_admit(&h, c->proxy->within)) && !apis_admit(&h, c->proxy->token)) {
-		struct buffer line = BUFFER_INIT;
-		struct writer w;
-
-		writer_begin(&w, &line);
-		writer_object(&w);
-		writer_member_integer(&w, "refused", 401);
-		writer_object_end(&w);
-		proxy_say(&line);
-		client_error(c, meaning.family, 401, "", "this is no key of the step that the program "
-		    "runs in: it is to take the one in its environment");
-	} else {
-		c->state = CLIENT_WAITS;
-		c->proxy->handler->begin(c, &h, meaning);
-	}
+	c->state = CLIENT_WAITS;
+	c->deadline = 0;
+	c->proxy->handler->begin(c, &h, c->meaning);
 	buffer_free(&c->body);
 }
 
-/* A body is waited for, unless there is none. False: nothing more can be read. */
-static bool
-begin_body(struct client *c, const struct head *h)
-{
-	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-
-	if (h->length > (int64_t)BODY_LIMIT) {
-		refuse(c, 413, "the body of the request is too large");
-		return false;
-	}
-	c->state = CLIENT_BODY;
-	c->whole = !h->chunked && h->length == 0;
-	framing_begin(&c->framing, h->chunked, h->length);
-	if (h->expects && c->in.len == 0)
-		client_send(c, go_on, sizeof go_on - 1);
-	return true;
-}
-
-/* False: more has to come, or nothing more can be read. */
+/* True: something else can be read now. */
 static bool
 read_head(struct client *c)
 {
+	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	size_t end = c->in.len > 0 ? head_end(c->in.data, c->in.len, c->looked) : 0;
 	const struct refusal *refusal;
 	struct head h;
 
 	if (end == 0 && c->in.len < HEAD_BYTES) {
+		/* From its first byte on. */
+		if (c->in.len > 0 && c->looked == 0)
+			c->deadline = clock_monotonic() + CLIENT_HEAD_MS;
 		c->looked = c->in.len;
 		return false;
 	}
@@ -219,10 +272,32 @@ read_head(struct client *c)
 	refusal = head_read(&h, c->head.data, c->head.len);
 	c->http11 = h.http11;
 	c->close = h.close;
-	if (refusal == NULL)
-		return begin_body(c, &h);
-	refuse(c, refusal->status, refusal->message);
-	return false;
+	if (refusal != NULL) {
+		refuse(c, refusal->status, refusal->message);
+		return false;
+	}
+	if (!judge(c, &h))
+		return c->state == CLIENT_HEAD;
+	c->state = CLIENT_BODY;
+	c->whole = !h.chunked && h.length == 0;
+	c->deadline = clock_monotonic() + CLIENT_UPLOAD_MS;
+	framing_begin(&c->framing, h.chunked, h.length);
+	if (h.expects && c->in.len == 0)
+		client_send(c, go_on, sizeof go_on - 1);
+	return true;
+}
+
+/* What the bodies of requests that are under way fill. */
+static size_t
+bodies_size(const struct proxy *p)
+{
+	size_t size = 0;
+
+	for (const struct client *c = p->clients; c != NULL; c = c->next)
+		size += c->body.len;
+	for (const struct exchange *e = p->exchanges; e != NULL; e = e->next)
+		size += e->body.len;
+	return size;
 }
 
 /* Likewise. */
@@ -245,11 +320,11 @@ read_body(struct client *c)
 		refuse(c, 400, "the body of the request is not in chunks as it must be");
 	else if (c->body.len > BODY_LIMIT)
 		refuse(c, 413, "the body of the request is too large");
+	else if (bodies_size(c->proxy) > BODIES_LIMIT)
+		refuse(c, 413, "the bodies of the requests that are under way are too large together");
 	else if (c->whole)
 		take_request(c);
-	else
-		return false;
-	return c->state == CLIENT_HEAD;
+	return false;
 }
 
 bool
@@ -264,6 +339,19 @@ client_writes(const struct client *c)
 	return client_unsent(c) > 0;
 }
 
+/* Takes what has come, as far as it goes now. */
+static void
+take_bytes(struct client *c)
+{
+	while (c->state == CLIENT_HEAD ? read_head(c) : c->state == CLIENT_BODY && read_body(c))
+		continue;
+	if (c->state != CLIENT_LEAVES)
+		return;
+	c->dropped += c->in.len;
+	buffer_free(&c->in);
+	c->gone |= c->dropped > DROPPED_MOST;
+}
+
 void
 client_serve(struct client *c)
 {
@@ -274,18 +362,19 @@ client_serve(struct client *c)
 		if (c->exchange != NULL)
 			c->proxy->handler->resume(c->exchange);
 	}
-	while (!c->gone && client_reads(c) && n > 0) {
+	for (size_t turn = 0; !c->gone && client_reads(c) && n > 0 && turn < TURN;) {
 		n = recv(c->fd, buffer_reserve(&c->in, READ_AT_ONCE), READ_AT_ONCE, MSG_DONTWAIT);
-		if (n > 0)
+		if (n > 0) {
 			c->in.len += (size_t)n;
-		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			turn += (size_t)n;
+		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 			c->gone = true;
-		if (c->state == CLIENT_LEAVES)
-			buffer_clear(&c->in);
+		}
+		take_bytes(c);
 	}
-	while (!c->gone && (c->state == CLIENT_HEAD ? read_head(c) : c->state == CLIENT_BODY && read_body(c)))
-		continue;
-	/* Who was refused while he sent reads why only if what he sends is read. */
+	if (!c->gone)
+		take_bytes(c); /* what came ahead, once the answer before it is out */
+	/* Drain what a client sends after it was refused; otherwise it sees a reset instead of the answer. */
 	if (c->state == CLIENT_LEAVES && client_unsent(c) == 0)
 		shutdown(c->fd, SHUT_WR);
 }

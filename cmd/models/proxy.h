@@ -8,6 +8,9 @@
  *   - The end of an answer is held back until awf-step has recorded that: what the program knows,
  *     the record does.
  *   - A key is in the memory of this process alone, and in what goes to its API.
+ *   - A request is judged by its head: who has not the token is refused before a byte of the body is
+ *     kept, and has a time for a head and for reading why. Where all places are taken, one that has
+ *     never had the token leaves its own.
  *   - Of an answer that its reader does not take, no more than EXCHANGE_ROOM waits here; the
  *     server is held up meanwhile.
  */
@@ -28,6 +31,7 @@
 
 #define EXCHANGE_ROOM ((size_t)1 << 20)   /* bytes of an answer that wait for their reader */
 #define BODY_LIMIT ((size_t)128 << 20)    /* bytes of a request, and of an answer that is kept */
+#define BODIES_LIMIT ((size_t)256 << 20)  /* of requests that are under way, together */
 #define CLIENTS_MOST 256
 
 struct exchange;
@@ -38,6 +42,10 @@ struct client {
 	int fd;
 	enum { CLIENT_HEAD, CLIENT_BODY, CLIENT_WAITS, CLIENT_LEAVES } state;
 	struct buffer in;             /* what has come and is not taken */
+	int64_t deadline;             /* monotonic ms, until which what comes must be there; 0: none */
+	bool admitted;                /* a request with the token came */
+	struct meaning meaning;       /* of the request */
+	size_t dropped;               /* bytes that came after it was refused */
 	size_t looked;                /* so much of it was looked at for a head */
 	struct buffer head, body;     /* of the request that comes */
 	struct framing framing;
@@ -142,6 +150,8 @@ void client_answered(struct client *c, bool broken);
 /* A whole answer that no API gave. more: further fields, each with its CR LF; "". */
 void client_error(struct client *c, enum family family, unsigned status, const char *more,
     const char *message);
+/* Ends those whose time is over; returns the ms until the next one's is, at most most. */
+int clients_expire(struct proxy *p, int most);
 /* Frees those that are gone. */
 void clients_sweep(struct proxy *p);
 

@@ -725,6 +725,62 @@ awf-models-proxy: Empty reply from server'
 	same "$output" 270
 }
 
+@test "strangers take neither the places nor the memory that a program's requests need" {
+	api_server
+	cat >strangers.py <<-'END'
+		import http.client, os, re, socket, time
+		port, key = int(os.environ["ANTHROPIC_BASE_URL"].split(":")[2].split("/")[0]), os.environ["ANTHROPIC_API_KEY"]
+		proxy = next(p for p in os.listdir("/proc") if p.isdigit() and
+		    open(f"/proc/{p}/comm").read().strip() == "awf-models-prox" and os.stat(f"/proc/{p}").st_uid == os.getuid() and
+		    open(f"/proc/{p}/stat").read().split()[3] == open(f"/proc/{os.getpid()}/stat").read().split()[3])
+		peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{proxy}/status").read())[1])
+		def ask():
+		    c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+		    c.request("GET", "/v1/models", headers={"x-api-key": key})
+		    return c.getresponse().status
+		connect = lambda: socket.create_connection(("127.0.0.1", port), timeout=20)
+		print(ask())
+		before = peak()
+		# Bodies of whoever has not the token are not kept: it is told before it has sent them.
+		told = []
+		for how in ("Content-Length: 104857600", "Transfer-Encoding: chunked"):
+		    for _ in range(6):
+		        s = connect()
+		        s.sendall(f"POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: other\r\n{how}\r\n\r\n".encode())
+		        try:
+		            for _ in range(100): s.sendall((b"fffff\r\n" if "chunked" in how else b"") + b"x" * 0xfffff + b"\r\n")
+		        except OSError: pass
+		        try: told.append(s.recv(99)[9:12])
+		        except OSError: told.append(b"reset")
+		        s.close()
+		print(set(told) <= {b"401", b"reset"}, b"401" in told, peak() - before < 32768)
+		# A byte each, and nothing more; and heads that never end.
+		idle = []
+		for i in range(300):
+		    idle.append(connect())
+		    idle[-1].sendall(b"G" if i % 2 else b"GET / HTTP/1.1\r\nHost: x\r\n")
+		print(ask(), ask())
+		slow = connect()
+		slow.sendall(b"GET / HTTP/1.1\r\n")
+		slow.settimeout(0.2)
+		ended = time.monotonic() + 25
+		while time.monotonic() < ended:
+		    try: slow.sendall(b"a: b\r\n")
+		    except OSError: break
+		    try:
+		        if slow.recv(1) == b"": break
+		    except TimeoutError: pass
+		    except OSError: break
+		else: print("still there")
+		print(ask())
+	END
+	run -0 --separate-stderr awf-run -c 'awf-step -n -r --models app -- /usr/bin/python3 -S strangers.py'
+	same "$output" '200
+True True True
+200 200
+200'
+}
+
 @test "a key that an API repeats is in no record" {
 	api_server
 	program <<<'get /v1/echoes >/dev/null'
@@ -759,12 +815,21 @@ awf-models-proxy: Empty reply from server'
 		        print(answer.split(b"\r\n")[0].decode().split(" ")[1], line)
 		for line in ("POST @127.0.0.1:1/stolen", "POST .evil.invalid/x", "CONNECT 127.0.0.1:1", "POST :1/x", "OPTIONS *",
 		             "POST http://127.0.0.1:1/v1beta/models/x:generateContent", "GET /v1beta/../../secret", "GET /v1beta/%2e%2E/secret",
-		             "GET /v1beta/.%2e", "TRACE /v1beta/models"):
+		             "GET /v1beta/.%2e", "TRACE /v1beta/models", "GET /v1/x%2f..%2fadmin", "GET /v1/x%2Fadmin", "GET /v1\\..\\admin",
+		             "GET /v1/x%5C..%5cadmin", "GET /v1/./x", "GET /v1/%2E/x", "GET /v1/x/..", "GET /v1/x%00y", "GET /v1/x%0d%0ay",
+		             "GET /v1/x%7f", "GET /v1/x%", "GET /v1/x%2", "GET /v1/x%zz", "GET /v1/x#y"):
 		    ask(line)
 	END
 	run -0 --separate-stderr awf-run -c 'awf-step -n -r --models app -- /usr/bin/python3 -S elsewhere.py'
-	same "$(cut -d' ' -f1 <<<"$output" | sort | uniq -c | tr -s ' ')" ' 10 400'
+	same "$(cut -d' ' -f1 <<<"$output" | sort | uniq -c | tr -s ' ')" ' 24 400'
 	same "$(wc -l <"$API_LOG")" 0
+	# What is judged and what is passed on is one path, in one writing.
+	sed -i 's/^\t*for line in .*/for line in ("GET \/v1beta\/%6dodels", "GET \/\/v1beta\/\/models\/", "GET \/v1beta\/x%252e%252e%252fy", "GET \/v1beta\/...%20%c3%a9?q=%2e%2f"):/; /^ *"/d' elsewhere.py
+	run -0 --separate-stderr awf-run -c 'awf-step -n -r --models app -- /usr/bin/python3 -S elsewhere.py'
+	same "$(jq -r .path "$API_LOG")" "/v1beta/models
+/v1beta/models
+/v1beta/x%252e%252e%252fy
+/v1beta/...%20%C3%A9?q=%2e%2f"
 	# A base of another kind is none.
 	GEMINI_BASE_URL=file:///etc run --separate-stderr awf-run -c 'awf-step -n -r --models app -- sh -c "curl -sS -H x-goog-api-key:\$GEMINI_API_KEY \$GEMINI_BASE_URL/hostname"'
 	[[ $output$stderr != *"$(cat /etc/hostname)"* && $output$stderr == *rotocol* ]]

@@ -6,6 +6,7 @@
  */
 #include "run/job.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "base/memory.h"
 #include "run/inputs.h"
 #include "run/leftovers.h"
+#include "run/moved.h"
 #include "run/changed_files.h"
 #include "run/same_input.h"
 
@@ -97,7 +99,7 @@ take_record(struct job *j, struct error *err)
 {
 	struct settings *s = &j->settings;
 	const struct resume *r = &j->resume;
-	char here[PATH_MAX];
+	char here[PATH_MAX], *told;
 
 	/* --input comes before what was recorded under the same key. */
 	inputs_complete(&s->inputs, r->inputs);
@@ -113,13 +115,19 @@ take_record(struct job *j, struct error *err)
 		return 0;
 	if (s->name == NULL)
 		s->name = r->recorded.name;
-	if (s->workspace != NULL)
+	if (s->fork != NULL && s->workspace != NULL)
 		return 0;
+	if (moved_find_workspace(&j->resume, s->workspace, &told, err) != 0)
+		return -1;
+	if (told != NULL && !run_in_environment())
+		fprintf(stderr, PROGRAM ": %s\n", told);
+	free(told);
 	/* Words and paths of the command line are meant where it was given. */
 	if (s->id_file != NULL && *s->id_file != '/' && getcwd(here, sizeof here) != NULL)
 		s->id_file = s->pinned_id_file = path_join(here, s->id_file);
 	if (chdir(r->directory) != 0)
-		return error_errno(err, ERROR_USAGE, r->directory, "unable to start there again");
+		return error_set(err, ERROR_USAGE, r->directory, "unable to start there again: %s; if the "
+		    "workspace is elsewhere now: --workspace DIRECTORY", strerror(errno));
 	setenv("PWD", r->directory, 1);
 	s->workspace = r->workspace;
 	return 0;

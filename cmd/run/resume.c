@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "run/moved.h"
 #include "run/origin.h"
 #include "run/survivors.h"
 #include "json/scan.h"
@@ -58,12 +59,52 @@ not_recorded(const struct resume *r, struct error *err)
 	return error_set(err, ERROR_SCHEMA, r->path, "does not say how the run was started");
 }
 
+static void
+take_text(char **text, struct span payload, const char *key)
+{
+	free(*text);
+	*text = span_text(span_member(payload, key));
+}
+
+/* Where an attempt was, and what it ran there. */
+static void
+take_place(struct resume *r, struct span payload)
+{
+	struct span argv = span_member(payload, KEY_ARGV), files;
+
+	list_free(r->recorded.argv);
+	r->recorded.argv = NULL;
+	if (span_type(argv) == 'a') {
+		for (struct span_walk word = span_walk(argv); span_next(&word);) {
+			char *text = span_text(word.value);
+
+			list_take(&r->recorded.argv, text != NULL ? text : memory_text(""));
+		}
+	}
+	take_text(&r->recorded.directory, payload, KEY_DIRECTORY);
+	take_text(&r->directory, payload, KEY_CWD);
+	take_text(&r->workspace, payload, KEY_WORKSPACE);
+	take_text(&r->stored, payload, KEY_STORAGE);
+	span_copy(span_member(payload, KEY_WORKFLOW_SHA256), r->recorded.sha256,
+	    sizeof r->recorded.sha256);
+	/* The file among those that the run was made of that is the script. */
+	free(r->script);
+	r->script = NULL;
+	files = span_member(payload, KEY_FILES);
+	for (struct span_walk file = span_walk(files); files.at != NULL && r->script == NULL &&
+	    r->recorded.sha256[0] != '\0' && span_next(&file);)
+		if (span_is(span_member(file.value, KEY_SHA256), r->recorded.sha256))
+			r->script = span_text(span_member(file.value, KEY_PATH));
+	if (r->recorded.directory == NULL && r->directory != NULL)
+		r->recorded.directory = memory_text(r->directory);
+}
+
 /* Takes what run.started says, its blobs put back. */
 static int
 take_started(struct resume *r, const char *line, size_t len, struct error *err)
 {
 	struct event_view view;
-	struct span payload, argv, files;
+	struct span payload;
 	char *policy;
 
 	if (event_view(line, len, &view) != 0 || view.type != EVENT_RUN_STARTED)
@@ -72,28 +113,10 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	if (span_true(span_member(payload, KEY_MASKED)))
 		return error_set(err, ERROR_USAGE, r->run_id,
 		    "was masked (--mask), so that it cannot be gone on from");
-	argv = span_member(payload, KEY_ARGV);
-	if (span_type(argv) == 'a') {
-		for (struct span_walk word = span_walk(argv); span_next(&word);) {
-			char *text = span_text(word.value);
-
-			list_take(&r->recorded.argv, text != NULL ? text : memory_text(""));
-		}
-	}
+	take_place(r, payload);
 	r->recorded.name = span_text(span_member(payload, KEY_NAME));
-	r->recorded.directory = span_text(span_member(payload, KEY_DIRECTORY));
-	r->directory = span_text(span_member(payload, KEY_CWD));
-	r->workspace = span_text(span_member(payload, KEY_WORKSPACE));
 	r->snapshot = span_true(span_member(payload, KEY_SNAPSHOT));
 	r->no_input = span_true(span_member(payload, KEY_NO_INPUT));
-	span_copy(span_member(payload, KEY_WORKFLOW_SHA256), r->recorded.sha256,
-	    sizeof r->recorded.sha256);
-	/* The file among those that the run was made of that is the script. */
-	files = span_member(payload, KEY_FILES);
-	for (struct span_walk file = span_walk(files); files.at != NULL && r->script == NULL &&
-	    r->recorded.sha256[0] != '\0' && span_next(&file);)
-		if (span_is(span_member(file.value, KEY_SHA256), r->recorded.sha256))
-			r->script = span_text(span_member(file.value, KEY_PATH));
 	take_members(&r->inputs, span_member(payload, KEY_INPUTS), true);
 	take_members(&r->variables, span_member(payload, KEY_ENV), false);
 	r->allow_tools = span_text(span_path(payload, KEY_ENV, CEILING_TOOLS, NULL));
@@ -107,8 +130,6 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	run_cause_read(&r->cause, &view);
 	if (r->recorded.argv == NULL || r->recorded.name == NULL || r->directory == NULL)
 		return not_recorded(r, err);
-	if (r->recorded.directory == NULL)
-		r->recorded.directory = memory_text(r->directory);
 	return 0;
 }
 
@@ -301,6 +322,29 @@ struct checking {
 	struct error *err;
 };
 
+/* An attempt may have been somewhere else than the one before. */
+static int
+take_attempt(struct resume *r, const char *line, size_t len, struct error *err)
+{
+	struct buffer whole = BUFFER_INIT;
+	struct event_view event;
+	char *directory = NULL, *stored = NULL;
+	int failed = blob_inline(r->blobs, line, len, &whole, err);
+
+	if (failed == 0 && event_view(whole.data, whole.len, &event) == 0) {
+		directory = span_text(span_member(event.payload, KEY_CWD));
+		stored = span_text(span_member(event.payload, KEY_STORAGE));
+	}
+	if (directory != NULL && span_type(span_member(event.payload, KEY_ARGV)) == 'a') {
+		moved_files(r, directory, stored);
+		take_place(r, event.payload);
+	}
+	free(directory);
+	free(stored);
+	buffer_free(&whole);
+	return failed;
+}
+
 static void
 take_line(void *context, const char *line, size_t len, int64_t at)
 {
@@ -311,8 +355,11 @@ take_line(void *context, const char *line, size_t len, int64_t at)
 		c->failed = begin_reading(c->r, c->plan, c->err) != 0;
 	if (!c->failed)
 		c->failed = history_take(c->r->reading, line, len, at, c->err) != 0;
-	if (event_view(line, len, &event) == 0)
-		definition_files_take(&c->r->files, &event);
+	if (event_view(line, len, &event) != 0)
+		return;
+	if (at > 0 && event.type == EVENT_RUN_STARTED && !c->failed)
+		c->failed = take_attempt(c->r, line, len, c->err) != 0;
+	definition_files_take(&c->r->files, &event);
 }
 
 /* Moves away what a crash left: 1, and the record is to be looked at again. -1: that is not all
@@ -457,6 +504,7 @@ resume_free(struct resume *r)
 	free(r->blobs);
 	free(r->script);
 	free(r->directory);
+	free(r->stored);
 	free(r->workspace);
 	free(r->forked_at);
 	free(r->traceparent);

@@ -28,7 +28,8 @@ struct resume {
 	char *path, *blobs;           /* of the transcript */
 	struct workflow recorded;     /* what it ran */
 	char *script;                 /* where the file of that was; NULL: not recorded */
-	char *directory;              /* where it was started */
+	char *directory;              /* where its last attempt was started */
+	char *stored;                 /* the storage that this recorded into; NULL: an older version's */
 	char *workspace;              /* of --workspace; NULL */
 	bool snapshot;                /* of which a copy was kept */
 	bool no_input;                /* its stdin was /dev/null */

@@ -256,6 +256,7 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	if (spec->no_input)
 		writer_member_bool(&w, KEY_NO_INPUT, true);
 	writer_member_string(&w, KEY_DIRECTORY, spec->directory);
+	writer_member_string(&w, KEY_STORAGE, r->storage.root);
 	writer_member_span(&w, KEY_INPUTS,
 	    spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
 

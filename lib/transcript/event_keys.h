@@ -38,6 +38,7 @@
 /* A run begins, and ends. */
 #define KEY_ARGV "argv"
 #define KEY_CWD "cwd"
+#define KEY_STORAGE "storage"
 #define KEY_WORKSPACE "workspace"
 #define KEY_SNAPSHOT "snapshot"
 #define KEY_NO_INPUT "no_input"

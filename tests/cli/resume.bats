@@ -224,7 +224,7 @@ untouched() {
 	rm there/flow.awf
 	rmdir there
 	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
-	says "$PWD/there: unable to start there again: No such file or directory"
+	says "$PWD/there: unable to start there again: No such file or directory; if the workspace is elsewhere now: --workspace DIRECTORY"
 	untouched
 }
 
@@ -456,10 +456,9 @@ dies_in_stdin() {
 	done <<-END
 		--resume $id true|--resume: not with a workflow: the run has its own
 		--resume $id -c true|--resume: not with a workflow: the run has its own
-		--resume $id --input a=b|--resume: not with --input, --name, --shell or --workspace: the run has its own
-		--resume $id --name a|--resume: not with --input, --name, --shell or --workspace: the run has its own
-		--resume $id --shell /bin/sh|--resume: not with --input, --name, --shell or --workspace: the run has its own
-		--resume $id --workspace .|--resume: not with --input, --name, --shell or --workspace: the run has its own
+		--resume $id --input a=b|--resume: not with --input, --name or --shell: the run has its own
+		--resume $id --name a|--resume: not with --input, --name or --shell: the run has its own
+		--resume $id --shell /bin/sh|--resume: not with --input, --name or --shell: the run has its own
 		--resume $id --continue|--resume: not with --continue or --fork
 		--resume $id --fork $id --at a|--resume: not with --continue or --fork
 		--resume $id --snapshot|--snapshot: not with --resume or --fork: what was done before is not in the workspace

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/memory.h"
+#include "base/polling.h"
 #include "base/text.h"
 #include "proc/interrupts.h"
 #include "program.h"
@@ -214,6 +215,7 @@ finish(struct job *j)
 	}
 	free(by);
 
+	s->reader_gone = (poll_now(STDOUT_FILENO, POLLOUT) & POLLERR) != 0 || j->place.output.closed;
 	conclusion_draw(e, s, &j->run, &j->outcome);
 	if (input_finish(&j->input, sha256, &err) != 0)
 		conclusion_fail(e, &err);

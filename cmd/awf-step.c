@@ -38,10 +38,10 @@
 #include "proc/frame.h"
 #include "proc/interrupts.h"
 #include "program.h"
+#include "run/conclusion.h"
 #include "run/history.h"
 #include "run/redactor.h"
 #include "run/outcome.h"
-#include "run/run_lock.h"
 #include "run/screen.h"
 #include "run/told_failures.h"
 #include "step/settings.h"
@@ -208,47 +208,34 @@ tell_failures(void *context, const char *text, size_t more)
 /* Ends a run of its own: it came to what its one step did, unless a signal or the machine
  * (*failure) ended it. */
 static int
-finish_run(struct resources *r, int *status, const struct error *failure, struct error *err)
+finish_run(struct resources *r, const struct step *step, const struct stream *stream, int *status,
+    const struct error *failure, struct error *err)
 {
-	struct run_end end = { .exit_code = *status, .status = "success" };
+	/* A failure that was only to be tried is told to the shell, and fails no run. */
+	const bool tried = step->failure == FAILURE_TRY && *status == STATUS_WORK;
+	struct conclusion c;
+	struct run_end end;
 	struct outcome outcome;
-	struct error cancelled, told;
+	struct error cancelled;
 	int result;
 
 	told_failures_read(r->run.directory, tell_failures, NULL);
 	if (outcome_read(&outcome, r->run.transcript.path, r->run.attempt_from, err) == -1)
 		return -1;
+	conclusion_judge(&c, tried ? STATUS_OK : *status << 8, stream->closed || stream->gone, &r->run, NULL, &outcome);
 	if (interrupted(interrupts, &cancelled)) {
-		end.status = "cancelled";
-		failure = &cancelled;
-	} else if (failure->code == ERROR_NONE && outcome.decision != RUN_UNDECIDED) {
-		/* A terminal call has decided, in a group or as the step itself. */
-		if (outcome.waiting > 0) {
-			end.status = "waiting";
-			end.exit_code = STATUS_WAITING;
-		} else if (outcome.decision == RUN_FAILS) {
-			end.status = "failed";
-			end.exit_code = *status != STATUS_OK ? *status : STATUS_WORK;
-			outcome.error = outcome.decided;
-		} else {
-			end.exit_code = STATUS_OK;
-			outcome.error = outcome.decided;
-		}
-	} else if (failure->code == ERROR_NONE && run_lock_failed(r->run.lock_fd, &told)) {
-		/* A step in it could not even begin, whatever a shell made of that. */
-		end.status = "failed";
-		end.exit_code = STATUS_SYSTEM;
-		outcome.error = told;
-	} else if (outcome.failed > 0 || failure->code != ERROR_NONE) {
-		end.status = "failed";
-	} else if (outcome.waiting > 0) {
-		end.status = "waiting";
+		c = (struct conclusion){ .status = "cancelled", .exit_code = *status, .error = cancelled };
+	} else if (failure->code != ERROR_NONE) {
+		c.status = "failed";
+		c.exit_code = *status;
+		if (outcome.error.code == ERROR_NONE)
+			c.error = *failure;
 	}
-	if (outcome.error.code == ERROR_NONE)
-		outcome.error = *failure;
-	end.error = &outcome.error;
-	end.usage = span_of(buffer_string(&outcome.usage), outcome.usage.len);
-	*status = end.exit_code;
+	if (tried)
+		c.exit_code = *status;
+	end = (struct run_end){ .status = c.status, .exit_code = c.exit_code, .error = &c.error,
+		.usage = span_of(buffer_string(&outcome.usage), outcome.usage.len) };
+	*status = c.exit_code;
 	result = run_finish(&r->run, &end, err);
 	outcome_free(&outcome);
 	return result;
@@ -374,7 +361,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	team_stop(&r->loaded.team);
 	if (last_signal(&stream) != 0)
 		status = 128 + last_signal(&stream);
-	if (r->own_run && finish_run(r, &status, &err, &late) == -1)
+	if (r->own_run && finish_run(r, &s->step, &stream, &status, &err, &late) == -1)
 		status = strcmp(late.message, err.message) == 0 ? STATUS_SYSTEM :
 		    program_fail(PROGRAM, &late);
 

@@ -393,7 +393,10 @@ end_counts(const struct canonical *c)
 	static const char *const from_inside[] = { "success", "failed", "waiting", NULL };
 	struct span line = buffer_span(&c->bytes);
 
-	return span_one_of(span_path(line, KEY_PAYLOAD, KEY_STATUS, NULL), from_inside) != NULL;
+	/* Nor does an end that came as nobody read any more. */
+	return span_one_of(span_path(line, KEY_PAYLOAD, KEY_STATUS, NULL), from_inside) != NULL &&
+	    !span_is(span_path(line, KEY_PAYLOAD, KEY_ERROR, KEY_CODE, NULL),
+	    error_name(ERROR_DOWNSTREAM_CLOSED));
 }
 
 /* What the last attempt recorded, but for its end: that comes after what the replay

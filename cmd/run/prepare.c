@@ -196,7 +196,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	const struct resume_plan plan = { .redo = given->redo, .skip = given->skip };
 	int status, decided;
 
-	if (strcmp(r->status, "success") == 0) {
+	if (strcmp(r->status, "success") == 0 && !r->reader_gone) {
 		leftovers_remove(s);
 		return tell_success(r);
 	}
@@ -214,7 +214,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	    resume_build(r, &plan, j->run.directory, err) : -1;
 	if (decided == -1)
 		status = -1;
-	else if (strcmp(r->history.status, "success") == 0)
+	else if (strcmp(r->history.status, "success") == 0 && !r->history.reader_gone)
 		status = tell_success(r); /* another resume came first */
 	else if (decided == 0)
 		status = job_ask(r);

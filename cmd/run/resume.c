@@ -171,6 +171,8 @@ read_record(struct resume *r, struct error *err)
 	    view.type == EVENT_RUN_COMPLETED) {
 		span_copy(span_member(view.payload, KEY_STATUS), r->status, sizeof r->status);
 		r->interrupted = span_true(span_member(view.payload, KEY_INTERRUPTED));
+		r->reader_gone = span_is(span_path(view.payload, KEY_ERROR, KEY_CODE, NULL),
+		    error_name(ERROR_DOWNSTREAM_CLOSED));
 	}
 	buffer_free(&first);
 	buffer_free(&last);

@@ -38,6 +38,7 @@ struct resume {
 	enum tools_policy tools_policy;
 	char **variables;             /* names that were recorded of the environment */
 	char status[16];              /* of its last attempt; "" if that has no end */
+	bool reader_gone;             /* it ended as nobody read its output any more */
 	bool interrupted;             /* that was ended from outside (run.completed) */
 	bool excused;                 /* history_spec.excused */
 	struct history_source *others; /* what it was forked from, oldest first; room for one more */

@@ -44,23 +44,22 @@ failed_status(int code, const struct error *error)
 	return code != STATUS_OK ? code : STATUS_WORK;
 }
 
-/* The workflow ended by itself: its status, and what its calls came to. */
-static void
-judge(struct conclusion *c, const struct supervision *s, const struct run *run,
-    const struct outcome *o)
+void
+conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const struct run *run,
+    const struct roster_death *death, const struct outcome *o)
 {
-	int code = process_exit_code(s->wait_status);
-	struct roster_death death;
-	bool died = roster_died(s->run_directory, "", &death);
+	int code = process_exit_code(wait_status);
 	/* Of the machine, if it could still say so: other calls failed of that, if any did, as its
 	 * own never ended. */
-	bool of_machine = died && *death.reason != '\0' && o->error.code != ERROR_SYSTEM;
+	bool of_machine = death != NULL && *death->reason != '\0' && o->error.code != ERROR_SYSTEM;
 	/* What failed says less than that a step was killed: steps behind that fail of what they do
 	 * not get. It died between its calls, or could not record one. */
-	bool told_by_death = died && (o->failed > 0 ? error_of_work(o->error.code) : o->waiting == 0);
+	bool told_by_death = death != NULL &&
+	    (o->failed > 0 ? error_of_work(o->error.code) : o->waiting == 0);
 	struct error error = ERROR_INIT;
 	char text[64];
 
+	*c = (struct conclusion){ "success", STATUS_OK, ERROR_INIT, "" };
 	if (o->decision != RUN_UNDECIDED) {
 		/* A terminal call has decided; the workflow's own status tells how it failed, if so. */
 		if (o->waiting > 0)
@@ -68,12 +67,12 @@ judge(struct conclusion *c, const struct supervision *s, const struct run *run,
 		else if (o->decision == RUN_FAILS)
 			end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->decided);
 	} else if (of_machine || told_by_death) {
-		if (*death.reason != '\0')
-			error_set(&error, ERROR_SYSTEM, NULL, "%s", death.reason);
+		if (*death->reason != '\0')
+			error_set(&error, ERROR_SYSTEM, NULL, "%s", death->reason);
 		else
 			error_set(&error, ERROR_INTERRUPTED, NULL, "it died before its end");
 		end_as_failed(c, failed_status(code, &error), &error);
-		snprintf(c->step, sizeof c->step, "%s", death.process);
+		snprintf(c->step, sizeof c->step, "%s", death->process);
 	} else if (run_lock_failed(run->lock_fd, &error)) {
 		end_as_failed(c, failed_status(code, &error), &error);
 	} else if (o->failed > 0) {
@@ -81,12 +80,14 @@ judge(struct conclusion *c, const struct supervision *s, const struct run *run,
 		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
 	} else if (o->waiting > 0) {
 		end_as_waiting(c, o);
+	} else if (code == 128 + SIGPIPE && reader_gone) {
+		c->exit_code = code;
+		error_set(&c->error, ERROR_DOWNSTREAM_CLOSED, NULL, "nobody reads the output any more");
 	} else if (code != 0) {
 		/* Who was killed, of a shell the last that it waited for, may have been a step that
 		 * had no time to begin. */
-		error_set(&error, code == 128 + SIGPIPE ? ERROR_DOWNSTREAM_CLOSED :
-		    code == 128 + SIGKILL ? ERROR_INTERRUPTED : ERROR_EXIT_STATUS, NULL, "%s",
-		    process_status_text(s->wait_status, text, sizeof text));
+		error_set(&error, code == 128 + SIGKILL ? ERROR_INTERRUPTED : ERROR_EXIT_STATUS, NULL, "%s",
+		    process_status_text(wait_status, text, sizeof text));
 		end_as_failed(c, code, &error);
 	}
 }
@@ -97,12 +98,14 @@ conclusion_draw(struct conclusion *c, const struct supervision *s, const struct 
 {
 	struct error err = ERROR_INIT;
 	int readable = outcome_read(outcome, run->transcript.path, run->attempt_from, &err);
+	struct roster_death death;
 
 	*c = (struct conclusion){ "success", STATUS_OK, ERROR_INIT, "" };
 	switch (s->verdict) {
 	case VERDICT_ENDED:
 		if (readable == 0)
-			judge(c, s, run, outcome);
+			conclusion_judge(c, s->wait_status, s->reader_gone, run,
+			    roster_died(s->run_directory, "", &death) ? &death : NULL, outcome);
 		else
 			conclusion_fail(c, &err);
 		break;

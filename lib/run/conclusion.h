@@ -6,8 +6,11 @@
 #ifndef AWF_RUN_CONCLUSION_H
 #define AWF_RUN_CONCLUSION_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "run/outcome.h"
+#include "run/roster.h"
 #include "run/run.h"
 #include "run/supervise.h"
 
@@ -24,6 +27,12 @@ struct conclusion {
 /* Reads the outcome (for the caller to free) from the run's transcript, after supervise(). */
 void conclusion_draw(struct conclusion *c, const struct supervision *s, const struct run *run,
     struct outcome *outcome);
+/* What a run has come to whose work ended by itself: that of its workflow, or of its one step.
+ * reader_gone: nobody reads what the run prints any more. That its work was ended by that is no
+ * failure: the status is success, with the exit code of SIGPIPE and downstream_closed as the reason
+ * why there may be more to do. death: a step that has died; NULL: none. */
+void conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const struct run *run,
+    const struct roster_death *death, const struct outcome *o);
 /* AWF's own failure comes before all else. */
 void conclusion_fail(struct conclusion *c, const struct error *error);
 

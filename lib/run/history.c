@@ -247,8 +247,8 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	memcpy(head.magic, HISTORY_MAGIC, sizeof head.magic);
 	head.places = x->place_count;
 	head.text = x->text.len;
-	/* A signal, a time limit, or a death does not come again in a replay. */
-	head.cut_off = rec->spec->mode == RECALL_REPLAY && (rec->status[0] == '\0' ||
+	/* A signal, a time limit, a death, or a reader that goes does not come again in a replay. */
+	head.cut_off = rec->spec->mode == RECALL_REPLAY && (rec->status[0] == '\0' || rec->reader_gone ||
 	    strcmp(rec->status, "cancelled") == 0 || strcmp(rec->status, "timeout") == 0);
 	return lseek(x->fd, 0, SEEK_SET) == 0 && file_write(x->fd, &head, sizeof head) == 0 ? 0 : -1;
 }
@@ -350,6 +350,7 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 	}
 	summary->attempts = rec->own_attempts;
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
+	summary->reader_gone = rec->reader_gone;
 	return recording_doubts(rec, summary, err);
 }
 

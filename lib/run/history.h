@@ -94,6 +94,7 @@ struct history_summary {
 	size_t child_count;
 	int attempts;                /* in own */
 	char status[16];             /* of own's last run.completed, "" if it has none */
+	bool reader_gone;            /* which came as nobody read its output any more */
 };
 
 /* What a PATH names inside of a call, or of calls with that path; NULL if nothing. */

@@ -156,6 +156,7 @@ struct recording {
 	uint32_t first_of_source;    /* its calls begin here */
 	int own_attempts;
 	char status[16];             /* of the last attempt; "": it has no end */
+	bool reader_gone;            /* which came as nobody read its output any more */
 };
 
 /* ---- recording_read.c ---- */

@@ -456,6 +456,8 @@ read_event(struct recording *rec, const struct reading *at)
 		break;
 	case EVENT_RUN_COMPLETED:
 		span_copy(at->members[STATUS], rec->status, sizeof rec->status);
+		rec->reader_gone = span_is(span_member(at->members[FAILURE], KEY_CODE),
+		    error_name(ERROR_DOWNSTREAM_CLOSED));
 		break;
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:

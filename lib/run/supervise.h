@@ -69,6 +69,7 @@ struct supervision {
 	const struct guardian_service *service; /* NULL: its guardian is asked for nothing */
 	const struct supervision_terminal *terminal; /* NULL: none for the workflow */
 	int64_t timeout_ms;         /* 0: none */
+	bool reader_gone;           /* set before the conclusion: nobody reads what it prints any more */
 
 	/* Filled by supervise(). */
 	enum verdict verdict;

@@ -224,6 +224,34 @@ script() {
 	same "$(ended .error.code)" '"downstream_closed"'
 }
 
+# Runs a command into head, which reads two lines.
+headed() {
+	bash -c '"$@" | head -n 2; exit "${PIPESTATUS[0]}"' - "$@"
+}
+
+@test "a run whose reader has gone is a success, whoever makes it, and goes on when it is resumed" {
+	local why='{"code":"downstream_closed","message":"nobody reads the output any more"}'
+	seq 200 >list
+	for command in 'awf-run --name cut -c "awf-step -i lines s -r -- cat" <list' 'awf-step -i lines s -r -- cat <list' \
+		'awf-run --name plain -n -c "seq 1000000"'; do
+		run -141 --separate-stderr headed sh -c "exec $command"
+		same "$output" $'1\n2'
+		same "$stderr" ''
+		same "$(ended '[.status, .exit_code, .error]')" "[\"success\",141,$why]"
+	done
+	awf-verify
+	[[ $(awf-tail --list) == *'plain  '*' success '*'s  '*' success '*'cut  '*' success '* ]]
+	awf-verify --determinism --isolation copy @cut
+	run -0 --separate-stderr awf-run --resume @cut
+	same "$output" "$(seq 200)"
+	same "$(ended '[.status, .exit_code, .error]' | tail -n 1)" '["success",0,null]'
+	# A pipe within the workflow is its own affair, and what failed before stays a failure.
+	run -141 --separate-stderr awf-run -n -c 'bash -c "set -o pipefail; yes | head -n 1"'
+	same "$(ended '[.status, .error.code]')" '["failed","exit_status"]'
+	run headed awf-run -c 'awf-step -i lines s -r -- sh -c "read -r x; echo \$x; [ \$x != 1 ]"' <list
+	same "$(ended '[.status, .error.code]')" '["failed","exit_status"]'
+}
+
 @test "stdin: a file is passed through and copied from its offset" {
 	export JQ=jq
 	printf 'one\ntwo\nthree\n' >list

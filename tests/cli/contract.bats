@@ -137,7 +137,7 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 		exec 4<&-
 		wait
 		same "$(cat status)" 141
-		same "$(events run.completed '.payload | [.status, .exit_code, .error]')" '["success",141,null]'
+		same "$(events run.completed '.payload | [.status, .exit_code, .error.code]')" '["success",141,"downstream_closed"]'
 		same "$(events step.completed '.payload.error.code')" '"downstream_closed"'
 	done
 }

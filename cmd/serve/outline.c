@@ -117,7 +117,8 @@ begun(const struct overview *o, const struct event_view *event, const struct mod
 	return 0;
 }
 
-/* [seq, type, call, µs since the run began, µs that it took, bytes, label, error code] */
+/* [seq, type, call, µs since the run began, µs that it took, bytes, label, error code, event id]: the
+ * id only while its call is open, for events to come name it as their cause. */
 static void
 write_event(const struct overview *o, const char *line, size_t len, struct writer *w,
     struct model_call **call)
@@ -145,6 +146,10 @@ write_event(const struct overview *o, const char *line, size_t len, struct write
 	code = span_member(span_member(event.payload, KEY_ERROR), KEY_CODE);
 	if (span_type(code) == 's')
 		writer_span(w, code);
+	else
+		writer_null(w);
+	if (*call != NULL && (*call)->state == CALL_OPEN)
+		writer_span(w, event.event_id);
 	else
 		writer_null(w);
 	writer_array_end(w);

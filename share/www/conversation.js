@@ -29,6 +29,7 @@ export class Conversation {
 		this.list.onDraw = () => this.#fetchSoon();
 	}
 
+	#listed = { seqs: null, count: 0 }; // the events of which the list knows
 	#fetchTimer = 0;
 	#fetchTop = 0;
 
@@ -65,7 +66,7 @@ export class Conversation {
 		Object.assign(this, { call, types, found });
 		this.#choose();
 		this.list.rewind();
-		this.list.reset(this.#count + this.#liveShown.length);
+		this.#tell((all) => this.list.reset(all));
 		if (this.indexOf(this.current) !== -1)
 			this.list.show(this.indexOf(this.current));
 	}
@@ -78,19 +79,31 @@ export class Conversation {
 				.filter((seq) => (!types || types(record.entries[seq - 1])) && (!found || found.has(seq)));
 	}
 
-	// More may have come. Rows of text under way stand behind the events, and move.
+	// More may have come. The list is told of all rows behind those events that it has already: rows of
+	// text under way stand behind the events, and move.
 	grow() {
-		const follow = this.list.following, before = this.seqs, count = this.#count;
+		const follow = this.list.following, { seqs: before, count } = this.#listed;
 		this.#choose();
 		let from = 0;
+		const both = Math.min(count, this.#count);
 		if (before && this.seqs)
-			while (from < before.length && before[from] === this.seqs[from])
+			while (from < both && before[from] === this.seqs[from])
 				from++;
-		else
-			from = Math.min(count, this.#count);
-		this.list.change(from, this.#count + this.#liveShown.length);
+		else if (!before && !this.seqs)
+			from = both;
+		this.#tell((all) => this.list.change(from, all));
 		if (follow)
 			this.list.follow(true);
+	}
+
+	// Gives the list its number of rows, and keeps which events it has then: how many there are is
+	// another number as soon as the next one is in the record.
+	#tell(change) {
+		this.#listed = { seqs: this.seqs, count: this.#count };
+		change(this.#count + this.#liveShown.length);
+		for (const [index, element] of this.list.shown)
+			if (index < this.#count)
+				element.setAttribute("aria-setsize", this.#count);
 	}
 
 	#make(index) {

@@ -5,6 +5,11 @@
 import { get, runPath } from "/www/api.js";
 import { line } from "/www/format.js";
 
+// ms since 1970, to the microsecond as records have it; NaN if that is no time.
+const wallOf = (text) => Date.parse(text) + Number("0." + (/\.\d{3}(\d+)/.exec(text)?.[1] ?? "0"));
+// Times are told in whole microseconds.
+const exact = (ms) => Math.round(ms * 1000) / 1000;
+
 // A record may hold anything: what is no number counts for none.
 const number = (value) => Number.isFinite(value) ? value : 0;
 const textOr = (value, other) => typeof value === "string" ? value : other;
@@ -16,7 +21,7 @@ export class Record {
 	constructor(runId, started) {
 		this.runId = runId;
 		this.clear();
-		this.zero = Date.parse(started);
+		this.zero = wallOf(started) || 0;
 		this.alive = false;           // as the server says
 	}
 
@@ -27,7 +32,7 @@ export class Record {
 		this.failed = new Set();      // of those that failed, in the order of their ends
 		this.attempts = [];           // { from, to: ms since the first event, or null }
 		this.zero = 0;                // ms since 1970 of the first event
-		this.#events = new Map();     // event id → [call number, whether it is the call's end]
+		this.#events = new Map();     // event id → { call: its number, ends: whether it is its end, at }
 		this.#ids = new Map();        // call id → number, of the last attempt that has it
 	}
 
@@ -52,20 +57,23 @@ export class Record {
 			const fresh = this.calls[call.n] === undefined;
 			const known = this.calls[call.n] ??= { children: [], events: [], around: null };
 			Object.assign(known, call, {
-				at: Date.parse(call.started) - this.zero,
-				until: call.ended ? Date.parse(call.ended) - this.zero : null,
+				at: exact(wallOf(call.started) - this.zero),
+				until: call.ended ? exact(wallOf(call.ended) - this.zero) : null,
 				tokensIn: call.tokens_in ?? 0, tokensOut: call.tokens_out ?? 0,
 			});
 			if (fresh && known.around !== null)
 				this.calls[known.around].children.push(known.n);
 			this.#settle(known);
-			this.#events.set(call.event_id, [call.n, false]);
+			this.#events.set(call.event_id, { call: call.n, ends: false, at: known.at });
 			if (!(this.#ids.get(call.id) > call.n))
 				this.#ids.set(call.id, call.n);
 		}
-		for (const [seq, type, call, at, took, size, label, code] of events)
-			if (seq === this.seq + 1)
+		for (const [seq, type, call, at, took, size, label, code, id] of events)
+			if (seq === this.seq + 1) {
 				this.#push({ type, call: call === -1 ? null : call, at: at / 1000, took: took / 1000, size, label, code });
+				if (id !== null)
+					this.#events.set(id, { call, ends: false, at: at / 1000 });
+			}
 	}
 
 	#settle(call) {
@@ -98,35 +106,36 @@ export class Record {
 		if (event.seq !== this.seq + 1)
 			return false;
 		const type = textOr(event.type, ""), payload = event.payload ?? {};
-		const wall = Date.parse(event.timestamp) || this.zero + this.end;
+		const wall = wallOf(event.timestamp) || this.zero + this.end;
 		if (this.zero === 0)
 			this.zero = wall;
-		const at = wall - this.zero;
+		const at = Math.max(0, exact(wall - this.zero));
 		const begins = /^step\.(.*\.)?started$/.test(type), ends = /^step\.(.*\.)?completed$/.test(type);
 		let call = type.startsWith("run.") ? null : this.#callOf(event, payload, begins, ends);
+		const took = this.#took(event, type, at, ends && call !== null ? this.calls[call] : null);
 		if (begins)
 			call = this.#begin(event, payload, at, call);
 		else if (ends)
 			this.#endCall(call, payload, at);
-		this.#events.set(event.event_id, [call, ends]);
+		this.#events.set(event.event_id, { call, ends, at });
 		const usage = type === "message.assistant" ? payload.usage : null;
 		if (usage && call !== null) {
 			this.calls[call].tokensIn += number(usage.input_tokens);
 			this.calls[call].tokensOut += number(usage.output_tokens);
 		}
-		this.#push({ type, call, at, took: number(payload.duration_ms), size,
+		this.#push({ type, call, at, took, size,
 			label: label(type, payload), code: textOr(payload.error?.code, null) });
 		return true;
 	}
 
 	// The number of the call that an event is of, or null. Of what the outline told, the ids of events
-	// are not known but those of calls' begins: then it is the call under way at that place.
+	// are known of calls that were open; of another cause it is the call under way at that place.
 	#callOf(event, payload, begins, ends) {
 		if (ends && this.#ids.has(payload.call))
 			return this.#ids.get(payload.call);
 		const parent = this.#events.get(event.parent_event_id);
 		if (parent)
-			return parent[1] && begins ? this.calls[parent[0]]?.around ?? null : parent[0];
+			return parent.ends && begins ? this.calls[parent.call]?.around ?? null : parent.call;
 		if (begins) {
 			// That whose id is the beginning of its own.
 			const id = textOr(payload.call, "");
@@ -138,6 +147,15 @@ export class Record {
 				return n;
 		}
 		return null;
+	}
+
+	// How long what an event ends went on, as the outline has it; 0: it ends nothing.
+	#took(event, type, at, ended) {
+		if (ended !== null)
+			return ended.state === "open" ? Math.max(0, exact(at - ended.at)) : 0;
+		if (type === "tool.result")
+			return Math.max(0, exact(at - (this.#events.get(event.parent_event_id)?.at ?? at)));
+		return type === "message.assistant" || type === "run.completed" ? Math.max(0, number(event.payload?.duration_ms)) : 0;
 	}
 
 	#begin(event, payload, at, around) {
@@ -177,7 +195,7 @@ export class Record {
 	running(call) { return this.goesOn && call.state === "open" && call.at >= this.attempts.at(-1).from; }
 
 	// The call that an event is of, by the id of the event; null: it is not known.
-	callOf(eventId) { return this.#events.get(eventId)?.[0] ?? null; }
+	callOf(eventId) { return this.#events.get(eventId)?.call ?? null; }
 
 	// Whether a call is another, or in it.
 	isWithin(n, other) {

@@ -153,6 +153,70 @@ rich() {
 	same "$(cat out)" 'better so'
 }
 
+# AGENTS at once, each with thinking, text, a call of a tool that answers with a picture, a try that
+# fails in its midst, and an answer.
+streams() {
+	scripted_model
+	printf '\x89PNG\r\n\x1a\nabc' >x.png
+	: >first
+	script 1 'until [ ! -e "$SCRIPT/first" ]; do sleep 0.05; done' 'say "hm " thinking' 'sleep 0.2' 'say "one "' hold 'say "two "' 'say "look {" tool' \
+		"blocks '{\"type\":\"thinking\",\"thinking\":\"hm\"},{\"type\":\"text\",\"text\":\"one two three\"},{\"type\":\"tool_use\",\"tool_id\":\"t1\",\"tool_name\":\"shot\",\"tool_input\":{}},{\"type\":\"tool_use\",\"tool_id\":\"t2\",\"tool_name\":\"bad\",\"tool_input\":{}}' tool_use"
+	script 2 'say wrong' 'sleep 0.2' 'fails overloaded'
+	script 3 'say better' 'sleep 0.3' 'say " so"' 'answer "better so"'
+	tool shot '"input_schema":{"type":"object"},"effects":"none"' "echo '[{\"type\":\"text\",\"text\":\"here\"},{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"$(base64 -w0 x.png)\"}]'"
+	tool bad '"input_schema":{"type":"object"},"effects":"none"' 'echo "no such thing" >&2; exit 4'
+	printf -- '---\nname: slow\nmodel: scripted/m\ntools: [shot, bad]\n---\nBe brief.\n' >agents/slow.md
+	awf-run -n --name live -c "for i in \$(seq $1); do awf-step -n -a slow --retries 1 --delay 0 -p x s -q & done; wait" 3>&- &
+	runner=$!
+	eventually grep -qs step.started "$AWF_STORAGE/latest"
+	serve
+	drive streams @live "$1" "$PWD/first" "$PWD/held"
+	wait "$runner"
+}
+
+@test "an answer that streams is watched from before its first word until after its end" { streams 1; }
+@test "five answers that stream at once are watched to their ends" { streams 5; }
+@test "fifty answers that stream at once are watched to their ends" { streams 50; }
+
+# grows SEED TABS: a run with calls of all kinds.
+grows() {
+	scripted_model
+	rm held
+	script 1 'say "hm " thinking' 'sleep 0.3' 'say "one "' 'sleep 0.3' 'say "two "' \
+		"blocks '{\"type\":\"text\",\"text\":\"one two three\"},{\"type\":\"tool_use\",\"tool_id\":\"t1\",\"tool_name\":\"bad\",\"tool_input\":{\"of\":1}}' tool_use"
+	script 2 'say wrong' 'sleep 0.3' 'fails overloaded'
+	script 3 'say better' 'sleep 0.3' 'say " so"' 'answer "better so"'
+	tool bad '"input_schema":{"type":"object"},"effects":"none"' 'sleep 0.2; echo "no such thing" >&2; exit 4'
+	printf -- '---\nname: slow\nmodel: scripted/m\ntools: [bad]\n---\nBe brief.\n' >agents/slow.md
+	cat >grows.awf <<-'END'
+		#!/usr/bin/env -S awf-run --
+		for i in 1 2 3; do awf-step -n -a slow --retries 1 --delay 0 -p x s -q & done
+		printf 'a\nb\nc\nd\n' | awf-step -i lines -j3 each -q -- sh -c 'sleep 0.2; awf-step one -- cat | awf-step two -r -- sh -c "sleep 0.2; cat"'
+		awf-step -n --retries 2 --delay 0 flaky -q -- sh -c 'sleep 0.2; [ -e tried ] || { : >tried; echo once >&2; exit 1; }'
+		awf-step -n --try bad -q -- sh -c 'echo no database >&2; exit 4'
+		wait
+		echo x | awf-step --parallel split -r -- "sleep 0.4; echo a" "awf-step p -r -- cat" "echo c" >/dev/null
+		awf-step -n --try in -q -- awf-run -n --name inner -c 'awf-step -n deep -q -- sh -c "sleep 0.3; echo deeper >&2; exit 3"'
+		for i in $(seq 20); do awf-step -n "t" -q -- sleep 0.05; done
+		echo cake | awf-step --approve ok | awf-step go -- cat | awf-step last -q -- sh -c 'cat; echo the last word >&2; exit 5'
+	END
+	chmod +x grows.awf
+	awf-run -n --name before -c true
+	serve --host localhost
+	drive grows kinds "$@"
+}
+
+@test "a page that followed a run shows what it shows once it is loaded anew" { grows 7 3; }
+
+# bats test_tags=torture
+@test "the same for many seeds" {
+	for seed in $(seq "$(rounds 1 20)"); do
+		rm -rf "$AWF_STORAGE" agents tools tried
+		grows "$seed" 6
+		serve_end
+	done
+}
+
 @test "approve with an edit and without, deny with a reason, say that work has failed" {
 	cat >flow <<-'END'
 		awf-step --approve ok | awf-step go -r -- cat

@@ -79,6 +79,70 @@ async function everyRow(look) {
 		await page.waitForTimeout(120);
 	}
 }
+// All that the page of a run shows: the conversation and the tree from their first rows to their last,
+// and what stands above them. A page that followed a run shows the same as one that was opened after it.
+async function everything(tab = page) {
+	const rows = async (selector, name) => {
+		const all = new Map();
+		for (let before = -1, at = 0; at !== before;) {
+			await until("what is seen is here", () => tab.evaluate(() => document.querySelector("article.event.empty:not(:has(button))") === null));
+			for (const [key, html] of await tab.$$eval(`${selector} .row`, (rows, name) => rows.map((row) => {
+				const copy = row.cloneNode(true);
+				for (const each of [copy, ...copy.querySelectorAll("[style], [id], [aria-labelledby]")])
+					["style", "id", "aria-labelledby"].forEach((one) => each.removeAttribute(one));
+				// The address of a picture is another each time, and once its row was away it is there at once.
+				copy.querySelectorAll("img").forEach((each) => { each.removeAttribute("src"); });
+				copy.classList.remove("active", "current");
+				return [name === "article" ? row.dataset.seq ?? "live" : row.id, copy.outerHTML.replace(/ aria-selected="\w+"/, "")];
+			}), name))
+				all.set(key, html);
+			before = at;
+			at = await tab.evaluate(`(() => { const s = document.querySelector("${selector}"); s.scrollTop += s.clientHeight * 0.7; return s.scrollTop; })()`);
+			await page.waitForTimeout(60);
+		}
+		return [...all].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
+	};
+	const above = () => tab.evaluate(() => Object.fromEntries(
+	    [".title h1", "main .state", ".figures", ".error-line", ".problem", ".resume", ".waits-list", ".failed-list", ".running-list", "#link", ".head a"]
+	        .map((each) => {
+	        	const element = document.querySelector(each);
+	        	return [each, element === null || element.closest("[hidden]") ? null : element.textContent];
+	        }).concat([["title", document.title], ["waits", [...document.querySelectorAll(".wait")].map((each) => each.open)],
+	        	["times", document.querySelector(".axis").textContent]])));
+	await tab.bringToFront();
+	for (const selector of [".conversation .scroll", ".tree .scroll"])
+		await tab.evaluate(`document.querySelector("${selector}").scrollTop = 0`);
+	await page.waitForTimeout(300);
+	return { above: await above(), events: await rows(".conversation .scroll", "article"), tree: await rows(".tree .scroll", "item") };
+}
+
+// What a page that has followed a run shows by now is what it shows once it is loaded anew.
+async function sameAfterReload(what, tab = page) {
+	const followed = await everything(tab);
+	await tab.reload();
+	await tab.waitForSelector("article.event", { timeout: 100_000 });
+	await until("all is read", async () => await tab.textContent(".problem") === "");
+	const anew = await everything(tab);
+	assert.deepEqual(followed.above, anew.above, `${what}: above: followed (+) is other than loaded anew (-)`);
+	for (const part of ["events", "tree"]) {
+		const one = Object.fromEntries(followed[part]), other = Object.fromEntries(anew[part]);
+		const differing = Object.keys({ ...one, ...other }).filter((key) => one[key] !== other[key]);
+		assert.deepEqual(differing, [], `${what}: ${part}: ${differing}: followed: ${one[differing[0]]} loaded anew: ${other[differing[0]]}`);
+	}
+}
+
+// The rows of the list of runs, and the counts above it.
+const listed = (tab) => tab.evaluate(() => [...document.querySelectorAll(".counts button:not([hidden])")].map((each) => each.textContent)
+	.concat([...document.querySelectorAll("tbody tr")].map((row) => [...row.cells].filter((cell) => !cell.classList.contains("ago")).map((cell) => cell.textContent).join(" | "))));
+
+// Numbers that look random, the same for the same seed.
+function randomly(seed) {
+	let state = Number(seed) >>> 0;
+	return (below) => {
+		state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+		return state / 2 ** 32 * below;
+	};
+}
 const upTo = (n) => Array.from({ length: n }, (_, i) => i + 1);
 
 const part = (frames, share) => frames[Math.floor((frames.length - 1) * share)].toFixed(1);
@@ -423,6 +487,123 @@ const scenarios = {
 		await until("the end", async () => (await page.textContent(".state")).includes("success"));
 		assert.deepEqual(await shown(), []);
 		await until("each answer once", async () => (await answered()).join() === "one two three,better so");
+	},
+
+	// Agents whose answers stream, watched from before their first word until after their end. To go on,
+	// files are removed: the first before anybody writes, the second in the midst of the answers.
+	async streams(run, agents, first, second) {
+		const writing = () => page.$$eval(".event.live", (all) => all.length);
+		await logIn();
+		await openRun(run);
+		await until("all have begun", async () => await page.evaluate(() =>
+			[...document.querySelectorAll(".figures > div")].find((each) => each.textContent.startsWith("Calls"))?.textContent ?? "")
+			.then((text) => new RegExp(`\\b${agents} open`).test(text)), 100_000);
+		assert.equal(await writing(), 0);
+		await page.evaluate(() => { window.kept = true; });
+		await page.evaluate(() => document.querySelector(".conversation .scroll").scrollTo(0, 1e9));
+		if (await page.getAttribute("button:text-is('Follow')", "aria-pressed") === "false")
+			await page.click("button:text-is('Follow')");
+		rmSync(first);
+		await until("text that is written", async () => await writing() > 0);
+		await until("each beside its call", async () => (await page.$$eval(".event.live .where", (all) => all.map((each) => each.textContent)))
+			.every((where) => where !== ""));
+		await page.waitForTimeout(500);
+		rmSync(second);
+		await until("the end", async () => (await page.textContent("main .state")).includes("success"), 100_000);
+		await until("nothing is written", async () => await writing() === 0);
+		assert.equal(await page.evaluate(() => window.kept), true);
+		await sameAfterReload(`${agents} agents`);
+		const all = (await everything()).events.map(([, html]) => html).join("");
+		for (const answer of ["one two three", "better so"])
+			assert.equal(all.split(`<div class="text said">${answer}</div>`).length - 1, Number(agents), answer);
+	},
+
+	// A run of all kinds, watched by tabs that are opened at random moments, over a network that is cut at
+	// random moments, one of them in the background for a while. It waits, is decided about, and goes on:
+	// each time all tabs, and the list of runs, show what they show once they are loaded anew.
+	async grows(name, seed, many) {
+		const random = randomly(seed), wait = (most) => page.waitForTimeout(random(most));
+		const relay = await startRelay(new URL(url).port), at = `http://localhost:${relay.port}`;
+		// A tab that is not seen lets its connection go after 0.3 s instead of 30.
+		await context.addInitScript(() => {
+			const later = window.setTimeout;
+			window.setTimeout = (what, ms, ...more) => later(what, ms === 30_000 ? 300 : ms, ...more);
+			window.seen = (hidden) => {
+				Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+				document.dispatchEvent(new Event("visibilitychange"));
+			};
+		});
+		await logIn(at);
+		const tabs = [];
+		let status = null;
+		const starts = (...words) => {
+			status = null;
+			spawn("awf-run", words, { stdio: ["ignore", "ignore", "inherit"] }).once("exit", (code) => { status = code; });
+		};
+		const goesOn = async () => {
+			while (status === null) {
+				await wait(900);
+				switch (Math.floor(random(4))) {
+				case 0:
+					relay.end();
+					break;
+				case 1:
+					relay.cut();
+					await wait(500);
+					relay.mend();
+					break;
+				case 2:
+					if (tabs.length > 0)
+						await tabs[0].evaluate((hidden) => window.seen(hidden), random(2) < 1);
+					break;
+				default:
+					if (tabs.length < Number(many)) {
+						const tab = await context.newPage();
+						tab.setDefaultTimeout(60_000);
+						tab.on("pageerror", (error) => problems.push(error.stack));
+						await tab.goto(`${at}/runs/@${name}`);
+						await tab.waitForSelector("article.event");
+						tabs.push(tab);
+					}
+				}
+			}
+			relay.mend();
+			if (tabs.length > 0)
+				await tabs[0].evaluate(() => window.seen(false));
+		};
+		const settled = async (word) => {
+			assert.ok(tabs.length > 0, "no tab was opened: another seed");
+			for (const [i, tab] of tabs.entries()) {
+				await until(`tab ${i}: ${word}`, async () => (await tab.textContent("main .state")).includes(word) &&
+				    await tab.textContent("#link") === "", 60_000);
+				await until(`tab ${i}: all events`, async () => (await tab.textContent(".figures")).includes("Events" + (
+				    await tab.evaluate(async (run) => {
+				    	const { get, runPath } = await import("/www/api.js");
+				    	return (await get(runPath(run))).seq;
+				    }, "@" + name))), 60_000);
+			}
+			for (const [i, tab] of tabs.entries())
+				await sameAfterReload(`seed ${seed}: tab ${i}, ${word}`, tab);
+			await until("the list is up to date", async () => (await page.$$eval("tbody .state", (all) => all[0].textContent)).includes(word));
+			await page.waitForTimeout(3500);
+			const followed = await listed(page);
+			await page.reload();
+			await page.waitForSelector("tbody tr");
+			await page.waitForTimeout(3500);
+			assert.deepEqual(followed, await listed(page), `seed ${seed}: list, ${word}`);
+		};
+		starts("-n", "--name", name, "grows.awf");
+		await until("it is there", async () => (await page.textContent("tbody")).includes(name));
+		await goesOn();
+		assert.equal(status, 75);
+		await settled("waiting");
+		assert.equal(spawnSync("awf-ctl", ["approve", "ok", "@" + name]).status, 0);
+		await settled("decided");
+		starts("--resume", "@" + name);
+		await goesOn();
+		assert.equal(status, 3);
+		await settled("failed");
+		relay.close();
 	},
 
 	// The record of a run is replaced: what stood in it is gone, all that stands there now is shown.

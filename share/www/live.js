@@ -44,10 +44,11 @@ export class Live {
 	}
 
 	// What is written in a call (null: in any), and in those in it: [{ n, turn, parts, cut }], n the
-	// number of the call.
+	// number of the call. Nobody writes in a call that is not known yet, has ended, or died with its run.
 	within(call) {
 		return [...this.#calls].map(([id, each]) => ({ n: this.record.callOf(id), ...each }))
-			.filter(({ n, parts }) => parts.length > 0 && (call === null || this.record.isWithin(n, call)));
+			.filter(({ n, parts }) => parts.length > 0 && n !== null && this.record.running(this.record.calls[n]) &&
+			    (call === null || this.record.isWithin(n, call)));
 	}
 
 	// The last words in a call, or "".

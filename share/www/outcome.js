@@ -8,7 +8,7 @@ const STDERR_LINES = 8;
 
 export class Outcome {
 	#failed = "";                       // the numbers of those that are shown
-	#running = new Map();               // call number → element
+	#running = new Map();               // call → element
 
 	// on: choose(call number), event(seq), errors().
 	constructor(record, payloads, live, element, on) {
@@ -32,11 +32,11 @@ export class Outcome {
 		const { record } = this, running = record.innermost(record.open).filter((call) => record.running(call));
 		const old = this.#running;
 		this.#running = new Map(running.slice(-RUNNING_SHOWN).map((call) =>
-			[call.n, old.get(call.n) ?? h("li", null, h("button", { type: "button", class: "plain", onclick: () => this.on.choose(call.n) },
+			[call, old.get(call) ?? h("li", null, h("button", { type: "button", class: "plain", onclick: () => this.on.choose(call.n) },
 			    h("span", { class: "sign", "aria-hidden": "true" }, "▶"), " ", h("strong", null, call.id), " ",
 			    h("span", { class: "note" }), " ", h("span", { class: "about" })))]));
-		for (const [n, element] of this.#running) {
-			const call = record.calls[n], last = record.entries[call.events.at(-1) - 1];
+		for (const [call, element] of this.#running) {
+			const { n } = call, last = record.entries[call.events.at(-1) - 1];
 			const [, , took, about] = element.firstChild.children;
 			say(took, duration(now - call.at));
 			const written = this.live.last(n);
@@ -55,7 +55,8 @@ export class Outcome {
 		const ended = !["running", "waiting"].includes(status);
 		this.failedList.hidden = failed.length === 0;
 		this.failedList.classList.toggle("short", !ended);
-		const key = `${ended} ${failed.length} ${failed.slice(0, FAILED_SHOWN).map(({ n }) => n)}`;
+		const key = JSON.stringify([ended, failed.length, failed.slice(0, FAILED_SHOWN).map(({ id, code, events }) =>
+			[id, code, events.at(-1), this.record.entries[events.at(-1) - 1]?.label])]);
 		if (key === this.#failed)
 			return;
 		this.#failed = key;

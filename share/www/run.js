@@ -29,10 +29,17 @@ const kinds = {
 	errors: ["Errors", isError],
 };
 
+// Set by each look at the run, of which a later one may be answered first.
+let looked = 0, asked = 0;
 let runId, record, payloads, tree, conversation, outcome, waits, stream, info, parts, skew = 0;
 
 const said = (text) => say(parts.problem, text);
-const now = () => Date.now() + skew - record.zero;
+// ms since the first event, by the clock of the machine where the run is as far as its events tell it.
+const now = () => {
+	if (record.goesOn)
+		skew = Math.max(skew, record.zero + record.end - Date.now());
+	return Date.now() + skew - record.zero;
+};
 // The last event that is known: of the stream, or where the outline began, by its number and digest.
 let lastId = null;
 const idOf = ({ seq, digest }) => digest ? `${seq}-${digest}` : null;
@@ -48,6 +55,8 @@ function showInfo() {
 	parts.state.className = "state " + state;
 	say(parts.state, `${signs[state] ?? "·"} ${state}`);
 	showFigures();
+	say(parts.name, info.name ?? "run");
+	say(parts.started, info.started ? when(info.started) : "");
 	parts.stop.hidden = !(info.alive && parts.may.includes("decide"));
 	outcome.draw(now(), info.status);
 	// Why it ended, if no call says it.
@@ -89,8 +98,13 @@ const drawSoon = throttle(DRAW_MS, () => {
 });
 
 async function refresh() {
+	const mine = ++asked;
 	try {
-		info = await get(runPath(runId), parseExactly);
+		const answer = await get(runPath(runId), parseExactly);
+		if (mine < looked)
+			return;
+		info = answer;
+		looked = mine;
 	} catch (error) {
 		said(error.message);
 		if (error.status === 401)
@@ -98,6 +112,7 @@ async function refresh() {
 		return;
 	}
 	showInfo();
+	drawSoon();
 	if (!stream && !isOver())
 		open();
 }
@@ -347,7 +362,8 @@ function build(main, may) {
 	const button = (text, run, properties = {}) => h("button", { type: "button", onclick: run, ...properties }, text);
 	parts = {
 		may,
-		name: h("h1", null, info.name ?? "run"),
+		name: h("h1"),
+		started: h("span", { class: "note" }),
 		state: h("span", { role: "status" }),
 		figures: h("dl", { class: "figures" }),
 		error: h("p", { class: "error-line" }),
@@ -388,11 +404,10 @@ function build(main, may) {
 		clearTimeout(typed);
 		typed = setTimeout(() => lookFor(parts.search.value), TYPED_MS);
 	});
-	const started = info.started ? h("span", { class: "note" }, when(info.started)) : null;
 	main.className = "run";
 	main.replaceChildren(
 	    h("div", { class: "head" }, h("div", { class: "title" }, parts.name, h("code", { class: "note" }, info.run_id.slice(0, 8)),
-	        parts.state, started,
+	        parts.state, parts.started,
 	        info.parent ? h("a", { href: "/runs/" + info.parent }, "Parent run") : null,
 	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, parts.stop),
 	    h("div", { class: "title" }, parts.figures, parts.resume), parts.error, parts.problem),
@@ -403,7 +418,17 @@ function build(main, may) {
 
 export async function showRun(main, name, may) {
 	main.replaceChildren(h("p", { role: "status" }, "Reading…"));
-	info = await get(runPath(name), parseExactly);
+	// One that waits for its turn has no record yet.
+	while (!info) {
+		try {
+			info = await get(runPath(name), parseExactly);
+		} catch (error) {
+			if (error.status !== 404)
+				throw error;
+			main.replaceChildren(h("p", { role: "alert", class: "problem" }, error.message));
+			await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+		}
+	}
 	runId = info.run_id;
 	record = new Record(runId, info.started);
 	payloads = new Payloads(record);
@@ -430,7 +455,6 @@ export async function showRun(main, name, may) {
 	lastId = idOf(info);
 	await record.load((seq) => say(parts.problem, `Reading… ${count(seq)} events`));
 	said("");
-	skew = info.alive ? Math.max(0, record.zero + record.end - Date.now()) : 0;
 	showInfo();
 	tree.draw(now());
 	setKeys(keys);
@@ -458,5 +482,7 @@ export async function showRun(main, name, may) {
 			showFigures();
 		}
 	}, TICK_MS);
-	setInterval(() => document.hidden || refresh(), ASK_MS);
+	const look = () => document.hidden || refresh();
+	setInterval(look, ASK_MS);
+	document.addEventListener("visibilitychange", look);
 }

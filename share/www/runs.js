@@ -126,11 +126,11 @@ const countSoon = throttle(2000, () => countRuns().catch(() => null));
 function changed(run) {
 	countSoon();
 	const at = runs.findIndex((each) => each.run_id === run.run_id);
-	if (at === -1 || filter().status) {
+	if (at === -1 || filter().status || runs[at].status === "queued") {
 		loadSoon();
 		return;
 	}
-	runs[at] = { ...runs[at], ...run };
+	runs[at] = run;
 	draw();
 }
 
@@ -154,7 +154,15 @@ function follow() {
 				location.reload();
 		},
 	});
-	setInterval(() => document.hidden || draw(), 10_000);
+	// What time alone changes: how long ago, and which runs are of the last hour.
+	const again = () => {
+		if (!document.hidden) {
+			loadSoon();
+			countSoon();
+		}
+	};
+	setInterval(again, 10_000);
+	document.addEventListener("visibilitychange", again);
 }
 
 function choose(name, label, options) {

@@ -1,11 +1,12 @@
 // What waits for a person, with the form to decide about it: approve what stands there or what was
 // made of it, deny with a reason; or give the result of work that was handed on.
 import { post, runPath } from "/www/api.js";
-import { h } from "/www/dom.js";
+import { h, say } from "/www/dom.js";
 import { ago, bytes, when } from "/www/format.js";
 import { parseExactly } from "/www/json.js";
 
-const key = (wait) => `${wait.call}\n${wait.since ?? ""}`;
+// What of it a form is made from: another question of the same call is another form.
+const key = ({ call, since, input, question, form }) => JSON.stringify([call, since, input, question, form]);
 
 export class Waits {
 	#forms = new Map();                 // key → form; one that somebody writes in stays
@@ -29,6 +30,11 @@ export class Waits {
 			if (!form.isConnected)
 				this.element.append(form);
 		this.element.hidden = this.#forms.size === 0;
+		// The one that was open is decided: the next one is shown in its place.
+		const forms = [...this.#forms.values()];
+		if (forms.length > 0 && old.size > 0 && !forms.some((form) => form.open) && ![...old.values()].every((form) => form.isConnected))
+			forms[0].open = true;
+		(waits ?? []).forEach((wait) => say(this.#forms.get(key(wait)).querySelector("summary .note"), sinceWhen(wait)));
 	}
 
 	focus() {
@@ -95,10 +101,12 @@ export class Waits {
 		return h("details", { class: "wait", open: isOpen },
 		    h("summary", null, h("h2", null, `‖ ${wait.call} waits for ${asks ? "an answer" : complete ? "its result" : "approval"}`,
 		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" },
-		            wait.since ? " since " + ago(wait.since).replace("now", "just now") : "",
-		            wait.deadline ? ", until " + when(wait.deadline) : ""))), form);
+		            sinceWhen(wait)))), form);
 	}
 }
+
+const sinceWhen = ({ since, deadline }) => (since ? " since " + ago(since).replace("now", "just now") : "") +
+    (deadline ? ", until " + when(deadline) : "");
 
 // A text that was edited in a field, which knows LF alone, with the line ends of what it was. Of the
 // last one the record keeps the LF elsewhere.

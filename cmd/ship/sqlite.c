@@ -42,9 +42,18 @@ sqlite_is_replaced(const struct sqlite *s)
 int
 sqlite_fail(const struct sqlite *s, struct error *err)
 {
-	const int code = sqlite3_errcode(s->db) & 0xff;
+	const int cause = errno, code = sqlite3_errcode(s->db) & 0xff;
 	const bool data = code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG || code == SQLITE_MISMATCH;
 
+	/* SQLite has words of its own for what the system has refused, and does not keep the reason of all.
+	 * After a file that it could not make it looks for others, so that what the system said last is of
+	 * those. */
+	errno = sqlite3_system_errno(s->db);
+	if (errno == 0)
+		errno = cause;
+	if ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && errno != 0 &&
+	    errno != ENOENT)
+		return error_errno(err, ERROR_SYSTEM, s->path, "%s", sqlite3_errmsg(s->db));
 	return error_set(err, data ? ERROR_INVALID_INPUT : ERROR_SYSTEM, s->path, "%s",
 	    sqlite3_errmsg(s->db));
 }

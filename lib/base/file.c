@@ -33,9 +33,12 @@
 void
 file_close(int *fd)
 {
+	int before = errno;
+
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
+	errno = before;
 }
 
 /* After a failed read or write: whether to try again, having waited until a

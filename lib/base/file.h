@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* Closes a descriptor, unless it is -1, which it is from then on. */
+/* Closes a descriptor, unless it is -1, which it is from then on; errno stays what it was. */
 void file_close(int *fd);
 /* Writes all len bytes, going on after EINTR and partial writes (and waiting on
  * a non-blocking descriptor). 0, or -1 with errno. */

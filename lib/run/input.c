@@ -494,4 +494,6 @@ input_close(struct input *in)
 	free(in->path);
 	free(in->part);
 	in->path = in->part = NULL;
+	/* Whoever ends the run after a failure here finds nothing to complete. */
+	in->kept = false;
 }

@@ -913,6 +913,7 @@ list_runs(struct tail *t, struct error *err)
 		/* One more tells whether there are more. */
 		.count = t->given[OPT_LINES] ? (size_t)t->lines : LIST_DEFAULT + 1,
 		.children = t->given[OPT_CHILDREN],
+		.waits = t->given[OPT_JSON],
 		.cost = t->given[OPT_COST] ? &t->cost : NULL,
 		.warn = warn,
 	};

@@ -17,9 +17,11 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "run/model.h"
 #include "run/origin.h"
 #include "run/queue.h"
 #include "run/view.h"
+#include "run/waiting.h"
 #include "transcript/event_keys.h"
 
 #define ID_SHOWN 8
@@ -93,6 +95,61 @@ find_queued(const struct queue_list *queue, const char *run_id)
 }
 
 static void
+write_wait(const struct summary *run, const struct waiting *at, struct writer *w)
+{
+	char text[CLOCK_TEXT_SIZE], *token = memory_format("%s/%s", run->run_id,
+	    at->token != NULL ? at->token : at->task);
+
+	writer_object(w);
+	writer_member_string(w, "call", at->call);
+	writer_member_string(w, "path", at->path);
+	writer_member_integer(w, "iteration", at->iteration);
+	writer_member_string(w, "for", waiting_word(at->what));
+	if (at->deadline != 0)
+		writer_member_string(w, "deadline", clock_text(at->deadline, text));
+	if (at->what == WAITING_COMPLETION) {
+		writer_member_string(w, "form", at->form);
+		writer_member_string(w, "token", token);
+	}
+	writer_object_end(w);
+	free(token);
+}
+
+/* A run that lives may have calls that wait as well. */
+static void
+read_waits(struct summary *run, const char *path, const struct listing_spec *spec)
+{
+	struct buffer text = BUFFER_INIT;
+	struct error warning;
+	struct model m;
+	struct writer w;
+	bool any = false;
+
+	if (run->origin != NULL ||
+	    (strcmp(run->status, "waiting") != 0 && strcmp(run->status, "running") != 0))
+		return;
+	model_begin(&m, MODEL_LIVE);
+	writer_begin(&w, &text);
+	writer_array(&w);
+	if (model_read_file(&m, path, &warning) != 0)
+		spec->warn(&warning);
+	for (size_t i = 0; i < m.waits.count; i++) {
+		const struct waiting *at = &m.waits.list[i];
+
+		if (at->over || at->what == WAITING_NOTHING)
+			continue;
+		write_wait(run, at, &w);
+		any = true;
+	}
+	writer_array_end(&w);
+	model_free(&m);
+	if (any)
+		run->waits = buffer_take(&text);
+	else
+		buffer_free(&text);
+}
+
+static void
 read_run(struct listing *l, const struct storage *s, const struct listing_spec *spec,
     const struct queue_list *queue, const char *run_id)
 {
@@ -118,6 +175,8 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
 	}
 	if (wanted(&run, spec)) {
 		run.origin = origin_name(s, run_id);
+		if (spec->waits)
+			read_waits(&run, path, spec);
 		if (l->costs) {
 			cost_restart(spec->cost);
 			run.cost = COST_UNKNOWN;
@@ -280,6 +339,8 @@ listing_members(const struct summary *run, struct writer *w)
 	writer_member_string(w, "origin", run->origin);
 	if (run->error != NULL)
 		writer_member_span(w, KEY_ERROR, span_of(run->error, strlen(run->error)));
+	if (run->waits != NULL)
+		writer_member_span(w, "waits", span_of(run->waits, strlen(run->waits)));
 }
 
 void

@@ -23,6 +23,7 @@ struct listing_spec {
 	int64_t since;               /* µs since 1970; 0: all */
 	size_t count;                /* at most so many */
 	bool children;               /* child runs too */
+	bool waits;                  /* which calls wait */
 	struct cost *cost;           /* begun: what each has cost in all its attempts, without
 	                              * its child runs; NULL: not asked for */
 	/* A run that could not be read; the list goes on. */

@@ -190,6 +190,7 @@ summary_free(struct summary *s)
 {
 	free(s->name);
 	free(s->origin);
+	free(s->waits);
 	free(s->error);
-	s->name = s->origin = s->error = NULL;
+	s->name = s->origin = s->waits = s->error = NULL;
 }

@@ -29,6 +29,8 @@ struct summary {
 	int64_t input_tokens, output_tokens;
 	int64_t cost;             /* for listing_read(), see there */
 	char *origin;             /* likewise: who sends it, NULL: nobody */
+	char *waits;              /* likewise: its calls that wait, a JSON array; NULL: none, or not
+	                           * asked for */
 	char *error;              /* JSON: why the last attempt ended so; NULL: it does not say */
 };
 

@@ -119,3 +119,20 @@ ended() { jq -c "select(.type == \"run.completed\").payload | $1" "$(transcript)
 	run -1 awf-ctl cancel ./copy.jsonl
 	[[ $output == 'awf-ctl: ./copy.jsonl: is not a transcript of the storage '* ]]
 }
+
+@test "list --json tells which calls wait, and the tokens of those that wait for a result" {
+	local id
+	awf-run -n --id-file id -c 'awf-step -n --approve ok -q; printf "a\nb\n" |
+		awf-step -i lines --pending=1h -O json job -q -- sh -c "echo \$AWF_TASK_TOKEN >>tokens; exit 75"' 2>err || [ $? = 75 ]
+	id=$(cat id)
+	same "$(awf-ctl list --json | jq -c '[.waits[] | [.call, .path, .iteration, .for, .form, .token]]')" \
+		"[[\"ok:0:0\",\"ok\",0,\"approval\",null,null],[\"job:0:0\",\"job\",0,\"completion\",\"json\",\"$id/job:0:0@1.1\"],[\"job:0:1\",\"job\",1,\"completion\",\"json\",\"$id/job:0:1@1.1\"]]"
+	same "$(awf-ctl list --json | jq -r '.waits[].token // empty')" "$(cat tokens)"
+	same "$(awf-ctl list --json | jq -r '.waits[1].deadline')" "$(jq -r 'select(.payload.call == "job:0:0" and .type == "step.completed") | .payload.approval.deadline' "$AWF_STORAGE/transcripts/$id.jsonl")"
+	# What was decided waits no more; nor does anything in a run that has succeeded.
+	awf-ctl list --json | jq -r '.waits[].token // empty' | while read -r token; do echo 1 | awf-ctl complete "$token"; done
+	same "$(awf-ctl list --json | jq -c '[.waits[].call]')" '["ok:0:0"]'
+	awf-ctl approve ok
+	awf-run --resume @
+	same "$(awf-ctl list --json | jq -c '[.status, .waits]')" '["success",null]'
+}

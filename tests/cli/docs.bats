@@ -471,6 +471,7 @@ mcp__files__number	read'
 	same "$(cat brief.txt)" EDITED
 	stub submit 'echo "$2" >task'
 	awf-run -n -c 'awf-step -n --pending batch -r -- sh -c "./stubs/submit --reference \$AWF_TASK_TOKEN; exit 75"' || true
+	[[ $(try awf-ctl.1 'for) ') == "completion batch:0:0 "*" $(cat task)"* ]]
 	echo '{"done":1}' >result.json
 	same "$(task=$(cat task) sh -c "$(example awf-ctl.1 'task%%')")" '{"done":1}'
 	same "$(try awf-ctl.1 'while read -r run')" ''

@@ -99,6 +99,28 @@ waiting() {
 	same "$output" ""
 }
 
+@test "the units that are among the examples are restricted, and sandboxes in them work" {
+	command -v systemd-analyze >/dev/null || skip "needs systemd-analyze"
+	for unit in "$ROOT"/examples/*/*.service; do
+		sed "s|/usr/local/bin/|$BUILD/bin/|" "$unit" >"$(basename "$unit")"
+		grep -q '^NoNewPrivileges=yes$' "$unit"
+		grep -q '^ProtectSystem=' "$unit"
+		run -0 systemd-analyze --no-pager --offline=true --threshold=60 security "$(basename "$unit")"
+	done
+	# These would leave a sandboxed tool without namespaces, or without its own /proc.
+	run -1 grep -E '^(RestrictNamespaces|ProtectKernelTunables|ProtectKernelLogs|ProtectProc|SystemCallFilter)=' \
+		"$ROOT"/examples/{cron,serve,worker}/*.service
+	[ "$(id -u)" = 0 ] || skip "needs root to give up what a service of a user lacks"
+	mkdir -p place/below
+	chown -R 65534 place
+	chmod 755 "$BATS_TEST_TMPDIR" .
+	cd place/below
+	run -0 --separate-stderr setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all \
+		env HOME="$PWD/.." XDG_CONFIG_HOME="$PWD/../config" XDG_DATA_HOME="$PWD/../data" AWF_STORAGE="$PWD/../storage" awf-step -i json -t bash call -r <<<'{"command":"id -u; touch inside"}'
+	same "$output" 65534
+	[ -e inside ]
+}
+
 @test "the line runs as it stands, by the user's own shell" {
 	mkdir -p "$HOME/flows"
 	flow digest.awf 'awf-step -n -q say -- true'

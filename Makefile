@@ -19,6 +19,9 @@
 #   make SANITIZE=address,undefined check
 #   make STATIC=    install with shared libraries also what is started for each run, step and tool
 #
+# Cross building: make CC=aarch64-linux-gnu-gcc PKG_CONFIG=aarch64-linux-gnu-pkg-config. What has
+# to run meanwhile is built for this machine, by BUILD_CC and BUILD_PKG_CONFIG (cc, pkg-config).
+#
 # Single files: make tests && sh tests/run tests/cli/cost.bats build/tests/unit/test_span
 # Below build/ lie the programs as they are installed. Tests run those below build/test/,
 # made of the same objects but for one: their patience is divided by twenty
@@ -39,6 +42,13 @@ FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 comma := ,
 BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 PKG_CONFIG ?= pkg-config
+BUILD_CC ?= cc
+BUILD_PKG_CONFIG ?= pkg-config
+# The machine that the programs are for, where it is another kind than this one; else empty.
+machine_of = $(firstword $(subst -, ,$(shell $(1) -dumpmachine 2>/dev/null)))
+TARGET := $(filter-out $(call machine_of,$(BUILD_CC)),$(call machine_of,$(CC)))
+# Where what runs while AWF is built lies.
+NATIVE = $(if $(TARGET),$(BUILD)/build-machine,$(BUILD))
 OBJCOPY ?= objcopy
 STRIP ?= strip
 
@@ -171,7 +181,7 @@ BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 # That of a line is made from the table of events.
 LINE_SCHEMA = $(BUILD)/gen/transcript.schema.json
 all: $(PROGRAMS) $(SHARED) $(LINE_SCHEMA)
-$(LINE_SCHEMA): $(BUILD)/bin/awf-verify
+$(LINE_SCHEMA): $(NATIVE)/bin/awf-verify
 	@mkdir -p $(@D)
 	$< --schema >$@.tmp && mv $@.tmp $@
 $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
@@ -210,12 +220,17 @@ $(BUILD)/places: always
 	  printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' >$@
 always:
 
+ifneq ($(TARGET),)
+$(NATIVE)/bin/awf-verify $(NATIVE)/seccomp_rules: always
+	$(MAKE) --no-print-directory BUILD=$(NATIVE) CC='$(BUILD_CC)' PKG_CONFIG='$(BUILD_PKG_CONFIG)' SANITIZE= $@
+endif
+
 # Filters of system calls: libseccomp makes them here, and no program needs it when it runs.
 $(BUILD)/seccomp_rules: $(call object,lib/isolate/seccomp_rules.c)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SECCOMP_LIBS)
-$(BUILD)/gen/seccomp_filters.c: $(BUILD)/seccomp_rules
+$(BUILD)/gen/seccomp_filters.c: $(NATIVE)/seccomp_rules
 	@mkdir -p $(@D)
-	$< >$@.tmp && mv $@.tmp $@
+	$< $(TARGET) >$@.tmp && mv $@.tmp $@
 
 # c_string NAME: the text of the first prerequisite, as a C string of this name.
 define c_string

@@ -1,6 +1,7 @@
 /*
- * Run while AWF is built: writes the filters of seccomp.h as C, on standard output. The rules
- * stand here, and libseccomp makes programs for the kernel of them; at the start of each
+ * Run while AWF is built: writes the filters of seccomp.h as C, on standard output, for the
+ * machine that its argument names (as in `cc -dumpmachine`), else for this one. The rules stand
+ * here, and libseccomp makes programs for the kernel of them; at the start of each
  * sandboxed tool that would take longer than all the rest of its filter.
  *
  * Why these calls:
@@ -27,11 +28,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <linux/falloc.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,16 +44,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Calls since Linux 5.1 have one number on all machines, if for some of an offset;
- * libseccomp may not know the latest. */
-#define SINCE_5_1(number) (SCMP_SYS(clone3) - 435 + (number))
-#define FCHMODAT2 SINCE_5_1(452)
-#define SETXATTRAT SINCE_5_1(463)
-#define GETXATTRAT SINCE_5_1(464)
-#define LISTXATTRAT SINCE_5_1(465)
-#define REMOVEXATTRAT SINCE_5_1(466)
-#define OPEN_TREE_ATTR SINCE_5_1(467)
-#define FILE_SETATTR SINCE_5_1(469)
+/* Calls since Linux 5.1 have one number on all machines, on some above an offset. libseccomp may
+ * not know the latest, and then cannot tell their numbers on another machine: a rule for such a
+ * call stands before the filter that it makes. */
+#define FCHMODAT2 452
+#define SETXATTRAT 463
+#define GETXATTRAT 464
+#define LISTXATTRAT 465
+#define REMOVEXATTRAT 466
+#define OPEN_TREE_ATTR 467
+#define FILE_SETATTR 469
 
 #ifdef __s390__
 #define CLONE_FLAGS 1 /* the stack comes first */
@@ -81,13 +85,15 @@ struct range {
 
 struct rule {
 	int call, error;
+	int latest;                     /* number of a call that libseccomp may not know, in place of call */
 	unsigned conditions;            /* all of which are to hold */
 	struct scmp_arg_cmp condition[2];
 };
-#define NEVER(number) { .call = (number), .error = EPERM }
-#define DENY(name) NEVER(SCMP_SYS(name))
+#define NEVER(number) { .latest = (number), .error = EPERM }
+#define DENY(name) { .call = SCMP_SYS(name), .error = EPERM }
 #define UNKNOWN(name) { .call = SCMP_SYS(name), .error = ENOSYS } /* as if the kernel were older */
-#define LACKING(number) { .call = (number), .error = EOPNOTSUPP } /* as on other file systems */
+#define LACKING(name) { .call = SCMP_SYS(name), .error = EOPNOTSUPP } /* as on other file systems */
+#define LACKING_LATEST(number) { .latest = (number), .error = EOPNOTSUPP }
 #define FAIL_IF(reason, number, ...) \
 	{ .call = (number), .error = (reason), .conditions = 1, .condition = { __VA_ARGS__ } }
 #define DENY_IF(name, ...) FAIL_IF(EPERM, SCMP_SYS(name), __VA_ARGS__)
@@ -110,9 +116,9 @@ static const struct rule always[] = {
 	DENY(io_uring_register), DENY(fanotify_init), DENY(fanotify_mark), UNKNOWN(openat2),
 	UNKNOWN(socketcall),
 	/* what is done elsewhere, and attributes there */
-	UNKNOWN(inotify_init), UNKNOWN(inotify_init1), LACKING(SCMP_SYS(getxattr)),
-	LACKING(SCMP_SYS(lgetxattr)), LACKING(GETXATTRAT), LACKING(SCMP_SYS(listxattr)),
-	LACKING(SCMP_SYS(llistxattr)), LACKING(LISTXATTRAT),
+	UNKNOWN(inotify_init), UNKNOWN(inotify_init1), LACKING(getxattr),
+	LACKING(lgetxattr), LACKING_LATEST(GETXATTRAT), LACKING(listxattr),
+	LACKING(llistxattr), LACKING_LATEST(LISTXATTRAT),
 	/* keys, and the kernel itself */
 	DENY(keyctl), DENY(add_key), DENY(request_key), DENY(bpf), DENY(perf_event_open),
 	DENY(userfaultfd), DENY(init_module), DENY(finit_module), DENY(delete_module),
@@ -161,7 +167,7 @@ _Static_assert(SOCK_STREAM + SOCK_DGRAM == 3 && SOCK_RAW == 3 && SOCK_RDM == 4 &
 /* Where namespaces keep files and processes outside apart: of modes one bit. */
 static const struct rule with_namespaces[] = {
 	DENY_IF(chmod, HAS(1, S_ISUID)), DENY_IF(fchmod, HAS(1, S_ISUID)),
-	DENY_IF(fchmodat, HAS(2, S_ISUID)), FAIL_IF(EPERM, FCHMODAT2, HAS(2, S_ISUID)),
+	DENY_IF(fchmodat, HAS(2, S_ISUID)), { .latest = FCHMODAT2, .error = EPERM, .conditions = 1, .condition = { HAS(2, S_ISUID) } },
 };
 
 static const struct rule without_namespaces[] = {
@@ -193,62 +199,146 @@ check(int code)
 	exit(EXIT_FAILURE);
 }
 
+/* ---- the program ---- */
+
+/* The machine that filters are for. */
+static uint32_t target;
+
 static void
-add(scmp_filter_ctx filter, const struct rule *rules, size_t count)
+instruction_write(uint16_t code, uint8_t if_true, uint8_t if_false, uint32_t k)
+{
+	printf("\t{ 0x%02x, %u, %u, 0x%x },\n", code, if_true, if_false, k);
+}
+
+/* How many instructions latest_write() writes. */
+static unsigned
+latest_length(const struct rule *rules, size_t count)
+{
+	unsigned length = 0;
+
+	for (const struct rule *r = rules; r < rules + count; r++)
+		if (r->latest != 0)
+			length += r->conditions == 0 ? 3 : 5;
+	return length;
+}
+
+/* Writes the rules for the latest calls, whose one condition is on the lower half of an argument. */
+static void
+latest_write(const struct rule *rules, size_t count)
+{
+	const uint32_t offset = (uint32_t)(seccomp_syscall_resolve_name_arch(target, "clone3") - 435);
+	const size_t lower = (target & __AUDIT_ARCH_LE) != 0 ? 0 : 4;
+
+	for (const struct rule *r = rules; r < rules + count; r++) {
+		const struct scmp_arg_cmp *argument = r->condition;
+
+		if (r->latest == 0)
+			continue;
+		instruction_write(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
+		instruction_write(BPF_JMP | BPF_JEQ | BPF_K, 0, r->conditions == 0 ? 1 : 3,
+		    offset + (uint32_t)r->latest);
+		if (r->conditions > 0) {
+			instruction_write(BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)(offsetof(struct seccomp_data,
+			    args) + argument->arg * sizeof (uint64_t) + lower));
+			instruction_write(BPF_JMP | BPF_JSET | BPF_K, 0, 1, (uint32_t)argument->datum_b);
+		}
+		instruction_write(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | (uint32_t)r->error);
+	}
+}
+
+static void
+rules_add(scmp_filter_ctx filter, const struct rule *rules, size_t count)
 {
 	for (const struct rule *r = rules; r < rules + count; r++)
-		check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((uint16_t)r->error), r->call,
-		    r->conditions, r->condition));
+		if (r->latest == 0)
+			check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((uint16_t)r->error), r->call,
+			    r->conditions, r->condition));
 }
-#define ADD(filter, rules) add(filter, rules, sizeof (rules) / sizeof *(rules))
+
+/* The rules of a filter, by its number (seccomp.h). */
+struct part {
+	const struct rule *rules;
+	size_t count;
+};
+#define PART(rules) (struct part){ rules, sizeof (rules) / sizeof *(rules) }
 
 /* Returns how many instructions there are. */
-static size_t
-write_filter(unsigned number)
+static unsigned
+filter_write(unsigned number)
 {
+	const struct part parts[] = {
+		PART(always),
+		number & SECCOMP_NETWORK ? PART(with_network) : PART(without_network),
+		number & SECCOMP_ALONE ? PART(without_namespaces) : PART(with_namespaces),
+	};
 	/* Calls of another kind of machine have numbers that mean something else. */
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	struct sock_filter instruction;
 	FILE *program = tmpfile();
-	size_t count = 0;
+	unsigned count = 0, latest = 0;
 
 	if (filter == NULL || program == NULL)
 		check(-ENOMEM);
+	if (target != seccomp_arch_native()) {
+		check(seccomp_arch_add(filter, target));
+		check(seccomp_arch_remove(filter, seccomp_arch_native()));
+	}
 	check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)));
 	check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2)); /* a tree, not a list of calls */
-	ADD(filter, always);
-	if (number & SECCOMP_NETWORK)
-		ADD(filter, with_network);
-	else
-		ADD(filter, without_network);
-	if (number & SECCOMP_ALONE)
-		ADD(filter, without_namespaces);
-	else
-		ADD(filter, with_namespaces);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		rules_add(filter, parts[i].rules, parts[i].count);
+		latest += latest_length(parts[i].rules, parts[i].count);
+	}
 	check(seccomp_export_bpf(filter, fileno(program)));
 	seccomp_release(filter);
 
-	rewind(program);
 	printf("static struct sock_filter filter_%u[] = {\n", number);
+	/* Of another machine the rest of the filter refuses every call. */
+	instruction_write(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
+	instruction_write(BPF_JMP | BPF_JEQ | BPF_K, 0, (uint8_t)latest, target);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		latest_write(parts[i].rules, parts[i].count);
+	rewind(program);
 	for (; fread(&instruction, sizeof instruction, 1, program) == 1; count++)
-		printf("\t{ 0x%02x, %u, %u, 0x%x },\n", instruction.code, instruction.jt, instruction.jf,
-		    instruction.k);
+		instruction_write(instruction.code, instruction.jt, instruction.jf, instruction.k);
 	puts("};");
 	fclose(program);
-	return count;
+	return count + latest + 2;
+}
+
+/* The machines for which the numbers that stand in the rules, those of ioctl() among them, are
+ * the same as here. */
+static void
+target_choose(const char *machine)
+{
+	static const char *const alike[] = { "x86_64", "aarch64", "riscv64", "loongarch64" };
+
+	target = seccomp_arch_native();
+	if (machine == NULL)
+		return;
+	target = 0;
+	for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
+		if (strcmp(machine, alike[i]) == 0)
+			target = seccomp_arch_resolve_name(machine);
+	if (target == 0 || sizeof (long) != 8) {
+		fprintf(stderr, "seccomp_rules: unable to make filters for %s on this machine: build there\n",
+		    machine);
+		exit(EXIT_FAILURE);
+	}
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
-	size_t counts[SECCOMP_FILTERS];
+	unsigned counts[SECCOMP_FILTERS];
 
+	target_choose(argc > 1 ? argv[1] : NULL);
 	puts("#include \"isolate/seccomp.h\"\n#include <linux/filter.h>");
 	for (unsigned number = 0; number < SECCOMP_FILTERS; number++)
-		counts[number] = write_filter(number);
+		counts[number] = filter_write(number);
 	puts("struct sock_fprog seccomp_filters[SECCOMP_FILTERS] = {");
 	for (unsigned number = 0; number < SECCOMP_FILTERS; number++)
-		printf("\t{ %zu, filter_%u },\n", counts[number], number);
+		printf("\t{ %u, filter_%u },\n", counts[number], number);
 	puts("};");
 	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -113,10 +113,10 @@ waiting() {
 	[ "$(id -u)" = 0 ] || skip "needs root to give up what a service of a user lacks"
 	mkdir -p place/below
 	chown -R 65534 place
-	chmod 755 "$BATS_TEST_TMPDIR" .
+	chmod 711 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" .
 	cd place/below
 	run -0 --separate-stderr setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all \
-		env HOME="$PWD/.." XDG_CONFIG_HOME="$PWD/../config" XDG_DATA_HOME="$PWD/../data" AWF_STORAGE="$PWD/../storage" awf-step -i json -t bash call -r <<<'{"command":"id -u; touch inside"}'
+		env HOME="$PWD/.." XDG_CONFIG_HOME="$PWD/.." XDG_DATA_HOME="$PWD/.." AWF_STORAGE="$PWD/../storage" awf-step -i json -t bash call -r <<<'{"command":"id -u; touch inside"}'
 	same "$output" 65534
 	[ -e inside ]
 }

@@ -18,6 +18,8 @@
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make SANITIZE=address,undefined check
 #   make STATIC=    install with shared libraries also what is started for each run, step and tool
+#   make SHARED_LIBS=1  link jansson, libsodium and libyaml as shared libraries in every program, as
+#                   distributions want it: their updates reach AWF without building it again
 #
 # Cross building: make CC=aarch64-linux-gnu-gcc PKG_CONFIG=aarch64-linux-gnu-pkg-config. What has
 # to run meanwhile is built for this machine, by BUILD_CC and BUILD_PKG_CONFIG (cc, pkg-config).
@@ -87,9 +89,11 @@ CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
 # installed with no shared library at all, where there are archives of all that it needs. They lie
 # at another address each time nevertheless: not static at all where the C library cannot do that.
 # Tests run such with shared ones, to have faults put in between.
-PROGRAM_LIBS = $(eval PROGRAM_LIBS := $(foreach l,$(CORE_LIBS),$(if $(filter -l%,$(l)),$(call archive,$(l:-l%=%)),$(l))))$(PROGRAM_LIBS)
+# SHARED_LIBS=1: with shared libraries all of them, so that updates of a distribution reach them.
+PROGRAM_LIBS = $(if $(SHARED_LIBS),$(CORE_LIBS),$(call linked_libs))
+linked_libs = $(eval linked_libs := $(foreach l,$(CORE_LIBS),$(if $(filter -l%,$(l)),$(call archive,$(l:-l%=%)),$(l))))$(linked_libs)
 archive = $(shell a=$$($(CC) -print-file-name=lib$(1).a); [ "$$a" = lib$(1).a ] && echo -l$(1) || echo $$a)
-STATIC = $(if $(or $(SANITIZE),$(filter -l%,$(PROGRAM_LIBS)),$(filter -l%,$(call archive,c)),$(filter rcrt1.o,$(shell $(CC) -print-file-name=rcrt1.o))),,1)
+STATIC = $(if $(or $(SANITIZE),$(SHARED_LIBS),$(filter -l%,$(PROGRAM_LIBS)),$(filter -l%,$(call archive,c)),$(filter rcrt1.o,$(shell $(CC) -print-file-name=rcrt1.o))),,1)
 CURL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcurl)
 CURL_LIBS = $(shell $(PKG_CONFIG) --libs libcurl)
 SODIUM_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)

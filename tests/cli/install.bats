@@ -126,3 +126,32 @@ installed() {
 	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o")
 	grep -q '^/two/share/awf$' <<<"$strings"
 }
+
+@test "with SHARED_LIBS=1 programs have no library that updates do not reach" {
+	ls "$(cc -print-file-name=libjansson.a)" || skip "no archives here"
+	commands=$(make -n -C "$ROOT" BUILD="$PWD/build" SHARED_LIBS=1 install DESTDIR="$PWD/root" 2>&1)
+	[[ $commands == *' -ljansson '* ]]
+	same "$(grep -cE 'lib(jansson|sodium|yaml)\.a|static-pie' <<<"$commands")" 0
+	commands=$(make -n -C "$ROOT" BUILD="$PWD/build" all 2>&1)
+	[[ $commands == *libjansson.a* ]]
+}
+
+@test "a cross build runs no program of the target, and makes its filters of system calls" {
+	command -v "${CC:-cc}" || skip "no compiler here"
+	# Of a compiler for another machine its name is what counts.
+	printf '#!/bin/sh\n[ "$1" = -dumpmachine ] && echo aarch64-linux-gnu && exit\nexec cc "$@"\n' >cross-cc
+	chmod +x cross-cc
+	commands=$(make -n -C "$ROOT" CC="$PWD/cross-cc" BUILD="$PWD/build" all 2>&1)
+	grep -q 'build-machine/seccomp_rules aarch64 >' <<<"$commands"
+	grep -q 'build-machine/bin/awf-verify --schema' <<<"$commands"
+	same "$(grep -cE "(^|[^-])$PWD/build/(bin/[a-z-]*|seccomp_rules) (--schema|>)" <<<"$commands")" 0
+	make -s -C "$ROOT" BUILD="$PWD/native" "$PWD/native/seccomp_rules"
+	native/seccomp_rules >here.c
+	native/seccomp_rules "$(uname -m)" >named.c
+	cmp here.c named.c
+	native/seccomp_rules aarch64 >aarch64.c
+	grep -q '{ 0x15, 0, [0-9]*, 0xc00000b7 },' aarch64.c
+	same "$(grep -c 0xc000003e aarch64.c)" 0
+	run -1 native/seccomp_rules mips64
+	[[ $output == *'unable to make filters for mips64 on this machine: build there'* ]]
+}

@@ -444,7 +444,8 @@ main(int argc, char **argv)
 	}
 	if (id == OPTION_VERSION)
 		return program_end(PROGRAM, program_version(PROGRAM));
-	if (id != OPTION_END || storage_prepare(&p.storage, &err) != 0)
+	if (id != OPTION_END ||
+	    storage_prepare_for(&p.storage, (const char *const[]){ p.to.argument, NULL }, &err) != 0)
 		return program_fail(PROGRAM, &err);
 	if (p.to.argument != NULL && storage_resolve(&p.storage, p.to.argument, &p.to.ref, &err) != 0)
 		return program_fail(PROGRAM, &err);

@@ -480,11 +480,10 @@ begin(struct shipper *p, char *const *names, struct error *err)
 	char *transcripts;
 	int failed;
 
-	if (sync_mode_from_environment(&sync, err) != 0 || storage_prepare(&p->storage, err) != 0 ||
-	    cost_begin(&p->cost, err) != 0)
-		return -1;
+	/* What is named must be there before anything is made. */
 	p->filter = libexec_filter(PROGRAM, p->to, "--to", err);
-	if (p->filter == NULL)
+	if (p->filter == NULL || sync_mode_from_environment(&sync, err) != 0 ||
+	    storage_prepare_for(&p->storage, (const char *const *)names, err) != 0 || cost_begin(&p->cost, err) != 0)
 		return -1;
 	p->with.synced = sync != SYNC_NONE;
 	p->with.storage = &p->storage;

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -405,6 +406,29 @@ read_options(struct worker *w, int argc, char **argv, struct error *err)
 	return OPTION_END;
 }
 
+/* Whether there is a workflow to start, before anything is made. Behind options of awf-run, which
+ * may take values, it is one of the words. */
+static bool
+has_workflow(char *const *words, struct error *err)
+{
+	bool options = *words != NULL && **words == '-', found = *words == NULL;
+
+	installation_join_path();
+	error_set(err, ERROR_USAGE, NULL, "no workflow is given behind the options of awf-run");
+	for (; *words != NULL && !found; words++) {
+		const char *word = *words;
+
+		if (*word != '-')
+			found = workflow_file_found(word, err);
+		else /* a pipeline: -c, -nc, --command */
+			found = strncmp(word, "--command", strlen("--command")) == 0 ||
+			    (word[1] != '-' && strchr(word, 'c') != NULL);
+		if (!found && !options)
+			break;
+	}
+	return found;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -417,6 +441,8 @@ main(int argc, char **argv)
 	program_begin();
 	switch (read_options(&w, argc, argv, &err)) {
 	case OPTION_END:
+		if (!has_workflow(w.words, &err))
+			return program_fail(PROGRAM, &err);
 		break;
 	case OPTION_HELP:
 		options_help(stdout, usage, options_table, OPTION_HELP);

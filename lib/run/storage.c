@@ -225,6 +225,21 @@ storage_prepare(struct storage *s, struct error *err)
 }
 
 int
+storage_prepare_for(struct storage *s, const char *const *names, struct error *err)
+{
+	struct run_ref ref;
+
+	if (storage_locate(s, err) != 0)
+		return -1;
+	for (; *names != NULL; names++) {
+		if (storage_resolve(s, *names, &ref, err) != 0)
+			return -1;
+		run_ref_free(&ref);
+	}
+	return make_all(s, err);
+}
+
+int
 storage_prepare_at(struct storage *s, const char *root, struct error *err)
 {
 	*s = (struct storage){ .root = memory_text(root) };

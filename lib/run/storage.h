@@ -41,6 +41,9 @@ int storage_locate(struct storage *s, struct error *err);
 /* storage_locate(), then makes the directories (0700) and refuses a network file
  * system, and a root that belongs to another user or that everybody may write. */
 int storage_prepare(struct storage *s, struct error *err);
+/* The same once the runs that the user has named (ends with NULL) are found: what names something
+ * else makes nothing. */
+int storage_prepare_for(struct storage *s, const char *const *names, struct error *err);
 /* The same at a place of its own, absolute. */
 int storage_prepare_at(struct storage *s, const char *root, struct error *err);
 /* What of a located storage storage_prepare() would refuse, and whether it can be written;

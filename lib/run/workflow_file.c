@@ -29,6 +29,24 @@ workflow_file_is(const char *path)
 	    (text_ends(path, WORKFLOW_SUFFIX) || access(path, X_OK) == 0);
 }
 
+bool
+workflow_file_found(const char *word, struct error *err)
+{
+	char *program = NULL;
+	bool found = access(word, F_OK) == 0;
+
+	if (found)
+		return true;
+	if (strchr(word, '/') == NULL && getenv("PATH") != NULL)
+		program = path_search(getenv("PATH"), word);
+	found = program != NULL;
+	free(program);
+	if (!found)
+		error_set(err, ERROR_USAGE, word, strchr(word, '/') != NULL ? "no such file" :
+		    "no such file in the current directory, and no such program in PATH");
+	return found;
+}
+
 int
 workflow_file_options(const char *path, char ***options, struct environment *environment,
     struct error *err)

@@ -16,6 +16,9 @@
  * a directory of them: a regular file that ends in .awf or may be run, and is not hidden. Anything
  * else, a README beside them, would be run by a shell. */
 bool workflow_file_is(const char *path);
+/* Whether awf-run finds a workflow of this name: a file, or a program in PATH; else *err is
+ * ERROR_USAGE. Those of the programs beside awf-run are in PATH (installation_join_path()). */
+bool workflow_file_found(const char *word, struct error *err);
 /* Appends what the #! line of a file says to awf-run: its options; and sets the variables before
  * it (env -S). ERROR_DEFINITION: it says something that only a shell understands. */
 int workflow_file_options(const char *path, char ***options, struct environment *environment,

@@ -264,3 +264,27 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 	run -0 worker -1 jobs ./up.awf
 	[[ $output == 'a\x1b[2J'* ]]
 }
+
+@test "a workflow that is not there is told before anything is made" {
+	for words in ./nosuch.awf nosuchprogram '-- --timeout 1m ./nosuch.awf' '-- --timeout 1m'; do
+		# shellcheck disable=SC2086
+		run -1 --separate-stderr worker --once new $words
+		[[ $stderr == 'awf-worker: '*'no such '* && $stderr != *$'\n'* ]]
+		[ ! -e new ] && [ ! -e "$AWF_STORAGE" ]
+	done
+	[[ $stderr == 'awf-worker: 1m: no such file '* ]]
+	run -0 worker --once new -- --timeout 1m ./up.awf
+	run -0 worker --once new -- -nc true
+	run -0 worker --once new awf-step -n x -- true
+	run -0 worker --once new
+}
+
+@test "a run or a database that is not there is told before anything is made" {
+	for command in 'awf-ship nosuch' 'awf-ship --to sqlite:new.db nosuch' 'awf-ship --to nosuch:x' 'awf-record nosuch' \
+		'awf-serve --workflows new' 'awf-mcp -w new'; do
+		# shellcheck disable=SC2086
+		run -1 --separate-stderr timeout 20 $command </dev/null
+		[[ $stderr == "${command%% *}: "*no* && $stderr != *$'\n'* ]]
+		[ ! -e "$AWF_STORAGE" ] && [ ! -e new.db ] && [ ! -e new ]
+	done
+}

@@ -286,8 +286,23 @@ follows() {
 	stub ssh 'shift; exec "$@"'
 	[[ $(follows awf-tail.1 'ssh host' true) == *'run completed (success, '* ]]
 	same "$(try awf-tail.1 'awf-tail --errors')" ''
-	awf-run -n -c 'awf-step -n -q a -- sh -c "echo why >&2; exit 1"' || true
-	[[ $(try awf-tail.1 'awf-tail --errors') == *'a failed ('*why* ]]
+	# What examples compute, on what is known: 22 runs, more than a list for people shows.
+	for i in {1..22}; do
+		awf-run -n --name "nightly $((i % 2))" -c "awf-step -n -q a -- sh -c 'echo why $i >&2; exit 1'" 2>/dev/null || true
+	done
+	run -0 try awf-tail.1 'awf-tail --errors'
+	same "$(grep -c '^nightly [01]:$' <<<"$output") $(grep -c ' | why [0-9]*$' <<<"$output")" '22 22'
+	same "$(sed -n 1,3p <<<"$output" | sed 's/^ *[0-9.]* //; s/([^)]*)/()/; s/^ *//')" 'nightly 0:
+a failed (): exit_status: sh: exit status 1
+| why 22'
+	answers topic found x y >answers.jsonl
+	mkdir -p "$XDG_CONFIG_HOME/awf" && printf 'replay/* 1000 1000\n' >"$XDG_CONFIG_HOME/awf/prices"
+	sed -i 's/}$/,"usage":{"input_tokens":1000,"output_tokens":500}}/' answers.jsonl
+	for name in 'my flow' other 'my flow'; do
+		echo topic | AWF_MODEL=replay/answers.jsonl awf-run --name "$name" -c 'awf-step -q -p "{{data}}" ask'
+	done
+	same "$(try awf-tail.1 'group_by(.name)' | grep -v 'nightly\|brief\|true')" $'3\tmy flow\n1.5\tother'
+	rm "$XDG_CONFIG_HOME/awf/prices"
 	stub notify-send 'echo "$@"'
 	[[ $(follows awf-tail.1 notify-send false) == *'the run failed' ]]
 }
@@ -318,6 +333,11 @@ follows() {
 	same "$(try awf-replay.1 sha256sum)" "$(awf-replay --order causal >other; awf-replay --canonical other | sha256sum)"
 	awf-run -n --name brief.awf -c 'echo topic | awf-step analyse -q -- false' || true
 	same "$(try awf-replay.1 xargs)" "$(awf-replay --tree | grep -w failed)"
+	for _ in {1..22}; do
+		awf-run -n --name other -c 'awf-step -n -q b -- false' 2>/dev/null || true
+	done
+	same "$(try awf-replay.1 xargs | grep -c '^other failed (')" 22
+	awf-run -n --name brief.awf -c 'echo topic | awf-step analyse -q -- false' || true
 	answers topic analysed >answers.jsonl
 	same "$(AWF_MODEL=replay/answers.jsonl try awf-replay.1 'select(.error)')" analysed
 }
@@ -490,6 +510,16 @@ mcp__files__number	read'
 	[[ $(AWF_MODEL=replay/answers.jsonl try awf-prices.5 'run.completed' 2>&1) == *'run completed (success'* ]]
 	same "$(try awf-prices.5 'map(.cost')" 0
 	[[ $(try awf-prices.5 'xargs -r -n 1' 2>&1) == *'no price of'* ]]
+	# Of 22 runs that cost a dollar each, and of as many without a price.
+	sed -i 's/}$/,"usage":{"input_tokens":1000,"output_tokens":0}}/' answers.jsonl
+	for _ in {1..22}; do
+		echo sky | AWF_MODEL=replay/answers.jsonl awf-run --name 'a b' -c 'awf-step -q -p "{{data}}" ask'
+	done
+	[ "$(try awf-prices.5 'xargs -r -n 1' 2>&1 | grep -c 'run completed')" -ge 22 ]
+	echo 'replay/answers* 1000 0' >>~/.config/awf/prices
+	same "$(try awf-prices.5 'map(.cost')" 22
+	same "$(try awf-prices.5 'xargs -r -n 1' 2>&1 | grep -c 'no price of replay/answers')" 0
+	sed -i '$d' ~/.config/awf/prices
 	echo 'awf-step -n -q a -- true' >digest.awf && chmod +x digest.awf
 	try awf-prices.5 '>>costs'
 	same "$(cut -f2 costs)" 0
@@ -523,10 +553,13 @@ mcp__files__number	read'
 	line=$(example awf-worker.1 '--once -j 2' | sed -n 's,^[*]/5 [*] [*] [*] [*] ,,p')
 	same "$(sh -c "$line" | cut -f2 | sort | uniq -c | tr -d ' ')" 4success
 	same "$(try awf-worker.1 'uniq -c' | tr -d ' ')" 4success
-	printf '#!/bin/sh\nexit 3\n' >review.awf
+	echo x >~/jobs/'of two words'
+	sh -c "$(example awf-worker.1 'read -r job' | sed 's/^awf-worker/& --once/')"
+	same "$(cat 'results/of two words')" X
+	printf '#!/bin/sh\nawf-step -q look -- sh -c "echo no database >&2; exit 4"\n' >review.awf
 	echo x >~/jobs/bad
 	run -3 sh -c "$(example awf-worker.1 sbatch)"
-	[[ $(try awf-worker.1 'jobs/failed') == *'exit status 3'* ]]
+	[[ $(try awf-worker.1 'jobs/failed' | head -n 1) == 'jobs/failed/bad/err:awf-run: '*'step look:0:0 failed: '* ]]
 	same "$(ls ~/jobs/running)" bad
 }
 

@@ -49,6 +49,10 @@ def faults(text):
     if read.returncode != 0:
         yield read.stderr.strip()
     joined = text.replace("\\\n", " ")
+    # A list that another program reads: of the newest 20 runs, in columns for people.
+    for listing in re.findall(r"awf-(?:tail --list|ctl list)[^|\n]*\|", joined):
+        if not re.search(r" -n \d", listing) or "--json" not in listing:
+            yield "a list for a program says -n N and --json: " + listing
     for match in PROGRAM.finditer(joined):
         program = match.group(1)
         # Its own options stand before what it runs: a pipe, a quote that ends, or dashes.

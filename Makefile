@@ -170,7 +170,9 @@ MIRROR_FILTERS := $(patsubst cmd/mirror/%.c,$(BUILD)/libexec/awf/%,$(MIRROR_FILT
 MIRROR = $(BUILD)/libexec/awf/awf-mirror
 MODELS = $(BUILD)/libexec/awf/awf-models-proxy
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
-PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(MIRROR_FILTERS) $(MIRROR)
+# Preloaded by awf-verify --determinism.
+CLOCK = $(BUILD)/libexec/awf/clock.so
+PROGRAMS := $(BIN) $(CLOCK) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(MIRROR_FILTERS) $(MIRROR)
 # Started for each run, step and tool, and what of it is installed.
 STARTED := $(BUILD)/bin/awf-exec $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS) $(SANDBOX)
 installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
@@ -364,6 +366,10 @@ $(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(ROOM_LIB) $(LIB)
 $(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(ROOM_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) -lm
+$(call object,cmd/clock/clock.c): EXTRA_CFLAGS = -fPIC $(if $(SANITIZE),-fno-sanitize=all)
+$(CLOCK) $(BUILD)/test/libexec/awf/clock.so: $(call object,cmd/clock/clock.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -o $@ $<
 $(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
@@ -435,7 +441,7 @@ install: all
 	  $(foreach section,1 3 5 7,"$(DESTDIR)$(MANDIR)/man$(section)") \
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(BIN)) "$(DESTDIR)$(BINDIR)"
-	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(MIRROR)) "$(DESTDIR)$(LIBEXECDIR)"
+	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(MIRROR) $(CLOCK)) "$(DESTDIR)$(LIBEXECDIR)"
 	set -e; for f in $(SHIPS) $(MIRROR_FILTERS); do [ ! -e "$$f" ] || \
 	  install -s --strip-program=$(STRIP) -m 755 "$$f" "$(DESTDIR)$(LIBEXECDIR)"; done
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
@@ -464,7 +470,7 @@ install: all
 remove = cd "$(1)" 2>/dev/null && rm -f $(2) || :
 uninstall:
 	$(call remove,$(DESTDIR)$(BINDIR),$(notdir $(BIN)))
-	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(MIRROR_FILTERS) $(MIRROR) $(TOOL_FILES)))
+	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(MIRROR_FILTERS) $(MIRROR) $(CLOCK) $(TOOL_FILES)))
 	$(call remove,$(DESTDIR)$(INCLUDEDIR)/awf,transcript.h)
 	$(call remove,$(DESTDIR)$(LIBDIR),$(notdir $(SHARED)) $(SHARED_NAME))
 	$(call remove,$(DESTDIR)$(LIBDIR)/pkgconfig,awf-transcript.pc)

@@ -9,6 +9,9 @@
  * map. A child that no replay can repeat (it was cancelled, timed out or never ended) is a
  * warning, no fault.
  */
+#ifdef __linux__
+#define _GNU_SOURCE /* sched_setaffinity */
+#endif
 #include "inspect/determinism.h"
 
 #include <errno.h>
@@ -18,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #ifdef __linux__
+#include <sched.h>
 #include <sys/prctl.h>
 #endif
 #include <sys/stat.h>
@@ -56,6 +60,24 @@ struct pair {
 
 /* ---- two processes ---- */
 
+/* One processor less, where there are several. */
+static void
+leave_processor(void)
+{
+#ifdef __linux__
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
+		return;
+	for (size_t i = CPU_SETSIZE; i-- > 0;)
+		if (CPU_ISSET(i, &set)) {
+			CPU_CLR(i, &set);
+			break;
+		}
+	sched_setaffinity(0, sizeof set, &set);
+#endif
+}
+
 /* Its stdout and stderr are files beside its transcript. */
 static int
 redirect(const struct replay_env_spec *spec, const char *name, int fd, struct error *err)
@@ -89,6 +111,8 @@ start(struct pair *p, int i, struct error *err)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
 	sigprocmask(SIG_SETMASK, &p->before, NULL);
+	if (spec->second)
+		leave_processor();
 	told->done = redirect(spec, "stdout", STDOUT_FILENO, &told->error) == 0 &&
 	    redirect(spec, "stderr", STDERR_FILENO, &told->error) == 0 &&
 	    replay_run(spec, &told->end, &told->error) == 0;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/provider.h"
@@ -30,6 +31,7 @@
 
 #define SECOND_HOST "replay"
 #define SECOND_PID 4711
+#define PRELOAD_LIMIT ((size_t)64 << 10)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 int
@@ -69,7 +71,7 @@ below(const char *directory, const char *path)
 }
 
 /* Adds a place at which another is shown; the list ends with NULL. */
-static void
+static struct isolate_shown *
 add_shown(struct isolate_shown **list, char *at, char *source)
 {
 	size_t count = 0;
@@ -77,8 +79,9 @@ add_shown(struct isolate_shown **list, char *at, char *source)
 	while (*list != NULL && (*list)[count].at != NULL)
 		count++;
 	*list = memory_array(*list, count + 2, sizeof **list);
-	(*list)[count] = (struct isolate_shown){ at, source };
-	(*list)[count + 1] = (struct isolate_shown){ NULL, NULL };
+	(*list)[count] = (struct isolate_shown){ .at = at, .source = source };
+	(*list)[count + 1] = (struct isolate_shown){ .at = NULL };
+	return &(*list)[count];
 }
 
 /* Whether what is at the path may be shown; ERROR_USAGE. */
@@ -534,6 +537,85 @@ set_visible(struct replay_env *env, const char *script, struct error *err)
 	return 0;
 }
 
+static int
+write_file(const char *path, const void *bytes, size_t len, struct error *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644), failed = 0;
+
+	if (fd < 0 || file_write(fd, bytes, len) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	file_close(&fd);
+	return failed;
+}
+
+/* A time zone that is not the machine's, as a file of tzfile(5): one offset, for all times. The
+ * variable TZ, which is recorded, comes before it. */
+static int
+set_zone(struct replay_env *env, struct error *err)
+{
+	static const char *const rules[] = { "\n<+0545>-5:45\n", "\n<-0930>9:30\n" };
+	static const int32_t offsets[] = { 20700, -34200 };
+	const time_t now = time(NULL);
+	struct tm here = { .tm_gmtoff = 0 };
+	char *path = path_join(env->spec->place, "localtime");
+	struct buffer bytes = BUFFER_INIT;
+	size_t zone;
+	int failed;
+
+	localtime_r(&now, &here);
+	zone = here.tm_gmtoff == offsets[0];
+	/* Both versions of the data, which are the same without times. */
+	for (int version = 0; version < 2; version++) {
+		buffer_append(&bytes, "TZif2", 5);
+		for (size_t i = 0; i < 15 + 6 * 4; i++)
+			buffer_byte(&bytes, i == 15 + 4 * 4 + 3 ? 1 : i == 15 + 5 * 4 + 3 ? 6 : 0);
+		for (int shift = 24; shift >= 0; shift -= 8)
+			buffer_byte(&bytes, (char)((uint32_t)offsets[zone] >> shift & 0xff));
+		buffer_append(&bytes, "\0\0", 2);
+		buffer_append(&bytes, rules[zone] + 2, 5);
+		buffer_byte(&bytes, '\0');
+	}
+	buffer_text(&bytes, rules[zone]);
+	failed = write_file(path, bytes.data, bytes.len, err);
+	add_shown(&env->outside, memory_text("/etc/localtime"), path)->itself = true;
+	buffer_free(&bytes);
+	return failed;
+}
+
+/* Another day, for programs that are linked with shared libraries: the dynamic linker is told so by
+ * its file, as a variable would be seen. Both lie where whoever sees one sees the other. */
+static int
+set_day(struct replay_env *env, struct error *err)
+{
+#if defined __linux__ && !defined __SANITIZE_ADDRESS__
+	static const char shown[] = "/etc/awf-clock.so", preload[] = "/etc/ld.so.preload";
+	char *list = libexec_path(), *library = path_search(list, "clock.so");
+	struct buffer text = BUFFER_INIT;
+	char *path;
+	int failed;
+
+	free(list);
+	/* An installation may be without it. */
+	if (library == NULL)
+		return 0;
+	if (file_load(preload, PRELOAD_LIMIT, &text, NULL) != 0)
+		buffer_clear(&text);
+	if (text.len > 0)
+		buffer_byte(&text, '\n');
+	buffer_format(&text, "%s\n", shown);
+	path = path_join(env->spec->place, "preload");
+	failed = write_file(path, text.data, text.len, err);
+	add_shown(&env->outside, memory_text(preload), path);
+	add_shown(&env->outside, memory_text(shown), library);
+	buffer_free(&text);
+	return failed;
+#else
+	(void)env;
+	(void)err;
+	return 0;
+#endif
+}
+
 int
 replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, struct error *err)
 {
@@ -564,6 +646,8 @@ replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, stru
 	set_environment(env);
 	failed = set_visible(env, script, err);
 	free(script);
+	if (failed == 0 && spec->second && spec->isolation == ISOLATION_NAMESPACES)
+		failed = set_zone(env, err) != 0 || set_day(env, err) != 0 ? -1 : 0;
 	return failed;
 }
 

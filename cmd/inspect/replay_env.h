@@ -10,8 +10,9 @@
  *   - A script, agent, prompt, tool, skill or schema file that is not there, or is not
  *     what it was, is the recording's.
  *   - The second of two replays that are to be compared gets what must not matter
- *     otherwise: another umask, host name and pid, and a copy of the workspace in
- *     which files have other inodes and times and stand in another order.
+ *     otherwise: another umask, host name and pid, fewer processors, another day and
+ *     time zone, and a copy of the workspace in which files have other inodes and times
+ *     and stand in another order.
  */
 #ifndef AWF_INSPECT_REPLAY_ENV_H
 #define AWF_INSPECT_REPLAY_ENV_H

@@ -37,6 +37,7 @@
 #ifndef AWF_ISOLATE_ISOLATE_H
 #define AWF_ISOLATE_ISOLATE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -45,6 +46,8 @@
  * one. */
 struct isolate_shown {
 	const char *at, *source;     /* absolute; at need not exist */
+	bool itself;                 /* of a file: a symbolic link at its path is none of it then; else
+	                                it is shown where that leads */
 };
 
 struct isolate_spec {

@@ -108,6 +108,7 @@ show_entry(const struct overlay_plan *plan, const char *source, const char *targ
 
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		passed_over |= strcmp(target, own[i]) == 0;
+	passed_over |= S_ISLNK(st.st_mode) && overlay_plan_has_file(plan, target);
 	if (passed_over) {
 		free(path);
 		return 0;

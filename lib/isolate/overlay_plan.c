@@ -202,7 +202,8 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 			add_place(plan, OVERLAY_VISIBLE, memory_text(s->at), memory_text(s->source), 0);
 		}
 	for (const struct isolate_shown *f = spec->files; f != NULL && f->at != NULL; f++) {
-		char *real = realpath(f->at, NULL);
+		bool link = f->itself && lstat(f->at, &st) == 0 && S_ISLNK(st.st_mode);
+		char *real = link ? NULL : realpath(f->at, NULL);
 
 		if (real == NULL) {
 			/* Its directory is made anew, if it is none of it yet. */
@@ -250,6 +251,15 @@ overlay_plan_private(const struct overlay_plan *plan, const char *path)
 	for (size_t i = 0; i < plan->count; i++)
 		if (plan->places[i].kind == OVERLAY_PRIVATE &&
 		    strcmp(path, plan->places[i].target) == 0)
+			return true;
+	return false;
+}
+
+bool
+overlay_plan_has_file(const struct overlay_plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->places[i].kind == OVERLAY_FILE && strcmp(plan->places[i].target, path) == 0)
 			return true;
 	return false;
 }

@@ -36,6 +36,41 @@ unrecorded() { differs "the replays agree, the recording differs: $1"; }
 	chance 'now:0:0: step.completed'
 }
 
+@test "the day, the time zone and the number of processors" {
+	needs_namespaces
+	local command
+	while read -r command; do
+		awf-run -n -c "awf-step -n a -q -- true; awf-step -n when -q -- $command"
+		chance 'when:0:0: step.completed'
+	done <<-'END'
+		date +%F
+		date -u +%Y
+		date -u +%m
+		date -u +%d
+		date +%u
+		date +%H
+		sh -c 'touch x; [ -n "$(find /etc/hostname -mtime -365)" ] || date +%j'
+		bash -c 'printf "%(%F)T\n"'
+		perl -e 'print((localtime)[5])'
+		awk 'BEGIN { print strftime("%F") }'
+		sh -c 'TZ= date -d @0; date -d @0'
+		date -d @0 +%z
+	END
+	awf-run -n -c 'awf-step -n many -q -- nproc'
+	if [ "$(nproc)" -gt 1 ]; then chance 'many:0:0: step.completed'; else awf-verify --determinism; fi
+}
+
+@test "what does not depend on the day is no difference, and who waits until a time does not wait for another day" {
+	deterministic -n -c '
+		awf-step -n zone -q -- sh -c "TZ=UTC date -d @0; TZ=Europe/Berlin date -d @0"
+		awf-step -n variables -q -- sh -c "env | grep -E \"^(LD_|TZ)\"; ls -a /etc/localtime"
+		awf-step -n limit -q --timeout 20 -- timeout 20 sleep 0.1
+		awf-step -n until -q --timeout 20 -- perl -MTime::HiRes=clock_gettime,clock_nanosleep,CLOCK_REALTIME,TIMER_ABSTIME -e \
+			"clock_nanosleep(CLOCK_REALTIME, 1e9 * (clock_gettime(CLOCK_REALTIME) + 0.1), TIMER_ABSTIME); print 1"
+		awf-step -n build -q -- sh -c "printf \"all: a\\na: b\\n\\tcp b a\\n\" >Makefile; echo >b; make -s; make -q && echo made"
+		awf-step -n old -q -- sh -c "echo >new; sleep 0.01; echo >newer; find . -newer new -name newer"'
+}
+
 @test "random numbers" {
 	awf-run -c 'awf-step -n a -q -- true; od -An -N8 -tx1 /dev/urandom | awf-step -q draw -- cat'
 	chance 'draw:0:0: step.started'

@@ -84,11 +84,15 @@ inode) stat -c %i listed/1 ;;
 uptime) cat /proc/uptime ;;
 outside) cat "$(cat outside)" 2>/dev/null ;;
 race) race; race; race ;;
+day) date +%F ;;
+zone) date -d @0 +%H ;;
+processors) nproc ;;
 esac | cksum | tr ' ' _
 """
 # What it says is another in a replay.
 TAINTS = ("clock", "pid", "chance", "host", "umask", "listing", "hash", "environment", "age",
-          "inode", "uptime", "outside", "race")
+          "inode", "uptime", "outside", "race", "day", "zone",
+          *(["processors"] if len(os.sched_getaffinity(0)) > 1 else []))
 # Where it comes in: in what a step prints, prints to standard error, is given as argument,
 # or as input.
 PLACES = ("output", "output", "error", "argument", "input")

@@ -10,6 +10,7 @@
 #include "serve/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@
 #include "serve/serve.h"
 
 #define ACCEPTED_AT_ONCE 64
-#define SPARE_CLIENTS 16                /* that are told by an answer that there are too many */
+#define SPARE_CLIENTS 16                /* beside all places: for those with a token, and to be told no */
+#define STRANGERS(clients) ((clients) / 4 > SPARE_CLIENTS ? (clients) / 4 : SPARE_CLIENTS)
 #define READ_AT_ONCE 16384
 #define TURN ((size_t)1 << 20)          /* bytes of one client, before the next has its turn */
 #define DROPPED_MOST ((size_t)1 << 20)  /* of what comes after the answer */
@@ -543,6 +545,47 @@ client_from(struct client *c, const char *address)
 	return !c->crowded;
 }
 
+/* Ends a client to make room for another: of those who have shown no token, if they have more than
+ * their share of the places, the one that has been there longest and whose request is not whole. */
+static bool
+evict_stranger(struct server *s)
+{
+	struct client *idle = NULL, *sending = NULL;
+	int64_t strangers = 0;
+
+	/* The newest stands first. */
+	for (struct client *c = s->clients; c != NULL; c = c->next) {
+		if (c->admitted)
+			continue;
+		strangers++;
+		if (c->state == CLIENT_HEAD || c->state == CLIENT_LEAVING)
+			idle = c;
+		else if (c->state == CLIENT_BODY)
+			sending = c;
+	}
+	if (strangers <= STRANGERS(s->settings.clients) || (idle == NULL && sending == NULL))
+		return false;
+	client_close(idle != NULL ? idle : sending);
+	return true;
+}
+
+/* Makes room where there is none; returns the descriptor, which may be another one then. */
+static int
+make_room(struct server *s, int fd)
+{
+	int lower;
+
+	while (s->client_count >= (size_t)s->settings.clients && evict_stranger(s))
+		continue;
+	if (descriptors_left(fd, DESCRIPTORS_CLIENT) || !evict_stranger(s))
+		return fd;
+	lower = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (lower == -1)
+		return fd;
+	close(fd);
+	return lower;
+}
+
 /* There is no room for it: it is told so, if it reads that. */
 static int
 turn_away(int fd)
@@ -564,6 +607,7 @@ client_add(struct server *s, int fd)
 	struct error err;
 	int on = 1;
 
+	fd = make_room(s, fd);
 	if (s->client_count >= (size_t)s->settings.clients + SPARE_CLIENTS ||
 	    !descriptors_left(fd, DESCRIPTORS_CLIENT))
 		return turn_away(fd);

@@ -5,7 +5,8 @@
  *
  * Clients are limited in number, all together and by address; and in time: for a head, for a
  * body, for the next request, and for taking what they are sent. The first three are whole times,
- * so that a client who sends a byte a second is gone when they are over.
+ * so that a client who sends a byte a second is gone when they are over. Where all places are taken,
+ * whoever has shown no token leaves first: connections that only stand there keep nobody out.
  */
 #ifndef AWF_SERVE_CLIENT_H
 #define AWF_SERVE_CLIENT_H
@@ -63,6 +64,7 @@ struct client {
 	struct peer peer;
 	char address[PEER_ADDRESS];  /* by which it is counted */
 	bool crowded;                /* there are too many from there */
+	bool admitted;               /* a request of it came with a token, or from the user himself */
 	enum client_state state;
 	bool readable;               /* there may be bytes to read */
 	bool close;                  /* after this answer */

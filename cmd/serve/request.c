@@ -396,11 +396,9 @@ judge(struct request *r, const struct head *h)
 	struct access *a = &r->server->access;
 	const struct peer *peer = &r->client->peer;
 	const struct refusal *refusal;
-	bool safe = strcmp(r->method, "GET") == 0 || is_head(r);
+	bool safe = strcmp(r->method, "GET") == 0 || is_head(r), needs_token;
 	char address[PEER_ADDRESS];
 
-	if (r->server->client_count > (size_t)r->server->settings.clients)
-		return &too_many_clients;
 	access_address(a, peer, h, address);
 	if (!client_from(r->client, address))
 		return &too_many_from;
@@ -411,10 +409,17 @@ judge(struct request *r, const struct head *h)
 	/* A link from elsewhere may lead to the page; what the page asks for is its own. */
 	if ((!safe || r->route->may != 0) && (refusal = access_origin(h)) != NULL)
 		return refusal;
-	if (r->route->may != 0 && !((r->route->may & MAY_SIGNED) != 0 && access_signed(h))) {
+	needs_token = r->route->may != 0 && !((r->route->may & MAY_SIGNED) != 0 && access_signed(h));
+	if (needs_token) {
+		r->token = access_token(a, peer, h, safe, clock_wall());
+		r->client->admitted |= r->token != NULL;
+	}
+	/* The places beside the last are for those who have shown who they are. */
+	if (r->token == NULL && r->server->client_count > (size_t)r->server->settings.clients)
+		return &too_many_clients;
+	if (needs_token) {
 		unsigned may = r->route->may & MAY_ALL;
 
-		r->token = access_token(a, peer, h, safe, clock_wall());
 		if (r->token == NULL)
 			return &unauthorized;
 		if ((r->token->may & may) != may)

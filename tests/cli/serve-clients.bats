@@ -146,6 +146,31 @@ let_go() {
 }
 statuses() { sort held | uniq -c | tr -s ' ' | sed 's/^ //; s/ $//' | paste -sd,; }
 
+@test "connections that show no token keep nobody out who has one" {
+	record
+	serve --clients 100
+	TOKEN=$(awf-serve --new-token read)
+	# More than there are places: they send nothing, a part of a head, or a request that is refused.
+	python3 -S - "$PORT" >stood 3>&- <<-'END' &
+		import socket, sys, time
+		kept = []
+		for i in range(300):
+		    kept.append(socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20))
+		    kept[-1].sendall([b"", b"G", b"GET /api/runs HTTP/1.1\r\nHost: 127.0.0.1\r\n", b"POST /api/session HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+		        b"Content-Type: application/json\r\nContent-Length: 999\r\n\r\n" % int(sys.argv[1])][i % 4])
+		print("all", flush=True)
+		time.sleep(60)
+	END
+	strangers=$!
+	eventually grep -q all stood
+	for _ in 1 2 3; do
+		same "$(status_of -H "Authorization: Bearer $TOKEN" "$URL/api/runs")" 200
+		same "$(ask /api/runs -o body -w '%{http_code}')" 200
+	done
+	[ "$(ask /metrics | sed -n 's/^awf_serve_clients //p')" -le 101 ]
+	kill "$strangers"
+}
+
 @test "who finds no room is told so, and those who have some are served" {
 	record
 	few_descriptors 64

@@ -118,8 +118,10 @@ make_schema(struct database *d, struct error *err)
 	int has = sqlite_has_schema(&d->at, &d->made[VERSION], err);
 	char set[64];
 
+	/* A database that was made before there was this index gets it; nothing is written if it is there. */
 	if (has != 0)
-		return has < 0 ? -1 : 0;
+		return has < 0 ? -1 :
+		    execute(d, "CREATE INDEX IF NOT EXISTS runs_head_started ON runs_head (started)", err);
 	snprintf(set, sizeof set, "PRAGMA user_version = %d; COMMIT", AWF_SQLITE_SCHEMA);
 	has = execute(d, "BEGIN IMMEDIATE", err) == 0 ? sqlite_has_schema(&d->at, &d->made[VERSION], err) : -1;
 	if (has != -1 && (has == 1 || execute(d, sqlite_sql, err) == 0) && execute(d, set, err) == 0)

@@ -10,6 +10,21 @@ cleanup() {
 	[ -z "${SHIP_PID-}" ] || kill "$SHIP_PID" 2>/dev/null || true
 }
 
+@test "the newest runs are found by an index, in a database too that was made without it" {
+	command -v sqlite3 >/dev/null || skip 'no sqlite3'
+	awf-run -n --name one true
+	awf-ship --to sqlite:copy.db
+	plan() { sqlite3 copy.db 'EXPLAIN QUERY PLAN SELECT run_id, name, started FROM runs ORDER BY started DESC LIMIT 20'; }
+	plan | grep 'USING INDEX runs_head_started'
+	run ! grep -q 'TEMP B-TREE FOR ORDER BY' < <(plan)
+	sqlite3 copy.db 'DROP INDEX runs_head_started'
+	run ! grep -q runs_head_started < <(plan)
+	awf-run -n --name two true
+	awf-ship --to sqlite:copy.db
+	plan | grep 'USING INDEX runs_head_started'
+	same "$(sqlite3 copy.db 'SELECT name FROM runs ORDER BY started DESC LIMIT 1')" two
+}
+
 @test "all lines are there, byte for byte, once, and what comes later follows them" {
 	all_come
 	# It is as private as they are.

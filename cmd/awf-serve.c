@@ -211,6 +211,9 @@ tell(struct server *s)
 	if (tcp != NULL && environment_text("JOURNAL_STREAM") == NULL) {
 		tokens_login_code(&s->access.tokens, code);
 		printf("%s/#code=%s\n", tcp->url, code);
+		if (isatty(STDOUT_FILENO))
+			fprintf(stderr, PROGRAM ": this link logs one browser in, once; others log in by a token: "
+			    PROGRAM " --new-token decide\n");
 	}
 	fflush(stdout);
 }

@@ -1,18 +1,11 @@
-// Requests of the server, and who asks. The token is kept by the tab (sessionStorage); the link
-// that awf-serve prints has a code behind the #, which is exchanged for one. A tab that has none
-// asks the other tabs of this page.
+// Requests of the server, and who asks. The browser keeps the token, for all its tabs, until the
+// session ends; the link that awf-serve prints has a code behind the #, which is exchanged for one,
+// once.
 import { parse } from "/www/json.js";
 
 const KEY = "token";
-const ANSWER_MS = 150;
-const tabs = new BroadcastChannel("awf-token");
 
-tabs.onmessage = ({ data }) => {
-	if (data === "token?" && token())
-		tabs.postMessage({ token: token() });
-};
-
-export const token = () => sessionStorage.getItem(KEY);
+export const token = () => localStorage.getItem(KEY);
 
 export class Refused extends Error {
 	constructor(status, error) {
@@ -29,7 +22,7 @@ async function refusal(answer) {
 
 export async function request(path, options = {}) {
 	const headers = new Headers(options.headers);
-	if (token())
+	if (token() && !options.anonymous)
 		headers.set("Authorization", "Bearer " + token());
 	const answer = await fetch(path, { cache: "no-store", credentials: "omit", ...options, headers });
 	if (!answer.ok)
@@ -39,9 +32,9 @@ export async function request(path, options = {}) {
 
 export const get = async (path, read = parse) => read(await (await request(path)).text());
 
-export async function post(path, object) {
+export async function post(path, object, options = {}) {
 	const answer = await request(path, {
-		method: "POST", headers: { "Content-Type": "application/json" },
+		...options, method: "POST", headers: { "Content-Type": "application/json" },
 		body: JSON.stringify(object),
 	});
 	return answer.status === 204 ? null : answer.json();
@@ -49,50 +42,34 @@ export async function post(path, object) {
 
 export const runPath = (run) => "/api/runs/" + encodeURIComponent(run);
 
-// With the code of the printed link, or a token. Throws Refused.
+// With the code of the printed link, or a token; what was there before stays if it is refused.
+// Throws Refused.
 export async function logIn(given) {
-	sessionStorage.removeItem(KEY);
-	sessionStorage.setItem(KEY, (await post("/api/session", given)).token);
+	localStorage.setItem(KEY, (await post("/api/session", given, { anonymous: true })).token);
 }
 
 export async function logOut() {
 	await post("/api/session/end", {}).catch(() => null);
-	sessionStorage.removeItem(KEY);
+	localStorage.removeItem(KEY);
 }
 
-function tokenOfOtherTab() {
-	return new Promise((resolve) => {
-		const timer = setTimeout(resolve, ANSWER_MS, null);
-		tabs.addEventListener("message", ({ data }) => {
-			if (data?.token) {
-				clearTimeout(timer);
-				resolve(data.token);
-			}
-		});
-		tabs.postMessage("token?");
-	});
-}
-
-// What this tab may ("read", "decide"), or null: nobody is logged in.
+// What this browser may ("read", "decide"); null: nobody is logged in, and refused says why not, if the
+// link was opened for it.
 export async function rights() {
 	const code = new URLSearchParams(location.hash.slice(1)).get("code");
+	let refused = null;
 	if (code) {
 		history.replaceState(null, "", location.pathname);
-		await logIn({ code }).catch(() => null);
-	}
-	if (!token()) {
-		const other = await tokenOfOtherTab();
-		if (other)
-			sessionStorage.setItem(KEY, other);
+		await logIn({ code }).catch((error) => { refused = error; });
 	}
 	if (!token())
-		return null;
+		return { may: null, refused };
 	try {
-		return (await get("/api/session")).may;
+		return { may: (await get("/api/session")).may, refused: null };
 	} catch (error) {
 		if (error.status !== 401)
 			throw error;
-		sessionStorage.removeItem(KEY);
-		return null;
+		localStorage.removeItem(KEY);
+		return { may: null, refused };
 	}
 }

@@ -24,13 +24,11 @@ function showLogin(said) {
 		},
 	},
 	    h("h1", null, "Log in"),
-	    h("p", null, "Open the link that awf-serve has printed at its start, or give a token ",
-	        "(awf-serve --new-token decide)."),
+	    h("p", null, "The link that awf-serve prints at its start logs one browser in, once. If it was used, ",
+	        "give a token here (awf-serve --new-token decide prints one), or start awf-serve again for a new link."),
 	    h("label", { htmlFor: "token" }, "Token"), field,
 	    h("button", { class: "main" }, "Log in"), error));
 	field.focus();
-	// The link that was printed may be opened here: the address is the same but for its code.
-	window.addEventListener("hashchange", () => location.reload(), { once: true });
 }
 
 function showLogout() {
@@ -44,9 +42,10 @@ function showLogout() {
 }
 
 async function begin() {
-	const may = await rights();
+	const { may, refused } = await rights();
 	if (may === null) {
-		showLogin("");
+		showLogin(refused === null ? "" : refused.status === 401 ?
+			"This link was used before, or is of an awf-serve that has ended." : refused.message);
 		return;
 	}
 	showLogout();
@@ -57,6 +56,11 @@ async function begin() {
 		await showRuns(main);
 }
 
+// The printed link may be opened in a tab that is here already: the address is the same but for its code.
+window.addEventListener("hashchange", () => {
+	if (location.hash.startsWith("#code="))
+		location.reload();
+});
 showTheme();
 byId("theme").addEventListener("click", nextTheme);
 byId("help").addEventListener("click", showKeys);

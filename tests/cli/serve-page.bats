@@ -28,6 +28,12 @@ demo() { awf-run -n --name demo -c 'awf-step -n a -- echo x | awf-step b -q -- c
 	drive list
 }
 
+@test "the printed link logs in once; opened again it leads to the page, or says what else does" {
+	demo
+	serve
+	drive login "$(awf-serve --new-token decide)"
+}
+
 @test "keys alone" {
 	demo
 	serve

@@ -33,7 +33,7 @@ page.on("console", (message) => {
 const logIn = async (at = url) => {
 	await page.goto(`${at}/#code=${code}`);
 	await page.waitForSelector("main.runs tbody", { state: "attached" });
-	assert.equal(new URL(page.url()).hash, "", "the code stays in the address");
+	await until("the code leaves the address", () => new URL(page.url()).hash === "");
 };
 const openRun = async (run, at = url) => {
 	await page.goto(`${at}/runs/${run}`);
@@ -253,11 +253,42 @@ const scenarios = {
 		await page.waitForSelector("article.event");
 		assert.deepEqual(await allEvents(), upTo(await events()));
 		assert.match(await page.textContent("h1"), /demo/);
-		// A link to one event, in another tab, which is given the token by this one.
+		// A link to one event, in another tab, which is logged in as this one is.
 		const other = await context.newPage();
 		await other.goto(page.url().split("#")[0] + "#4");
 		await other.waitForSelector("article.current[data-seq='4']");
 		await other.close();
+	},
+
+	// The printed link, used once more.
+	async login() {
+		await logIn();
+		// In the browser that it has logged in: in this tab, in another, and after all tabs were closed.
+		await logIn();
+		const other = await context.newPage();
+		await page.close();
+		await other.goto(`${url}/#code=${code}`);
+		await other.waitForSelector("main.runs tbody", { state: "attached" });
+		// In a browser that has no session.
+		await other.evaluate(() => localStorage.clear());
+		await other.goto("about:blank");
+		await other.goto(`${url}/#code=${code}`);
+		await other.waitForSelector("form.login");
+		assert.match(await other.textContent("[role=alert]"), /This link was used before/);
+		assert.match(await other.textContent("form.login"), /awf-serve --new-token decide/);
+		assert.equal(new URL(other.url()).hash, "");
+		// By a token then; a wrong one says so, and leaves nobody logged in.
+		await other.fill("#token", "wrong");
+		await other.click("form.login button");
+		await other.waitForFunction(() => /the token is not good/.test(document.querySelector("[role=alert]").textContent));
+		await other.fill("#token", given[0]);
+		await other.click("form.login button");
+		await other.waitForSelector("main.runs tbody", { state: "attached" });
+		await other.reload();
+		await other.waitForSelector("main.runs tbody", { state: "attached" });
+		await other.click("text=Log out");
+		await other.waitForSelector("form.login");
+		assert.equal(await other.textContent("[role=alert]"), "");
 	},
 
 	// Everything from an event is text, wherever it stands and whatever is opened.

@@ -352,6 +352,12 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 	size_t len = size * count;
 	bool reads = e->meaning.generation != NULL && e->status >= 200 && e->status <= 299;
 
+	/* A few MiB can hold a thousand times as much: what is decompressed here has an end. */
+	e->swollen = e->meaning.generation != NULL && e->too_long &&
+	    answer_field(e, "Content-Encoding").at != NULL;
+	if (e->swollen)
+		return 0;
+
 	if (e->client != NULL && client_unsent(e->client) > EXCHANGE_ROOM) {
 		e->paused = true;
 		return CURL_WRITEFUNC_PAUSE;
@@ -513,6 +519,8 @@ broken_by(const struct exchange *e)
 {
 	if (e->two_lengths)
 		return "the API tells two lengths of its answer";
+	if (e->swollen)
+		return "the answer is above 128 MiB when it is decompressed";
 	return handle_failure(e->result, e->message);
 }
 

@@ -95,6 +95,7 @@ struct exchange {
 	bool two_lengths;             /* the API has told, which differ */
 	bool events;                  /* the answer is a stream of events */
 	bool too_long;                /* to be kept */
+	bool swollen;                 /* it was compressed, and is larger than that */
 	bool begun, chunked;          /* the answer, to the program */
 	bool holds;                   /* what comes now is held */
 	bool reported;                /* awf-step knows what came of it */

@@ -18,7 +18,8 @@
 #include "json/writer.h"
 
 #define VERSION "2025-11-25"
-#define PAGES_LIMIT 1000
+#define PAGES_LIMIT 100
+#define TOOLS_LIMIT ((size_t)16 << 20) /* bytes of a list, all its pages together */
 
 /* Revisions that are spoken after a handshake. */
 static const char *const versions[] = { VERSION, "2025-06-18", "2025-03-26", "2024-11-05", NULL };
@@ -211,8 +212,10 @@ take_list(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
 	*err = r->error;
 	if (r->result.at == NULL)
 		return -1;
-	if (span_type(tools) != 'a' || s->tools.len + tools.len > SCAN_LINE_LIMIT)
+	if (span_type(tools) != 'a')
 		return mcp_fault(s, err, "gives no list of its tools");
+	if (s->tools.len + tools.len > TOOLS_LIMIT)
+		return mcp_fault(s, err, "has a list of tools above %zu MiB", TOOLS_LIMIT >> 20);
 	if (tools.len > 2) {
 		buffer_text(&s->tools, s->tools.len > 0 ? "," : "");
 		buffer_append(&s->tools, tools.at + 1, tools.len - 2);

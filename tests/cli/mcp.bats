@@ -171,7 +171,10 @@ offered() { jq -c '[.tools[].name]' requests.jsonl; }
 "21"'
 	server page=endless
 	run -3 --separate-stderr ask
-	[[ $stderr = *"the MCP server 'test' has more than 1000 pages of tools"* ]]
+	[[ $stderr = *"the MCP server 'test' has more than 100 pages of tools"* ]]
+	server page=huge
+	run -3 --separate-stderr ask
+	[[ $stderr = *"the MCP server 'test' has a list of tools above 16 MiB"* ]]
 }
 
 @test "tools that change are listed anew before the next request, and recorded" {

@@ -709,6 +709,17 @@ awf-models-proxy: Empty reply from server'
 	[[ "$stderr" == *'the call has reached --max-cost'* ]]
 }
 
+@test "an answer that is far larger than what came of it over the network has an end" {
+	api_server
+	program <<-'END'
+		post /v1/swollen/messages '{"model":"claude-sonnet-4-5"}' | wc -c >size
+		post /v1/messages "$(message after)" | grep -c Hello
+	END
+	models
+	[ "$(cat size)" -le $((129 << 20)) ]
+	grep -q '"message":"the answer is above 128 MiB when it is decompressed"' "$(transcript)"
+}
+
 @test "connections that a program keeps open and does not use keep no other waiting" {
 	api_server
 	cat >many.py <<-'END'

@@ -113,6 +113,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.begin(200, len(data), Content_Encoding="gzip", Content_Type="text/event-stream"
                        if json.loads(body).get("stream") else "application/json")
             self.wfile.write(data)
+        elif url.path.endswith("/swollen/messages"):
+            data = gzip.compress(bytes(300 << 20), 1)
+            self.begin(200, len(data), Content_Encoding="gzip", Content_Type="application/json")
+            self.wfile.write(data)
         elif url.path.endswith("/marked/messages"):
             data = b"\xef\xbb\xbf" + self.message(False)
             self.begin(200, len(data), Content_Type="application/json")

@@ -4,7 +4,7 @@
 usage: mcp-server.py [LOG] [OPTION...]
 
 Each line that it reads is appended to LOG. Options: start=hang|die|tell|ask|garbage|refuse|greet|flood,
-version=REVISION, modern, page=N (tools a page), page=endless, stop=ignore (neither EOF nor
+version=REVISION, modern, page=N (tools a page), page=endless, page=huge, stop=ignore (neither EOF nor
 SIGTERM ends it), tools=none|long|huge|twice|nameless|nul|list|many, schema (one with a keyword of its own),
 mirror (a tool with arguments for headers), mirror=wrong, resources, prompts (it has them too), own
 (a tool read_resource of its own), defaults (a tool with them), counts (a tool that says how often it was
@@ -280,6 +280,8 @@ def page(params):
         return {"tools": "none"}
     if size == "endless":
         return {"tools": [], "nextCursor": "more"}
+    if size == "huge":
+        return {"tools": [{"name": "x", "description": "x" * (1 << 20), "inputSchema": {}}], "nextCursor": "more"}
     listed, at = tools(), int(params.get("cursor", "0"))
     if size is None:
         return {"tools": listed}

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/list.h"
+#include "base/locale.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/patience.h"
@@ -315,7 +316,8 @@ tell_other_run(const struct settings *s, const struct resources *r, const struct
 {
 	if (r->own_run && stream->producers.foreign && terminal_is(STDERR_FILENO))
 		fprintf(stderr, PROGRAM ": %s: its input is of another run, and this is a run of its own: "
-		    "awf-run -c 'awf-step … | awf-step …' makes one of all\n", s->step.name);
+		    "awf-run -c 'awf-step %s | awf-step %s' makes one of all\n", s->step.name,
+		    locale_choose("…", "..."), locale_choose("…", "..."));
 }
 
 /* Runs the step in its run. The exit status. */

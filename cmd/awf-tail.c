@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
+#include "base/locale.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/patience.h"
@@ -985,7 +986,7 @@ choose_view(struct tail *t, struct error *err)
 	live_feed_begin(&t->live, &t->storage);
 	t->live.view.ends = true;
 	t->live.view.colour = terminal_colour(STDOUT_FILENO, t->color);
-	t->live.view.utf8 = terminal_utf8();
+	t->live.view.utf8 = locale_is_utf8();
 	/* Without prices the view says nothing of them. */
 	if (t->given[OPT_COST] || cost_begin(&t->cost, &none) == 0)
 		t->live.view.cost = &t->cost;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/locale.h"
 #include "base/text.h"
 
 #define RUN_PREFIX 8 /* digits of a run id that are enough for people */
@@ -51,6 +52,7 @@ display_line_end(struct display_line *l, const struct display *d, struct error *
 		buffer_append(&out, buffer_string(&cut), cut.len);
 	}
 	buffer_byte(&out, '\n');
+	locale_draw(&out, 0);
 	failed = outlet_event(d->out, out.data, out.len, err);
 	buffer_free(&cut);
 	buffer_free(&out);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/blob.h"
@@ -198,7 +199,8 @@ line_diff(const struct buffer *from, const struct buffer *to, size_t limit, stru
 			put_line(&e.list[at], &a, &b, out);
 	}
 	if (more > 0 || put == limit)
-		buffer_format(out, "… %zu more line%s\n", more, more == 1 ? "" : "s");
+		buffer_format(out, "%s %zu more line%s\n", locale_choose("…", "..."), more,
+		    more == 1 ? "" : "s");
 	free(e.list);
 	free(a.list);
 	free(b.list);

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/polling.h"
 
 #define REST_MS 50             /* without output, before the view is drawn below it */
@@ -213,7 +214,7 @@ begin_view(struct terminal *t, const struct run *run)
 	t->follow.level = MODEL_INSIDE;
 	live_feed_begin(&t->feed, &run->storage);
 	t->feed.view.colour = terminal_colour(t->fd, "auto");
-	t->feed.view.utf8 = terminal_utf8();
+	t->feed.view.utf8 = locale_is_utf8();
 	if (cost_begin(&t->cost, &none) == 0)
 		t->feed.view.cost = &t->cost;
 	followed = follow_add(&t->follow, run->transcript.path, run->id, &none);

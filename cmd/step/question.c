@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -240,7 +241,7 @@ converse(struct question *q, int terminal, enum question_answer *answer, struct 
 			buffer_byte(&out, '\n');
 		}
 		if (len < q->text.len)
-			buffer_format(&out, "… and %zu bytes more\n", q->text.len - len);
+			buffer_format(&out, "%s and %zu bytes more\n", locale_choose("…", "..."), q->text.len - len);
 		buffer_byte(&out, '\n');
 		failed = print(terminal, &out, err);
 		if (failed == 0)

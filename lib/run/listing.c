@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/count.h"
+#include "base/locale.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
@@ -245,6 +246,7 @@ name_text(const struct summary *run)
 	struct buffer text = BUFFER_INIT;
 
 	text_visible(&text, run->name, strlen(run->name), NAME_WIDTH);
+	locale_draw(&text, 0);
 	return buffer_take(&text);
 }
 

@@ -49,19 +49,6 @@ terminal_moves(int fd)
 }
 
 bool
-terminal_utf8(void)
-{
-	const char *locale = environment_text("LC_ALL");
-
-	if (locale == NULL)
-		locale = environment_text("LC_CTYPE");
-	if (locale == NULL)
-		locale = environment_text("LANG");
-	return locale != NULL && (strcasestr(locale, "utf-8") != NULL ||
-	    strcasestr(locale, "utf8") != NULL);
-}
-
-bool
 terminal_is_told(int fd)
 {
 	const char *said = environment_text("AWF_VIEW");

@@ -42,8 +42,6 @@ size_t terminal_width(int fd);
 size_t terminal_height(int fd);
 /* Whether fd is a terminal whose cursor can be moved. */
 bool terminal_moves(int fd);
-/* Whether terminals here show UTF-8, as the locale says. */
-bool terminal_utf8(void);
 /* Whether to use colours on fd; when: "auto" (on a terminal, unless $NO_COLOR is set),
  * "always" or "never". */
 bool terminal_colour(int fd, const char *when);

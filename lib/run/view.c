@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/locale.h"
 #include "base/text.h"
 #include "json/writer.h"
 #include "run/attached.h"
@@ -865,6 +866,7 @@ static void
 paint(struct view *v, struct buffer *out)
 {
 	struct buffer cut = BUFFER_INIT;
+	const size_t begin = out->len;
 	size_t at = 0, kept;
 
 	text_visible(&cut, buffer_string(&v->text), v->text.len, v->width);
@@ -883,6 +885,7 @@ paint(struct view *v, struct buffer *out)
 	}
 	buffer_append(out, cut.data + at, cut.len - at);
 	buffer_byte(out, '\n');
+	locale_draw(out, begin);
 	buffer_free(&cut);
 }
 

@@ -2,6 +2,7 @@
 #include "record.h"
 
 #include "base/clock.h"
+#include "base/locale.h"
 #include "run/progress.h"
 #include "run/screen.h"
 #include "unit.h"
@@ -181,7 +182,7 @@ test_what_the_environment_says(void **state)
 		setenv("LC_ALL", locales[i].all, 1);
 		setenv("LC_CTYPE", locales[i].ctype, 1);
 		setenv("LANG", locales[i].lang, 1);
-		assert_int_equal(terminal_utf8(), locales[i].utf8);
+		assert_int_equal(locale_is_utf8(), locales[i].utf8);
 	}
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		enum screen_mode mode = SCREEN_LOG;

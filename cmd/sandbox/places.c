@@ -376,10 +376,10 @@ add_home(struct places *p, const char *home)
 		free(real);
 }
 
-/* What AWF runs or takes up of a workspace, outside of any sandbox, and git with it; beside what
- * other programs take for their settings (proc/project_files.h). */
+/* What AWF runs or takes up of a workspace, outside of any sandbox, and git and editors with it;
+ * beside what other programs take for their settings (proc/project_files.h). */
 static const char *const trusted[] = { "tools", "agents", "skills", ".awf/skills", ".git/hooks",
-	".git/config", NULL };
+	".git/config", ".git/config.worktree", ".husky", ".idea", ".vscode", NULL };
 
 /* Of a work tree that has its repository elsewhere, the file that says where. */
 static const char repository[] = ".git";
@@ -398,18 +398,14 @@ path_in_workspace(const struct places *p, const char *path)
 	return NULL;
 }
 
-static void
-keep(struct places *p, const char *path, char *const *opened)
+void
+places_keep(struct places *p, const char *path)
 {
 	char *whole = path_in_workspace(p, path);
 	bool open = whole == NULL || list_has(p->kept, whole);
 
-	for (; !open && opened != NULL && *opened != NULL; opened++) {
-		char *other = path_in_workspace(p, *opened);
-
-		open = other != NULL && strcmp(other, whole) == 0;
-		free(other);
-	}
+	for (char **opened = p->opened; !open && opened != NULL && *opened != NULL; opened++)
+		open = path_within(whole, *opened);
 	if (open)
 		free(whole);
 	else
@@ -418,32 +414,32 @@ keep(struct places *p, const char *path, char *const *opened)
 
 /* As far as the directory lies in the workspace. */
 static void
-keep_trusted(struct places *p, const char *directory, char *const *opened)
+keep_trusted(struct places *p, const char *directory)
 {
 	struct stat st;
 	char *path;
 
 	for (size_t i = 0; trusted[i] != NULL; i++) {
 		path = path_join(directory, trusted[i]);
-		keep(p, path, opened);
+		places_keep(p, path);
 		free(path);
 	}
 	for (const struct project_file *file = project_files; file->program != NULL; file++) {
 		path = file->use == PROJECT_FILE_RUNS ? path_join(directory, file->name) : NULL;
 		if (path != NULL)
-			keep(p, path, opened);
+			places_keep(p, path);
 		free(path);
 	}
 	path = path_join(directory, repository);
 	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
-		keep(p, path, opened);
+		places_keep(p, path);
 	free(path);
 }
 
 /* The directories of a list as that of PATH, which is the environment's. Of what is not there yet
  * only what AWF takes up is to be noted when it is made. */
 static void
-keep_listed(struct places *p, const char *name, bool taken_up, char *const *opened)
+keep_listed(struct places *p, const char *name, bool taken_up)
 {
 	char **list = list_split(getenv(name), ':');
 
@@ -451,7 +447,7 @@ keep_listed(struct places *p, const char *name, bool taken_up, char *const *open
 		char *path = **directory == '/' ? memory_text(*directory) : path_join(p->start, *directory);
 
 		if (**directory != '\0' && (taken_up || path_is_directory(path)))
-			keep(p, path, opened);
+			places_keep(p, path);
 		free(path);
 	}
 	list_free(list);
@@ -486,21 +482,27 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 
 	if (s->read_only)
 		return 0;
-	keep_trusted(p, p->workspace, s->opened);
-	keep_trusted(p, p->start, s->opened);
+	for (char **path = s->opened; path != NULL && *path != NULL; path++) {
+		char *whole = path_in_workspace(p, *path);
+
+		if (whole != NULL)
+			list_take(&p->opened, whole);
+	}
+	keep_trusted(p, p->workspace);
+	keep_trusted(p, p->start);
 	if (first != NULL && *first == '/')
-		keep_trusted(p, first, s->opened);
+		keep_trusted(p, first);
 	if (script != NULL && *script == '/')
-		keep(p, script, s->opened);
+		places_keep(p, script);
 	scripts = scripts_below(p->workspace);
 	for (char **path = scripts; path != NULL && *path != NULL; path++)
-		keep(p, *path, s->opened);
+		places_keep(p, *path);
 	list_free(scripts);
-	keep_listed(p, "AWF_TOOL_PATH", true, s->opened);
-	keep_listed(p, "AWF_PROVIDER_PATH", false, s->opened);
-	keep_listed(p, "PATH", false, s->opened);
+	keep_listed(p, "AWF_TOOL_PATH", true);
+	keep_listed(p, "AWF_PROVIDER_PATH", false);
+	keep_listed(p, "PATH", false);
 	for (char **path = s->kept; path != NULL && *path != NULL; path++)
-		keep(p, *path, s->opened);
+		places_keep(p, *path);
 	return 0;
 }
 
@@ -516,6 +518,7 @@ places_free(struct places *p)
 	list_free(p->hidden);
 	list_free(p->homes);
 	list_free(p->kept);
+	list_free(p->opened);
 	if (p->workspace_fd != -1)
 		close(p->workspace_fd);
 	free(p->workspace);

@@ -27,6 +27,7 @@ struct places {
 	size_t count;
 	char **hidden;       /* what lies in one of them, and is not to be seen; ends with NULL */
 	char **kept;         /* what lies in the workspace and is not to be changed; ends with NULL */
+	char **opened;       /* what lies there and may be changed though it would be kept; likewise */
 	char **homes;        /* $HOME's and the user's; ends with NULL; NULL: there is none */
 	char *workspace;
 	int workspace_fd;    /* O_PATH */
@@ -41,6 +42,9 @@ extern const char places_configuration[];
 int places_find(struct places *p, const struct settings *s, struct error *err);
 /* One that no sandboxed program can have made. */
 void places_add(struct places *p, const char *path, enum place_access access);
+/* Something in the workspace is not to be changed, unless it is opened; an absolute path, or relative to
+ * the workspace. */
+void places_keep(struct places *p, const char *path);
 /* Whether AWF itself takes up what is kept of a workspace at this path in it: git's is not
  * AWF's. */
 bool places_taken_up(const char *name);

@@ -53,6 +53,7 @@
 #include "run/unreviewed.h"
 #include "sandbox/grounds.h"
 #include "sandbox/public.h"
+#include "sandbox/repositories.h"
 #include "sandbox/resolve.h"
 #include "sandbox/view.h"
 
@@ -75,6 +76,10 @@ struct command {
 	struct watch watch;
 	sigset_t mask;           /* the caller's */
 	struct unreviewed_call made;
+	struct repositories repositories; /* as they were */
+	char **held;             /* what mounts keep as it was; a list */
+	pid_t successor;         /* who settles them if this process is killed; 0: nobody */
+	int successor_input;
 	int report;
 	pid_t outside, keeper;
 };
@@ -248,7 +253,7 @@ end_rest(const struct command *c, struct error *err)
 	if (c->namespaces)
 		return 0;
 	if (!(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD))
-		descendants_end(getpid(), SIGKILL, NULL);
+		descendants_end(getpid(), SIGKILL, (pid_t[]){ c->successor, 0 });
 	return copytree_remove(c->places->temporary, err);
 }
 
@@ -437,6 +442,130 @@ note_makeable(struct command *c, struct error *err)
 	return failed;
 }
 
+/* ---- repositories ---- */
+
+enum { LINES_TOLD = 5 };
+
+/* What mounts keep, of that which is to be kept: what is there, and no link. */
+static void
+find_held(struct command *c)
+{
+	for (char **kept = c->places->kept; kept != NULL && *kept != NULL; kept++) {
+		int fd = resolve_exact(*kept);
+
+		if (fd != -1) {
+			close(fd);
+			list_add(&c->held, *kept);
+		}
+	}
+}
+
+/* Before the mounts are made. */
+static void
+find_repositories(struct command *c)
+{
+	struct places *p = c->places;
+	struct repositories *r = &c->repositories;
+
+	repositories_find(r, p->workspace_fd, p->workspace);
+	for (size_t i = 0; i < r->count; i++)
+		places_keep(p, r->items[i].path);
+	for (char **used = r->used; used != NULL && *used != NULL; used++)
+		places_keep(p, *used);
+	find_held(c);
+}
+
+static char **
+settle_repositories(const struct command *c)
+{
+	return c->repositories.root == NULL ? NULL : repositories_settle(&c->repositories,
+	    c->namespaces ? c->held : NULL, c->places->opened);
+}
+
+enum { SUCCESSOR_INPUT = 3, SUCCESSOR_WORKSPACE, SUCCESSOR_FILES };
+enum { SUCCESSOR_LOOKS = 3, SUCCESSOR_PAUSE_MS = 100 };
+enum { SAY_DONE = 'd', SAY_NO_NAMESPACES = 'n' };
+
+/* If nobody says that it is done, the process outside and the keeper have been killed, and with them
+ * all that they ran, or it dies in this moment: so it looks several times. */
+static _Noreturn void
+be_successor(struct command *c, int input)
+{
+	const struct timespec pause = { 0, SUCCESSOR_PAUSE_MS * 1000000L };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	ssize_t got;
+	char said;
+
+	descendants_detach();
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	/* These may have one of the numbers. */
+	input = fcntl(input, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
+	null = fcntl(c->repositories.workspace, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
+	dup2(input, SUCCESSOR_INPUT);
+	dup2(null, SUCCESSOR_WORKSPACE);
+	closefrom(SUCCESSOR_FILES);
+	c->repositories.workspace = SUCCESSOR_WORKSPACE;
+	while ((got = read(SUCCESSOR_INPUT, &said, 1)) != 0)
+		if (got == 1 && said == SAY_DONE)
+			_exit(EXIT_SUCCESS);
+		else if (got == 1)
+			c->namespaces = false;
+	for (int i = 0; i < SUCCESSOR_LOOKS; i++) {
+		list_free(settle_repositories(c));
+		nanosleep(&pause, NULL);
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+/* Without one, all is as it is with one, unless this process is killed. */
+static void
+start_successor(struct command *c)
+{
+	int ends[2];
+
+	if (c->repositories.root == NULL || pipe2(ends, O_CLOEXEC) != 0)
+		return;
+	c->successor = fork();
+	if (c->successor == 0) {
+		close(ends[1]);
+		be_successor(c, ends[0]);
+	}
+	close(ends[0]);
+	c->successor_input = ends[1];
+	if (c->successor < 0) {
+		c->successor = 0;
+		close(ends[1]);
+	}
+}
+
+static void
+tell_successor(const struct command *c, char said)
+{
+	if (c->successor != 0)
+		file_write(c->successor_input, &said, 1);
+}
+
+/* When nothing runs any more. */
+static void
+end_repositories(struct command *c)
+{
+	char **lines = settle_repositories(c);
+	size_t count = list_count(lines);
+
+	for (size_t i = 0; i < count && i < LINES_TOLD; i++)
+		fprintf(stderr, PROGRAM ": %s\n", lines[i]);
+	if (count > LINES_TOLD)
+		fprintf(stderr, PROGRAM ": and %zu more like it\n", count - LINES_TOLD);
+	list_free(lines);
+	tell_successor(c, SAY_DONE);
+	if (c->successor != 0) {
+		close(c->successor_input);
+		waitpid(c->successor, NULL, 0);
+		c->successor = 0;
+	}
+}
+
 /* What came late does not hide what came before. */
 static int
 note_made(struct command *c, struct keeper_report *r, int failed)
@@ -477,6 +606,7 @@ run(struct command *c, struct keeper_report *r)
 		snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, r->error.message);
 	}
 	c->namespaces = false;
+	tell_successor(c, SAY_NO_NAMESPACES);
 	r->error = (struct error)ERROR_INIT;
 	if (look_for_public(c, &r->error) == -1 || note_makeable(c, &r->error) == -1 ||
 	    make_temporary(c->places, &r->error) == -1)
@@ -529,7 +659,9 @@ run_blocked(struct command *c, struct error *err)
 	descendants_spare_none();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &c->mask);
+	start_successor(c);
 	failed = run(c, &r);
+	end_repositories(c);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (failed != 0)
 		*err = r.error;
@@ -551,12 +683,16 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error 
 	if (status == -1)
 		return -1;
 	parts->known = places_find(&places, s, err) == 0;
+	if (parts->known && !s->read_only && !s->check)
+		find_repositories(&c);
 	status = parts->known ? run_blocked(&c, err) : -1;
 	parts->landlock = c.landlock;
 	parts->namespaces = c.namespaces;
 	parts->seccomp = c.seccomp;
 	public_end(&c.look);
 	file_close(&c.view.configuration);
+	repositories_free(&c.repositories);
+	list_free(c.held);
 	places_free(&places);
 	return status;
 }

@@ -426,7 +426,7 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 			parent=$!
 			eventually some_marked "$mark" 6
 			own=$(pgrep -P "$parent")
-			keeper=$(pgrep -P "$own")
+			keeper=$(pgrep -P "$own" awf-sandbox)
 			case $aim in
 			parent) kill -KILL "$parent" ;;
 			sandbox) kill -KILL "$own" ;;
@@ -454,7 +454,7 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 			case $aim in
 			parent) kill -KILL "$parent" ;;
 			sandbox) kill -KILL "$own" ;;
-			keeper) kill -KILL "$(pgrep -P "$own")" ;;
+			keeper) kill -KILL "$(pgrep -P "$own" awf-sandbox)" ;;
 			esac
 			eventually is_empty || { echo "$config: $aim"; false; }
 			rm begun

@@ -1,0 +1,1065 @@
+/*
+ * One pass over the directories of the workspace. Each is opened by its path from the top, no link
+ * on the way, so that nothing that is moved meanwhile leads out of it. A directory that its owner
+ * may enter and not list is opened to be listed for that moment: git enters it all the same.
+ *
+ * The second pass lists only directories that are new, or have changed since: the kernel's time of the
+ * last change, which nobody sets, tells so. It is coarse, so a directory that had just been changed at
+ * the first pass is listed in any case.
+ *
+ * What the code relies on:
+ *   - When things are set aside no program of this sandbox is left that could put them back.
+ *   - A file that says where a repository lies leads to one that was looked at, or is odd. So what
+ *     lies in a repository's data need not be looked through.
+ *   - What was plain before and is not plain any more was made by the command, or by the user
+ *     meanwhile: nobody can tell these apart. It is set aside, and not removed.
+ */
+#define _GNU_SOURCE
+#include "sandbox/repositories.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#endif
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "isolate/git_config.h"
+
+#define CONTENT_LIMIT ((size_t)1 << 20)
+#define NAMES_ASIDE 1000
+#define REPOSITORY ".git"
+
+struct walk {
+	struct repositories *r;
+	const struct repositories *before; /* of the second pass; NULL */
+	struct timespec settled; /* what was changed later may be changed again at the same time */
+	char **directories;    /* yet to be looked at; relative paths */
+	size_t count, capacity;
+	size_t seen_capacity;
+};
+
+/* What is judged in a repository: by its name, with the open directory that it lies in and the path
+ * of that. */
+typedef void judge(struct walk *w, int at, const char *directory, const char *name);
+
+static int
+open_below(int root, const char *path, int flags)
+{
+	if (*path == '\0')
+		path = ".";
+#ifdef __linux__
+	const struct open_how how = { .flags = (unsigned long long)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH };
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+#else
+	return openat(root, path, flags | O_NOFOLLOW | O_CLOEXEC);
+#endif
+}
+
+/* "" stands for the workspace. */
+static char *
+join(const char *directory, const char *name)
+{
+	return *directory == '\0' ? memory_text(name) : path_join(directory, name);
+}
+
+/* A directory to be listed; NULL: it is none, or nobody enters it. */
+static DIR *
+open_directory(int root, const char *path)
+{
+	int fd = open_below(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK), entry;
+	char link[48];
+	struct stat st;
+	DIR *dir;
+
+	if (fd == -1 && errno == EACCES && (entry = open_below(root, path, O_PATH | O_DIRECTORY)) != -1) {
+		if (fstat(entry, &st) == 0 && (st.st_mode & S_IXUSR) != 0) {
+			snprintf(link, sizeof link, "/proc/self/fd/%d", entry);
+			if (chmod(link, (st.st_mode & 07777) | S_IRUSR) == 0) {
+				fd = open_below(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+				chmod(link, st.st_mode & 07777);
+			}
+		}
+		close(entry);
+	}
+	dir = fd == -1 ? NULL : fdopendir(fd);
+	if (dir == NULL && fd != -1)
+		close(fd);
+	return dir;
+}
+
+/* The next but "." and ".."; NULL at the end. */
+static const struct dirent *
+next_entry(DIR *dir)
+{
+	const struct dirent *entry;
+
+	do
+		entry = readdir(dir);
+	while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	return entry;
+}
+
+static mode_t
+kind_of(DIR *dir, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type != DT_UNKNOWN)
+		return (mode_t)DTTOIF(entry->d_type);
+	return fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+/* ---- items ---- */
+
+/* The whole of a file, as far as it is not too large; *whole says so. */
+static void
+load(int at, const char *name, struct buffer *content, bool *whole)
+{
+	int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	*whole = fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    file_read(fd, content, CONTENT_LIMIT) == 0;
+	file_close(&fd);
+}
+
+/* What a directory holds, as far as the kernel tells without its contents being read. */
+static void
+describe(struct buffer *out, int root, const char *path)
+{
+	DIR *dir = open_directory(root, path);
+	const struct dirent *entry;
+	struct stat st;
+
+	while (dir != NULL && (entry = next_entry(dir)) != NULL) {
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		buffer_format(out, "%s %llu %lld %lld.%09ld\n", entry->d_name,
+		    (unsigned long long)st.st_ino, (long long)st.st_size, (long long)st.st_ctim.tv_sec,
+		    st.st_ctim.tv_nsec);
+		if (S_ISDIR(st.st_mode)) {
+			char *below = path_join(path, entry->d_name);
+
+			describe(out, root, below);
+			free(below);
+		}
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
+/* settings are taken over. Of a directory `content` may say what is in it; else NULL. */
+static void
+add_item(struct walk *w, int at, const char *directory, const char *name, char **settings,
+    const char *content)
+{
+	struct odd_item item = { .path = join(directory, name), .settings = settings };
+	struct buffer bytes = BUFFER_INIT;
+	char target[PATH_MAX];
+	struct stat st;
+	ssize_t len;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		free(item.path);
+		list_free(settings);
+		return;
+	}
+	item.mode = st.st_mode;
+	if (content != NULL) {
+		buffer_text(&bytes, content);
+	} else if (S_ISLNK(st.st_mode)) {
+		len = readlinkat(at, name, target, sizeof target - 1);
+		buffer_append(&bytes, target, len > 0 ? (size_t)len : 0);
+		item.whole = len > 0;
+	} else if (S_ISREG(st.st_mode)) {
+		load(at, name, &bytes, &item.whole);
+	}
+	if (content == NULL && S_ISDIR(st.st_mode)) {
+		describe(&bytes, w->r->workspace, item.path);
+	} else if (content == NULL && !item.whole) {
+		buffer_clear(&bytes);
+		buffer_format(&bytes, "%llu %lld %lld.%09ld", (unsigned long long)st.st_ino,
+		    (long long)st.st_size, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+	}
+	item.len = bytes.len;
+	item.content = buffer_take(&bytes);
+	w->r->items = memory_array(w->r->items, w->r->count + 1, sizeof *w->r->items);
+	w->r->items[w->r->count++] = item;
+}
+
+static void
+judge_odd(struct walk *w, int at, const char *directory, const char *name)
+{
+	add_item(w, at, directory, name, NULL, NULL);
+}
+
+/* ---- what is in a repository ---- */
+
+/* Whether an absolute path is the workspace's, or that of something in it. */
+static bool
+is_here(const struct walk *w, const char *path)
+{
+	return path_within(path, w->r->root);
+}
+
+/* A path as the settings or files of a repository say it, from a directory of the workspace on; in
+ * memory of its own. */
+static char *
+path_from(const struct walk *w, const char *directory, const char *path)
+{
+	char *base = *path == '/' ? NULL : join(w->r->root, directory);
+	char *whole = base == NULL ? memory_text(path) : path_join(base, path);
+	char *normal = path_normal(whole);
+
+	free(base);
+	free(whole);
+	return normal;
+}
+
+/* Hooks, included settings and the like that are files of the workspace run as well. */
+static void
+note_used(struct walk *w, const char *directory, const char *setting)
+{
+	static const char *const by_work_tree[] = { "core.hookspath=", "core.fsmonitor=", NULL };
+	const char *equals = strchr(setting, '=');
+	size_t len = equals == NULL ? 0 : (size_t)(equals - setting);
+	bool included = strncmp(setting, "include", 7) == 0 && len > 5 &&
+	    strncmp(equals - 5, ".path", 5) == 0, used = included;
+	char *from = memory_text(directory), *value, *path;
+
+	for (size_t i = 0; by_work_tree[i] != NULL; i++)
+		used = used || strncmp(setting, by_work_tree[i], strlen(by_work_tree[i])) == 0;
+	if (used && !included && strcasecmp(path_base(directory), REPOSITORY) == 0) {
+		free(from);
+		from = path_directory(directory);
+		if (strcmp(from, ".") == 0)
+			*from = '\0';
+	}
+	/* Of a command its first word. */
+	value = memory_text(used ? equals + 1 + (equals[1] == '"') : "");
+	value[strcspn(value, included ? "\"" : " \t\"")] = '\0';
+	path = *value == '\0' || *value == '~' ? NULL : path_from(w, from, value);
+	if (path != NULL && is_here(w, path) && strcmp(path, w->r->root) != 0 && access(path, F_OK) == 0)
+		list_add(&w->r->used, path);
+	free(path);
+	free(value);
+	free(from);
+}
+
+/* Where the files of a submodule lie: in the workspace. */
+static bool
+is_work_tree_here(const struct walk *w, const char *directory, const char *setting)
+{
+	static const char name[] = "core.worktree=";
+	char *path = strncmp(setting, name, sizeof name - 1) != 0 ? NULL :
+	    path_from(w, directory, setting + sizeof name - 1);
+	char *real = path == NULL ? NULL : realpath(path, NULL);
+	bool here = real != NULL && is_here(w, real);
+
+	free(path);
+	free(real);
+	return here;
+}
+
+static void
+judge_config(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct buffer text = BUFFER_INIT;
+	char **settings = NULL, **odd = NULL;
+	bool whole;
+
+	load(at, name, &text, &whole);
+	if (!whole) {
+		add_item(w, at, directory, name, NULL, NULL);
+	} else {
+		settings = git_config_odd(buffer_string(&text), text.len);
+		for (char **setting = settings; setting != NULL && *setting != NULL; setting++) {
+			note_used(w, directory, *setting);
+			if (!is_work_tree_here(w, directory, *setting))
+				list_add(&odd, *setting);
+		}
+		list_free(settings);
+		if (odd != NULL)
+			add_item(w, at, directory, name, odd, NULL);
+	}
+	buffer_free(&text);
+}
+
+/* The one line of a file, without white space at its end; "" if it is none. In memory of its own. */
+static char *
+load_line(int at, const char *name)
+{
+	struct buffer text = BUFFER_INIT;
+	bool whole;
+	char *line;
+
+	load(at, name, &text, &whole);
+	while (text.len > 0 && strchr(" \t\r\n", text.data[text.len - 1]) != NULL)
+		text.len--;
+	line = whole && text.len > 0 && memchr(text.data, '\n', text.len) == NULL ?
+	    memory_copy(text.data, text.len) : memory_text("");
+	buffer_free(&text);
+	return line;
+}
+
+/* Whether a work tree that is linked to a repository lies in the workspace too; if not, what says so
+ * is not the command's to change. */
+static bool
+is_linked_here(const struct walk *w, int at, const char *directory)
+{
+	char *line = load_line(at, "gitdir"), *path = *line == '\0' ? NULL : path_from(w, directory, line);
+	bool here = path != NULL && is_here(w, path);
+
+	free(path);
+	free(line);
+	return here;
+}
+
+static bool
+is_linked_part(const char *directory)
+{
+	char *parent = path_directory(directory);
+	bool is = strcmp(path_base(parent), "worktrees") == 0;
+
+	free(parent);
+	return is;
+}
+
+static void
+judge_commondir(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *line = load_line(at, name);
+
+	if (!is_linked_part(directory) || strcmp(line, "../..") != 0 || !is_linked_here(w, at, directory))
+		add_item(w, at, directory, name, NULL, NULL);
+	free(line);
+}
+
+static void
+judge_gitdir(struct walk *w, int at, const char *directory, const char *name)
+{
+	if (!is_linked_part(directory) || !is_linked_here(w, at, directory))
+		add_item(w, at, directory, name, NULL, NULL);
+}
+
+/* Judges each name in a directory of a repository; a link in its place is odd. */
+static void
+judge_each(struct walk *w, int at, const char *directory, const char *name, judge *one)
+{
+	char *path = join(directory, name);
+	const struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode)) {
+		add_item(w, at, directory, name, NULL, NULL);
+		free(path);
+		return;
+	}
+	dir = open_directory(w->r->workspace, path);
+	while (dir != NULL && (entry = next_entry(dir)) != NULL)
+		if (!text_ends(entry->d_name, REPOSITORY_ASIDE))
+			one(w, dirfd(dir), path, entry->d_name);
+	if (dir != NULL)
+		closedir(dir);
+	free(path);
+}
+
+/* Whatever is not called as what git never runs; what hooks run lies below it. */
+static void
+judge_hook(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+		judge_each(w, at, directory, name, judge_hook);
+	else if (!text_ends(name, ".sample"))
+		add_item(w, at, directory, name, NULL, NULL);
+}
+
+static void
+judge_hooks(struct walk *w, int at, const char *directory, const char *name)
+{
+	judge_each(w, at, directory, name, judge_hook);
+}
+
+static void
+judge_all_odd(struct walk *w, int at, const char *directory, const char *name)
+{
+	judge_each(w, at, directory, name, judge_odd);
+}
+
+static bool
+is_link(int at, const char *name)
+{
+	struct stat st;
+
+	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* A '*' at the end stands for any letters. What git writes first as another name ends in .lock. */
+static bool
+is_one_of(const char *name, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (strcmp(name, *names) == 0 || (text_ends(*names, "*") &&
+		    strncmp(name, *names, strlen(*names) - 1) == 0))
+			return true;
+	return text_ends(name, ".lock");
+}
+
+static void
+judge_info_entry(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const data[] = { "exclude", "refs", "refs_*", "sparse-checkout", "rev-cache", NULL };
+
+	if (!is_one_of(name, data) || is_link(at, name))
+		add_item(w, at, directory, name, NULL, NULL);
+}
+
+static void
+judge_info(struct walk *w, int at, const char *directory, const char *name)
+{
+	judge_each(w, at, directory, name, judge_info_entry);
+}
+
+static void
+judge_object_info(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const data[] = { "packs", "packs_*", "commit-graph", "commit-graph_*",
+		"commit-graphs", "tmp_*", NULL };
+
+	if (!is_one_of(name, data) || is_link(at, name))
+		add_item(w, at, directory, name, NULL, NULL);
+}
+
+/* Of objects only that: the rest is data of git's own form, whatever it is. */
+static void
+judge_objects(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *path = join(directory, name), *info = path_join(path, "info");
+	int fd = open_below(w->r->workspace, path, O_PATH | O_DIRECTORY);
+
+	if (fd == -1)
+		add_item(w, at, directory, name, NULL, NULL);
+	else if (faccessat(fd, "info", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		judge_each(w, fd, path, "info", judge_object_info);
+	file_close(&fd);
+	free(info);
+	free(path);
+}
+
+/* Refs and logs: a link would lead what git writes there to another file. */
+static void
+judge_names(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	if (S_ISDIR(st.st_mode))
+		judge_each(w, at, directory, name, judge_names);
+	else if (!S_ISREG(st.st_mode))
+		add_item(w, at, directory, name, NULL, NULL);
+}
+
+/* The words that a list of what is to be done may begin its lines with: none of them runs a command. */
+static bool
+is_plain_todo(int at, const char *name, const char *const *words)
+{
+	struct buffer text = BUFFER_INIT;
+	bool whole, plain = true;
+	char *rest, *line;
+
+	if (faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+		return true;
+	load(at, name, &text, &whole);
+	rest = text.data;
+	plain = whole && memchr(buffer_string(&text), '\0', text.len) == NULL;
+	while (plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
+		size_t len;
+		char *word;
+
+		line += strspn(line, " \t\r");
+		len = strcspn(line, " \t\r");
+		word = memory_copy(line, len);
+		plain = len == 0 || *line == '#' || is_one_of(word, words);
+		free(word);
+	}
+	buffer_free(&text);
+	return plain;
+}
+
+/* What goes on when a user says git rebase --continue. Some of what may lie there is a part of a
+ * command. */
+static void
+judge_rebase(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const words[] = { "p", "pick", "r", "reword", "e", "edit", "s", "squash", "f",
+		"fixup", "d", "drop", "b", "break", "l", "label", "t", "reset", "m", "merge", "u", "update-ref",
+		"noop", NULL };
+	static const char *const todos[] = { "git-rebase-todo", "git-rebase-todo.backup", NULL };
+	static const char *const commands[] = { "strategy", "strategy_opts", "gpg_sign_opt", "exec", NULL };
+	char *path = join(directory, name);
+	DIR *dir = open_directory(w->r->workspace, path);
+	const struct dirent *entry;
+	struct buffer said = BUFFER_INIT;
+	bool plain = dir != NULL, whole;
+
+	for (size_t i = 0; plain && todos[i] != NULL; i++)
+		plain = is_plain_todo(dirfd(dir), todos[i], words);
+	while (plain && (entry = next_entry(dir)) != NULL)
+		plain = !is_one_of(entry->d_name, commands) && kind_of(dir, entry) == S_IFREG;
+	if (!plain) {
+		for (size_t i = 0; dir != NULL && todos[i] != NULL; i++)
+			load(dirfd(dir), todos[i], &said, &whole);
+		for (size_t i = 0; dir != NULL && commands[i] != NULL; i++) {
+			buffer_text(&said, commands[i]);
+			load(dirfd(dir), commands[i], &said, &whole);
+		}
+		add_item(w, at, directory, name, NULL, dir == NULL ? NULL : buffer_string(&said));
+	}
+	buffer_free(&said);
+	if (dir != NULL)
+		closedir(dir);
+	free(path);
+}
+
+static void
+judge_sequencer(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const words[] = { "pick", "p", "revert", NULL };
+	static const char *const known[] = { "todo", "head", "abort-safety", "opts", "done", NULL };
+	char *path = join(directory, name), **odd = NULL;
+	DIR *dir = open_directory(w->r->workspace, path);
+	struct buffer said = BUFFER_INIT;
+	const struct dirent *entry;
+	bool plain = dir != NULL, whole;
+
+	if (plain) {
+		plain = is_plain_todo(dirfd(dir), "todo", words);
+		load(dirfd(dir), "opts", &said, &whole);
+		odd = git_config_odd_options(buffer_string(&said), said.len);
+		plain = plain && odd == NULL;
+		load(dirfd(dir), "todo", &said, &whole);
+	}
+	while (plain && (entry = next_entry(dir)) != NULL)
+		plain = is_one_of(entry->d_name, known) && kind_of(dir, entry) == S_IFREG;
+	if (!plain)
+		add_item(w, at, directory, name, NULL, dir == NULL ? NULL : buffer_string(&said));
+	list_free(odd);
+	buffer_free(&said);
+	if (dir != NULL)
+		closedir(dir);
+	free(path);
+}
+
+static void judge_part(struct walk *w, int at, const char *directory, const char *name);
+
+/* Repositories of submodules and of linked work trees. */
+static void
+judge_parts(struct walk *w, int at, const char *directory, const char *name)
+{
+	judge_each(w, at, directory, name, judge_part);
+}
+
+/* All that git reads of a repository and that is no data. */
+static const struct { const char *name; judge *judge; } read_by_git[] = {
+	{ "branches", judge_all_odd }, { "commondir", judge_commondir }, { "config", judge_config },
+	{ "config.worktree", judge_config }, { "gitdir", judge_gitdir }, { "hooks", judge_hooks },
+	{ "info", judge_info }, { "logs", judge_names }, { "modules", judge_parts },
+	{ "objects", judge_objects }, { "rebase-apply", judge_odd }, { "rebase-merge", judge_rebase },
+	{ "refs", judge_names }, { "remotes", judge_all_odd }, { "sequencer", judge_sequencer },
+	{ "worktrees", judge_parts },
+};
+
+/* Other names that are data, or nothing to git. Those in capital letters are refs, states and
+ * messages. */
+static bool
+is_data(const char *name)
+{
+	static const char *const data[] = { "addp-hunk-edit.diff", "description", "fsmonitor--daemon*",
+		"gc.log", "gc.pid", "gitk.cache", "index", "index.stash.*", "lfs", "next-index-*", "packed-refs",
+		"packed-refs.new", "reftable", "rr-cache", "shallow", "sharedindex.*", "sharedindex_*", "tmp_*", NULL };
+
+	return *name == '.' || text_ends(name, "~") || text_ends(name, REPOSITORY_ASIDE) ||
+	    is_one_of(name, data) || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == strlen(name) ||
+	    (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") > 2 && text_ends(name, ".patch"));
+}
+
+/* Judges what is in a repository. one_by_shape: it is one because of what lies in it, beside which may lie
+ * what is no git's. */
+static void
+judge_repository(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
+{
+	const size_t before = w->r->count;
+	const struct dirent *entry;
+
+	if (repositories_have(w->r, path))
+		return;
+	list_add(&w->r->found, path);
+	rewinddir(dir);
+	while ((entry = next_entry(dir)) != NULL) {
+		bool judged = false;
+
+		for (size_t i = 0; !judged && i < sizeof read_by_git / sizeof *read_by_git; i++)
+			if (strcmp(entry->d_name, read_by_git[i].name) == 0) {
+				read_by_git[i].judge(w, dirfd(dir), path, entry->d_name);
+				judged = true;
+			}
+		if (judged || text_ends(entry->d_name, REPOSITORY_ASIDE))
+			continue;
+		if (kind_of(dir, entry) == S_IFLNK ? is_data(entry->d_name) || !one_by_shape :
+		    !is_data(entry->d_name) && !one_by_shape)
+			add_item(w, dirfd(dir), path, entry->d_name, NULL, NULL);
+	}
+	for (size_t i = before; one_by_shape && i < w->r->count; i++)
+		if (w->r->items[i].repository == NULL)
+			w->r->items[i].repository = memory_text(path);
+}
+
+/* Whether git takes a directory with these names for a repository. */
+static bool
+has_shape(DIR *dir)
+{
+	int fd = dirfd(dir);
+
+	return faccessat(fd, "HEAD", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (faccessat(fd, "commondir", F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+	    (faccessat(fd, "objects", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    faccessat(fd, "refs", F_OK, AT_SYMLINK_NOFOLLOW) == 0));
+}
+
+/* A submodule may be called a/b. */
+static void
+judge_part(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *path = join(directory, name);
+	DIR *dir;
+
+	if (is_link(at, name)) {
+		add_item(w, at, directory, name, NULL, NULL);
+	} else if ((dir = open_directory(w->r->workspace, path)) != NULL) {
+		if (has_shape(dir))
+			judge_repository(w, dir, path, false);
+		else
+			judge_each(w, at, directory, name, judge_part);
+		closedir(dir);
+	}
+	free(path);
+}
+
+/* ---- the workspace ---- */
+
+static void
+add_directory(struct walk *w, char *path)
+{
+	if (w->count == w->capacity) {
+		w->capacity = w->capacity * 2 + 64;
+		w->directories = memory_array(w->directories, w->capacity, sizeof *w->directories);
+	}
+	w->directories[w->count++] = path;
+}
+
+static int
+by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct seen_directory *)a)->path, ((const struct seen_directory *)b)->path);
+}
+
+static const struct seen_directory *
+find_seen(const struct repositories *r, const char *path)
+{
+	char *text = memory_text(path);
+	const struct seen_directory key = { .path = text };
+	const struct seen_directory *found = r->seen_count == 0 ? NULL :
+	    bsearch(&key, r->seen, r->seen_count, sizeof *r->seen, by_path);
+
+	free(text);
+	return found;
+}
+
+static bool
+is_earlier(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+/* Whether no name can have come into a directory since it was seen. */
+static bool
+is_unchanged(const struct seen_directory *seen, const struct stat *st)
+{
+	return seen->device == st->st_dev && seen->inode == st->st_ino &&
+	    seen->changed.tv_sec == st->st_ctim.tv_sec && seen->changed.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+/* st: NULL if it could not be listed. Without a time it counts as changed. */
+static void
+add_seen(struct walk *w, const char *path, const struct stat *st)
+{
+	const bool known = st != NULL && is_earlier(&st->st_ctim, &w->settled);
+	struct repositories *r = w->r;
+
+	if (r->seen_count == w->seen_capacity) {
+		w->seen_capacity = w->seen_capacity * 2 + 64;
+		r->seen = memory_array(r->seen, w->seen_capacity, sizeof *r->seen);
+	}
+	r->seen[r->seen_count] = (struct seen_directory){ .path = memory_text(path) };
+	if (known) {
+		r->seen[r->seen_count].device = st->st_dev;
+		r->seen[r->seen_count].inode = st->st_ino;
+		r->seen[r->seen_count].changed = st->st_ctim;
+	}
+	r->seen_count++;
+}
+
+/* Something in a directory of the workspace. */
+static void
+look_at(struct walk *w, int at, const char *directory, const char *name, mode_t kind)
+{
+	char *path = join(directory, name);
+	DIR *repository;
+
+	if (strcasecmp(name, REPOSITORY) != 0) {
+		/* One that was seen is looked at anyhow. */
+		if (kind == S_IFDIR && (w->before == NULL || find_seen(w->before, path) == NULL)) {
+			add_directory(w, path);
+			return;
+		}
+	} else if (kind == S_IFREG) {
+		if (!list_has(w->r->pointers, path))
+			list_add(&w->r->pointers, path);
+	} else if (kind == S_IFDIR) {
+		repository = open_directory(w->r->workspace, path);
+		if (repository != NULL) {
+			judge_repository(w, repository, path, false);
+			closedir(repository);
+		}
+	} else {
+		add_item(w, at, directory, name, NULL, NULL);
+	}
+	free(path);
+}
+
+static void
+look_in(struct walk *w, const char *path)
+{
+	DIR *dir = open_directory(w->r->workspace, path);
+	const struct dirent *entry;
+	bool head = false;
+	struct stat st;
+
+	if (w->before == NULL)
+		add_seen(w, path, dir != NULL && fstat(dirfd(dir), &st) == 0 ? &st : NULL);
+	if (dir == NULL)
+		return;
+	while ((entry = next_entry(dir)) != NULL) {
+		mode_t kind = kind_of(dir, entry);
+
+		head = head || strcmp(entry->d_name, "HEAD") == 0;
+		if (kind == S_IFDIR || strcasecmp(entry->d_name, REPOSITORY) == 0)
+			look_at(w, dirfd(dir), path, entry->d_name, kind);
+	}
+	if (head && has_shape(dir))
+		judge_repository(w, dir, path, true);
+	closedir(dir);
+}
+
+static const struct odd_item *
+find_item(const struct repositories *r, const char *path)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (strcmp(r->items[i].path, path) == 0)
+			return &r->items[i];
+	return NULL;
+}
+
+/* Whether a repository (a path relative to the workspace) was looked at, and nothing in it is odd that
+ * stays there. */
+static bool
+is_plain_repository(const struct walk *w, const char *path)
+{
+	for (size_t i = 0; i < w->r->count; i++)
+		if ((*path == '\0' || path_within(w->r->items[i].path, path)) &&
+		    (w->before == NULL || find_item(w->before, w->r->items[i].path) != NULL))
+			return false;
+	return repositories_have(w->r, path);
+}
+
+/* A file .git says "gitdir: PATH": of a plain repository. */
+static void
+judge_pointer(struct walk *w, const char *path)
+{
+	static const char word[] = "gitdir: ";
+	char *directory = path_directory(path), *line, *target = NULL, *real = NULL;
+	int at;
+
+	if (strcmp(directory, ".") == 0)
+		*directory = '\0';
+	at = open_below(w->r->workspace, directory, O_PATH | O_DIRECTORY);
+	line = load_line(at, path_base(path));
+	if (strncmp(line, word, sizeof word - 1) == 0) {
+		target = path_from(w, directory, line + sizeof word - 1);
+		real = realpath(target, NULL);
+	}
+	if (real == NULL || !is_here(w, real) || !is_plain_repository(w,
+	    real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : ""))
+		add_item(w, at, directory, path_base(path), NULL, NULL);
+	file_close(&at);
+	free(real);
+	free(target);
+	free(line);
+	free(directory);
+}
+
+/* All that is yet to be looked at. */
+static void
+look_around(struct walk *w)
+{
+	while (w->count > 0) {
+		char *path = w->directories[--w->count];
+
+		look_in(w, path);
+		free(path);
+	}
+}
+
+static void
+end_walk(struct walk *w)
+{
+	for (char **path = w->r->pointers; path != NULL && *path != NULL; path++)
+		judge_pointer(w, *path);
+	free(w->directories);
+}
+
+void
+repositories_find(struct repositories *r, int workspace, const char *root)
+{
+	struct walk w = { .r = r };
+
+	*r = (struct repositories){ .workspace = workspace, .root = memory_text(root) };
+	clock_gettime(CLOCK_REALTIME, &w.settled);
+	w.settled.tv_sec--;
+	add_directory(&w, memory_text(""));
+	look_around(&w);
+	end_walk(&w);
+	if (r->seen_count > 0)
+		qsort(r->seen, r->seen_count, sizeof *r->seen, by_path);
+}
+
+/* Whatever was found before is judged again; directories are listed if they may hold something new. */
+static void
+find_again(struct repositories *r, const struct repositories *before)
+{
+	struct walk w = { .r = r, .before = before };
+	struct stat st;
+	DIR *dir;
+
+	*r = (struct repositories){ .workspace = before->workspace, .root = memory_text(before->root) };
+	for (char **path = before->found; path != NULL && *path != NULL; path++) {
+		dir = open_directory(r->workspace, *path);
+		if (dir == NULL)
+			continue;
+		if (strcasecmp(path_base(*path), REPOSITORY) == 0)
+			judge_repository(&w, dir, *path, false);
+		else if (has_shape(dir))
+			judge_repository(&w, dir, *path, true); /* but parts of others, which have been judged */
+		closedir(dir);
+	}
+	for (char **path = before->pointers; path != NULL && *path != NULL; path++)
+		list_add(&r->pointers, *path);
+	for (size_t i = 0; i < before->seen_count; i++) {
+		const struct seen_directory *seen = &before->seen[i];
+
+		if (fstatat(r->workspace, *seen->path == '\0' ? "." : seen->path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISDIR(st.st_mode) && !is_unchanged(seen, &st))
+			add_directory(&w, memory_text(seen->path));
+	}
+	look_around(&w);
+	end_walk(&w);
+}
+
+bool
+repositories_have(const struct repositories *r, const char *path)
+{
+	return list_has(r->found, path);
+}
+
+/* ---- afterwards ---- */
+
+/* Of settings none may have come. */
+static bool
+is_as_before(const struct odd_item *was, const struct odd_item *is)
+{
+	if ((was->mode & (S_IFMT | 0111)) != (is->mode & (S_IFMT | 0111)))
+		return false;
+	if (was->settings != NULL && is->settings != NULL) {
+		for (char **setting = is->settings; *setting != NULL; setting++)
+			if (!list_has(was->settings, *setting))
+				return false;
+		return true;
+	}
+	return was->len == is->len && memcmp(was->content, is->content, is->len) == 0;
+}
+
+static bool
+is_within(const char *root, const char *path, char *const *list)
+{
+	char *whole = path_join(root, path);
+	bool within = false;
+
+	for (; !within && list != NULL && *list != NULL; list++)
+		within = path_within(whole, *list);
+	free(whole);
+	return within;
+}
+
+/* The directory that a path of the workspace lies in, in which its owner may change names from now
+ * on; -1. */
+static int
+open_parent(const struct repositories *r, const char *path)
+{
+	char *directory = path_directory(path), link[48];
+	int fd = open_below(r->workspace, strcmp(directory, ".") == 0 ? "" : directory,
+	    O_PATH | O_DIRECTORY);
+	struct stat st;
+
+	if (fd != -1 && fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU) {
+		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+		chmod(link, (st.st_mode & 07777) | S_IRWXU);
+	}
+	free(directory);
+	return fd;
+}
+
+/* The new name, in memory of its own; NULL: it could not be done. */
+static char *
+set_aside(const struct repositories *r, const char *path)
+{
+	const char *name = path_base(path);
+	int at = open_parent(r, path), failed = -1, reason;
+	char *aside = NULL;
+
+	for (int i = 0; at != -1 && failed != 0 && i < NAMES_ASIDE; i++) {
+		free(aside);
+		aside = i == 0 ? memory_format("%s" REPOSITORY_ASIDE, name) :
+		    memory_format("%s.%d" REPOSITORY_ASIDE, name, i);
+		failed = renameat2(at, name, at, aside, RENAME_NOREPLACE);
+		if (failed != 0 && errno == EINVAL && faccessat(at, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+			failed = renameat(at, name, at, aside); /* a file system without that flag */
+		if (failed != 0 && errno != EEXIST && errno != EINVAL)
+			break;
+	}
+	reason = errno;
+	file_close(&at);
+	if (failed != 0) {
+		free(aside);
+		aside = NULL;
+	}
+	errno = reason;
+	return aside;
+}
+
+/* Puts back what was there, where nothing is now. */
+static bool
+put_back(const struct repositories *r, const struct odd_item *item)
+{
+	int at = item->whole ? open_parent(r, item->path) : -1, fd;
+	bool done = false;
+
+	if (at != -1 && S_ISLNK(item->mode)) {
+		done = symlinkat(item->content, at, path_base(item->path)) == 0;
+	} else if (at != -1) {
+		fd = openat(at, path_base(item->path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    item->mode & 0777);
+		done = fd != -1 && file_write(fd, item->content, item->len) == 0 &&
+		    fchmod(fd, item->mode & 0777) == 0;
+		file_close(&fd);
+	}
+	file_close(&at);
+	return done;
+}
+
+static void
+settle_item(const struct repositories *before, const struct repositories *after,
+    const struct odd_item *item, char ***done)
+{
+	const struct odd_item *was = find_item(before, item->path);
+	bool made = item->repository != NULL && !repositories_have(before, item->repository), back;
+	char *path = made ? join(item->repository, "HEAD") : memory_text(item->path), *aside;
+	int reason;
+
+	aside = set_aside(after, path);
+	reason = errno;
+	back = aside != NULL && !made && was != NULL && put_back(after, was);
+	if (aside != NULL)
+		list_take(done, memory_format("%s: git may run it, or what it says, outside of the sandbox: it "
+		    "is now called %s%s", path, aside, back ? ", and what was there is there again" : ""));
+	else if (reason != ENOENT) /* with its repository it may have gone already */
+		list_take(done, memory_format("%s: git may run it, or what it says, outside of the sandbox, "
+		    "and it could not be renamed (%s): remove it", path, strerror(reason)));
+	free(aside);
+	free(path);
+}
+
+char **
+repositories_settle(const struct repositories *before, char *const *kept, char *const *opened)
+{
+	struct repositories after;
+	char **done = NULL;
+
+	find_again(&after, before);
+	for (size_t i = 0; i < after.count; i++) {
+		const struct odd_item *item = &after.items[i], *was = find_item(before, item->path);
+
+		if ((was == NULL || !is_as_before(was, item)) &&
+		    !is_within(after.root, item->path, kept) && !is_within(after.root, item->path, opened))
+			settle_item(before, &after, item, &done);
+	}
+	/* What was removed from a repository that is still there. */
+	for (size_t i = 0; i < before->count; i++) {
+		const struct odd_item *item = &before->items[i];
+
+		if (find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
+		    !is_within(before->root, item->path, opened) && put_back(before, item))
+			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
+	}
+	repositories_free(&after);
+	return done;
+}
+
+void
+repositories_free(struct repositories *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		free(r->items[i].path);
+		free(r->items[i].repository);
+		list_free(r->items[i].settings);
+		free(r->items[i].content);
+	}
+	free(r->items);
+	free(r->root);
+	list_free(r->found);
+	list_free(r->pointers);
+	for (size_t i = 0; i < r->seen_count; i++)
+		free(r->seen[i].path);
+	free(r->seen);
+	list_free(r->used);
+	*r = (struct repositories){ .workspace = -1 };
+}

@@ -1,0 +1,68 @@
+/*
+ * Repositories of git in a workspace. Of such a directory git reads more than data: settings that
+ * name programs, hooks, lists of commands to go on with, files that say where the rest lies. A
+ * program in a sandbox may write what git writes as data (objects, refs, logs, the index …), and
+ * nothing else that is not plain: then git runs nothing of it, whoever calls it there later.
+ *
+ *     repositories_find() → the command → repositories_settle()
+ *
+ * What is not plain in any repository of the workspace is looked up before the command starts, and
+ * again when all that it started has ended. What was not there, or was another, is set aside, by
+ * another name beside it (REPOSITORY_ASIDE), and what was there is put back.
+ *
+ * A repository is what git takes for one: a directory .git, what a file of that name leads to, and
+ * any directory with HEAD, objects and refs, or with HEAD and commondir. What is found of one that
+ * was none before makes it none again, if it is no directory .git.
+ */
+#ifndef AWF_SANDBOX_REPOSITORIES_H
+#define AWF_SANDBOX_REPOSITORIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define REPOSITORY_ASIDE ".unreviewed"
+
+/* Something in a repository that is not plain. */
+struct odd_item {
+	char *path;          /* relative to the workspace */
+	char *repository;    /* the directory that it makes a repository of, likewise; NULL: .git says so */
+	mode_t mode;         /* as of stat(2) */
+	char **settings;     /* of a configuration, those that are not plain; else NULL */
+	char *content;       /* of a file, where a link leads; of others, and of large files, what it is */
+	size_t len;
+	bool whole;          /* the content can be put back */
+};
+
+/* A directory that was looked at. */
+struct seen_directory {
+	char *path;
+	dev_t device;
+	ino_t inode;
+	struct timespec changed;
+};
+
+struct repositories {
+	int workspace;       /* not of this one; O_PATH */
+	char *root;          /* its path, without links */
+	char **found;        /* their paths, relative to it; a list */
+	char **used;         /* what their settings name in the workspace: hooks, included files; likewise */
+	char **pointers;     /* files .git that say where one lies */
+	struct odd_item *items;
+	size_t count;
+	struct seen_directory *seen; /* by path */
+	size_t seen_count;
+};
+
+/* Looks through the workspace (its path: absolute, without links). */
+void repositories_find(struct repositories *r, int workspace, const char *root);
+/* Whether there is such a one at the path: relative to the workspace. */
+bool repositories_have(const struct repositories *r, const char *path);
+/* Looks again, and sets aside what the command made that is not plain, but for what is one of
+ * these paths of the workspace or lies in one (both lists are of absolute paths): it could not change the kept ones,
+ * and the opened ones are its to change. Returns a list of lines that say what was done. */
+char **repositories_settle(const struct repositories *before, char *const *kept, char *const *opened);
+void repositories_free(struct repositories *r);
+
+#endif

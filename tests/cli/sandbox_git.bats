@@ -1,0 +1,398 @@
+#!/usr/bin/env bats
+# Repositories in a sandbox's workspace (awf-sandbox(1), "Repositories"): whatever a sandboxed
+# program leaves there, the user's git runs nothing of it; and git's usual work goes on inside.
+# shellcheck disable=SC2016,SC2154 # the shell of a sandbox reads dollars; bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	command -v git >/dev/null || skip 'no git'
+	WORK=$PWD
+	sandbox="$BUILD/libexec/awf/awf-sandbox"
+	"$sandbox" -- true || skip 'this system lacks what a sandbox takes'
+	# What the user's git must not run makes this file, which no sandbox can make.
+	ran="$BATS_TEST_TMPDIR/ran"
+	export GIT_CONFIG_NOSYSTEM=1 GIT_EDITOR=true GIT_TERMINAL_PROMPT=0
+	git config --global user.name user
+	git config --global user.email user@example.org
+	git config --global init.defaultBranch main
+	git config --global protocol.file.allow always
+	git init -q ../first
+	(
+		cd ../first
+		echo one >a && git add a && git commit -qm one
+		git branch side && echo two >>a && git commit -qam two
+		git tag v1 && echo stashed >>a && git stash -q
+		echo '*.x diff=d filter=d merge=d' >.gitattributes && git add . && git commit -qm attributes
+	)
+	payloads ../payloads
+}
+
+# A directory of files that run the payload, by the names under which git would take them up.
+payloads() {
+	local name hostile="touch '$ran'"
+	mkdir -p "$1/hooks" "$1/rebase-merge" "$1/rebase-apply" "$1/sequencer" "$1/remotes" "$1/branches"
+	printf '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "%s"\n\thooksPath = %s\n\tpager = "%s"\n\teditor = "%s"\n\tsshCommand = "%s"\n[diff]\n\texternal = "%s"\n[diff "d"]\n\ttextconv = "%s"\n[filter "d"]\n\tclean = "%s"\n\tsmudge = "%s"\n\tprocess = "%s"\n[gpg]\n\tprogram = "%s"\n[alias]\n\tst = "!%s"\n[extensions]\n\tworktreeConfig = true\n' \
+		"$hostile" hooks "$hostile" "$hostile" "$hostile" "$hostile" "$hostile" "$hostile" "$hostile" "$hostile" "$hostile" "$hostile" >"$1/config"
+	cp "$1/config" "$1/config.worktree"
+	for name in applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit \
+		post-index-change post-merge post-rewrite pre-applypatch pre-auto-gc pre-commit pre-merge-commit \
+		pre-push pre-rebase prepare-commit-msg push-to-checkout reference-transaction update; do
+		printf '#!/bin/sh\n%s\n' "$hostile" >"$1/hooks/$name"
+		chmod +x "$1/hooks/$name"
+	done
+	git -C ../first rev-parse HEAD >"$1/onto"
+	printf 'exec %s\n' "$hostile" | tee "$1/rebase-merge/git-rebase-todo" >"$1/rebase-merge/git-rebase-todo.backup"
+	cp "$1/onto" "$1/rebase-merge/onto"
+	cp "$1/onto" "$1/rebase-merge/orig-head"
+	echo refs/heads/main >"$1/rebase-merge/head-name"
+	: >"$1/rebase-merge/interactive"
+	: >"$1/rebase-merge/done"
+	echo 1 | tee "$1/rebase-merge/msgnum" >"$1/rebase-merge/end"
+	printf 'GIT_AUTHOR_NAME=x\n%s\n' "$hostile" | tee "$1/rebase-merge/author-script" >"$1/rebase-apply/author-script"
+	printf '[options]\n\tstrategy = %s\n' ../../evil >"$1/sequencer/opts"
+	echo "pick $(cat "$1/onto") x" >"$1/sequencer/todo"
+	cp "$1/onto" "$1/sequencer/head"
+	echo "$WORK/evil" >"$1/commondir"
+	echo "gitdir: evil" >"$1/gitfile"
+	printf 'URL: ext::sh -c "%s" %%S\n' "$hostile" | tee "$1/remotes/origin" >"$1/branches/origin"
+	echo '* filter=d diff=d' >"$1/attributes"
+}
+
+# A fresh repository, the workspace of the next attempt.
+fresh() {
+	cd "$WORK/.."
+	chmod -R u+rwX work 2>/dev/null || true
+	find "$WORK" -mindepth 1 -delete
+	cp -a first/. "$WORK"
+	cp -a payloads "$WORK/evil"
+	rm -f "$ran"
+	cd "$WORK"
+}
+
+# A sandboxed program's attempt, with the options after it; evil has the payloads, and is a repository.
+attempt() { "$sandbox" "${@:2}" -- sh -c "[ ! -d evil ] || cp -r $(git rev-parse --git-common-dir)/objects $(git rev-parse --git-common-dir)/refs $(git rev-parse --git-common-dir)/HEAD evil; $1" >/dev/null 2>"$BATS_TEST_TMPDIR/said" || true; }
+
+# What a user does in the workspace later, in each directory that git may take for a repository by then.
+user_goes_on() {
+	local directory
+	while read -r directory; do
+		(
+			set +e
+			cd "$directory" || exit
+			git status
+			git log -1 -p
+			git add -A
+			git rebase --continue
+			git commit -qm later --allow-empty
+			[ "$directory" = "$WORK" ] || exit 0
+			git diff HEAD~1
+			git stash list
+			git submodule status
+			git cherry-pick --continue
+			git checkout -q -B elsewhere
+			git fetch -q origin
+			true
+		)
+	done < <({ echo "$WORK"; find "$WORK" -name .git -prune -printf '%h\n' -o -path '*/.git/*' -prune -o -name HEAD -printf '%h\n' -o -name .git -prune; } | sort -u) >/dev/null 2>&1
+	if [ -e "$ran" ]; then
+		echo "git ran what a sandboxed program left: $1"
+		return 1
+	fi
+}
+
+# All that git looks for in a repository, as far as commands of these kinds tell.
+looked_for_by_git() {
+	command -v strace >/dev/null || skip 'no strace'
+	(
+		git init -q ../traced && cd ../traced && echo x >x && git add x && git commit -qm x && git branch other
+		trace() { strace -qf -e trace=%file -o ../trace "$@" >/dev/null 2>&1 || true; cat ../trace; }
+		trace git status
+		trace git log -1
+		trace git diff
+		trace git add -A
+		trace git commit --allow-empty -m y
+		trace git checkout -q other
+		trace git merge main
+		trace git stash list
+		trace git rebase main
+		trace git rebase --continue
+		trace git cherry-pick --continue
+		trace git am --continue
+		trace git fetch . main
+		trace git submodule status
+		trace git worktree list
+		trace git gc -q
+		trace git remote -v
+	) | grep -oE '"[^"]*\.git/[^"]*"' | sed 's/^".*\.git\///; s/"$//' |
+		grep -vE '^(objects/([0-9a-f]{2}|pack)(/|$)|refs(/|$)|logs(/|$)|objects/?$|objects/(tmp|maint|commit)|.*\.lock$)|^$|//' | sort -u
+}
+
+# What git writes as data, which a sandboxed program may: no name of these leads to a program.
+is_data() {
+	case $1 in
+	index | packed-refs | packed-refs.new | shallow | description | gc.log | gc.pid | rr-cache | \
+		info | info/exclude | info/refs* | info/sparse-checkout | info/rev-cache | \
+		objects/info | objects/info/packs* | objects/info/commit-graph* | modules | modules/ | worktrees | worktrees/* | \
+		hooks | branches | remotes | gitk.cache | fsmonitor--daemon* | addp-hunk-edit.diff) return 0 ;;
+	*[!A-Z_]*) return 1 ;;
+	esac
+}
+
+@test "a program in a sandbox does git's usual work" {
+	fresh
+	git clone -q --bare . ../origin.git
+	git remote add origin "$PWD/../origin.git"
+	git config core.pager cat
+	run -0 --separate-stderr "$sandbox" --readable "$PWD/../origin.git" -- sh -ec '
+		git config --global user.name agent; git config --global user.email a@example.org
+		git config --global --add safe.directory "*"
+		git status -s; echo three >>a; git add a; git commit -qm three; git checkout -qb topic; echo four >b; git add b
+		git commit -qm four; echo five >>b; git stash -q; git stash pop -q; git commit -qam five; git checkout -q main; git merge -q --no-ff -m merged topic
+		git branch -D topic >/dev/null 2>&1; git tag v2; git log --oneline | wc -l; git diff HEAD~1 --stat | wc -l
+		git fetch -q origin; git rebase -q side; git cherry-pick --allow-empty v2~1 >/dev/null 2>&1 || git cherry-pick --abort
+		git reset -q --hard v2; git pack-refs --all; git reflog | wc -l; git worktree add -q ../work/linked side'
+	same "$stderr" ''
+	same "$(git log -1 --format=%s)" merged
+	same "$(git rev-parse v2)" "$(git rev-parse HEAD)"
+	git fsck --no-progress 2>/dev/null
+	same "$(git -C linked log -1 --format=%s)" one
+	# What it made itself goes on being its: settings that name no program, further work, and its end.
+	run -0 --separate-stderr "$sandbox" -- sh -ec '
+		export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="*"
+		git init -q made; git clone -q . cloned
+		for repository in made cloned; do cd $repository; git config user.name agent; git config user.email a@example.org; git commit -q --allow-empty -m new; cd ..; done'
+	same "$stderr" ''
+	same "$(git -C cloned log -1 --format=%an/%s) $(git -C made log -1 --format=%an/%s)" 'agent/new agent/new'
+	run -0 --separate-stderr "$sandbox" -- sh -ec '
+		git -C made config pull.rebase true; git -C made commit -q --allow-empty -m again; git worktree remove linked; rm -r made cloned'
+	same "$stderr$(ls -d made cloned linked 2>/dev/null)" ''
+	# A rebase that has stopped goes on in the next call, as it runs no command.
+	rm -rf evil && git checkout -q -b late main~1 && echo other >b && git add b && git commit -qm late
+	attempt 'git -c safe.directory="*" -c user.name=x -c user.email=x@y rebase main'
+	[ -d .git/rebase-merge ]
+	run -0 "$sandbox" -- sh -ec 'git config --global safe.directory "*"; echo both >b; git add b; GIT_EDITOR=true git -c user.name=x -c user.email=x@y rebase --continue'
+	same "$(git log -1 --format=%s)$(ls -d .git/rebase-merge 2>/dev/null)" late
+}
+
+@test "a worktree and a submodule whose repository lies elsewhere, or in the workspace, work and are guarded" {
+	fresh
+	git worktree add -q "$WORK/../tree" side
+	cd ../tree
+	"$sandbox" --readable "$WORK/.git" -- git -c safe.directory='*' log -1 --format=%s >/dev/null
+	attempt 'rm -f .git; cp -r ../work/evil .; echo "gitdir: evil" >.git'
+	same "$(git log -1 --format=%s)" one
+	cd "$WORK"
+	# What links that tree to its repository is not to be changed from the workspace of the repository.
+	attempt 'echo ../../../evil >.git/worktrees/tree/commondir; cp evil/config.worktree .git/worktrees/tree/; cp evil/config.worktree .git'
+	same "$(git -C ../tree log -1 --format=%s)" one
+	git -C ../tree status >/dev/null 2>&1
+	[ ! -e "$ran" ]
+	git worktree remove --force ../tree
+	# A submodule: its data is written, its settings and hooks are not.
+	rm -rf evil
+	git init -q ../part && git -C ../part commit -q --allow-empty -m part
+	git submodule add -q "$WORK/../part" part && git commit -qm submodule
+	cp -a ../payloads evil
+	run -0 "$sandbox" -- sh -ec 'export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="*"
+		cd part; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m inside; cd ..; git -c user.name=a -c user.email=a@b commit -qam moved; git submodule status'
+	same "$(git -C part log -1 --format=%s)" inside
+	for way in 'cp evil/config .git/modules/part/config' 'cp -r evil/hooks .git/modules/part/' 'echo ../../../evil >.git/modules/part/commondir' \
+		'cp evil/config.worktree .git/modules/part/' 'rm part/.git; cp -r evil part/evil; echo "gitdir: evil" >part/.git' \
+		'mv .git/modules .git/m; mkdir -p .git/modules/part; cp -r evil/* .git/modules/part'; do
+		rm -f "$ran"
+		attempt "$way"
+		user_goes_on "$way"
+	done
+}
+
+@test "names under which git reads more than data are not left, however they are made" {
+	fresh
+	looked_for_by_git >../names
+	for name in HEAD commondir config config.worktree info/attributes info/grafts objects/info/alternates rebase-merge rebase-apply sequencer/todo hooks/pre-commit shallow; do
+		grep -qx "$name" ../names || [ "$name" = config.worktree ] || { echo "git did not look for $name"; false; }
+	done
+	printf '%s\n' config.worktree commondir gitdir hooks/post-checkout hooks/reference-transaction hooks/fsmonitor-watchman rebase-merge/git-rebase-todo \
+		rebase-merge/strategy rebase-apply/author-script sequencer/opts sequencer/todo remotes/origin branches/origin objects/info/http-alternates \
+		modules/x/config modules/x/hooks/post-checkout worktrees/x/config.worktree worktrees/x/commondir unheard-of info/unheard-of >>../names
+	number=0
+	while read -r name; do
+		is_data "$name" && continue
+		number=$((number + 1))
+		[ "$(rounds few many)" = many ] || [ $((number % 3)) = 0 ] || continue
+		ways=(write rename link symlink directory)
+		[ "$(rounds few many)" = many ] || ways=("${ways[number % 5]}")
+		for way in "${ways[@]}"; do
+			fresh
+			git config --list --local >../settings
+			source=evil/$name
+			[ -e "$source" ] || source=evil/config
+			"$sandbox" -- sh -c 'name=.git/$1; source=$2; mkdir -p "$(dirname "$name")"; rm -f "$name"
+				case $3 in
+				write) cat "$source" >"$name"; chmod +x "$name" ;;
+				rename) mv -T "$source" "$name" ;;
+				link) ln -T "$source" "$name" ;;
+				symlink) ln -sT "$PWD/$source" "$name" ;;
+				directory) mkdir "$name"; cp -r evil/* "$name" ;;
+				esac' - "$name" "$source" "$way" >/dev/null 2>&1 || true
+			same "$(git config --list --local)" "$(cat ../settings)"
+			user_goes_on "$way $name"
+		done
+	done <../names
+	[ "$number" -gt 25 ]
+}
+
+# Attempts, a line each; evil has the payloads, and what makes a repository of them.
+attempts() {
+	cat <<'END'
+echo ../evil >.git/commondir
+echo ../evil >.git/commondir; cp evil/config.worktree .git
+cp evil/hooks/* .git/hooks
+cat evil/config >.git/config
+cat evil/config >>.git/config
+mv evil/config .git/config
+git config core.fsmonitor "sh evil/hooks/pre-commit"
+mv .git .other; mv evil .git
+mv .git/hooks .git/other; cp -r evil/hooks .git
+cp -r evil/rebase-merge .git
+cp -r evil/rebase-apply .git; touch .git/rebase-apply/applying
+cp -r evil/sequencer .git; cp evil/onto .git/CHERRY_PICK_HEAD
+mkdir sub; cp -r evil sub/.git
+mkdir sub; cp -r evil sub/.git; git add sub
+mkdir sub; cp -r evil sub/.git; git update-index --add --cacheinfo 160000,$(cat evil/onto),sub
+mkdir -p a1/b/c; cp -r evil a1/b/c/.git; git update-index --add --cacheinfo 160000,$(cat evil/onto),a1/b/c
+mkdir sub; mv evil x; cp -r x evil; echo "gitdir: ../evil" >sub/.git; git update-index --add --cacheinfo 160000,$(cat evil/onto),sub
+mkdir sub; echo "gitdir: ../.git/objects/zz" >sub/.git; cp -r evil .git/objects/zz; git update-index --add --cacheinfo 160000,$(cat evil/onto),sub
+mkdir sub; echo "gitdir: ../.git/lfs/zz" >sub/.git; mkdir .git/lfs; cp -r evil .git/lfs/zz; git update-index --add --cacheinfo 160000,$(cat evil/onto),sub
+mkdir sub; ln -s ../evil sub/.git; git update-index --add --cacheinfo 160000,$(cat evil/onto),sub
+mkdir sub; cp -r evil/. sub
+mkdir sub; cp -r evil/. sub; rm -r sub/refs; ln -s ../.git/refs sub/refs
+mkdir sub; cp -r evil/config evil/HEAD sub; ln -s ../.git/refs sub/refs; ln -s ../.git/objects sub/objects
+mkdir sub; echo ../evil >sub/commondir; cp evil/HEAD sub
+mkdir sub; echo ../other >sub/commondir; cp evil/HEAD sub; cp -r evil other; rm other/HEAD
+mkdir sub; cp -r evil sub/.git; chmod 311 sub
+mkdir sub; cp -r evil sub/.git; chmod 555 sub/.git sub/.git/hooks sub
+mkdir sub; cp -r evil sub/.GIT; mv sub/.GIT sub/.git
+git init -q sub; git -C sub config core.fsmonitor "sh ../evil/hooks/pre-commit"; git -C sub config core.hooksPath ../evil/hooks
+git init -q sub; cp evil/hooks/* sub/.git/hooks
+git init -q sub; git -C sub config include.path ../../evil/config
+git init -q sub; git -C sub config includeIf.onbranch:**.path ../../evil/config
+git init -q sub; git -C sub config extensions.worktreeConfig true; cp evil/config.worktree sub/.git
+git init -q sub; git -C sub config remote.origin.url "ext::sh evil/hooks/pre-commit"; git -C sub config protocol.ext.allow always
+git init -q sub; printf '[core] fsmonitor = sh evil/hooks/pre-commit
+' >>sub/.git/config
+git init -q sub; printf '[core]
+	bare = false \
+	x
+	fsmonitor = "sh" \
+ ../evil/hooks/pre-commit
+' >>sub/.git/config
+git init -q sub; printf '[CORE]
+	FsMonitor = sh ../evil/hooks/pre-commit
+' >>sub/.git/config
+git init -q sub; printf 'ï»¿[core]
+fsmonitor = sh ../evil/hooks/pre-commit
+' >sub/.git/config
+git init -q sub; printf '[alias]
+	st = !sh ../evil/hooks/pre-commit
+[filter "d"]
+	clean = sh ../evil/hooks/pre-commit
+' >>sub/.git/config; echo '* filter=d' >sub/.gitattributes; echo x >sub/x
+git init -q sub; ln -sf ../../evil/config sub/.git/config
+git init -q sub; rm -r sub/.git/hooks; ln -s ../../evil/hooks sub/.git/hooks
+git init -q sub; cp -r evil/rebase-merge sub/.git
+git init -q --bare sub; cp evil/hooks/* sub/hooks; cat evil/config >>sub/config
+git init -q sub; git -C sub worktree add ../tree 2>/dev/null; mkdir -p sub/.git/worktrees/t; echo ../../../../evil >sub/.git/worktrees/t/commondir; cp evil/HEAD sub/.git/worktrees/t; mkdir t; echo "gitdir: ../sub/.git/worktrees/t" >t/.git
+mkdir -p .git/modules/m; cp -r evil/. .git/modules/m; mkdir m; echo "gitdir: ../.git/modules/m" >m/.git; git update-index --add --cacheinfo 160000,$(cat evil/onto),m
+mkdir -p .git/modules/a/b; cp -r evil/. .git/modules/a/b; mkdir -p m; echo "gitdir: ../.git/modules/a/b" >m/.git; git update-index --add --cacheinfo 160000,$(cat evil/onto),m
+ln -s "$PWD/evil" .git/modules; mkdir -p .git/modules/x; mkdir m; echo "gitdir: ../.git/modules" >m/.git
+mkdir -p .git/worktrees/w; cp evil/HEAD .git/worktrees/w; echo ../../../evil >.git/worktrees/w/commondir; mkdir w; echo "gitdir: ../.git/worktrees/w" >w/.git
+printf '[submodule "m"]
+	path = m
+	url = ./evil
+	update = !sh evil/hooks/pre-commit
+' >.gitmodules; git submodule add ./evil m
+printf '[submodule "../../evil"]
+	path = m
+	url = ./evil
+' >.gitmodules; mkdir m; cp -r evil m/.git; git update-index --add --cacheinfo 160000,$(cat evil/onto),m
+cp evil/attributes .git/info/attributes; cp evil/attributes .gitattributes; echo y >z.x
+cp -r evil/remotes evil/branches .git; git config remote.origin.url x
+echo "$PWD/evil/objects" >.git/objects/info/alternates
+rm -f .git/HEAD; cp -r evil/config evil/hooks .; cp -r evil/HEAD evil/objects evil/refs .
+mv .git/index .git/x; ln -s "$HOME/.bashrc" .git/index
+rm -f .git/logs/HEAD; ln -s "$HOME/.profile" .git/logs/HEAD; ln -sf "$HOME/.zshrc" .git/COMMIT_EDITMSG
+(sleep 1; echo ../evil >.git/commondir) & mkdir sub; cp -r evil sub/.git
+setsid sh -c 'sleep 0.3; while :; do echo ../evil >.git/commondir; done' & sleep 0.1
+printf 'x %s
+' "sh evil/hooks/pre-commit" >t; mkdir .git/rebase-merge; cp evil/rebase-merge/* .git/rebase-merge; { echo "noop"; cat t; } >.git/rebase-merge/git-rebase-todo
+mkdir .git/rebase-merge; cp evil/rebase-merge/* .git/rebase-merge; echo "pick $(cat evil/onto)" >.git/rebase-merge/git-rebase-todo; rm .git/rebase-merge/*backup; echo ../../evil >.git/rebase-merge/strategy
+END
+}
+
+@test "whatever a sandboxed program leaves, the user's git runs nothing of it" {
+	number=0
+	for options in '' '--without namespaces'; do
+		while read -r line; do
+			number=$((number + 1))
+			# In make check every third, a few of them without namespaces.
+			[ "$(rounds few many)" = many ] || [ $((number % (${#options} > 0 ? 11 : 3))) = 0 ] || continue
+			fresh
+			# shellcheck disable=SC2086
+			attempt "export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b
+$line" $options
+			user_goes_on "$line ($options)"
+			same "$(ls -A "$HOME" | grep -v gitconfig)" ''
+			[[ $line == *'rm -f .git/HEAD'* ]] || git fsck --no-progress >/dev/null 2>&1 || { echo "the repository is broken by: $line"; cat "$BATS_TEST_TMPDIR/said"; false; }
+		done < <(attempts)
+	done
+	# The payloads are ones: what nobody holds back runs.
+	fresh
+	cp -r .git/objects .git/refs .git/HEAD evil && mkdir sub && cp -r evil sub/.git
+	run -1 user_goes_on unguarded
+}
+
+@test "what was set aside is named, and so is what was put back; the user's own stays" {
+	fresh
+	rm -r evil
+	cp -r ../payloads/hooks/pre-push .git/hooks/pre-push
+	git config alias.st 'status -s'
+	run -0 --separate-stderr "$sandbox" -- sh -c 'echo x >.git/commondir; echo y >.git/hooks/new; git config alias.z "!z"; cat .git/hooks/pre-push' 
+	same "$(grep -c commondir <<<"$stderr")" 1
+	[[ $stderr == *'awf-sandbox: .git/commondir: git may run it, or what it says, outside of the sandbox: it is now called commondir.unreviewed'* ]]
+	[ -e .git/commondir.unreviewed ] && [ ! -e .git/commondir ]
+	# Without namespaces what was there is there again.
+	run -0 --separate-stderr "$sandbox" --without namespaces -- sh -c 'printf "[alias]\n\tst = !z\n" >.git/config; echo x >.git/hooks/pre-push; ln -sf /x .git/ORIG_HEAD'
+	[[ $stderr == *'.git/config: '*'it is now called config.unreviewed, and what was there is there again'* ]]
+	[[ $stderr == *'.git/hooks/pre-push: '*'what was there is there again'* ]]
+	same "$(git config alias.st)" 'status -s'
+	cmp .git/hooks/pre-push ../payloads/hooks/pre-push
+	run -0 --separate-stderr "$sandbox" --without namespaces -- rm .git/hooks/pre-push
+	same "$stderr" 'awf-sandbox: .git/hooks/pre-push: was removed, and is there again'
+	# What is opened is the program's.
+	run -0 --separate-stderr "$sandbox" --open .git -- sh -c 'echo x >.git/hooks/new; printf "[alias]\n\tst = !z\n" >>.git/config'
+	same "$stderr $(git config alias.st)" ' !z'
+	# Hooks that lie in the workspace are kept, where the settings say so.
+	mkdir ours && echo x >ours/pre-commit && git config core.hooksPath ours
+	run -2 "$sandbox" -- sh -c 'echo y >ours/pre-commit'
+}
+
+@test "who is killed leaves nothing either" {
+	patient
+	for aim in sandbox step; do
+		for options in '' '--without namespaces'; do
+			fresh
+			if [ $aim = sandbox ]; then
+				# shellcheck disable=SC2086
+				"$sandbox" $options -- sh -c 'while :; do cp evil/commondir .git/commondir; : >begun; done' 2>/dev/null 3>&- &
+				eventually test -e begun
+				kill -KILL $!
+				wait $! || true
+			else
+				run -3 awf-step -n x -q --sandbox workspace --timeout 1s -- sh -c 'trap "" TERM; while :; do cp evil/commondir .git/commondir; done'
+			fi
+			eventually test ! -e .git/commondir
+			user_goes_on "$aim killed"
+		done
+	done
+}

@@ -1,6 +1,6 @@
 /*
  * Environments are lists as environ is. Whose value is a secret is told by the words of its
- * name, with their trailing digits left out, and by a password in a URL. A line of the file
+ * name, with their trailing digits left out, by how the value begins, and by a password in a URL. A line of the file
  * of keys is never in a message, and its bytes are wiped after use.
  */
 #include "proc/environment.h"
@@ -114,9 +114,19 @@ environment_get(const struct environment *e, const char *name)
 
 /* These end a word, as in PGPASSWORD, or are it. */
 static const char *const secret_ends[] = { "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE",
-	"APIKEY", "ACCESSKEY" };
-static const char *const secret_words[] = { "SECRETS", "PASSWORDS", "PASS", "PAT", "JWT",
-	"CREDENTIAL", "CREDENTIALS" };
+	"PASSCODE", "APIKEY", "ACCESSKEY" };
+static const char *const secret_words[] = { "SECRETS", "PASSWORDS", "PASS", "PAT", "JWT", "PW",
+	"CRED", "CREDS", "CREDENTIAL", "CREDENTIALS", "BEARER", "COOKIE", "WEBHOOK" };
+/* These are secrets as the last of several words: REDISCLI_AUTH, but not AUTH_URL nor OLDPWD. */
+static const char *const secret_last[] = { "AUTH", "PWD" };
+/* Values that begin so are keys, or addresses that are as good as one. */
+static const char *const secret_starts[] = { "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_",
+	"whsec_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "xoxb-", "xoxp-",
+	"xoxa-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "hf_", "npm_", "pypi-", "dop_v1_", "shpat_", "SG.",
+	"Bearer ", "Basic ", "-----BEGIN ", "https://hooks.slack.com/", "https://discord.com/api/webhooks/",
+	"https://discordapp.com/api/webhooks/", "https://outlook.office.com/webhook/",
+	"https://chat.googleapis.com/v1/spaces/" };
+enum { SECRET_LEAST = 20 }; /* bytes of a value that is one by how it begins */
 /* The word before KEY. A key alone may be that of a cache. */
 static const char *const keys_of[] = { "ACCESS", "ACCOUNT", "API", "APP", "AUTH", "CLIENT",
 	"DEPLOY", "ENCRYPTION", "MASTER", "PRIVATE", "SECRET", "SIGNING", "STORAGE" };
@@ -134,6 +144,20 @@ among(const char *text, size_t len, const char *const *list, size_t count)
 		if (strlen(list[i]) == len && strncasecmp(text, list[i], len) == 0)
 			return true;
 	return false;
+}
+
+/* A key by its value. eyJ.eyJ.… is a JSON Web Token. */
+static bool
+begins_secretly(const char *value)
+{
+	const char *dot = strchr(value, '.');
+
+	if (strlen(value) < SECRET_LEAST)
+		return false;
+	for (size_t i = 0; i < COUNT(secret_starts); i++)
+		if (strncmp(value, secret_starts[i], strlen(secret_starts[i])) == 0)
+			return true;
+	return strncmp(value, "eyJ", 3) == 0 && dot != NULL && strncmp(dot, ".eyJ", 4) == 0;
 }
 
 /* Word by word, numbers at their ends left out: GITHUB_TOKEN2, but not TOKENIZERS. */
@@ -156,6 +180,8 @@ named_secretly(const char *name)
 				return true;
 		}
 		if (among(word, len, secret_words, COUNT(secret_words)) ||
+		    (before != NULL && word[whole] == '\0' &&
+		    among(word, len, secret_last, COUNT(secret_last))) ||
 		    (before != NULL && len == 3 && strncasecmp(word, "KEY", 3) == 0 &&
 		    among(before, before_len, keys_of, COUNT(keys_of))))
 			return true;
@@ -171,7 +197,7 @@ environment_is_secret(const char *name, const char *value)
 {
 	if (strncmp(name, "AWF_", 4) == 0)
 		return false;
-	if (named_secretly(name))
+	if (named_secretly(name) || begins_secretly(value))
 		return true;
 	/* SCHEME://USER:PASSWORD@ */
 	for (const char *at = strstr(value, "://"); at != NULL; at = strstr(at, "://")) {

@@ -51,6 +51,13 @@ secrets_are_told_from_the_rest(void **state)
 		{ "DATABASE_URL", "postgres://u:p@host/db" }, { "https_proxy", "http://:p@proxy:80" },
 		{ "LIST", "a://b, redis://u:p@host" }, { "STRIPE_APIKEY", "" }, { "TOKEN", "x" },
 		{ "GOOGLE_APPLICATION_CREDENTIALS", "/key.json" }, { "AZURE_STORAGE_KEY", "x" },
+		{ "REDISCLI_AUTH", "x" }, { "NPM_CONFIG__AUTH", "x" }, { "TWILIO_AUTH", "x" }, { "DB_PW", "x" },
+		{ "DB_PWD", "x" }, { "GCP_CREDS", "x" }, { "ERLANG_COOKIE", "x" }, { "SLACK_WEBHOOK", "x" },
+		{ "STRIPE", "sk_live_0123456789abcdef" }, { "OPENAI", "sk-0123456789abcdefghij" },
+		{ "X", "ghp_0123456789abcdefghij" }, { "X", "xoxb-0123456789-abcdefghij" },
+		{ "X", "AKIA0123456789ABCDEF" }, { "X", "https://hooks.slack.com/services/T/B/x" },
+		{ "X", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.x" }, { "X", "-----BEGIN PRIVATE KEY-----" },
+		{ "HEADER", "Bearer 0123456789abcdef" },
 	};
 	static const char *const other[][2] = {
 		{ "TOKENIZERS_PARALLELISM", "false" }, { "MAX_TOKENS", "1" }, { "PATH", "/bin" },
@@ -58,7 +65,9 @@ secrets_are_told_from_the_rest(void **state)
 		{ "PWD", "/" }, { "OLDPWD", "/" }, { "PASSIVE", "1" }, { "BYPASS_CACHE", "1" },
 		{ "AWF_INPUT_TOKEN", "x" }, { "URL", "https://host:80/a@b" }, { "GIT", "ssh://git@host" },
 		{ "http_proxy", "http://proxy:80" }, { "API_KEYS_FILE", "x" }, { "API", "KEY" }, { "", "x" },
-		{ "MONKEY", "x" }, { "APIARY_KEY", "x" }, { "SECRETARY", "x" },
+		{ "MONKEY", "x" }, { "APIARY_KEY", "x" }, { "SECRETARY", "x" }, { "AUTH", "none" },
+		{ "AUTH_URL", "https://host/a" }, { "NEXTAUTH_URL", "x" }, { "GIT_AUTHOR_NAME", "x" },
+		{ "X", "sk-" }, { "LANG", "sk_SK.UTF-8" }, { "X", "eyJ.x" }, { "X", "https://hooks.example.org/" },
 	};
 
 	(void)state;

@@ -30,16 +30,35 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
+/* The prompt as it is: it takes no text for a command but the last one, so that is empty (and is not
+ * sent on); files that are named with '@' are attachments. */
+static void
+write_prompt(struct cli_run *r)
+{
+	struct buffer line = BUFFER_INIT;
+
+	buffer_text(&line, "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":["
+	    "{\"type\":\"text\",\"text\":");
+	json_quote(&line, buffer_string(&r->prompt), r->prompt.len);
+	buffer_text(&line, "},{\"type\":\"text\",\"text\":\"\"}]}}\n");
+	buffer_free(&r->prompt);
+	r->prompt = line;
+}
+
 static void
 start(struct cli_run *r)
 {
-	/* A prompt that begins with a slash is a text like any other. */
-	static const char *const arguments[] = { "-p", "--output-format", "stream-json",
-	    "--verbose", "--strict-mcp-config", "--disable-slash-commands", NULL };
+	static const char *const arguments[] = { "-p", "--input-format", "stream-json",
+	    "--output-format", "stream-json", "--verbose", "--strict-mcp-config",
+	    "--disable-slash-commands", NULL };
 	char *system = cli_system(r), *allowed = cli_allowed(r, ","), *served = cli_served(r, ",");
 	const char *file;
 
 	cli_arguments(r, arguments);
+	if (!r->project_settings)
+		cli_argument(r, "--setting-sources", "user");
+	write_prompt(r);
+	environment_set(&r->environment, "CLAUDE_CODE_DISABLE_ATTACHMENTS", "1");
 	if (r->request->stream)
 		cli_arguments(r, (const char *const []){ "--include-partial-messages", NULL });
 	cli_model(r, "--model");

@@ -3,9 +3,12 @@
  * turn's end says whether there is an answer. Its tools have no names of their own: an
  * item's type is the tool.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli.h"
@@ -62,6 +65,34 @@ offer(struct cli_run *r)
 	cli_server_environment(r);
 }
 
+/* Configuration, hooks and rules of a project count where the user's settings trust it: in this run
+ * nothing is trusted. Instructions and skills it reads all the same, unless it is told not to. */
+static void
+distrust(struct cli_run *r)
+{
+	char here[PATH_MAX], *directory, *above;
+	struct buffer projects = BUFFER_INIT;
+
+	buffer_text(&projects, "projects={");
+	directory = memory_text(getcwd(here, sizeof here) == NULL ? "/" : here);
+	for (;; directory = above) {
+		if (projects.data[projects.len - 1] != '{')
+			buffer_text(&projects, ", ");
+		json_quote(&projects, directory, strlen(directory));
+		buffer_text(&projects, "={trust_level=\"untrusted\"}");
+		if (strcmp(directory, "/") == 0)
+			break;
+		above = path_directory(directory);
+		free(directory);
+	}
+	free(directory);
+	buffer_byte(&projects, '}');
+	cli_argument(r, "-c", buffer_string(&projects));
+	cli_arguments(r, (const char *const []){ "-c", "project_root_markers=[]", "-c",
+	    "project_doc_max_bytes=0", "-c", "skills.include_instructions=false", NULL });
+	buffer_free(&projects);
+}
+
 static void
 start(struct cli_run *r)
 {
@@ -72,6 +103,8 @@ start(struct cli_run *r)
 	char *system = cli_system(r);
 
 	cli_arguments(r, arguments);
+	if (!r->project_settings)
+		distrust(r);
 	cli_model(r, "--model");
 	/* It reads and lists files by commands, so each tool needs them; what may be written is
 	 * its sandbox's to say. */

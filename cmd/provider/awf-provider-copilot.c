@@ -2,10 +2,14 @@
  * GitHub Copilot CLI: `copilot --output-format json`. The last line, of type `result`,
  * tells the session and how it ended; tokens stand in a file of their own.
  */
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli.h"
 
 #define USAGE_LIMIT ((size_t)4 << 20)
@@ -30,6 +34,62 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
+/* Whether its user trusts the directory, or one above it: then it takes the project's settings, and no
+ * option says otherwise. */
+static bool
+is_trusted(void)
+{
+	static const char *const names[] = { "config.json", "settings.json" };
+	const char *place = environment_text("COPILOT_HOME"), *home = path_home();
+	char here[PATH_MAX], *settings = place != NULL ? memory_text(place) :
+	    path_join(home == NULL ? "/" : home, ".copilot");
+	bool trusted = false;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct buffer text = BUFFER_INIT;
+		char *path = path_join(settings, names[i]), *directory, *above;
+		bool top = file_load(path, USAGE_LIMIT, &text, NULL) != 0;
+
+		directory = memory_text(getcwd(here, sizeof here) == NULL ? "/" : here);
+		for (; !top && !trusted; directory = above) {
+			struct buffer quoted = BUFFER_INIT;
+
+			json_quote(&quoted, directory, strlen(directory));
+			trusted = strstr(buffer_string(&text), buffer_string(&quoted)) != NULL;
+			buffer_free(&quoted);
+			top = strcmp(directory, "/") == 0;
+			above = path_directory(directory);
+			free(directory);
+		}
+		free(directory);
+		free(path);
+		buffer_free(&text);
+	}
+	free(settings);
+	return trusted;
+}
+
+static void
+distrust(struct cli_run *r)
+{
+	static const char *const allowing[] = { "COPILOT_ALLOW_ALL",
+		"GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS", "GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP",
+		"GITHUB_COPILOT_PROMPT_MODE_EXTENSIONS" };
+	static const char *const names[] = { ".github/hooks", ".github/copilot", ".github/mcp.json",
+		".github/extensions", ".github/lsp.json", ".github/plugin", ".github/agents",
+		".github/skills", ".copilot", ".mcp.json", ".vscode/mcp.json", ".claude", ".agents", NULL };
+	char *path = is_trusted() ? cli_project_file(names) : NULL;
+
+	for (size_t i = 0; i < sizeof allowing / sizeof *allowing; i++)
+		environment_unset(&r->environment, allowing[i]);
+	cli_arguments(r, (const char *const []){ "--no-custom-instructions", NULL });
+	if (path != NULL)
+		cli_fail_as(r, ERROR_INVALID, "copilot would take %s for its settings, as its own settings "
+		    "trust the directory: take that out of trustedFolders in ~/.copilot/config.json, or "
+		    "allow project_settings", path);
+	free(path);
+}
+
 static void
 start(struct cli_run *r)
 {
@@ -45,6 +105,8 @@ start(struct cli_run *r)
 	char *servers_option = servers == NULL ? NULL : memory_format("@%s", servers);
 
 	cli_arguments(r, arguments);
+	if (!r->project_settings)
+		distrust(r);
 	cli_model(r, "--model");
 	cli_arguments(r, (const char *const []){ "--allow-all-tools", tool_option, NULL });
 	if (servers_option != NULL)

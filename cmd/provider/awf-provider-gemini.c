@@ -5,7 +5,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/text.h"
 #include "cli.h"
 
 static const char usage[] =
@@ -30,16 +32,57 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
+/* What its prompt would do beyond being sent on, or NULL. '@' before a path is the content of a file, and
+ * there is no sign that takes its meaning away and does not reach the model. */
+static const char *
+meaning_of(const struct buffer *prompt)
+{
+	const char *text = buffer_string(prompt), *at = text + strspn(text, " \t\r\n");
+
+	if (*at == '/' && at[1] != '/' && at[1] != '*')
+		return "a text that begins with '/' is a command";
+	for (at = text; (at = strchr(at, '@')) != NULL; at++)
+		if ((at == text || at[-1] != '\\') && at[1] != '\0' && strchr(" \t\n\r,;!?()[]{}", at[1]) == NULL)
+			return "'@' before a word is a file to be read";
+	return NULL;
+}
+
+/* It has to trust the directory to work in it, and takes all of its settings then. Of instructions it
+ * looks for a name that nobody has. */
+static void
+distrust(struct cli_run *r)
+{
+	static const char *const names[] = { ".gemini", ".agents", ".env", NULL };
+	static const char settings[] = "{\"context\":{\"fileName\":[\"awf-none.md\"]}}";
+	char *path = cli_project_file(names);
+	const char *file;
+
+	/* What an administrator has set is kept. */
+	if (environment_text("GEMINI_CLI_SYSTEM_DEFAULTS_PATH") == NULL &&
+	    access("/etc/gemini-cli/system-defaults.json", F_OK) != 0 &&
+	    (file = cli_file(r, "settings.json", settings)) != NULL)
+		environment_set(&r->environment, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", file);
+	if (path != NULL)
+		cli_fail_as(r, ERROR_INVALID, "gemini would take %s for its settings, and cannot be told not "
+		    "to: remove it, or allow project_settings", path);
+	free(path);
+}
+
 static void
 start(struct cli_run *r)
 {
 	static const char *const arguments[] = { "--output-format", "stream-json", "--skip-trust",
 	    "--approval-mode", "default", NULL };
+	const char *means = meaning_of(&r->prompt);
 	char *system = cli_system(r), *allowed = cli_allowed(r, "\", \"");
 	const char *file = system == NULL ? NULL : cli_file(r, "system.md", system), *rules;
 	struct buffer policy = BUFFER_INIT;
 
+	if (means != NULL)
+		cli_fail_as(r, ERROR_INVALID, "gemini cannot be sent this prompt as it is: %s", means);
 	cli_arguments(r, arguments);
+	if (!r->project_settings)
+		distrust(r);
 	cli_model(r, "--model");
 	/* Its policy engine keeps from the model what is denied outright. */
 	buffer_text(&policy, "[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 998\n");

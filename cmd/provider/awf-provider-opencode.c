@@ -29,6 +29,24 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
+/* It has a setting for that, but loads plugins all the same. */
+static void
+distrust(struct cli_run *r)
+{
+	static const char *const switches[] = { "OPENCODE_DISABLE_PROJECT_CONFIG",
+		"OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_EXTERNAL_SKILLS" };
+	static const char *const names[] = { "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
+		".opencode/opencode.jsonc", ".opencode/plugin", ".opencode/plugins", NULL };
+	char *path = cli_project_file(names);
+
+	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+		environment_set(&r->environment, switches[i], "1");
+	if (path != NULL)
+		cli_fail_as(r, ERROR_INVALID, "opencode would load %s, and cannot be told not to: remove "
+		    "it, or allow project_settings", path);
+	free(path);
+}
+
 static void
 start(struct cli_run *r)
 {
@@ -39,6 +57,8 @@ start(struct cli_run *r)
 	struct writer w;
 
 	cli_arguments(r, arguments);
+	if (!r->project_settings)
+		distrust(r);
 	cli_model(r, "--model");
 	/* A session with a title needs no model to find one. */
 	if (r->session != NULL)

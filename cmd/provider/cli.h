@@ -100,6 +100,7 @@ struct cli_run {
 	struct span known;               /* the raw members that told of it; may be absent */
 	char *directory;                 /* of files made for it; NULL: none yet */
 	char **files;
+	bool project_settings;           /* it may take the settings of the project */
 	struct cli_tools *server;        /* of tools of ours; NULL: none */
 
 	/* What it said. */
@@ -167,6 +168,10 @@ void cli_server_environment(struct cli_run *r);
 /* The same as a file, {"mcpServers":{"awf":{"command":…}}}, with further members of the server
  * (",\"key\":…"): its path, or NULL, as cli_file(). */
 const char *cli_server_file(struct cli_run *r, const char *name, const char *members);
+
+/* The first of these names that is in the directory of the step or above it, but not in the user's
+ * home or above that; in memory of its own, or NULL. */
+char *cli_project_file(const char *const *names);
 
 /* For lines. Blocks come in the order of the calls; the session's id goes into the message. */
 void cli_text(struct cli_run *r, struct span text);      /* a whole text */

@@ -1,17 +1,21 @@
 /* What a request asks of a CLI, and how that is started: argv, environment and files. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli.h"
 #include "proc/api_keys.h"
+#include "proc/project_files.h"
+#include "run/unreviewed.h"
 #include "transcript/event_keys.h"
 
 static bool
@@ -252,6 +256,62 @@ cli_file(struct cli_run *r, const char *name, const char *text)
 	return NULL;
 }
 
+char *
+cli_project_file(const char *const *names)
+{
+	char here[PATH_MAX], *directory, *above, *path, *home = NULL;
+	bool top = false;
+
+	if (getcwd(here, sizeof here) == NULL)
+		return memory_text(".");
+	if (path_home() != NULL)
+		home = realpath(path_home(), NULL);
+	directory = memory_text(here);
+	while (!top && (home == NULL || !path_within(home, directory))) {
+		for (size_t i = 0; names[i] != NULL; i++) {
+			path = path_join(directory, names[i]);
+			if (access(path, F_OK) == 0) {
+				free(directory);
+				free(home);
+				return path;
+			}
+			free(path);
+		}
+		top = strcmp(directory, "/") == 0;
+		above = path_directory(directory);
+		free(directory);
+		directory = above;
+	}
+	free(directory);
+	free(home);
+	return NULL;
+}
+
+/* Whether the CLI may take settings of the project: its agent file says so, or the user's config. Those
+ * that a sandboxed program made are looked at by somebody first. */
+static void
+decide_project_settings(struct cli_run *r)
+{
+	static const char *const words[] = { "false", "true", NULL };
+	struct error err = ERROR_INIT;
+	char text[sizeof err.place + sizeof err.message + 4];
+	int word = r->request->project_settings;
+
+	if (!word && config_word(CONFIG_PROJECT_SETTINGS, words, &word, NULL, &err) != 0)
+		cli_fail_as(r, ERROR_INVALID, "%s", error_text(&err, text, sizeof text));
+	r->project_settings = word == 1;
+	for (const struct project_file *file = project_files; r->project_settings && !r->failed &&
+	    file->program != NULL; file++) {
+		const char *const names[] = { file->name, NULL };
+		char *path = file->use == PROJECT_FILE_RUNS && strcmp(file->program, r->cli->name) == 0 ?
+		    cli_project_file(names) : NULL;
+
+		if (path != NULL && unreviewed_check(path, &err) != 0)
+			cli_fail_as(r, ERROR_INVALID, "%s", error_text(&err, text, sizeof text));
+		free(path);
+	}
+}
+
 /* Its tools would see a key that it has nothing to do with. */
 static void
 withhold_key(struct cli_run *r, const char *name)
@@ -281,6 +341,7 @@ cli_prepare(struct cli_run *r)
 	} else {
 		cli_fail_as(r, ERROR_PROVIDER, "%s", error_text(&err, text, sizeof text));
 	}
+	decide_project_settings(r);
 	r->cli->start(r);
 
 	/* What the CLI has no setting for is said once; the request is answered without. What it

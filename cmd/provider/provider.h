@@ -36,6 +36,7 @@ struct provider_request {
 	struct span params;   /* an object, or absent */
 	struct span output_schema; /* an object, or absent */
 	struct span session;  /* a string: the session of an agent CLI to go on with, or absent */
+	bool project_settings;   /* an agent CLI may take the project's settings */
 	struct span session_raw; /* an object: the raw members that told of it, or absent */
 	bool stream;
 };

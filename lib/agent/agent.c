@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/definition.h"
 #include "agent/dialect.h"
@@ -231,6 +232,7 @@ static const struct definition_key keys[] = {
 	{ "mcp_servers", mcp_key_read, MEMBER(mcp), 0, 0 },
 	{ "skills", read_skills, MEMBER(skills), 0, 0 },
 	{ "agents_md", read_agents_md, MEMBER(agents_md), 0, 0 },
+	{ "project_settings", definition_flag, MEMBER(project_settings), 0, 0 },
 	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
@@ -255,7 +257,7 @@ static const struct definition_synonym synonyms[] = {
 
 /* Without these an agent would do more, for longer, or anything at all. */
 static const char *const strict[] = { "max_tokens", "max_turns", "stuck_after", "max_tokens_total", "timeout",
-	"tools_policy", "output_schema", "sandbox", "network", NULL };
+	"tools_policy", "output_schema", "sandbox", "network", "project_settings", NULL };
 
 /* Nor without these, which are options. */
 static const char *const options[] = { "max_cost", "max_children", NULL };
@@ -423,6 +425,54 @@ agent_parse(struct agent *a, const char *path, struct buffer *text, struct error
 	return result;
 }
 
+/* The directory that is the project of the step: the repository that it is in, or its own. In memory
+ * of its own; NULL: it is not known. */
+static char *
+project_directory(void)
+{
+	char here[PATH_MAX], *directory, *mark, *above;
+	bool found;
+
+	if (getcwd(here, sizeof here) == NULL)
+		return NULL;
+	for (directory = memory_text(here); strcmp(directory, "/") != 0; directory = above) {
+		mark = path_join(directory, ".git");
+		found = access(mark, F_OK) == 0;
+		free(mark);
+		if (found)
+			return directory;
+		above = path_directory(directory);
+		free(directory);
+	}
+	free(directory);
+	return memory_text(here);
+}
+
+/* A file of the project does not grant itself what the project's settings can do. */
+static int
+check_project_settings(const struct agent *a, struct error *err)
+{
+	char *project, *real, *own = path_config("agents"), *ours;
+	bool inside;
+
+	if (!a->project_settings) {
+		free(own);
+		return 0;
+	}
+	project = project_directory();
+	real = realpath(a->path, NULL);
+	ours = own == NULL ? NULL : realpath(own, NULL);
+	inside = project == NULL || real == NULL ||
+	    (path_within(real, project) && (ours == NULL || !path_within(real, ours)));
+	free(project);
+	free(real);
+	free(own);
+	free(ours);
+	return inside ? error_set(err, ERROR_DEFINITION, a->path, "project_settings: an agent file of "
+	    "the project cannot allow the project's own settings: put the agent file into "
+	    "~/.config/awf/agents, or 'project_settings = true' into ~/.config/awf/config") : 0;
+}
+
 int
 agent_load(struct agent *a, const char *path, struct error *err)
 {
@@ -434,6 +484,10 @@ agent_load(struct agent *a, const char *path, struct error *err)
 	if (result == 0)
 		result = agent_parse(a, path, &text, err);
 	buffer_free(&text);
+	if (result == 0 && check_project_settings(a, err) != 0) {
+		agent_free(a);
+		result = -1;
+	}
 	return result;
 }
 

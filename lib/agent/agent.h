@@ -53,6 +53,8 @@ struct agent {
 	char *skills_place;        /* FILE:LINE of that; NULL */
 	bool agents_md;            /* AGENTS.md files belong to its system prompt */
 	char *agents_md_place;     /* NULL */
+	bool project_settings;     /* an agent CLI takes the project's settings, which can run anything
+	                              (proc/project_files.h) */
 	char **skill_directories;  /* absolute; what skills_compose() found; NULL */
 	char **composed;           /* absolute paths of the files that are in its system
 	                              prompt, as skills_compose() left it; NULL */

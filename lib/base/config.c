@@ -14,7 +14,7 @@
 #define CONFIG_LIMIT ((size_t)1 << 20)
 
 static const char *const keys[] = { [CONFIG_MODEL] = "model", [CONFIG_VIEW] = "view",
-	[CONFIG_SANDBOX] = "sandbox", NULL };
+	[CONFIG_SANDBOX] = "sandbox", [CONFIG_PROJECT_SETTINGS] = "project_settings", NULL };
 
 /* Without blanks at its ends, in memory of its own. */
 static char *

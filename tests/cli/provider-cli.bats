@@ -436,6 +436,98 @@ noting() {
 	same "$(started copilot "$asked" .prompt)" '"Be \"brief\".\n\nhi"'
 }
 
+# CLI REQUEST: its arguments, and its environment in a file "noted".
+switches() {
+	noting "$1" env
+	started "$1" "$2" '.arguments | join(" ")'
+}
+
+@test "settings of the project are switched off, unless the agent file or the user's config allows them" {
+	export JQ=jq COPILOT_ALLOW_ALL=true
+	local name arguments
+	off() {
+		arguments=$(switches "$1" "$2")
+		case $1 in
+		claude) [[ $arguments == *'--setting-sources user '* ]] ;;
+		codex) [[ $arguments == *"-c projects={\\\"$PWD\\\"={trust_level=\\\"untrusted\\\"}, "*', \"/\"={trust_level=\"untrusted\"}} -c project_root_markers=[] -c project_doc_max_bytes=0 -c skills.include_instructions=false '* ]] ;;
+		gemini) grep -q '^GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/' noted ;;
+		copilot) [[ $arguments == *'--no-custom-instructions '* ]] && ! grep -q COPILOT_ALLOW_ALL noted ;;
+		opencode) grep -qx OPENCODE_DISABLE_PROJECT_CONFIG=1 noted ;;
+		esac
+	}
+	for name in $CLIS; do
+		off "$name" "$(request 1)" || { echo "$name: $arguments"; false; }
+		off "$name" "$(request 1 '"project_settings":false')"
+		run ! off "$name" "$(request 1 '"project_settings":true')"
+	done
+	mkdir -p config/awf
+	export XDG_CONFIG_HOME=$PWD/config
+	echo 'project_settings = true' >config/awf/config
+	for name in $CLIS; do run ! off "$name" "$(request 1)"; done
+	echo 'project_settings = maybe' >config/awf/config
+	started claude "$(request 1)" >/dev/null
+	same "$(jq -c '[.category, .message]' answers)" \
+		"[\"invalid\",\"$PWD/config/awf/config: project_settings: 'maybe' is none of false, true\"]"
+}
+
+@test "what a CLI cannot be told to leave is refused" {
+	export JQ=jq HOME=$PWD/../home
+	local file
+	mkdir -p ../home/.copilot below
+	for file in opencode.json opencode.jsonc .opencode/opencode.json .opencode/plugin/a.js .opencode/plugins/a.js; do
+		mkdir -p "$(dirname "$file")"
+		touch "$file"
+		(cd below && FAKE_CLI=$(fixture opencode tool) provider opencode <<<"$(request 1)") >answers
+		[[ $(jq -r .message answers) == "opencode would load $PWD/"*", and cannot be told not to: remove it, or allow project_settings" ]]
+		FAKE_CLI=$(fixture opencode tool) provider opencode <<<"$(request 1 '"project_settings":true')" >answers
+		[ "$(jq -r 'select(.event == "error" or .type == "error").category' answers)" = '' ]
+		rm -r "${file%%/*}"
+	done
+	for file in .gemini/settings.json .agents/x .env; do
+		mkdir -p "$(dirname "$file")"
+		touch "$file"
+		(cd below && FAKE_CLI=$(fixture gemini tool) provider gemini <<<"$(request 1)") >answers
+		[[ $(jq -r .message answers) == "gemini would take $PWD/"*" for its settings, and cannot be told not to: remove it, or allow project_settings" ]]
+		rm -r "${file%%/*}"
+	done
+	mkdir -p .github/hooks
+	started copilot "$(request 1)" >/dev/null
+	run -1 jq -e .category answers
+	echo "{\"trustedFolders\":[\"$PWD\"]}" >../home/.copilot/config.json
+	started copilot "$(request 1)" >/dev/null
+	[[ $(jq -r .message answers) == "copilot would take $PWD/.github/hooks for its settings, as its own settings trust the directory: "* ]]
+}
+
+@test "an agent file of the project cannot allow the project's settings, one of the user can" {
+	mkdir -p agents config/awf/agents .git below
+	export XDG_CONFIG_HOME=$PWD/config AWF_STORAGE=$PWD/storage FAKE_CLI
+	FAKE_CLI=$(fixture claude tool)
+	printf -- '---\nprovider: claude\nproject_settings: true\n---\nBe brief.\n' | tee agents/a.md >config/awf/agents/b.md
+	run -2 awf-step -n -q -p go -a agents/a.md x
+	[[ $output == *'agents/a.md: project_settings: an agent file of the project cannot allow the project'* ]]
+	(cd below && run -2 awf-step -n -q -p go -a ../agents/a.md x)
+	[ ! -e started.jsonl ]
+	awf-step -n -q -p go -a b x || awf-step -n -q -p go -a config/awf/agents/b.md x
+	same "$(jq -c '.arguments | index("--setting-sources")' started.jsonl)" null
+}
+
+@test "what is a sign in a CLI's prompt is text, or is refused" {
+	export JQ=jq
+	local text
+	rm clis/claude
+	printf '#!/bin/sh\n[ "$1" = --version ] || cat >said\n' >clis/claude
+	chmod +x clis/claude
+	provider claude <<<"$(request 1 | jq -c '.messages[0].blocks[0].text = "/init @secret"')" >answers
+	same "$(jq -c .message.content said)" '[{"type":"text","text":"/init @secret"},{"type":"text","text":""}]'
+	for text in '/init' ' /init x' '@secret.txt' 'a b@c.d' 'see @"a b"' '@./x'; do
+		started gemini "$(request 1 | jq -c --arg text "$text" '.messages[0].blocks[0].text = $text')" >/dev/null
+		[[ $(jq -r .message answers) == 'gemini cannot be sent this prompt as it is: '* ]]
+	done
+	for text in '// a comment' '/* a comment' 'a @ b' 'why @, here' 'ends in @'; do
+		same "$(started gemini "$(request 1 | jq -c --arg text "$text" '.messages[0].blocks[0].text = $text')" .prompt)" "$(jq -nc --arg text "$text" '$text')"
+	done
+}
+
 # A request with a tool of ours.
 asked_with_tool() { request 1 '"tools":[{"name":"my_tool","description":"d","input_schema":{"type":"object"}}]'; }
 

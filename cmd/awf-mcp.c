@@ -351,6 +351,8 @@ take_line(struct server *s, const char *line, size_t len)
 	const char *wrong = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
 	const struct span message = span_trim(span_of(line, len));
 
+	if (message.len == 0)
+		return; /* an empty line is no message, and has no answer */
 	if (wrong != NULL)
 		rpc_error(&unknown, JSONRPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);
 	else if (span_type(message) != 'a' || span_element(message, 0).at == NULL)

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folded_messages.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/polling.h"
@@ -74,6 +75,15 @@ struct program {
 };
 
 static const struct interrupts *interrupts; /* of signals */
+
+static void
+print_refused(const char *text)
+{
+	fprintf(stderr, PROGRAM ": %s\n", text);
+}
+
+/* Whoever sends decides how many lines are refused. */
+static struct folded_messages refusals = FOLDED_MESSAGES_INIT(print_refused);
 
 static void
 report(const char *text)
@@ -268,7 +278,9 @@ static bool
 tell_refused(void *context, const struct ingest_refusal *refusal)
 {
 	char text[sizeof refusal->error.place + sizeof refusal->error.message + 4], place[64];
+	char whole[sizeof text + sizeof place + 4];
 	struct error told;
+	struct buffer said = BUFFER_INIT;
 
 	(void)context;
 	snprintf(place, sizeof place, refusal->event > 0 ? "stdin:%lld, event %lld" :
@@ -276,7 +288,10 @@ tell_refused(void *context, const struct ingest_refusal *refusal)
 	    (long long)refusal->event);
 	error_text(&refusal->error, text, sizeof text);
 	error_set(&told, refusal->error.code, place, "%s", text);
-	program_fail(PROGRAM, &told);
+	buffer_text(&said, error_text(&told, whole, sizeof whole));
+	api_keys_hide(said.data);
+	folded_messages_add(&refusals, refusal->error.message, said.data);
+	buffer_free(&said);
 	return true;
 }
 
@@ -361,6 +376,7 @@ record(struct program *p, const struct ingest_spec *spec)
 
 	ingest_input_begin(&in, &p->ingest, spec);
 	status = read_input(p, &in, &err) == 0 ? status_of(in.refusal.fault) : program_fail(PROGRAM, &err);
+	folded_messages_end(&refusals);
 	if (err.code == ERROR_NONE)
 		err = in.refusal.error;
 	if (in.missing_blobs > 0)

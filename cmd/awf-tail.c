@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folded_messages.h"
 #include "base/list.h"
 #include "base/locale.h"
 #include "base/memory.h"
@@ -210,9 +211,29 @@ fail(const struct error *err)
 }
 
 static void
+print_warning(const char *text)
+{
+	fprintf(stderr, PROGRAM ": %s\n", text);
+}
+
+/* A file decides how much is wrong with it. */
+static struct folded_messages warnings = FOLDED_MESSAGES_INIT(print_warning);
+
+/* Who follows is told of each as it comes. */
+static void
 warn(const struct error *warning)
 {
-	fail(warning);
+	char text[sizeof warning->place + sizeof warning->message + 4];
+	struct error named = *warning;
+
+	if (tail.given[OPT_FOLLOW] || tail.given[OPT_FOREVER]) {
+		fail(warning);
+		return;
+	}
+	served_name(&tail.served, &named);
+	error_text(&named, text, sizeof text);
+	api_keys_hide(text);
+	folded_messages_add(&warnings, NULL, text);
 }
 
 /* An operand, or an option with its argument, if it has one. */
@@ -1087,6 +1108,7 @@ main(int argc, char **argv)
 		status = fail(&err);
 	else
 		status = status_of(t);
+	folded_messages_end(&warnings);
 	follow_end(&t->follow);
 	if (t->printer.live != NULL)
 		live_feed_free(&t->live);

@@ -26,6 +26,10 @@ YES='TOOL:continue_workflow {"continueToken":"$TOKEN","answer":{"ok":true}}'
 FINE='TOOL:continue_workflow {"continueToken":"$TOKEN","answer":"fine"}'
 STATE='.ok // .failed | [.status, .isComplete, .prompt // .output // .error.message // .error]'
 
+@test "an empty line is no message, and has no answer" {
+	same "$(yes "" | head -n 1000 | awf-mcp -w flows)" ''
+}
+
 @test "an agent is led from question to question, and all of it is recorded" {
 	asks "$STATE" >out <<<"$GO
 $YES

@@ -78,6 +78,13 @@ events() { # COUNT PAYLOAD: as input of append
 
 # ---- what is shown
 
+@test "a file that is damaged in every line says so a few times, and how often" {
+	yes "" | head -n 5000 >blank
+	run --separate-stderr awf-tail --json blank
+	same "$(wc -l <<<"$stderr" | tr -d ' ')" 4
+	[[ $stderr == *'blank: line 1 is damaged'*'… and 4997 more like it' ]]
+}
+
 @test "the view, as it is on no terminal" {
 	brief
 	same "$(awf-tail)" "$(cat "$ROOT/tests/fixtures/brief.view")"

@@ -19,6 +19,13 @@ there() { AWF_STORAGE=$PWD/there "$@"; }
 there_is() { there awf-run -n --name "$1" -c 'awf-step -n a -r -- echo one; awf-step -n b -q -- false' >/dev/null 2>&1 || true; }
 there_id() { there awf-tail --list --json -n 1 | jq -r .run_id; }
 
+@test "what is refused in every line is told a few times, and how often" {
+	yes '{}' | head -n 5000 >lines
+	run --separate-stderr awf-record <lines
+	same "$(wc -l <<<"$stderr" | tr -d ' ')" 4
+	[[ $stderr == *'stdin:1: it has no type'*'… and 4997 more like it' ]]
+}
+
 @test "the command line" {
 	run -0 awf-record --help
 	[[ $output == 'usage: awf-record '* ]]

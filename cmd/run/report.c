@@ -19,6 +19,7 @@
 #include "program.h"
 #include "run/cost.h"
 #include "run/decision.h"
+#include "run/price.h"
 #include "run/screen.h"
 #include "run/told_failures.h"
 #include "run/view.h"
@@ -58,7 +59,7 @@ report_tells_cost(const struct job *j)
 	const struct span usage = span_of(j->outcome.usage.data, j->outcome.usage.len);
 
 	return !is_recorded() && span_member(usage, KEY_INPUT_TOKENS).at != NULL &&
-	    (j->conclusion.error.code != ERROR_NONE || is_watched(j));
+	    (j->conclusion.error.code != ERROR_NONE || is_watched(j) || j->settings.max_cost != NULL);
 }
 
 /* " after 12.4s, 1.7k in, 320 out, $0.0310": of this attempt, but for the cost. */
@@ -79,6 +80,17 @@ add_figures(const struct job *j, int64_t cost, struct buffer *out)
 			buffer_format(out, ", %s %s", count_text(count, text, sizeof text), tokens[i].word);
 	if (cost > 0)
 		buffer_format(out, ", %s%s", money_text(cost, text), j->run.attempt > 1 ? " in all" : "");
+}
+
+/* By how much the run has cost more than --max-cost, in nano-dollars; 0: it has not. A call is made
+ * as long as the limit is not reached, so that the last one may pass it. */
+static int64_t
+over_limit(const struct job *j, int64_t cost)
+{
+	int64_t limit;
+
+	return j->settings.max_cost != NULL && money_parse(j->settings.max_cost, &limit) && cost > limit ?
+	    cost - limit : 0;
 }
 
 /* Where the last lines of a text begin, without the LF at its end. */
@@ -281,17 +293,20 @@ report_end(struct job *j, int64_t cost)
 	const enum error_code code = j->conclusion.error.code;
 	struct buffer line = BUFFER_INIT;
 	const bool way_on = goes_on(j);
-	char run[ID_SIZE], *command;
+	const int64_t over = over_limit(j, cost);
+	char run[ID_SIZE], money[MONEY_SIZE], *command;
 
 	storage_short_id(&j->run.storage, j->run.id, run);
 	if (code == ERROR_DOWNSTREAM_CLOSED) /* a reader that went away is none to speak of */
 		return;
 	if (code != ERROR_NONE)
 		tell_reason(j, run);
-	if (!is_recorded() && code != ERROR_WAITING && (way_on || is_watched(j))) {
+	if (!is_recorded() && ((code != ERROR_WAITING && (way_on || is_watched(j))) || over > 0)) {
 		buffer_text(&line, code == ERROR_NONE ? "done" : j->conclusion.status);
 		add_figures(j, cost, &line);
 	}
+	if (!is_recorded() && over > 0)
+		buffer_format(&line, ", %s more than --max-cost", money_text(over, money));
 	if (way_on) {
 		command = resume_command(j, run);
 		buffer_format(&line, "%sto go on from there: %s", line.len > 0 ? "; " : "", command);

@@ -25,7 +25,7 @@ awf-step: rev: $NO_KEY … and 27 more like it"
 # What is run tells so of its failures, in three lines, and the end of the run counts.
 counts() {
 	run --separate-stderr awf-run -n --name all -c "$1"
-	same "$(sed '$d' <<<"$stderr" | sed 's/\[.*\]//; s/ ("[0-9]*")//g')" "$(printf 'awf-step: rev: %s\n' "$NO_KEY" "$NO_KEY" "$NO_KEY")
+	same "$(sed '$d' <<<"$stderr" | sed 's/\[.*\]//; s/ ("[0-9]*")//g; s/rev:[0-9]*:[0-9]*/rev:0:0/')" "$(printf 'awf-step: rev: %s\n' "$NO_KEY" "$NO_KEY" "$NO_KEY")
 awf-run: all: step rev:0:0 failed: $NO_KEY … and 27 more like it"
 }
 
@@ -184,4 +184,18 @@ awf-run: flow.awf: failed after '* ]]
 	[[ $stderr == *'awf-step: s: --fail-fast: '* ]]
 	awf-verify
 	awf-verify --determinism --isolation copy
+}
+
+@test "the end of a run says by how much it has passed --max-cost" {
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo 'replay/* 0.90 0' >"$XDG_CONFIG_HOME/awf/prices"
+	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1000000,"output_tokens":0},"model":"m"}' >answer.jsonl
+	step='awf-step -n -q -p hi -m replay/answer.jsonl'
+	run -0 --separate-stderr awf-run -n --name one --max-cost 0.40 -c "$step ask"
+	[[ $stderr == 'awf-run: one: done after '*', $0.9000, $0.5000 more than --max-cost' ]]
+	run -0 --separate-stderr awf-run -n --max-cost 0.90 -c "$step ask"
+	same "$stderr" ''
+	run -3 --separate-stderr awf-run --name many --max-cost 0.50 -c "awf-step -i lines -q -p x -m replay/answer.jsonl ask" < <(seq 40)
+	[ "$(wc -l <<<"$stderr")" -le 5 ]
+	[[ $stderr == *'--max-cost'*' … and 36 more like it'*', $0.9000, $0.4000 more than --max-cost; to go on '* ]]
 }

@@ -43,6 +43,9 @@ ALONE = {
     "lib/run/progress": "awf-run shows what goes on too",
 }
 
+# Preloaded into programs, in place of the functions of the C library: nothing links it.
+APART = ("cmd/clock/",)
+
 # Circles of files that need each other by their nature: a file of each, and why.
 CIRCLES = {
     r"cmd/step/group\.c": "a call of a group makes calls, and a call may be one of a group",
@@ -165,7 +168,7 @@ def links(build):
             # What is left out where a library is missing has a question before it.
             words = [thin.get(word, word) for word in command.rsplit("; ", 1)[-1].split()]
             at = words.index("-o") + 1 if "-o" in words else 0
-            if not at or not re.search(r"/(bin|libexec/awf)/[^/]+$|/awf-transcript\.o", words[at]):
+            if not at or not re.search(r"/(bin|libexec/awf)/[^/]+(?<!\.so)$|/awf-transcript\.o", words[at]):
                 continue
             name = os.path.basename(words[at]).replace(".tmp", "")
             words[at] = os.path.join(directory, "program")
@@ -200,7 +203,7 @@ def main():
     files = sorted(os.path.join(directory, name) for top in ("lib", "cmd")
                    for directory, _, names in os.walk(top) for name in names
                    if name.endswith((".c", ".h")))
-    sources = [path for path in files if path.endswith(".c")]
+    sources = [path for path in files if path.endswith(".c") and not path.startswith(APART)]
     for path in files:
         if room(path)[0] == "lib" and room(path)[1] not in BELOW:
             faults.append("%s: lies in no room" % path)

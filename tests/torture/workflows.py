@@ -186,8 +186,11 @@ class Unit:
             return f"echo '{{\"x\":\"'{value['i']}'\"}}' | {set_for}step -i json -q -t {self.tag} {self.name}"
         approve = f"step -n -q --approve {self.name}_ok && " if self.kind == "approve" else ""
         if self.wrap:
-            inner = f"step -q --effects external {self.name} -- {effect}"
-            return f"{approve}{reads}{set_for}step {given}-q --each {self.wrap} -- sh -c {shlex.quote(inner)}"
+            # Variables of the shell around it are not those of the body.
+            inner = f"step -q --effects external {self.name} -- effect {self.flag}{self.dims or '-'} " \
+                f"{self.tag}" + (' "$1"' if argument else "")
+            return f"{approve}{reads}{set_for}step {given}-q --each {self.wrap} -- " \
+                f"sh -c {shlex.quote(inner)}" + (f" sh{argument}" if argument else "")
         return f"{approve}{reads}{set_for}step {given}-q --effects external {self.name} -- {effect}"
 
     def write(self, files, slot):

@@ -81,9 +81,9 @@ user_goes_on() {
 			set +e
 			cd "$directory" || exit
 			git status
+			git rebase --continue
 			git log -1 -p
 			git add -A
-			git rebase --continue
 			git commit -qm later --allow-empty
 			[ "$directory" = "$WORK" ] || exit 0
 			git diff HEAD~1

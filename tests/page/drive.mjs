@@ -263,10 +263,10 @@ const scenarios = {
 	// The printed link, used once more.
 	async login() {
 		await logIn();
-		// In the browser that it has logged in: in this tab, in another, and after all tabs were closed.
+		// In the browser that it has logged in: in this tab, and in another when no tab shows the page.
 		await logIn();
 		const other = await context.newPage();
-		await page.close();
+		await page.goto("about:blank");
 		await other.goto(`${url}/#code=${code}`);
 		await other.waitForSelector("main.runs tbody", { state: "attached" });
 		// In a browser that has no session.

@@ -186,7 +186,7 @@ too_much_output_ends_it(void **state)
 	b->output_limit = 100000;
 	run(b, NULL);
 	assert_int_equal(b->error.code, ERROR_EXIT_STATUS);
-	assert_non_null(strstr(b->error.message, "larger than 100000 bytes"));
+	assert_non_null(strstr(b->error.message, "larger than 97.7 KiB"));
 	assert_int_equal(b->output.len, 100000);
 	assert_int_equal(b->exit_code, 128 + SIGTERM);
 	subprocess_free(b);

@@ -52,7 +52,7 @@ meaning_of(const struct buffer *prompt)
 static void
 distrust(struct cli_run *r)
 {
-	static const char *const names[] = { ".gemini", ".agents", ".env", NULL };
+	static const char *const names[] = { ".gemini", ".agents", ".env", "GEMINI.md", NULL };
 	static const char settings[] = "{\"context\":{\"fileName\":[\"awf-none.md\"]}}";
 	char *path = cli_project_file(names);
 	const char *file;

@@ -483,7 +483,7 @@ switches() {
 		[ "$(jq -r 'select(.event == "error" or .type == "error").category' answers)" = '' ]
 		rm -r "${file%%/*}"
 	done
-	for file in .gemini/settings.json .agents/x .env; do
+	for file in .gemini/settings.json .agents/x .env GEMINI.md; do
 		mkdir -p "$(dirname "$file")"
 		touch "$file"
 		(cd below && FAKE_CLI=$(fixture gemini tool) provider gemini <<<"$(request 1)") >answers

@@ -31,21 +31,41 @@ static const char *const drops_of_cut_off[] = {
 static const char *const *const drops_with_stderr = drops_of_cut_off + 2;
 static const char *const *const payload_drops = drops_of_cut_off + 4; /* any other's */
 static const char *const retry_drops[] = { KEY_DURATION_MS, NULL };
+/* The message of a failure ends with the last words of stderr (proc/last_words.h). */
+static const char *const error_drops[] = { KEY_MESSAGE, NULL };
 
-/* What of an object is left out, and of one of its members, or of each element of that. */
+/* What of an object is left out, and of some of its members, or of each element of these. */
 struct form {
 	const char *const *drops;
-	const char *key;
-	const struct form *member, *element;
+	const struct form_member {
+		const char *key;
+		const struct form *form;
+		bool each;                   /* it is a list, and the form that of its elements */
+	} *members;                  /* NULL: none; else key NULL at the end */
 };
 
-static const struct form retry_form = { retry_drops, NULL, NULL, NULL },
-    payload_form = { payload_drops, KEY_RETRIES, NULL, &retry_form },
-    payload_form_around = { drops_with_stderr, KEY_RETRIES, NULL, &retry_form },
-    payload_form_cut_off = { drops_of_cut_off, KEY_RETRIES, NULL, &retry_form },
-    plain_form = { line_drops, KEY_PAYLOAD, &payload_form, NULL },
-    around_form = { line_drops, KEY_PAYLOAD, &payload_form_around, NULL },
-    cut_off_form = { line_drops, KEY_PAYLOAD, &payload_form_cut_off, NULL };
+static const struct form error_form = { error_drops, NULL }, retry_form = { retry_drops, NULL };
+static const struct form_member members_of_retry_around[] = { { KEY_ERROR, &error_form, false }, { NULL, NULL, false } };
+static const struct form retry_form_around = { retry_drops, members_of_retry_around };
+static const struct form_member members[] = { { KEY_RETRIES, &retry_form, true }, { NULL, NULL, false } },
+    members_around[] = { { KEY_RETRIES, &retry_form_around, true }, { KEY_ERROR, &error_form, false }, { NULL, NULL, false } };
+static const struct form payload_form = { payload_drops, members },
+    payload_form_around = { drops_with_stderr, members_around },
+    payload_form_cut_off = { drops_of_cut_off, members };
+static const struct form_member plain_payload[] = { { KEY_PAYLOAD, &payload_form, false }, { NULL, NULL, false } },
+    around_payload[] = { { KEY_PAYLOAD, &payload_form_around, false }, { NULL, NULL, false } },
+    cut_off_payload[] = { { KEY_PAYLOAD, &payload_form_cut_off, false }, { NULL, NULL, false } };
+static const struct form plain_form = { line_drops, plain_payload },
+    around_form = { line_drops, around_payload }, cut_off_form = { line_drops, cut_off_payload };
+
+static const struct form_member *
+form_member_find(const struct form *form, struct span key)
+{
+	for (const struct form_member *m = form->members; m != NULL && m->key != NULL; m++)
+		if (span_is(key, m->key))
+			return m;
+	return NULL;
+}
 
 /* Anything but an object as it is. */
 static void
@@ -58,20 +78,22 @@ write_object(struct span value, const struct form *form, struct buffer *out)
 		return;
 	}
 	for (struct span_walk member = span_walk(value); span_next(&member);) {
+		const struct form_member *inner;
+
 		if (span_one_of(member.key, form->drops))
 			continue;
+		inner = form_member_find(form, member.key);
 		buffer_byte(out, before);
 		before = ',';
 		buffer_append(out, member.key.at, member.key.len);
 		buffer_byte(out, ':');
-		if (form->key != NULL && span_is(member.key, form->key) && form->member != NULL) {
-			write_object(member.value, form->member, out);
-		} else if (form->key != NULL && span_is(member.key, form->key) &&
-		    span_type(member.value) == 'a') {
+		if (inner != NULL && !inner->each) {
+			write_object(member.value, inner->form, out);
+		} else if (inner != NULL && span_type(member.value) == 'a') {
 			for (struct span_walk line = span_walk(member.value); span_next(&line);) {
 				buffer_byte(out, between);
 				between = ',';
-				write_object(line.value, form->element, out);
+				write_object(line.value, inner->form, out);
 			}
 			buffer_text(out, between == '[' ? "[]" : "]");
 		} else {
@@ -88,9 +110,11 @@ write_line(struct span line, bool around, struct buffer *out)
 		"downstream_closed", NULL };
 	struct span code = span_path(line, KEY_PAYLOAD, KEY_ERROR, KEY_CODE, NULL);
 
-	/* How far it came is chance. */
+	/* How far it came is chance. The end of a run has the message of a call, which may be around
+	 * another run. */
 	write_object(line, span_one_of(code, cut_off) != NULL ? &cut_off_form :
-	    around || span_is(code, error_name(ERROR_DIVERGENCE)) ? &around_form : &plain_form, out);
+	    around || span_is(code, error_name(ERROR_DIVERGENCE)) ||
+	    span_is(span_member(line, KEY_TYPE), "run.completed") ? &around_form : &plain_form, out);
 }
 
 void

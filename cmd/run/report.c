@@ -16,6 +16,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "proc/api_keys.h"
+#include "proc/last_words.h"
 #include "program.h"
 #include "run/cost.h"
 #include "run/decision.h"
@@ -114,7 +115,8 @@ tell_stderr(const struct job *j)
 {
 	const char *path = j->run.transcript.path, *at;
 	const size_t width = terminal_is(STDERR_FILENO) ? terminal_width(STDERR_FILENO) : 0;
-	struct buffer line = BUFFER_INIT, whole = BUFFER_INIT, text = BUFFER_INIT, shown = BUFFER_INIT;
+	struct buffer line = BUFFER_INIT, whole = BUFFER_INIT, text = BUFFER_INIT, shown = BUFFER_INIT,
+	    words = BUFFER_INIT;
 	char *blobs = storage_blobs(&j->run.storage, j->run.id);
 	struct error ignored = ERROR_INIT;
 	struct event_view event;
@@ -127,6 +129,10 @@ tell_stderr(const struct job *j)
 		span_decode(span_member(event.payload, KEY_STDERR), &text);
 	len = text.len;
 	at = last_lines(buffer_string(&text), &len);
+	/* A single line stands in the reason already. */
+	last_words(at, len, &words);
+	if (words.len == len && memcmp(buffer_string(&words), at, len) == 0)
+		len = 0;
 	for (const char *end = at + len; at < end; at += part + 1) {
 		part = strcspn(at, "\n");
 		part = part < (size_t)(end - at) ? part : (size_t)(end - at);
@@ -142,6 +148,7 @@ tell_stderr(const struct job *j)
 	buffer_free(&whole);
 	buffer_free(&text);
 	buffer_free(&shown);
+	buffer_free(&words);
 	free(blobs);
 }
 

@@ -459,7 +459,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	int recalled;
 
 	if (failed && (!s->rescue || !error_of_work(passed_code(item)))) {
-		end->skipped = "upstream_failed";
+		end->skipped = passed_code(item) == ERROR_WAITING ? "upstream_waiting" : "upstream_failed";
 	} else if (!failed && s->rescue) {
 		end->skipped = "nothing_failed";
 	} else if (refused != NULL) {

@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "proc/last_words.h"
 #include "run/traceparent.h"
 #include "transcript/event_keys.h"
 
@@ -424,7 +425,10 @@ run_compare(const struct tool_run *run, struct error *err)
 		return 0;
 	output = span_member(run->recorded->view.payload, KEY_OUTPUT);
 	if (recalled_error(run->recorded, &recorded)) {
-		if (recorded.code == run->error.code && strcmp(recorded.message, run->error.message) == 0)
+		size_t len = last_words_at(&recorded);
+
+		if (recorded.code == run->error.code && len == last_words_at(&run->error) &&
+		    memcmp(recorded.message, run->error.message, len) == 0)
 			return 0;
 		return error_set(err, ERROR_DIVERGENCE, run->name, run->error.code == ERROR_NONE ?
 		    "it succeeded, the recorded one failed: %s" :
@@ -712,7 +716,8 @@ tool_write_failure(struct writer *w, const struct error *why, struct span output
 	bool says_all = why->code == ERROR_BLOCKED && len > 0 && errors->len >= len &&
 	    errors->len <= len + 1 && memcmp(errors->data, why->message, len) == 0;
 
-	buffer_text(&text, why->message);
+	/* All that was on stderr follows. */
+	buffer_append(&text, why->message, errors->len > 0 ? last_words_at(why) : len);
 	if (output.len != 0)
 		buffer_byte(&text, '\n');
 	span_plain(output, &text);

@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "proc/last_words.h"
 #include "transcript/event_keys.h"
 
 #define INPUT_SHOWN 200  /* bytes of a tool's input, in a message */
@@ -224,7 +225,8 @@ check_stuck(struct loop *l, const struct tool_runs *runs, struct error *err)
 
 		buffer_format(&text, "%s\n", run->name);
 		scan_minify(run->asked, &text);
-		buffer_format(&text, "\n%s\n%s\n", error_name(run->error.code), run->error.message);
+		buffer_format(&text, "\n%s\n%.*s\n", error_name(run->error.code),
+		    (int)last_words_at(&run->error), run->error.message);
 		buffer_append(&text, buffer_string(&run->output), run->output.len);
 		buffer_byte(&text, '\n');
 	}

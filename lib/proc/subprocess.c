@@ -32,6 +32,7 @@
 #include "base/text.h"
 #include "proc/descendants.h"
 #include "proc/ending.h"
+#include "proc/last_words.h"
 #include "proc/wait.h"
 
 enum {
@@ -419,9 +420,15 @@ finish(struct subprocess *s)
 		take_far_end(s);
 	if (s->wait_status != -1)
 		s->exit_code = process_exit_code(s->wait_status);
-	if (s->exit_code != 0 && s->error.code == ERROR_NONE)
-		error_set(&s->error, ERROR_EXIT_STATUS, name_of(s), "%s",
-		    process_status_text(s->wait_status, text, sizeof text));
+	if (s->exit_code != 0 && s->error.code == ERROR_NONE) {
+		struct buffer words = BUFFER_INIT;
+
+		last_words(buffer_string(&s->errors), s->errors.len, &words);
+		error_set(&s->error, ERROR_EXIT_STATUS, name_of(s), "%s%s%s",
+		    process_status_text(s->wait_status, text, sizeof text), words.len > 0 ? ": " : "",
+		    buffer_string(&words));
+		buffer_free(&words);
+	}
 }
 
 /* Whether the process itself has ended, and been waited for. */

@@ -66,7 +66,8 @@ struct subprocess {
 	int wait_status;            /* -1: unknown, as is the exit code then */
 	int exit_code;              /* as shells count */
 	int64_t duration_ms;
-	struct error error;         /* ERROR_NONE: exited 0; else exit_status, timeout,
+	struct error error;         /* ERROR_NONE: exited 0; else exit_status (its message ends with
+	                               the last words of stderr, proc/last_words.h), timeout,
 	                               cancelled, downstream_closed, system; via: interrupted, lost,
 	                               cannot_launch too */
 	/* For subprocesses_run() alone. */

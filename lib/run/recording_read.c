@@ -161,7 +161,7 @@ static const char *const idle_codes[] = {
 	"waiting", "no_input", "upstream_incomplete", "invalid_input", "blocked",
 	"cannot_launch", NULL,
 };
-static const char *const idle_skips[] = { "upstream_failed", "nothing_failed", NULL };
+static const char *const idle_skips[] = { "upstream_failed", "upstream_waiting", "nothing_failed", NULL };
 /* It ended with one of these: what it did, nobody saw to its end. */
 static const char *const cut_codes[] = { "timeout", "cancelled", "interrupted", NULL };
 

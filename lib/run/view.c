@@ -507,7 +507,9 @@ show_step_completed(struct view *v, const struct event_view *event)
 	struct span approval = span_member(payload, KEY_APPROVAL);
 	struct span by = span_member(approval, KEY_BY);
 	const enum view_saying ended = view_ended(event);
-	const bool behind = is_behind_waiting(v, event) && span_is(skipped, "upstream_failed");
+	/* Recordings of before say only that it was skipped. */
+	const bool behind = span_is(skipped, "upstream_waiting") ||
+	    (is_behind_waiting(v, event) && span_is(skipped, "upstream_failed"));
 	const char *member = result_member(payload), *item = "";
 	struct buffer text = BUFFER_INIT;
 	long long lines = 0, of_group;

@@ -33,7 +33,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	[ -z "$(ls "$AWF_STORAGE/runs")" ]
 	deserted
 	same "$(last ok '|[.kind,.error.code,.approval]')" '["approval","waiting",{"asks":"approval"}]'
-	same "$(last go .skipped)" '"upstream_failed"'
+	same "$(last go .skipped)" '"upstream_waiting"'
 	same "$(awf-tail --list --status waiting | awk '{print $1, $3}')" 'flow waiting'
 	same "$(awf-replay --state ok | jq -c '[.input,.error.code]')" '["plan: cake","waiting"]'
 	awf-verify

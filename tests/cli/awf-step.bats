@@ -172,7 +172,7 @@ much_output() { # BYTES
 
 @test "a failed call goes on as an error line with its input" {
 	run -3 --separate-stderr awf-step x -- sh -c 'echo partial; echo why >&2; exit 7' <<<in
-	same "$stderr" "$(printf 'why\nawf-step: x: sh: exit status 7')"
+	same "$stderr" "$(printf 'why\nawf-step: x: sh: exit status 7: why')"
 	same "$(jq -c '[.data,.metadata.error.code]' <<<"$output")" '["in","exit_status"]'
 	same "$(events step.completed '|[.payload.exit_code,.payload.stderr,.payload.stderr_bytes]')" '[7,"why\n",4]'
 	run -3 --separate-stderr awf-step x -- sh -c 'kill -9 $$' <<<in

@@ -213,7 +213,7 @@ differs_somehow() {
 	PATH=$HOME/bin:$PATH awf-run -c 'awf-step -n tell -q -- tell'
 	unrecorded 'tell:0:0: step.completed'
 	same "$(sed -n '2,5p' <<<"$stderr")" "  recording: \"text\"
-  replays: failed: tell: exit status 1
+  replays: failed: tell: exit status 1: cat: $HOME/lib/text: No such file or directory
     cat: $HOME/lib/text: No such file or directory
   $HOME/lib is not seen by a replay; --visible $HOME/lib shows it"
 	run -0 awf-verify --determinism --visible "$HOME/lib"

@@ -293,7 +293,7 @@ follows() {
 	run -0 try awf-tail.1 'awf-tail --errors'
 	same "$(grep -c '^nightly [01]:$' <<<"$output") $(grep -c ' | why [0-9]*$' <<<"$output")" '22 22'
 	same "$(sed -n 1,3p <<<"$output" | sed 's/^ *[0-9.]* //; s/([^)]*)/()/; s/^ *//')" 'nightly 0:
-a failed (): exit_status: sh: exit status 1
+a failed (): exit_status: sh: exit status 1: why 22
 | why 22'
 	answers topic found x y >answers.jsonl
 	mkdir -p "$XDG_CONFIG_HOME/awf" && printf 'replay/* 1000 1000\n' >"$XDG_CONFIG_HOME/awf/prices"

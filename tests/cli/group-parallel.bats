@@ -52,7 +52,7 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 	run -3 --separate-stderr awf-run -c 'echo x | awf-step --parallel p -- "echo a" \
 		"sh -c \"sleep 77.31; true\"; echo b" "sleep 0.2; echo no >&2; exit 4"'
 	same "$(jq -c '[.data, .metadata.error.code, .metadata.error.message]' <<<"$output")" \
-		'["x","exit_status","branch 2: /bin/sh: exit status 4"]'
+		'["x","exit_status","branch 2: /bin/sh: exit status 4: no"]'
 	[[ $stderr == *'awf-step: p: branch 2: /bin/sh: exit status 4'* ]]
 	same "$(ended .payload.error.code p:0:0/p:0:1)" '"cancelled"'
 	same "$(ended .payload.error.code p:0:0/p:0:0)" null

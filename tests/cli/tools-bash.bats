@@ -68,7 +68,7 @@ command() { jq -cn --arg command "$1" "{\$command${2:+,$2}}"; }
 			'["out\nerr",3,"exit status 3"]'
 		run -3 --separate-stderr awf-step -i json ${sandbox:+--sandbox $sandbox} -t bash x -r \
 			<<<"$(command 'echo out; sleep 9' '"timeout":100')"
-		same "$stderr" $'bash: timed out after 100ms\nout\nawf-step: x: bash: exit status 3'
+		same "$stderr" $'bash: timed out after 100ms\nout\nawf-step: x: bash: exit status 3: bash: timed out after 100ms'
 	done
 	[[ $(awf-tail --errors) == *'| out'*'| bash: timed out after 100ms'* ]]
 	run -3 --separate-stderr awf-step -n --sandbox workspace x -r -- sh -c 'exit 5'

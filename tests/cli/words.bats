@@ -11,9 +11,8 @@ untimed() { sed -E 's/(after )[0-9.]+m?s/\1_/' <<<"$stderr"; }
 @test "a failure says which run it is and how it goes on; a success says nothing" {
 	run -3 --separate-stderr awf-run -n --name nightly -c 'awf-step -n -q a -- true; awf-step -n -q b -- sh -c "echo disk full >&2; exit 2"'
 	same "$(untimed)" "disk full
-awf-step: b: sh: exit status 2
-awf-run: nightly: step b:0:0 failed: sh: exit status 2
-  | disk full
+awf-step: b: sh: exit status 2: disk full
+awf-run: nightly: step b:0:0 failed: sh: exit status 2: disk full
 awf-run: nightly: failed after _; to go on from there: awf-run --resume $(short)"
 	run -3 --separate-stderr awf-run --resume "$(short)"
 	same "$(untimed | tail -n 1)" "awf-run: nightly: failed after _; to go on from there: awf-run --resume $(short)"
@@ -24,7 +23,7 @@ awf-run: nightly: failed after _; to go on from there: awf-run --resume $(short)
 @test "a failure shows the last lines of the stderr of the call that failed, harmless" {
 	run -3 --separate-stderr awf-run -n --name map -c 'seq 40 | awf-step -i lines -q -j 20 map -- sh -c '\''
 		read -r x; seq 3 >&2; test "$x" != 7 || { seq -f "line %.0f" 9 >&2; printf "\033[31mred\n\n" >&2; exit 4; }'\'
-	same "$(untimed | tail -n 7)" "awf-run: map: step map:0:6 (\"7\") failed: sh: exit status 4
+	same "$(untimed | tail -n 7)" "awf-run: map: step map:0:6 (\"7\") failed: sh: exit status 4: red
   | line 6
   | line 7
   | line 8
@@ -41,7 +40,7 @@ awf-run: map: failed after _; to go on from there: awf-run --resume $(short)"
 awf-run: loop: failed after _; to go on from there: awf-run --resume $(short)"
 	run -3 --separate-stderr awf-run -n -c 'awf-step -n -q outer -- awf-run -n -c "awf-step -n -q a -- sh -c \"echo no >&2; exit 1\""'
 	same "$(jq -r 'select(.path == "outer" and .type == "step.completed").payload.stderr' "$(transcript)" | sed -n '/^awf-run/,$p')" \
-		'awf-run: pipeline: step a:0:0 failed: sh: exit status 1'
+		'awf-run: pipeline: step a:0:0 failed: sh: exit status 1: no'
 }
 
 @test "a step at a prompt shows its data; a second one behind it says that it is another run" {

@@ -119,7 +119,7 @@ what_the_model_reads_of_failures(void **state)
 	assert_asked(2, "\"tool_id\":\"t3\",\"tool_content\":\"the arguments break the schema: ");
 	assert_asked(2, "\"tool_id\":\"t4\",\"tool_content\":\"plain text\"}");
 	assert_payload(&b, 5, "/stderr", "\"broken\\n\"");
-	assert_payload(&b, 5, "/error", "{\"code\":\"exit_status\",\"message\":\"exit status 3\"}");
+	assert_payload(&b, 5, "/error", "{\"code\":\"exit_status\",\"message\":\"exit status 3: broken\"}");
 	bench_close(&b);
 }
 

@@ -1,0 +1,164 @@
+/*
+ * Lines are read from the last one backwards. What a line is like is judged once it is plain:
+ * without escape sequences, controls and the white space around it.
+ */
+#include "proc/last_words.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define ESCAPE 0x1b
+#define BELL 0x07
+#define LINES_MOST 200 /* that are looked at */
+
+/* How lines begin that do not say why. */
+static const char *const noise[] = {
+	"+ ", "++ ",                                    /* sh -x */
+	"make: ***", "make: Leaving", "make: Entering", "make: Target", /* below: make[1] */
+	"at ", "... ",                                  /* Java, JavaScript: frames */
+	"Node.js v", "hint: ", "note: run with `RUST_BACKTRACE", "goroutine ",
+	"npm error A complete log", "npm ERR! A complete log",
+	NULL
+};
+
+/* "make[2]: *** …" */
+static bool
+is_of_inner_make(const char *line)
+{
+	size_t digits = strncmp(line, "make[", 5) == 0 ? strspn(line + 5, "0123456789") : 0;
+
+	return digits > 0 && strncmp(line + 5 + digits, "]: ", 3) == 0;
+}
+
+static bool
+is_noise(const char *line)
+{
+	for (size_t i = 0; noise[i] != NULL; i++)
+		if (strncmp(line, noise[i], strlen(noise[i])) == 0)
+			return true;
+	return is_of_inner_make(line);
+}
+
+/* Whether it says anything: it has a letter, a digit or a character above ASCII. */
+static bool
+has_words(const char *line)
+{
+	for (; *line != '\0'; line++)
+		if (isalnum((unsigned char)*line) || (unsigned char)*line >= 0x80)
+			return true;
+	return false;
+}
+
+/* Where an escape sequence that begins at `at` ends: CSI (colours, erasing), OSC (titles, links),
+ * any other. */
+static size_t
+skip_escape(const char *line, size_t at, size_t len)
+{
+	if (++at == len)
+		return at;
+	if (line[at] == '[') {
+		for (at++; at < len && ((unsigned char)line[at] < 0x40 || (unsigned char)line[at] > 0x7e); at++)
+			;
+		return at < len ? at + 1 : len;
+	}
+	if (line[at] == ']') {
+		for (at++; at < len && line[at] != BELL; at++)
+			if (line[at] == ESCAPE)
+				return at + 1 < len ? at + 2 : len;
+		return at < len ? at + 1 : len;
+	}
+	return at + 1;
+}
+
+/* The line as text: what is seen of it in the end. */
+static void
+line_plain(const char *line, size_t len, struct buffer *out)
+{
+	struct buffer bytes = BUFFER_INIT;
+	bool returned = false;
+
+	for (size_t at = 0; at < len;) {
+		unsigned char byte = (unsigned char)line[at];
+
+		if (byte == ESCAPE) {
+			at = skip_escape(line, at, len);
+			continue;
+		}
+		/* What follows a carriage return is written over what was there; the one of CR LF is none. */
+		if (byte == '\r') {
+			returned = true;
+		} else if (byte == '\t' || (byte >= 0x20 && byte != 0x7f)) {
+			if (returned)
+				buffer_clear(&bytes);
+			returned = false;
+			buffer_byte(&bytes, byte == '\t' ? ' ' : (char)byte);
+		}
+		at++;
+	}
+	while (bytes.len > 0 && bytes.data[bytes.len - 1] == ' ')
+		bytes.len--;
+	line = buffer_string(&bytes);
+	len = strspn(line, " ");
+	/* As awf-run quotes what a step has written. */
+	if (bytes.len > len + 2 && strncmp(line + len, "| ", 2) == 0)
+		len += 2;
+	utf8_mend(line + (len < bytes.len ? len : bytes.len), bytes.len - (len < bytes.len ? len : bytes.len), out);
+	buffer_free(&bytes);
+}
+
+/* Ends it at a space if it is too long. */
+static void
+line_cut(struct buffer *line)
+{
+	size_t len = LAST_WORDS_MOST;
+
+	if (line->len <= LAST_WORDS_MOST)
+		return;
+	while (len > 0 && line->data[len] != ' ')
+		len--;
+	line->len = len;
+	buffer_text(line, len > 0 ? " …" : "…");
+}
+
+size_t
+last_words_at(const struct error *error)
+{
+	const char *at = error->code == ERROR_EXIT_STATUS ? strstr(error->message, ": ") : NULL;
+
+	return at != NULL ? (size_t)(at - error->message) : strlen(error->message);
+}
+
+void
+last_words(const char *errors, size_t len, struct buffer *out)
+{
+	struct buffer line = BUFFER_INIT, fallback = BUFFER_INIT;
+	const char *from;
+
+	for (int lines = 0; len > 0 && lines < LINES_MOST; lines++) {
+		size_t end = len;
+
+		while (len > 0 && errors[len - 1] != '\n')
+			len--;
+		from = errors + len;
+		buffer_clear(&line);
+		line_plain(from, end - len, &line);
+		if (len > 0)
+			len--;
+		if (line.len == 0 || !has_words(buffer_string(&line)))
+			continue;
+		if (!is_noise(buffer_string(&line))) {
+			fallback.len = 0;
+			buffer_append(&fallback, line.data, line.len);
+			break;
+		}
+		if (fallback.len == 0)
+			buffer_append(&fallback, line.data, line.len);
+	}
+	line_cut(&fallback);
+	buffer_append(out, buffer_string(&fallback), fallback.len);
+	buffer_free(&line);
+	buffer_free(&fallback);
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bats
+# Why something failed is told in its own words wherever a failure is summed up: the line of stderr
+# that says it, and not its exit status alone.
+# shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+@test "every summary of a failed run has the last words of what failed" {
+	run -3 --separate-stderr awf-run -n --name fetch -c 'awf-step -n get -q -- sh -c "echo no database >&2; exit 4"'
+	grep -q 'awf-run: fetch: step get:0:0 failed: sh: exit status 4: no database' <<<"$stderr"
+	same "$(jq -r 'select(.payload.error).payload.error.message' "$(transcript)" | sort -u)" 'sh: exit status 4: no database'
+	awf-tail --list --json | jq -e '.error.message == "sh: exit status 4: no database"'
+	for display in --json --errors --full; do
+		awf-tail "$display" >told
+		grep -q "no database" told
+	done
+}
+
+@test "ten failures read differently, and a nested one has its cause" {
+	for i in 1 2 3; do awf-run -n --name "n$i" -c "awf-step -n a -q -- sh -c 'echo cause $i >&2; exit 4'" || [ $? = 3 ]; done
+	same "$(awf-tail --list --json | jq -r .error.message | sort -u | wc -l)" 3
+	run -3 awf-run -n --name outer -c 'awf-step -n in -q -- awf-run -n --name inner -c "awf-step -n deep -q -- sh -c \"echo deeper >&2; exit 3\""'
+	awf-tail --list --json | jq -e 'select(.name == "outer").error.message | endswith("deeper")'
+}
+
+@test "what a replay may have otherwise takes no part in the comparison" {
+	awf-run -n -c 'set +e; awf-step -n --try in -q -- awf-run -n --name inner -c "awf-step -n deep -q -- sh -c \"echo deeper >&2; exit 3\""; true'
+	awf-verify --determinism
+}

@@ -13,8 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/trust.h"
 #include "awf/complete.h"
 #include "awf/doctor.h"
+#include "awf/trust.h"
 #include "base/copytree.h"
 #include "base/file.h"
 #include "base/installation.h"
@@ -25,6 +27,7 @@
 #include "program.h"
 
 #define PROGRAM "awf"
+#define INIT_TOOL "notes" /* of what awf init makes */
 /* What a shell takes as it stands. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
 
@@ -44,6 +47,7 @@ static const struct command {
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
 	{ "serve", "awf-serve", "serve the runs over HTTP" },
 	{ "mcp", "awf-mcp", "lead an outside agent through workflows, as an MCP server" },
+	{ "trust", NULL, "show what the definitions of this project would run, and allow it" },
 	{ "doctor", NULL, "say what is there of providers, keys and so on, and what is missing" },
 	{ "help", NULL, "show the manual page of a command" },
 	{ NULL, NULL, NULL },
@@ -60,9 +64,9 @@ usage(const char *place, const char *what)
 
 /* Copies the entries of share to the directory, which is made if it is not there. ERROR_USAGE, and
  * nothing is written, if something of them is there already; on any other failure nothing of them
- * is left. */
+ * is left. *made: whether the directory was not there. */
 static int
-copy_entries(const char *share, const char *directory, struct error *err)
+entries_copy(const char *share, const char *directory, bool *made, struct error *err)
 {
 	DIR *entries = opendir(share);
 	const struct dirent *found;
@@ -70,7 +74,6 @@ copy_entries(const char *share, const char *directory, struct error *err)
 	struct error ignored;
 	struct stat status;
 	size_t done = 0;
-	bool made;
 	int failed = 0;
 
 	while (entries != NULL && (found = readdir(entries)) != NULL)
@@ -82,8 +85,8 @@ copy_entries(const char *share, const char *directory, struct error *err)
 		return error_set(err, ERROR_SYSTEM, share,
 		    "has nothing to begin with: is AWF installed whole?");
 
-	made = mkdir(directory, 0777) == 0;
-	if (!made && errno != EEXIST)
+	*made = mkdir(directory, 0777) == 0;
+	if (!*made && errno != EEXIST)
 		failed = error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
 	else if (!path_is_directory(directory))
 		failed = error_set(err, ERROR_USAGE, directory,
@@ -116,9 +119,32 @@ copy_entries(const char *share, const char *directory, struct error *err)
 			unlink(path);
 		free(path);
 	}
-	if (failed != 0 && made)
+	if (failed != 0 && *made)
 		rmdir(directory);
 	list_free(names);
+	return failed;
+}
+
+/* The user allows what awf init makes. A directory of its own is theirs to edit, too; of one that
+ * was there the tools that are made are all that is allowed. */
+static int
+trust_made(const char *directory, bool made, struct error *err)
+{
+	struct trust_items items = { NULL, 0 };
+	struct error ignored = ERROR_INIT;
+	struct tool tool;
+	int failed;
+
+	/* Where others can write too, nothing is allowed for good. */
+	if (made && trust_record_edits(directory, &ignored) == 0)
+		return 0;
+	if (chdir(directory) != 0)
+		return error_errno(err, ERROR_SYSTEM, directory, "unable to enter");
+	if (tool_load(&tool, INIT_TOOL, NULL, err) == 0)
+		trust_add_tool(&items, &tool);
+	tool_free(&tool);
+	failed = trust_record(&items, err);
+	trust_items_free(&items);
 	return failed;
 }
 
@@ -127,6 +153,7 @@ init(char *const *words)
 {
 	struct error err = ERROR_INIT;
 	char *share;
+	bool made = false;
 	int failed;
 	const char *directory = words[0] != NULL ? words[0] : ".";
 
@@ -145,8 +172,10 @@ init(char *const *words)
 	if (words[0] != NULL && words[1] != NULL)
 		return usage(words[1], "one DIRECTORY only");
 	share = path_join(installation_share(), "init");
-	failed = copy_entries(share, directory, &err);
+	failed = entries_copy(share, directory, &made, &err);
 	free(share);
+	if (failed == 0)
+		failed = trust_made(directory, made, &err);
 	if (failed != 0)
 		return program_fail(PROGRAM, &err);
 	if (strcmp(directory, ".") == 0)
@@ -236,6 +265,8 @@ main(int argc, char **argv)
 	/* For the completions of shells; people need not see it. */
 	if (strcmp(name, "complete") == 0)
 		return complete(argv + 2);
+	if (command != NULL && strcmp(command->name, "trust") == 0)
+		return trust_command(argv + 2);
 	if (command != NULL && strcmp(command->name, "doctor") == 0)
 		return doctor(argc - 1, argv + 1);
 

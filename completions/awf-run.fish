@@ -8,6 +8,7 @@ complete -c awf-run -l name -x -a '(awf complete names 2>/dev/null)' -d 'name of
 complete -c awf-run -l shell -r -F -d 'what runs pipelines and plain scripts'
 complete -c awf-run -l timeout -x -d 'end the workflow after this time, exit 124'
 complete -c awf-run -l max-cost -x -d 'ask no model once the run has cost so many dollars'
+complete -c awf-run -l trust -x -d 'what definitions of the project may run outside of a sandbox'
 complete -c awf-run -l allow-tools -x -a '(awf complete tools 2>/dev/null)' -d 'the tools that its steps may use at most'
 complete -c awf-run -l tools-policy -x -a 'block warn' -d 'of calls to other tools'
 complete -c awf-run -l workspace -x -a '(__fish_complete_directories)' -d 'start the workflow there'

@@ -32,7 +32,7 @@ _awf_step()
 	*) _awf_among --agent --model --prompt --tool --approve --input --no-input --join --jobs --raw \
 		--output --when --try --timeout --retries --sandbox --dry-run --allow-empty \
 		--state --output-form --by-name --complete --into --quiet --require --each \
-		--while --until --max --parallel --strategy --attach --allow-tools --tools-policy \
+		--while --until --max --parallel --strategy --attach --allow-tools --tools-policy --trust \
 		--output-schema --max-turns --max-children --max-tokens-total --max-cost \
 		--known-end --verbose --models --models-ignore --rescue --allow-failure --fail-fast --cleanup --backoff --delay \
 		--max-delay --retry-on --terminal --ask --accept --max-answers --ask-grace \

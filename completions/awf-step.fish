@@ -19,6 +19,7 @@ complete -c awf-step -l parallel -d 'a group of branches at a time, each a shell
 complete -c awf-step -l strategy -x -a 'all any best-effort' -d 'branches that are to succeed: all (default), any or best-effort'
 complete -c awf-step -l terminal -x -a 'success failure' -d 'the run ends as success or failure, whatever else happened'
 complete -c awf-step -l tools-policy -x -a 'block warn' -d 'of calls to other tools'
+complete -c awf-step -l trust -x -d 'what definitions of the project may run outside of a sandbox'
 complete -c awf-step -l allow-tools -x -a '(awf complete tools 2>/dev/null)' -d 'the tools that the agent may use, instead of its file\'s'
 complete -c awf-step -l output-schema -r -F -d 'the agent\'s answer is JSON that fits this JSON Schema'
 complete -c awf-step -l max-turns -x -d 'at most N turns of the agent (0: no limit)'

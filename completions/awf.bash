@@ -182,13 +182,18 @@ _awf()
 {
 	local program
 	if ((cword == 1)); then
-		_awf_among init doctor run step log list show verify record ship worker ctl serve mcp tail replay help --help --version
+		_awf_among init trust doctor run step log list show verify record ship worker ctl serve mcp tail replay help --help --version
 		return
 	fi
 	program=${words[1]}
 	case $program in
 	init) _awf_files -d; return ;;
-	help) _awf_among init doctor run step log show verify record ship worker ctl serve mcp; return ;;
+	help) _awf_among init trust doctor run step log show verify record ship worker ctl serve mcp; return ;;
+	trust)
+		case $prev in --edits | --revoke) _awf_files; return ;; esac
+		_awf_among --yes --digests --edits --list --revoke --help
+		return
+		;;
 	doctor) _awf_among --json -q --quiet --help; return ;;
 	log) program='tail' ;;
 	show) program=replay ;;

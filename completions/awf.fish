@@ -15,7 +15,7 @@ function __awf_behind
 			set program awf-replay
 		case list
 			set program awf-ctl list
-		case init doctor help
+		case init trust doctor help
 			return
 	end
 	# A name may have a newline: each ends with a NUL.
@@ -27,6 +27,7 @@ function __awf_behind
 end
 complete -c awf -f
 complete -c awf -n __fish_use_subcommand -a init -d 'make a workflow to begin with'
+complete -c awf -n __fish_use_subcommand -a trust -d 'show what definitions of this project would run, and allow it'
 complete -c awf -n __fish_use_subcommand -a doctor -d 'say what is there, and what is missing'
 complete -c awf -n __fish_use_subcommand -a run -d 'run a workflow and record it'
 complete -c awf -n __fish_use_subcommand -a step -d 'run one step of it for each item of its input'
@@ -42,6 +43,11 @@ complete -c awf -n __fish_use_subcommand -a serve -d 'serve the runs over HTTP'
 complete -c awf -n __fish_use_subcommand -a mcp -d 'lead an outside agent through workflows, as an MCP server'
 complete -c awf -n __fish_use_subcommand -a help -d 'show the manual page of a command'
 complete -c awf -n '__fish_seen_subcommand_from init' -a '(__fish_complete_directories)'
+complete -c awf -n '__fish_seen_subcommand_from trust' -l yes -d 'allow what is shown, without a question'
+complete -c awf -n '__fish_seen_subcommand_from trust' -l digests -d 'print the digests of it'
+complete -c awf -n '__fish_seen_subcommand_from trust' -l edits -x -a '(__fish_complete_directories)' -d 'ask about nothing there'
+complete -c awf -n '__fish_seen_subcommand_from trust' -l list -d 'print what was allowed'
+complete -c awf -n '__fish_seen_subcommand_from trust' -l revoke -x -a '(__fish_complete_directories)' -d 'allow nothing of it any more'
 complete -c awf -n '__fish_seen_subcommand_from doctor' -l json -d 'a JSON object in each line'
 complete -c awf -n '__fish_seen_subcommand_from doctor' -s q -l quiet -d 'only what is wrong'
 complete -c awf -s h -l help -d 'print the help'

@@ -13,6 +13,7 @@
 
 #include "agent/budget.h"
 #include "agent/tool_name.h"
+#include "agent/trust.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -28,7 +29,7 @@
 enum {
 	OPT_WORKFLOW,                 /* -c, or words; no option by itself */
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
-	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
+	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_TRUST, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
 	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_DRY_RUN
@@ -67,6 +68,7 @@ const struct option_spec run_options[] = {
 	{ OPT_WORKSPACE, 0, "workspace", "DIRECTORY", "start the workflow there" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that its steps may use at most" },
 	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
+	{ OPT_TRUST, 0, "trust", "DIGESTS", "what definitions of the project may run outside of a sandbox" },
 	{ OPT_TRY, 0, "try", NULL, "inside of a run: if this one fails, that does not" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "The record" },
@@ -151,6 +153,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_SHELL: s->shell = value; return 0;
 	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
 	case OPT_ALLOW_TOOLS: return set_allow_tools(s, value, err);
+	case OPT_TRUST: return trust_option(value, err);
 	case OPT_TOOLS_POLICY:
 		return tools_policy_parse(value, "--tools-policy", &s->tools_policy, err);
 	case OPT_MAX_COST:

@@ -13,6 +13,7 @@
 
 #include "agent/known_end.h"
 #include "agent/model_alias.h"
+#include "agent/trust.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -44,7 +45,7 @@ enum {
 	OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
 	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE, OPT_VIA, OPT_LAUNCH_TIMEOUT, OPT_ENV, OPT_SEND, OPT_FETCH,
 	OPT_RULED,                    /* what no rule is about: */
-	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_FAIL_FAST
+	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_FAIL_FAST, OPT_TRUST
 };
 
 _Static_assert(OPT_RULED <= 64, "a bit for each");
@@ -95,6 +96,7 @@ const struct option_spec step_options[] = {
 	{ OPT_ATTACH, 0, "attach", "FILE", "an image or PDF that goes with the prompt; repeatable" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
+	{ OPT_TRUST, 0, "trust", "DIGESTS", "what definitions of the project may run outside of a sandbox" },
 	{ OPT_OUTPUT_SCHEMA, 0, "output-schema", "FILE", "the answer is JSON that fits this JSON Schema" },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
 	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
@@ -323,6 +325,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_TRY: step->failure = FAILURE_TRY; break;
 	case OPT_NETWORK: step->sandbox.network = SANDBOX_NETWORK_ALLOWED; break;
 	case OPT_NO_NETWORK: step->sandbox.network = SANDBOX_NETWORK_DENIED; break;
+	case OPT_TRUST:
+		return trust_option(value, err);
 	case OPT_ALLOW_TOOLS:
 		tools = memory_zero(1, sizeof *tools); /* an empty list is one, too */
 		while ((part = text_part(&value, ',', &len)) != NULL)

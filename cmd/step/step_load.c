@@ -15,6 +15,7 @@
 #include "agent/definition.h"
 #include "agent/prompt.h"
 #include "agent/sandboxing.h"
+#include "agent/trust.h"
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/memory.h"
@@ -168,6 +169,22 @@ settle_sandbox(struct step *step, struct error *err)
 	return 0;
 }
 
+/* Whether the user has allowed what definitions of the project would run. */
+static int
+check_trust(const struct step *step, struct error *err)
+{
+	struct trust_items items = { NULL, 0 };
+	int result;
+
+	if (step->operation != NULL)
+		trust_add_tool_of(&items, NULL, step->operation, &step->sandbox);
+	if (step->team != NULL)
+		trust_add_team(&items, step->team, &step->sandbox);
+	result = trust_check(&items, err);
+	trust_items_free(&items);
+	return result;
+}
+
 int
 step_load(struct step *step, const struct step_source *source, struct step_loaded *loaded,
     struct error *err)
@@ -190,6 +207,8 @@ step_load(struct step *step, const struct step_source *source, struct step_loade
 		step->kind = source->kind;
 	if (result == 0)
 		result = settle_sandbox(step, err);
+	if (result == 0)
+		result = check_trust(step, err);
 	if (result == 0)
 		step_define(step);
 	return result;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/tool_name.h"
+#include "agent/trust.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -595,7 +596,8 @@ input_key(const char *name)
 
 /* The value of what stands in braces, in memory of its own; NULL: it has none. */
 static char *
-variable_value(const char *name, const char *file, const struct keys *keys, char ***secrets)
+variable_value(const char *name, const char *file, const struct keys *keys, char ***secrets,
+    const char *place, struct error *err)
 {
 	static const char input[] = "input:", env[] = "env:";
 	const char *value = NULL;
@@ -623,6 +625,10 @@ variable_value(const char *name, const char *file, const struct keys *keys, char
 	}
 	if (value == NULL)
 		value = keys_value(keys, variable);
+	if (value != NULL && file != NULL && trust_check_variable(file, keys, variable, place, err) != 0) {
+		free(variable);
+		return NULL;
+	}
 	if (value != NULL && secrets != NULL && keys_is_secret(keys, variable, value))
 		list_add(secrets, value);
 	found = value == NULL ? NULL : memory_text(value);
@@ -678,7 +684,13 @@ mcp_expand(const char *text, const char *file, const struct keys *keys, char ***
 			*fallback = '\0';
 			fallback += 2;
 		}
-		value = variable_value(name, file, keys, secrets);
+		*err = (struct error)ERROR_INIT;
+		value = variable_value(name, file, keys, secrets, place, err);
+		if (value == NULL && err->code != ERROR_NONE) {
+			free(name);
+			buffer_free(&out);
+			return NULL;
+		}
 		if (value == NULL && fallback == NULL) {
 			if (strncmp(name, "input:", 6) == 0) {
 				char *key = input_key(name + 6);

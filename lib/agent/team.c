@@ -424,9 +424,8 @@ provider_of(struct team *t, const char *name, const struct keys *keys, const str
 	return t->providers[t->provider_count++] = p;
 }
 
-/* The provider of the agent itself (0), or of a fallback of its (1, 2, …); NULL: no more. */
-static const char *
-provider_name(const struct agent *agent, size_t number)
+const char *
+team_agent_provider(const struct agent *agent, size_t number)
 {
 	return number == 0 ? agent->provider : number <= agent->fallback.count ?
 	    agent->fallback.list[number - 1].provider : NULL;
@@ -438,7 +437,7 @@ team_runs_cli(const struct team *t)
 	const char *name;
 
 	for (size_t i = 0; i < t->count; i++)
-		for (size_t j = 0; (name = provider_name(&t->members[i]->agent, j)) != NULL; j++)
+		for (size_t j = 0; (name = team_agent_provider(&t->members[i]->agent, j)) != NULL; j++)
 			if (provider_is_cli(name))
 				return true;
 	return false;
@@ -450,7 +449,7 @@ team_clis_only_read(const struct team *t)
 	const char *name;
 
 	for (size_t i = 0; i < t->count; i++)
-		for (size_t j = 0; (name = provider_name(&t->members[i]->agent, j)) != NULL; j++)
+		for (size_t j = 0; (name = team_agent_provider(&t->members[i]->agent, j)) != NULL; j++)
 			if (provider_is_cli(name) && !provider_only_reads(name, t->members[i]->agent.tools))
 				return false;
 	return true;

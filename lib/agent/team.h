@@ -68,6 +68,8 @@ struct team_source {
  * model has those of the first. */
 int team_load(struct team *t, const struct team_source *source, const char *name,
     struct error *err);
+/* The provider of an agent itself (0), or of a fallback of its (1, 2, …); NULL: no more. */
+const char *team_agent_provider(const struct agent *agent, size_t number);
 /* Whether one of the agents is an agent CLI's, which may do anything in its turn. */
 bool team_runs_cli(const struct team *t);
 /* Whether all that run one can do no more than read (provider_only_reads()). */

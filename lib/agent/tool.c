@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/trust.h"
 #include "agent/definition.h"
 #include "agent/sandboxing.h"
 #include "base/file.h"
@@ -412,6 +413,19 @@ ask_program(const struct tool *t, struct buffer *text, struct error *err)
 	return status;
 }
 
+/* Whether the user has allowed that a program of a project is asked what it is, which runs it. */
+static int
+allow_program(const struct tool *t, struct error *err)
+{
+	struct trust_items items = { NULL, 0 };
+	int result;
+
+	trust_add_program(&items, t->path);
+	result = trust_check(&items, err);
+	trust_items_free(&items);
+	return result;
+}
+
 /* Whether a file defines several tools. */
 static bool
 is_list(const char *path)
@@ -427,7 +441,7 @@ load_text(const struct tool *t, struct buffer *text, struct error *err)
 
 	if (unreviewed_check(t->path, err) != 0)
 		return -1;
-	if (program ? ask_program(t, text, err) != 0 :
+	if (program ? allow_program(t, err) != 0 || ask_program(t, text, err) != 0 :
 	    file_load(t->path, DEFINITION_LIMIT, text, err) != 0)
 		return -1;
 	if (is_list(t->path) && pick_entry(t->name, text) == 0)
@@ -486,6 +500,9 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 		if (t->input == NULL)
 			return -1;
 	}
+	for (char **name = t->environment; name != NULL && *name != NULL; name++)
+		if (trust_check_key(t->path, *name, t->path, err) != 0)
+			return -1;
 	own = list_has(own_directories, directory);
 	/* What AWF says of its own tools holds until somebody says something else. */
 	if (t->sandbox.mode != SANDBOX_UNSAID || t->sandbox.network != SANDBOX_NETWORK_UNSAID)

@@ -14,7 +14,8 @@
 #define CONFIG_LIMIT ((size_t)1 << 20)
 
 static const char *const keys[] = { [CONFIG_MODEL] = "model", [CONFIG_VIEW] = "view",
-	[CONFIG_SANDBOX] = "sandbox", [CONFIG_PROJECT_SETTINGS] = "project_settings", NULL };
+	[CONFIG_SANDBOX] = "sandbox", [CONFIG_PROJECT_SETTINGS] = "project_settings",
+	[CONFIG_TRUST] = "trust", [CONFIG_PROJECT_KEYS] = "project_keys", NULL };
 
 /* Without blanks at its ends, in memory of its own. */
 static char *

@@ -14,8 +14,10 @@ enum config_key {
 	CONFIG_MODEL,  /* PROVIDER/MODEL, or an alias (agent/model_alias.h), where nobody names one */
 	CONFIG_VIEW,   /* live, log or off: what is shown of runs that go on (run/screen.h) */
 	CONFIG_SANDBOX, /* require or prefer: where the system lacks a part of it (isolate/sandbox.h) */
-	CONFIG_PROJECT_SETTINGS /* true or false: whether agent CLIs take settings of the project
-	                           (proc/project_files.h) */
+	CONFIG_PROJECT_SETTINGS, /* true or false: whether agent CLIs take settings of the project
+	                            (proc/project_files.h) */
+	CONFIG_TRUST,   /* digests of what definitions of projects may run (agent/trust.h), with commas */
+	CONFIG_PROJECT_KEYS /* names of keys that they may have, with commas */
 };
 
 /* *value becomes what is said for the key, in memory of its own, or NULL. -1: the file cannot be

@@ -504,6 +504,7 @@ mcp__files__number	read'
 @test "awf-prices(5) and awf-models(5)" {
 	export JQ=jq
 	unset XDG_CONFIG_HOME
+	awf trust --edits .
 	try awf-prices.5 gpt-oss
 	brief
 	answers 'sky' blue 'x' y topic found >answers.jsonl
@@ -566,6 +567,7 @@ mcp__files__number	read'
 @test "awf-limits(5)" {
 	export JQ=jq
 	unset XDG_CONFIG_HOME
+	awf trust --edits .
 	try awf-limits.5 'at-once=4'
 	grep -q '^claude     at-once=1$' ~/.config/awf/limits
 	answers uno one due two tre three >answers.jsonl

@@ -36,7 +36,7 @@ typed() {
 	while IFS= read -r line; do
 		status=0
 		out=$(sh -c "$line" 2>&1 </dev/null) || status=$?
-		rm -f "$XDG_CONFIG_HOME"/awf/*
+		find "$XDG_CONFIG_HOME/awf" -type f ! -name trust -delete
 		printf '%s\n%s\n%s\n' "$line" "$status" "${out//$'\n'/\\n}"
 	done | sed "s|$AWF_STORAGE|STORAGE|g; s|$XDG_CONFIG_HOME|CONFIG|g; s|$HOME|HOME|g; s|$ROOT/share|SHARE|g
 		s|$PWD|WORK|g; s|[^ ]*/libexec/awf|LIBEXEC|g; s|byte [0-9]\{3,\}|byte N|g"

@@ -407,7 +407,7 @@ differs() {
 
 @test "an agent file beside the keys is seen without them" {
 	[ "$ISOLATION" = namespaces ] || skip 'no user namespaces here'
-	mkdir -p "$XDG_CONFIG_HOME/awf"
+	rm "$XDG_CONFIG_HOME/awf/trust"
 	agent one '' "$(says hello)"
 	mv agents/one.md "$XDG_CONFIG_HOME/awf/"
 	echo go | awf-run -c "awf-step -a $XDG_CONFIG_HOME/awf/one.md ask -r
@@ -441,7 +441,7 @@ differs() {
 # A workflow of all that an export holds, in one directory; its script in another, an
 # agent in the user's configuration.
 exportable() {
-	mkdir flows flows/agents "$XDG_CONFIG_HOME" "$XDG_CONFIG_HOME/awf" "$XDG_CONFIG_HOME/awf/tools"
+	mkdir -p flows/agents "$XDG_CONFIG_HOME/awf/tools"
 	tool add none 'jq -c .a+1'
 	tool mail external 'exit 1'
 	mv tools/mail* "$XDG_CONFIG_HOME/awf/tools"

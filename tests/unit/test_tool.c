@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "agent/tool.h"
+#include "agent/trust.h"
 #include "base/buffer.h"
 #include "base/installation.h"
 #include "proc/libexec.h"
@@ -25,6 +26,7 @@ enter(void **state)
 	if (mkdtemp(directory) == NULL || chdir(directory) != 0 || mkdir("tools", 0700) != 0)
 		return -1;
 	setenv("XDG_CONFIG_HOME", directory, 1);
+	assert_int_equal(trust_record_edits(directory, NULL), 0);
 	unsetenv("AWF_TOOL_PATH");
 	return 0;
 }

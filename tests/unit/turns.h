@@ -11,6 +11,7 @@
 
 #include "unit.h"
 
+#include "agent/trust.h"
 #include "agent/turn.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -366,6 +367,8 @@ begin(void **state)
 	setenv("SCRIPT", directory, 1);
 	setenv("AWF_PROVIDER_PATH", "tests/fixtures/providers", 1);
 	setenv("XDG_CONFIG_HOME", directory, 1);
+	if (trust_record_edits(directory, NULL) != 0)
+		return -1;
 	unsetenv("AWF_TOOL_PATH");
 	put_tools();
 	return 0;

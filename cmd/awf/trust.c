@@ -1,0 +1,223 @@
+/*
+ * Agents and tools that are found from this directory are loaded as a step would load them, and
+ * what they would run is gathered, each once. A program that says itself what tool it is counts
+ * before it is run for the first time.
+ */
+#include "awf/trust.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/team.h"
+#include "agent/trust.h"
+#include "awf/doctor.h"
+#include "base/config.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "program.h"
+
+#define PROGRAM "awf trust"
+
+static const char usage[] =
+    "usage: awf trust [--yes]\n"
+    "       awf trust --digests\n"
+    "       awf trust --edits DIRECTORY\n"
+    "       awf trust --list\n"
+    "       awf trust --revoke DIRECTORY\n"
+    "\n"
+    "Shows what the agents, tools and MCP servers that are defined in this project would run\n"
+    "outside of a sandbox, or send data to, and asks whether they may. The answer is kept for\n"
+    "this repository, its worktrees too, until something of it changes.\n"
+    "\n"
+    "  --yes               allow what is shown, without a question\n"
+    "  --digests           print the digests of it, for --trust and the config of a CI job\n"
+    "  --edits DIRECTORY   none but your own edits reach this directory: ask about nothing there\n"
+    "  --list              print what was allowed\n"
+    "  --revoke DIRECTORY  allow nothing of it any more\n";
+
+/* What cannot be loaded is told once all that it may run is allowed: a program that says itself what
+ * tool it is has to be run for that. */
+static void
+agent_gather(struct trust_items *all, const char *name, bool tell)
+{
+	static const struct sandbox unsaid = { .mode = SANDBOX_UNSAID };
+	struct team_source source = { .agent_file = name, .max_turns = -1, .max_tokens_total = -1 };
+	struct trust_items items = { NULL, 0 };
+	struct error err = ERROR_INIT;
+	struct team team = { .members = NULL };
+
+	if (team_load(&team, &source, name, &err) != 0) {
+		team_free(&team);
+		team = (struct team){ .members = NULL };
+		/* Perhaps it leaves its model to the step. */
+		source.model = "replay/any";
+		if (team_load(&team, &source, name, &err) != 0 && tell)
+			fprintf(stderr, PROGRAM ": %s: not looked into: %s\n", name, err.message);
+	}
+	trust_add_team(&items, &team, &unsaid);
+	trust_items_merge(all, &items);
+	team_free(&team);
+}
+
+static void
+tool_gather(struct trust_items *all, const char *name, bool tell)
+{
+	static const struct sandbox unsaid = { .mode = SANDBOX_UNSAID };
+	struct trust_items items = { NULL, 0 };
+	struct error err = ERROR_INIT;
+	struct tool tool;
+
+	if (tool_load(&tool, name, getenv("AWF_WORKFLOW_DIR"), &err) == 0)
+		trust_add_tool_of(&items, NULL, &tool, &unsaid);
+	else if (tell)
+		fprintf(stderr, PROGRAM ": %s: not looked into: %s\n", name, err.message);
+	trust_items_merge(all, &items);
+	tool_free(&tool);
+}
+
+static void
+project_gather(struct trust_items *all, bool tell)
+{
+	char **agents = definitions_found(FINDING_AGENTS), **tools = definitions_found(FINDING_TOOLS);
+
+	trust_gather(all);
+	for (char **name = tools; name != NULL && *name != NULL; name++)
+		tool_gather(all, *name, tell);
+	for (char **name = agents; name != NULL && *name != NULL; name++)
+		agent_gather(all, *name, tell);
+	trust_gather(NULL);
+	list_free(agents);
+	list_free(tools);
+}
+
+/* Whether the user says yes on the terminal. */
+static bool
+answer_is_yes(void)
+{
+	char answer[16] = "";
+
+	fputs("Allow all of this? [y/N] ", stderr);
+	fflush(stderr);
+	if (fgets(answer, sizeof answer, stdin) == NULL)
+		fputc('\n', stderr);
+	return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+/* Shows what is not allowed yet (or all of it, the first time). How much that is. */
+static size_t
+items_show(const struct trust_items *items, bool all)
+{
+	size_t open = 0;
+
+	for (size_t i = 0; i < items->count; i++) {
+		const struct trust_item *item = &items->list[i];
+		const bool allowed = trust_allows(item);
+
+		open += !allowed;
+		if (all || !allowed)
+			printf("%s\n  %s: %s\n", item->what, item->file, allowed ? "allowed" : item->digest);
+	}
+	fflush(stdout);
+	return open;
+}
+
+/* What is allowed may show more: tools of a program that says itself what it is. */
+static int
+project_show_and_ask(bool yes)
+{
+	struct trust_items items = { NULL, 0 };
+	struct error err = ERROR_INIT;
+	int failed = 0;
+	bool first = true, refused = false;
+
+	for (; failed == 0 && !refused; first = false) {
+		trust_items_free(&items);
+		project_gather(&items, false);
+		if (items_show(&items, first) == 0)
+			break;
+		if (!yes && !isatty(STDIN_FILENO))
+			failed = error_set(&err, ERROR_USAGE, NULL,
+			    "nobody is there to be asked: on a terminal, or with --yes");
+		else if (!yes && !answer_is_yes())
+			refused = true;
+		else
+			failed = trust_record(&items, &err);
+		if (failed == 0 && !refused)
+			printf("allowed for %s\n", items.list[0].repository);
+	}
+	if (failed == 0 && items.count == 0)
+		puts("nothing that is defined here runs outside of a sandbox");
+	trust_items_free(&items);
+	if (failed == 0 && !refused)
+		project_gather(&items, true);
+	trust_items_free(&items);
+	return failed != 0 ? program_fail(PROGRAM, &err) : program_end(PROGRAM, refused ? STATUS_WORK : STATUS_OK);
+}
+
+static int
+digests_print(void)
+{
+	struct trust_items items = { NULL, 0 };
+
+	project_gather(&items, true);
+	for (size_t i = 0; i < items.count; i++)
+		printf("%s%s", i > 0 ? "," : "", items.list[i].digest);
+	if (items.count > 0)
+		putchar('\n');
+	trust_items_free(&items);
+	return program_end(PROGRAM, STATUS_OK);
+}
+
+static int
+directory_revoke(const char *directory)
+{
+	char *repository = trust_repository(directory), *real = realpath(directory, NULL);
+	struct error err = ERROR_INIT;
+	size_t lines = 0, more = 0;
+	int failed = trust_revoke(repository, &lines, &err);
+
+	if (failed == 0 && real != NULL && strcmp(real, repository) != 0)
+		failed = trust_revoke(real, &more, &err);
+	if (failed == 0 && lines + more == 0)
+		failed = error_set(&err, ERROR_USAGE, directory, "nothing was allowed there (awf trust --list)");
+	free(repository);
+	free(real);
+	return failed == 0 ? program_end(PROGRAM, STATUS_OK) : program_fail(PROGRAM, &err);
+}
+
+int
+trust_command(char *const *words)
+{
+	const char *option = words[0], *value = option != NULL ? words[1] : NULL;
+	struct error err = ERROR_INIT;
+	bool takes_value;
+	int failed = 0;
+
+	if (option == NULL)
+		return project_show_and_ask(false);
+	takes_value = strcmp(option, "--edits") == 0 || strcmp(option, "--revoke") == 0;
+	if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
+		fputs(usage, stdout);
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	if (takes_value && value == NULL)
+		failed = error_set(&err, ERROR_USAGE, option, "expected a DIRECTORY");
+	else if (value != NULL && (!takes_value || words[2] != NULL))
+		failed = error_set(&err, ERROR_USAGE, takes_value ? words[2] : value, "one word too many (see --help)");
+	else if (strcmp(option, "--edits") == 0)
+		failed = trust_record_edits(value, &err);
+	else if (strcmp(option, "--revoke") == 0)
+		return directory_revoke(value);
+	else if (strcmp(option, "--list") == 0)
+		failed = trust_list(&err);
+	else if (strcmp(option, "--yes") == 0)
+		return project_show_and_ask(true);
+	else if (strcmp(option, "--digests") == 0)
+		return digests_print();
+	else
+		failed = error_set(&err, ERROR_USAGE, option, "unknown option (see --help)");
+	return failed == 0 ? program_end(PROGRAM, STATUS_OK) : program_fail(PROGRAM, &err);
+}

@@ -1,0 +1,858 @@
+/*
+ * A digest is made of lines of text in which no path of the machine stands: what lies in the
+ * repository is named relative to it, so that a worktree or a moved checkout asks for nothing
+ * anew. Files that a command line names are in it by their content: a program that is exchanged
+ * behind its name is another one.
+ */
+#include "agent/trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/provider.h"
+#include "base/buffer.h"
+#include "base/config.h"
+#include "base/file.h"
+#include "base/installation.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/value.h"
+#include "proc/api_keys.h"
+#include "proc/environment.h"
+#include "proc/libexec.h"
+#include "run/history.h"
+#include "run/run.h"
+
+#define TRUST_FILE "trust"
+#define FILE_LIMIT ((size_t)4 << 20)
+#define ALLOW "allow "
+#define EDITS "edits "
+
+/* ---- the file ---- */
+
+/* The lines of the user's file; without one there are none. */
+struct trusted {
+	char **allowed;     /* "DIGEST REPOSITORY" */
+	char **edits;       /* directories */
+	struct error error; /* why it could not be read */
+};
+
+static void
+trusted_add_line(struct trusted *t, const char *line, size_t len)
+{
+	char *text = memory_copy(line, len);
+
+	if (strncmp(text, ALLOW, strlen(ALLOW)) == 0)
+		list_add(&t->allowed, text + strlen(ALLOW));
+	else if (strncmp(text, EDITS, strlen(EDITS)) == 0)
+		list_add(&t->edits, text + strlen(EDITS));
+	free(text);
+}
+
+static struct trusted trusted;
+static bool trusted_is_read;
+
+/* Reads the file once. It is nobody else's to write. */
+static const struct trusted *
+trusted_read(void)
+{
+	struct buffer text = BUFFER_INIT;
+	char *path = trusted_is_read ? NULL : path_config(TRUST_FILE);
+	const char *rest, *line;
+	size_t len;
+	int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	trusted_is_read = true;
+	if (path != NULL && fd == -1 && errno != ENOENT)
+		error_errno(&trusted.error, ERROR_SYSTEM, path, "unable to open");
+	if (fd != -1 && file_check_private(fd, path, &trusted.error) == 0) {
+		if (file_read(fd, &text, FILE_LIMIT) != 0)
+			error_errno(&trusted.error, ERROR_SYSTEM, path, "unable to read");
+		rest = buffer_string(&text);
+		while (trusted.error.code == ERROR_NONE && (line = text_part(&rest, '\n', &len)) != NULL)
+			trusted_add_line(&trusted, line, len);
+	}
+	file_close(&fd);
+	buffer_free(&text);
+	free(path);
+	return &trusted;
+}
+
+/* Makes an absolute directory with those that it lies in, for this user alone. */
+static int
+directories_make(const char *directory, struct error *err)
+{
+	char *path = memory_text(directory);
+	int failed = 0;
+
+	for (char *slash = path; failed == 0 && slash != NULL;) {
+		slash = strchr(slash + 1, '/');
+		if (slash != NULL)
+			*slash = '\0';
+		if (mkdir(path, 0700) != 0 && errno != EEXIST)
+			failed = error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
+		if (slash != NULL)
+			*slash = '/';
+	}
+	free(path);
+	return failed;
+}
+
+/* Writes the file anew: its lines but those for which drop is true, then more. */
+static int
+trusted_write(bool (*drop)(const char *line, const char *directory), const char *directory,
+    const struct buffer *more, size_t *dropped, struct error *err)
+{
+	char *path = path_config(TRUST_FILE), *above;
+	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
+	struct replacement file;
+	const char *rest, *line;
+	size_t len;
+	int failed;
+
+	if (path == NULL)
+		return error_set(err, ERROR_SYSTEM, "HOME", "not set: there is no place for what is allowed");
+	above = path_directory(path);
+	failed = directories_make(above, err);
+	if (failed == 0 && access(path, F_OK) == 0)
+		failed = file_load(path, FILE_LIMIT, &text, err);
+	rest = buffer_string(&text);
+	while (failed == 0 && (line = text_part(&rest, '\n', &len)) != NULL) {
+		char *copy = memory_copy(line, len);
+
+		if (drop != NULL && drop(copy, directory))
+			*dropped += 1;
+		else if (len > 0)
+			buffer_format(&out, "%s\n", copy);
+		free(copy);
+	}
+	if (failed == 0 && more != NULL)
+		buffer_append(&out, more->data, more->len);
+	if (failed == 0)
+		failed = replacement_open(&file, path, 0600, err);
+	if (failed == 0 && file_write(file.fd, out.data, out.len) != 0) {
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		replacement_abandon(&file);
+	} else if (failed == 0) {
+		failed = replacement_commit(&file, true, err);
+	}
+	list_free(trusted.allowed);
+	list_free(trusted.edits);
+	trusted = (struct trusted){ .allowed = NULL };
+	trusted_is_read = false;
+	buffer_free(&text);
+	buffer_free(&out);
+	free(above);
+	free(path);
+	return failed;
+}
+
+/* ---- whose a definition is ---- */
+
+/* Whether nobody but this user and root can exchange the directory or what is in it: it is this
+ * user's and not for others to write, and so is what it lies in, up to the root. In a directory
+ * for all, such as /tmp, others cannot rename what is this user's (the sticky bit). */
+static bool
+directory_is_own(const char *directory)
+{
+	char *path = memory_text(directory);
+	struct stat status;
+	bool own = stat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+
+	while (own) {
+		char *above;
+
+		own = stat(path, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
+		    ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0 ||
+		    ((status.st_mode & S_ISVTX) != 0 && strcmp(path, directory) != 0) ||
+		    ((status.st_mode & S_IWOTH) == 0 && status.st_gid == getegid() && status.st_uid != 0));
+		if (path[1] == '\0')
+			break;
+		above = path_directory(path);
+		free(path);
+		path = above;
+	}
+	free(path);
+	return own;
+}
+
+/* Directories below the home where other programs keep the user's own definitions. */
+static bool
+is_users_place(const char *path)
+{
+	static const char *const names[] = { ".agents", ".claude", ".codex", ".copilot", ".gemini",
+		".config", ".opencode", NULL };
+	const char *home = path_home();
+	char *config = path_config(""), *real = config == NULL ? NULL : realpath(config, NULL);
+	bool is = real != NULL && path_within(path, real);
+
+	free(real);
+	free(config);
+	real = home == NULL ? NULL : realpath(home, NULL);
+	for (const char *const *name = names; !is && real != NULL && *name != NULL; name++) {
+		char *place = path_join(real, *name);
+
+		is = path_within(path, place);
+		free(place);
+	}
+	free(real);
+	return is;
+}
+
+/* Whether it came with AWF: with an installation its share, documents and programs, else all of
+ * the tree that it was built in. */
+static bool
+is_systems_place(const char *path)
+{
+	char *share = realpath(installation_share(), NULL), *above, *place, *libexec = libexec_path();
+	const char *directories = libexec, *directory;
+	bool is = false;
+	size_t len;
+
+	if (share != NULL) {
+		above = path_directory(share);
+		place = strcmp(path_base(share), "awf") == 0 ? path_join(above, "doc/awf") : memory_text(above);
+		is = path_within(path, share) || path_within(path, place);
+		free(above);
+		free(place);
+	}
+	while (!is && (directory = text_part(&directories, ':', &len)) != NULL) {
+		char *given = memory_copy(directory, len), *real = realpath(given, NULL);
+
+		is = real != NULL && path_within(path, real);
+		free(real);
+		free(given);
+	}
+	free(libexec);
+	free(share);
+	return is;
+}
+
+/* Whether the user has said that none but their own edits reach it. */
+static bool
+is_edited(const char *path)
+{
+	const struct trusted *t = trusted_read();
+
+	for (char **directory = t->edits; directory != NULL && *directory != NULL; directory++)
+		if (path_within(path, *directory) && directory_is_own(*directory))
+			return true;
+	return false;
+}
+
+enum origin
+trust_origin(const char *path)
+{
+	char *real = realpath(path, NULL);
+	enum origin origin = ORIGIN_PROJECT;
+
+	/* A link leads out of a place as well as into it: where it leads counts, and where it stands. */
+	if (real == NULL)
+		return origin;
+	if (is_systems_place(real))
+		origin = ORIGIN_SYSTEM;
+	else if (is_users_place(real) || is_edited(real))
+		origin = ORIGIN_USER;
+	free(real);
+	return origin;
+}
+
+/* The text of a small file without its line feed, in memory of its own; NULL: there is none. */
+static char *
+read_line_of(const char *directory, const char *name)
+{
+	char *path = path_join(directory, name);
+	struct buffer text = BUFFER_INIT;
+	char *line = NULL;
+
+	if (definition_exists(path) && file_load(path, PATH_MAX, &text, NULL) == 0 && text.len > 0)
+		line = memory_copy(text.data, strcspn(text.data, "\r\n"));
+	buffer_free(&text);
+	free(path);
+	return line;
+}
+
+/* The absolute path that a text names, seen from a directory, without links. NULL: there is none. */
+static char *
+resolve(const char *directory, const char *text)
+{
+	char *path = *text == '/' ? memory_text(text) : path_join(directory, text);
+	char *real = realpath(path, NULL);
+
+	free(path);
+	return real;
+}
+
+/* The main checkout of a worktree, whose `.git` is a file. It has to name the worktree, too: else
+ * any repository could claim to be one of another. NULL: it is none. */
+static char *
+main_checkout(const char *worktree)
+{
+	static const char prefix[] = "gitdir: ";
+	char *said = read_line_of(worktree, ".git"), *own = NULL, *back = NULL, *named = NULL;
+	char *common = NULL, *git = NULL, *file = NULL, *found = NULL;
+
+	if (said != NULL && strncmp(said, prefix, sizeof prefix - 1) == 0)
+		own = resolve(worktree, said + sizeof prefix - 1);
+	back = own == NULL ? NULL : read_line_of(own, "gitdir");
+	named = back == NULL ? NULL : resolve(own, back);
+	file = resolve(worktree, ".git");
+	if (named != NULL && file != NULL && strcmp(named, file) == 0)
+		common = read_line_of(own, "commondir");
+	git = common == NULL ? NULL : resolve(own, common);
+	/* Its own directory lies among the worktrees of the repository. */
+	if (git != NULL && strcmp(path_base(git), ".git") == 0) {
+		char *worktrees = path_join(git, "worktrees");
+
+		if (path_within(own, worktrees))
+			found = path_directory(git);
+		free(worktrees);
+	}
+	free(said);
+	free(own);
+	free(back);
+	free(named);
+	free(file);
+	free(common);
+	free(git);
+	return found;
+}
+
+/* *checkout (may be NULL): the directory that has `.git`, if there is one; in memory of its own. */
+static char *
+repository_of(const char *directory, char **checkout)
+{
+	char *real = realpath(directory, NULL);
+	char *at = real != NULL ? memory_text(real) : memory_text(directory), *main;
+	struct stat status;
+
+	for (;;) {
+		char *git = path_join(at, ".git"), *above;
+		bool there = lstat(git, &status) == 0;
+
+		free(git);
+		if (there) {
+			main = S_ISREG(status.st_mode) ? main_checkout(at) : NULL;
+			if (checkout != NULL)
+				*checkout = memory_text(at);
+			free(real);
+			if (main == NULL)
+				return at;
+			free(at);
+			return main;
+		}
+		if (at[0] != '/' || at[1] == '\0')
+			break;
+		above = path_directory(at);
+		free(at);
+		at = above;
+	}
+	free(at);
+	at = real != NULL ? real : memory_text(directory);
+	if (checkout != NULL)
+		*checkout = memory_text(at);
+	return at;
+}
+
+char *
+trust_repository(const char *directory)
+{
+	return repository_of(directory, NULL);
+}
+
+/* Without git a project is the directory that a step works in, or that of its workflow, if the
+ * file lies below; else that of the file. */
+static char *
+project_of(const char *file, char **checkout)
+{
+	char here[PATH_MAX], *real = realpath(file, NULL), *directory, *repository;
+	const char *const places[] = { getcwd(here, sizeof here), environment_text("AWF_WORKFLOW_DIR") };
+	struct stat status;
+	char *git;
+	bool there;
+
+	directory = path_directory(real != NULL ? real : file);
+	repository = repository_of(directory, checkout);
+	git = path_join(*checkout, ".git");
+	there = lstat(git, &status) == 0;
+	free(git);
+	for (size_t i = 0; !there && i < sizeof places / sizeof *places; i++) {
+		char *place = places[i] == NULL ? NULL : realpath(places[i], NULL);
+
+		if (place != NULL && path_within(directory, place)) {
+			free(repository);
+			free(*checkout);
+			repository = memory_text(place);
+			*checkout = memory_text(place);
+			there = true;
+		}
+		free(place);
+	}
+	free(directory);
+	free(real);
+	return repository;
+}
+
+/* ---- what would run ---- */
+
+/* What a digest is made of, and what people see of it. */
+struct describing {
+	const char *file;       /* of the definition */
+	char *repository, *checkout;
+	struct buffer exact, shown;
+};
+
+static bool
+describing_begin(struct describing *d, const char *file)
+{
+	*d = (struct describing){ .file = file };
+	if (trust_origin(file) != ORIGIN_PROJECT)
+		return false;
+	d->repository = project_of(file, &d->checkout);
+	return true;
+}
+
+/* A field of the digest: a length before it tells where it ends. */
+static void
+describe_exactly(struct describing *d, const char *kind, const char *text)
+{
+	buffer_format(&d->exact, "%s %zu ", kind, strlen(text));
+	buffer_text(&d->exact, text);
+	buffer_byte(&d->exact, '\n');
+}
+
+/* A path of the repository relative to it, in memory of its own; NULL: it lies elsewhere. */
+static char *
+path_inside_of(const struct describing *d, const char *real)
+{
+	if (!path_within(real, d->checkout))
+		return NULL;
+	return memory_text(real[strlen(d->checkout)] == '/' ? real + strlen(d->checkout) + 1 : ".");
+}
+
+/* A word of a command line. What it names in the repository counts by its content. */
+static void
+describe_word(struct describing *d, const char *word, bool program)
+{
+	const char *names = strncmp(word, "-", 1) == 0 && strchr(word, '=') != NULL ?
+	    strchr(word, '=') + 1 : word;
+	char *found = NULL, *real, *relative = NULL, sha256[DIGEST_SIZE], *directory;
+	int fd;
+
+	if (program && strchr(word, '/') == NULL)
+		found = path_search(getenv("PATH"), word);
+	real = realpath(found != NULL ? found : names, NULL);
+	if (real == NULL && *names != '/' && !program) {
+		directory = path_directory(d->file);
+		free(found);
+		found = path_join(directory, names);
+		real = realpath(found, NULL);
+		free(directory);
+	}
+	if (real != NULL)
+		relative = path_inside_of(d, real);
+	describe_exactly(d, "word", relative != NULL && *word == '/' ? relative : word);
+	fd = relative == NULL ? -1 : file_open_plain(real, O_RDONLY, 0);
+	if (fd != -1 && digest_fd(fd, sha256) == 0) {
+		describe_exactly(d, "file", relative);
+		describe_exactly(d, "sha256", sha256);
+	}
+	file_close(&fd);
+	buffer_byte(&d->shown, ' ');
+	buffer_text(&d->shown, relative != NULL && *word == '/' ? relative : word);
+	free(relative);
+	free(real);
+	free(found);
+}
+
+static void
+describe_command(struct describing *d, char *const *argv)
+{
+	for (char *const *word = argv; word != NULL && *word != NULL; word++)
+		describe_word(d, *word, word == argv);
+}
+
+static void
+describing_end(struct describing *d, struct trust_items *items)
+{
+	struct trust_item item = { .file = memory_text(d->file), .repository = d->repository };
+	struct buffer visible = BUFFER_INIT;
+
+	text_visible(&visible, buffer_string(&d->shown), d->shown.len, 0);
+	item.what = buffer_take(&visible);
+	digest_sha256(buffer_string(&d->exact), d->exact.len, item.digest);
+	items->list = memory_array(items->list, items->count + 1, sizeof *items->list);
+	items->list[items->count++] = item;
+	free(d->checkout);
+	buffer_free(&d->exact);
+	buffer_free(&d->shown);
+}
+
+void
+trust_add_tool(struct trust_items *items, const struct tool *tool)
+{
+	struct describing d;
+
+	if (tool->own || !describing_begin(&d, tool->path))
+		return;
+	buffer_format(&d.shown, "tool %s:", tool->name);
+	describe_exactly(&d, "tool", tool->name);
+	if (tool->via != NULL) {
+		describe_exactly(&d, "via", tool->via);
+		buffer_format(&d.shown, " (by the launcher %s)", tool->via);
+	}
+	for (char **name = tool->environment; name != NULL && *name != NULL; name++) {
+		describe_exactly(&d, "key", *name);
+		buffer_format(&d.shown, " %s=…", *name);
+	}
+	describe_command(&d, tool->argv);
+	describing_end(&d, items);
+}
+
+void
+trust_add_program(struct trust_items *items, const char *path)
+{
+	char *argv[] = { (char *)(uintptr_t)path, NULL };
+	struct describing d;
+
+	if (!describing_begin(&d, path))
+		return;
+	buffer_format(&d.shown, "tool %s:", path_base(path));
+	describe_exactly(&d, "tool", path_base(path));
+	describe_command(&d, argv);
+	describing_end(&d, items);
+}
+
+void
+trust_add_server(struct trust_items *items, const struct mcp_definition *server)
+{
+	struct describing d;
+
+	if (!describing_begin(&d, server->file))
+		return;
+	buffer_format(&d.shown, "MCP server %s:", server->name);
+	describe_exactly(&d, "server", server->name);
+	for (size_t i = 0; server->variables != NULL && server->variables[i] != NULL; i++) {
+		describe_exactly(&d, "variable", server->variables[i]);
+		describe_exactly(&d, "value", server->values[i]);
+		buffer_format(&d.shown, " %s=%s", server->variables[i], server->values[i]);
+	}
+	if (server->directory != NULL) {
+		describe_exactly(&d, "directory", server->directory);
+		buffer_format(&d.shown, " (in %s)", server->directory);
+	}
+	if (server->url != NULL) {
+		describe_exactly(&d, "url", server->url);
+		buffer_format(&d.shown, " %s", server->url);
+		for (size_t i = 0; server->headers != NULL && server->headers[i] != NULL; i++) {
+			describe_exactly(&d, "header", server->headers[i]);
+			describe_exactly(&d, "value", server->header_values[i]);
+			buffer_format(&d.shown, " (%s: %s)", server->headers[i], server->header_values[i]);
+		}
+	} else {
+		describe_word(&d, server->command, true);
+		for (char **word = server->arguments; word != NULL && *word != NULL; word++)
+			describe_word(&d, *word, false);
+	}
+	describing_end(&d, items);
+}
+
+/* A command of an agent's file. */
+static void
+add_command(struct trust_items *items, const struct agent *agent, const char *when, json_t *command)
+{
+	char **argv = command == NULL ? NULL : agent_command(command);
+	struct describing d;
+
+	if (argv != NULL && describing_begin(&d, agent->path)) {
+		buffer_format(&d.shown, "%s of the agent %s:", when, agent->name);
+		describe_exactly(&d, "command", when);
+		describe_command(&d, argv);
+		describing_end(&d, items);
+	}
+	free(argv);
+}
+
+void
+trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool)
+{
+	struct describing d;
+
+	if (agent->path == NULL)
+		return;
+	if (tool == NULL) {
+		add_command(items, agent, "before_turn", agent->before_turn);
+		add_command(items, agent, "stop_when", agent->stop_command);
+	} else if (describing_begin(&d, agent->path)) {
+		buffer_format(&d.shown, "whatever the model of the agent %s asks of %s, in no sandbox",
+		    agent->name, tool);
+		describe_exactly(&d, "agent", agent->name);
+		describe_exactly(&d, "open", tool);
+		describing_end(&d, items);
+	}
+}
+
+void
+trust_items_free(struct trust_items *items)
+{
+	for (size_t i = 0; i < items->count; i++) {
+		free(items->list[i].file);
+		free(items->list[i].what);
+		free(items->list[i].repository);
+	}
+	free(items->list);
+	*items = (struct trust_items){ NULL, 0 };
+}
+
+/* ---- whether it may ---- */
+
+/* Whether a list with commas has the digest. */
+static bool
+list_names(const char *list, const char *digest)
+{
+	const char *part;
+	size_t len;
+
+	while ((part = text_part(&list, ',', &len)) != NULL)
+		if (len == strlen(digest) && memcmp(part, digest, len) == 0)
+			return true;
+	return false;
+}
+
+/* What `allow` lines say after their word. */
+static char *
+allowed_line(const struct trust_item *item)
+{
+	return memory_format("%s %s", item->digest, item->repository);
+}
+
+bool
+trust_allows(const struct trust_item *item)
+{
+	char *line = allowed_line(item), *configured = NULL;
+	bool allowed = list_has(trusted_read()->allowed, line) ||
+	    list_names(environment_text(TRUST_VARIABLE), item->digest);
+
+	if (!allowed && config_read(CONFIG_TRUST, &configured, NULL) == 0)
+		allowed = list_names(configured, item->digest);
+	free(configured);
+	free(line);
+	return allowed;
+}
+
+int
+trust_option(const char *list, struct error *err)
+{
+	const char *rest = list, *part;
+	size_t len;
+
+	while ((part = text_part(&rest, ',', &len)) != NULL)
+		if (len != DIGEST_SIZE - 1 || text_prefix_of(part, len, "0123456789abcdef") != len)
+			return error_set(err, ERROR_USAGE, "--trust", "'%.*s' is no digest: awf trust --digests "
+			    "prints those of this project", (int)(len < 80 ? len : 80), part);
+	setenv(TRUST_VARIABLE, list, 1);
+	return 0;
+}
+
+static struct trust_items *gathered;
+
+void
+trust_gather(struct trust_items *into)
+{
+	gathered = into;
+}
+
+void
+trust_items_merge(struct trust_items *all, struct trust_items *more)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		struct trust_item *item = &more->list[i];
+		bool there = false;
+
+		for (size_t n = 0; n < all->count; n++)
+			there = there || (strcmp(all->list[n].digest, item->digest) == 0 &&
+			    strcmp(all->list[n].repository, item->repository) == 0);
+		if (there)
+			continue;
+		all->list = memory_array(all->list, all->count + 1, sizeof *all->list);
+		all->list[all->count++] = *item;
+		memset(item, 0, sizeof *item);
+	}
+	trust_items_free(more);
+}
+
+/* Whether this step is replayed: in the isolation of awf-replay, where nothing of the user's config is
+ * seen, and as the user has told awf-replay to. */
+static bool
+is_replayed(void)
+{
+	char *directory = run_environment_directory();
+	struct history *history = NULL;
+	struct error ignored = ERROR_INIT;
+	bool replayed = directory != NULL && history_open(&history, directory, &ignored) == 0 &&
+	    history != NULL && history_recall(history).mode == RECALL_REPLAY;
+
+	if (history != NULL)
+		history_close(history);
+	free(directory);
+	return replayed;
+}
+
+int
+trust_check(const struct trust_items *items, struct error *err)
+{
+	const struct trust_item *first = NULL;
+	struct buffer more = BUFFER_INIT, digests = BUFFER_INIT;
+	size_t count = 0;
+
+	for (size_t i = 0; i < items->count; i++) {
+		if (trust_allows(&items->list[i]))
+			continue;
+		first = first != NULL ? first : &items->list[i];
+		count++;
+		if (count <= 3)
+			buffer_format(&digests, "%s%s", count > 1 ? "," : "", items->list[i].digest);
+	}
+	for (size_t i = 0; gathered != NULL && i < items->count; i++) {
+		const struct trust_item *item = &items->list[i];
+		struct trust_items one = { memory_array(NULL, 1, sizeof *one.list), 1 };
+
+		one.list[0] = *item;
+		one.list[0].file = memory_text(item->file);
+		one.list[0].what = memory_text(item->what);
+		one.list[0].repository = memory_text(item->repository);
+		trust_items_merge(gathered, &one);
+	}
+	if (first == NULL || is_replayed()) {
+		buffer_free(&digests);
+		return 0;
+	}
+	if (trusted_read()->error.code != ERROR_NONE) {
+		*err = trusted_read()->error;
+	} else {
+		if (count > 1)
+			buffer_format(&more, " (and %zu more)", count - 1);
+		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, or sends data away, and "
+		    "nobody has allowed that for %s: see awf trust%s%s", first->what, buffer_string(&more),
+		    first->repository, count <= 3 ? ", or say --trust " : "",
+		    count <= 3 ? buffer_string(&digests) : "");
+	}
+	buffer_free(&more);
+	buffer_free(&digests);
+	return -1;
+}
+
+int
+trust_check_key(const char *file, const char *key, const char *place, struct error *err)
+{
+	char *allowed = NULL;
+	bool named;
+
+	if (trust_origin(file) != ORIGIN_PROJECT || is_replayed())
+		return 0;
+	if (config_read(CONFIG_PROJECT_KEYS, &allowed, err) != 0)
+		return -1;
+	named = list_names(allowed, key);
+	free(allowed);
+	return named ? 0 : error_set(err, ERROR_DEFINITION, place, "%s is a key, which a definition of a "
+	    "project gets only if ~/.config/awf/config says project_keys = %s (or if the user has said "
+	    "awf trust --edits)", key, key);
+}
+
+int
+trust_check_variable(const char *file, const struct keys *keys, const char *variable,
+    const char *place, struct error *err)
+{
+	bool key = false;
+
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		key = key || strcmp(*name, variable) == 0;
+	for (size_t i = 0; keys != NULL && i < keys->count; i++)
+		key = key || strcmp(keys->names[i], variable) == 0;
+	return key ? trust_check_key(file, variable, place, err) : 0;
+}
+
+/* ---- what the user says ---- */
+
+int
+trust_record(const struct trust_items *items, struct error *err)
+{
+	struct buffer lines = BUFFER_INIT;
+	int failed = 0;
+
+	for (size_t i = 0; i < items->count; i++) {
+		char *line = allowed_line(&items->list[i]);
+
+		if (strchr(line, '\n') != NULL)
+			failed = error_set(err, ERROR_USAGE, items->list[i].repository,
+			    "a line feed in its name: it cannot be recorded");
+		else if (!list_has(trusted_read()->allowed, line))
+			buffer_format(&lines, ALLOW "%s\n", line);
+		free(line);
+	}
+	if (failed == 0 && lines.len > 0)
+		failed = trusted_write(NULL, NULL, &lines, NULL, err);
+	buffer_free(&lines);
+	return failed;
+}
+
+int
+trust_record_edits(const char *directory, struct error *err)
+{
+	char *real = realpath(directory, NULL);
+	struct buffer line = BUFFER_INIT;
+	int failed = 0;
+
+	if (real == NULL)
+		return error_errno(err, ERROR_USAGE, directory, "unable to find it");
+	if (strchr(real, '\n') != NULL)
+		failed = error_set(err, ERROR_USAGE, directory, "a line feed in its name: it cannot be recorded");
+	else if (!directory_is_own(real))
+		failed = error_set(err, ERROR_USAGE, directory, "is not yours alone to write, or what it lies in "
+		    "is not: others could edit there");
+	buffer_format(&line, EDITS "%s\n", real);
+	if (failed == 0 && !list_has(trusted_read()->edits, real))
+		failed = trusted_write(NULL, NULL, &line, NULL, err);
+	buffer_free(&line);
+	free(real);
+	return failed;
+}
+
+static bool
+is_line_of(const char *line, const char *directory)
+{
+	if (strncmp(line, EDITS, strlen(EDITS)) == 0)
+		return strcmp(line + strlen(EDITS), directory) == 0;
+	return strncmp(line, ALLOW, strlen(ALLOW)) == 0 && strlen(line) > strlen(ALLOW) + DIGEST_SIZE &&
+	    strcmp(line + strlen(ALLOW) + DIGEST_SIZE, directory) == 0;
+}
+
+int
+trust_revoke(const char *directory, size_t *count, struct error *err)
+{
+	*count = 0;
+	return trusted_write(is_line_of, directory, NULL, count, err);
+}
+
+int
+trust_list(struct error *err)
+{
+	const struct trusted *t = trusted_read();
+
+	if (t->error.code != ERROR_NONE) {
+		*err = t->error;
+		return -1;
+	}
+	for (char **line = t->edits; line != NULL && *line != NULL; line++)
+		printf(EDITS "%s\n", *line);
+	for (char **line = t->allowed; line != NULL && *line != NULL; line++)
+		printf(ALLOW "%s\n", *line);
+	return 0;
+}

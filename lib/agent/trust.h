@@ -1,0 +1,108 @@
+/*
+ * Trust: what the definitions of a project (agent files, tool files, .mcp.json) would run outside
+ * of a sandbox, and the servers to which they would have data sent. A repository that was cloned
+ * may define anything; none of it is run before the user has allowed it, once for a repository.
+ *
+ * A definition is the system's if it came with AWF, the user's if it lies in the user's own
+ * configuration or below a directory of which the user has said that only their own edits reach
+ * it (awf trust --edits), and a project's otherwise. What a sandboxed program made is refused
+ * before, wherever it lies (run/unreviewed.h).
+ *
+ * What is allowed is a digest of what would run: the command line as it is written, its
+ * environment, and the files of the repository that the command line names; not prompts and
+ * descriptions. It is allowed for a repository: a worktree belongs to its main checkout if that
+ * names the worktree, too; without git it is a directory. All of it stands in one file of the
+ * user's, DATA/awf/trust, a line each:
+ *
+ *     allow DIGEST REPOSITORY
+ *     edits DIRECTORY
+ *
+ * A replay asks nothing: awf-replay isolates it, and runs what was recorded.
+ * The file is read once a process, and only if a definition of a project would run something.
+ */
+#ifndef AWF_AGENT_TRUST_H
+#define AWF_AGENT_TRUST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/agent.h"
+#include "agent/mcp_config.h"
+#include "agent/tool.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "isolate/sandbox.h"
+
+/* Digests that are allowed for this process and those that it starts, commas between:
+ * awf-run --trust, awf-step --trust. */
+#define TRUST_VARIABLE "AWF_TRUST"
+
+struct team;
+
+enum origin { ORIGIN_SYSTEM, ORIGIN_USER, ORIGIN_PROJECT };
+/* Whose definition the file is. */
+enum origin trust_origin(const char *path);
+
+/* Something that a project's definition would run. */
+struct trust_item {
+	char *file;                  /* that defines it */
+	char *what;                  /* for people, a line: "MCP server lint: node ./lint.js" */
+	char *repository;            /* absolute */
+	char digest[DIGEST_SIZE];
+};
+struct trust_items {
+	struct trust_item *list;
+	size_t count;
+};
+/* Each adds what is a project's, and nothing of others. A tool's command, unless it runs in a
+ * sandbox. */
+void trust_add_tool(struct trust_items *items, const struct tool *tool);
+/* A program that is asked what tool it is. */
+void trust_add_program(struct trust_items *items, const char *path);
+void trust_add_server(struct trust_items *items, const struct mcp_definition *server);
+/* What the file of an agent has run of itself: its commands before turns and at the end, and one
+ * of AWF's own tools, or an agent CLI, of which it says that no sandbox holds it (tool). */
+void trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool);
+/* The same of a tool as an agent (NULL: none) uses it, and of all agents of a team, for a step
+ * whose options say this of sandboxes. Of AWF's own tools those count that a file, and not the
+ * step, has run without the sandbox that they have by themselves. */
+void trust_add_tool_of(struct trust_items *items, const struct agent *agent, const struct tool *tool,
+    const struct sandbox *step);
+void trust_add_team(struct trust_items *items, const struct team *team, const struct sandbox *step);
+void trust_items_free(struct trust_items *items);
+
+/* Whether the user has allowed it. */
+bool trust_allows(const struct trust_item *item);
+/* ERROR_DEFINITION names the first that is not allowed, how many more there are, and the
+ * command that allows them. */
+int trust_check(const struct trust_items *items, struct error *err);
+/* Takes --trust for this process and those that it starts. ERROR_USAGE for what is no list of
+ * digests. */
+int trust_option(const char *list, struct error *err);
+/* From now on trust_check() adds what it is asked about, too: of definitions that are loaded, and of
+ * which one may not be loaded to its end. NULL: no more. */
+void trust_gather(struct trust_items *into);
+/* Moves those of more to all that are not there yet. */
+void trust_items_merge(struct trust_items *all, struct trust_items *more);
+/* Whether a definition in the file may have the value of a key (a provider's, or of the file of
+ * keys): a project's may if the user's config names it (project_keys). ERROR_DEFINITION at
+ * place. */
+int trust_check_key(const char *file, const char *key, const char *place, struct error *err);
+/* The same of a variable, which need not be a key. keys may be NULL. */
+int trust_check_variable(const char *file, const struct keys *keys, const char *variable,
+    const char *place, struct error *err);
+
+/* ---- for awf trust and awf init ---- */
+
+/* Adds a line for each that has none. ERROR_SYSTEM. */
+int trust_record(const struct trust_items *items, struct error *err);
+/* ERROR_USAGE for a directory that others can write to, or that is another user's. */
+int trust_record_edits(const char *directory, struct error *err);
+/* Removes the lines of a repository, or directory. *count: how many there were. */
+int trust_revoke(const char *directory, size_t *count, struct error *err);
+/* Prints the lines. */
+int trust_list(struct error *err);
+/* The repository that a directory is in, in memory of its own. */
+char *trust_repository(const char *directory);
+
+#endif

@@ -1,0 +1,49 @@
+/* What the agents of a team, and a tool, would run outside of a sandbox (agent/trust.h). */
+#include "agent/provider.h"
+#include "agent/sandboxing.h"
+#include "agent/team.h"
+#include "agent/trust.h"
+
+void
+trust_add_tool_of(struct trust_items *items, const struct agent *agent, const struct tool *tool,
+    const struct sandbox *step)
+{
+	struct sandbox decided, unasked, nobody = { .mode = SANDBOX_UNSAID };
+
+	if (sandboxing_decide(&decided, step, agent, tool, NULL) == 0 && sandbox_holds(&decided))
+		return;
+	if (!tool->own)
+		trust_add_tool(items, tool);
+	else if (agent != NULL && tool->sandbox.preset && step->mode == SANDBOX_UNSAID &&
+	    sandboxing_decide(&unasked, &nobody, NULL, tool, NULL) == 0 && sandbox_holds(&unasked))
+		trust_add_agent(items, agent, tool->name);
+}
+
+static void
+add_member(struct trust_items *items, const struct member *m, const struct sandbox *step)
+{
+	const struct agent *a = &m->agent;
+	struct sandbox decided;
+	const bool enclosed = sandboxing_decide_command(&decided, step, a, NULL) == 0 &&
+	    sandbox_holds(&decided);
+	const char *provider;
+
+	trust_add_agent(items, a, NULL);
+	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
+		if (provider_is_cli(provider) && !provider_only_reads(provider, a->tools))
+			trust_add_agent(items, a, provider);
+	for (size_t i = 0; i < m->tool_count; i++)
+		trust_add_tool_of(items, a, &m->tools[i], step);
+	if (m->stop.name != NULL)
+		trust_add_tool_of(items, a, &m->stop, step);
+	for (size_t i = 0; i < m->server_count; i++)
+		if (!enclosed || m->servers[i]->definition.url != NULL)
+			trust_add_server(items, &m->servers[i]->definition);
+}
+
+void
+trust_add_team(struct trust_items *items, const struct team *team, const struct sandbox *step)
+{
+	for (size_t i = 0; i < team->count; i++)
+		add_member(items, team->members[i], step);
+}

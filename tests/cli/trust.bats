@@ -1,0 +1,222 @@
+#!/usr/bin/env bats
+# What definitions of a project run outside of a sandbox, and that nobody but the user allows it.
+# shellcheck shell=bash disable=SC2016
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/terminal
+
+# A repository that somebody else has written, and an answer of a model that uses its tools.
+prepare() {
+	rm "$XDG_CONFIG_HOME/awf/trust"
+	export CANARY="$BATS_TEST_TMPDIR/canary"
+	mkdir clone && cd clone || return
+	git init -q .
+	mkdir agents tools
+	printf -- '---\nmodel: replay/%s\nmcp_servers: [lint]\n---\nReview this.\n' "$PWD/answer.jsonl" >agents/reviewer.md
+	printf -- '---\nmodel: replay/%s\ntools: [fmt]\n---\nFormat this.\n' "$PWD/answer.jsonl" >agents/formatter.md
+	printf '{"mcpServers":{"lint":{"command":"sh","args":["./lint.sh","--stdio"]}}}' >.mcp.json
+	printf 'echo ran >>"%s"\n' "$CANARY" | tee lint.sh >tools/fmt
+	printf '{"input_schema":{"type":"object"}}' >tools/fmt.tool.json
+	chmod +x tools/fmt
+	jq -nc '{content:[{type:"text",text:"done"}],stop_reason:"end_turn"}' >answer.jsonl
+}
+cleanup() { [ -z "${SOCKET-}" ] || terminals_end; }
+step() { run "-$1" --separate-stderr awf-step -r "${@:2}" ask <<<hello; }
+digest() { grep -o '[0-9a-f]\{64\}' <<<"$stderr" | tail -n 1; }
+nothing_ran() { [ ! -e "$CANARY" ]; }
+
+@test "an MCP server of a cloned repository is not started before it is allowed" {
+	step 2 -a reviewer
+	[[ $stderr == "awf-step: .mcp.json: MCP server lint: sh ./lint.sh --stdio: runs in no sandbox, or sends data away, and nobody has allowed that for $PWD: see awf trust, or say --trust "* ]]
+	nothing_ran
+	# Nor in a run, by an explicit path, or from elsewhere.
+	run -2 awf-run -c 'echo x | awf-step -a reviewer ask'
+	step 2 -a ./agents/reviewer.md
+	cd ..
+	step 2 -a clone/agents/formatter.md
+	nothing_ran
+	[ ! -e "$XDG_CONFIG_HOME/awf/trust" ]
+}
+
+@test "a tool that runs in no sandbox is not run, and neither is one that would say what it is" {
+	step 2 -a formatter
+	[[ $stderr == *'tools/fmt.tool.json: tool fmt: tools/fmt: runs in no sandbox'* ]]
+	step 2 -t fmt
+	# With a sandbox it harms nobody.
+	printf '{"input_schema":{"type":"object"},"sandbox":"workspace"}' >tools/fmt.tool.json
+	run -0 awf-step --dry-run -a formatter ask <<<hello
+	rm tools/fmt.tool.json
+	step 2 -a formatter
+	[[ $stderr == *'tools/fmt: tool fmt: tools/fmt: runs in no sandbox'* ]]
+	run -3 awf doctor -q
+	nothing_ran
+}
+
+@test "awf trust shows what would run, asks once, and asks again when that changes" {
+	run -1 --separate-stderr awf trust </dev/null
+	[[ $output == *$'MCP server lint: sh ./lint.sh --stdio\n  .mcp.json: '* ]]
+	[[ $stderr == *'nobody is there to be asked'* ]]
+	run -0 awf trust --yes
+	[[ $output == *"allowed for $PWD" ]]
+	same "$(stat -c %a "$XDG_CONFIG_HOME/awf/trust")" 600
+	same "$(awf trust --list | wc -l)" 2
+	allowed() { run -0 --separate-stderr awf-step --dry-run -a "$1" ask <<<hello; }
+	refused() { run -2 --separate-stderr awf-step --dry-run -a "$1" ask <<<hello; }
+	# Prompts, descriptions and models are none of it.
+	sed -i 's/Review this/Please review this/' agents/reviewer.md
+	printf '{"description":"Formats.","input_schema":{"type":"object"}}' >tools/fmt.tool.json
+	allowed formatter
+	# A worktree and another name of the directory are of the same repository.
+	git add -A && git -c user.name=x -c user.email=x@example.org commit -qm x
+	git worktree add -q ../tree
+	(cd ../tree && allowed formatter)
+	# What it runs is exchanged behind its name.
+	echo 'echo other' >>tools/fmt
+	refused formatter
+	git checkout -q tools/fmt
+	allowed formatter
+	echo 'echo other' >>lint.sh
+	run -2 awf-step -r -a reviewer ask <<<hello
+	git checkout -q lint.sh
+	# So is an argument, a variable, or the server's URL.
+	printf '{"mcpServers":{"lint":{"command":"sh","args":["./lint.sh","--stdio"],"env":{"A":"b"}}}}' >.mcp.json
+	run -2 awf-step -r -a reviewer ask <<<hello
+	run -0 awf trust --revoke .
+	refused formatter
+	run -1 awf trust --revoke .
+}
+
+@test "a person is asked on a terminal, and no is an answer" {
+	terminals_begin
+	prompt ask 120 30
+	keys ask "awf trust" Enter
+	says ask 'MCP server lint: sh ./lint.sh --stdio'
+	says ask 'Allow all of this\? \[y/N\]'
+	keys ask n Enter
+	says ask '^ready>$'
+	[ ! -e "$XDG_CONFIG_HOME/awf/trust" ]
+	keys ask "clear; awf trust" Enter
+	says ask 'Allow all of this'
+	keys ask y Enter
+	says ask "^allowed for $PWD"
+	grep -q "^allow .* $PWD$" "$XDG_CONFIG_HOME/awf/trust"
+	nothing_ran
+}
+
+@test "control and invisible characters are shown in what a person allows" {
+	printf '{"mcpServers":{"lint":{"command":"sh","args":["\\u001b[2Kharmless\\u202e"]}}}' >.mcp.json
+	run -1 --separate-stderr awf trust </dev/null
+	same "$(LC_ALL=C grep -c $'[\x1b]' <<<"$output$stderr")" 0
+	[[ $output$stderr != *$'\u202e'* ]]
+}
+
+@test "another repository is not taken for one that is allowed" {
+	awf trust --yes >trusted
+	mkdir ../other && cp -r agents tools .mcp.json lint.sh answer.jsonl ../other
+	cd ../other
+	step 2 -a reviewer
+	# A file in place of .git does not make a worktree of it.
+	mkdir -p forged/worktrees/other
+	echo "gitdir: $PWD/../clone/.git/worktrees/other" >.git
+	step 2 -a reviewer
+	mkdir -p ../elsewhere/worktrees/other
+	printf '%s\n' "$PWD/.git" >../elsewhere/worktrees/other/gitdir
+	printf '%s\n' "$PWD/../clone/.git" >../elsewhere/worktrees/other/commondir
+	echo "gitdir: $PWD/../elsewhere/worktrees/other" >.git
+	step 2 -a reviewer
+	# Links do not lead there either.
+	rm .git
+	ln -sfn "$PWD/../clone/agents" agents
+	ln -sf ../clone/lint.sh lint.sh
+	step 2 -a reviewer
+	nothing_ran
+}
+
+@test "a job of CI names digests: by an option, the environment or the config" {
+	step 2 -a formatter
+	d=$(digest)
+	run -0 awf-step --dry-run --trust "$d" -a formatter ask <<<hello
+	run -0 env AWF_TRUST="$d" awf-step --dry-run -a formatter ask <<<hello
+	run -0 awf-run --trust "$d" -c 'echo x | awf-step --dry-run -a formatter ask'
+	grep -q "$d" <<<"$(awf trust --digests)"
+	run -0 awf-step --dry-run --trust "$(awf trust --digests)" -a formatter ask <<<hello
+	echo "trust = $d" >"$XDG_CONFIG_HOME/awf/config"
+	run -0 awf-step --dry-run -a formatter ask <<<hello
+	echo 'echo other' >>tools/fmt
+	step 2 -a formatter
+	run -1 --separate-stderr awf-step --trust nonsense -a formatter ask <<<hello
+	[[ $stderr == "awf-step: --trust: 'nonsense' is no digest: awf trust --digests prints those of this project" ]]
+	nothing_ran
+}
+
+@test "of a directory that only the user edits nothing is asked, others' directories are refused" {
+	run -0 awf trust --edits .
+	run -0 awf-step --dry-run -a formatter ask <<<hello
+	echo 'echo other' >>tools/fmt
+	run -0 awf-step --dry-run -a formatter ask <<<hello
+	chmod o+w .
+	step 2 -a formatter
+	chmod o-w .
+	mkdir ../open && chmod 777 ../open
+	run -1 --separate-stderr awf trust --edits ../open
+	[[ $stderr == *'is not yours alone to write'* ]]
+	mkdir ../open/below
+	run -1 awf trust --edits ../open/below
+	run -1 awf trust --edits nowhere
+	run -0 awf trust --revoke .
+	step 2 -a formatter
+}
+
+@test "a key goes to a project's definition only if the user's config names it" {
+	export OPENAI_API_KEY=secret-openai-key
+	(umask 077 && echo OTHER_KEY=secret-other-key >"$XDG_CONFIG_HOME/awf/keys")
+	for key in OPENAI_API_KEY OTHER_KEY; do
+		printf '{"mcpServers":{"lint":{"command":"sh","args":["./lint.sh"],"env":{"A":"${%s}"}}}}' "$key" >.mcp.json
+		awf trust --yes >shown
+		step 3 -a reviewer
+		[[ $stderr == *"$key is a key, which a definition of a project gets only if ~/.config/awf/config says project_keys = $key"* ]]
+		nothing_ran
+	done
+	printf '{"input_schema":{"type":"object"},"environment":["OTHER_KEY"]}' >tools/fmt.tool.json
+	step 2 -t fmt
+	[[ $stderr == *'OTHER_KEY is a key'* ]]
+	echo 'project_keys = OTHER_KEY,OPENAI_API_KEY' >"$XDG_CONFIG_HOME/awf/config"
+	awf trust --yes >shown
+	awf-step -i json -r -t fmt ask <<<'{}'
+	[ -e "$CANARY" ]
+}
+
+@test "what the user and the system define is run as before" {
+	mkdir -p "$XDG_CONFIG_HOME/awf/agents" "$XDG_CONFIG_HOME/awf/tools"
+	mv tools/fmt tools/fmt.tool.json "$XDG_CONFIG_HOME/awf/tools"
+	mv agents/formatter.md "$XDG_CONFIG_HOME/awf/agents"
+	run -0 awf-step --dry-run -a formatter ask <<<hello
+	# A project's in its place is the project's.
+	cp "$XDG_CONFIG_HOME"/awf/tools/* tools
+	step 2 -a formatter
+	cd ..
+	awf init made >said
+	(cd made && ./brief.awf >/dev/null)
+	mkdir there && (cd there && awf init . >said && ./brief.awf >/dev/null)
+	awf trust --list | grep -q "^edits $PWD/made$"
+}
+
+@test "an agent that takes its tools out of their sandbox, and the commands of its file, are asked about" {
+	printf -- '---\nmodel: replay/%s\ntools: [bash]\nsandbox: none\n---\nHi.\n' "$PWD/answer.jsonl" >agents/open.md
+	step 2 -a open
+	[[ $stderr == *'agents/open.md: whatever the model of the agent open asks of bash, in no sandbox: '* ]]
+	run -0 awf-step --dry-run --sandbox workspace -a open ask <<<hello
+	printf -- '---\nmodel: replay/%s\nbefore_turn: touch canary\n---\nHi.\n' "$PWD/answer.jsonl" >agents/hook.md
+	step 2 -a hook
+	[[ $stderr == *'agents/hook.md: before_turn of the agent hook: '*'touch canary: runs in no sandbox'* ]]
+	printf -- '---\nmodel: claude/sonnet\n---\nHi.\n' >agents/cli.md
+	step 2 -a cli
+	[[ $stderr == *'agents/cli.md: whatever the model of the agent cli asks of claude, in no sandbox: '* ]]
+}
+
+@test "a file of what is allowed that others may write is refused" {
+	awf trust --yes >shown
+	chmod 666 "$XDG_CONFIG_HOME/awf/trust"
+	step 4 -a formatter
+	nothing_ran
+}

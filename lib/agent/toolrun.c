@@ -17,6 +17,7 @@
 #include "agent/content.h"
 #include "agent/sandboxing.h"
 #include "agent/sync_beside.h"
+#include "agent/trust.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -73,6 +74,25 @@ run_take(struct tool_run *run, const struct offer *offer)
 	return true;
 }
 
+/* Whether the user has allowed what it would run: one that was not offered was not asked about when
+ * the step began. */
+static bool
+run_is_trusted(const struct tool_runs *r, struct tool_run *run)
+{
+	const struct turns *t = r->turns;
+	struct trust_items items = { NULL, 0 };
+	struct error why = ERROR_INIT;
+	char text[sizeof why.place + sizeof why.message];
+	bool trusted;
+
+	trust_add_tool_of(&items, &t->member->agent, run->tool, t->sandbox);
+	trusted = trust_check(&items, &why) == 0;
+	if (!trusted)
+		error_set(&run->error, ERROR_BLOCKED, NULL, "%s", error_text(&why, text, sizeof text));
+	trust_items_free(&items);
+	return trusted;
+}
+
 /* Finds the tool of a call. One that was not offered is refused, or, if the agent's
  * policy is to warn, looked for. */
 static void
@@ -92,6 +112,8 @@ run_look_up(const struct tool_runs *r, struct tool_run *run)
 	    (run_take(run, r->withheld) ||
 	    tool_load(&run->own, run->name, t->workflow_directory, &why) == 0)) {
 		run->tool = run->tool == NULL ? &run->own : run->tool;
+		if (run->tool == &run->own && !run_is_trusted(r, run))
+			return;
 		run->warning = "the agent's list of tools does not allow it";
 		return;
 	}

@@ -12,10 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/dialect.h"
 #include "agent/provider.h"
+#include "agent/trust_files.h"
 #include "base/buffer.h"
 #include "base/config.h"
 #include "base/file.h"
@@ -114,13 +117,23 @@ trusted_write(bool (*drop)(const char *line, const char *directory), const char 
 	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
 	struct replacement file;
 	const char *rest, *line;
+	char *lock;
 	size_t len;
-	int failed;
+	int failed, lock_fd = -1, locked = 0;
 
 	if (path == NULL)
 		return error_set(err, ERROR_SYSTEM, "HOME", "not set: there is no place for what is allowed");
 	above = path_directory(path);
 	failed = directories_make(above, err);
+	/* Two who write at once would lose each other's lines. */
+	lock = memory_format("%s.lock", path);
+	if (failed == 0) {
+		lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		while (lock_fd != -1 && (locked = flock(lock_fd, LOCK_EX)) == -1 && errno == EINTR)
+			;
+		if (lock_fd == -1 || locked == -1)
+			failed = error_errno(err, ERROR_SYSTEM, lock, "unable to lock");
+	}
 	if (failed == 0 && access(path, F_OK) == 0)
 		failed = file_load(path, FILE_LIMIT, &text, err);
 	rest = buffer_string(&text);
@@ -147,6 +160,8 @@ trusted_write(bool (*drop)(const char *line, const char *directory), const char 
 	list_free(trusted.edits);
 	trusted = (struct trusted){ .allowed = NULL };
 	trusted_is_read = false;
+	file_close(&lock_fd);
+	free(lock);
 	buffer_free(&text);
 	buffer_free(&out);
 	free(above);
@@ -183,26 +198,28 @@ directory_is_own(const char *directory)
 	return own;
 }
 
-/* Directories below the home where other programs keep the user's own definitions. */
+/* Whether it lies where the user's own definitions are looked for: in AWF's configuration, or where
+ * other programs keep them. Beside these there may be repositories of others, as ~/.config/nvim is. */
 static bool
 is_users_place(const char *path)
 {
-	static const char *const names[] = { ".agents", ".claude", ".codex", ".copilot", ".gemini",
-		".config", ".opencode", NULL };
-	const char *home = path_home();
 	char *config = path_config(""), *real = config == NULL ? NULL : realpath(config, NULL);
+	char *others = dialect_user_directories();
+	const char *directories = others, *directory;
 	bool is = real != NULL && path_within(path, real);
+	size_t len;
 
 	free(real);
 	free(config);
-	real = home == NULL ? NULL : realpath(home, NULL);
-	for (const char *const *name = names; !is && real != NULL && *name != NULL; name++) {
-		char *place = path_join(real, *name);
+	while (!is && (directory = text_part(&directories, ':', &len)) != NULL) {
+		char *place = memory_copy(directory, len);
 
-		is = path_within(path, place);
+		real = realpath(place, NULL);
+		is = real != NULL && path_within(path, real);
+		free(real);
 		free(place);
 	}
-	free(real);
+	free(others);
 	return is;
 }
 
@@ -235,6 +252,27 @@ is_systems_place(const char *path)
 	return is;
 }
 
+/* Whether a repository begins below the directory, on the way to the path that lies in it: what was
+ * cloned there is another's. */
+static bool
+is_repository_between(const char *path, const char *directory)
+{
+	char *at = path_directory(path);
+	bool found = false;
+
+	while (!found && path_within(at, directory) && strcmp(at, directory) != 0) {
+		char *git = path_join(at, ".git"), *above = path_directory(at);
+		struct stat status;
+
+		found = lstat(git, &status) == 0;
+		free(git);
+		free(at);
+		at = above;
+	}
+	free(at);
+	return found;
+}
+
 /* Whether the user has said that none but their own edits reach it. */
 static bool
 is_edited(const char *path)
@@ -242,24 +280,37 @@ is_edited(const char *path)
 	const struct trusted *t = trusted_read();
 
 	for (char **directory = t->edits; directory != NULL && *directory != NULL; directory++)
-		if (path_within(path, *directory) && directory_is_own(*directory))
+		if (path_within(path, *directory) && !is_repository_between(path, *directory) &&
+		    directory_is_own(*directory))
 			return true;
 	return false;
 }
 
+static enum origin
+origin_of_place(const char *real)
+{
+	if (is_systems_place(real))
+		return ORIGIN_SYSTEM;
+	return is_users_place(real) || is_edited(real) ? ORIGIN_USER : ORIGIN_PROJECT;
+}
+
+/* Both where it stands, beside which its programs are looked for, and where it leads by a link. */
 enum origin
 trust_origin(const char *path)
 {
-	char *real = realpath(path, NULL);
-	enum origin origin = ORIGIN_PROJECT;
+	char *real = realpath(path, NULL), *above = path_directory(path), *stands = realpath(above, NULL);
+	enum origin origin = ORIGIN_PROJECT, other;
 
-	/* A link leads out of a place as well as into it: where it leads counts, and where it stands. */
-	if (real == NULL)
-		return origin;
-	if (is_systems_place(real))
-		origin = ORIGIN_SYSTEM;
-	else if (is_users_place(real) || is_edited(real))
-		origin = ORIGIN_USER;
+	if (real != NULL && stands != NULL) {
+		char *place = path_join(stands, path_base(path));
+
+		origin = origin_of_place(real);
+		other = strcmp(place, real) == 0 ? origin : origin_of_place(place);
+		origin = other == ORIGIN_PROJECT ? other : origin;
+		free(place);
+	}
+	free(stands);
+	free(above);
 	free(real);
 	return origin;
 }
@@ -378,6 +429,11 @@ project_of(const char *file, char **checkout)
 	char *git;
 	bool there;
 
+	/* Of a link it is that where it stands, if the link leads to what is the user's. */
+	if (real != NULL && origin_of_place(real) != ORIGIN_PROJECT) {
+		free(real);
+		real = NULL;
+	}
 	directory = path_directory(real != NULL ? real : file);
 	repository = repository_of(directory, checkout);
 	git = path_join(*checkout, ".git");
@@ -437,46 +493,81 @@ path_inside_of(const struct describing *d, const char *real)
 	return memory_text(real[strlen(d->checkout)] == '/' ? real + strlen(d->checkout) + 1 : ".");
 }
 
-/* A word of a command line. What it names in the repository counts by its content. */
-static void
-describe_word(struct describing *d, const char *word, bool program)
+/* A word with its variables in place, to see which files it names; as it is written if one has no
+ * value. In memory of its own. */
+static char *
+word_expanded(const struct describing *d, const char *word)
 {
-	const char *names = strncmp(word, "-", 1) == 0 && strchr(word, '=') != NULL ?
-	    strchr(word, '=') + 1 : word;
-	char *found = NULL, *real, *relative = NULL, sha256[DIGEST_SIZE], *directory;
-	int fd;
+	struct error ignored = ERROR_INIT;
+	char *text = strstr(word, "${") == NULL ? NULL : mcp_expand(word, d->file, NULL, NULL, d->file,
+	    &ignored);
 
-	if (program && strchr(word, '/') == NULL)
-		found = path_search(getenv("PATH"), word);
-	real = realpath(found != NULL ? found : names, NULL);
-	if (real == NULL && *names != '/' && !program) {
-		directory = path_directory(d->file);
-		free(found);
-		found = path_join(directory, names);
-		real = realpath(found, NULL);
-		free(directory);
-	}
-	if (real != NULL)
-		relative = path_inside_of(d, real);
-	describe_exactly(d, "word", relative != NULL && *word == '/' ? relative : word);
-	fd = relative == NULL ? -1 : file_open_plain(real, O_RDONLY, 0);
-	if (fd != -1 && digest_fd(fd, sha256) == 0) {
-		describe_exactly(d, "file", relative);
-		describe_exactly(d, "sha256", sha256);
-	}
-	file_close(&fd);
-	buffer_byte(&d->shown, ' ');
-	buffer_text(&d->shown, relative != NULL && *word == '/' ? relative : word);
-	free(relative);
-	free(real);
-	free(found);
+	return text != NULL ? text : memory_text(word);
 }
 
-static void
-describe_command(struct describing *d, char *const *argv)
+/* The word of a command line as it counts: a path in the repository relative to that, from wherever
+ * it is seen. In memory of its own. */
+static char *
+word_named(const struct describing *d, const char *word)
 {
-	for (char *const *word = argv; word != NULL && *word != NULL; word++)
-		describe_word(d, *word, word == argv);
+	char *real = strchr(word, '/') != NULL ? realpath(word, NULL) : NULL;
+	char *relative = real == NULL ? NULL : path_inside_of(d, real);
+
+	free(real);
+	real = relative == NULL ? memory_text(word) : memory_format("./%s", relative);
+	free(relative);
+	return real;
+}
+
+/* A command line, and the files of the repository that it runs by their content. definition: has
+ * words with variables, and says its environment; NULL. */
+static void
+describe_command(struct describing *d, char *const *argv, const struct mcp_definition *definition)
+{
+	char here[PATH_MAX], *beside = path_directory(d->file), **words = NULL, **values = NULL;
+	char *directory = NULL, **files, *path = NULL;
+	struct trust_command command = { .beside = beside };
+
+	for (char *const *word = argv; word != NULL && *word != NULL; word++) {
+		char *named = word_named(d, *word);
+
+		describe_exactly(d, "word", named);
+		buffer_format(&d->shown, " %s", *word);
+		free(named);
+		list_take(&words, word_expanded(d, *word));
+	}
+	for (size_t i = 0; definition != NULL && definition->variables != NULL &&
+	    definition->variables[i] != NULL; i++) {
+		char *value = word_expanded(d, definition->values[i]);
+
+		if (strcmp(definition->variables[i], "PATH") == 0)
+			path = memory_text(value);
+		list_take(&values, value);
+	}
+	if (definition != NULL && definition->directory != NULL)
+		directory = word_expanded(d, definition->directory);
+	command.words = words;
+	command.values = values;
+	command.path = path;
+	command.directory = directory != NULL ? directory : getcwd(here, sizeof here) != NULL ? here : "/";
+	files = trust_files(&command, d->checkout);
+	for (char **file = files; file != NULL && *file != NULL; file++) {
+		char sha256[DIGEST_SIZE], *relative = path_inside_of(d, *file);
+		int fd = file_open_plain(*file, O_RDONLY, 0);
+
+		if (fd == -1 || digest_fd(fd, sha256) != 0)
+			memcpy(sha256, "-", 2);
+		describe_exactly(d, "file", relative);
+		describe_exactly(d, "sha256", sha256);
+		file_close(&fd);
+		free(relative);
+	}
+	list_free(files);
+	list_free(words);
+	list_free(values);
+	free(directory);
+	free(path);
+	free(beside);
 }
 
 static void
@@ -512,7 +603,7 @@ trust_add_tool(struct trust_items *items, const struct tool *tool)
 		describe_exactly(&d, "key", *name);
 		buffer_format(&d.shown, " %s=…", *name);
 	}
-	describe_command(&d, tool->argv);
+	describe_command(&d, tool->argv, NULL);
 	describing_end(&d, items);
 }
 
@@ -526,7 +617,7 @@ trust_add_program(struct trust_items *items, const char *path)
 		return;
 	buffer_format(&d.shown, "tool %s:", path_base(path));
 	describe_exactly(&d, "tool", path_base(path));
-	describe_command(&d, argv);
+	describe_command(&d, argv, NULL);
 	describing_end(&d, items);
 }
 
@@ -557,24 +648,28 @@ trust_add_server(struct trust_items *items, const struct mcp_definition *server)
 			buffer_format(&d.shown, " (%s: %s)", server->headers[i], server->header_values[i]);
 		}
 	} else {
-		describe_word(&d, server->command, true);
+		char **argv = NULL;
+
+		list_add(&argv, server->command);
 		for (char **word = server->arguments; word != NULL && *word != NULL; word++)
-			describe_word(&d, *word, false);
+			list_add(&argv, *word);
+		describe_command(&d, argv, server);
+		list_free(argv);
 	}
 	describing_end(&d, items);
 }
 
-/* A command of an agent's file. */
-static void
-add_command(struct trust_items *items, const struct agent *agent, const char *when, json_t *command)
+void
+trust_add_command(struct trust_items *items, const struct agent *agent, const char *when,
+    json_t *command)
 {
-	char **argv = command == NULL ? NULL : agent_command(command);
+	char **argv = command == NULL || agent->path == NULL ? NULL : agent_command(command);
 	struct describing d;
 
 	if (argv != NULL && describing_begin(&d, agent->path)) {
 		buffer_format(&d.shown, "%s of the agent %s:", when, agent->name);
 		describe_exactly(&d, "command", when);
-		describe_command(&d, argv);
+		describe_command(&d, argv, NULL);
 		describing_end(&d, items);
 	}
 	free(argv);
@@ -585,18 +680,38 @@ trust_add_agent(struct trust_items *items, const struct agent *agent, const char
 {
 	struct describing d;
 
-	if (agent->path == NULL)
+	if (agent->path == NULL || !describing_begin(&d, agent->path))
 		return;
-	if (tool == NULL) {
-		add_command(items, agent, "before_turn", agent->before_turn);
-		add_command(items, agent, "stop_when", agent->stop_command);
-	} else if (describing_begin(&d, agent->path)) {
-		buffer_format(&d.shown, "whatever the model of the agent %s asks of %s, in no sandbox",
-		    agent->name, tool);
-		describe_exactly(&d, "agent", agent->name);
-		describe_exactly(&d, "open", tool);
-		describing_end(&d, items);
+	buffer_format(&d.shown, "whatever the model of the agent %s asks of %s, in no sandbox",
+	    agent->name, tool);
+	describe_exactly(&d, "agent", agent->name);
+	describe_exactly(&d, "open", tool);
+	describing_end(&d, items);
+}
+
+void
+trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider)
+{
+	bool asks = agent->path != NULL && trust_origin(agent->path) == ORIGIN_PROJECT;
+	char *path = asks ? provider_find(provider, NULL) : NULL;
+	char *real = path == NULL ? NULL : realpath(path, NULL), *argv[] = { path, NULL };
+	struct describing d;
+
+	if (real != NULL && describing_begin(&d, agent->path)) {
+		buffer_format(&d.shown, "provider %s:", provider);
+		describe_exactly(&d, "provider", provider);
+		describe_command(&d, argv, NULL);
+		if (path_within(real, d.checkout)) {
+			describing_end(&d, items);
+		} else {
+			free(d.repository);
+			free(d.checkout);
+			buffer_free(&d.exact);
+			buffer_free(&d.shown);
+		}
 	}
+	free(real);
+	free(path);
 }
 
 void

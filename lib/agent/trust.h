@@ -9,10 +9,10 @@
  * before, wherever it lies (run/unreviewed.h).
  *
  * What is allowed is a digest of what would run: the command line as it is written, its
- * environment, and the files of the repository that the command line names; not prompts and
- * descriptions. It is allowed for a repository: a worktree belongs to its main checkout if that
- * names the worktree, too; without git it is a directory. All of it stands in one file of the
- * user's, DATA/awf/trust, a line each:
+ * environment, and the files of the repository that it runs, as far as its words tell
+ * (trust_files.h); not prompts and descriptions. It is allowed for a repository: a worktree belongs
+ * to its main checkout if that names the worktree, too; without git it is a directory. All of it
+ * stands in one file of the user's, ~/.config/awf/trust, a line each:
  *
  *     allow DIGEST REPOSITORY
  *     edits DIRECTORY
@@ -60,10 +60,15 @@ void trust_add_tool(struct trust_items *items, const struct tool *tool);
 /* A program that is asked what tool it is. */
 void trust_add_program(struct trust_items *items, const char *path);
 void trust_add_server(struct trust_items *items, const struct mcp_definition *server);
-/* What the file of an agent has run of itself: its commands before turns and at the end, and one
- * of AWF's own tools, or an agent CLI, of which it says that no sandbox holds it (tool). */
+/* A command that the file of an agent has run; NULL: none. */
+void trust_add_command(struct trust_items *items, const struct agent *agent, const char *when,
+    json_t *command);
+/* One of AWF's own tools, or an agent CLI, of which the file of an agent says that no sandbox holds
+ * it. */
 void trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool);
-/* The same of a tool as an agent (NULL: none) uses it, and of all agents of a team, for a step
+/* The program of its provider, if $PATH leads into the repository. */
+void trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider);
+/* All of a tool as an agent (NULL: none) uses it, and of all agents of a team, for a step
  * whose options say this of sandboxes. Of AWF's own tools those count that a file, and not the
  * step, has run without the sandbox that they have by themselves. */
 void trust_add_tool_of(struct trust_items *items, const struct agent *agent, const struct tool *tool,

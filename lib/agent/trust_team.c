@@ -23,12 +23,18 @@ static void
 add_member(struct trust_items *items, const struct member *m, const struct sandbox *step)
 {
 	const struct agent *a = &m->agent;
-	struct sandbox decided;
+	struct sandbox decided, judge;
 	const bool enclosed = sandboxing_decide_command(&decided, step, a, NULL) == 0 &&
 	    sandbox_holds(&decided);
 	const char *provider;
 
-	trust_add_agent(items, a, NULL);
+	trust_add_command(items, a, "before_turn", a->before_turn);
+	/* In the sandbox of the agent's tools it runs what these may run anyway. */
+	if (sandboxing_decide_judge(&judge, step, a, m->tools, m->tool_count, NULL) == -1 ||
+	    !sandbox_holds(&judge))
+		trust_add_command(items, a, "stop_when", a->stop_command);
+	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
+		trust_add_provider(items, a, provider);
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
 		if (provider_is_cli(provider) && !provider_only_reads(provider, a->tools))
 			trust_add_agent(items, a, provider);

@@ -177,7 +177,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 		[[ $stderr == *"$key is a key, which a definition of a project gets only if ~/.config/awf/config says project_keys = $key"* ]]
 		nothing_ran
 	done
-	printf '{"input_schema":{"type":"object"},"environment":["OTHER_KEY"]}' >tools/fmt.tool.json
+	printf '{"input_schema":{"type":"object"},"env":["OTHER_KEY"]}' >tools/fmt.tool.json
 	step 2 -t fmt
 	[[ $stderr == *'OTHER_KEY is a key'* ]]
 	echo 'project_keys = OTHER_KEY,OPENAI_API_KEY' >"$XDG_CONFIG_HOME/awf/config"

@@ -20,7 +20,7 @@ setup() {
 	export PATH="$BUILD/bin:$BUILD/tests/support:$BUILD/tests/fault:$PATH"
 	mkdir -p "$HOME" "$BATS_TEST_TMPDIR/work" "$XDG_CONFIG_HOME/awf"
 	# What tests define is their own: as awf trust --edits has it.
-	(umask 077 && echo "edits $BATS_TEST_TMPDIR" >"$XDG_CONFIG_HOME/awf/trust")
+	(umask 077 && printf 'edits %s\n' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/work" >"$XDG_CONFIG_HOME/awf/trust")
 	cd "$BATS_TEST_TMPDIR/work" || return 1
 	if declare -F prepare >/dev/null; then prepare; fi
 }

@@ -1,0 +1,22 @@
+/*
+ * The files of a directory that a command line runs, as far as that is known from its words: those
+ * that it names, be it within a shell's text, a value of a variable or a default; what their first
+ * lines say that they are run by; and what package and task runners read without being told. What
+ * these files load in turn is not known.
+ */
+#ifndef AWF_AGENT_TRUST_FILES_H
+#define AWF_AGENT_TRUST_FILES_H
+
+struct trust_command {
+	char *const *words;      /* ends with NULL */
+	char *const *values;     /* of the variables that are set for it; ends with NULL; may be NULL */
+	const char *path;        /* PATH, if that is one of them; NULL */
+	const char *directory;   /* in which it runs */
+	const char *beside;      /* of the file that defines it */
+};
+
+/* Their absolute paths without links, a list (base/list.h) in the order of the texts, each once;
+ * those alone that lie in the directory within, which has no links in its path. */
+char **trust_files(const struct trust_command *command, const char *within);
+
+#endif

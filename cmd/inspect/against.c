@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "run/recall.h"
 #include "transcript/event_keys.h"
 
@@ -269,6 +270,7 @@ read_failure(struct canonical *c, const char *call, struct buffer *failure, stru
 	for (uint32_t i = c->graph.count; failed == 0 && line.len == 0 && i-- > 0;) {
 		const struct graph_node *node = &c->graph.nodes[i];
 		struct span payload, error;
+		const char *whole;
 
 		if (node->type != EVENT_STEP_COMPLETED)
 			continue;
@@ -279,9 +281,18 @@ read_failure(struct canonical *c, const char *call, struct buffer *failure, stru
 		failed = canonical_read(c, node, &line, err);
 		payload = span_member(buffer_span(&line), KEY_PAYLOAD);
 		error = span_member(payload, KEY_ERROR);
-		if (span_type(error) == 'o') {
-			span_decode(span_member(error, KEY_MESSAGE), failure);
+		/* What is compared may lack the message. */
+		whole = failed == 0 && span_type(error) == 'o' ? graph_line(&c->graph, node, err) : NULL;
+		if (whole != NULL) {
+			span_decode(span_path(span_of(whole, node->length), KEY_PAYLOAD, KEY_ERROR, KEY_MESSAGE,
+			    NULL), failure);
 			span_decode(span_member(payload, KEY_STDERR), errors);
+			/* A single line stands at the end of the message already. */
+			if (text_ends(buffer_string(failure), buffer_string(errors)) ||
+			    (errors->len > 1 && errors->data[errors->len - 1] == '\n' &&
+			    errors->len - 1 <= failure->len && memcmp(failure->data + failure->len -
+			    (errors->len - 1), errors->data, errors->len - 1) == 0))
+				buffer_clear(errors);
 		}
 	}
 	buffer_free(&name);

@@ -447,8 +447,7 @@ DELETE /v1/files/7 0'
 	echo 'import sys; sys.exit("no model")' >app.py
 	run -3 --separate-stderr awf-verify --determinism --isolation copy
 	[[ "$stderr" == *': app:0:0: message.user '*' is in the recording only
-  replays: failed: python3: exit status 1
-    no model
+  replays: failed: python3: exit status 1: no model
 '* ]]
 }
 

@@ -9,6 +9,7 @@ setup() {
 	export HOME="$BATS_TEST_TMPDIR/home" AWF_STORAGE="$BATS_TEST_TMPDIR/storage"
 	mkdir -p "$HOME/.config/awf/tools" "$BATS_TEST_TMPDIR/work/tools"
 	cd "$BATS_TEST_TMPDIR/work" || return 1
+	awf trust --edits .
 	unshare -Urmn true 2>/dev/null && ISOLATION=namespaces || ISOLATION=copy
 }
 

@@ -247,7 +247,7 @@ kept_of() {
 		done
 		step c
 	END
-	awf-run -n ./flow.awf
+	AWF_TRUST=$(awf trust --digests) awf-run -n ./flow.awf
 	payloads step.started .definition_sha256 | uniq -c | awk '{ print $1 }' | xargs
 }
 

@@ -95,7 +95,8 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	keys ask n Enter
 	says ask '^ready>$'
 	[ ! -e "$XDG_CONFIG_HOME/awf/trust" ]
-	keys ask "clear; awf trust" Enter
+	keys ask "clear; echo again; awf trust" Enter
+	says ask '^again$'
 	says ask 'Allow all of this'
 	keys ask y Enter
 	says ask "^allowed for $PWD"

@@ -387,35 +387,14 @@ add_value(struct buffer *out, struct span value)
 	buffer_free(&text);
 }
 
-/* The last line of a text that holds something. */
-static void
-add_last_line(struct buffer *out, struct span value)
-{
-	struct buffer text = BUFFER_INIT;
-	size_t from;
-
-	span_decode(value, &text);
-	while (text.len > 0 && strchr(" \t\r\n", text.data[text.len - 1]) != NULL)
-		text.len--;
-	for (from = text.len; from > 0 && text.data[from - 1] != '\n'; from--)
-		continue;
-	if (text.len > from) {
-		buffer_text(out, ": ");
-		live_view_flat(out, text.data + from, text.len - from);
-	}
-	buffer_free(&text);
-}
-
+/* Its message has the last words of stderr. */
 static void
 add_failure(struct buffer *out, const struct placed *p)
 {
 	const struct span error = span_member(p->event->payload, KEY_ERROR);
-	const struct span standard_error = span_member(p->event->payload, KEY_STDERR);
 	const struct model_call *c = p->call;
 
 	add_value(out, span_type(error) == 'o' ? span_member(error, KEY_MESSAGE) : error);
-	if (span_type(standard_error) == 's')
-		add_last_line(out, standard_error);
 	if (c == NULL)
 		return;
 	if (c->tried)

@@ -183,7 +183,7 @@ END
 	# Whose each event is, how long what it ends took, its size, and a word.
 	same "$(jq -c '[.events[] | .[2]]' outline)" '[-1,0,1,1,0,2,3,3,2,4,4,-1]'
 	same "$(jq -c '.events[10] | [.[4] > 0, .[5], .[6], .[7]]' outline)" \
-		"[true,$(sed -n 11p "$(transcript)" | tr -d '\n' | wc -c),\"sh: exit status 3\",\"exit_status\"]"
+		"[true,$(sed -n 11p "$(transcript)" | tr -d '\n' | wc -c),\"sh: exit status 3: wrong\",\"exit_status\"]"
 	# In parts: all events, and each with the calls that it is of, and those around them.
 	after=0
 	while [ "$after" != null ]; do

@@ -85,7 +85,7 @@ ends_are_told_apart(void **state)
 		{ "cat", "", "", "", 0, ERROR_NONE, "" },
 		{ "cat", "some\ninput", "some\ninput", "", 0, ERROR_NONE, "" },
 		{ "echo out; echo err >&2; exit 3", "unread", "out\n", "err\n", 3,
-		    ERROR_EXIT_STATUS, "exit status 3" },
+		    ERROR_EXIT_STATUS, "exit status 3: err" },
 		{ "kill -9 $$", "", "", "", 137, ERROR_EXIT_STATUS, "killed by signal 9 (Killed)" },
 		/* closes its pipes, runs on */
 		{ "echo x; exec >&- 2>&-; sleep 0.1; exit 4", "", "x\n", "", 4,

@@ -62,7 +62,7 @@ void trust_add_program(struct trust_items *items, const char *path);
 void trust_add_server(struct trust_items *items, const struct mcp_definition *server);
 /* A command that the file of an agent has run; NULL: none. */
 void trust_add_command(struct trust_items *items, const struct agent *agent, const char *when,
-    json_t *command);
+    char *const *argv);
 /* One of AWF's own tools, or an agent CLI, of which the file of an agent says that no sandbox holds
  * it. */
 void trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool);
@@ -107,6 +107,10 @@ int trust_record_edits(const char *directory, struct error *err);
 int trust_revoke(const char *directory, size_t *count, struct error *err);
 /* Prints the lines. */
 int trust_list(struct error *err);
+/* The same of a file of a definition; without git it is the directory that a step works in, or that
+ * of its workflow, if the file lies below, else that of the file. *checkout: the directory that
+ * has `.git`, or that one; in memory of its own. */
+char *trust_project(const char *file, char **checkout);
 /* The repository that a directory is in, in memory of its own. */
 char *trust_repository(const char *directory);
 

@@ -1,4 +1,6 @@
 /* What the agents of a team, and a tool, would run outside of a sandbox (agent/trust.h). */
+#include <stdlib.h>
+
 #include "agent/provider.h"
 #include "agent/sandboxing.h"
 #include "agent/team.h"
@@ -20,6 +22,15 @@ trust_add_tool_of(struct trust_items *items, const struct agent *agent, const st
 }
 
 static void
+add_command(struct trust_items *items, const struct agent *agent, const char *when, json_t *command)
+{
+	char **argv = command == NULL ? NULL : agent_command(command);
+
+	trust_add_command(items, agent, when, argv);
+	free(argv);
+}
+
+static void
 add_member(struct trust_items *items, const struct member *m, const struct sandbox *step)
 {
 	const struct agent *a = &m->agent;
@@ -28,11 +39,11 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 	    sandbox_holds(&decided);
 	const char *provider;
 
-	trust_add_command(items, a, "before_turn", a->before_turn);
+	add_command(items, a, "before_turn", a->before_turn);
 	/* In the sandbox of the agent's tools it runs what these may run anyway. */
 	if (sandboxing_decide_judge(&judge, step, a, m->tools, m->tool_count, NULL) == -1 ||
 	    !sandbox_holds(&judge))
-		trust_add_command(items, a, "stop_when", a->stop_command);
+		add_command(items, a, "stop_when", a->stop_command);
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
 		trust_add_provider(items, a, provider);
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)

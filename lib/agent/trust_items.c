@@ -1,0 +1,276 @@
+/*
+ * A digest is made of lines of text in which no path of the machine stands: what lies in the
+ * repository is named relative to it, so that a worktree or a moved checkout asks for nothing
+ * anew. Files that a command line names are in it by their content: a program that is exchanged
+ * behind its name is another one.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/provider.h"
+#include "agent/trust.h"
+#include "agent/trust_files.h"
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "proc/environment.h"
+
+/* What a digest is made of, and what people see of it. */
+struct describing {
+	const char *file;       /* of the definition */
+	char *repository, *checkout;
+	struct buffer exact, shown;
+};
+
+static bool
+describing_begin(struct describing *d, const char *file)
+{
+	*d = (struct describing){ .file = file };
+	if (trust_origin(file) != ORIGIN_PROJECT)
+		return false;
+	d->repository = trust_project(file, &d->checkout);
+	return true;
+}
+
+/* A field of the digest: a length before it tells where it ends. */
+static void
+describe_exactly(struct describing *d, const char *kind, const char *text)
+{
+	buffer_format(&d->exact, "%s %zu ", kind, strlen(text));
+	buffer_text(&d->exact, text);
+	buffer_byte(&d->exact, '\n');
+}
+
+/* A path of the repository relative to it, in memory of its own; NULL: it lies elsewhere. */
+static char *
+path_inside_of(const struct describing *d, const char *real)
+{
+	if (!path_within(real, d->checkout))
+		return NULL;
+	return memory_text(real[strlen(d->checkout)] == '/' ? real + strlen(d->checkout) + 1 : ".");
+}
+
+/* A word with its variables in place, to see which files it names; as it is written if one has no
+ * value. In memory of its own. */
+static char *
+word_expanded(const struct describing *d, const char *word)
+{
+	struct error ignored = ERROR_INIT;
+	char *text = strstr(word, "${") == NULL ? NULL : mcp_expand(word, d->file, NULL, NULL, d->file,
+	    &ignored);
+
+	return text != NULL ? text : memory_text(word);
+}
+
+/* The word of a command line as it counts: a path in the repository relative to that, from wherever
+ * it is seen. In memory of its own. */
+static char *
+word_named(const struct describing *d, const char *word)
+{
+	char *real = strchr(word, '/') != NULL ? realpath(word, NULL) : NULL;
+	char *relative = real == NULL ? NULL : path_inside_of(d, real);
+
+	free(real);
+	real = relative == NULL ? memory_text(word) : memory_format("./%s", relative);
+	free(relative);
+	return real;
+}
+
+/* A command line, and the files of the repository that it runs by their content. definition: has
+ * words with variables, and says its environment; NULL. */
+static void
+describe_command(struct describing *d, char *const *argv, const struct mcp_definition *definition)
+{
+	char here[PATH_MAX], *beside = path_directory(d->file), **words = NULL, **values = NULL;
+	char *directory = NULL, **files, *path = NULL;
+	struct trust_command command = { .beside = beside };
+
+	for (char *const *word = argv; word != NULL && *word != NULL; word++) {
+		char *named = word_named(d, *word);
+
+		describe_exactly(d, "word", named);
+		buffer_format(&d->shown, " %s", *word);
+		free(named);
+		list_take(&words, word_expanded(d, *word));
+	}
+	for (size_t i = 0; definition != NULL && definition->variables != NULL &&
+	    definition->variables[i] != NULL; i++) {
+		char *value = word_expanded(d, definition->values[i]);
+
+		if (strcmp(definition->variables[i], "PATH") == 0)
+			path = memory_text(value);
+		list_take(&values, value);
+	}
+	if (definition != NULL && definition->directory != NULL)
+		directory = word_expanded(d, definition->directory);
+	command.words = words;
+	command.values = values;
+	command.path = path;
+	command.directory = directory != NULL ? directory : getcwd(here, sizeof here) != NULL ? here : "/";
+	files = trust_files(&command, d->checkout);
+	for (char **file = files; file != NULL && *file != NULL; file++) {
+		char sha256[DIGEST_SIZE], *relative = path_inside_of(d, *file);
+		int fd = file_open_plain(*file, O_RDONLY, 0);
+
+		if (fd == -1 || digest_fd(fd, sha256) != 0)
+			memcpy(sha256, "-", 2);
+		describe_exactly(d, "file", relative);
+		describe_exactly(d, "sha256", sha256);
+		file_close(&fd);
+		free(relative);
+	}
+	list_free(files);
+	list_free(words);
+	list_free(values);
+	free(directory);
+	free(path);
+	free(beside);
+}
+
+static void
+describing_end(struct describing *d, struct trust_items *items)
+{
+	struct trust_item item = { .file = memory_text(d->file), .repository = d->repository };
+	struct buffer visible = BUFFER_INIT;
+
+	text_visible(&visible, buffer_string(&d->shown), d->shown.len, 0);
+	item.what = buffer_take(&visible);
+	digest_sha256(buffer_string(&d->exact), d->exact.len, item.digest);
+	items->list = memory_array(items->list, items->count + 1, sizeof *items->list);
+	items->list[items->count++] = item;
+	free(d->checkout);
+	buffer_free(&d->exact);
+	buffer_free(&d->shown);
+}
+
+void
+trust_add_tool(struct trust_items *items, const struct tool *tool)
+{
+	struct describing d;
+
+	if (tool->own || !describing_begin(&d, tool->path))
+		return;
+	buffer_format(&d.shown, "tool %s:", tool->name);
+	describe_exactly(&d, "tool", tool->name);
+	if (tool->via != NULL) {
+		describe_exactly(&d, "via", tool->via);
+		buffer_format(&d.shown, " (by the launcher %s)", tool->via);
+	}
+	for (char **name = tool->environment; name != NULL && *name != NULL; name++) {
+		describe_exactly(&d, "key", *name);
+		buffer_format(&d.shown, " %s=…", *name);
+	}
+	describe_command(&d, tool->argv, NULL);
+	describing_end(&d, items);
+}
+
+void
+trust_add_program(struct trust_items *items, const char *path)
+{
+	char *argv[] = { (char *)(uintptr_t)path, NULL };
+	struct describing d;
+
+	if (!describing_begin(&d, path))
+		return;
+	buffer_format(&d.shown, "tool %s:", path_base(path));
+	describe_exactly(&d, "tool", path_base(path));
+	describe_command(&d, argv, NULL);
+	describing_end(&d, items);
+}
+
+void
+trust_add_server(struct trust_items *items, const struct mcp_definition *server)
+{
+	struct describing d;
+
+	if (!describing_begin(&d, server->file))
+		return;
+	buffer_format(&d.shown, "MCP server %s:", server->name);
+	describe_exactly(&d, "server", server->name);
+	for (size_t i = 0; server->variables != NULL && server->variables[i] != NULL; i++) {
+		describe_exactly(&d, "variable", server->variables[i]);
+		describe_exactly(&d, "value", server->values[i]);
+		buffer_format(&d.shown, " %s=%s", server->variables[i], server->values[i]);
+	}
+	if (server->directory != NULL) {
+		describe_exactly(&d, "directory", server->directory);
+		buffer_format(&d.shown, " (in %s)", server->directory);
+	}
+	if (server->url != NULL) {
+		describe_exactly(&d, "url", server->url);
+		buffer_format(&d.shown, " %s", server->url);
+		for (size_t i = 0; server->headers != NULL && server->headers[i] != NULL; i++) {
+			describe_exactly(&d, "header", server->headers[i]);
+			describe_exactly(&d, "value", server->header_values[i]);
+			buffer_format(&d.shown, " (%s: %s)", server->headers[i], server->header_values[i]);
+		}
+	} else {
+		char **argv = NULL;
+
+		list_add(&argv, server->command);
+		for (char **word = server->arguments; word != NULL && *word != NULL; word++)
+			list_add(&argv, *word);
+		describe_command(&d, argv, server);
+		list_free(argv);
+	}
+	describing_end(&d, items);
+}
+
+void
+trust_add_command(struct trust_items *items, const struct agent *agent, const char *when,
+    char *const *argv)
+{
+	struct describing d;
+
+	if (argv != NULL && agent->path != NULL && describing_begin(&d, agent->path)) {
+		buffer_format(&d.shown, "%s of the agent %s:", when, agent->name);
+		describe_exactly(&d, "command", when);
+		describe_command(&d, argv, NULL);
+		describing_end(&d, items);
+	}
+}
+
+void
+trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool)
+{
+	struct describing d;
+
+	if (agent->path == NULL || !describing_begin(&d, agent->path))
+		return;
+	buffer_format(&d.shown, "whatever the model of the agent %s asks of %s, in no sandbox",
+	    agent->name, tool);
+	describe_exactly(&d, "agent", agent->name);
+	describe_exactly(&d, "open", tool);
+	describing_end(&d, items);
+}
+
+void
+trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider)
+{
+	bool asks = agent->path != NULL && trust_origin(agent->path) == ORIGIN_PROJECT;
+	char *path = asks ? provider_find(provider, NULL) : NULL;
+	char *real = path == NULL ? NULL : realpath(path, NULL), *argv[] = { path, NULL };
+	struct describing d;
+
+	if (real != NULL && describing_begin(&d, agent->path)) {
+		buffer_format(&d.shown, "provider %s:", provider);
+		describe_exactly(&d, "provider", provider);
+		describe_command(&d, argv, NULL);
+		if (path_within(real, d.checkout)) {
+			describing_end(&d, items);
+		} else {
+			free(d.repository);
+			free(d.checkout);
+			buffer_free(&d.exact);
+			buffer_free(&d.shown);
+		}
+	}
+	free(real);
+	free(path);
+}
+

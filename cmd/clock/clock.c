@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SHIFT ((time_t)401 * 86400 + 7 * 3600 + 11 * 60)
+#define SHIFT ((time_t)401 * 86400 + (time_t)7 * 3600 + (time_t)11 * 60)
 
 static bool
 is_own(void)

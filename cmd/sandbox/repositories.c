@@ -252,7 +252,7 @@ note_used(struct walk *w, const char *directory, const char *setting)
 			*from = '\0';
 	}
 	/* Of a command its first word. */
-	value = memory_text(used ? equals + 1 + (equals[1] == '"') : "");
+	value = memory_text(used && equals != NULL ? equals + 1 + (equals[1] == '"') : "");
 	value[strcspn(value, included ? "\"" : " \t\"")] = '\0';
 	path = *value == '\0' || *value == '~' ? NULL : path_from(w, from, value);
 	if (path != NULL && is_here(w, path) && strcmp(path, w->r->root) != 0 && access(path, F_OK) == 0)

@@ -7,6 +7,7 @@
  */
 #include "serve/catalog.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -444,6 +445,7 @@ query_step(struct loop_task *task)
 	struct catalog_query *q = (struct catalog_query *)(void *)((char *)task -
 	    offsetof(struct catalog_query, task));
 	struct catalog *c = q->catalog;
+	struct catalog_run *run;
 	int64_t until = clock_monotonic() + PIECE_MS;
 
 	do {
@@ -486,17 +488,18 @@ query_step(struct loop_task *task)
 				finish(q);
 				return;
 			}
+			run = q->found[q->at];
+			assert(run != NULL);
 			/* Nothing has looked yet whether what is known of it still is so. */
-			if (q->every && find_queued(q, q->found[q->at]->run_id) != q->found[q->at] &&
-			    !is_same(c, q->found[q->at]))
-				forget_read(q->found[q->at]);
-			if (q->found[q->at]->figured) {
+			if (q->every && find_queued(q, run->run_id) != run && !is_same(c, run))
+				forget_read(run);
+			if (run->figured) {
 				q->at++;
 				break;
 			}
 			loop_leave(c->loop, &q->task);
-			note_file(c, q->found[q->at]);
-			q->overview = overview_hold(c->overviews, q->found[q->at]->run_id);
+			note_file(c, run);
+			q->overview = overview_hold(c->overviews, run->run_id);
 			overview_read(q->overview, &q->waiter);
 			return;
 		}

@@ -43,6 +43,8 @@ struct subprocess {
 	                               holds its output open once it has ended itself; NULL: none */
 	bool quiet;                 /* stderr is kept but not passed through */
 	bool inherit;               /* gets descriptors above 2 (struct process_spec) */
+	bool within_line;           /* for subprocesses_run() alone: of a line that is passed through, the
+	                               rest comes */
 	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
 	const char *call;           /* of this call begins (proc/ending.h); NULL */
 	/* A peer that is served while it runs; NULL: none. heard() is told when lines of it may have
@@ -80,7 +82,6 @@ struct subprocess {
 	struct buffer passing;      /* stderr not yet passed through */
 	struct buffer cut;          /* what of it may begin a character; for a terminal */
 	struct buffer line;         /* of it: the beginning of a line, asked about when it is whole */
-	bool within_line;           /* of a line that is passed through, the rest comes */
 	int64_t started, deadline;
 	int64_t look_at;            /* when to look whether it has ended with its output held open;
 	                               0: never (again) */

@@ -298,7 +298,7 @@ add_queued(struct catalog_query *q)
 static struct catalog_run *
 find_queued(const struct catalog_query *q, const char *run_id)
 {
-	struct catalog_run asked;
+	struct catalog_run asked = { .run_id = "" };
 
 	if (q->queued_count == 0)
 		return NULL;

@@ -437,7 +437,7 @@ write_decision(struct deciding *g, const struct decided *about, const struct wai
 	writer_object(&w);
 	decision_write(d, &w);
 	writer_member_string(&w, KEY_DECIDES, about->end);
-	if (d->verdict == DECISION_HEARTBEAT)
+	if (d->verdict == DECISION_HEARTBEAT && at != NULL)
 		decision_write_limits(at->what, at->form, at->timeout_ms, &w);
 	if (g->working != NULL) {
 		writer_member_string(&w, KEY_TASK, g->working->task);

@@ -146,7 +146,7 @@ story(void)
 	happens(&child, 9210, 103, 102, "message.user", "critique", 0, "{\"role\":\"user\"}");
 	happens(&model, 11720, 28, 26, "step.completed", "panel.con", 0,
 	    "{\"call\":\"panel:0:0/panel:0:1/con:0:0\",\"error\":{\"code\":\"exit_status\","
-	    "\"message\":\"look: exit status 4\"},\"stderr\":\"trying\\ncould not reach \\u001b[31mdatabase\\n\"}");
+	    "\"message\":\"look: exit status 4: could not reach \\u001b[31mdatabase\"},\"stderr\":\"trying\\ncould not reach \\u001b[31mdatabase\\n\"}");
 	happens(&model, 11730, 29, 22, "step.completed", "panel", 1,
 	    "{\"call\":\"panel:0:0/panel:0:1\",\"error\":{\"code\":\"exit_status\",\"message\":\"sh: exit status 3\"}}");
 	writes(24, 0, LIVE_TEXT, "Against it speaks\nthe price of lithium");

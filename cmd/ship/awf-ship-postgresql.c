@@ -143,9 +143,11 @@ make_schema(struct database *d, struct error *err)
 	int has = postgresql_has_schema(d->db, err);
 
 	/* A database that was made before there was this index gets it, by whoever may make it. Asking first
-	 * whether it is there takes no lock that waits for those who write. */
+	 * whether it is there takes no lock that waits for those who write. Two at once that both make
+	 * it would fail, in spite of IF NOT EXISTS. */
 	if (has != 0)
 		return has < 0 ? -1 : execute(d, "DO $$ BEGIN IF to_regclass('runs_head_started') IS NULL THEN "
+		    "PERFORM pg_advisory_xact_lock(" LOCK "); "
 		    "CREATE INDEX IF NOT EXISTS runs_head_started ON runs_head (started); END IF; "
 		    "EXCEPTION WHEN insufficient_privilege THEN NULL; END $$", err);
 	if (execute(d, "BEGIN; SELECT pg_advisory_xact_lock(" LOCK ")", err) == 0)

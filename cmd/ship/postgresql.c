@@ -82,17 +82,19 @@ postgresql_connect(const char *url, const char *program, struct error *err)
 	return NULL;
 }
 
+/* to_regclass() will not do: a session remembers that it has found no table, and a statement that uses
+ * nothing else in the same transaction is not told that there is one now. */
 int
 postgresql_has_schema(PGconn *db, struct error *err)
 {
-	PGresult *result = PQexec(db, "SELECT coalesce(obj_description(to_regclass('runs_head'), "
-	    "'pg_class'), ''), to_regclass('runs_head') IS NOT NULL");
+	PGresult *result = PQexec(db, "SELECT coalesce(obj_description(oid, 'pg_class'), '') FROM pg_class "
+	    "WHERE relname = 'runs_head' AND pg_table_is_visible(oid)");
 	char *message;
 	int has;
 
 	if (PQresultStatus(result) == PGRES_TUPLES_OK) {
-		has = strcmp(PQgetvalue(result, 0, 0), AWF_POSTGRESQL_SCHEMA) == 0;
-		if (!has && *PQgetvalue(result, 0, 1) == 't')
+		has = PQntuples(result) > 0;
+		if (has && strcmp(PQgetvalue(result, 0, 0), AWF_POSTGRESQL_SCHEMA) != 0)
 			has = error_set(err, ERROR_USAGE, PQdb(db), "has a table runs_head that was made by a "
 			    "later version of AWF, or by another program");
 	} else {

@@ -47,3 +47,37 @@ empty() { sql 'BEGIN; TRUNCATE runs_head, agent_run_events, agent_run_blobs; COM
 	many_lines
 	at_once
 }
+
+# SQL: awf-ship begins while another makes tables, and waits until it has said this and committed.
+ship_behind_another() {
+	local lock
+	lock=$(sed -n 's/^#define LOCK "\([0-9]*\)".*/\1/p' "$ROOT/cmd/ship/awf-ship-postgresql.c")
+	advisory() { [ "$(sql "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted")" = 1 ]; }
+	waits() { [ "$(sql 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted')" = t ]; }
+	{
+		echo "BEGIN; SELECT pg_advisory_xact_lock($lock);"
+		eventually advisory
+		echo "$1"
+		awf-ship --to "$TO" 2>errors 3>&- &
+		eventually waits
+		echo 'COMMIT;'
+		wait $!
+	} | psql -XqAt -v ON_ERROR_STOP=1 >made
+	same "$(cat errors)" ''
+	same_lines
+}
+
+@test "PostgreSQL: tables that another has made while awf-ship waited to make them stay as they are" {
+	awf-run -n true
+	ship_behind_another "$(cat "$ROOT/cmd/ship/postgresql.sql"); COMMENT ON TABLE runs_head IS 'awf 1';
+		SELECT 'runs', 'runs'::regclass::oid;"
+	same "$(grep '^runs|' made)" "runs|$(sql "SELECT 'runs'::regclass::oid")"
+}
+
+@test "PostgreSQL: two at once find a database without the index of runs" {
+	awf-run -n true
+	awf-ship --to "$TO"
+	sql 'DROP INDEX runs_head_started'
+	awf-run -n true
+	ship_behind_another 'CREATE INDEX runs_head_started ON runs_head (started);'
+}

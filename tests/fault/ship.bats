@@ -26,6 +26,16 @@ cleanup() { ! mountpoint -q small || umount small; }
 	at_once
 }
 
+@test "SQLite: 20 at once find a database without the index of runs" {
+	many_lines
+	awf-ship --to "$TO"
+	for ((round = 0; round < $(rounds 3 20); round++)); do
+		sql 'DROP INDEX runs_head_started'
+		at_once
+		same "$(sql "SELECT count(*) FROM sqlite_master WHERE name = 'runs_head_started'")" 1
+	done
+}
+
 @test "what is sent was synced before" {
 	awf-run -n --name a -c 'awf-step -n a -q -- true'
 	mkdir filters

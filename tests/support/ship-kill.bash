@@ -40,12 +40,13 @@ all_there() {
 
 # 20 at once.
 at_once() {
-	local pids=() i
+	local pids=() i status=0
 	for i in {1..20}; do
 		awf-ship --to "$TO" 2>"err.$i" 3>&- &
 		pids+=($!)
 	done
-	for i in "${pids[@]}"; do wait "$i"; done
+	for i in "${pids[@]}"; do wait "$i" || status=$?; done
 	same "$(cat err.*)" ''
+	same "$status" 0
 	same_lines
 }

@@ -13,6 +13,8 @@ export HOME=$work/home TMPDIR=$work/tmp AWF_STORAGE=$work/storage AWF_SYNC=none
 export PATH=$BUILD/bin:$BUILD/tests/support:$CLIS/node_modules/.bin:$PATH
 mkdir -p "$HOME" "$TMPDIR" "$work/workspace/tools"
 cd "$work/workspace" || exit 1
+# Agent files and tools of these tests are the user's own.
+awf trust --edits "$work" || exit 1
 ip link set lo up
 
 # Serves these answers to all that asks for them; $url is where. What is no file is an option.

@@ -22,6 +22,7 @@
 
 #include "agent/budget.h"
 #include "agent/prompt.h"
+#include "agent/trust.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/installation.h"
@@ -534,7 +535,9 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the children's ends away */
 	descendants_adopt();      /* what a child leaves behind is ended with it */
 	collect_inputs(&s->step.inputs);
+	trust_ask_from_now(PROGRAM, interrupts);
 	loaded = step_load(&s->step, &s->source, &r->loaded, &err);
+	trust_ask_from_now(NULL, NULL);
 	for (size_t i = 0; i < team->count; i++) {
 		const char *doubts = team->members[i]->agent.doubt, *line;
 		size_t len;

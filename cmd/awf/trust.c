@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/team.h"
 #include "agent/trust.h"
@@ -18,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "program.h"
+#include "run/terminal_question.h"
 
 #define PROGRAM "awf trust"
 
@@ -93,61 +93,43 @@ project_gather(struct trust_items *all, bool tell)
 	list_free(tools);
 }
 
-/* Whether the user says yes on the terminal. */
-static bool
-answer_is_yes(void)
-{
-	char answer[16] = "";
-
-	fputs("Allow all of this? [y/N] ", stderr);
-	fflush(stderr);
-	if (fgets(answer, sizeof answer, stdin) == NULL)
-		fputc('\n', stderr);
-	return answer[0] == 'y' || answer[0] == 'Y';
-}
-
-/* Shows what is not allowed yet (or all of it, the first time). How much that is. */
-static size_t
-items_show(const struct trust_items *items, bool all)
-{
-	size_t open = 0;
-
-	for (size_t i = 0; i < items->count; i++) {
-		const struct trust_item *item = &items->list[i];
-		const bool allowed = trust_allows(item);
-
-		open += !allowed;
-		if (all || !allowed)
-			printf("%s\n  %s: %s\n", item->what, item->file, allowed ? "allowed" : item->digest);
-	}
-	fflush(stdout);
-	return open;
-}
-
 /* What is allowed may show more: tools of a program that says itself what it is. */
 static int
 project_show_and_ask(bool yes)
 {
 	struct trust_items items = { NULL, 0 };
+	struct buffer shown = BUFFER_INIT;
 	struct error err = ERROR_INIT;
+	enum trust_answer answer = TRUST_NO;
 	int failed = 0;
-	bool first = true, refused = false;
+	bool first = true, refused = false, open = true;
 
 	for (; failed == 0 && !refused; first = false) {
 		trust_items_free(&items);
 		project_gather(&items, false);
-		if (items_show(&items, first) == 0)
+		open = false;
+		for (size_t i = 0; i < items.count; i++)
+			open = open || !trust_allows(&items.list[i]);
+		/* The question shows what is open itself. */
+		if (!open || yes || !terminal_question_possible())
+			trust_items_describe(&items, first, &shown);
+		fputs(buffer_string(&shown), stdout);
+		fflush(stdout);
+		buffer_clear(&shown);
+		if (!open)
 			break;
-		if (!yes && !isatty(STDIN_FILENO))
+		if (yes)
+			failed = trust_record(&items, &err);
+		else
+			failed = trust_ask(&items, PROGRAM, NULL, &answer, &err);
+		if (failed == 0 && !yes && answer == TRUST_NOBODY)
 			failed = error_set(&err, ERROR_USAGE, NULL,
 			    "nobody is there to be asked: on a terminal, or with --yes");
-		else if (!yes && !answer_is_yes())
-			refused = true;
-		else
-			failed = trust_record(&items, &err);
+		refused = failed == 0 && !yes && answer == TRUST_NO;
 		if (failed == 0 && !refused)
 			printf("allowed for %s\n", items.list[0].repository);
 	}
+	buffer_free(&shown);
 	if (failed == 0 && items.count == 0)
 		puts("nothing that is defined here runs outside of a sandbox");
 	trust_items_free(&items);

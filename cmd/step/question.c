@@ -1,9 +1,7 @@
 /*
- * The terminal is /dev/tty, whatever stdin and stdout are, and its lines are read after
- * tcflush(3) dropped what was typed before. All waits are interruptible. An editor is started
- * with a group of its own, to which the terminal is given and from which it is taken back
- * with SIGTTOU blocked, as a process in the background must; one that stops is continued,
- * since no shell is there that could.
+ * An editor is started with a group of its own, to which the terminal is given and from which
+ * it is taken back with SIGTTOU blocked, as a process in the background must; one that stops
+ * is continued, since no shell is there that could.
  */
 #include "step/question.h"
 
@@ -21,83 +19,20 @@
 
 #include "base/file.h"
 #include "base/locale.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "proc/process.h"
 #include "proc/wait.h"
+#include "run/terminal_question.h"
 
-#define TERMINAL "/dev/tty"
 #define SHOWN ((size_t)64 << 10)        /* bytes of the text */
 #define EDITED ((size_t)64 << 20)
 #define NAP_MS 100
 
-/* The terminal, if this process may ask there; -1. */
-static int
-terminal_open(void)
-{
-	int fd = isatty(STDERR_FILENO) ? open(TERMINAL, O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
-
-	if (fd >= 0 && tcgetpgrp(fd) == getpgrp())
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-bool
-question_possible(void)
-{
-	int fd = terminal_open();
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-static int
-print(int terminal, struct buffer *out, struct error *err)
-{
-	int failed = 0;
-
-	if (file_write(terminal, buffer_string(out), out->len) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, TERMINAL, "unable to write");
-	buffer_clear(out);
-	return failed;
-}
-
-/* ---- what is answered ---- */
-
-/* Asks once. 1: a line, without its LF; 0: end of file; -1. */
-static int
-ask(const struct question *q, int terminal, struct buffer *out, struct buffer *line,
-    struct error *err)
-{
-	struct pollfd fds[2] = { { .fd = -1 }, { .fd = terminal, .events = POLLIN } };
-	char bytes[256];
-	ssize_t got;
-
-	buffer_clear(line);
-	if (print(terminal, out, err) != 0)
-		return -1;
-	do {
-		if (interrupts_wait(q->interrupts, fds, 2, 0, err) != 0)
-			return -1;
-		if (fds[1].revents == 0)
-			continue;
-		got = read(terminal, bytes, sizeof bytes);
-		if (got <= 0)
-			return 0;
-		buffer_append(line, bytes, (size_t)got);
-	} while (line->len == 0 || line->data[line->len - 1] != '\n');
-	line->data[--line->len] = '\0';
-	return 1;
-}
-
 /* Asks until it is answered by one of the words' first letters, which is returned; 0: not
  * answered; -1. */
 static int
-ask_word(const struct question *q, int terminal, struct error *err)
+ask_word(const struct question *q, struct terminal_question *terminal, struct error *err)
 {
 	static const char *const words[] = { "yes", "no", "edit" };
 	struct buffer out = BUFFER_INIT, line = BUFFER_INIT;
@@ -106,8 +41,8 @@ ask_word(const struct question *q, int terminal, struct error *err)
 	while (word == 0 && answered == 1) {
 		buffer_format(&out, "Approve %s%s? (yes, no%s) ", q->about, q->edited ? " as edited" : "",
 		    q->file != NULL ? ", edit" : "");
-		tcflush(terminal, TCIFLUSH);
-		answered = ask(q, terminal, &out, &line, err);
+		terminal_question_forget_typed(terminal);
+		answered = terminal_question_ask(terminal, &out, &line, err);
 		for (size_t i = 0; answered == 1 && i < sizeof words / sizeof *words; i++)
 			if (line.len > 0 && strncasecmp(buffer_string(&line), words[i], line.len) == 0 &&
 			    (words[i][0] != 'e' || q->file != NULL))
@@ -176,7 +111,7 @@ run_editor(const struct question *q, int terminal, const char *path, struct erro
 
 /* Has the text edited, and takes it if it will do; says on the terminal why not. */
 static int
-edit(struct question *q, int terminal, struct error *err)
+edit(struct question *q, struct terminal_question *terminal, struct error *err)
 {
 	char *directory = memory_format("%s/edit-XXXXXX", q->directory), *path;
 	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
@@ -198,7 +133,7 @@ edit(struct question *q, int terminal, struct error *err)
 	if (fd >= 0)
 		close(fd);
 	if (result == 0)
-		result = run_editor(q, terminal, path, err);
+		result = run_editor(q, terminal->terminal, path, err);
 
 	if (result == 1 && file_load(path, EDITED, &text, &why) == 0 &&
 	    q->check(q->context, &text, &why) == 0) {
@@ -208,7 +143,7 @@ edit(struct question *q, int terminal, struct error *err)
 		q->edited = true;
 	} else if (result == 1) {
 		buffer_format(&out, "Not taken: %s\n", error_text(&why, reason, sizeof reason));
-		result = print(terminal, &out, err);
+		result = terminal_question_print(terminal, &out, err);
 	}
 	buffer_free(&out);
 	buffer_free(&text);
@@ -222,7 +157,8 @@ edit(struct question *q, int terminal, struct error *err)
 /* ---- the question ---- */
 
 static int
-converse(struct question *q, int terminal, enum question_answer *answer, struct error *err)
+converse(struct question *q, struct terminal_question *terminal, enum question_answer *answer,
+    struct error *err)
 {
 	struct buffer out = BUFFER_INIT;
 	int word = 'e', failed = 0;
@@ -243,7 +179,7 @@ converse(struct question *q, int terminal, enum question_answer *answer, struct 
 		if (len < q->text.len)
 			buffer_format(&out, "%s and %zu bytes more\n", locale_choose("…", "..."), q->text.len - len);
 		buffer_byte(&out, '\n');
-		failed = print(terminal, &out, err);
+		failed = terminal_question_print(terminal, &out, err);
 		if (failed == 0)
 			failed = (word = ask_word(q, terminal, err)) == -1 ? -1 : 0;
 		if (failed == 0 && word == 'e')
@@ -251,7 +187,7 @@ converse(struct question *q, int terminal, enum question_answer *answer, struct 
 	}
 	if (failed == 0 && word == 'n') {
 		buffer_text(&out, "Why? (Enter: no reason) ");
-		failed = ask(q, terminal, &out, &q->reason, err) == -1 ? -1 : 0;
+		failed = terminal_question_ask(terminal, &out, &q->reason, err) == -1 ? -1 : 0;
 	}
 	buffer_free(&out);
 	*answer = word == 'y' ? ANSWER_YES : word == 'n' ? ANSWER_NO : ANSWER_NONE;
@@ -261,26 +197,15 @@ converse(struct question *q, int terminal, enum question_answer *answer, struct 
 int
 question_ask(struct question *q, enum question_answer *answer, struct error *err)
 {
-	int terminal = terminal_open(), turn, failed = 0;
-	char *path;
+	char *path = path_join(q->directory, TERMINAL_QUESTION_FILE);
+	struct terminal_question terminal;
+	int failed = terminal_question_open(&terminal, path, q->interrupts, err);
 
 	*answer = ANSWER_NONE;
-	if (terminal < 0)
-		return 0;
-	/* Waits for its turn. */
-	path = path_join(q->directory, "terminal");
-	turn = file_open_plain(path, O_RDWR | O_CREAT, 0600);
-	if (turn < 0)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	while (failed == 0 && lock_file_take(turn) != 0)
-		failed = errno == EWOULDBLOCK ? interrupts_sleep(q->interrupts, NAP_MS, err) :
-		    error_errno(err, ERROR_SYSTEM, path, "unable to lock");
+	if (failed == 1)
+		failed = converse(q, &terminal, answer, err);
+	terminal_question_close(&terminal);
 	free(path);
-	if (failed == 0)
-		failed = converse(q, terminal, answer, err);
-	if (turn >= 0)
-		close(turn);
-	close(terminal);
 	return failed;
 }
 

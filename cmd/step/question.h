@@ -3,10 +3,7 @@
  * no, or another text from an editor, which is shown and asked about again.
  *
  * What the code relies on, and keeps:
- *   - There is somebody to ask if stderr is a terminal and this process is in the
- *     foreground of its own (/dev/tty). Only then something is printed.
- *   - One question at a time in a run: who asks holds flock() on runs/<id>/terminal.
- *   - What was typed before the question stood there is no answer to it.
+ *   - It is asked as run/terminal_question.h has it, one at a time in a run.
  *   - What is shown is data: its control characters are made harmless.
  *   - The editor has the terminal for itself, with a process group of its own, so that
  *     its Ctrl-C is not the workflow's; it, and the terminal's modes, do not outlast the
@@ -45,8 +42,6 @@ struct question {
 
 /* -1: interrupted (ERROR_CANCELLED, ERROR_DOWNSTREAM_CLOSED), or ERROR_SYSTEM. */
 int question_ask(struct question *q, enum question_answer *answer, struct error *err);
-/* Whether there is somebody to ask. */
-bool question_possible(void);
 void question_free(struct question *q);
 
 #endif

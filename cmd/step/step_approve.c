@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "run/decision.h"
+#include "run/terminal_question.h"
 #include "run/waiting.h"
 #include "step/question.h"
 #include "transcript/event_keys.h"
@@ -226,7 +227,7 @@ step_approve(struct step_call *call, struct error *err)
 		.check = check_edit, .context = &edit };
 	enum question_answer answer = ANSWER_NONE;
 
-	if (question_possible()) {
+	if (terminal_question_possible()) {
 		/* The user's key, if there is one: before anything is asked. */
 		if (seal_key_find(&call->end.seal, NULL, false, err) < 0)
 			return -1;

@@ -63,7 +63,7 @@ static const struct trusted *
 trusted_read(void)
 {
 	struct buffer text = BUFFER_INIT;
-	char *path = trusted_is_read ? NULL : path_config(TRUST_FILE);
+	char *path = trusted_is_read ? NULL : path_data(TRUST_FILE);
 	const char *rest, *line;
 	size_t len;
 	int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -104,23 +104,45 @@ directories_make(const char *directory, struct error *err)
 	return failed;
 }
 
+char *
+trust_directory(struct error *err)
+{
+	char *path = path_data(TRUST_FILE), *directory = path == NULL ? NULL : path_directory(path);
+
+	if (path == NULL)
+		error_set(err, ERROR_SYSTEM, "HOME", "not set: there is no place for what is allowed");
+	if (directory != NULL && directories_make(directory, err) != 0) {
+		free(directory);
+		directory = NULL;
+	}
+	free(path);
+	return directory;
+}
+
+void
+trust_forget(void)
+{
+	list_free(trusted.allowed);
+	list_free(trusted.edits);
+	trusted = (struct trusted){ .allowed = NULL };
+	trusted_is_read = false;
+}
+
 /* Writes the file anew: its lines but those for which drop is true, then more. */
 static int
 trusted_write(bool (*drop)(const char *line, const char *directory), const char *directory,
     const struct buffer *more, size_t *dropped, struct error *err)
 {
-	char *path = path_config(TRUST_FILE), *above;
+	char *place = trust_directory(err), *path, *lock;
 	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
 	struct replacement file;
 	const char *rest, *line;
-	char *lock;
 	size_t len;
-	int failed, lock_fd = -1, locked = 0;
+	int failed = 0, lock_fd = -1, locked = 0;
 
-	if (path == NULL)
-		return error_set(err, ERROR_SYSTEM, "HOME", "not set: there is no place for what is allowed");
-	above = path_directory(path);
-	failed = directories_make(above, err);
+	if (place == NULL)
+		return -1;
+	path = path_join(place, TRUST_FILE);
 	/* Two who write at once would lose each other's lines. */
 	lock = memory_format("%s.lock", path);
 	if (failed == 0) {
@@ -152,15 +174,12 @@ trusted_write(bool (*drop)(const char *line, const char *directory), const char 
 	} else if (failed == 0) {
 		failed = replacement_commit(&file, true, err);
 	}
-	list_free(trusted.allowed);
-	list_free(trusted.edits);
-	trusted = (struct trusted){ .allowed = NULL };
-	trusted_is_read = false;
+	trust_forget();
 	file_close(&lock_fd);
 	free(lock);
 	buffer_free(&text);
 	buffer_free(&out);
-	free(above);
+	free(place);
 	free(path);
 	return failed;
 }
@@ -460,6 +479,7 @@ trust_items_free(struct trust_items *items)
 	for (size_t i = 0; i < items->count; i++) {
 		free(items->list[i].file);
 		free(items->list[i].what);
+		free(items->list[i].files);
 		free(items->list[i].repository);
 	}
 	free(items->list);
@@ -560,9 +580,22 @@ is_replayed(void)
 	return replayed;
 }
 
+static struct {
+	const char *program;    /* NULL: nobody is asked */
+	const struct interrupts *interrupts;
+} asking;
+
+void
+trust_ask_from_now(const char *program, const struct interrupts *interrupts)
+{
+	asking.program = program;
+	asking.interrupts = interrupts;
+}
+
 int
 trust_check(const struct trust_items *items, struct error *err)
 {
+	enum trust_answer answer = TRUST_NOBODY;
 	const struct trust_item *first = NULL;
 	struct buffer more = BUFFER_INIT, digests = BUFFER_INIT;
 	size_t count = 0;
@@ -582,6 +615,7 @@ trust_check(const struct trust_items *items, struct error *err)
 		one.list[0] = *item;
 		one.list[0].file = memory_text(item->file);
 		one.list[0].what = memory_text(item->what);
+		one.list[0].files = item->files == NULL ? NULL : memory_text(item->files);
 		one.list[0].repository = memory_text(item->repository);
 		trust_items_merge(gathered, &one);
 	}
@@ -591,7 +625,12 @@ trust_check(const struct trust_items *items, struct error *err)
 	}
 	if (trusted_read()->error.code != ERROR_NONE) {
 		*err = trusted_read()->error;
-	} else {
+	} else if (asking.program != NULL &&
+	    trust_ask(items, asking.program, asking.interrupts, &answer, err) == -1) {
+		answer = TRUST_NO;
+	} else if (answer == TRUST_NO) {
+		error_set(err, ERROR_DEFINITION, first->file, "%s: was not allowed on the terminal", first->what);
+	} else if (answer == TRUST_NOBODY) {
 		if (count > 1)
 			buffer_format(&more, " (and %zu more)", count - 1);
 		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, or sends data away, and "
@@ -601,7 +640,7 @@ trust_check(const struct trust_items *items, struct error *err)
 	}
 	buffer_free(&more);
 	buffer_free(&digests);
-	return -1;
+	return answer == TRUST_YES ? 0 : -1;
 }
 
 int

@@ -12,7 +12,7 @@
  * environment, and the files of the repository that it runs, as far as its words tell
  * (trust_files.h); not prompts and descriptions. It is allowed for a repository: a worktree belongs
  * to its main checkout if that names the worktree, too; without git it is a directory. All of it
- * stands in one file of the user's, ~/.config/awf/trust, a line each:
+ * stands in one file of the user's, ~/.local/share/awf/trust, a line each:
  *
  *     allow DIGEST REPOSITORY
  *     edits DIRECTORY
@@ -29,9 +29,11 @@
 #include "agent/agent.h"
 #include "agent/mcp_config.h"
 #include "agent/tool.h"
+#include "base/buffer.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "isolate/sandbox.h"
+#include "proc/interrupts.h"
 
 /* Digests that are allowed for this process and those that it starts, commas between:
  * awf-run --trust, awf-step --trust. */
@@ -47,6 +49,7 @@ enum origin trust_origin(const char *path);
 struct trust_item {
 	char *file;                  /* that defines it */
 	char *what;                  /* for people, a line: "MCP server lint: node ./lint.js" */
+	char *files;                 /* of the repository, that it runs, for people; NULL: none is known */
 	char *repository;            /* absolute */
 	char digest[DIGEST_SIZE];
 };
@@ -78,6 +81,9 @@ void trust_items_free(struct trust_items *items);
 
 /* Whether the user has allowed it. */
 bool trust_allows(const struct trust_item *item);
+/* From now on trust_check() asks whoever sits at the terminal, as trust_ask() does, in the name of a
+ * program; NULL: it asks nobody any more. */
+void trust_ask_from_now(const char *program, const struct interrupts *interrupts);
 /* ERROR_DEFINITION names the first that is not allowed, how many more there are, and the
  * command that allows them. */
 int trust_check(const struct trust_items *items, struct error *err);
@@ -96,6 +102,22 @@ int trust_check_key(const char *file, const char *key, const char *place, struct
 /* The same of a variable, which need not be a key. keys may be NULL. */
 int trust_check_variable(const char *file, const struct keys *keys, const char *variable,
     const char *place, struct error *err);
+
+/* ---- asking (trust_ask.c) ---- */
+
+enum trust_answer { TRUST_NOBODY, TRUST_NO, TRUST_YES };
+/* Shows what is not allowed of them on the terminal, and asks whether it may be: what is then is
+ * recorded. TRUST_NOBODY: no terminal is there to ask on. -1: interrupted, or ERROR_SYSTEM.
+ * interrupts may be NULL. */
+int trust_ask(const struct trust_items *items, const char *program, const struct interrupts *interrupts,
+    enum trust_answer *answer, struct error *err);
+/* Appends what would run, where it is defined, its digest and the files that count: of what is not
+ * allowed, or of all. */
+void trust_items_describe(const struct trust_items *items, bool all, struct buffer *out);
+/* The directory of the file, which is made, in memory of its own; NULL: ERROR_SYSTEM. */
+char *trust_directory(struct error *err);
+/* Has the file read anew when it is needed: others may have written it. */
+void trust_forget(void);
 
 /* ---- for awf trust and awf init ---- */
 

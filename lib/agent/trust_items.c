@@ -24,7 +24,7 @@
 struct describing {
 	const char *file;       /* of the definition */
 	char *repository, *checkout;
-	struct buffer exact, shown;
+	struct buffer exact, shown, files;
 };
 
 static bool
@@ -44,6 +44,23 @@ describe_exactly(struct describing *d, const char *kind, const char *text)
 	buffer_format(&d->exact, "%s %zu ", kind, strlen(text));
 	buffer_text(&d->exact, text);
 	buffer_byte(&d->exact, '\n');
+}
+
+/* A word as a shell would have to be given it, so that it is seen where each ends. */
+static void
+show_word(struct describing *d, const char *word)
+{
+	if (*word != '\0' && strpbrk(word, " \t\n\"'\\$`&|;<>()*?[]#~!{}") == NULL) {
+		buffer_text(&d->shown, word);
+		return;
+	}
+	buffer_byte(&d->shown, '\'');
+	for (; *word != '\0'; word++)
+		if (*word == '\'')
+			buffer_text(&d->shown, "'\\''");
+		else
+			buffer_byte(&d->shown, *word);
+	buffer_byte(&d->shown, '\'');
 }
 
 /* A path of the repository relative to it, in memory of its own; NULL: it lies elsewhere. */
@@ -94,7 +111,8 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 		char *named = word_named(d, *word);
 
 		describe_exactly(d, "word", named);
-		buffer_format(&d->shown, " %s", *word);
+		buffer_byte(&d->shown, ' ');
+		show_word(d, *word);
 		free(named);
 		list_take(&words, word_expanded(d, *word));
 	}
@@ -121,6 +139,7 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 			memcpy(sha256, "-", 2);
 		describe_exactly(d, "file", relative);
 		describe_exactly(d, "sha256", sha256);
+		buffer_format(&d->files, "%s%s", d->files.len > 0 ? ", " : "", relative);
 		file_close(&fd);
 		free(relative);
 	}
@@ -140,6 +159,10 @@ describing_end(struct describing *d, struct trust_items *items)
 
 	text_visible(&visible, buffer_string(&d->shown), d->shown.len, 0);
 	item.what = buffer_take(&visible);
+	text_visible(&visible, buffer_string(&d->files), d->files.len, 0);
+	item.files = d->files.len == 0 ? NULL : buffer_take(&visible);
+	buffer_free(&d->files);
+	buffer_free(&visible);
 	digest_sha256(buffer_string(&d->exact), d->exact.len, item.digest);
 	items->list = memory_array(items->list, items->count + 1, sizeof *items->list);
 	items->list[items->count++] = item;
@@ -195,7 +218,8 @@ trust_add_server(struct trust_items *items, const struct mcp_definition *server)
 	for (size_t i = 0; server->variables != NULL && server->variables[i] != NULL; i++) {
 		describe_exactly(&d, "variable", server->variables[i]);
 		describe_exactly(&d, "value", server->values[i]);
-		buffer_format(&d.shown, " %s=%s", server->variables[i], server->values[i]);
+		buffer_format(&d.shown, " %s=", server->variables[i]);
+		show_word(&d, server->values[i]);
 	}
 	if (server->directory != NULL) {
 		describe_exactly(&d, "directory", server->directory);
@@ -268,6 +292,7 @@ trust_add_provider(struct trust_items *items, const struct agent *agent, const c
 			free(d.checkout);
 			buffer_free(&d.exact);
 			buffer_free(&d.shown);
+			buffer_free(&d.files);
 		}
 	}
 	free(real);

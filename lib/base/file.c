@@ -349,17 +349,29 @@ path_home(void)
 	return home != NULL && home[0] == '/' ? home : NULL;
 }
 
+/* Below a directory of the XDG specification, which has relative paths ignored. */
+static char *
+path_xdg(const char *variable, const char *usual, const char *name)
+{
+	const char *place = getenv(variable), *home = path_home();
+
+	if (place != NULL && place[0] == '/')
+		return memory_format("%s/awf/%s", place, name);
+	if (home != NULL)
+		return memory_format("%s/%s/awf/%s", home, usual, name);
+	return NULL;
+}
+
 char *
 path_config(const char *name)
 {
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = path_home();
+	return path_xdg("XDG_CONFIG_HOME", ".config", name);
+}
 
-	/* The XDG specification has relative paths ignored. */
-	if (config != NULL && config[0] == '/')
-		return memory_format("%s/awf/%s", config, name);
-	if (home != NULL)
-		return memory_format("%s/.config/awf/%s", home, name);
-	return NULL;
+char *
+path_data(const char *name)
+{
+	return path_xdg("XDG_DATA_HOME", ".local/share", name);
 }
 
 /* An empty element of the list means nothing: not the current directory, as it

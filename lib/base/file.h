@@ -70,6 +70,8 @@ bool path_within(const char *path, const char *directory);
 /* "$XDG_CONFIG_HOME/awf/NAME", "~/.config/awf/NAME"; NULL without a home. In memory
  * of its own. */
 char *path_config(const char *name);
+/* The same of "$XDG_DATA_HOME/awf/NAME", "~/.local/share/awf/NAME". */
+char *path_data(const char *name);
 /* $HOME, if it is an absolute path; else NULL: it would name another place in each
  * directory. */
 const char *path_home(void);

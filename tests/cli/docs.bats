@@ -7,6 +7,8 @@ load ../support/manual
 
 prepare() {
 	# The manual says ~/.local/share/awf.
+	mkdir -p "$HOME/.local/share"
+	mv "$XDG_DATA_HOME/awf" "$HOME/.local/share/awf"
 	unset AWF_STORAGE AWF_REPLAY XDG_DATA_HOME
 	cp -r "$ROOT/examples/." .
 	mkdir stubs

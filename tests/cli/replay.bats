@@ -407,7 +407,7 @@ differs() {
 
 @test "an agent file beside the keys is seen without them" {
 	[ "$ISOLATION" = namespaces ] || skip 'no user namespaces here'
-	rm "$XDG_CONFIG_HOME/awf/trust"
+	rm "$XDG_DATA_HOME/awf/trust"
 	agent one '' "$(says hello)"
 	mv agents/one.md "$XDG_CONFIG_HOME/awf/"
 	echo go | awf-run -c "awf-step -a $XDG_CONFIG_HOME/awf/one.md ask -r

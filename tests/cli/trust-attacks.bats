@@ -10,7 +10,7 @@ load ../support/scripted
 prepare() {
 	scripted_provider
 	script "$(said 'done')"
-	rm -f "$XDG_CONFIG_HOME/awf/trust"
+	rm -f "$XDG_DATA_HOME/awf/trust"
 	CANARY=$BATS_TEST_TMPDIR/canary
 	PROJECT=$BATS_TEST_TMPDIR/hostile
 	mkdir -p "$PROJECT/agents" "$PROJECT/tools"

@@ -7,7 +7,7 @@ load ../support/terminal
 
 # A repository that somebody else has written, and an answer of a model that uses its tools.
 prepare() {
-	rm "$XDG_CONFIG_HOME/awf/trust"
+	rm "$XDG_DATA_HOME/awf/trust"
 	export CANARY="$BATS_TEST_TMPDIR/canary"
 	mkdir clone && cd clone || return
 	git init -q .
@@ -35,7 +35,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	cd ..
 	step 2 -a clone/agents/formatter.md
 	nothing_ran
-	[ ! -e "$XDG_CONFIG_HOME/awf/trust" ]
+	[ ! -e "$XDG_DATA_HOME/awf/trust" ]
 }
 
 @test "a tool that runs in no sandbox is not run, and neither is one that would say what it is" {
@@ -58,7 +58,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	[[ $stderr == *'nobody is there to be asked'* ]]
 	run -0 awf trust --yes
 	[[ $output == *"allowed for $PWD" ]]
-	same "$(stat -c %a "$XDG_CONFIG_HOME/awf/trust")" 600
+	same "$(stat -c %a "$XDG_DATA_HOME/awf/trust")" 600
 	same "$(awf trust --list | wc -l)" 2
 	allowed() { run -0 --separate-stderr awf-step --dry-run -a "$1" ask <<<hello; }
 	refused() { run -2 --separate-stderr awf-step --dry-run -a "$1" ask <<<hello; }
@@ -91,16 +91,79 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	prompt ask 120 30
 	keys ask "awf trust" Enter
 	says ask 'MCP server lint: sh ./lint.sh --stdio'
-	says ask 'Allow all of this\? \[y/N\]'
+	says ask "Allow it for $PWD, until something of it changes\? \[y/N\]"
 	keys ask n Enter
 	says ask '^ready>$'
-	[ ! -e "$XDG_CONFIG_HOME/awf/trust" ]
-	keys ask "clear; echo again; awf trust" Enter
+	[ ! -e "$XDG_DATA_HOME/awf/trust" ]
+	keys ask "clear; echo again; awf trust </dev/null" Enter
 	says ask '^again$'
-	says ask 'Allow all of this'
+	says ask 'until something of it changes'
 	keys ask y Enter
 	says ask "^allowed for $PWD"
-	grep -q "^allow .* $PWD$" "$XDG_CONFIG_HOME/awf/trust"
+	grep -q "^allow .* $PWD$" "$XDG_DATA_HOME/awf/trust"
+	nothing_ran
+}
+
+@test "a step asks on the terminal itself, shows what would run, and takes nothing but a yes for one" {
+	terminals_begin
+	printf '{"mcpServers":{"lint":{"command":"sh","args":["-c","./lint.sh $A","two words"],"env":{"A":"a b"}}}}' >.mcp.json
+	chmod +x lint.sh
+	prompt ask 160 40
+	for answer in '' n nonsense yess C-d; do
+		keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+		says ask "^awf-step: a definition of this project would run this in no sandbox, or send data to it:"
+		says ask "MCP server lint: A='a b' sh -c './lint.sh \\\$A' 'two words'"
+		says ask '  with what is in lint.sh$'
+		says ask "Allow it for $PWD, until something of it changes\? \[y/N\]"
+		case $answer in C-d) keys ask C-d ;; *) keys ask "$answer" Enter ;; esac
+		says ask '^ended 2$'
+		says ask 'was not allowed on the terminal'
+		nothing_ran
+		[ ! -e "$XDG_DATA_HOME/awf/trust" ]
+	done
+	keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	says ask 'until something of it changes'
+	keys ask yes Enter
+	says ask '^ended [0-9]*$'
+	[ -e "$CANARY" ]
+	# It is not asked again, until the file is another.
+	keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	says ask '^ended 3$'
+	echo 'echo other' >>lint.sh
+	keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	says ask 'until something of it changes'
+	keys ask n Enter
+	says ask '^ended 2$'
+}
+
+@test "steps of one run that want to know the same ask once" {
+	terminals_begin
+	prompt ask 120 40
+	printf 'for i in 1 2 3; do echo "{}" | awf-step -i json -q -t fmt step$i & done; wait\n' >flow.awf
+	keys ask "awf-run --no-view -n ./flow.awf; echo ended \$?" Enter
+	says ask 'until something of it changes'
+	keys ask y Enter
+	says ask '^ended 0$'
+	same "$(screen ask | grep -c 'until something of it changes')" 1
+	same "$(wc -l <"$CANARY")" 3
+	same "$(grep -c '^allow ' "$XDG_DATA_HOME/awf/trust")" 1
+}
+
+@test "where nobody can be asked, a step is refused with the line that allows it" {
+	terminals_begin
+	# No terminal of its own, as in cron; and stderr is none.
+	step 2 -a reviewer
+	[[ $stderr == *'see awf trust, or say --trust '* ]]
+	run -2 --separate-stderr setsid awf-step -r -a reviewer ask <<<hello
+	[[ $stderr == *'see awf trust, or say --trust '* ]]
+	prompt ask 160 40
+	keys ask "awf-step -n -p go -r -a reviewer ask 2>said; echo ended \$?" Enter
+	says ask '^ended 2$'
+	grep -q 'see awf trust, or say --trust ' said
+	# In the background.
+	keys ask "clear; awf-step -n -p go -r -a reviewer ask & wait \$!; echo ended \$?" Enter
+	says ask '^ended 2$'
+	says ask 'see awf trust'
 	nothing_ran
 }
 
@@ -209,7 +272,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	run -0 awf-step --dry-run --sandbox workspace -a open ask <<<hello
 	printf -- '---\nmodel: replay/%s\nbefore_turn: touch canary\n---\nHi.\n' "$PWD/answer.jsonl" >agents/hook.md
 	step 2 -a hook
-	[[ $stderr == *'agents/hook.md: before_turn of the agent hook: '*'touch canary: runs in no sandbox'* ]]
+	[[ $stderr == *'agents/hook.md: before_turn of the agent hook: '*"'touch canary': runs in no sandbox"* ]]
 	printf -- '---\nmodel: claude/sonnet\n---\nHi.\n' >agents/cli.md
 	step 2 -a cli
 	[[ $stderr == *'agents/cli.md: whatever the model of the agent cli asks of claude, in no sandbox: '* ]]
@@ -217,7 +280,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 
 @test "a file of what is allowed that others may write is refused" {
 	awf trust --yes >shown
-	chmod 666 "$XDG_CONFIG_HOME/awf/trust"
+	chmod 666 "$XDG_DATA_HOME/awf/trust"
 	step 4 -a formatter
 	nothing_ran
 }

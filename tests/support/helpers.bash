@@ -5,6 +5,7 @@
 setup() {
 	export AWF_STORAGE="$BATS_TEST_TMPDIR/storage"
 	export XDG_CONFIG_HOME="$BATS_TEST_TMPDIR/config"
+	export XDG_DATA_HOME="$BATS_TEST_TMPDIR/data"
 	export HOME="$BATS_TEST_TMPDIR/home"
 	export LANG=C.UTF-8
 	unset LC_ALL LC_CTYPE
@@ -18,9 +19,9 @@ setup() {
 	: "${BUILD:=$ROOT/build/test}"
 	export ROOT BUILD
 	export PATH="$BUILD/bin:$BUILD/tests/support:$BUILD/tests/fault:$PATH"
-	mkdir -p "$HOME" "$BATS_TEST_TMPDIR/work" "$XDG_CONFIG_HOME/awf"
+	mkdir -p "$HOME" "$BATS_TEST_TMPDIR/work" "$XDG_CONFIG_HOME/awf" "$XDG_DATA_HOME/awf"
 	# What tests define is their own: as awf trust --edits has it.
-	(umask 077 && printf 'edits %s\n' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/work" >"$XDG_CONFIG_HOME/awf/trust")
+	(umask 077 && printf 'edits %s\n' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/work" >"$XDG_DATA_HOME/awf/trust")
 	cd "$BATS_TEST_TMPDIR/work" || return 1
 	if declare -F prepare >/dev/null; then prepare; fi
 }

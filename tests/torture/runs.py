@@ -82,7 +82,7 @@ class Run:
         flow.lay_out(self.work)
         # Steps in groups are given no keys by the environment.
         write(f"{base}/awf/keys", "ANTHROPIC_API_KEY=anthropic-test-key\n", 0o600)
-        write(f"{base}/awf/trust", f"edits {os.path.realpath(base)}\n", 0o600)
+        write(f"{base}/.local/share/awf/trust", f"edits {os.path.realpath(base)}\n", 0o600)
         self.id, self.err, self.out, self.asked, self.took = None, "", "", [], 0.0
         self.printed = ""   # by the last attempt that had anything left to do
         self.recorded = {}  # {run id: Transcript} after the attempt before

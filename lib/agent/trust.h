@@ -79,6 +79,10 @@ void trust_add_tool_of(struct trust_items *items, const struct agent *agent, con
 void trust_add_team(struct trust_items *items, const struct team *team, const struct sandbox *step);
 void trust_items_free(struct trust_items *items);
 
+/* Whether the word is in a list with commas; list may be NULL. */
+bool trust_list_names(const char *list, const char *word);
+/* Why the user's file cannot be read; NULL: it can, or there is none. */
+const struct error *trust_file_error(void);
 /* Whether the user has allowed it. */
 bool trust_allows(const struct trust_item *item);
 /* From now on trust_check() asks whoever sits at the terminal, as trust_ask() does, in the name of a

@@ -354,27 +354,32 @@ a_device_is_written_to_as_it_is(void **state)
 }
 
 static void
-config_is_where_the_user_says(void **state)
+config_and_data_are_where_the_user_says(void **state)
 {
-	static const struct { const char *config, *home, *path; } rows[] = {
-		{"/etc/mine", "/home/u", "/etc/mine/awf/keys"},
-		{"relative", "/home/u", "/home/u/.config/awf/keys"},
-		{"", "/home/u", "/home/u/.config/awf/keys"},
-		{"", "", NULL},
+	static const struct { const char *place, *home, *config, *data; } rows[] = {
+		{"/etc/mine", "/home/u", "/etc/mine/awf/keys", "/etc/mine/awf/keys"},
+		{"relative", "/home/u", "/home/u/.config/awf/keys", "/home/u/.local/share/awf/keys"},
+		{"", "/home/u", "/home/u/.config/awf/keys", "/home/u/.local/share/awf/keys"},
+		{"", "", NULL, NULL},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		char *path;
+		char *config, *data;
 
-		setenv("XDG_CONFIG_HOME", rows[i].config, 1);
+		setenv("XDG_CONFIG_HOME", rows[i].place, 1);
+		setenv("XDG_DATA_HOME", rows[i].place, 1);
 		setenv("HOME", rows[i].home, 1);
-		path = path_config("keys");
-		if (rows[i].path == NULL)
-			assert_null(path);
-		else
-			assert_string_equal(path, rows[i].path);
-		free(path);
+		config = path_config("keys");
+		data = path_data("keys");
+		assert_true((rows[i].config == NULL) == (config == NULL));
+		assert_true((rows[i].data == NULL) == (data == NULL));
+		if (rows[i].config != NULL)
+			assert_string_equal(config, rows[i].config);
+		if (rows[i].data != NULL)
+			assert_string_equal(data, rows[i].data);
+		free(config);
+		free(data);
 	}
 }
 
@@ -420,7 +425,7 @@ main(void)
 		cmocka_unit_test(replaces_at_once),
 		cmocka_unit_test(replacement_leaves_nothing_behind),
 		cmocka_unit_test(a_device_is_written_to_as_it_is),
-		cmocka_unit_test(config_is_where_the_user_says),
+		cmocka_unit_test(config_and_data_are_where_the_user_says),
 		cmocka_unit_test(private_files_are_closed_to_others),
 	};
 

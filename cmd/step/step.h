@@ -157,10 +157,13 @@ struct step_loaded {
  * ERROR_DEFINITION, ERROR_USAGE; step_unload() is called either way. */
 int step_load(struct step *step, const struct step_source *source,
     struct step_loaded *loaded, struct error *err);
-/* Names the files that the step is made of, for its record, which keeps them. The step is
- * in its run. */
-int step_name_files(struct step *step, const struct step_source *source, struct error *err);
 void step_unload(struct step *step, struct step_loaded *loaded);
+
+/* step_files.c */
+
+/* Names the files that the step is made of, and those of the workspace that its commands run, for
+ * its record, which keeps them. The step is in its run. */
+int step_name_files(struct step *step, const struct step_source *source, struct error *err);
 
 /* step.c */
 

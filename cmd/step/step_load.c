@@ -2,27 +2,16 @@
  * Loading what a step does: agents or the tool first, then what they come to together: prompt,
  * sandbox, digest. The order is that of messages: what is wrong with a file is said before what
  * is wrong with its use.
- *
- * The files that it is made of are named in its record by absolute and plain paths, for a
- * replay shows them by that name. What comes along with AWF is named and not kept, and
- * configurations of servers, which may hold keys, are known by their digest alone.
  */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/definition.h"
 #include "agent/prompt.h"
 #include "agent/sandboxing.h"
 #include "agent/trust.h"
 #include "base/file.h"
-#include "base/installation.h"
 #include "base/memory.h"
-#include "base/text.h"
-#include "json/writer.h"
-#include "proc/libexec.h"
-#include "run/definition_file_keep.h"
 #include "step/step.h"
 
 /* A template, or @FILE. */
@@ -223,100 +212,4 @@ step_unload(struct step *step, struct step_loaded *loaded)
 	output_schema_free(&loaded->answer_schema);
 	attachments_free(&loaded->attachments);
 	buffer_free(&step->files);
-}
-
-/* ---- the files that it is made of ---- */
-
-typedef int keep_file(const struct run *r, const char *path, struct writer *w, struct error *err);
-
-struct naming {
-	const struct run *run;
-	char here[PATH_MAX];
-	char *own;             /* directories of what comes along with AWF, colons between */
-	struct writer w;
-	int failed;
-	struct error *err;
-};
-
-/* Names a file. What comes along with AWF is told by its version, and not kept. A path that is
- * no text cannot be told in JSON, and is not. */
-static void
-name_file(struct naming *n, const char *path, keep_file *keep)
-{
-	const char *directories = n->own, *directory;
-	char *joined, *full;
-	bool own = false;
-	size_t len;
-
-	if (n->failed != 0 || path == NULL || !utf8_valid(path, strlen(path)))
-		return;
-	joined = path_join(*path == '/' ? "" : n->here, path);
-	full = path_normal(joined);
-	while ((directory = text_part(&directories, ':', &len)) != NULL)
-		own = own || (len > 0 && strncmp(full, directory, len) == 0 && full[len] == '/');
-	if (own)
-		definition_file_name(full, &n->w);
-	else
-		n->failed = keep(n->run, full, &n->w, n->err);
-	free(joined);
-	free(full);
-}
-
-/* The tool's file, and those beside it that it runs. */
-static void
-name_tool(struct naming *n, const struct tool *tool)
-{
-	char *directory = path_directory(tool->path);
-	size_t len = strlen(directory);
-
-	name_file(n, tool->path, definition_file_keep);
-	for (char **word = tool->argv; *word != NULL; word++)
-		if (strncmp(*word, directory, len) == 0 && (*word)[len] == '/' &&
-		    definition_exists(*word))
-			name_file(n, *word, definition_file_keep);
-	free(directory);
-}
-
-int
-step_name_files(struct step *step, const struct step_source *source, struct error *err)
-{
-	struct naming n = { .run = step->run, .err = err };
-	const char *prompt = step->ask != NULL ? step->ask : source->prompt;
-	char *libexec;
-
-	if (getcwd(n.here, sizeof n.here) == NULL)
-		return 0;
-	libexec = libexec_path();
-	n.own = memory_format("%s:%s", libexec, installation_share());
-	writer_begin(&n.w, &step->files);
-	writer_array(&n.w);
-	for (size_t i = 0; step->team != NULL && i < step->team->count; i++) {
-		const struct member *m = step->team->members[i];
-
-		name_file(&n, m->agent.path, definition_file_keep);
-		name_file(&n, m->agent.output.path, definition_file_keep);
-		for (char **path = m->agent.composed; path != NULL && *path != NULL; path++)
-			name_file(&n, *path, definition_file_keep);
-		for (size_t k = 0; k < m->tool_count; k++)
-			name_tool(&n, &m->tools[k]);
-		if (m->stop.name != NULL)
-			name_tool(&n, &m->stop);
-		/* Configurations of servers may say keys and tokens. */
-		for (size_t k = 0; m->agent.mcp.own == NULL && k < m->server_count; k++)
-			name_file(&n, m->servers[k]->definition.file, definition_file_digest);
-	}
-	if (prompt != NULL && prompt[0] == '@')
-		name_file(&n, prompt + 1, definition_file_keep);
-	if (step->ask != NULL)
-		name_file(&n, step->answer_schema->path, definition_file_keep);
-	for (char **file = source->attach; file != NULL && *file != NULL; file++)
-		name_file(&n, *file, definition_file_keep);
-	if (step->operation != NULL)
-		name_tool(&n, step->operation);
-	writer_array_end(&n.w);
-	if (step->files.len == 2)
-		buffer_clear(&step->files);
-	free(n.own);
-	free(libexec);
-	return n.failed;
 }

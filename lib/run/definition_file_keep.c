@@ -14,46 +14,58 @@
 #include "transcript/definition_file.h"
 #include "transcript/event_keys.h"
 
-/* Whether the bytes of a file in this state are kept, if they are to be. */
+enum kind { DEFINITION, SECRET, PROGRAM };
+
+/* Whether the bytes of a file in this state are kept. */
 static bool
-keeps(const struct stat *st, bool keep)
+keeps(const struct stat *st, enum kind kind)
 {
-	return keep && st->st_size <= ((st->st_mode & 0111) != 0 ? DEFINITION_EXECUTABLE_LIMIT :
-	    (int64_t)DEFINITION_FILE_LIMIT);
+	return kind != SECRET && st->st_size <= (kind == PROGRAM || (st->st_mode & 0111) != 0 ?
+	    DEFINITION_EXECUTABLE_LIMIT : (int64_t)DEFINITION_FILE_LIMIT);
+}
+
+/* Whether the state of a file is enough to know its digest again. */
+static bool
+state_tells(const char *path, const struct stat *st, enum kind kind)
+{
+	return (kind == PROGRAM && !keeps(st, kind)) || kept_digest_state_tells(path, st);
 }
 
 /* The name of its digest, as that is remembered: one of a file whose bytes are kept says that its
  * blob is on disk. */
 static void
-name_digest(const struct stat *st, bool keep, struct buffer *name)
+name_digest(const struct stat *st, enum kind kind, struct buffer *name)
 {
 	buffer_clear(name);
-	buffer_text(name, "file");
+	buffer_text(name, kind == PROGRAM ? "program" : "file");
 	kept_digest_state(st, name);
-	buffer_text(name, keeps(st, keep) ? ".kept" : ".digest");
+	buffer_text(name, keeps(st, kind) ? ".kept" : ".digest");
 }
 
 /* Looks into a file: its state and digest, which is remembered; its bytes are kept if they are to
  * be. 0: it cannot be read; -1: its blob cannot be written; 1. */
 static int
-read_file(const struct run *r, const char *path, bool keep, struct stat *st,
+read_file(const struct run *r, const char *path, enum kind kind, struct stat *st,
     char sha256[DIGEST_SIZE], struct error *err)
 {
 	const struct transcript *t = &r->transcript;
 	struct buffer bytes = BUFFER_INIT, name = BUFFER_INIT;
 	struct digest_reading reading;
+	bool same;
 	int result = 0;
 
 	if (digest_reading_begin(&reading, path) == -1)
 		return 0;
 	*st = reading.st;
-	if (!keeps(st, keep))
+	if (!keeps(st, kind))
 		result = digest_fd(reading.fd, sha256) == 0;
 	else if (file_read(reading.fd, &bytes, DEFINITION_FILE_LIMIT) == 0)
 		result = blob_keep(t->blobs, buffer_string(&bytes), bytes.len, t->sync != SYNC_NONE,
 		    sha256, err) == 0 ? 1 : -1;
-	if (digest_reading_end(&reading) && result == 1) {
-		name_digest(st, keep, &name);
+	same = kind == PROGRAM && !keeps(st, kind) && digest_reading_unchanged(&reading);
+	same |= digest_reading_end(&reading);
+	if (same && result == 1) {
+		name_digest(st, kind, &name);
 		kept_digest_keep(r->directory, name.data, sha256);
 	}
 	buffer_free(&name);
@@ -62,7 +74,7 @@ read_file(const struct run *r, const char *path, bool keep, struct stat *st,
 }
 
 static int
-write_element(const struct run *r, const char *path, bool keep, struct writer *w,
+write_element(const struct run *r, const char *path, enum kind kind, struct writer *w,
     struct error *err)
 {
 	char sha256[DIGEST_SIZE], *config;
@@ -71,12 +83,12 @@ write_element(const struct run *r, const char *path, bool keep, struct writer *w
 	int found = 0;
 
 	if (!r->transcript.masked && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-		if (kept_digest_state_tells(path, &st)) {
-			name_digest(&st, keep, &name);
+		if (state_tells(path, &st, kind)) {
+			name_digest(&st, kind, &name);
 			found = kept_digest_find(r->directory, name.data, sha256);
 		}
 		if (found == 0)
-			found = read_file(r, path, keep, &st, sha256, err);
+			found = read_file(r, path, kind, &st, sha256, err);
 		buffer_free(&name);
 	}
 	if (found == 0)
@@ -92,10 +104,12 @@ write_element(const struct run *r, const char *path, bool keep, struct writer *w
 	free(config);
 	writer_member_string(w, KEY_SHA256, sha256);
 	writer_member_integer(w, KEY_BYTES, (int64_t)st.st_size);
-	if (!keeps(&st, keep))
+	if (!keeps(&st, kind))
 		writer_member_bool(w, KEY_KEPT, false);
 	if ((st.st_mode & 0111) != 0)
 		writer_member_bool(w, KEY_EXECUTABLE, true);
+	if (kind == PROGRAM)
+		writer_member_bool(w, KEY_PROGRAM, true);
 	writer_object_end(w);
 	return 0;
 }
@@ -103,13 +117,20 @@ write_element(const struct run *r, const char *path, bool keep, struct writer *w
 int
 definition_file_keep(const struct run *r, const char *path, struct writer *w, struct error *err)
 {
-	return write_element(r, path, true, w, err);
+	return write_element(r, path, DEFINITION, w, err);
 }
 
 int
 definition_file_digest(const struct run *r, const char *path, struct writer *w, struct error *err)
 {
-	return write_element(r, path, false, w, err);
+	return write_element(r, path, SECRET, w, err);
+}
+
+int
+definition_file_program(const struct run *r, const char *path, struct writer *w,
+    struct error *err)
+{
+	return write_element(r, path, PROGRAM, w, err);
 }
 
 void

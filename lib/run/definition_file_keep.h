@@ -26,6 +26,11 @@ int definition_file_keep(const struct run *r, const char *path, struct writer *w
 /* Likewise, but the bytes are not kept: they may hold secrets. */
 int definition_file_digest(const struct run *r, const char *path, struct writer *w,
     struct error *err);
+/* Likewise, of a file that a command runs: its bytes are kept up to DEFINITION_EXECUTABLE_LIMIT. Of
+ * a larger one the digest is remembered for the run, by the state of the file: it only serves to
+ * tell that the file has changed. */
+int definition_file_program(const struct run *r, const char *path, struct writer *w,
+    struct error *err);
 /* An element that is the path alone: of what comes along with AWF. */
 void definition_file_name(const char *path, struct writer *w);
 

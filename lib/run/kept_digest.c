@@ -117,8 +117,8 @@ digest_reading_begin(struct digest_reading *r, const char *path)
 	if (r->fd == -1)
 		return -1;
 	if (fstat(r->fd, &r->st) == 0 && S_ISREG(r->st.st_mode)) {
-		r->tells = clock_wall() - clock_of(&r->st.st_ctim) > TICK_US &&
-		    kept_digest_state_tells(path, &r->st);
+		r->old = clock_wall() - clock_of(&r->st.st_ctim) > TICK_US;
+		r->tells = r->old && kept_digest_state_tells(path, &r->st);
 		return 0;
 	}
 	reason = S_ISDIR(r->st.st_mode) ? EISDIR : EINVAL;
@@ -128,10 +128,17 @@ digest_reading_begin(struct digest_reading *r, const char *path)
 }
 
 bool
-digest_reading_end(struct digest_reading *r)
+digest_reading_unchanged(const struct digest_reading *r)
 {
 	struct stat now;
-	bool same = r->tells && fstat(r->fd, &now) == 0 && file_unchanged(&r->st, &now);
+
+	return r->old && fstat(r->fd, &now) == 0 && file_unchanged(&r->st, &now);
+}
+
+bool
+digest_reading_end(struct digest_reading *r)
+{
+	bool same = r->tells && digest_reading_unchanged(r);
 
 	file_close(&r->fd);
 	return same;

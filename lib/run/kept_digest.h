@@ -37,11 +37,14 @@ void kept_digest_keep(const char *directory, const char *name, const char *sha25
 struct digest_reading {
 	int fd;
 	struct stat st;  /* as it was when reading began */
-	bool tells;      /* a change since then would show */
+	bool old;        /* a change since then would show, if nobody hides it */
+	bool tells;      /* and nobody can */
 };
 
 /* Opens a regular file. -1 with errno. */
 int digest_reading_begin(struct digest_reading *r, const char *path);
+/* Whether the file is still in that state, which a change since would show, if nobody hides it. */
+bool digest_reading_unchanged(const struct digest_reading *r);
 /* Closes it. Whether what was read is what a file of that state holds. */
 bool digest_reading_end(struct digest_reading *r);
 

@@ -36,6 +36,7 @@
 /* Files in the run's directory. */
 #define MARK_FILE "mask"
 #define RECREATED "recreated"
+#define WORKSPACE "workspace"
 
 extern char **environ;
 
@@ -206,6 +207,32 @@ announce(struct run *r, const struct run_spec *spec)
 		warn(r, &err);
 }
 
+/* Where steps find which directory the run's workspace is. */
+static int
+write_workspace(const struct run *r, const char *workspace, struct error *err)
+{
+	char *path = path_join(r->directory, WORKSPACE);
+	char here[PATH_MAX];
+	int failed = 0;
+
+	if (workspace == NULL)
+		workspace = getcwd(here, sizeof here);
+	if (workspace != NULL && ((unlink(path) != 0 && errno != ENOENT) || symlink(workspace, path) != 0))
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to make");
+	free(path);
+	return failed;
+}
+
+char *
+run_workspace(const struct run *r)
+{
+	char *path = path_join(r->directory, WORKSPACE), target[PATH_MAX];
+	ssize_t len = readlink(path, target, sizeof target);
+
+	free(path);
+	return len > 0 && (size_t)len < sizeof target ? memory_copy(target, (size_t)len) : NULL;
+}
+
 static int
 write_key(const struct run *r, struct error *err)
 {
@@ -347,7 +374,8 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 		failed = write_file(r, MARK_FILE, r->redaction_mark, sizeof r->redaction_mark - 1,
 		    "unable to write the run's mask", err);
 	}
-	if (failed != 0 || record_started(r, spec, err) != 0) {
+	if (failed != 0 || write_workspace(r, spec->workspace, err) != 0 ||
+	    record_started(r, spec, err) != 0) {
 		abandon(r);
 		return -1;
 	}
@@ -401,7 +429,7 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	text = span_text(span_member(recorded->payload, KEY_TRACEPARENT));
 	enter_trace(r, traceparent_read(text, &outer) ? &outer : NULL);
 	free(text);
-	if (make_run(r, recorded->lineage, err) != 0 ||
+	if (make_run(r, recorded->lineage, err) != 0 || write_workspace(r, NULL, err) != 0 ||
 	    write_file(r, RECREATED, source, strlen(source), "unable to write", err) != 0 ||
 	    append_started(r, recorded->started, &recorded->cause, recorded->payload, err) != 0) {
 		abandon(r);
@@ -439,7 +467,7 @@ run_restart(struct run *r, int attempt, const struct run_spec *spec, struct erro
 	random_bytes(r->key, sizeof r->key);
 	if (run_lock_sign(r->lock_fd, r->directory, attempt, err) != 0 || write_key(r, err) != 0 ||
 	    (spec->lineage != NULL && lineage_write(spec->lineage, r->directory, err) != 0) ||
-	    record_started(r, spec, err) != 0)
+	    write_workspace(r, spec->workspace, err) != 0 || record_started(r, spec, err) != 0)
 		return -1;
 	announce(r, spec);
 	return 0;

@@ -119,6 +119,8 @@ int run_recreate(struct run *r, const struct run_recorded *recorded, struct erro
 
 /* Sets what steps of a run go by; directory: the workflow's. */
 void run_set_environment(const struct run *r, struct environment *e, const char *directory);
+/* The workspace of the run's attempt, absolute, in memory of its own; NULL: nobody knows. */
+char *run_workspace(const struct run *r);
 /* Names the file to which steps add what they would do (awf-run --dry-run). */
 #define DRY_RUN_FILE "AWF_DRY_RUN"
 /* Whether the environment names a run (AWF_RUN_ID is set). */

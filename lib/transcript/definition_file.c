@@ -56,6 +56,7 @@ definition_file_read(struct definition_file *f, struct span element)
 	else
 		f->sha256[0] = '\0';
 	f->executable = span_true(span_member(element, KEY_EXECUTABLE));
+	f->program = span_true(span_member(element, KEY_PROGRAM));
 	return true;
 }
 

@@ -1,8 +1,9 @@
 /*
  * Definition files: what a run or a step is made of, as `files` of its record tells it:
- * the workflow's script; the files of agents, prompts, tools, skills and schemas. Their
- * bytes are kept in blobs of the run before the event that names them, once for each
- * digest, so that a recording tells what was run when the files have long changed.
+ * the workflow's script; the files of agents, prompts, tools, skills and schemas; and those
+ * of the workspace that its commands run. Their bytes are kept in blobs of the run before the
+ * event that names them, once for each digest, so that a recording tells what was run when the
+ * files have long changed.
  */
 #ifndef AWF_TRANSCRIPT_DEFINITION_FILE_H
 #define AWF_TRANSCRIPT_DEFINITION_FILE_H
@@ -25,6 +26,7 @@ struct definition_file {
 	char sha256[DIGEST_SIZE];  /* "": not recorded */
 	bool kept;                 /* in a blob of that name */
 	bool executable;
+	bool program;              /* a command runs it: no part of what the call is known by */
 };
 
 /* Reads an element; a string is a path alone. False if it is none, or names no absolute

@@ -142,6 +142,7 @@ static const struct event_member file_members[] = {
 	MEMBER(KEY_BYTES, COUNT, NULLABLE),
 	MEMBER(KEY_KEPT, BOOL, NULLABLE),
 	MEMBER(KEY_EXECUTABLE, BOOL, NULLABLE),
+	MEMBER(KEY_PROGRAM, BOOL, NULLABLE),
 };
 /* Or its path alone, as older versions wrote it. */
 static const struct event_shape file_shape = SHAPE(file_members, "file", "a file",
@@ -248,6 +249,7 @@ static const struct event_member step_started_members[] = {
 	MEMBER(KEY_TRY, COUNT, NULLABLE | FIXED),
 	SHAPED(KEY_PENDING, OBJECT, NULLABLE, pending_shape),
 	SHAPED(KEY_CLAIMS, UUID, NULLABLE | FIXED, link_shape),
+	MEMBER(KEY_MADE_AGAIN, BOOL, NULLABLE | FIXED),
 };
 static const struct event_shape step_started_shape = SHAPE(step_started_members,
     "step.started", "its payload", "A call begins.", false);
@@ -272,6 +274,7 @@ static const struct event_member step_completed_members[] = {
 	MEMBER(KEY_SKIPPED, ANY, FIXED),
 	MEMBER(KEY_FAIL_FAST, BOOL, NULLABLE),
 	SHAPED(KEY_PHASE, OBJECT, NULLABLE, phase_shape),
+	MEMBER(KEY_PROGRAM_CHANGED, BOOL, NULLABLE | FIXED),
 	SHAPED(KEY_REUSED_FROM, UUID, NULLABLE | FIXED, link_shape),
 	MEMBER(KEY_COUNT, COUNT, NULLABLE),
 	MEMBER(KEY_PARTS, COUNT, NULLABLE | FIXED),

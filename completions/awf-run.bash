@@ -31,7 +31,7 @@ _awf_run()
 	*)
 		case $cur in
 		-*) _awf_among --command --no-input --input --name --timeout --max-cost --resume --redo --skip \
-		--continue --fork --at --detach --print-id --log --no-view --dry-run --env --shell --workspace \
+		--redo-changed --continue --fork --at --detach --print-id --log --no-view --dry-run --env --shell --workspace \
 		--allow-tools --tools-policy --trust --try --id --id-file --snapshot --no-transcript \
 		--mask --seal --keep --overlap --on-complete --on-failure --help --version ;;
 		*)

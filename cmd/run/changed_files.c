@@ -19,15 +19,16 @@
 #define DIFF_LINES 100 /* of one file */
 #define TABLE_LIMIT ((size_t)4 << 20) /* cells */
 #define CONTEXT 3
+#define LINES 256 /* for which room is made at a time */
 
-struct line {
+struct text_line {
 	const char *at;
 	size_t len;     /* without its LF */
 	bool whole;     /* it has one */
 };
 
-struct lines {
-	struct line *list;
+struct text_lines {
+	struct text_line *list;
 	size_t count;
 };
 
@@ -42,18 +43,18 @@ struct edits {
 	size_t count;
 };
 
-static struct lines
+static struct text_lines
 split(const char *text, size_t len)
 {
-	struct lines l = { NULL, 0 };
+	struct text_lines l = { memory_array(NULL, LINES, sizeof *l.list), 0 };
 	const char *end = text + len;
 
 	while (text < end) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
 
-		if (l.count % 256 == 0)
-			l.list = memory_array(l.list, l.count + 256, sizeof *l.list);
-		l.list[l.count++] = (struct line){ text, (size_t)((stop != NULL ? stop : end) - text),
+		if (l.count > 0 && l.count % LINES == 0)
+			l.list = memory_array(l.list, l.count + LINES, sizeof *l.list);
+		l.list[l.count++] = (struct text_line){ text, (size_t)((stop != NULL ? stop : end) - text),
 			stop != NULL };
 		text = stop != NULL ? stop + 1 : end;
 	}
@@ -61,7 +62,7 @@ split(const char *text, size_t len)
 }
 
 static bool
-same(const struct line *a, const struct line *b)
+same(const struct text_line *a, const struct text_line *b)
 {
 	return a->len == b->len && a->whole == b->whole && memcmp(a->at, b->at, a->len) == 0;
 }
@@ -79,10 +80,10 @@ add(struct edits *e, char sign, size_t *from, size_t *to)
 /* The lines that both texts begin and end with are put aside; of the rest the longest common
  * subsequence is found by a table. Where that would be too large, the rest counts as replaced. */
 static void
-compare(struct edits *e, const struct lines *a, const struct lines *b)
+compare(struct edits *e, const struct text_lines *a, const struct text_lines *b)
 {
 	size_t from = 0, to = 0, head = 0, tail = 0, n, m, i = 0, j = 0, width;
-	const struct line *x, *y;
+	const struct text_line *x, *y;
 	uint32_t *common;
 
 	while (head < a->count && head < b->count && same(&a->list[head], &b->list[head]))
@@ -127,10 +128,10 @@ compare(struct edits *e, const struct lines *a, const struct lines *b)
 }
 
 static void
-put_line(const struct edit *edit, const struct lines *a, const struct lines *b,
+put_line(const struct edit *edit, const struct text_lines *a, const struct text_lines *b,
     struct buffer *out)
 {
-	const struct line *line = edit->sign == '+' ? &b->list[edit->to] : &a->list[edit->from];
+	const struct text_line *line = edit->sign == '+' ? &b->list[edit->to] : &a->list[edit->from];
 
 	buffer_byte(out, edit->sign);
 	/* A tab is harmless. */
@@ -163,7 +164,7 @@ put_range(char sign, size_t start, size_t count, struct buffer *out)
 static void
 line_diff(const struct buffer *from, const struct buffer *to, size_t limit, struct buffer *out)
 {
-	struct lines a = split(buffer_string(from), from->len), b = split(buffer_string(to), to->len);
+	struct text_lines a = split(buffer_string(from), from->len), b = split(buffer_string(to), to->len);
 	struct edits e = { NULL, 0 };
 	size_t put = 0, more = 0, told = 0;
 
@@ -212,29 +213,71 @@ is_text(const struct buffer *bytes)
 	return memchr(buffer_string(bytes), '\0', bytes->len) == NULL;
 }
 
-void
-changed_files_tell(const struct definition_files *files, const char *blobs, const char *who,
+/* The results of a program, if it is one that has changed; -1. */
+static int64_t
+changed_results(const struct history_summary *history, const char *path)
+{
+	for (size_t i = 0; i < history->program_count; i++)
+		if (strcmp(history->programs[i].path, path) == 0)
+			return history->programs[i].results;
+	return -1;
+}
+
+static void
+put_first_line(const char *path, int64_t results, bool redo_changed, const char *who,
     struct buffer *out)
 {
-	for (size_t i = 0; i < files->count; i++) {
-		const struct definition_file *f = &files->list[i];
-		struct buffer before = BUFFER_INIT, now = BUFFER_INIT;
-		bool there, regular;
-		struct stat status;
+	struct stat status;
+	bool there = stat(path, &status) == 0;
 
-		if (f->sha256[0] == '\0' || definition_file_is_at(f, f->path))
-			continue;
-		there = stat(f->path, &status) == 0;
-		regular = there && S_ISREG(status.st_mode); /* to read a FIFO is to wait for it */
-		buffer_format(out, "%s: ", who);
-		text_visible(out, f->path, strlen(f->path), 0);
-		buffer_format(out, ": %s\n", !there ? "is not there any more" :
-		    !regular ? "is no file any more" : "has changed since it was recorded");
-		if (regular && f->kept && blob_read(blobs, f->sha256, &before, NULL) == 0 &&
-		    file_load(f->path, DEFINITION_FILE_LIMIT, &now, NULL) == 0 && is_text(&before) &&
-		    is_text(&now))
-			line_diff(&before, &now, DIFF_LINES, out);
-		buffer_free(&before);
-		buffer_free(&now);
+	buffer_format(out, "%s: ", who);
+	text_visible(out, path, strlen(path), 0);
+	buffer_format(out, ": %s", !there ? "is not there any more" :
+	    !S_ISREG(status.st_mode) ? "is no file any more" : "has changed since it was recorded");
+	if (results > 0)
+		buffer_format(out, "; %lld result%s", (long long)results, results == 1 ? " is" : "s are");
+	if (results > 0 && redo_changed)
+		buffer_text(out, " made again");
+	else if (results > 0)
+		buffer_format(out, " kept (--redo-changed repeats %s)", results == 1 ? "it" : "them");
+	buffer_byte(out, '\n');
+}
+
+static void
+put_definition(const struct resume *r, const struct definition_file *f, bool redo_changed,
+    const char *who, struct buffer *out)
+{
+	struct buffer before = BUFFER_INIT, now = BUFFER_INIT;
+	struct stat status;
+	/* To read a FIFO is to wait for it. */
+	bool regular = stat(f->path, &status) == 0 && S_ISREG(status.st_mode);
+
+	put_first_line(f->path, changed_results(&r->history, f->path), redo_changed, who, out);
+	if (regular && f->kept && blob_read(r->blobs, f->sha256, &before, NULL) == 0 &&
+	    file_load(f->path, DEFINITION_FILE_LIMIT, &now, NULL) == 0 && is_text(&before) &&
+	    is_text(&now))
+		line_diff(&before, &now, DIFF_LINES, out);
+	buffer_free(&before);
+	buffer_free(&now);
+}
+
+void
+changed_files_tell(const struct resume *r, bool redo_changed, const char *who,
+    struct buffer *out)
+{
+	const struct history_summary *history = &r->history;
+
+	for (size_t i = 0; i < r->files.count; i++) {
+		const struct definition_file *f = &r->files.list[i];
+
+		if (!f->program && f->sha256[0] != '\0' && !definition_file_is_at(f, f->path))
+			put_definition(r, f, redo_changed, who, out);
+	}
+	for (size_t i = 0; i < history->program_count; i++) {
+		const struct history_program *program = &history->programs[i];
+		const struct definition_file *f = definition_files_find(&r->files, program->path);
+
+		if (f == NULL || f->program || definition_file_is_at(f, f->path))
+			put_first_line(program->path, program->results, redo_changed, who, out);
 	}
 }

@@ -6,12 +6,13 @@
 #define AWF_RUN_CHANGED_FILES_H
 
 #include "base/buffer.h"
-#include "transcript/definition_file.h"
+#include "run/resume.h"
 
-/* Appends, for each of the files, whose blobs are in a directory, that is not what it was:
- * one line that says so, begun with who, and what changed, as diff -u tells it, each line as
- * text_visible() makes it. */
-void changed_files_tell(const struct definition_files *files, const char *blobs,
-    const char *who, struct buffer *out);
+/* Appends, for each of the files of a recorded run that is not what it was, one line that says so,
+ * begun with who, and, unless commands run the file, what changed, as diff -u tells it, each line as
+ * text_visible() makes it. The line of a program says how many results are kept, or, if they
+ * are not to stand, are made again. The history of the run has been made. */
+void changed_files_tell(const struct resume *r, bool redo_changed, const char *who,
+    struct buffer *out);
 
 #endif

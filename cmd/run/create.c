@@ -198,7 +198,8 @@ take_over(struct job *j, struct error *err)
 	const struct nested *n = &j->place.nested;
 	const struct storage *s = &j->place.child.parent.storage;
 	struct resume *r = &j->resume;
-	const struct resume_plan plan = { n->way == NESTED_FORK, NULL, n->redo, n->skip };
+	const struct resume_plan plan = { n->way == NESTED_FORK, NULL, n->redo, n->skip,
+		n->redo_changed };
 	int decided = 1;
 
 	resume_free(r);
@@ -208,6 +209,7 @@ take_over(struct job *j, struct error *err)
 		return -1;
 	r->prefix = memory_format("%s%s/", history_prefix(n->history), j->place.child.call);
 	r->excused = n->recalled.stands;
+	r->programs_in = job_workspace(j);
 	if (resume_check_record(r, &plan, j->forks ? NULL : job_repaired, err) != 0)
 		return -1;
 	if (j->forks)
@@ -261,7 +263,8 @@ job_create(struct job *j, struct error *err)
 
 	/* The child goes on, in its parent's call. */
 	if (n->way == NESTED_AGAIN) {
-		const struct resume_plan plan = { .redo = n->redo, .skip = n->skip };
+		const struct resume_plan plan = { .redo = n->redo, .skip = n->skip,
+			.redo_changed = n->redo_changed };
 
 		if (run_reopen(&j->run, n->run_id, err) != 0)
 			return -1;
@@ -269,7 +272,7 @@ job_create(struct job *j, struct error *err)
 		if (status == 0)
 			status = job_ask(&j->resume);
 		else if (status == 1)
-			status = nested_decide(j->run.directory, n->redo, n->skip, err) == 0 ?
+			status = nested_decide(j->run.directory, n->redo, n->skip, n->redo_changed, err) == 0 ?
 			    begin_run(j, err) : -1;
 		if (status != GO)
 			run_let_go(&j->run);
@@ -310,12 +313,12 @@ job_build_fork(struct job *j, struct error *err)
 	const struct settings *s = &j->settings;
 	const struct nested *n = &j->place.nested;
 	const struct resume_plan plan = s->fork != NULL ?
-	    (struct resume_plan){ true, s->at, s->redo, s->skip } :
-	    (struct resume_plan){ true, NULL, n->redo, n->skip };
+	    (struct resume_plan){ true, s->at, s->redo, s->skip, s->redo_changed } :
+	    (struct resume_plan){ true, NULL, n->redo, n->skip, n->redo_changed };
 
 	if (!j->forks)
 		return 0;
 	if (resume_build(&j->resume, &plan, j->run.directory, err) == -1)
 		return -1;
-	return nested_decide(j->run.directory, plan.redo, plan.skip, err);
+	return nested_decide(j->run.directory, plan.redo, plan.skip, plan.redo_changed, err);
 }

@@ -1,8 +1,11 @@
 /* What all parts of a job use: its name, what they say to people, and what they ask them. */
 #include "run/job.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/memory.h"
 #include "program.h"
 
 #define TIME_SIZE 19 /* of a timestamp, without its fraction */
@@ -23,6 +26,16 @@ void
 job_repaired(const char *text)
 {
 	fprintf(stderr, PROGRAM ": %s\n", text);
+}
+
+char *
+job_workspace(const struct job *j)
+{
+	char here[PATH_MAX];
+
+	if (j->settings.workspace != NULL)
+		return memory_text(j->settings.workspace);
+	return memory_text(getcwd(here, sizeof here) != NULL ? here : ".");
 }
 
 /* One line for each effect that may have happened. */

@@ -58,6 +58,8 @@ int job_ask(const struct resume *r);
 
 /* All up to the run's start. GO, or the status to exit with; -1. */
 int job_prepare(struct job *j, struct error *err);
+/* The directory that the workflow is started in, absolute, in memory of its own. */
+char *job_workspace(const struct job *j);
 /* This process's environment, but for API keys: they are for providers alone. */
 int job_keyless(struct environment *e, struct error *err);
 

@@ -103,7 +103,8 @@ move_record(struct resume *r, const char *to, const struct move *both)
 		free(r->workspace);
 		r->workspace = memory_text(to);
 	}
-	free(r->directory);
+	free(r->moved_from);
+	r->moved_from = r->directory;
 	r->directory = memory_text(to);
 	free(moves[0].from);
 	free(moves[0].to);

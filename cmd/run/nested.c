@@ -22,6 +22,7 @@
 #include "transcript/reader.h"
 
 #define DECIDED_FILE "decided"
+#define REDO_CHANGED "redo-changed"
 #define DECIDED_LIMIT ((size_t)1 << 20)
 
 /* What is decided about it, in a line: redo brief:0:0/send:0:0 */
@@ -43,7 +44,7 @@ nested_paths(char *const *paths, const char *call, const char *path)
 
 int
 nested_decide(const char *run_directory, char *const *redo, char *const *skip,
-    struct error *err)
+    bool redo_changed, struct error *err)
 {
 	char *const *const lists[] = { redo, skip };
 	struct buffer text = BUFFER_INIT;
@@ -53,6 +54,8 @@ nested_decide(const char *run_directory, char *const *redo, char *const *skip,
 	for (int i = 0; i < 2; i++)
 		for (char *const *at = lists[i]; at != NULL && *at != NULL; at++)
 			buffer_format(&text, "%s%s\n", words[i], *at);
+	if (redo_changed)
+		buffer_text(&text, REDO_CHANGED "\n");
 	if (text.len > 0)
 		fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (text.len > 0 && (fd < 0 || file_write(fd, text.data, text.len) != 0))
@@ -82,6 +85,7 @@ find_decisions(struct nested *n, const struct child *c, struct error *err)
 		for (char *line = text.len > 0 ? text.data : NULL, *end;
 		    line != NULL && (end = strchr(line, '\n')) != NULL; line = end + 1) {
 			*end = '\0';
+			n->redo_changed |= strcmp(line, REDO_CHANGED) == 0;
 			for (int i = 0; i < 2; i++)
 				if (strncmp(line, words[i], strlen(words[i])) == 0)
 					list_add(&lists[i], line + strlen(words[i]));

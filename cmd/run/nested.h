@@ -46,6 +46,7 @@ struct nested {
 	struct error error;       /* in it */
 	char completed[ID_SIZE], stdin_sha256[DIGEST_SIZE];
 	char **redo, **skip;      /* PATHs inside of it; end with NULL; may be NULL */
+	bool redo_changed;        /* results of programs that have changed do not stand */
 	struct child_recorded claims, reused_from;
 
 	struct history *history;  /* of the parent; NULL: it has none */
@@ -70,6 +71,6 @@ void nested_free(struct nested *n);
 char **nested_paths(char *const *paths, const char *call, const char *path);
 /* Keeps what was decided for those inside of a run. */
 int nested_decide(const char *run_directory, char *const *redo, char *const *skip,
-    struct error *err);
+    bool redo_changed, struct error *err);
 
 #endif

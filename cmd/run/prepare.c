@@ -177,13 +177,13 @@ tell_success(const struct resume *r)
 
 /* What is run now may not be what was recorded. A child's is its parent's to tell. */
 static void
-tell_changes(const struct resume *r)
+tell_changes(const struct resume *r, bool redo_changed)
 {
 	struct buffer text = BUFFER_INIT;
 
 	if (run_in_environment())
 		return;
-	changed_files_tell(&r->files, r->blobs, PROGRAM, &text);
+	changed_files_tell(r, redo_changed, PROGRAM, &text);
 	fputs(buffer_string(&text), stderr);
 	buffer_free(&text);
 }
@@ -193,7 +193,8 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 {
 	const struct settings *given = &j->settings;
 	struct resume *r = &j->resume;
-	const struct resume_plan plan = { .redo = given->redo, .skip = given->skip };
+	const struct resume_plan plan = { .redo = given->redo, .skip = given->skip,
+		.redo_changed = given->redo_changed };
 	int status, decided;
 
 	if (strcmp(r->status, "success") == 0 && !r->reader_gone) {
@@ -204,7 +205,6 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	    resume_check_record(r, &plan, job_repaired, err) != 0 || take_record(j, err) != 0 ||
 	    prepare_words(j, err) != 0)
 		return -1;
-	tell_changes(r);
 	status = job_take_turn(j, err);
 	if (status != GO)
 		return status;
@@ -212,6 +212,8 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 		return -1;
 	decided = resume_check_dead(r, err) == 0 ?
 	    resume_build(r, &plan, j->run.directory, err) : -1;
+	if (decided != -1)
+		tell_changes(r, plan.redo_changed);
 	if (decided == -1)
 		status = -1;
 	else if (strcmp(r->history.status, "success") == 0 && !r->history.reader_gone)
@@ -219,7 +221,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	else if (decided == 0)
 		status = job_ask(r);
 	else if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 ||
-	    nested_decide(j->run.directory, given->redo, given->skip, err) != 0)
+	    nested_decide(j->run.directory, given->redo, given->skip, given->redo_changed, err) != 0)
 		status = -1;
 	else
 		status = job_attempt(j, err);
@@ -234,17 +236,21 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 {
 	const struct settings *given = &j->settings;
 	struct resume *r = &j->resume;
-	const struct resume_plan plan = { true, given->at, given->redo, given->skip };
+	const struct resume_plan plan = { true, given->at, given->redo, given->skip, given->redo_changed };
 	int decided;
 
-	if (resume_check_ended(r, s, err) != 0 || resume_check_record(r, &plan, NULL, err) != 0)
+	if (resume_check_ended(r, s, err) != 0 || resume_check_record(r, &plan, NULL, err) != 0 ||
+	    take_record(j, err) != 0)
 		return -1;
+	if (given->pipeline != NULL || *given->words != NULL || given->workspace != NULL)
+		r->programs_in = job_workspace(j);
 	decided = resume_build(r, &plan, NULL, err);
+	if (decided != -1)
+		tell_changes(r, plan.redo_changed);
 	if (decided != 1)
 		return decided == 0 ? job_ask(r) : -1;
-	if (take_record(j, err) != 0 || prepare_words(j, err) != 0)
+	if (prepare_words(j, err) != 0)
 		return -1;
-	tell_changes(r);
 	j->forks = true;
 	return job_create(j, err);
 }

@@ -301,7 +301,8 @@ static int
 begin_reading(struct resume *r, const struct resume_plan *plan, struct error *err)
 {
 	struct history_spec spec = { .mode = RECALL_RESUME, .other_count = r->other_count,
-		.redo = plan->redo, .skip = plan->skip, .prefix = r->prefix, .excused = r->excused };
+		.redo = plan->redo, .skip = plan->skip, .redo_changed = plan->redo_changed,
+		.prefix = r->prefix, .excused = r->excused };
 
 	history_reading_free(r->reading);
 	definition_files_free(&r->files);
@@ -413,6 +414,80 @@ resume_check_record(struct resume *r, const struct resume_plan *plan,
 	return 0;
 }
 
+/* ---- programs that have changed ---- */
+
+/* Adds what a child run tells to what its parent does. */
+static void
+add_programs(struct history_summary *to, struct history_summary *from)
+{
+	for (size_t i = 0; i < from->program_count; i++) {
+		struct history_program *program = &from->programs[i], *known = NULL;
+
+		for (size_t k = 0; known == NULL && k < to->program_count; k++)
+			if (strcmp(to->programs[k].path, program->path) == 0)
+				known = &to->programs[k];
+		if (known != NULL) {
+			known->results += program->results;
+			continue;
+		}
+		to->programs = memory_array(to->programs, to->program_count + 1, sizeof *to->programs);
+		to->programs[to->program_count++] = *program;
+		program->path = memory_text("");
+	}
+}
+
+/* Where the programs of a child run lie that was in, or below, a workspace which has moved. */
+static void
+move_child(struct resume *child, const struct resume *parent)
+{
+	size_t len = parent->moved_from != NULL ? strlen(parent->moved_from) : 0;
+
+	if (parent->moved_from == NULL || !path_within(child->directory, parent->moved_from))
+		return;
+	child->moved_from = child->directory;
+	child->directory = memory_format("%s%s", parent->directory, child->directory + len);
+}
+
+struct looking {
+	const struct resume *parent;
+	const struct resume_plan *plan;
+	struct history_summary found; /* programs */
+};
+
+/* Of history_check_children(). A record that cannot be read is not this one's to tell of. */
+static bool
+look_into_child(void *context, const struct history_child *child)
+{
+	struct looking *l = context;
+	const struct resume_plan plan = { .forks = child->forked, .redo_changed = l->plan->redo_changed };
+	struct resume inner = { .path = NULL };
+	struct error ignored = ERROR_INIT;
+	bool outdated = false;
+
+	if (resume_find(&inner, &l->parent->storage, child->run_id, &ignored) == 0) {
+		move_child(&inner, l->parent);
+		if (resume_build(&inner, &plan, NULL, &ignored) != -1)
+			for (size_t i = 0; i < inner.history.program_count; i++)
+				outdated |= inner.history.programs[i].results > 0;
+		if (outdated)
+			add_programs(&l->found, &inner.history);
+	}
+	resume_free(&inner);
+	return outdated;
+}
+
+/* Where the workspace is not, nothing is known of its programs. */
+static void
+check_programs(struct resume *r, struct looking *l)
+{
+	const char *directory = r->programs_in != NULL ? r->programs_in : r->directory;
+
+	if (!path_is_directory(directory))
+		return;
+	history_check_programs(r->reading, directory);
+	history_check_children(r->reading, look_into_child, l);
+}
+
 /* The doubts of a child run are those of its parent too, under the name of its call. */
 static int
 add_child(struct resume *r, const struct history_child *child, const struct resume_plan *around,
@@ -420,13 +495,14 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 {
 	char **redo = nested_paths(around->redo, child->call, child->path);
 	char **skip = nested_paths(around->skip, child->call, child->path);
-	const struct resume_plan plan = { child->forked, NULL, redo, skip };
+	const struct resume_plan plan = { child->forked, NULL, redo, skip, around->redo_changed };
 	struct history_summary *own = &r->history, *its;
 	struct resume inner = { .path = NULL };
 	bool failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
 	    resume_check_ended(&inner, &r->storage, err) != 0;
 
 	if (!failed && strcmp(inner.status, "success") != 0) {
+		move_child(&inner, r);
 		inner.excused = child->excused;
 		failed = resume_build(&inner, &plan, NULL, err) == -1;
 		its = &inner.history;
@@ -445,6 +521,7 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 		}
 		if (!failed)
 			its->doubt_count = 0;
+		add_programs(own, its);
 	}
 	resume_free(&inner);
 	list_free(redo);
@@ -457,6 +534,7 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
     struct error *err)
 {
 	char *path = run_directory != NULL ? path_join(run_directory, HISTORY_FILE) : NULL;
+	struct looking looking = { .parent = r, .plan = plan };
 	int failed = 0;
 
 	history_summary_free(&r->history);
@@ -466,8 +544,12 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 		else
 			history_end(r->reading);
 	}
-	if (failed == 0)
+	if (failed == 0) {
+		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);
+		add_programs(&r->history, &looking.found);
+		history_summary_free(&looking.found);
+	}
 	if (failed == 0 && path != NULL) {
 		failed = history_write(r->reading, path, err);
 		history_reading_free(r->reading);
@@ -506,6 +588,8 @@ resume_free(struct resume *r)
 	free(r->blobs);
 	free(r->script);
 	free(r->directory);
+	free(r->moved_from);
+	free(r->programs_in);
 	free(r->stored);
 	free(r->workspace);
 	free(r->forked_at);

@@ -41,6 +41,9 @@ struct resume {
 	bool reader_gone;             /* it ended as nobody read its output any more */
 	bool interrupted;             /* that was ended from outside (run.completed) */
 	bool excused;                 /* history_spec.excused */
+	char *programs_in;            /* the directory in which programs of the workspace are looked for;
+	                                 NULL: directory */
+	char *moved_from;             /* where directory was; NULL: there */
 	struct history_source *others; /* what it was forked from, oldest first; room for one more */
 	size_t other_count;
 	char forked_from[ID_SIZE];    /* the last of them, "" */
@@ -70,6 +73,7 @@ struct resume_plan {
 	bool forks;                   /* a fork of it; else its next attempt */
 	const char *at;               /* that the fork leaves out; NULL: nothing */
 	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
+	bool redo_changed;            /* results of programs that have changed are made again */
 };
 
 /* Checks the whole record, and reads on the way what resume_build() needs of it, and files.
@@ -79,7 +83,8 @@ int resume_check_record(struct resume *r, const struct resume_plan *plan,
     void (*repaired)(const char *text), struct error *err);
 
 /* Makes the history (with the doubts of its child runs) in the run directory (NULL: none is
- * made); fills history. 1: every doubt is decided; 0: not. The record is read once more only if
+ * made); fills history, with what has changed of the programs that are recorded, there and in child
+ * runs. 1: every doubt is decided; 0: not. The record is read once more only if
  * it has changed since. */
 int resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
     struct error *err);

@@ -31,7 +31,7 @@ enum {
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_TRUST, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
-	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
+	OPT_REDO, OPT_SKIP, OPT_REDO_CHANGED, OPT_OVERLAP,
 	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_DRY_RUN
 };
 
@@ -72,6 +72,7 @@ const struct option_spec run_options[] = {
 	{ OPT_TRY, 0, "try", NULL, "inside of a run: if this one fails, that does not" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "The record" },
+	{ OPT_REDO_CHANGED, 0, "redo-changed", NULL, "do again what programs did that have changed since" },
 	{ OPT_ID, 0, "id", "UUID", "its id, which no other run may have had (else a new one)" },
 	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
 	{ OPT_SNAPSHOT, 0, "snapshot", NULL, "keep a copy of the workspace for replays" },
@@ -186,6 +187,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_AT: s->at = value; return 0;
 	case OPT_REDO: list_add(&s->redo, value); return 0;
 	case OPT_SKIP: list_add(&s->skip, value); return 0;
+	case OPT_REDO_CHANGED: s->redo_changed = true; return 0;
 	case OPT_OVERLAP:
 		s->overlap = value;
 		return options_choice("--overlap", value, overlap_policies, err);
@@ -238,6 +240,7 @@ static const struct option_rule rules[] = {
 	    "only with -c, -n, --input, --shell and --workspace: there is no run" },
 	{ OPT_REDO, 0, RECORDED, "only with --resume, --continue or --fork" },
 	{ OPT_SKIP, 0, RECORDED, "only with --resume, --continue or --fork" },
+	{ OPT_REDO_CHANGED, 0, RECORDED, "only with --resume, --continue or --fork" },
 };
 
 static int

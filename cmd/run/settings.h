@@ -27,6 +27,7 @@ struct settings {
 	const char *allow_tools;          /* names with commas; NULL */
 	enum tools_policy tools_policy;
 	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
+	bool redo_changed;     /* results of programs that have changed do not stand */
 	bool go_on;            /* --continue */
 	bool dry_run;          /* of a workflow; nothing is asked or recorded */
 	const char *overlap;   /* one of overlap_policies */

@@ -145,13 +145,15 @@ judge_replayed(const struct step *s, struct verdict *v)
 	/* An earlier attempt did it, so that what was done inside of a group is not in the one that
 	 * is replayed. */
 	bool done_before = span_type(span_member(r->completed.view.payload, KEY_REUSED_FROM)) == 's';
+	/* Nor is its program, which is another one there. */
+	bool done_otherwise = span_true(span_member(r->completed.view.payload, KEY_PROGRAM_CHANGED));
 	const char *differs = NULL;
 
 	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		v->says = VERDICT_SKIP;
 	} else if (r->end == RECALL_SKIPPED) {
 		differs = "the recorded call was skipped";
-	} else if (done_elsewhere || ((s->passes || r->encloses) && done_before)) {
+	} else if (done_elsewhere || done_otherwise || ((s->passes || r->encloses) && done_before)) {
 		v->says = VERDICT_TAKE;
 	} else if (s->command == NULL && !s->approve && s->ask == NULL) {
 		v->says = VERDICT_DO;

@@ -134,6 +134,8 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	writer_member_string(w, KEY_VIA, s->via);
 	if (call->verdict.recalls && !step_replays(s))
 		write_recorded(w, KEY_CLAIMS, r, r->started.id);
+	if (r->repeated)
+		writer_member_bool(w, KEY_MADE_AGAIN, true);
 	writer_member_string(w, KEY_MODE, s->rescue ? "rescue" : modes[s->failure]);
 	if (s->try_number > 0)
 		writer_member_integer(w, KEY_TRY, s->try_number);
@@ -250,6 +252,8 @@ write_completed(const struct step_call *call, const struct results *results, str
 		writer_member_bool(w, KEY_FAIL_FAST, true);
 	if (end->reused)
 		write_recorded(w, KEY_REUSED_FROM, r, recalled_result(r)->id);
+	if (end->reused && r->outdated)
+		writer_member_bool(w, KEY_PROGRAM_CHANGED, true);
 	writer_member_buffer(w, KEY_APPROVAL, &end->approval);
 	if (end->seal.public_key[0] != '\0')
 		seal_write(w, &end->seal);

@@ -163,7 +163,9 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	read_position(c->call->id, &r.occurrence, &r.item);
 
 	r.started = (struct place){ c->call->begin.offset, c->call->begin.length, c->source };
-	r.end = c->reopened ? RECALL_OPEN : c->state;
+	r.end = c->reopened || c->repeated ? RECALL_OPEN : c->state;
+	r.repeated = c->repeated && !c->reopened;
+	r.outdated = c->outdated;
 	if (r.end != RECALL_OPEN)
 		r.completed = c->end;
 	if (rec->spec->mode == RECALL_REPLAY && c->waited) {
@@ -280,6 +282,25 @@ index_write(const char *path, const struct recording *rec, struct error *err)
 
 /* ---- what is read, and its summary ---- */
 
+static struct history_child
+describe_child(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	struct history_child child = { .call = memory_text(c->call->id),
+		.path = memory_text(c->call->step->path), .excused = recording_child_excused(rec, call),
+		.forked = c->source < rec->spec->other_count };
+
+	snprintf(child.run_id, sizeof child.run_id, "%s", c->call->rare->child_run_id);
+	return child;
+}
+
+static void
+free_child(struct history_child *child)
+{
+	free(child->call);
+	free(child->path);
+}
+
 int
 history_begin(struct history_reading **reading, const struct history_spec *spec,
     struct error *err)
@@ -309,6 +330,36 @@ history_end(struct history_reading *r)
 	recording_end(&r->recording);
 }
 
+void
+history_check_programs(struct history_reading *r, const char *workspace)
+{
+	recording_check_programs(&r->recording, workspace);
+}
+
+void
+history_check_children(struct history_reading *r,
+    bool (*outdated)(void *context, const struct history_child *child), void *context)
+{
+	struct recording *rec = &r->recording;
+	bool repeated = false;
+
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		struct history_child child;
+
+		if (!rec->calls[i].child || rec->calls[i].state != RECALL_SUCCEEDED ||
+		    !recording_counts(rec, i))
+			continue;
+		child = describe_child(rec, i);
+		if (outdated(context, &child) && rec->spec->redo_changed) {
+			recording_repeat(rec, i);
+			repeated = true;
+		}
+		free_child(&child);
+	}
+	if (repeated)
+		recording_note_effects(rec);
+}
+
 bool
 history_is_of(const struct history_reading *r)
 {
@@ -332,8 +383,6 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 		return -1;
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		const struct recorded_call *c = &rec->calls[i];
-		struct history_child *child;
-
 		if (!recording_counts(rec, i))
 			continue;
 		summary->calls++;
@@ -341,16 +390,12 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 			continue;
 		summary->children = memory_array(summary->children, summary->child_count + 1,
 		    sizeof *summary->children);
-		child = &summary->children[summary->child_count++];
-		child->call = memory_text(c->call->id);
-		child->path = memory_text(c->call->step->path);
-		snprintf(child->run_id, sizeof child->run_id, "%s", c->call->rare->child_run_id);
-		child->excused = recording_child_excused(rec, i);
-		child->forked = c->source < rec->spec->other_count;
+		summary->children[summary->child_count++] = describe_child(rec, i);
 	}
 	summary->attempts = rec->own_attempts;
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
 	summary->reader_gone = rec->reader_gone;
+	recording_changed_programs(rec, summary);
 	return recording_doubts(rec, summary, err);
 }
 
@@ -398,10 +443,11 @@ history_summary_free(struct history_summary *summary)
 		free(summary->doubts[i].tool);
 		free(summary->doubts[i].what);
 	}
-	for (size_t i = 0; i < summary->child_count; i++) {
-		free(summary->children[i].call);
-		free(summary->children[i].path);
-	}
+	for (size_t i = 0; i < summary->child_count; i++)
+		free_child(&summary->children[i]);
+	for (size_t i = 0; i < summary->program_count; i++)
+		free(summary->programs[i].path);
+	free(summary->programs);
 	free(summary->children);
 	free(summary->doubts);
 	memset(summary, 0, sizeof *summary);

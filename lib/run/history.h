@@ -57,12 +57,18 @@ struct history_doubt {
 	enum recall_decision decided;
 };
 
-/* A child run that did not succeed, as far as its parent knows. */
+/* A child run, as far as its parent knows; of a summary one that did not succeed. */
 struct history_child {
 	char *call, *path;
 	char run_id[ID_SIZE];
 	bool excused;                /* it failed, and its parent went on from that */
 	bool forked;                 /* it is of what the run was forked from, and will be too */
+};
+
+/* A file that commands of the run ran, and that is another one now. */
+struct history_program {
+	char *path;                  /* where it is, or was looked for */
+	int64_t results;             /* that other versions of it made, and that stand */
 };
 
 struct history_source {
@@ -80,6 +86,7 @@ struct history_spec {
 	const struct history_source *others;
 	size_t other_count;
 	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
+	bool redo_changed;           /* results of programs that have changed do not stand */
 	/* Of a child run: what stands before its calls where the user names them, which is to
 	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
 	const char *prefix;
@@ -92,6 +99,8 @@ struct history_summary {
 	size_t doubt_count;
 	struct history_child *children;
 	size_t child_count;
+	struct history_program *programs; /* if they were checked */
+	size_t program_count;
 	int attempts;                /* in own */
 	char status[16];             /* of own's last run.completed, "" if it has none */
 	bool reader_gone;            /* which came as nobody read its output any more */
@@ -113,6 +122,12 @@ int history_take(struct history_reading *r, const char *line, size_t len, int64_
 int history_take_file(struct history_reading *r, struct error *err);
 /* After the last line. */
 void history_end(struct history_reading *r);
+/* After that: compares the programs that were recorded with those in the workspace. Then, for a
+ * child run that succeeded, of which outdated() says whether results in it are of other programs:
+ * it goes on too, if those do not stand. */
+void history_check_programs(struct history_reading *r, const char *workspace);
+void history_check_children(struct history_reading *r,
+    bool (*outdated)(void *context, const struct history_child *child), void *context);
 /* Whether the last source is still as it was read. */
 bool history_is_of(const struct history_reading *r);
 /* ERROR_USAGE for a PATH in redo, skip or left_out that no recorded call has (one inside of a

@@ -105,6 +105,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	r->end = (enum recall_end)record->end;
 	r->stands = record->stands;
 	r->encloses = record->encloses;
+	r->outdated = record->outdated;
 	if (record->doubtful || record->stands)
 		r->decided = (enum recall_decision)record->decided;
 	if (source->foreign)
@@ -315,6 +316,10 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 		    history_prefix(h), call, history_prefix(h), call);
 	}
 	status = fill(h, record, r, err);
+	if (status == 1 && record->repeated) {
+		r->repeated = true;
+		return decide_anyhow(record, r);
+	}
 	/* An agent's call (or a tool's) that another run has begun and not ended well is begun anew:
 	 * its conversation is in that one's record, and would be in none if it went on. */
 	if (status != 1 || r->mode != RECALL_RESUME || r->run_id[0] == '\0' || r->event_count == 0 ||

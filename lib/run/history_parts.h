@@ -45,6 +45,8 @@ struct index_record {
 	bool doubtful, began;
 	bool stands;                 /* who takes it over fails as it did */
 	bool maybe;                  /* of what began nobody knows whether it happened */
+	bool repeated;               /* the user wants it made again: nothing of it is used */
+	bool outdated;               /* its programs have changed since */
 	bool key_began;              /* in the first of a key: one of them did */
 	bool encloses;               /* others were made in it, or in the one whose end it took over */
 	/* In the first of a key: calls that were found to be new, and whose definition is that

@@ -59,6 +59,8 @@ struct recalled {
 	bool unknown;                /* (replay) claim() found none, whatever its input */
 	bool changed;                /* decided although its input or definition is another:
 	                                nothing of it is to be used */
+	bool repeated;               /* nor of this, as the user wants it made again */
+	bool outdated;               /* its programs are others now */
 	char run_id[ID_SIZE];        /* of the recording, if it is another run's; else "" */
 	char root[ID_SIZE];          /* of the first step.started of the call, in whichever
 	                                attempt: what the calls inside know it by */

@@ -95,7 +95,8 @@ recording_latest(const struct recording *rec, uint32_t call)
 bool
 recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier)
 {
-	return memcmp(c->guard, earlier->guard, sizeof c->guard) == 0 && c->source == earlier->source;
+	return memcmp(c->guard, earlier->guard, sizeof c->guard) == 0 &&
+	    c->source == earlier->source && !c->made_again;
 }
 
 /* For a replay what the last attempt did, for everything else what was done at last. */

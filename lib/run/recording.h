@@ -11,6 +11,7 @@
  *   recording_read.c     what is noted while the sources are read, and settled at the end
  *   recording_fork.c     what a fork leaves out
  *   recording_caught.c   failures that the run went on from
+ *   recording_programs.c files that commands ran, and results of other versions of them
  *   recording.c          what calls are known by, what the user names, and effects: what has
  *                        changed something, what may have
  */
@@ -56,6 +57,7 @@ struct recorded_call {
 	uint32_t input_from;         /* whose result its input is; NO_CALL: it has its own */
 	uint32_t result_from;        /* whose result it reused; NO_CALL: its own */
 	uint32_t failed_first;       /* whose failure it took over, or itself */
+	uint32_t programs;           /* those that it ran, a number from 1; 0: none */
 	uint32_t left_by, reopened_by; /* the last fork that left it out, or something in it: 1 for
 	                                that from the first source; 0: none did */
 	uint32_t last_event;         /* of the messages and tool events in between; NO_EVENT */
@@ -89,6 +91,9 @@ struct recorded_call {
 	bool by_user : 1;            /* it was skipped, as the user said */
 	bool reopened : 1;           /* something in it is left out: its end does not count */
 	bool decided : 1;            /* its end is a decision, or reuses one */
+	bool made_again : 1;         /* as the user said: what it took over is not gone on with */
+	bool outdated : 1;           /* its result stands, and was made by other programs than there are */
+	bool repeated : 1;           /* it is to be made again for that */
 	bool early_failed : 1;       /* `early` says that there is no result */
 };
 
@@ -148,6 +153,13 @@ struct recording {
 	                                that failed behind a branch that did */
 	size_t read_count;
 	struct map reads_by_run;     /* id of such a run, or of one in it → reads */
+	char *workspace;             /* of the attempt that is being read; NULL */
+	struct recorded_program *programs; /* recording_programs.c */
+	uint32_t program_count;
+	struct recorded_programs *program_lists;
+	uint32_t program_list_count;
+	struct map programs_by_text; /* → number of the list, from 1 */
+	bool programs_checked;
 	struct index_source *sources;
 	uint32_t *first_events;      /* of each source, so far: its events begin here */
 	uint32_t attempt;            /* that is being read, over all sources */
@@ -188,7 +200,8 @@ uint32_t recording_latest(const struct recording *rec, uint32_t call);
 /* Whether the call is one that others are compared with. */
 bool recording_counts(const struct recording *rec, uint32_t call);
 /* Whether a call went on with what the one that it took over had done. One with another
- * input or definition began anew, and so did one of another run. */
+ * input or definition began anew, and so did one of another run, and one that the user wanted
+ * made again. */
 bool recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier);
 
 /* ---- recording_fork.c, while the record is read ---- */
@@ -218,6 +231,22 @@ void recording_settle_caught(struct recording *rec);
 bool recording_failure_stands(const struct recording *rec, uint32_t call);
 /* Of the call of a child run: whether that stands for what failed at its top. */
 bool recording_child_excused(const struct recording *rec, uint32_t call);
+
+/* ---- recording_programs.c ---- */
+
+/* What an attempt's run.started says of its workspace. */
+void recording_take_workspace(struct recording *rec, struct span payload);
+/* The files that a call names. */
+void recording_take_programs(struct recording *rec, struct recorded_call *c, struct span files);
+/* When all is settled, once: what is outdated, as the programs of the workspace are now, which is
+ * that directory; with history_spec.redo_changed, it is to be repeated. */
+void recording_check_programs(struct recording *rec, const char *directory);
+/* The call is to be made again, and what it is in gives way to that: recording_note_effects() is
+ * to follow. */
+void recording_repeat(struct recording *rec, uint32_t call);
+/* Adds those that have changed, after that. */
+void recording_changed_programs(const struct recording *rec, struct history_summary *summary);
+void recording_free_programs(struct recording *rec);
 
 /* ---- recording.c ---- */
 

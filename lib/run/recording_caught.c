@@ -175,7 +175,7 @@ was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 	if (c->child)
 		return false;
 	while (c->state == RECALL_OPEN && c->claims != NO_CALL && !c->encloses &&
-	    c->last_event == NO_EVENT) {
+	    c->last_event == NO_EVENT && !c->made_again) {
 		c = &rec->calls[c->claims];
 		if (memcmp(c->guard, claim->guard, sizeof c->guard) != 0)
 			return false;

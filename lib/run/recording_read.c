@@ -27,7 +27,8 @@
 enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
-	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, FAR_END, MEMBERS
+	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, FAR_END, FILES, MADE_AGAIN,
+	MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
 	[CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
@@ -39,6 +40,7 @@ static const char *const member_names[MEMBERS] = {
 	[PARTIAL] = KEY_PARTIAL, [APPROVAL] = KEY_APPROVAL, [PHASE] = KEY_PHASE,
 	[LOOP] = KEY_LOOP, [MODE] = KEY_MODE, [CONDITION] = KEY_CONDITION, [RETRY] = KEY_RETRY,
 	[WAIT] = KEY_WAIT, [COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS, [FAR_END] = KEY_FAR_END,
+	[FILES] = KEY_FILES, [MADE_AGAIN] = KEY_MADE_AGAIN,
 };
 
 /* A line while it is read. */
@@ -207,6 +209,8 @@ take_started(struct recording *rec, const struct reading *at)
 	span_copy(at->members[DEFINITION_SHA256], definition, sizeof definition);
 	index_guard(input, definition, c->guard);
 	c->definition = index_definition(definition);
+	c->made_again = span_true(at->members[MADE_AGAIN]);
+	recording_take_programs(rec, c, at->members[FILES]);
 	c->operation = at->members[TOOL].at != NULL;
 	c->effects = !c->operation && (span_is(at->members[EFFECTS], "workspace") ||
 	    span_is(at->members[EFFECTS], "external"));
@@ -451,6 +455,7 @@ read_event(struct recording *rec, const struct reading *at)
 	switch (at->view.type) {
 	case EVENT_RUN_STARTED:
 		rec->attempt++;
+		recording_take_workspace(rec, at->view.payload);
 		rec->own_attempts += rec->source == rec->spec->other_count;
 		rec->status[0] = '\0';
 		break;
@@ -648,6 +653,7 @@ recording_close(struct recording *rec)
 	forget_names(rec);
 	for (uint32_t i = 0; i < rec->tool_count; i++)
 		free(rec->tools[i].call_id);
+	recording_free_programs(rec);
 	free(rec->calls);
 	free(rec->events);
 	free(rec->tools);

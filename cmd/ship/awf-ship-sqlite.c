@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "run/database_url.h"
 #include "ship/row.h"
@@ -130,6 +132,21 @@ make_schema(struct database *d, struct error *err)
 	return -1;
 }
 
+/* Keeps a write-ahead log. SQLite does not wait for others that write where a file gets its log, as
+ * it has read from the file by then, so that the wait is made here. */
+static int
+use_log(struct database *d, struct error *err)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	const int64_t until = clock_monotonic() + BUSY_MS;
+	int code;
+
+	while (((code = sqlite3_exec(d->at.db, "PRAGMA journal_mode = wal", NULL, NULL, NULL)) & 0xff) == SQLITE_BUSY &&
+	    clock_monotonic() < until)
+		nanosleep(&pause, NULL);
+	return code == SQLITE_OK ? 0 : sqlite_fail(&d->at, err);
+}
+
 static int
 open_database(void *context, const char *url, int64_t keep_ms, struct error *err)
 {
@@ -145,8 +162,8 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 	/* It holds what transcripts do, and is as private. */
 	umask(077);
 	if (sqlite_open(&d->at, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS, err) != 0 ||
-	    execute(d, "PRAGMA journal_mode = wal; PRAGMA cache_size = -65536; "
-	    "PRAGMA wal_autocheckpoint = 16384", err) != 0 ||
+	    use_log(d, err) != 0 ||
+	    execute(d, "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384", err) != 0 ||
 	    execute(d, sync == SYNC_NONE ? "PRAGMA synchronous = off" : "PRAGMA synchronous = full",
 	        err) != 0 || make_schema(d, err) != 0)
 		return -1;

@@ -26,6 +26,24 @@ cleanup() { ! mountpoint -q small || umount small; }
 	at_once
 }
 
+@test "SQLite: awf-ship waits for another who writes to a file that keeps no log yet" {
+	command -v sqlite3 >/dev/null || skip "no sqlite3"
+	awf-run -n true
+	reads() { [ "$(for p in $(pgrep -x awf-ship-sqlite); do ls -l "/proc/$p/fd" 2>/dev/null; done | grep -c -- "-> $PWD/runs.db$")" = 1 ]; }
+	{
+		echo 'BEGIN IMMEDIATE; CREATE TABLE another (a);'
+		eventually test -e runs.db-journal
+		awf-ship --to "$TO" 2>errors 3>&- &
+		eventually reads
+		# It asks again and again.
+		nap 0.3
+		echo 'COMMIT;'
+		wait $!
+	} | sqlite3 "$PWD/runs.db"
+	same "$(cat errors)" ''
+	same_lines
+}
+
 @test "SQLite: 20 at once find a database without the index of runs" {
 	many_lines
 	awf-ship --to "$TO"

@@ -1,0 +1,152 @@
+/*
+ * Whether what definitions of a project would run may run: what the user has allowed, and what they
+ * allow when they are asked.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/trust.h"
+#include "base/buffer.h"
+#include "base/config.h"
+#include "base/memory.h"
+#include "proc/api_keys.h"
+#include "proc/environment.h"
+#include "run/history.h"
+#include "run/run.h"
+
+static struct trust_items *gathered;
+
+void
+trust_gather(struct trust_items *into)
+{
+	gathered = into;
+}
+
+void
+trust_items_merge(struct trust_items *all, struct trust_items *more)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		struct trust_item *item = &more->list[i];
+		bool there = false;
+
+		for (size_t n = 0; n < all->count; n++)
+			there = there || (strcmp(all->list[n].digest, item->digest) == 0 &&
+			    strcmp(all->list[n].repository, item->repository) == 0);
+		if (there)
+			continue;
+		all->list = memory_array(all->list, all->count + 1, sizeof *all->list);
+		all->list[all->count++] = *item;
+		memset(item, 0, sizeof *item);
+	}
+	trust_items_free(more);
+}
+
+/* Whether this step is replayed: in the isolation of awf-replay, where nothing of the user's config is
+ * seen, and as the user has told awf-replay to. */
+static bool
+is_replayed(void)
+{
+	char *directory = run_environment_directory();
+	struct history *history = NULL;
+	struct error ignored = ERROR_INIT;
+	bool replayed = directory != NULL && history_open(&history, directory, &ignored) == 0 &&
+	    history != NULL && history_recall(history).mode == RECALL_REPLAY;
+
+	if (history != NULL)
+		history_close(history);
+	free(directory);
+	return replayed;
+}
+
+static struct {
+	const char *program;    /* NULL: nobody is asked */
+	const struct interrupts *interrupts;
+} asking;
+
+void
+trust_ask_from_now(const char *program, const struct interrupts *interrupts)
+{
+	asking.program = program;
+	asking.interrupts = interrupts;
+}
+
+int
+trust_check(const struct trust_items *items, struct error *err)
+{
+	enum trust_answer answer = TRUST_NOBODY;
+	const struct trust_item *first = NULL;
+	struct buffer more = BUFFER_INIT, digests = BUFFER_INIT;
+	size_t count = 0;
+
+	for (size_t i = 0; i < items->count; i++) {
+		if (trust_allows(&items->list[i]))
+			continue;
+		first = first != NULL ? first : &items->list[i];
+		count++;
+		if (count <= 3)
+			buffer_format(&digests, "%s%s", count > 1 ? "," : "", items->list[i].digest);
+	}
+	for (size_t i = 0; gathered != NULL && i < items->count; i++) {
+		const struct trust_item *item = &items->list[i];
+		struct trust_items one = { memory_array(NULL, 1, sizeof *one.list), 1 };
+
+		one.list[0] = *item;
+		one.list[0].file = memory_text(item->file);
+		one.list[0].what = memory_text(item->what);
+		one.list[0].files = item->files == NULL ? NULL : memory_text(item->files);
+		one.list[0].repository = memory_text(item->repository);
+		trust_items_merge(gathered, &one);
+	}
+	if (first == NULL || is_replayed()) {
+		buffer_free(&digests);
+		return 0;
+	}
+	if (trust_file_error() != NULL) {
+		*err = *trust_file_error();
+	} else if (asking.program != NULL &&
+	    trust_ask(items, asking.program, asking.interrupts, &answer, err) == -1) {
+		answer = TRUST_NO;
+	} else if (answer == TRUST_NO) {
+		error_set(err, ERROR_DEFINITION, first->file, "%s: was not allowed on the terminal", first->what);
+	} else if (answer == TRUST_NOBODY) {
+		if (count > 1)
+			buffer_format(&more, " (and %zu more)", count - 1);
+		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, or sends data away, and "
+		    "nobody has allowed that for %s: see awf trust%s%s", first->what, buffer_string(&more),
+		    first->repository, count <= 3 ? ", or say --trust " : "",
+		    count <= 3 ? buffer_string(&digests) : "");
+	}
+	buffer_free(&more);
+	buffer_free(&digests);
+	return answer == TRUST_YES ? 0 : -1;
+}
+
+int
+trust_check_key(const char *file, const char *key, const char *place, struct error *err)
+{
+	char *allowed = NULL;
+	bool named;
+
+	if (trust_origin(file) != ORIGIN_PROJECT || is_replayed())
+		return 0;
+	if (config_read(CONFIG_PROJECT_KEYS, &allowed, err) != 0)
+		return -1;
+	named = trust_list_names(allowed, key);
+	free(allowed);
+	return named ? 0 : error_set(err, ERROR_DEFINITION, place, "%s is a key, which a definition of a "
+	    "project gets only if ~/.config/awf/config says project_keys = %s (or if the user has said "
+	    "awf trust --edits)", key, key);
+}
+
+int
+trust_check_variable(const char *file, const struct keys *keys, const char *variable,
+    const char *place, struct error *err)
+{
+	bool key = false;
+
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		key = key || strcmp(*name, variable) == 0;
+	for (size_t i = 0; keys != NULL && i < keys->count; i++)
+		key = key || strcmp(keys->names[i], variable) == 0;
+	return key ? trust_check_key(file, variable, place, err) : 0;
+}

@@ -2,7 +2,9 @@
  * awf-serve: the storage over HTTP. main() is the options and the order of things; what is served
  * is in cmd/serve/.
  */
+#include <arpa/inet.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -100,6 +102,10 @@ take_value(struct serve_command *c, int id, const char *value, struct error *err
 		list_add(&a->hosts, value);
 		return 0;
 	case OPT_PROXY:
+		if (strcmp(value, "unix") != 0 && inet_pton(AF_INET, value, &(struct in_addr){ 0 }) != 1 &&
+		    inet_pton(AF_INET6, value, &(struct in6_addr){ 0 }) != 1)
+			return error_set(err, ERROR_USAGE, "--trusted-proxy", "'%s' is neither an IP address (as in "
+			    "127.0.0.1) nor unix", value);
 		list_add(&a->proxies, value);
 		return 0;
 	case OPT_REQUIRE_TOKEN:

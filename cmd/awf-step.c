@@ -46,6 +46,7 @@
 #include "run/outcome.h"
 #include "run/screen.h"
 #include "run/told_failures.h"
+#include "step/script_advice.h"
 #include "step/settings.h"
 #include "step/step.h"
 #include "step/stream.h"
@@ -311,6 +312,23 @@ last_signal(const struct stream *stream)
 	return number != 0 ? number : stream->closed || stream->gone ? SIGPIPE : 0;
 }
 
+/* Of a workflow file that a shell runs without awf-run each step makes a run. Whether that is so. */
+static bool
+tell_script(const struct settings *s, const struct resources *r)
+{
+	bool first;
+	char *script = r->own_run ? script_advice_of(&r->run.storage, &first) : NULL;
+	struct error advice;
+
+	if (script != NULL && first) {
+		error_set(&advice, ERROR_USAGE, s->step.name, "a shell runs %s, so that each of its steps is a "
+		    "run of its own: awf-run %s makes one of all", script, script);
+		program_fail(PROGRAM, &advice);
+	}
+	free(script);
+	return script != NULL;
+}
+
 /* Of two steps of a pipeline at a prompt each makes a run: who meant one of both is told how. */
 static void
 tell_other_run(const struct settings *s, const struct resources *r, const struct stream *stream)
@@ -328,6 +346,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	struct error err = ERROR_INIT, late = ERROR_INIT;
 	struct stream stream;
 	const char *ending;
+	bool script;
 	int status;
 
 	memset(&stream, 0, sizeof stream);
@@ -335,6 +354,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (take_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = report;
+	script = tell_script(s, r);
 	/* A step at a prompt: what it gives is read by a person. */
 	if (r->own_run && s->file == NULL && terminal_is(STDOUT_FILENO))
 		s->step.raw = true;
@@ -360,7 +380,8 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = program_fail(PROGRAM, &err);
 	else
 		status = stream.status;
-	tell_other_run(s, r, &stream);
+	if (!script)
+		tell_other_run(s, r, &stream);
 	team_stop(&r->loaded.team);
 	if (last_signal(&stream) != 0)
 		status = 128 + last_signal(&stream);

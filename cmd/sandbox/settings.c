@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "proc/environment.h"
 
 #define MIB (INT64_C(1) << 20)
 #define PID_LIMIT (1 << 22)
@@ -84,7 +85,11 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 		break;
 	case OPT_KEEP: list_add(&s->kept, value); break;
 	case OPT_OPEN: list_add(&s->opened, value); break;
-	case OPT_PASS_ENV: list_add(&s->passed, value); break;
+	case OPT_PASS_ENV:
+		if (!environment_name_valid(value, strlen(value)))
+			return error_set(err, ERROR_USAGE, "--pass-env", "'%s' is not a variable's name", value);
+		list_add(&s->passed, value);
+		break;
 	case OPT_PREFER: s->lacking = SANDBOX_PREFERS; break;
 	case OPT_REQUIRE: s->lacking = SANDBOX_REQUIRES; break;
 	case OPT_QUIET: s->quiet = true; break;

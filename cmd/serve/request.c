@@ -24,14 +24,6 @@
 static const struct refusal not_found = { 404, "not_found", "there is nothing of this name" };
 static const struct refusal unauthorized = { 401, "unauthorized",
 	"a token is needed: Authorization: Bearer awf_…" };
-static const struct refusal forbidden = { 403, "forbidden", "the token has not the role for it" };
-static const struct refusal bad_method = { 405, "method_not_allowed",
-	"this method is not for what is asked for" };
-static const struct refusal bad_type = { 415, "invalid_input",
-	"the body is of another type (Content-Type)" };
-static const struct refusal too_large = { 413, "too_large", "the body is too large" };
-static const struct refusal unknown_parameter = { 400, "invalid_input",
-	"a parameter is not known here" };
 static const struct refusal too_many_clients = { 503, "unavailable",
 	"too many clients: try again later" };
 static const struct refusal closing = { 503, "unavailable", "the server is being stopped" };
@@ -342,16 +334,63 @@ is_method(const struct request *r, const struct route *route)
 }
 
 static void
+list_allowed(struct buffer *list, const struct request *r)
+{
+	for (const struct route *route = r->server->routes; route->method != NULL; route++)
+		if (matches(route->pattern, &r->target))
+			buffer_format(list, "%s%s%s", list->len > 0 ? ", " : "", route->method,
+			    strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
+}
+
+static void
 add_allowed(struct buffer *head, const struct request *r)
 {
 	struct buffer list = BUFFER_INIT;
 
-	for (const struct route *route = r->server->routes; route->method != NULL; route++)
-		if (matches(route->pattern, &r->target))
-			buffer_format(&list, "%s%s%s", list.len > 0 ? ", " : "", route->method,
-			    strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
+	list_allowed(&list, r);
 	add_field(head, "Allow", buffer_string(&list));
 	buffer_free(&list);
+}
+
+/* A refusal that says what was meant; the text is the request's. */
+static const struct refusal *__attribute__((format(printf, 4, 5)))
+refuse_saying(struct request *r, unsigned status, const char *code, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(r->said.text, sizeof r->said.text, format, list);
+	va_end(list);
+	r->said.refusal = (struct refusal){ status, code, r->said.text };
+	return &r->said.refusal;
+}
+
+static const struct refusal *
+refuse_method(struct request *r)
+{
+	struct buffer allowed = BUFFER_INIT;
+
+	list_allowed(&allowed, r);
+	refuse_saying(r, 405, "method_not_allowed", "%s is not for what is asked for: %s", r->method,
+	    buffer_string(&allowed));
+	buffer_free(&allowed);
+	return &r->said.refusal;
+}
+
+static const struct refusal *
+refuse_parameter(struct request *r, const char *name)
+{
+	const size_t len = strlen(r->route->parameters);
+
+	return refuse_saying(r, 400, "invalid_input", "the parameter %s is not known here%s%.*s", name,
+	    len > 0 ? ", but these: " : "", len > 0 ? (int)len - 1 : 0, r->route->parameters);
+}
+
+static const struct refusal *
+refuse_size(struct request *r)
+{
+	return refuse_saying(r, 413, "too_large", "the body is too large: %zu bytes are taken here",
+	    r->route->body);
 }
 
 static const struct refusal *
@@ -368,7 +407,7 @@ find_route(struct request *r)
 			return NULL;
 		}
 	}
-	return there ? &bad_method : &not_found;
+	return there ? refuse_method(r) : &not_found;
 }
 
 /* ---- from the client ---- */
@@ -389,6 +428,23 @@ request_has_type(const struct request *r, const char *type)
 	return is_type(request_header(r, "Content-Type"), type);
 }
 
+#define LABEL_SHOWN 100
+#define DIGITS_SHOWN 12 /* as --list-tokens shows of the digest */
+
+/* Says which role it takes, and which its token has. */
+static const struct refusal *
+refuse_role(struct request *r, unsigned may)
+{
+	const struct token *token = r->token->parent != NULL ? r->token->parent : r->token;
+	const char *needed = token_role_of(may);
+	const bool labelled = token->label != NULL && *token->label != '\0';
+
+	return refuse_saying(r, 403, "forbidden", "the token %.*s has the role %s, and this "
+	    "takes the role %s (awf-serve --new-token %s makes one)",
+	    labelled ? LABEL_SHOWN : DIGITS_SHOWN, labelled ? token->label : token->digest,
+	    token_role_of(r->token->may), needed, needed);
+}
+
 /* What is wrong with a request, as far as its head tells; NULL: nothing. */
 static const struct refusal *
 judge(struct request *r, const struct head *h)
@@ -397,6 +453,7 @@ judge(struct request *r, const struct head *h)
 	const struct peer *peer = &r->client->peer;
 	const struct refusal *refusal;
 	bool safe = strcmp(r->method, "GET") == 0 || is_head(r), needs_token;
+	const char *unknown;
 	char address[PEER_ADDRESS];
 
 	access_address(a, peer, h, address);
@@ -423,13 +480,14 @@ judge(struct request *r, const struct head *h)
 		if (r->token == NULL)
 			return &unauthorized;
 		if ((r->token->may & may) != may)
-			return &forbidden;
+			return refuse_role(r, may);
 	}
-	if (!target_only(&r->target, r->route->parameters))
-		return &unknown_parameter;
+	if ((unknown = target_unknown(&r->target, r->route->parameters)) != NULL)
+		return refuse_parameter(r, unknown);
 	if (r->route->type != NULL && !is_type(head_value(h, "Content-Type"), r->route->type))
-		return &bad_type;
-	return h->length <= (int64_t)r->route->body ? NULL : &too_large;
+		return refuse_saying(r, 415, "invalid_input", "the body is of another type: Content-Type: %s is "
+		    "taken here", r->route->type);
+	return h->length <= (int64_t)r->route->body ? NULL : refuse_size(r);
 }
 
 static struct request *
@@ -503,7 +561,7 @@ take_body(struct client *c, struct span piece, int64_t left)
 	struct request *r = c->request;
 
 	if (r->received + piece.len + (size_t)left > r->route->body) {
-		r->refusal = &too_large;
+		r->refusal = refuse_size(r);
 	} else if (piece.len > 0 && r->route->take != NULL) {
 		r->refusal = r->route->take(r, piece);
 	} else if (piece.len > 0 && (r->refusal = give_room(r, piece.len)) == NULL) {

@@ -45,6 +45,10 @@ struct request {
 	struct target target;
 	const struct route *route;
 	const struct refusal *refusal; /* that it gets; NULL */
+	struct {
+		struct refusal refusal;
+		char text[512];
+	} said;                        /* one that says what was meant */
 	struct token *token;     /* held; NULL: nobody's */
 	struct buffer body;
 	size_t room;             /* bytes that it may fill so far */

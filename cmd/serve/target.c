@@ -140,8 +140,8 @@ target_number(const struct target *t, const char *name, int64_t most, int64_t *v
 	return true;
 }
 
-bool
-target_only(const struct target *t, const char *words)
+const char *
+target_unknown(const struct target *t, const char *words)
 {
 	for (size_t i = 0; i < t->parameter_count; i++) {
 		size_t len = strlen(t->parameters[i].name);
@@ -151,9 +151,9 @@ target_only(const struct target *t, const char *words)
 		    ((at > words && at[-1] != ' ') || at[len] != ' '))
 			at++;
 		if (at == NULL || strchr(t->parameters[i].name, ' ') != NULL)
-			return false;
+			return t->parameters[i].name;
 	}
-	return true;
+	return NULL;
 }
 
 void

@@ -31,8 +31,9 @@ const struct refusal *target_read(struct target *t, struct span raw);
 const char *target_parameter(const struct target *t, const char *name);
 /* A whole number from 0 on, up to most; absent: *value is left. False: it is none. */
 bool target_number(const struct target *t, const char *name, int64_t most, int64_t *value);
-/* Whether each of its parameters is one of a list of words with a space behind each. */
-bool target_only(const struct target *t, const char *words);
+/* The first of its parameters that is none of a list of words with a space behind each; NULL: there
+ * is none. */
+const char *target_unknown(const struct target *t, const char *words);
 void target_free(struct target *t);
 
 #endif

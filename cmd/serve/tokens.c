@@ -43,6 +43,15 @@ token_roles(void)
 	return role_names;
 }
 
+const char *
+token_role_of(unsigned may)
+{
+	for (size_t i = 0; role_names[i] != NULL; i++)
+		if ((role_may[i] & may) == may)
+			return role_names[i];
+	return "";
+}
+
 /* "awf_" and 43 characters of base64url: 256 bits of the system's random numbers. */
 static void
 make_secret(char text[TOKEN_SIZE])
@@ -375,15 +384,6 @@ open_locked(struct tokens *t, const struct storage *s, int *lock, struct error *
 	return failed;
 }
 
-static const char *
-role_name(const struct token *token)
-{
-	for (size_t i = 0; role_names[i] != NULL; i++)
-		if (role_may[i] == token->may)
-			return role_names[i];
-	return "";
-}
-
 static void
 append_globs(struct buffer *out, const struct token *token)
 {
@@ -404,7 +404,7 @@ write_tokens(const struct tokens *t, struct error *err)
 	for (size_t i = 0; i < t->count; i++) {
 		const struct token *token = t->list[i];
 
-		buffer_format(&out, "%s %s ", token->digest, role_name(token));
+		buffer_format(&out, "%s %s ", token->digest, token_role_of(token->may));
 		append_globs(&out, token);
 		buffer_format(&out, " %s %s\n", clock_text(token->made, made), token->label);
 	}
@@ -508,7 +508,7 @@ tokens_print(const struct storage *s, struct error *err)
 
 		append_globs(&globs, t.list[i]);
 		text_visible(&label, t.list[i]->label, strlen(t.list[i]->label), 0);
-		printf("%.12s  %-6s  %-16s  %s  %s\n", t.list[i]->digest, role_name(t.list[i]),
+		printf("%.12s  %-6s  %-16s  %s  %s\n", t.list[i]->digest, token_role_of(t.list[i]->may),
 		    buffer_string(&globs), clock_text(t.list[i]->made, made), buffer_string(&label));
 		buffer_free(&globs);
 		buffer_free(&label);

@@ -57,6 +57,8 @@ struct tokens {
 /* "read", "decide", "ingest", "start": what such a token may; 0: there is no such role. */
 unsigned token_role(const char *name);
 const char *const *token_roles(void);
+/* The role that is for least of those that may do all of this. */
+const char *token_role_of(unsigned may);
 
 void tokens_begin(struct tokens *t, const struct storage *s);
 /* Reads the file again if it has changed. True if tokens that were there are revoked, or are for

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "proc/environment.h"
 #include "proc/frame_files.h"
 #include "run/price.h"
 #include "step/workers.h"
@@ -147,7 +148,7 @@ const struct option_spec step_options[] = {
 };
 
 /* How an option that stands for a member of the settings sets it. */
-enum kind { KIND_FLAG, KIND_TEXT, KIND_LIST, KIND_CONDITION, KIND_NUMBER, KIND_DURATION };
+enum kind { KIND_FLAG, KIND_TEXT, KIND_LIST, KIND_NAMES, KIND_CONDITION, KIND_NUMBER, KIND_DURATION };
 
 static const struct plain {
 	int option;
@@ -177,12 +178,12 @@ static const struct plain {
 	{ OPT_INTO, KIND_TEXT, AT(step.into), 0, 0 },
 	{ OPT_VIA, KIND_TEXT, AT(step.via), 0, 0 },
 	{ OPT_ATTACH, KIND_LIST, AT(source.attach), 0, 0 },
-	{ OPT_PASS_KEY, KIND_LIST, AT(pass_keys), 0, 0 },
+	{ OPT_PASS_KEY, KIND_NAMES, AT(pass_keys), 0, 0 },
 	{ OPT_ENV, KIND_LIST, AT(far_variables), 0, 0 },
 	{ OPT_SEND, KIND_LIST, AT(send), 0, 0 },
 	{ OPT_FETCH, KIND_LIST, AT(fetch), 0, 0 },
 	{ OPT_OPEN, KIND_LIST, AT(opened), 0, 0 },
-	{ OPT_PASS_ENV, KIND_LIST, AT(pass_variables), 0, 0 },
+	{ OPT_PASS_ENV, KIND_NAMES, AT(pass_variables), 0, 0 },
 	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
 	{ OPT_UNTIL, KIND_CONDITION, AT(step.until), 0, 0 },
 	{ OPT_WHEN, KIND_CONDITION, AT(step.when), 0, 0 },
@@ -235,6 +236,12 @@ apply_plain(struct settings *s, const struct plain *p, const char *value, struct
 		return 0;
 	case KIND_TEXT:
 		*(const char **)member = value;
+		return 0;
+	case KIND_NAMES:
+		if (!environment_name_valid(value, strlen(value)))
+			return error_set(err, ERROR_USAGE, p->option == OPT_PASS_KEY ? "--pass-key" : "--pass-env",
+			    "'%s' is not a variable's name", value);
+		list_add(member, value);
 		return 0;
 	case KIND_LIST:
 		list_add(member, value);

@@ -382,6 +382,9 @@ read_file(struct agent *a, struct definition *d, struct buffer *text, struct err
 		    err);
 		if (d->document == NULL)
 			return -1;
+		if (!json_is_object(d->document))
+			return error_set(err, ERROR_DEFINITION, a->path, "expected an object of keys, such as "
+			    "{\"model\": \"sonnet\"}, got %s", definition_type(d->document));
 		if (json_object_get(d->document, "system") != NULL &&
 		    json_object_get(d->document, "prompt") != NULL)
 			return definition_fail(d, "prompt", err, "'system' says the same, drop one");
@@ -390,9 +393,6 @@ read_file(struct agent *a, struct definition *d, struct buffer *text, struct err
 	} else if (markdown_read(d, buffer_string(text), &a->system, err) != 0) {
 		return -1;
 	}
-	if (!json_is_object(d->document))
-		return error_set(err, ERROR_DEFINITION, a->path, "expected keys and values, got %s",
-		    definition_type(d->document));
 	dialect = text_ends(a->path, ".json") ? NULL : dialect_of(d);
 	for (size_t i = 0; dialect == NULL && options[i] != NULL; i++)
 		if (json_object_get(d->document, options[i]) != NULL)
@@ -542,6 +542,35 @@ agent_directories(const char *workflow_directory)
 	return directories;
 }
 
+/* A path that is not there from here on may be from the workflow's directory on. */
+static char *
+find_path(const char *file, const char *workflow_directory, struct error *err)
+{
+	char *below = path_directory(file), *found, here[PATH_MAX], **directories = NULL;
+
+	found = *file == '/' || workflow_directory == NULL ? NULL : path_join(workflow_directory, file);
+	if (found != NULL && definition_exists(found)) {
+		free(below);
+		return found;
+	}
+	free(found);
+	if (*file == '/')
+		list_add(&directories, below);
+	else if (getcwd(here, sizeof here) != NULL)
+		list_take(&directories, strcmp(below, ".") == 0 ? memory_text(here) : path_join(here, below));
+	if (*file != '/' && workflow_directory != NULL) {
+		found = path_join(workflow_directory, below);
+		if (list_has(directories, found))
+			free(found);
+		else
+			list_take(&directories, found);
+	}
+	free(below);
+	definition_not_found(directories, file, err);
+	list_free(directories);
+	return NULL;
+}
+
 char *
 agent_find(const char *file, const char *beside, const char *workflow_directory,
     struct error *err)
@@ -555,15 +584,7 @@ agent_find(const char *file, const char *beside, const char *workflow_directory,
 	if (found == NULL && definition_exists(file)) {
 		found = memory_text(file);
 	} else if (found == NULL && strchr(file, '/') != NULL) {
-		bool elsewhere = workflow_directory != NULL && *file != '/';
-
-		found = path_join(workflow_directory == NULL ? "." : workflow_directory, file);
-		if (*file == '/' || !definition_exists(found)) {
-			free(found);
-			found = NULL;
-			error_set(err, ERROR_DEFINITION, file, "no such agent file%s%s",
-			    elsewhere ? ", nor in " : "", elsewhere ? workflow_directory : "");
-		}
+		found = find_path(file, workflow_directory, err);
 	} else if (found == NULL) {
 		const struct definition_places all = places(&user, beside, workflow_directory);
 

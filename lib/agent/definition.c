@@ -342,10 +342,11 @@ definition_directories(const struct definition_places *places)
 }
 
 /* Says where was looked, and what there is that may be meant: names end at their first dot. */
-static void
-not_found(char *const *directories, const char *what, struct error *err)
+int
+definition_not_found(char *const *directories, const char *what, struct error *err)
 {
-	char **names = NULL, *wanted = memory_copy(what, strcspn(what, ".")), *hint;
+	const char *base = path_base(what);
+	char **names = NULL, *wanted = memory_copy(base, strcspn(base, ".")), *hint;
 	struct buffer text = BUFFER_INIT;
 
 	for (; directories != NULL && *directories != NULL; directories++) {
@@ -370,6 +371,7 @@ not_found(char *const *directories, const char *what, struct error *err)
 	free(hint);
 	list_free(names);
 	free(wanted);
+	return -1;
 }
 
 bool
@@ -403,7 +405,7 @@ definition_find(const struct definition_places *places, const char *what,
 	    *directory != NULL; directory++)
 		found = definition_in(*directory, names);
 	if (found == NULL)
-		not_found(directories, what, err);
+		definition_not_found(directories, what, err);
 	list_free(directories);
 	return found;
 }

@@ -108,6 +108,8 @@ char *definition_in(const char *directory, const char *const *names);
  * with place what, listing where was looked, with a suggestion. */
 char *definition_find(const struct definition_places *places, const char *what,
     const char *const *names, struct error *err);
+/* ERROR_DEFINITION with place what: it is in none of these directories (ends with NULL). Returns -1. */
+int definition_not_found(char *const *directories, const char *what, struct error *err);
 /* Whether there is a regular file. */
 bool definition_exists(const char *path);
 

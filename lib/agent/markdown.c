@@ -12,6 +12,7 @@
 #include "agent/markdown.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/yaml.h"
@@ -167,6 +168,43 @@ quote_plain(const char *front, const char *end, struct buffer *out)
 	}
 }
 
+/* A line of the outermost level whose colon a space is missing behind, which YAML takes for a text.
+ * *number is its number, counted from line; NULL: there is none. */
+static const char *
+unspaced_key(const char *front, const char *fence, int line, int *number)
+{
+	for (; front < fence; front = next_line(front), line++) {
+		size_t len = 0;
+
+		while (is_name_byte(front[len]))
+			len++;
+		if (len > 0 && front[len] == ':' && strchr(" \t\n:/", front[len + 1]) == NULL) {
+			*number = line;
+			return front;
+		}
+	}
+	return NULL;
+}
+
+/* The front matter is YAML, and holds no keys; or it is none, and *err says so. */
+static int
+refuse_front(const struct definition *d, const char *front, int line, const char *fence,
+    struct error *err)
+{
+	int number = line;
+	const char *key = unspaced_key(front, fence, line, &number);
+	char *place = memory_format("%s:%d", d->path, number);
+
+	if (key != NULL)
+		error_set(err, ERROR_DEFINITION, place, "'%.*s': a space is missing behind the colon",
+		    (int)strcspn(key, "\n"), key);
+	else if (d->document != NULL)
+		error_set(err, ERROR_DEFINITION, place, "the front matter has no keys: a line of it is "
+		    "KEY: VALUE, such as 'model: sonnet'");
+	free(place);
+	return -1;
+}
+
 static json_t *
 read_front(struct definition *d, const char *front, int line, const char *fence, struct error *err)
 {
@@ -211,7 +249,9 @@ markdown_read(struct definition *d, const char *text, char **body, struct error 
 	d->document = read_front(d, front, line, fence, err);
 	if (json_is_null(d->document))
 		d->document = json_object();
+	if (!json_is_object(d->document))
+		return refuse_front(d, front, line, fence, err);
 	fence = next_line(fence);
 	*body = markdown_trimmed(fence, strlen(fence));
-	return d->document == NULL ? -1 : 0;
+	return 0;
 }

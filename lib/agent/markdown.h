@@ -14,7 +14,7 @@
 int markdown_normalise(struct buffer *text, const char *path, struct error *err);
 /* Parts a normalised text: the document of d, and its lines; *body is without white space
  * at its ends, NULL if it is empty, in memory of its own. Without front matter all is
- * body. */
+ * body, and the document an empty object. */
 int markdown_read(struct definition *d, const char *text, char **body, struct error *err);
 /* The text between white space at its ends, in memory of its own; NULL if there is none. */
 char *markdown_trimmed(const char *text, size_t len);

@@ -198,9 +198,6 @@ read_skill(struct composition *c, struct skill *s, const char *name,
 	}
 	if (result == 0)
 		result = markdown_read(&d, buffer_string(&text), &s->body, err);
-	if (result == 0 && !json_is_object(d.document))
-		result = error_set(err, ERROR_DEFINITION, s->path, "expected keys and values, got %s",
-		    definition_type(d.document));
 	if (result == 0)
 		result = definition_read(&d, keys, s, err);
 

@@ -31,6 +31,7 @@
 #define LIST_FILE "tools.json" /* of several tools, or */
 #define LIST_END ".tools.json"
 #define SCHEMA_OPTION "--schema"
+#define ANSWER_SHOWN 60 /* bytes of what a program says to it */
 #define VIA_KEY "via"
 
 static const char *const effects_names[] = {
@@ -404,9 +405,9 @@ ask_program(const struct tool *t, struct buffer *text, struct error *err)
 	int status = subprocesses_run(&s, 1, NULL, err);
 
 	if (status == 0 && (s.error.code != ERROR_NONE || s.output.len == 0))
-		status = error_set(err, ERROR_DEFINITION, t->path, SCHEMA_OPTION ": %s (a tool without a "
-		    "%s.tool.json says there what it is)",
-		    s.error.code != ERROR_NONE ? s.error.message : "printed nothing", t->name);
+		status = error_set(err, ERROR_DEFINITION, t->path, "no %s.tool.json says what this tool is, "
+		    "and the program does not when it is run with " SCHEMA_OPTION ": %s", t->name,
+		    s.error.code != ERROR_NONE ? s.error.message : "it prints nothing");
 	if (status == 0)
 		buffer_append(text, s.output.data, s.output.len);
 	subprocess_free(&s);
@@ -468,12 +469,19 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
     struct definition *d, struct buffer *text, struct error *err)
 {
 	bool own;
+	size_t shown;
 
 	clock_gettime(CLOCK_REALTIME, &t->loaded);
 	pins_add(&t->pins, t->path);
 	if (load_text(t, text, err) != 0)
 		return -1;
+	shown = strcspn(buffer_string(text), "\n");
 	d->document = value_parse(buffer_string(text), text->len, d->path, ERROR_DEFINITION, err);
+	if (d->document == NULL && !text_ends(t->path, ".json"))
+		return error_set(err, ERROR_DEFINITION, t->path, "no %s.tool.json says what this tool is, "
+		    "and what the program prints when it is run with " SCHEMA_OPTION " is no JSON: '%.*s'",
+		    t->name, (int)utf8_whole(buffer_string(text), shown < ANSWER_SHOWN ? shown : ANSWER_SHOWN),
+		    buffer_string(text));
 	if (d->document == NULL)
 		return -1;
 	if (!json_is_object(d->document))
@@ -668,7 +676,8 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 	t->name = memory_text(name);
 	t->environment = memory_zero(1, sizeof *t->environment);
 	/* What a program says of itself stands in no file. */
-	place = memory_format("%s%s", t->path, text_ends(t->path, ".json") ? "" : ": " SCHEMA_OPTION);
+	place = memory_format("%s%s", t->path, text_ends(t->path, ".json") ? "" :
+	    ": its answer to " SCHEMA_OPTION);
 	d.path = place;
 	directory = path_directory(t->path);
 	own = libexec_path();

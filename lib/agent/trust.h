@@ -52,6 +52,8 @@ struct trust_item {
 	char *files;                 /* of the repository, that it runs, for people; NULL: none is known */
 	char *repository;            /* absolute */
 	char digest[DIGEST_SIZE];
+	bool program;                /* one that is asked what tool it is: awf trust finds those alone
+	                                that an agent names */
 };
 struct trust_items {
 	struct trust_item *list;

@@ -112,9 +112,9 @@ trust_check(const struct trust_items *items, struct error *err)
 		if (count > 1)
 			buffer_format(&more, " (and %zu more)", count - 1);
 		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, or sends data away, and "
-		    "nobody has allowed that for %s: see awf trust%s%s", first->what, buffer_string(&more),
-		    first->repository, count <= 3 ? ", or say --trust " : "",
-		    count <= 3 ? buffer_string(&digests) : "");
+		    "nobody has allowed that for %s: %s%s%s%s", first->what, buffer_string(&more),
+		    first->repository, first->program ? "" : "see awf trust", first->program || count > 3 ? "" : ", or ",
+		    count <= 3 ? "say --trust " : "", count <= 3 ? buffer_string(&digests) : "");
 	}
 	buffer_free(&more);
 	buffer_free(&digests);

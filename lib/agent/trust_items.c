@@ -204,6 +204,7 @@ trust_add_program(struct trust_items *items, const char *path)
 	describe_exactly(&d, "tool", path_base(path));
 	describe_command(&d, argv, NULL);
 	describing_end(&d, items);
+	items->list[items->count - 1].program = true;
 }
 
 void

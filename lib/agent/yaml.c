@@ -57,6 +57,38 @@ tab_indents(const struct reading *r, size_t line)
 	    memchr(at, '\t', text_prefix_of(at, (size_t)(r->end - at), " \t")) != NULL;
 }
 
+/* What libyaml complains of, as its author would say it. What has no end is told where it begins. */
+static const struct complaint {
+	const char *problem, *context; /* context NULL: any */
+	bool begins;
+	const char *said;
+} complaints[] = {
+	{ "found character that cannot start any token", NULL, false,
+	    "a text that begins so has to stand in quotes" },
+	{ "did not find expected ',' or ']'", NULL, true, "a '[' without its ']', or a comma is missing" },
+	{ "did not find expected ',' or '}'", NULL, true, "a '{' without its '}', or a comma is missing" },
+	{ "did not find expected node content", NULL, false,
+	    "a value is missing, or a bracket too many is there" },
+	{ "found unexpected end of stream", "while scanning a quoted scalar", true,
+	    "a text in quotes has no end" },
+	{ "found unknown escape character", NULL, false,
+	    "a \\ in double quotes begins an escape: single quotes leave it as it is" },
+	{ "did not find expected key", NULL, false,
+	    "neither KEY: VALUE, nor indented as the lines before it" },
+	{ "could not find expected ':'", NULL, true, "a line without a colon, where KEY: VALUE is expected" },
+	{ "mapping values are not allowed in this context", NULL, false,
+	    "a second colon in the line, or a line before it without one: a text with ': ' in it stands in quotes" },
+	{ "block sequence entries are not allowed in this context", NULL, false,
+	    "a list of dashes begins on a line of its own" },
+	{ "did not find expected '-' indicator", NULL, false,
+	    "what follows a list of dashes begins with a dash, or is indented less" },
+	{ "did not find expected alphabetic or numeric character", NULL, false,
+	    "a text that begins with '&' or '*' has to stand in quotes" },
+	{ "did not find expected comment or line break", NULL, false,
+	    "behind '|' or '>' the text begins on the next line" },
+	{ NULL, NULL, false, NULL }
+};
+
 static int
 next_event(struct reading *r, yaml_event_t *event)
 {
@@ -64,11 +96,17 @@ next_event(struct reading *r, yaml_event_t *event)
 		return 0;
 	const char *problem = r->parser.problem;
 
-	if (problem != NULL && strcmp(problem, "found character that cannot start any token") == 0)
-		problem = tab_indents(r, r->parser.problem_mark.line) ?
-		    "a tab indents it, where YAML takes spaces alone" :
-		    "a text that begins so has to stand in quotes";
-	refuse(r, r->parser.problem_mark.line, problem != NULL ? problem : "not YAML");
+	const struct complaint *c = complaints;
+	size_t line = r->parser.problem_mark.line;
+
+	while (c->problem != NULL && (problem == NULL || strcmp(problem, c->problem) != 0 ||
+	    (c->context != NULL && (r->parser.context == NULL || strcmp(r->parser.context, c->context) != 0))))
+		c++;
+	if (c->problem != NULL && c->begins)
+		line = r->parser.context_mark.line;
+	if (c->problem != NULL)
+		problem = tab_indents(r, line) ? "a tab indents it, where YAML takes spaces alone" : c->said;
+	refuse(r, line, problem != NULL ? problem : "not YAML");
 	return -1;
 }
 

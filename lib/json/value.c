@@ -66,6 +66,7 @@ value_parse(const char *bytes, size_t len, const char *place, enum error_code co
 	const size_t mark = text_byte_order_mark(bytes, len);
 	size_t bad, line = 1;
 	const char *wrong;
+	char no_json[128];
 	json_error_t why;
 	json_t *value;
 
@@ -78,7 +79,11 @@ value_parse(const char *bytes, size_t len, const char *place, enum error_code co
 	if (wrong) {
 		for (size_t i = 0; i < bad; i++)
 			line += bytes[i] == '\n';
-		return refuse(place, line, wrong, code, err);
+		/* Who gives no place has words of his own for that. */
+		if (!place)
+			return refuse(place, line, wrong, code, err);
+		snprintf(no_json, sizeof no_json, "no JSON: %s", wrong);
+		return refuse(place, line, no_json, code, err);
 	}
 	value = json_loadb(bytes, len, flags, &why);
 	if (!value && json_error_code(&why) == json_error_numeric_overflow) {

@@ -12,6 +12,7 @@
  *     kept/<sha256>: until when runs of a name have been removed (cmd/run/keep.h)
  *     limits/PROVIDER: what is under way of its calls (agent/throttle.h)
  *     providers/NAME: which provider the last run of a name asked (cmd/run/usual.h)
+ *     advised: which shell runs a workflow file without awf-run (cmd/step/script_advice.h)
  *     ship/<sha256>/: how far runs were sent to a collector of that address (cmd/ship)
  *     sandboxed/made/: what was made in one that AWF takes up (run/unreviewed.h)
  */

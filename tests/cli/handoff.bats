@@ -188,7 +188,7 @@ stop_when: {command: "true"}'
 		e|agents/e.md:2: handoffs: there are two tools 'transfer_to_one_two'
 		h|agents/h.md:2: handoffs: the name of 'a-name-*' is too long for a tool
 		j|agents/k.md: tools: invoic.tool.json: not found in * (did you mean 'invoice'?)
-		l|agents/l.md:2: handoffs: ../agents/m.json: no such agent file
+		l|agents/l.md:2: handoffs: ../agents/m.json: not found in *
 	END
 	[ ! -e "$AWF_STORAGE" ]
 }

@@ -6,15 +6,17 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-# What the table types: `agent KEYS`, `tool JSON`, `servers JSON` and `config FILE TEXT` write a
-# definition or a file of the user's, the first three use it.
+# What the table types: `agent KEYS`, `tool JSON`, `program SCRIPT`, `servers JSON` and `config FILE TEXT` write a
+# definition or a file of the user's, the first four use it.
 prepare() {
 	unset AWF_MODEL AWF_PROVIDER
 	export PATH="$PWD/bin:$BUILD/libexec/awf:$PATH"
 	mkdir -p bin agents tools directory "$XDG_CONFIG_HOME/awf"
 	printf '#!/bin/sh\nprintf -- "---\\nmodel: replay/answers\\n%%b\\n---\\nYou.\\n" "$1" >agent.md
 awf-step -q -n -p Why? -a agent.md a\n' >bin/agent
-	printf '#!/bin/sh\nprintf "%%s" "$1" >tools/mine.tool.json\nawf-step -q -n -t mine a\n' >bin/tool
+	printf '#!/bin/sh\nrm -f tools/mine; printf "%%s" "$1" >tools/mine.tool.json\nawf-step -q -n -t mine a\n' >bin/tool
+	printf '#!/bin/sh\nrm -f tools/mine*; printf "#!/bin/sh\\n%%s\\n" "$1" >tools/mine; chmod +x tools/mine
+awf-step -q -n -t mine a\n' >bin/program
 	printf '#!/bin/sh\nprintf "%%s" "$1" >.mcp.json\nagent "mcp_servers: [files]"\n' >bin/servers
 	printf '#!/bin/sh\nprintf "%%b\\n" "$2" >"$XDG_CONFIG_HOME/awf/$1" && chmod "${3:-600}" "$XDG_CONFIG_HOME/awf/$1"\n' >bin/config
 	chmod +x bin/*

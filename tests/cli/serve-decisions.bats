@@ -103,7 +103,7 @@ ME=$(command id -un)
 	same "$(status_of -H 'Content-Type: application/json' -d "$body" "$URL/api/runs/@/decisions")" 401
 	token=$(awf-serve --new-token decide --name other)
 	same "$(status_of -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d "$body" "$URL/api/runs/@/decisions")" 404
-	same "$(ask /api/runs/@/decisions -d "$body" | jq -r .error.message)" 'the body is of another type (Content-Type)'
+	same "$(ask /api/runs/@/decisions -d "$body" | jq -r .error.message)" 'the body is of another type: Content-Type: application/json is taken here'
 	same "$(ask /api/runs/@/decisions -o /dev/null -w '%{http_code}')" 405
 	same "$(last ok:0:0)" '[null,"waits for a decision",null,null]'
 }

@@ -286,6 +286,26 @@ old 1969-12-31 00:40:31"
 	END
 }
 
+@test "who has another role is told which, and which it takes" {
+	record
+	serve
+	refused() { curl -s -H "Authorization: Bearer $1" -H 'Content-Type: application/json' -d '{}' "$URL/api/runs/@/decisions" | jq -r .error.message; }
+	token=$(awf-serve --new-token read --label 'phone of Ann')
+	same "$(refused "$token")" 'the token phone of Ann has the role read, and this takes the role decide (awf-serve --new-token decide makes one)'
+	token=$(awf-serve --new-token ingest)
+	same "$(refused "$token")" "the token $(awf-serve --list-tokens | sed -n 's/ *ingest.*//p') has the role ingest, and this takes the role decide (awf-serve --new-token decide makes one)"
+}
+
+@test "who asks for what there is in another way is told which there is" {
+	serve
+	told() { ask "$@" | jq -r .error.message; }
+	same "$(told /api/runs -X PUT)" 'PUT is not for what is asked for: GET, HEAD'
+	same "$(told /api/runs/stream?x=1)" 'the parameter x is not known here, but these: children'
+	same "$(told /api/session?x=1)" 'the parameter x is not known here'
+	head -c 70000 /dev/zero >large
+	same "$(told /api/session -H 'Content-Type: application/json' --data-binary @large)" 'the body is too large: 4096 bytes are taken here'
+}
+
 @test "a session that is begun with a session ends with it" {
 	record
 	serve

@@ -137,7 +137,7 @@ phases:
 		---\nname: 7\ndescription: D\n---\nDo it.\n|skills/pdf/SKILL.md:2: name: expected a text, got whole number
 		---\nname: pdf\ndescription: D\n---\n \n|skills/pdf/SKILL.md: the skill has no instructions after its front matter
 		---\nname: pdf\ndescription: D\nDo it.\n|skills/pdf/SKILL.md: the front matter has no closing '---'
-		---\n- pdf\n---\nDo it.\n|skills/pdf/SKILL.md: expected keys and values, got list
+		---\n- pdf\n---\nDo it.\n|skills/pdf/SKILL.md:2: the front matter has no keys: a line of it is KEY: VALUE, such as 'model: sonnet'
 		---\nname: pdf\ndescription: \xff\n---\nDo it.\n|skills/pdf/SKILL.md: not UTF-8, or holds NUL
 	END
 	printf -- '---\nname: [\n---\nDo it.\n' >skills/pdf/SKILL.md

@@ -50,6 +50,12 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	[[ $stderr == *'tools/fmt: tool fmt: tools/fmt: runs in no sandbox'* ]]
 	run -3 awf doctor -q
 	nothing_ran
+	# awf trust finds no program that no agent names: its digest alone is told, and does it.
+	rm agents/*
+	step 2 -t fmt
+	[[ $stderr == *" and nobody has allowed that for $PWD: say --trust "* && $stderr != *'awf trust'* ]]
+	step 2 --trust "$(digest)" -t fmt
+	same "$stderr" 'awf-step: tools/fmt: no fmt.tool.json says what this tool is, and the program does not when it is run with --schema: it prints nothing'
 }
 
 @test "awf trust shows what would run, asks once, and asks again when that changes" {

@@ -98,8 +98,19 @@ static const struct {
 	{ "a: 1e999\n", 10, "the number is too large" },
 	{ "a: 0xffffffffffffffffff\n", 10, "the number is too large" },
 	{ "a: 1\n---\nb: 2\n", 11, "more than one document" },
-	{ "a: [1\n", 11, "did not find expected ',' or ']'" },
-	{ "a: b: c\n", 10, "mapping values are not allowed in this context" },
+	{ "a: [1\n", 10, "a '[' without its ']', or a comma is missing" },
+	{ "a: {b: 1\n", 10, "a '{' without its '}', or a comma is missing" },
+	{ "a: ]\n", 10, "a value is missing, or a bracket too many is there" },
+	{ "a: 1\nb: \"c\nd\n", 11, "a text in quotes has no end" },
+	{ "a: \"\\d\"\n", 10, "a \\ in double quotes begins an escape: single quotes leave it as it is" },
+	{ "a:\n  b: 1\n c: 2\n", 12, "neither KEY: VALUE, nor indented as the lines before it" },
+	{ "a: 1\nb\n", 11, "a line without a colon, where KEY: VALUE is expected" },
+	{ "a: b: c\n", 10, "a second colon in the line, or a line before it without one: a text with "
+	    "': ' in it stands in quotes" },
+	{ "a: - b\n", 10, "a list of dashes begins on a line of its own" },
+	{ "- a\nb: c\n", 11, "what follows a list of dashes begins with a dash, or is indented less" },
+	{ "a: &\n", 10, "a text that begins with '&' or '*' has to stand in quotes" },
+	{ "a: |x\n", 10, "behind '|' or '>' the text begins on the next line" },
 	{ "a: \xff\n", 10, "invalid leading UTF-8 octet" },
 	{ "a:\n\t- b\n", 11, "a tab indents it, where YAML takes spaces alone" },
 };
@@ -381,7 +392,11 @@ static const struct {
 	{ "continue_from: [x]", "x.md:2", "continue_from: expected a text, got list" },
 	{ "sandbox: strict", "x.md:2", "sandbox: expected workspace, read-only or none" },
 	{ "network: 1", "x.md:2", "network: expected true or false, got whole number" },
-	{ "- a", "x.md", "expected keys and values, got list" },
+	{ "- a", "x.md:2", "the front matter has no keys: a line of it is KEY: VALUE, such as 'model: sonnet'" },
+	{ "model:x", "x.md:2", "'model:x': a space is missing behind the colon" },
+	{ "name: a\nmodel:x", "x.md:3", "'model:x': a space is missing behind the colon" },
+	{ "https://example.org", "x.md:2", "the front matter has no keys: a line of it is KEY: VALUE, such as "
+	    "'model: sonnet'" },
 	{ "a: 1\na: 2", "x.md:3", "'a' is there twice" },
 };
 
@@ -427,7 +442,8 @@ bad_files_are_refused(void **state)
 	    "the front matter has no closing '---'");
 	expect_refused("x.md", TEXT("a\0b"), "x.md", "not UTF-8, or holds NUL");
 	expect_refused("x.md", TEXT("a\xff"), "x.md", "not UTF-8, or holds NUL");
-	expect_refused("x.json", TEXT("[1]"), "x.json", "expected keys and values, got list");
+	expect_refused("x.json", TEXT("[1]"), "x.json",
+	    "expected an object of keys, such as {\"model\": \"sonnet\"}, got list");
 	expect_refused("x.json", TEXT("{\"model\":1}"), "x.json",
 	    "model: expected a text, got whole number");
 	expect_refused("x.json", TEXT("{\"system\":\"a\",\"prompt\":\"b\"}"), "x.json",
@@ -483,9 +499,13 @@ agents_are_found(void **state)
 	    directory, installation_share());
 	assert_string_equal(err.message, want);
 	assert_null(agent_find("agents/c.md", NULL, "flow", &err));
-	assert_string_equal(err.message, "no such agent file, nor in flow");
+	snprintf(want, sizeof want, "not found in %s/agents, flow/agents", directory);
+	assert_string_equal(err.message, want);
 	assert_null(agent_find("agents/c.md", NULL, NULL, &err));
-	assert_string_equal(err.message, "no such agent file");
+	snprintf(want, sizeof want, "not found in %s/agents", directory);
+	assert_string_equal(err.message, want);
+	assert_null(agent_find("/nosuch/c.md", NULL, "flow", &err));
+	assert_string_equal(err.message, "not found in /nosuch");
 	assert_null(agent_find("agents", NULL, NULL, &err));
 }
 

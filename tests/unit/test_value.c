@@ -87,11 +87,11 @@ refuses_by_line(void **state)
 	static const struct {
 		const char *json, *place, *message;
 	} rows[] = {
-		{"", "f.json:1", "ends too early"},
-		{"{\n\"a\": 1,\n}", "f.json:3", "expected a key in double quotes"},
+		{"", "f.json:1", "no JSON: ends too early"},
+		{"{\n\"a\": 1,\n}", "f.json:3", "no JSON: expected a key in double quotes"},
 		{"{\"a\":1,\n\"a\":2}", "f.json:2", "duplicate object key near '\"a\"'"},
 		{"[1e999]", "f.json:1", "real number overflow near '1e999'"},
-		{"1 2", "f.json:1", "something follows the value"},
+		{"1 2", "f.json:1", "no JSON: something follows the value"},
 	};
 	struct error err;
 

@@ -259,6 +259,7 @@ pass_bytes(struct exchange *e, const char *bytes, size_t len)
 
 	if (len == 0)
 		return;
+	e->answer_bytes += len;
 	if (e->answer.len + len <= BODY_LIMIT)
 		buffer_append(&e->answer, bytes, len);
 	else
@@ -375,7 +376,7 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 		buffer_free(&passed);
 	} else {
 		/* The last byte of an answer of known length is its end. */
-		e->holds |= e->length >= 0 && (curl_off_t)(e->answer.len + len) >= e->length;
+		e->holds |= e->length >= 0 && e->answer_bytes + len >= (uint64_t)e->length;
 		pass_bytes(e, bytes, len);
 	}
 	return len;

@@ -83,6 +83,7 @@ struct exchange {
 	/* What came. */
 	struct stream stream;         /* read, of a generation */
 	struct buffer answer;         /* as the program gets it */
+	uint64_t answer_bytes;        /* of it, those too that are not kept */
 	struct buffer held;           /* what of it the program has not yet, as it is not recorded */
 	struct exchange *next;
 

@@ -221,6 +221,28 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	same "$(awf-replay -q --isolation copy 2>/dev/null)" '18 0'
 }
 
+@test "an answer that is too large to be kept ends for the program once it is recorded" {
+	api_server
+	# While awf-step stands still it records nothing.
+	program <<-'END'
+		steps= pid=$$
+		while pid=$(awk '/^PPid:/ { print $2 }' "/proc/$pid/status") && [ "$pid" -gt 1 ]; do
+			[ "$(cat "/proc/$pid/comm")" != awf-step ] || steps="$steps $pid"
+		done
+		get "/v1/large?bytes=134283264" >answer &
+		until [ -s answer ]; do sleep 0.01; done
+		kill -STOP $steps
+		until [ "$(wc -c <answer)" -gt 134000000 ]; do sleep 0.01; done
+		sleep 0.5
+		[ "$(wc -c <answer)" -eq 134283264 ] || echo waits
+		kill -CONT $steps
+		wait $!
+		echo "$? $(wc -c <answer)"
+	END
+	models
+	same "$status $output" $'0 waits\n0 134283264'
+}
+
 @test "a request with another key is refused, and one that is none of HTTP/1.1" {
 	api_server
 	program <<-'END'

@@ -762,9 +762,13 @@ awf-models-proxy: Empty reply from server'
 	cat >strangers.py <<-'END'
 		import http.client, os, re, socket, time
 		port, key = int(os.environ["ANTHROPIC_BASE_URL"].split(":")[2].split("/")[0]), os.environ["ANTHROPIC_API_KEY"]
-		proxy = next(p for p in os.listdir("/proc") if p.isdigit() and
-		    open(f"/proc/{p}/comm").read().strip() == "awf-models-prox" and os.stat(f"/proc/{p}").st_uid == os.getuid() and
-		    open(f"/proc/{p}/stat").read().split()[3] == open(f"/proc/{os.getpid()}/stat").read().split()[3])
+		def is_proxy(pid):
+		    try:
+		        comm, stat = open(f"/proc/{pid}/comm").read(), open(f"/proc/{pid}/stat").read()
+		    except OSError:  # it has ended
+		        return False
+		    return comm.strip() == "awf-models-prox" and stat.split()[3] == open("/proc/self/stat").read().split()[3]
+		proxy = next(filter(is_proxy, filter(str.isdigit, os.listdir("/proc"))))
 		peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{proxy}/status").read())[1])
 		def ask():
 		    c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)

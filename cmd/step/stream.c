@@ -632,8 +632,9 @@ run_parallel(struct stream *s, struct error *err)
 		reading = done == 0 && !stop && got != -1 && (beyond || !taken_all(s));
 		while (reading && done == 0 && workers_ready(&w) &&
 		    (beyond || (got = take(s, &item, &index, &wrong)) == 1)) {
-			/* Whether one has failed is known when all have ended. */
-			beyond = !was_begun(s, index) && workers_pending(&w) > 0;
+			/* Whether one has failed is known when all have ended, and may be known already. */
+			beyond = !was_begun(s, index) && (failed || workers_pending(&w) > 0);
+			stop = beyond && failed;
 			if (beyond)
 				break;
 			pack_job(&item, index, s->step->compared, &message);

@@ -1,5 +1,5 @@
 """Random workflows whose calls differ by directory, variables, arguments, input or position,
-and random edits of their scripts.
+and random edits of their scripts, and of the programs that their steps run.
 
 A workflow is a list of units. All calls of a unit have one step and one command, and differ
 only in what the unit says (dims): d the directory, S and F the variables STAGE and FILE, a an
@@ -113,6 +113,8 @@ class Unit:
         if self.kind in ("agent", "result") and self.form in ("child", "each", "stream"):
             self.form = "xargs"
         self.style = choices.choice(("export", "prefix", "env"))
+        # The version of its program, which is a file of the workspace; 0: it is none.
+        self.program = int(self.kind in ("effect", "approve") and choices.random() < 0.4)
         self.scratch = choices.random() < 0.08
         self.wait = choices.random() < 0.7
         dims = {
@@ -153,6 +155,9 @@ class Unit:
 
     # How it is written.
 
+    def effect(self):
+        return f'"$AWF_WORKFLOW_DIR"/{self.tag}.sh' if self.program else "effect"
+
     def line(self, value, slot, body=""):
         """The commands of one item, whose values are these words of a shell."""
         text = f"jitter {slot}; " if self.form in ("bg", "xargs", "make", "parallel") else ""
@@ -173,7 +178,7 @@ class Unit:
         given = "" if "i" in self.dims else "-n "
         argument = f" {value['a']}" if "a" in self.dims else ""
         reads = f"echo {value['i']} | " if "i" in self.dims else ""
-        effect = f"effect {self.flag}{self.dims or '-'} {self.tag}{argument}"
+        effect = f"{self.effect()} {self.flag}{self.dims or '-'} {self.tag}{argument}"
         if self.kind == "agent":
             argument = value["a"] if "a" in self.dims else "-"
             prompt = f'"{self.tag} "{argument}' if argument[0] == '"' else f'"{self.tag} {argument}"'
@@ -187,7 +192,7 @@ class Unit:
         approve = f"step -n -q --approve {self.name}_ok && " if self.kind == "approve" else ""
         if self.wrap:
             # Variables of the shell around it are not those of the body.
-            inner = f"step -q --effects external {self.name} -- effect {self.flag}{self.dims or '-'} " \
+            inner = f"step -q --effects external {self.name} -- {self.effect()} {self.flag}{self.dims or '-'} " \
                 f"{self.tag}" + (' "$1"' if argument else "")
             return f"{approve}{reads}{set_for}step {given}-q --each {self.wrap} -- " \
                 f"sh -c {shlex.quote(inner)}" + (f" sh{argument}" if argument else "")
@@ -196,6 +201,8 @@ class Unit:
     def write(self, files, slot):
         """Its statements; other files that it needs."""
         words = {dim: f'"${dim}"' for dim in DIMS}
+        if self.program:
+            files[f"{self.tag}.sh"] = f'#!/bin/sh\n# version {self.program}\nexec effect "$@"\n'
         rows = [" ".join([*(item[dim] for dim in DIMS), str(slot + at)])
                 for at, item in enumerate(self.items)]
         lines = [self.line(item, slot + at) for at, item in enumerate(self.items)]
@@ -223,7 +230,7 @@ class Unit:
         if self.form == "parallel":
             return f"step -n -q --parallel {self.name}_all -- \\\n\t" + \
                 " \\\n\t".join(shlex.quote(line) for line in lines) + "\n"
-        effect = f"step -q --effects external {self.name} -- effect {self.flag}i {self.tag}"
+        effect = f"step -q --effects external {self.name} -- {self.effect()} {self.flag}i {self.tag}"
         given = " ".join(item["i"] for item in self.items)
         if self.form == "stream":
             return f"printf '%s\\n' {given} | {effect.replace('step ', 'step -i lines -j 2 ', 1)}\n"
@@ -234,7 +241,7 @@ class Unit:
         argument = "\"$1\"" if "a" in self.dims else ""
         given, reads = ("", "") if "i" in self.dims else ("-n ", "")
         files[f"{self.tag}.awf"] = \
-            f"step {given}-q --effects external {self.name} -- effect {self.flag}{self.dims or '-'} {self.tag} {argument}\n"
+            f"step {given}-q --effects external {self.name} -- {self.effect()} {self.flag}{self.dims or '-'} {self.tag} {argument}\n"
         text = ""
         for at, item in enumerate(self.items):
             reads = f"echo {item['i']} | " if "i" in self.dims else ""
@@ -333,6 +340,9 @@ def apply_edit(version, kind, unit, choices):
             return False
         unit.wrap = None if unit.wrap else f"{unit.tag}_group"
         return True
+    if kind == "program":
+        unit.program += unit.program > 0
+        return unit.program > 0
     if kind == "flag":
         if steady or unit.kind == "tool":
             return False
@@ -348,7 +358,7 @@ def apply_edit(version, kind, unit, choices):
 
 
 EDITS = ("noise", "reorder", "insert", "remove", "items", "items", "more", "fewer", "rename",
-         "rename", "wrap", "wrap", "flag", "form", "form")
+         "rename", "wrap", "wrap", "flag", "form", "form", "program", "program", "program")
 
 
 class Scenario:

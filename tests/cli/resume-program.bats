@@ -4,8 +4,9 @@
 # shellcheck shell=bash disable=SC2016,SC2154 # scripts expand their dollars; bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/mcp
 
-script() {
+program() {
 	mkdir -p "$(dirname "$1")"
 	printf '%s\n' '#!/bin/sh' "${@:2}" >"$1"
 	chmod +x "$1"
@@ -20,8 +21,8 @@ files() { payloads step.started 'select(.name == "'"$1"'").files' | tail -n 1 | 
 LAST='awf-step -n -q last -- test -e ok'
 
 @test "an edited program is told in one line at each resume, and its result is kept" {
-	script one.sh 'echo v1 | tee -a ledger'
-	script flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
+	program one.sh 'echo v1 | tee -a ledger'
+	program flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
 	start 3
 	resume 3
 	[[ $stderr != *changed* ]]
@@ -43,9 +44,9 @@ LAST='awf-step -n -q last -- test -e ok'
 }
 
 @test "--redo-changed makes it again, once, and what is external too" {
-	script one.sh 'echo v1 | tee -a ledger'
-	script other.sh 'echo same | tee -a other'
-	script flow.awf 'awf-step one -n -r --effects external -- ./one.sh | awf-step next -r -- sed s/^/next-/' \
+	program one.sh 'echo v1 | tee -a ledger'
+	program other.sh 'echo same | tee -a other'
+	program flow.awf 'awf-step one -n -r --effects external -- ./one.sh | awf-step next -r -- sed s/^/next-/' \
 		'awf-step other -n -r -- ./other.sh' "$LAST"
 	start 3
 	edit one.sh
@@ -55,6 +56,7 @@ LAST='awf-step -n -q last -- test -e ok'
 same"
 	same "$(paste -sd, ledger)" v1,v2
 	same "$(payloads step.started 'select(.name == "one").made_again' | paste -sd,)" null,true
+	awf-verify --determinism --isolation copy
 	touch ok
 	resume 0 --redo-changed
 	[[ $stderr != *changed* ]]
@@ -67,8 +69,8 @@ same"
 }
 
 @test "of many items those that succeeded are kept, and the one that failed has the mended script" {
-	script one.sh 'read -r n; echo "v1 $n" | tee -a ledger; [ "$n" != 4 ] || [ -e mended ]'
-	script flow.awf 'seq 6 | awf-step -i lines -j 3 one -r -- ./one.sh'
+	program one.sh 'read -r n; echo "v1 $n" | tee -a ledger; [ "$n" != 4 ] || [ -e mended ]'
+	program flow.awf 'seq 6 | awf-step -i lines -j 3 one -r -- ./one.sh'
 	start 3
 	edit one.sh
 	touch mended
@@ -80,8 +82,8 @@ same"
 }
 
 @test "of many items all are made again with --redo-changed" {
-	script one.sh 'read -r n; echo "v1 $n"; [ "$n" != 4 ] || [ -e mended ]'
-	script flow.awf 'seq 6 | awf-step -i lines -j 3 one -r -- ./one.sh'
+	program one.sh 'read -r n; echo "v1 $n"; [ "$n" != 4 ] || [ -e mended ]'
+	program flow.awf 'seq 6 | awf-step -i lines -j 3 one -r -- ./one.sh'
 	start 3
 	edit one.sh
 	touch mended
@@ -91,8 +93,8 @@ same"
 }
 
 @test "results of two versions: those of the older one are kept, and made again" {
-	script one.sh 'read -r n; echo "v1 $n"; [ "$n" != 2 ] || [ -e mended ]'
-	script flow.awf 'seq 2 | awf-step -i lines one -r -- ./one.sh' "$LAST"
+	program one.sh 'read -r n; echo "v1 $n"; [ "$n" != 2 ] || [ -e mended ]'
+	program flow.awf 'seq 2 | awf-step -i lines one -r -- ./one.sh' "$LAST"
 	start 3
 	edit one.sh
 	touch mended
@@ -111,8 +113,8 @@ same"
 }
 
 @test "a program that has made no result is told without one" {
-	script one.sh 'echo v1; exit 1'
-	script flow.awf 'awf-step one -n -r -- ./one.sh'
+	program one.sh 'echo v1; exit 1'
+	program flow.awf 'awf-step one -n -r -- ./one.sh'
 	start 3
 	printf '#!/bin/sh\necho v2\n' >one.sh
 	resume 0
@@ -121,8 +123,8 @@ same"
 }
 
 @test "a program that is not there any more" {
-	script one.sh 'echo v1'
-	script flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
+	program one.sh 'echo v1'
+	program flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
 	start 3
 	rm one.sh
 	touch ok
@@ -134,7 +136,7 @@ same"
 @test "scripts of interpreters, and what wrappers run" {
 	local i=0 command
 	mkdir -p pkg bin
-	script x.sh 'echo v1'
+	program x.sh 'echo v1'
 	printf 'print("v1")\n' | tee x.py >pkg/__main__.py
 	printf 'BEGIN { print "v1" }\n' >x.awk
 	cp x.sh bin/named
@@ -145,7 +147,7 @@ same"
 		cp -r x.sh x.py x.awk pkg bin "dir$i"
 		(
 			cd "dir$i" || exit 1
-			script flow.awf 'PATH=$PATH:$PWD/bin' "echo 1 | awf-step one -r -- $command" 'test -e ok'
+			program flow.awf 'PATH=$PATH:$PWD/bin' "echo 1 | awf-step one -r -- $command" 'test -e ok'
 			start 1
 			same "$output" v1
 			find . -name 'x.*' -exec sed -i s/v1/v2/ {} + -o -name '__main__.py' -exec sed -i s/v1/v2/ {} + -o -name named -exec sed -i s/v1/v2/ {} +
@@ -184,9 +186,9 @@ EOF
 
 @test "what is no program is none of the files: data, and what lies elsewhere" {
 	echo v1 >data.txt
-	script "$HOME/away.sh" 'echo v1'
+	program "$HOME/away.sh" 'echo v1'
 	ln -s "$HOME/away.sh" link.sh
-	script flow.awf 'awf-step data -n -r -- cat data.txt' 'awf-step away -n -r -- "$HOME/away.sh"' \
+	program flow.awf 'awf-step data -n -r -- cat data.txt' 'awf-step away -n -r -- "$HOME/away.sh"' \
 		'awf-step link -n -r -- ./link.sh' "$LAST"
 	start 3
 	edit data.txt "$HOME/away.sh"
@@ -197,10 +199,10 @@ EOF
 }
 
 @test "conditions, loops, branches and other directories" {
-	script check.sh ': v1'
-	script sub/x.sh 'echo v1'
-	script y.sh 'echo v1'
-	script flow.awf 'echo 1 | awf-step --when ./check.sh when -r -- cat' \
+	program check.sh ': v1'
+	program sub/x.sh 'echo v1'
+	program y.sh 'echo v1'
+	program flow.awf 'echo 1 | awf-step --when ./check.sh when -r -- cat' \
 		'cd sub; awf-step -n dir -r -- ./x.sh; cd ..' \
 		'awf-step -n --parallel both -r -- ./y.sh "./sub/x.sh; true"' \
 		'echo 1 | awf-step --until ./check.sh --max 2 loop -r -- cat' "$LAST"
@@ -219,10 +221,10 @@ EOF
 }
 
 @test "a program that a call in a group ran: the group gives way, what is in it beside stays" {
-	script one.sh 'read -r n; echo "v1 $n" | tee -a ledger'
-	script beside.sh 'tee -a beside'
-	script body.sh 'awf-step one -- ./one.sh | awf-step beside -- ./beside.sh'
-	script flow.awf 'seq 2 | awf-step -i lines --each group -r -- ./body.sh' "$LAST"
+	program one.sh 'read -r n; echo "v1 $n" | tee -a ledger'
+	program beside.sh 'tee -a beside'
+	program body.sh 'awf-step one -- ./one.sh | awf-step beside -- ./beside.sh'
+	program flow.awf 'seq 2 | awf-step -i lines --each group -r -- ./body.sh' "$LAST"
 	start 3
 	same "$(files group)" body.sh
 	edit one.sh
@@ -245,10 +247,10 @@ EOF
 }
 
 @test "tools: what lies beside the tool's file is part of it, other programs are told" {
-	script scripts/work.sh 'echo "\"v1\"" | tee -a ledger'
+	program scripts/work.sh 'echo "\"v1\"" | tee -a ledger'
 	mkdir tools
 	jq -n '{name: "work", description: "x", input_schema: {type: "object"}, effects: "external", command: ["sh", "scripts/work.sh"]}' >tools/work.tool.json
-	script flow.awf 'echo {} | awf-step -i json -t work call -r' "$LAST"
+	program flow.awf 'echo {} | awf-step -i json -t work call -r' "$LAST"
 	start 3
 	same "$(files call)" scripts/work.sh
 	edit scripts/work.sh
@@ -263,10 +265,38 @@ EOF
 	awf-verify -q
 }
 
+@test "agents: programs of tools, of servers and of before_turn; with --redo-changed they begin anew" {
+	mcp_place
+	program serve.sh ': v1' "exec python3 -S '$SERVER' '$PWD/server.log' \"\$@\""
+	program guide.sh ': v1' 'cat >/dev/null'
+	program scripts/work.sh 'cat >/dev/null; echo v1'
+	mkdir tools
+	jq -n '{description: "x", input_schema: {type: "object"}, effects: "read", command: ["sh", "scripts/work.sh"]}' >tools/work.tool.json
+	jq -n '{mcpServers: {test: {command: "${CLAUDE_PROJECT_DIR}/serve.sh"}}}' >.mcp.json
+	printf -- '---\nprovider: scripted\nmodel: m\ntools: [work]\nmcp_servers: [test]\nbefore_turn: [./guide.sh]\n---\nBe brief.\n' >agents/worker.md
+	script "$(called c0 work '{}')" "$(said 'done')"
+	program flow.awf 'echo hello | awf-step -a worker ask -r' "$LAST"
+	start 3
+	same "$(files ask | tr , '\n' | sort | paste -sd,)" guide.sh,scripts/work.sh,serve.sh
+	local asked
+	asked=$(wc -l <requests.jsonl)
+	edit guide.sh scripts/work.sh serve.sh
+	resume 3
+	for file in guide.sh scripts/work.sh serve.sh; do kept "$file" "1 result is"; done
+	same "$(wc -l <requests.jsonl)" "$asked"
+	same "$(payloads tool.result .output | paste -sd,)" '"v1"'
+	touch ok
+	resume 0 --redo-changed
+	same "$(payloads tool.result .output | paste -sd,)" '"v1","v2"'
+	[ "$(wc -l <requests.jsonl)" -gt "$asked" ]
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
 @test "child runs: their workflow, and the programs of their steps" {
-	script one.sh 'echo v1 | tee -a ledger'
-	script child.awf 'awf-step one -n -r -- ./one.sh'
-	script flow.awf 'awf-run ./child.awf' "$LAST"
+	program one.sh 'echo v1 | tee -a ledger'
+	program child.awf 'awf-step one -n -r -- ./one.sh'
+	program flow.awf 'awf-run ./child.awf' "$LAST"
 	start 3
 	edit one.sh
 	resume 3
@@ -291,9 +321,9 @@ EOF
 }
 
 @test "a child run that failed goes on, its results of changed programs with it or without" {
-	script one.sh 'echo v1'
-	script child.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
-	script flow.awf 'awf-run ./child.awf'
+	program one.sh 'echo v1'
+	program child.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
+	program flow.awf 'awf-run ./child.awf'
 	start 3
 	edit one.sh
 	resume 3
@@ -306,8 +336,8 @@ EOF
 }
 
 @test "a fork takes over what changed programs did, or makes it again" {
-	script one.sh 'echo v1'
-	script flow.awf 'awf-step one -n -r -- ./one.sh' 'awf-step two -n -r -- echo two'
+	program one.sh 'echo v1'
+	program flow.awf 'awf-step one -n -r -- ./one.sh' 'awf-step two -n -r -- echo two'
 	start 0
 	edit one.sh
 	run -0 --separate-stderr awf-run --fork "$(cat id)" --at two </dev/null
@@ -329,8 +359,8 @@ killed_at() {
 }
 
 @test "killed while it is made again: an external effect is asked about, anything else is made" {
-	script one.sh 'echo v1 | tee -a ledger; [ ! -e stop ] || { : >stopped; exec sleep 100; }'
-	script flow.awf 'awf-step one -n -r --effects external -- ./one.sh' "$LAST"
+	program one.sh 'echo v1 | tee -a ledger; [ ! -e stop ] || { : >stopped; exec sleep 100; }'
+	program flow.awf 'awf-step one -n -r --effects external -- ./one.sh' "$LAST"
 	start 3
 	edit one.sh
 	touch stop
@@ -346,8 +376,8 @@ killed_at() {
 }
 
 @test "killed while a call without effects is made again: it is made by the program of now" {
-	script one.sh 'echo v1; [ ! -e stop ] || { : >stopped; exec sleep 100; }'
-	script flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
+	program one.sh 'echo v1; [ ! -e stop ] || { : >stopped; exec sleep 100; }'
+	program flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
 	start 3
 	edit one.sh
 	touch stop
@@ -359,8 +389,8 @@ killed_at() {
 }
 
 @test "killed between: what was taken over before that is still of the old program" {
-	script one.sh 'echo v1'
-	script flow.awf 'awf-step one -n -r -- ./one.sh' '[ ! -e stop ] || { : >stopped; exec sleep 100; }' "$LAST"
+	program one.sh 'echo v1'
+	program flow.awf 'awf-step one -n -r -- ./one.sh' '[ ! -e stop ] || { : >stopped; exec sleep 100; }' "$LAST"
 	start 3
 	edit one.sh
 	touch stop
@@ -375,9 +405,9 @@ killed_at() {
 }
 
 @test "a large program is told by its digest, which is not kept" {
-	script big.sh 'echo v1' 'exit'
+	program big.sh 'echo v1' 'exit'
 	head -c 2000000 /dev/zero >>big.sh
-	script flow.awf 'awf-step one -n -r -- ./big.sh' 'awf-step two -n -r -- ./big.sh' "$LAST"
+	program flow.awf 'awf-step one -n -r -- ./big.sh' 'awf-step two -n -r -- ./big.sh' "$LAST"
 	start 3
 	same "$(payloads step.started 'select(.name == "two").files[0] | [.kept, .program]')" '[false,true]'
 	edit big.sh
@@ -389,8 +419,8 @@ killed_at() {
 @test "a workspace that was moved: what is there now is compared" {
 	mkdir -p project
 	cd project
-	script one.sh 'echo v1'
-	script flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
+	program one.sh 'echo v1'
+	program flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
 	start 3
 	cd ..
 	mv project moved
@@ -411,7 +441,7 @@ killed_at() {
 }
 
 @test "--redo-changed is for runs that were recorded" {
-	script flow.awf true
+	program flow.awf true
 	run -125 --separate-stderr awf-run --redo-changed ./flow.awf </dev/null
 	same "$stderr" "awf-run: --redo-changed: only with --resume, --continue or --fork"
 }

@@ -17,6 +17,7 @@
 #include "agent/budget.h"
 #include "base/file.h"
 #include "base/installation.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/polling.h"
 #include "base/text.h"
@@ -277,6 +278,7 @@ job_free(struct job *j)
 	place_free(&j->place);
 	buffer_free(&j->inputs);
 	free(j->script);
+	list_free(j->programs);
 	buffer_free(&j->summary);
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);

@@ -283,10 +283,10 @@ read_started(struct source *s, struct error *err)
 	span_copy(span_member(s->payload, KEY_WORKFLOW_SHA256), s->workflow_sha256,
 	    sizeof s->workflow_sha256);
 
-	/* The one file that it names is the script. */
+	/* The script comes first of what it names; others are programs of its command line. */
 	s->contained = span_type(files) == 'a';
 	if (s->contained && definition_file_read(&file, span_element(files, 0))) {
-		if (file.kept)
+		if (file.kept && !file.program)
 			s->script = memory_text(file.path);
 		definition_file_free(&file);
 	}

@@ -270,7 +270,9 @@ changed_files_tell(const struct resume *r, bool redo_changed, const char *who,
 	for (size_t i = 0; i < r->files.count; i++) {
 		const struct definition_file *f = &r->files.list[i];
 
-		if (!f->program && f->sha256[0] != '\0' && !definition_file_is_at(f, f->path))
+		/* A program of the workflow's own words is as a script of it. */
+		if ((!f->program || changed_results(history, f->path) == -1) && f->sha256[0] != '\0' &&
+		    !definition_file_is_at(f, f->path))
 			put_definition(r, f, redo_changed, who, out);
 	}
 	for (size_t i = 0; i < history->program_count; i++) {

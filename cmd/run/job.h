@@ -29,6 +29,7 @@ struct job {
 	struct buffer inputs;      /* JSON */
 	struct place place;
 	char *script;              /* of the workflow, absolute; NULL: it has none */
+	char **programs;           /* other files of the workspace that its words run; a list */
 	bool forks;                /* the run is a fork of that of resume */
 	struct overlap overlap;
 	struct run run;

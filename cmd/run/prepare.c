@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "proc/api_keys.h"
+#include "proc/command_files.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -133,6 +134,23 @@ take_record(struct job *j, struct error *err)
 	return 0;
 }
 
+/* What the words of the workflow run besides its file: sh x.sh, ./x | awf-step … */
+static void
+find_programs(struct job *j)
+{
+	char *workspace = job_workspace(j), *script = j->script != NULL ? realpath(j->script, NULL) : NULL;
+	struct command_files found = { .workspace = workspace, .directory = workspace,
+		.path = getenv("PATH") };
+
+	command_files_add(&found, j->workflow.argv);
+	for (char **path = found.list; path != NULL && *path != NULL; path++)
+		if (script == NULL || strcmp(*path, script) != 0)
+			list_add(&j->programs, *path);
+	list_free(found.list);
+	free(script);
+	free(workspace);
+}
+
 /* What any run needs, whether it is new or goes on. */
 static int
 prepare_words(struct job *j, struct error *err)
@@ -162,6 +180,7 @@ prepare_words(struct job *j, struct error *err)
 		j->script = path_normal(joined);
 		free(joined);
 	}
+	find_programs(j);
 	inputs_write(j->settings.inputs, &j->inputs);
 	signals_hold();
 	return 0;

@@ -5,8 +5,8 @@
  *
  * The files that commands run come last, and are told apart: what a call is known by has no part
  * of them, so a result stands when they have changed. That holds for the command itself, for the
- * texts that say whether it is to run, and for what tools, servers and before_turn run, but for
- * what lies beside a tool's file and is part of that. A launcher (--via) says where a command
+ * texts that say whether it is to run, for providers, and for what tools, servers and before_turn
+ * run, but for what lies beside a tool's file and is part of that. A launcher (--via) says where a command
  * runs, not what it does, and its program is none of these files.
  */
 #include <jansson.h>
@@ -23,9 +23,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "proc/command_files.h"
 #include "proc/libexec.h"
 #include "run/definition_file_keep.h"
-#include "step/command_files.h"
 #include "step/step.h"
 
 typedef int keep_file(const struct run *r, const char *path, struct writer *w, struct error *err);
@@ -113,6 +113,17 @@ add_server(struct naming *n, const struct mcp_definition *d)
 }
 
 static void
+add_provider(struct naming *n, const char *name)
+{
+	struct error ignored;
+	char *words[] = { provider_find(name, &ignored), NULL };
+
+	if (words[0] != NULL)
+		command_files_add(&n->programs, words);
+	free(words[0]);
+}
+
+static void
 add_shell(struct naming *n, const char *text)
 {
 	if (text != NULL)
@@ -124,6 +135,8 @@ name_member(struct naming *n, const struct member *m)
 {
 	const struct agent *agent = &m->agent;
 
+	for (size_t k = 0; team_agent_provider(agent, k) != NULL; k++)
+		add_provider(n, team_agent_provider(agent, k));
 	name_file(n, agent->path, definition_file_keep);
 	name_file(n, agent->output.path, definition_file_keep);
 	for (char **path = agent->composed; path != NULL && *path != NULL; path++)

@@ -305,6 +305,9 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	writer_member_array(&w, KEY_FILES);
 	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
 		failed = definition_file_keep(r, spec->script, &w, err);
+	for (char *const *path = spec->programs; failed == 0 && path != NULL && *path != NULL; path++)
+		if (utf8_valid(*path, strlen(*path)))
+			failed = definition_file_program(r, *path, &w, err);
 	writer_array_end(&w);
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, TRANSCRIPT_FORMAT);

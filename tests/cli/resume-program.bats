@@ -277,7 +277,7 @@ EOF
 	script "$(called c0 work '{}')" "$(said 'done')"
 	program flow.awf 'echo hello | awf-step -a worker ask -r' "$LAST"
 	start 3
-	same "$(files ask | tr , '\n' | sort | paste -sd,)" guide.sh,scripts/work.sh,serve.sh
+	same "$(files ask | tr , '\n' | sort | paste -sd,)" bin/awf-provider-scripted,guide.sh,scripts/work.sh,serve.sh
 	local asked
 	asked=$(wc -l <requests.jsonl)
 	edit guide.sh scripts/work.sh serve.sh
@@ -289,6 +289,23 @@ EOF
 	resume 0 --redo-changed
 	same "$(payloads tool.result .output | paste -sd,)" '"v1","v2"'
 	[ "$(wc -l <requests.jsonl)" -gt "$asked" ]
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
+@test "what the words of the workflow run is told as its script is" {
+	program flow.sh ': v1' "$LAST"
+	run -3 --separate-stderr awf-run --id-file id sh flow.sh </dev/null
+	edit flow.sh
+	resume 3
+	[[ $'\n'$stderr == *$'\n'"awf-run: $PWD/flow.sh: has changed since it was recorded"$'\n'"@@ -"* ]]
+	program list.sh 'echo v1'
+	run -3 --separate-stderr awf-run -n --id-file id -c './list.sh | awf-step one -r -- cat; '"$LAST" </dev/null
+	edit list.sh
+	touch ok
+	resume 0
+	[[ $'\n'$stderr == *$'\n'"awf-run: $PWD/list.sh: has changed since it was recorded"$'\n'"@@ -"* ]]
+	same "$output" v2
 	awf-verify -q
 	awf-verify --determinism --isolation copy
 }

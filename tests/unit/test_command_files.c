@@ -18,7 +18,7 @@
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "step/command_files.h"
+#include "proc/command_files.h"
 
 #define WORDS 10
 

@@ -8,8 +8,8 @@
  * package runners); what a word says that only a shell can expand; and what lies elsewhere, be it
  * a link in the workspace that leads there (the python3 of a virtual environment).
  */
-#ifndef AWF_STEP_COMMAND_FILES_H
-#define AWF_STEP_COMMAND_FILES_H
+#ifndef AWF_PROC_COMMAND_FILES_H
+#define AWF_PROC_COMMAND_FILES_H
 
 struct command_files {
 	const char *workspace;  /* absolute, without links */

@@ -3,7 +3,7 @@
  * row in the table, if it has one, says which words are options, and what the first word behind
  * them is. A word that a shell would have to expand is an empty one here, which names no file.
  */
-#include "step/command_files.h"
+#include "proc/command_files.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -406,7 +406,8 @@ DELETE /v1/files/7 0'
 @test "a changed prompt is a divergence of the replay, which says what changed" {
 	model_server --answer hello.jsonl
 	program <<<'ask one | said'
-	models
+	# A program that is no file of the record, which the replay would run as it was.
+	run -0 awf-run -c "awf-step -n -r --models app -- sh -c 'eval \"\$(cat program)\"'"
 	kill "$MODEL_SERVER_PID"
 	sed -i 's/ask one/ask "not one" -H x/' program
 	run -3 --separate-stderr awf-replay -q --isolation copy
@@ -440,7 +441,8 @@ DELETE /v1/files/7 0'
 		except OSError as failed:
 		    raise RuntimeError(f"{os.getpid()} {os.urandom(8)}") from failed
 	END
-	run --separate-stderr awf-run -c 'awf-step -n -r --models app -- python3 -S app.py'
+	# It is no file of the record, so that the replay does not run it as it was.
+	run --separate-stderr awf-run -c "awf-step -n -r --models app -- python3 -S -c 'exec(open(\"app.py\").read())'"
 	same "$status $output" $'0 Hello\nBye'
 	kill "$MODEL_SERVER_PID"
 	awf-verify -q --determinism --isolation copy

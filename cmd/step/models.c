@@ -72,6 +72,7 @@ struct api_request {
 	char sha256[DIGEST_SIZE];
 	char asked[ID_SIZE], answered[ID_SIZE]; /* events; "": not of this attempt */
 	bool over;
+	int64_t reserved;            /* of the budget, while its answer is not there */
 	struct throttle throttle;    /* its place among the calls of its provider */
 	struct throttle_waiter *waiter; /* NULL: it does not wait for one */
 	struct buffer line;          /* while it does: what the proxy has told of it */
@@ -362,18 +363,18 @@ record_answer(struct models *m, struct api_request *r, struct span line, struct 
 
 /* Counts what an answer has cost, for the call, and, unless the run knows it, for that. */
 static int
-count_cost(struct models *m, const char *api, const char *asked, struct span model,
-    struct span usage, bool known, struct error *err)
+count_cost(struct models *m, struct api_request *r, struct span model, struct span usage,
+    bool known, struct error *err)
 {
 	const struct budget *b = m->call->step->budget;
 	char *answered = span_text(model);
 	int64_t cost = 0;
 
 	if (b != NULL && usage.at != NULL)
-		cost = budget_cost(b, api, asked != NULL ? asked : "", answered, usage);
+		cost = budget_cost(b, r->api, r->model != NULL ? r->model : "", answered, usage);
 	m->spent = count_add(m->spent, cost);
 	free(answered);
-	return b == NULL || known ? 0 : budget_enter(b, cost, err);
+	return b == NULL || known ? 0 : budget_enter(b, cost, &r->reserved, err);
 }
 
 /* ---- from the record ---- */
@@ -445,8 +446,7 @@ take_recorded(struct models *m, struct api_request *r, struct exchanged *x, stru
 	x->used = true;
 	r->over = true;
 	say_recorded(m, r->number, x);
-	return count_cost(m, r->api, r->model, span_member(payload, KEY_MODEL),
-	    span_member(payload, KEY_USAGE), true, err);
+	return count_cost(m, r, span_member(payload, KEY_MODEL), span_member(payload, KEY_USAGE), true, err);
 }
 
 /* The end of the call follows what was taken from the record, in its order, and then the answers of
@@ -554,6 +554,19 @@ describe(struct api_request *r, struct span line)
 	r->name = text;
 }
 
+/* Tokens that a request has at least, by its body, which stands in the line as a text. */
+static int64_t
+least_tokens(struct span line)
+{
+	struct buffer body = BUFFER_INIT;
+	int64_t tokens;
+
+	span_decode(span_member(line, KEY_BODY), &body);
+	tokens = budget_least_tokens(buffer_string(&body), body.len);
+	buffer_free(&body);
+	return tokens;
+}
+
 /* It goes on to its API, within what may be spent. */
 static int
 send_on(struct models *m, struct api_request *r, struct span line, struct error *err)
@@ -562,7 +575,8 @@ send_on(struct models *m, struct api_request *r, struct span line, struct error 
 	struct error why = ERROR_INIT;
 
 	if (s->budget != NULL && r->generation &&
-	    budget_check(s->budget, m->spent, NULL, r->api, r->model != NULL ? r->model : "", &why) == -1) {
+	    budget_reserve(s->budget, m->spent, least_tokens(line), NULL, r->api,
+	    r->model != NULL ? r->model : "", r->within ? NULL : &r->reserved, &why) == -1) {
 		if (why.code == ERROR_SYSTEM) {
 			*err = why;
 			return -1;
@@ -723,8 +737,8 @@ take_answer(struct models *m, struct api_request *r, struct span line, struct er
 	span_integer(span_path(line, KEY_RESPONSE, KEY_STATUS, NULL), &status);
 	throttle_leave(&r->throttle, throttle_outcome(why.code, (long)status));
 	if ((!r->within && record_answer(m, r, line, err) == -1) ||
-	    count_cost(m, r->api, r->model, span_member(message, KEY_MODEL),
-	    span_member(message, KEY_USAGE), r->within, err) == -1)
+	    count_cost(m, r, span_member(message, KEY_MODEL), span_member(message, KEY_USAGE), r->within,
+	    err) == -1)
 		return -1;
 	r->over = true;
 	say(m, "recorded", r->number, false);

@@ -84,6 +84,7 @@ struct loop {
 		int64_t number;            /* 0, 1, … */
 		struct change change;      /* of its request, by a before_turn program */
 		struct answer answer;
+		int64_t reserved;          /* of the budget, for the request that is asked */
 		struct emitted emitted;    /* by an agent CLI, while it answers */
 		int64_t began;             /* its last try, monotonic ms, */
 		bool asked;                /* in which a model was asked */

@@ -56,7 +56,8 @@ loop_count_answer(struct loop *l, bool recorded, struct error *err)
 	const struct answer *a = &l->turn.answer;
 	const int64_t cost = loop_count(l, a->model, a->usage);
 
-	return l->turns->budget == NULL || recorded ? 0 : budget_enter(l->turns->budget, cost, err);
+	return l->turns->budget == NULL || recorded ? 0 :
+	    budget_enter(l->turns->budget, cost, &l->turn.reserved, err);
 }
 
 /* Ends the last block of what has come of the answer. */
@@ -236,8 +237,9 @@ ask_once(struct loop *l, const struct buffer *request, struct error *err)
 	if (t->budget != NULL) {
 		char *model = asked_model(l);
 
-		status = budget_check(t->budget, l->conversation.cost, t->member->agent.name,
-		    asked.provider, model, err);
+		status = budget_reserve(t->budget, l->conversation.cost,
+		    budget_least_tokens(buffer_string(request), request->len), t->member->agent.name,
+		    asked.provider, model, &l->turn.reserved, err);
 		free(model);
 		if (status == -1)
 			return -1;
@@ -307,6 +309,8 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 			    loop_count_answer(l, false, err) == -1)
 				return -1;
 			loop_partial_clear(l);
+		} else if (l->turn.reserved != 0 && budget_enter(t->budget, 0, &l->turn.reserved, err) == -1) {
+			return -1;
 		}
 		if (!again && !falls) {
 			*err = why;

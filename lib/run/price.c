@@ -274,6 +274,12 @@ price_cost(const struct price *price, struct span usage)
 	return count_add(cost, times(write, price->cache_write));
 }
 
+int64_t
+price_least(const struct price *price, int64_t tokens)
+{
+	return times(tokens, price->cache_read < price->input ? price->cache_read : price->input);
+}
+
 void
 prices_free(struct prices *p)
 {

@@ -44,6 +44,8 @@ const struct price *prices_find(const struct prices *p, const char *provider,
 int64_t price_told(struct span usage);
 /* Nano-dollars of a usage object, by its tokens. */
 int64_t price_cost(const struct price *price, struct span usage);
+/* Nano-dollars that so many tokens of input cost at least: those that a provider has kept may be cheaper. */
+int64_t price_least(const struct price *price, int64_t tokens);
 void prices_free(struct prices *p);
 
 /* Reads "0.25" as nano-dollars; false if it is no amount. */

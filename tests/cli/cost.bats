@@ -162,6 +162,7 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 
 @test "awf-step --max-cost ends a call that has cost so much" {
 	model_server --answer call --loop
+	echo 'anthropic/test* 1 2 0.1' >prices
 	run -3 --separate-stderr awf-step -q -a writer -m anthropic/test --allow-tools add --max-cost 0.00005 ask <<<go
 	same "$stderr" 'awf-step: ask: writer: the call has reached --max-cost ($0.000060 of $0.000050)'
 	same "$(payloads step.completed .error.code)" '"max_cost"'
@@ -196,6 +197,46 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 		run -125 awf-run --max-cost="$amount" -c true
 	done
 	run -1 awf-step --max-cost 1 x -- true
+}
+
+# An agent whose request has a thousand words, each a token at least.
+long() {
+	printf -- '---\nprovider: anthropic\nmodel: test\n---\n%s\n' "$(printf 'word%.0s ' $(seq 1000))" >agents/long.md
+	sed -i 's/"input_tokens":10,/"input_tokens":1200,/' answer
+}
+
+@test "a request whose input alone costs more than what is left is not sent" {
+	long
+	model_server --answer answer --loop
+	run -3 --separate-stderr awf-step -q -a long --max-cost 0.00001 ask <<<go
+	[[ $stderr =~ ^'awf-step: ask: long: not asked: the input alone costs $0.0010'[0-9]*' or more, and $0.000010 of the call'\''s --max-cost $0.000010 is left'$ ]]
+	same "$(payloads step.completed .error.code)" '"max_cost"'
+	run -3 --separate-stderr awf-run --max-cost 0.0009 -c 'awf-step -q -a long ask' <<<go
+	[[ $stderr == *"and \$0.0009 of the run's --max-cost \$0.0009 is left"* ]]
+	same "$(asked)" 0
+	awf-step -q -a long --max-cost 0.0012 ask <<<go
+	same "$(asked)" 1
+	# By the cheapest price that its input can have.
+	echo 'anthropic/test* 1 2 0.0001' >prices
+	awf-step -q -a long --max-cost 0.00001 ask <<<go
+	same "$(asked)" 2
+}
+
+@test "requests side by side count for each other while they are answered" {
+	long
+	model_server --answer answer --loop
+	run -3 --separate-stderr awf-run --max-cost 0.0055 -c 'awf-step -i lines -j 30 -q -a long ask' < <(seq 30)
+	(( $(asked) == 4 || $(asked) == 5 ))
+	[[ $stderr == *"of the run's --max-cost \$0.0055 is left"* ]]
+	awf-verify
+}
+
+@test "a request that failed counts no longer" {
+	long
+	echo '{"type":"error","error":{"type":"overloaded_error","message":"busy"}}' >busy
+	model_server --answer answer --loop --fault 1:error:529:busy
+	awf-run --max-cost 0.0015 -c 'awf-step -q --delay 1ms -a long ask' <<<go
+	same "$(asked)" 2
 }
 
 @test "what a try used in vain is counted, and holds --max-cost of a call, of a run and of a resume" {

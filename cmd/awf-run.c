@@ -279,6 +279,7 @@ job_free(struct job *j)
 	buffer_free(&j->inputs);
 	free(j->script);
 	list_free(j->programs);
+	list_free(j->sourced);
 	buffer_free(&j->summary);
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);

@@ -88,8 +88,9 @@ find_blob(const struct recorded *r, const char *name, const char **sha256, struc
 	if (!found->kept && found->sha256[0] == '\0')
 		return error_set(err, ERROR_USAGE, found->path, "the recording does not have its bytes");
 	if (!found->kept)
-		return error_set(err, ERROR_USAGE, found->path, found->executable || found->program ?
-		    "the recording has its digest alone: it is a large program" :
+		return error_set(err, ERROR_USAGE, found->path, found->program ?
+		    "the recording has its digest alone: a shell sources it, or it is large" :
+		    found->executable ? "the recording has its digest alone: it is a large program" :
 		    "the recording has its digest alone, as keys may stand in it; what its servers "
 		    "offered: awf-tail --json --type message.user %.8s | jq .payload.mcp", r->run_id);
 	*sha256 = found->sha256;

@@ -34,6 +34,7 @@ describe_run(struct job *j, const char *id)
 		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
 		.script = j->script,
 		.programs = j->programs,
+		.sourced = j->sourced,
 		.redaction = redactor_redaction(&j->redactor),
 		.workspace = j->settings.workspace,
 		.snapshot = j->settings.snapshot,

@@ -29,7 +29,7 @@ struct job {
 	struct buffer inputs;      /* JSON */
 	struct place place;
 	char *script;              /* of the workflow, absolute; NULL: it has none */
-	char **programs;           /* other files of the workspace that its words run; a list */
+	char **programs, **sourced; /* other files of the workspace that its words run; lists */
 	bool forks;                /* the run is a fork of that of resume */
 	struct overlap overlap;
 	struct run run;

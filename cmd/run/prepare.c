@@ -146,6 +146,7 @@ find_programs(struct job *j)
 	for (char **path = found.list; path != NULL && *path != NULL; path++)
 		if (script == NULL || strcmp(*path, script) != 0)
 			list_add(&j->programs, *path);
+	j->sourced = found.sourced;
 	list_free(found.list);
 	free(script);
 	free(workspace);

@@ -213,10 +213,14 @@ step_name_files(struct step *step, const struct step_source *source, struct erro
 	for (char **file = n.programs.list; file != NULL && *file != NULL; file++)
 		if (n.named == NULL || !list_has(n.named, *file))
 			name_file(&n, *file, definition_file_program);
+	for (char **file = n.programs.sourced; file != NULL && *file != NULL; file++)
+		if (n.named == NULL || !list_has(n.named, *file))
+			name_file(&n, *file, definition_file_sourced);
 	writer_array_end(&n.w);
 	if (step->files.len == 2)
 		buffer_clear(&step->files);
 	list_free(n.programs.list);
+	list_free(n.programs.sourced);
 	list_free(n.named);
 	free(n.own);
 	free(workspace);

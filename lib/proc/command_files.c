@@ -28,6 +28,7 @@ enum operand {
 	SCRIPT,         /* a file */
 	SCRIPT_COMMAND, /* a file, or a command */
 	SHELL_SCRIPT,   /* a file; with -c the text of one */
+	SOURCED,        /* a file that the shell itself reads */
 	OTHER           /* data: files of programs are named by options alone */
 };
 
@@ -65,7 +66,7 @@ static const struct runner {
 
 	{ "sh bash dash ash ksh mksh yash zsh fish", SHELL_SCRIPT, 0, NULL, "-o +o -O +O --rcfile --init-file",
 	    NULL, "-s" },
-	{ ". source", SCRIPT, 0, NULL, NULL, NULL, NULL },
+	{ ". source", SOURCED, 0, NULL, NULL, NULL, NULL },
 	{ "python pypy", SCRIPT, 0, NULL, "-W -X --check-hash-based-pycs", NULL, "-c" },
 	{ "perl", SCRIPT, 0, NULL, "-I", NULL, "-e -E" },
 	{ "ruby", SCRIPT, 0, NULL, "-I -C", NULL, "-e" },
@@ -91,24 +92,39 @@ static void add_text(struct command_files *f, const char *text, int depth);
 
 /* ---- files ---- */
 
-/* Adds what is at a path, if it is a regular file of the workspace. Where it lies; NULL. */
+/* Whether a file is one of the workspace, and none of the system. */
+static bool
+lies_here(const struct command_files *f, const char *path)
+{
+	static const char *const systems[] = { "/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/gnu",
+		"/snap", NULL };
+
+	if (!path_within(path, f->workspace))
+		return false;
+	for (const char *const *system = systems; *system != NULL; system++)
+		if (path_within(path, *system) && !path_within(f->workspace, *system))
+			return false;
+	return true;
+}
+
+/* Adds what is at a path to a list, if it is a regular file of the workspace. Where it lies; NULL. */
 static const char *
-add_path(struct command_files *f, const char *path)
+add_path(struct command_files *f, char ***list, const char *path)
 {
 	char *real = realpath(path, NULL);
 	struct stat status;
 
-	if (real == NULL || !path_within(real, f->workspace) || stat(real, &status) != 0 ||
+	if (real == NULL || !lies_here(f, real) || stat(real, &status) != 0 ||
 	    !S_ISREG(status.st_mode)) {
 		free(real);
 		return NULL;
 	}
-	for (char **known = f->list; known != NULL && *known != NULL; known++)
+	for (char **known = *list; known != NULL && *known != NULL; known++)
 		if (strcmp(*known, real) == 0) {
 			free(real);
 			return *known;
 		}
-	list_take(&f->list, real);
+	list_take(list, real);
 	return real;
 }
 
@@ -134,14 +150,24 @@ add_script(struct command_files *f, const char *name)
 		for (const char *const *main = mains; !found && *main != NULL; main++) {
 			char *inside = path_join(path, *main);
 
-			found = add_path(f, inside) != NULL;
+			found = add_path(f, &f->list, inside) != NULL;
 			free(inside);
 		}
 	} else if (path != NULL) {
-		found = add_path(f, path) != NULL;
+		found = add_path(f, &f->list, path) != NULL;
 	}
 	free(path);
 	return found;
+}
+
+static void
+add_sourced(struct command_files *f, const char *name)
+{
+	char *path = path_from(f, name);
+
+	if (path != NULL)
+		add_path(f, &f->sourced, path);
+	free(path);
 }
 
 /* python -m a.b: a/b/__main__.py, or a/b.py. */
@@ -214,7 +240,7 @@ add_program(struct command_files *f, const char *name, int depth)
 		free(path);
 		path = joined;
 	}
-	found = path != NULL ? add_path(f, path) : NULL;
+	found = path != NULL ? add_path(f, &f->list, path) : NULL;
 	if (found != NULL)
 		add_interpreter(f, found, depth);
 	free(path);
@@ -409,6 +435,8 @@ add_operands(struct command_files *f, const struct runner *r, char *const *words
 		;
 	else if (read.text)
 		add_text(f, *rest, depth);
+	else if (r->operand == SOURCED)
+		add_sourced(f, *rest);
 	else if (r->operand == COMMAND || (r->operand == SCRIPT_COMMAND && !add_script(f, *rest)))
 		add_command(f, rest, depth);
 	else if (r->operand != SCRIPT_COMMAND)

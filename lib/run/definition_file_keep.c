@@ -14,13 +14,13 @@
 #include "transcript/definition_file.h"
 #include "transcript/event_keys.h"
 
-enum kind { DEFINITION, SECRET, PROGRAM };
+enum kind { DEFINITION, SECRET, PROGRAM, SOURCED };
 
 /* Whether the bytes of a file in this state are kept. */
 static bool
 keeps(const struct stat *st, enum kind kind)
 {
-	return kind != SECRET && st->st_size <= (kind == PROGRAM || (st->st_mode & 0111) != 0 ?
+	return kind != SECRET && kind != SOURCED && st->st_size <= (kind == PROGRAM || (st->st_mode & 0111) != 0 ?
 	    DEFINITION_EXECUTABLE_LIMIT : (int64_t)DEFINITION_FILE_LIMIT);
 }
 
@@ -108,7 +108,7 @@ write_element(const struct run *r, const char *path, enum kind kind, struct writ
 		writer_member_bool(w, KEY_KEPT, false);
 	if ((st.st_mode & 0111) != 0)
 		writer_member_bool(w, KEY_EXECUTABLE, true);
-	if (kind == PROGRAM)
+	if (kind == PROGRAM || kind == SOURCED)
 		writer_member_bool(w, KEY_PROGRAM, true);
 	writer_object_end(w);
 	return 0;
@@ -131,6 +131,13 @@ definition_file_program(const struct run *r, const char *path, struct writer *w,
     struct error *err)
 {
 	return write_element(r, path, PROGRAM, w, err);
+}
+
+int
+definition_file_sourced(const struct run *r, const char *path, struct writer *w,
+    struct error *err)
+{
+	return write_element(r, path, SOURCED, w, err);
 }
 
 void

@@ -31,6 +31,9 @@ int definition_file_digest(const struct run *r, const char *path, struct writer 
  * tell that the file has changed. */
 int definition_file_program(const struct run *r, const char *path, struct writer *w,
     struct error *err);
+/* Likewise, but of a file that a shell sources the bytes are not kept: they may be secrets. */
+int definition_file_sourced(const struct run *r, const char *path, struct writer *w,
+    struct error *err);
 /* An element that is the path alone: of what comes along with AWF. */
 void definition_file_name(const char *path, struct writer *w);
 

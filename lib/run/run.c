@@ -308,6 +308,9 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	for (char *const *path = spec->programs; failed == 0 && path != NULL && *path != NULL; path++)
 		if (utf8_valid(*path, strlen(*path)))
 			failed = definition_file_program(r, *path, &w, err);
+	for (char *const *path = spec->sourced; failed == 0 && path != NULL && *path != NULL; path++)
+		if (utf8_valid(*path, strlen(*path)))
+			failed = definition_file_sourced(r, *path, &w, err);
 	writer_array_end(&w);
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, TRANSCRIPT_FORMAT);

@@ -72,8 +72,9 @@ struct run_spec {
 	const char *directory;        /* of the workflow, absolute */
 	const char *workflow_sha256;
 	const char *script;           /* the file of the workflow, absolute; NULL: none */
-	char *const *programs;        /* other files of the workspace that it is run by, absolute; ends
-	                                 with NULL; may be NULL */
+	/* Other files of the workspace that it is run by, or sources; absolute; end with NULL; may
+	 * be NULL. */
+	char *const *programs, *const *sourced;
 	struct redaction *redaction;  /* --mask; NULL: none */
 	const char *forked_from;      /* run id */
 	const char *forked_at;        /* the PATH left out of it */

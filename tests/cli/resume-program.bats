@@ -433,6 +433,23 @@ killed_at() {
 	kept big.sh "2 results are"
 }
 
+@test "a file that a shell sources is told by its digest: it may hold secrets" {
+	echo 'KEY=v1' >.env
+	program flow.awf 'awf-step one -n -r -- sh -c ". ./.env; echo \$KEY"' "$LAST"
+	start 3
+	same "$(payloads step.started 'select(.name == "one").files[0] | [.kept, .program]')" '[false,true]'
+	edit .env
+	touch ok
+	resume 0
+	kept .env "1 result is"
+	run -0 awf-run -n -c '. ./.env; awf-step -n one -r -- echo "$KEY"'
+	same "$(payloads run.started '.files[0] | [(.path | sub(".*/"; "")), .kept]')" '[".env",false]'
+	run -1 --separate-stderr awf-replay --show .env @
+	[[ $stderr == *"the recording has its digest alone: a shell sources it, or it is large" ]]
+	[ ! -e "$AWF_STORAGE/blobs" ] || ! grep -rq KEY= "$AWF_STORAGE/blobs"
+	awf-verify -q
+}
+
 @test "a workspace that was moved: what is there now is compared" {
 	mkdir -p project
 	cd project

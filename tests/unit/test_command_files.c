@@ -80,7 +80,11 @@ take_found(struct command_files *f)
 		assert_true(strncmp(*path, workspace, strlen(workspace)) == 0);
 		buffer_format(&text, "%s%s", text.len > 0 ? "," : "", *path + strlen(workspace) + 1);
 	}
+	for (char **path = f->sourced; path != NULL && *path != NULL; path++)
+		buffer_format(&text, "%ssourced:%s", text.len > 0 ? "," : "",
+		    *path + strlen(workspace) + 1);
 	list_free(f->list);
+	list_free(f->sourced);
 	buffer_string(&text);
 	return buffer_take(&text);
 }
@@ -205,7 +209,8 @@ finds_in_shell_text(void **state)
 		{ "{ ./x; }", "x" },
 		{ "(./x)", "x" },
 		{ "exec ./x", "x" },
-		{ ". ./x.sh", "x.sh" },
+		{ ". ./x.sh", "sourced:x.sh" },
+		{ ". ./x.sh; ./x", "x,sourced:x.sh" },
 		{ "\"./a b.sh\"", "a b.sh" },
 		{ "./a\\ b.sh", "a b.sh" },
 		{ "'./a b.sh' data.txt", "a b.sh" },
@@ -290,6 +295,23 @@ what_lies_outside_is_none(void **state)
 	free(within);
 }
 
+static void
+the_systems_programs_are_none_wherever_one_works(void **state)
+{
+	struct command_files f = { .workspace = "/", .directory = "/", .path = "/usr/bin:/bin" };
+	char *const sh[] = { (char *)(uintptr_t)"sh", NULL };
+	char *own = memory_format("%s/x", workspace);
+	char *const words[] = { own, NULL };
+
+	(void)state;
+	command_files_add(&f, sh);
+	assert_null(f.list);
+	command_files_add(&f, words);
+	assert_int_equal(list_count(f.list), 1);
+	list_free(f.list);
+	free(own);
+}
+
 int
 main(void)
 {
@@ -298,6 +320,7 @@ main(void)
 		cmocka_unit_test(finds_in_shell_text),
 		cmocka_unit_test(finds_by_path_where_that_leads_to_the_workspace),
 		cmocka_unit_test(what_lies_outside_is_none),
+		cmocka_unit_test(the_systems_programs_are_none_wherever_one_works),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -7,6 +7,7 @@
  */
 #include "inspect/replay_env.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -458,6 +459,47 @@ show_list(struct replay_env *env, const char *list)
 	}
 }
 
+char *
+replay_env_python(const char *directory)
+{
+	static const char *const everybodys[] = { "/", "/usr", "/usr/local", NULL };
+	char *prefix = path_directory(directory), *settings = path_join(prefix, "pyvenv.cfg"),
+	    *lib = path_join(prefix, "lib");
+	const char *home = path_home();
+	const bool own = strcmp(path_base(directory), "bin") == 0 && text_index(prefix, everybodys) == -1 &&
+	    strcmp(path_base(prefix), ".local") != 0 && (home == NULL || !path_within(home, prefix));
+	bool is = own && access(settings, F_OK) == 0;
+	DIR *dir = is || !own ? NULL : opendir(lib);
+	const struct dirent *entry;
+
+	while (!is && dir != NULL && (entry = readdir(dir)) != NULL) {
+		char *file = memory_format("%s/%s/os.py", lib, entry->d_name);
+
+		is = strncmp(entry->d_name, "python", 6) == 0 && access(file, F_OK) == 0;
+		free(file);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	if (!is) {
+		free(prefix);
+		prefix = NULL;
+	}
+	free(settings);
+	free(lib);
+	return prefix;
+}
+
+/* Python's, of each directory of PATH. */
+static void
+show_pythons(struct replay_env *env, const char *list)
+{
+	char **directories = list_split(list, ':');
+
+	for (char **directory = directories; directory != NULL && *directory != NULL; directory++)
+		show(env, **directory == '/' ? replay_env_python(*directory) : NULL);
+	list_free(directories);
+}
+
 /* A recorded path: from the export, if this is one. */
 static void
 show_recorded(struct replay_env *env, const char *path)
@@ -509,6 +551,7 @@ set_visible(struct replay_env *env, const char *script, struct error *err)
 	show_list(env, libexec);
 	show(env, memory_text(installation_share()));
 	show_list(env, environment_get(&env->environment, "PATH"));
+	show_pythons(env, environment_get(&env->environment, "PATH"));
 	show_list(env, environment_get(&env->environment, "AWF_TOOL_PATH"));
 	show(env, path_directory(env->argv[0]));
 	show_record(env, path_directory(s->transcript));

@@ -41,6 +41,11 @@ struct replay_env_spec {
 /* Takes the directory of --visible into a list: it must be there. */
 int replay_env_show(char ***visible, const char *directory, struct error *err);
 
+/* Of a directory of PATH, PREFIX/bin: the prefix, if a Python has its modules below it, or a virtual
+ * environment its settings: without them it would take another's. Not what is everybody's, nor what
+ * the home directory lies in. In memory of its own; NULL: no. */
+char *replay_env_python(const char *directory);
+
 struct replay_env {
 	const struct replay_env_spec *spec;
 

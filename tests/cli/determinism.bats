@@ -244,6 +244,105 @@ differs_somehow() {
 	[[ $stderr == *"$HOME/.ssh/id: No such file or directory"* && $stderr != *--visible* ]]
 }
 
+# What the replay of the latest run says is missing, put in order; the replay with that succeeds.
+hinted() {
+	run -3 --separate-stderr awf-replay -q
+	[[ $stderr =~ 'not seen by a replay;'(( --visible [^ ]+)+)' show'('s it'|'s them'|' them') ]] || same "$stderr" 'a hint'
+	# shellcheck disable=SC2086 # options
+	run -0 awf-replay -q ${BASH_REMATCH[1]}
+	# shellcheck disable=SC2086
+	run -0 awf-verify --determinism ${BASH_REMATCH[1]}
+	same "$(grep -o '[^ ]*/[^ ]*' <<<"${BASH_REMATCH[1]}" | sort | paste -sd' ')" "$*"
+}
+# A Python, or what runs like one: PREFIX/bin/python3, which needs PREFIX/lib.
+interpreter() {
+	mkdir -p "$1/bin" "$1/lib"
+	printf '#!/bin/sh\ncat "%s/lib/text" "$@"\n' "$1" >"$1/bin/python3.11"
+	chmod +x "$1/bin/python3.11"
+	ln -s python3.11 "$1/bin/python3"
+	echo text >"$1/lib/text"
+}
+# A virtual environment of it.
+environment() {
+	mkdir -p "$2/bin" "$2/lib/python3.11/site-packages"
+	printf 'home = %s/bin\nversion = 3.11\n' "$1" >"$2/pyvenv.cfg"
+	ln -s "$1/bin/python3" "$2/bin/python"
+}
+
+@test "an interpreter by its links: the hint names its prefix, and suffices" {
+	needs_namespaces
+	interpreter "$HOME/tools/py/3.11"
+	mkdir -p "$HOME/bin"
+	ln -s "$HOME/tools/py/3.11/bin/python3" "$HOME/bin/snake"
+	awf-run -c "awf-step -n a -q -- '$HOME/tools/py/3.11/bin/python3'"
+	hinted "$HOME/tools/py/3.11"
+	PATH=$HOME/bin:$PATH awf-run -c 'awf-step -n a -q -- snake'
+	hinted "$HOME/tools/py/3.11"
+	# A virtual environment elsewhere, here, and one that a script names.
+	environment "$HOME/tools/py/3.11" "$HOME/envs/v"
+	awf-run -c "awf-step -n a -q -- '$HOME/envs/v/bin/python'"
+	hinted "$HOME/envs/v $HOME/tools/py/3.11"
+	environment "$HOME/tools/py/3.11" venv
+	awf-run -c 'awf-step -n a -q -- venv/bin/python'
+	hinted "$HOME/tools/py/3.11"
+	printf '#!%s\n' "$HOME/tools/py/3.11/bin/python3" >script
+	chmod +x script
+	awf-run -c 'awf-step -n a -q -- ./script'
+	hinted "$HOME/tools/py/3.11"
+	# What the environment takes from a directory of sources.
+	mkdir "$HOME/sources"
+	echo sources >"$HOME/sources/text"
+	echo "$HOME/sources" >venv/lib/python3.11/site-packages/edited.pth
+	awf-run -c "awf-step -n a -q -- venv/bin/python '$HOME/sources/text'"
+	hinted "$HOME/sources $HOME/tools/py/3.11"
+	# All of a directory of programs in the home directory, as before.
+	rm -r venv
+	interpreter "$HOME/.snakes/versions/3.11"
+	awf-run -c "awf-step -n a -q -- '$HOME/.snakes/versions/3.11/bin/python3'"
+	hinted "$HOME/.snakes"
+}
+
+@test "a Python in PATH has its modules, and a virtual environment its settings" {
+	needs_namespaces
+	interpreter "$HOME/tools/py"
+	mkdir "$HOME/tools/py/lib/python3.11"
+	touch "$HOME/tools/py/lib/python3.11/os.py"
+	PATH=$HOME/tools/py/bin:$PATH awf-run -c 'awf-step -n a -q -- python3'
+	run -0 awf-replay -q
+	# Not all of a home directory.
+	interpreter "$HOME"
+	mkdir "$HOME/lib/python3.11"
+	touch "$HOME/lib/python3.11/os.py"
+	PATH=$HOME/bin:$PATH awf-run -c 'awf-step -n a -q -- python3'
+	hinted "$HOME/lib"
+}
+
+@test "modules of Node that are links: the hint names what they lead to, and suffices" {
+	needs_namespaces
+	command -v node >/dev/null || skip 'node is not installed'
+	[ "$(node -p 1)" = 1 ] || skip 'node does not run here'
+	mkdir -p "$HOME/libs/mine/dist" "$HOME/mono/packages/a" "$HOME/mono/node_modules/dep" node_modules/@s
+	echo '{"name":"mine","main":"dist/index.js"}' >"$HOME/libs/mine/package.json"
+	echo 'module.exports = 1' >"$HOME/libs/mine/dist/index.js"
+	echo '{"name":"mono"}' >"$HOME/mono/package.json"
+	echo '{"name":"@s/a","main":"i.js"}' >"$HOME/mono/packages/a/package.json"
+	echo 'module.exports = require("dep")' >"$HOME/mono/packages/a/i.js"
+	echo 'module.exports = 5' >"$HOME/mono/node_modules/dep/index.js"
+	ln -s "$HOME/libs/mine" node_modules/mine
+	awf-run -c 'awf-step -n a -q -- node -p "require(\"mine\")"'
+	hinted "$HOME/libs/mine"
+	echo 'import x from "mine"; console.log(x)' >app.mjs
+	awf-run -c 'awf-step -n a -q -- node app.mjs'
+	hinted "$HOME/libs/mine"
+	ln -s "$HOME/mono/packages/a" node_modules/@s/a
+	awf-run -c 'awf-step -n a -q -- node -p "require(\"@s/a\") + require(\"mine\")"'
+	hinted "$HOME/libs/mine $HOME/mono"
+	rm -r node_modules
+	ln -s "$HOME/mono/node_modules" node_modules
+	awf-run -c 'awf-step -n a -q -- node -p "require(\"dep\")"'
+	hinted "$HOME/mono"
+}
+
 @test "pipelines that are deterministic, in parallel" {
 	seq 12 | deterministic -c 'awf-step -i lines -j 4 a -- sed s/^/x/ | awf-step -j 4 b -- tr x y |
 		awf-step -s join -r -- jq -c .'

@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "cli.h"
@@ -47,21 +46,13 @@ meaning_of(const struct buffer *prompt)
 	return NULL;
 }
 
-/* It has to trust the directory to work in it, and takes all of its settings then. Of instructions it
- * looks for a name that nobody has. */
+/* It has to trust the directory to work in it, and takes all of its settings then. */
 static void
 distrust(struct cli_run *r)
 {
 	static const char *const names[] = { ".gemini", ".agents", ".env", "GEMINI.md", NULL };
-	static const char settings[] = "{\"context\":{\"fileName\":[\"awf-none.md\"]}}";
 	char *path = cli_project_file(names);
-	const char *file;
 
-	/* What an administrator has set is kept. */
-	if (environment_text("GEMINI_CLI_SYSTEM_DEFAULTS_PATH") == NULL &&
-	    access("/etc/gemini-cli/system-defaults.json", F_OK) != 0 &&
-	    (file = cli_file(r, "settings.json", settings)) != NULL)
-		environment_set(&r->environment, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", file);
 	if (path != NULL)
 		cli_fail_as(r, ERROR_INVALID, "gemini would take %s for its settings, and cannot be told not "
 		    "to: remove it, or allow project_settings", path);

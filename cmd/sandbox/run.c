@@ -50,6 +50,7 @@
 #include "proc/environment.h"
 #include "proc/passing.h"
 #include "proc/process.h"
+#include "run/sandboxed_times.h"
 #include "run/unreviewed.h"
 #include "sandbox/grounds.h"
 #include "sandbox/public.h"
@@ -76,6 +77,7 @@ struct command {
 	struct watch watch;
 	sigset_t mask;           /* the caller's */
 	struct unreviewed_call made;
+	struct sandboxed_time time;  /* in the workspace */
 	struct repositories repositories; /* as they were */
 	char **held;             /* what mounts keep as it was; a list */
 	pid_t successor;         /* who settles them if this process is killed; 0: nobody */
@@ -438,6 +440,8 @@ note_makeable(struct command *c, struct error *err)
 			close(fd);
 	}
 	failed = unreviewed_begin(&c->made, p->workspace, names, err);
+	if (failed == 0)
+		failed = sandboxed_time_begin(&c->time, p->workspace, err);
 	list_free(names);
 	return failed;
 }
@@ -572,7 +576,8 @@ note_made(struct command *c, struct keeper_report *r, int failed)
 {
 	struct error late = ERROR_INIT;
 
-	if (unreviewed_end(&c->made, &late) == -1 && failed == 0) {
+	if ((unreviewed_end(&c->made, &late) == -1) + (sandboxed_time_end(&c->time, &late) == -1) > 0 &&
+	    failed == 0) {
 		r->error = late;
 		failed = -1;
 	}

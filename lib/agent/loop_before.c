@@ -7,6 +7,7 @@
 
 #include "agent/loop.h"
 #include "agent/toolrun.h"
+#include "agent/trust.h"
 #include "json/writer.h"
 #include "proc/subprocess.h"
 #include "transcript/event_keys.h"
@@ -31,6 +32,7 @@ ask_program(struct loop *l, struct error *err)
 	const struct agent *agent = &t->member->agent;
 	struct subprocess process = { .environment = t->environment->list,
 	    .timeout_ms = turns_time(t, agent->before_turn_ms) };
+	struct trust_items items = { NULL, 0 };
 	struct buffer input = BUFFER_INIT;
 	struct writer w;
 	char **argv;
@@ -38,6 +40,13 @@ ask_program(struct loop *l, struct error *err)
 
 	if (interrupted(t->interrupts, err) || pins_check(&agent->pins, err) != 0)
 		return -1;
+	process.argv = argv = agent_command(agent->before_turn);
+	if (trust_is_checked_anew())
+		trust_add_command(&items, agent, "before_turn", argv);
+	if (trust_check_anew(&items, err) != 0) {
+		free(argv);
+		return -1;
+	}
 	writer_begin(&w, &input);
 	writer_object(&w);
 	writer_member_integer(&w, "turn", l->turn.number);
@@ -48,7 +57,6 @@ ask_program(struct loop *l, struct error *err)
 	writer_object_end(&w);
 	buffer_byte(&input, '\n');
 
-	process.argv = argv = agent_command(agent->before_turn);
 	process.input = input.data;
 	process.input_len = input.len;
 	status = subprocesses_run(&process, 1, t->interrupts, err);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/mcp_kept.h"
+#include "agent/trust.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -244,6 +245,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
 	const struct mcp_definition *m = &s->definition;
 	struct environment environment = { NULL, 0, 0 };
+	struct trust_items items = { NULL, 0 };
 	char **argv = NULL, **command = NULL, *directory = NULL, *word;
 	int status = 0;
 
@@ -270,6 +272,10 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 			pins_read(&s->pins);
 		}
 		status = pins_check(&s->pins, err);
+		if (status == 0 && trust_is_checked_anew())
+			trust_add_server(&items, m);
+		if (status == 0)
+			status = trust_check_anew(&items, err);
 	}
 	if (status == 0 && m->directory != NULL) {
 		directory = expand(s, use, m->directory, err);

@@ -74,23 +74,16 @@ run_take(struct tool_run *run, const struct offer *offer)
 	return true;
 }
 
-/* Whether the user has allowed what it would run: one that was not offered was not asked about when
- * the step began. */
+/* Whether the user has allowed what it would run. One that was not offered was not asked about when
+ * the step began; of another the files may have changed since. */
 static bool
 run_is_trusted(const struct tool_runs *r, struct tool_run *run)
 {
 	const struct turns *t = r->turns;
 	struct trust_items items = { NULL, 0 };
-	struct error why = ERROR_INIT;
-	char text[sizeof why.place + sizeof why.message];
-	bool trusted;
 
-	trust_add_tool_of(&items, &t->member->agent, run->tool, t->sandbox);
-	trusted = trust_check(&items, &why) == 0;
-	if (!trusted)
-		error_set(&run->error, ERROR_BLOCKED, NULL, "%s", error_text(&why, text, sizeof text));
-	trust_items_free(&items);
-	return trusted;
+	trust_add_tool_of(&items, t->member == NULL ? NULL : &t->member->agent, run->tool, t->sandbox);
+	return trust_check_anew(&items, &run->error) == 0;
 }
 
 /* Finds the tool of a call. One that was not offered is refused, or, if the agent's
@@ -207,12 +200,13 @@ together(const struct tool_run *a, const struct tool_run *b)
 	    (a->control == NULL || a->control->answer_all == b->control->answer_all);
 }
 
-/* What runs outside of a sandbox is what it was when the step began. */
+/* What runs outside of a sandbox is what it was when the step began, and what the user has allowed. */
 static void
-run_check_pins(struct tool_run *run)
+run_check_pins(const struct tool_runs *r, struct tool_run *run)
 {
 	if (runnable(run) && !sandbox_holds(&run->sandbox))
-		run->refused = pins_check(&run->tool->pins, &run->error) == -1;
+		run->refused = pins_check(&run->tool->pins, &run->error) == -1 ||
+		    (trust_is_checked_anew() && !run_is_trusted(r, run));
 }
 
 static int
@@ -709,9 +703,9 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 	if (runs_recall(r, err) == -1)
 		return -1;
 	for (first = 0; first < r->reach; first = end) {
-		run_check_pins(&r->list[first]);
+		run_check_pins(r, &r->list[first]);
 		for (end = first + 1; concurrent(&r->list[first]) && end < r->reach; end++) {
-			run_check_pins(&r->list[end]);
+			run_check_pins(r, &r->list[end]);
 			if (!together(&r->list[first], &r->list[end]))
 				break;
 		}

@@ -307,7 +307,9 @@ origin_of_place(const char *real)
 {
 	if (is_systems_place(real))
 		return ORIGIN_SYSTEM;
-	return is_users_place(real) || is_edited(real) ? ORIGIN_USER : ORIGIN_PROJECT;
+	if (is_users_place(real))
+		return ORIGIN_USER;
+	return is_edited(real) ? ORIGIN_EDITED : ORIGIN_PROJECT;
 }
 
 /* Both where it stands, beside which its programs are looked for, and where it leads by a link. */
@@ -322,7 +324,7 @@ trust_origin(const char *path)
 
 		origin = origin_of_place(real);
 		other = strcmp(place, real) == 0 ? origin : origin_of_place(place);
-		origin = other == ORIGIN_PROJECT ? other : origin;
+		origin = other > origin ? other : origin;
 		free(place);
 	}
 	free(stands);

@@ -4,9 +4,10 @@
  * may define anything; none of it is run before the user has allowed it, once for a repository.
  *
  * A definition is the system's if it came with AWF, the user's if it lies in the user's own
- * configuration or below a directory of which the user has said that only their own edits reach
- * it (awf trust --edits), and a project's otherwise. What a sandboxed program made is refused
- * before, wherever it lies (run/unreviewed.h).
+ * configuration, and a project's otherwise. Below a directory of which the user has said that only
+ * their own edits reach it (awf trust --edits) a definition is a project's if a sandboxed program may
+ * have written a file that it runs (run/sandboxed_times.h), else the user's. What a sandboxed program
+ * made as a definition is refused before, wherever it lies (run/unreviewed.h).
  *
  * What is allowed is a digest of what would run: the command line as it is written, its
  * environment, and the files of the repository that it runs, as far as its words tell
@@ -41,7 +42,8 @@
 
 struct team;
 
-enum origin { ORIGIN_SYSTEM, ORIGIN_USER, ORIGIN_PROJECT };
+/* In this order: of two places that a definition has, the later one counts. */
+enum origin { ORIGIN_SYSTEM, ORIGIN_USER, ORIGIN_EDITED, ORIGIN_PROJECT };
 /* Whose definition the file is. */
 enum origin trust_origin(const char *path);
 
@@ -80,6 +82,9 @@ void trust_add_tool_of(struct trust_items *items, const struct agent *agent, con
     const struct sandbox *step);
 void trust_add_team(struct trust_items *items, const struct team *team, const struct sandbox *step);
 void trust_items_free(struct trust_items *items);
+/* Whether anything that was described until now is not the user's or the system's in each case: then
+ * it is described and checked anew each time that it is started, as it may be another one by then. */
+bool trust_is_checked_anew(void);
 
 /* Whether the word is in a list with commas; list may be NULL. */
 bool trust_list_names(const char *list, const char *word);
@@ -93,6 +98,8 @@ void trust_ask_from_now(const char *program, const struct interrupts *interrupts
 /* ERROR_DEFINITION names the first that is not allowed, how many more there are, and the
  * command that allows them. */
 int trust_check(const struct trust_items *items, struct error *err);
+/* The same just before something is started: ERROR_BLOCKED. Frees the items. */
+int trust_check_anew(struct trust_items *items, struct error *err);
 /* Takes --trust for this process and those that it starts. ERROR_USAGE for what is no list of
  * digests. */
 int trust_option(const char *list, struct error *err);

@@ -150,3 +150,16 @@ trust_check_variable(const char *file, const struct keys *keys, const char *vari
 		key = key || strcmp(keys->names[i], variable) == 0;
 	return key ? trust_check_key(file, variable, place, err) : 0;
 }
+
+int
+trust_check_anew(struct trust_items *items, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char text[sizeof why.place + sizeof why.message];
+	int failed = trust_check(items, &why);
+
+	if (failed != 0)
+		error_set(err, ERROR_BLOCKED, NULL, "%s", error_text(&why, text, sizeof text));
+	trust_items_free(items);
+	return failed;
+}

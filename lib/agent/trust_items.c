@@ -19,20 +19,36 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "proc/environment.h"
+#include "run/sandboxed_times.h"
 
 /* What a digest is made of, and what people see of it. */
 struct describing {
 	const char *file;       /* of the definition */
 	char *repository, *checkout;
 	struct buffer exact, shown, files;
+	bool edited;            /* below a directory of the user's own edits: it counts if a sandboxed
+	                           program may have written a file that it runs */
+	char *written;          /* that file; NULL: there is none */
+	bool program;           /* as in the item */
 };
+
+static bool checked_anew;
+
+bool
+trust_is_checked_anew(void)
+{
+	return checked_anew;
+}
 
 static bool
 describing_begin(struct describing *d, const char *file)
 {
-	*d = (struct describing){ .file = file };
-	if (trust_origin(file) != ORIGIN_PROJECT)
+	const enum origin origin = trust_origin(file);
+
+	*d = (struct describing){ .file = file, .edited = origin == ORIGIN_EDITED };
+	if (origin < ORIGIN_EDITED)
 		return false;
+	checked_anew = true;
 	d->repository = trust_project(file, &d->checkout);
 	return true;
 }
@@ -131,7 +147,10 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 	command.path = path;
 	command.directory = directory != NULL ? directory : getcwd(here, sizeof here) != NULL ? here : "/";
 	files = trust_files(&command, d->checkout);
-	for (char **file = files; file != NULL && *file != NULL; file++) {
+	for (char **file = files; d->edited && d->written == NULL && file != NULL && *file != NULL; file++)
+		if (sandboxed_times_have(*file))
+			d->written = path_inside_of(d, *file);
+	for (char **file = files; (!d->edited || d->written != NULL) && file != NULL && *file != NULL; file++) {
 		char sha256[DIGEST_SIZE], *relative = path_inside_of(d, *file);
 		int fd = file_open_plain(*file, O_RDONLY, 0);
 
@@ -152,23 +171,41 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 }
 
 static void
+describing_free(struct describing *d)
+{
+	free(d->repository);
+	free(d->checkout);
+	free(d->written);
+	buffer_free(&d->exact);
+	buffer_free(&d->shown);
+	buffer_free(&d->files);
+}
+
+static void
 describing_end(struct describing *d, struct trust_items *items)
 {
-	struct trust_item item = { .file = memory_text(d->file), .repository = d->repository };
 	struct buffer visible = BUFFER_INIT;
+	struct trust_item item = { .file = NULL };
 
+	if (d->edited && d->written == NULL) {
+		describing_free(d);
+		return;
+	}
+	item.file = memory_text(d->file);
+	item.program = d->program;
+	item.repository = memory_text(d->repository);
+	if (d->written != NULL)
+		buffer_format(&d->shown, " (a sandboxed program may have written %s: to touch it says that it was "
+		    "read)", d->written);
 	text_visible(&visible, buffer_string(&d->shown), d->shown.len, 0);
 	item.what = buffer_take(&visible);
 	text_visible(&visible, buffer_string(&d->files), d->files.len, 0);
 	item.files = d->files.len == 0 ? NULL : buffer_take(&visible);
-	buffer_free(&d->files);
 	buffer_free(&visible);
 	digest_sha256(buffer_string(&d->exact), d->exact.len, item.digest);
 	items->list = memory_array(items->list, items->count + 1, sizeof *items->list);
 	items->list[items->count++] = item;
-	free(d->checkout);
-	buffer_free(&d->exact);
-	buffer_free(&d->shown);
+	describing_free(d);
 }
 
 void
@@ -202,9 +239,9 @@ trust_add_program(struct trust_items *items, const char *path)
 		return;
 	buffer_format(&d.shown, "tool %s:", path_base(path));
 	describe_exactly(&d, "tool", path_base(path));
+	d.program = true;
 	describe_command(&d, argv, NULL);
 	describing_end(&d, items);
-	items->list[items->count - 1].program = true;
 }
 
 void
@@ -277,7 +314,7 @@ trust_add_agent(struct trust_items *items, const struct agent *agent, const char
 void
 trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider)
 {
-	bool asks = agent->path != NULL && trust_origin(agent->path) == ORIGIN_PROJECT;
+	bool asks = agent->path != NULL && trust_origin(agent->path) >= ORIGIN_EDITED;
 	char *path = asks ? provider_find(provider, NULL) : NULL;
 	char *real = path == NULL ? NULL : realpath(path, NULL), *argv[] = { path, NULL };
 	struct describing d;
@@ -289,11 +326,7 @@ trust_add_provider(struct trust_items *items, const struct agent *agent, const c
 		if (path_within(real, d.checkout)) {
 			describing_end(&d, items);
 		} else {
-			free(d.repository);
-			free(d.checkout);
-			buffer_free(&d.exact);
-			buffer_free(&d.shown);
-			buffer_free(&d.files);
+			describing_free(&d);
 		}
 	}
 	free(real);

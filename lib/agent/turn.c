@@ -18,6 +18,7 @@
 #include "agent/loop.h"
 #include "agent/sandboxing.h"
 #include "agent/toolrun.h"
+#include "agent/trust.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -116,6 +117,7 @@ ask_stop_command(struct loop *l, struct error *err)
 	const struct member *m = t->member;
 	struct subprocess process = { .environment = t->environment->list,
 	    .input = buffer_string(&l->conversation.text), .input_len = l->conversation.text.len };
+	struct trust_items items = { NULL, 0 };
 	struct sandbox decided;
 	char **words, **argv;
 	int status = FAILED;
@@ -134,6 +136,12 @@ ask_stop_command(struct loop *l, struct error *err)
 	    err) == -1)
 		return FAILED;
 	words = agent_command(m->agent.stop_command);
+	if (!sandbox_holds(&decided) && trust_is_checked_anew())
+		trust_add_command(&items, &m->agent, "stop_when", words);
+	if (trust_check_anew(&items, err) != 0) {
+		free((void *)words);
+		return FAILED;
+	}
 	argv = sandbox_holds(&decided) ? sandbox_argv(&decided, NULL, NULL, NULL, words) :
 	    list_copy(words);
 	free((void *)words);

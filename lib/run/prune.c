@@ -34,6 +34,7 @@
 #include "run/origin.h"
 #include "run/run_lock.h"
 #include "run/summary.h"
+#include "run/sandboxed_times.h"
 #include "run/unreviewed.h"
 #include "transcript/layout.h"
 #include "transcript/sync_mode.h"
@@ -713,6 +714,7 @@ prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 		{ "incoming", take_left_over, true },
 		{ STORAGE_SANDBOXED, take_workspace, false },
 		{ STORAGE_MADE, take_workspace, false },
+		{ STORAGE_TIMES, take_workspace, false },
 		{ STORAGE_USUAL, take_name, false }, { STORAGE_KEPT, take_name, false },
 	};
 	struct pruner p = { .storage = s, .spec = spec, .now = clock_wall(), .index = MAP_INIT,

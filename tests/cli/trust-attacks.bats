@@ -36,7 +36,7 @@ call() { awf-step -i json -t "$1" call -r <<<'{}'; }
 refused() {
 	rm -f "$CANARY"
 	run --separate-stderr "$@"
-	if [ "$status" != 2 ] || [[ $stderr != *'awf trust'* ]] || [ -e "$CANARY" ]; then
+	if [ "$status" != 2 ] || [[ $stderr != *'nobody has allowed that for '* ]] || [ -e "$CANARY" ]; then
 		printf '%s: status %s, canary %s, stderr: %s\n' "$*" "$status" \
 			"$([ -e "$CANARY" ] && echo there || echo absent)" "$stderr" >&2
 		return 1
@@ -45,7 +45,7 @@ refused() {
 # It is not refused for that.
 goes() {
 	run --separate-stderr "$@"
-	if [[ $stderr == *'awf trust'* ]]; then
+	if [[ $stderr == *'nobody has allowed that for '* ]]; then
 		printf '%s: status %s, stderr: %s\n' "$*" "$status" "$stderr" >&2
 		return 1
 	fi
@@ -257,6 +257,102 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 	END
 }
 
+# COMMAND: a sandboxed tool runs it.
+sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json -q -t bash write; }
+
+@test "a directory of the user's own edits does not cover what a sandboxed program wrote there" {
+	awf trust --edits .
+	mkdir scripts
+	server '"command":"sh","args":["-c","scripts/lint.sh --stdio"]'
+	printf '#!/bin/sh\ntouch %s.mine\n' "$CANARY" >scripts/lint.sh
+	chmod +x scripts/lint.sh
+	goes ask
+	[ -e "$CANARY.mine" ]
+	# It changes the file; makes it anew; puts it behind another's name, or a directory's.
+	for command in "echo 'touch $CANARY' >>scripts/lint.sh" \
+		"rm scripts/lint.sh; printf '#!/bin/sh\ntouch $CANARY\n' >scripts/lint.sh; chmod +x scripts/lint.sh" \
+		"cp scripts/lint.sh other; echo 'touch $CANARY' >>other; mv other scripts/lint.sh" \
+		"echo 'touch $CANARY' >>scripts/lint.sh; touch -d 2001-01-01 scripts/lint.sh" \
+		"cp -r scripts more; echo 'touch $CANARY' >>more/lint.sh; rm -r scripts; mv more scripts" \
+		"echo 'touch $CANARY' >evil.sh; chmod +x evil.sh; ln -sf ../evil.sh scripts/lint.sh"; do
+		sandboxed "$command"
+		refused ask
+		[[ $stderr == *"a sandboxed program may have written "*": to touch it says that it was read"* ]]
+		# Its user has read it.
+		find scripts evil.sh -exec touch {} + 2>/dev/null || true
+		goes ask
+		[ -e "$CANARY" ]
+		rm -rf scripts && mkdir scripts
+		printf '#!/bin/sh\ntouch %s.mine\n' "$CANARY" >scripts/lint.sh
+		chmod +x scripts/lint.sh
+	done
+	# What the user changes asks nothing, whatever ran before and after.
+	echo 'echo more' >>scripts/lint.sh
+	sandboxed true
+	goes ask
+	# A tool's command, and one of an agent's file, likewise; and a digest is an answer, too.
+	tool fmt '"command":["sh","fmt.sh"]'
+	agent 'before_turn: ./fmt.sh'
+	sandboxed "printf '#!/bin/sh\ntouch $CANARY\n' >fmt.sh; chmod +x fmt.sh"
+	refused call fmt
+	refused ask
+	allow
+	goes call fmt
+	[ -e "$CANARY" ]
+	# The directory under another name, and what is moved with it.
+	sandboxed "echo 'echo x' >>fmt.sh"
+	mv "$PROJECT" "$PROJECT.moved"
+	cd "$PROJECT.moved"
+	awf trust --edits .
+	refused call fmt
+}
+
+@test "while a sandboxed program runs, and where one was killed, what was changed since it began counts" {
+	awf trust --edits .
+	tool fmt '"command":["sh","fmt.sh"]'
+	sandboxed "echo 'touch $CANARY' >fmt.sh; echo >there; while [ ! -e go ]; do sleep 0.05; done" &
+	eventually test -e there
+	refused call fmt
+	touch go
+	wait $!
+	refused call fmt
+	touch fmt.sh
+	goes call fmt
+	rm there go "$CANARY"
+	sandboxed "echo 'touch $CANARY #' >fmt.sh; echo >there; sleep 600" &
+	eventually test -e there
+	pid=$!
+	pkill -KILL -P "$pid" || true
+	kill -KILL "$pid" || true
+	refused call fmt
+}
+
+@test "what a sandboxed tool changes is not run outside of the sandbox by the same step" {
+	local mode writes
+	tool fmt '"command":["sh","-c","exec sh ./fmt.sh"]'
+	for mode in allowed edits; do
+		echo 'touch mine' >fmt.sh
+		case $mode in edits) awf trust --revoke . >/dev/null; awf trust --edits . ;; allowed) allow ;; esac
+		writes=$(called b bash "$(jq -nc --arg command "echo 'touch $CANARY' >fmt.sh; touch there" '{command: $command}')")
+		(cd ../work && script "$writes" "$(called f fmt '{}')" "$(said 'done')")
+		agent 'tools: [bash, fmt]'
+		run -0 --separate-stderr ask
+		[ ! -e "$CANARY" ]
+		same "$(jq -r 'select(.type == "tool.result" and .payload.call_id == "f").payload.error.code' "$(transcript)")" blocked
+		[ ! -e mine ]
+		# Nor is the command of its file.
+		echo true >fmt.sh
+		rm -f there
+		(cd ../work && script "$writes" "$(said 'done')")
+		agent 'before_turn: "[ ! -e there ] || exec sh ./fmt.sh"'
+		sed -i 's/^before_turn/tools: [bash]\nbefore_turn/' agents/reviewer.md
+		[ "$mode" = edits ] || allow
+		run --separate-stderr ask
+		[ "$status" != 0 ]
+		[ ! -e "$CANARY" ]
+	done
+}
+
 @test "what runs a script, and what a package or a task runner reads, is part of what was allowed" {
 	printf '#!/bin/sh\nexit 0\n' >runner
 	chmod +x runner
@@ -344,6 +440,50 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 	git clone -q "$PROJECT" "$BATS_TEST_TMPDIR/clone"
 	cd "$BATS_TEST_TMPDIR/clone"
 	refused ask
+}
+
+@test "no form of .git claims what is allowed for another repository" {
+	local git=(git -c user.name=a -c user.email=a@b) form victim=$PROJECT own
+	server '"command":"./evil"'
+	git add . && "${git[@]}" commit -qm x
+	git worktree add -q "$BATS_TEST_TMPDIR/wt"
+	allow
+	for form in file-to-git file-to-worktree relative-file dots carriage-return two-lines long-line nul \
+		link-to-worktrees link-to-git own-directory own-directory-with-link dangling-link fifo directory empty; do
+		for own in "$BATS_TEST_TMPDIR/forged" "$victim/vendor/forged"; do
+			rm -rf "$own" && mkdir -p "$own" && cd "$own"
+			cp -r "$victim"/{agents,.mcp.json,evil} .
+			mkdir -p fake/.git/worktrees/forged
+			echo "$own/.git" >fake/.git/worktrees/forged/gitdir
+			echo "$victim/.git" >fake/.git/worktrees/forged/commondir
+			case $form in
+			file-to-git) echo "gitdir: $victim/.git" >.git ;;
+			file-to-worktree) echo "gitdir: $victim/.git/worktrees/wt" >.git ;;
+			relative-file) echo "gitdir: $(realpath --relative-to . "$victim")/.git/worktrees/wt" >.git ;;
+			dots) echo "gitdir: $victim/.git/worktrees/wt/../../worktrees/wt/." >.git ;;
+			carriage-return) printf 'gitdir: %s/.git/worktrees/wt\r\n' "$victim" >.git ;;
+			two-lines) printf 'gitdir: %s/fake/.git/worktrees/forged\ngitdir: %s/.git\n' "$own" "$victim" >.git ;;
+			long-line) printf 'gitdir: %s%s/.git\n' "$(printf '/%.0s' {1..5000})" "$victim" >.git ;;
+			nul) printf 'gitdir: %s/.git/worktrees/wt\0x' "$victim" >.git ;;
+			link-to-worktrees) ln -s "$victim/.git/worktrees" away && echo "gitdir: away/wt" >.git ;;
+			link-to-git) ln -s "$victim/.git" .git ;;
+			own-directory) echo "gitdir: fake/.git/worktrees/forged" >.git ;;
+			own-directory-with-link)
+				ln -s "$victim/.git" fake/there
+				echo ../../../there >fake/.git/worktrees/forged/commondir
+				echo "gitdir: fake/.git/worktrees/forged" >.git
+				;;
+			dangling-link) ln -s nowhere .git ;;
+			fifo) mkfifo .git ;;
+			directory) mkdir .git && echo "$victim/.git" | tee .git/commondir .git/gitdir >/dev/null ;;
+			empty) : >.git ;;
+			esac
+			refused timeout 20 awf-step -n -a reviewer -p review ask -r </dev/null || { echo "$form in $own" >&2; false; }
+			rm -rf "$own"
+		done
+	done
+	cd "$victim"
+	goes ask
 }
 
 @test "no value of a key reaches a definition of the repository, nor a server of its" {

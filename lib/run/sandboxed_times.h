@@ -1,0 +1,39 @@
+/*
+ * When sandboxed programs ran that could write to a directory: what was changed there at such a
+ * time may be their work, what was changed at no such time is not. The time is that of the last
+ * change (ctime), which the kernel sets and no sandboxed program does.
+ *
+ * STORAGE/sandboxed/times holds a file for each directory, called as that is known after it was
+ * moved (its inode, and the time of its birth): the directory's path, a NUL, and a line for each
+ * time, BEGIN END in nanoseconds. While a program runs there is FILE.ID.call, which it has locked,
+ * with the path, a NUL and BEGIN; what a killed one leaves ends when somebody looks. Where no
+ * sandboxed program ran there is no such directory: a look costs next to nothing.
+ *
+ * On tmpfs a file can be changed through a mapping of its memory without a change of its times.
+ */
+#ifndef AWF_RUN_SANDBOXED_TIMES_H
+#define AWF_RUN_SANDBOXED_TIMES_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "run/storage.h"
+
+#define STORAGE_TIMES STORAGE_SANDBOXED "/times"
+
+/* A sandboxed program that runs. */
+struct sandboxed_time {
+	char *path;   /* NULL: nothing is noted */
+	int fd;
+};
+
+/* Before it begins: it can write to this directory. Without AWF_STORAGE nothing is noted.
+ * ERROR_BLOCKED. */
+int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct error *err);
+/* When it and all that it started have ended. ERROR_BLOCKED; it then goes on until somebody looks. */
+int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
+/* Whether the file that a path leads to, or a directory on its way below one of those, was changed
+ * at such a time. */
+bool sandboxed_times_have(const char *path);
+
+#endif

@@ -1,0 +1,145 @@
+/* When sandboxed programs ran, and which files were changed then. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/sandboxed_times.h"
+#include "unit.h"
+
+static char root[] = "/tmp/test_sandboxed_times-XXXXXX";
+static char work[64], file[96];
+
+static int
+setup(void **state)
+{
+	char storage[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(storage, sizeof storage, "%s/storage", root);
+	snprintf(work, sizeof work, "%s/work", root);
+	snprintf(file, sizeof file, "%s/below/file", work);
+	assert_int_equal(mkdir(storage, 0700), 0);
+	assert_int_equal(mkdir(work, 0700), 0);
+	setenv("AWF_STORAGE", storage, 1);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	char command[96];
+
+	(void)state;
+	snprintf(command, sizeof command, "rm -r %s", root);
+	return system(command);
+}
+
+static void
+nap(void)
+{
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+}
+
+static void
+change(void)
+{
+	char command[256];
+
+	snprintf(command, sizeof command, "mkdir -p %s/below && echo x >>%s", work, file);
+	nap();
+	assert_int_equal(system(command), 0);
+	nap();
+}
+
+static void
+a_change_counts_by_its_time(void **state)
+{
+	struct sandboxed_time t;
+	struct error err;
+
+	(void)state;
+	change();
+	assert_false(sandboxed_times_have(file));
+	nap();
+	assert_int_equal(sandboxed_time_begin(&t, work, &err), 0);
+	assert_false(sandboxed_times_have(file));
+	change();
+	assert_true(sandboxed_times_have(file)); /* it runs yet */
+	assert_int_equal(sandboxed_time_end(&t, &err), 0);
+	assert_true(sandboxed_times_have(file));
+	nap();
+	assert_int_equal(utimensat(AT_FDCWD, file, NULL, 0), 0);
+	/* Its directory was changed then only if it was made anew. */
+	assert_false(sandboxed_times_have(file));
+	assert_false(sandboxed_times_have("/etc/passwd"));
+	assert_false(sandboxed_times_have("/nowhere/at/all"));
+}
+
+static void
+a_killed_program_ends_when_somebody_looks(void **state)
+{
+	struct sandboxed_time t;
+	struct error err;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		if (sandboxed_time_begin(&t, work, &err) != 0)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &(int){ 0 }, 0), pid);
+	change();
+	assert_true(sandboxed_times_have(file));
+	/* The next look ends it: what comes later is nobody else's. */
+	nap();
+	assert_int_equal(utimensat(AT_FDCWD, file, NULL, 0), 0);
+	sandboxed_times_have(file);
+	nap();
+	assert_int_equal(utimensat(AT_FDCWD, file, NULL, 0), 0);
+	assert_false(sandboxed_times_have(file));
+}
+
+static void
+many_times_take_little_room(void **state)
+{
+	struct sandboxed_time t;
+	struct error err;
+	char command[160];
+
+	(void)state;
+	change();
+	nap();
+	for (int i = 0; i < 4000; i++) {
+		assert_int_equal(sandboxed_time_begin(&t, work, &err), 0);
+		assert_int_equal(sandboxed_time_end(&t, &err), 0);
+	}
+	snprintf(command, sizeof command, "[ $(du -sb %s/storage/sandboxed/times | cut -f1) -lt 80000 ]", root);
+	assert_int_equal(system(command), 0);
+	nap();
+	assert_false(sandboxed_times_have("/etc/passwd"));
+	assert_int_equal(sandboxed_time_begin(&t, work, &err), 0);
+	change();
+	assert_int_equal(sandboxed_time_end(&t, &err), 0);
+	assert_true(sandboxed_times_have(file));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_change_counts_by_its_time),
+		cmocka_unit_test(a_killed_program_ends_when_somebody_looks),
+		cmocka_unit_test(many_times_take_little_room),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

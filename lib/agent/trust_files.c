@@ -26,7 +26,7 @@ struct search {
 	const struct trust_command *command;
 	const char *within;
 	char *path;             /* in which programs are looked for */
-	char **files;
+	char **files, **links;
 };
 
 static void search_text(struct search *s, const char *text, int depth);
@@ -62,6 +62,30 @@ search_directory(struct search *s, const char *directory, const char *const *nam
 	}
 }
 
+/* The links on the way of a path, by the names that they have there. */
+static void
+search_links(struct search *s, const char *path)
+{
+	for (const char *end = path; *end != '\0';) {
+		char *part, *above, *real, *link;
+		struct stat status;
+
+		end += 1 + strcspn(end + 1, "/");
+		part = memory_copy(path, (size_t)(end - path));
+		if (lstat(part, &status) == 0 && S_ISLNK(status.st_mode)) {
+			above = path_directory(part);
+			real = realpath(above, NULL);
+			link = real == NULL ? NULL : path_join(real, path_base(part));
+			if (link != NULL && path_within(link, s->within) && !list_has(s->links, link))
+				list_add(&s->links, link);
+			free(link);
+			free(real);
+			free(above);
+		}
+		free(part);
+	}
+}
+
 static void
 search_path(struct search *s, const char *path, int depth)
 {
@@ -70,6 +94,8 @@ search_path(struct search *s, const char *path, int depth)
 	char *real = realpath(path, NULL);
 	struct stat status;
 
+	if (real != NULL && strcmp(real, path) != 0)
+		search_links(s, path);
 	if (real != NULL && path_within(real, s->within) && stat(real, &status) == 0 &&
 	    list_count(s->files) < FILES_MOST) {
 		if (S_ISDIR(status.st_mode))
@@ -213,8 +239,8 @@ search_text(struct search *s, const char *text, int depth)
 	free(copy);
 }
 
-char **
-trust_files(const struct trust_command *command, const char *within)
+void
+trust_files_find(struct trust_files *found, const struct trust_command *command, const char *within)
 {
 	struct search s = { .command = command, .within = within };
 	struct buffer path = BUFFER_INIT;
@@ -238,5 +264,5 @@ trust_files(const struct trust_command *command, const char *within)
 	for (char *const *value = command->values; value != NULL && *value != NULL; value++)
 		search_text(&s, *value, INTERPRETERS);
 	free(s.path);
-	return s.files;
+	*found = (struct trust_files){ s.files, s.links };
 }

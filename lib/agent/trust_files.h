@@ -15,8 +15,13 @@ struct trust_command {
 	const char *beside;      /* of the file that defines it */
 };
 
-/* Their absolute paths without links, a list (base/list.h) in the order of the texts, each once;
- * those alone that lie in the directory within, which has no links in its path. */
-char **trust_files(const struct trust_command *command, const char *within);
+struct trust_files {
+	char **files;    /* absolute paths without links, in the order of the texts, each once */
+	char **links;    /* links on the ways there, wherever they lead */
+};
+
+/* Those alone that lie in the directory within, which has no links in its path. Both are lists
+ * (base/list.h). */
+void trust_files_find(struct trust_files *found, const struct trust_command *command, const char *within);
 
 #endif

@@ -120,7 +120,8 @@ static void
 describe_command(struct describing *d, char *const *argv, const struct mcp_definition *definition)
 {
 	char here[PATH_MAX], *beside = path_directory(d->file), **words = NULL, **values = NULL;
-	char *directory = NULL, **files, *path = NULL;
+	char *directory = NULL, *path = NULL;
+	struct trust_files found;
 	struct trust_command command = { .beside = beside };
 
 	for (char *const *word = argv; word != NULL && *word != NULL; word++) {
@@ -146,11 +147,14 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 	command.values = values;
 	command.path = path;
 	command.directory = directory != NULL ? directory : getcwd(here, sizeof here) != NULL ? here : "/";
-	files = trust_files(&command, d->checkout);
-	for (char **file = files; d->edited && d->written == NULL && file != NULL && *file != NULL; file++)
+	trust_files_find(&found, &command, d->checkout);
+	for (char **file = found.links; d->edited && d->written == NULL && file != NULL && *file != NULL; file++)
 		if (sandboxed_times_have(*file))
 			d->written = path_inside_of(d, *file);
-	for (char **file = files; (!d->edited || d->written != NULL) && file != NULL && *file != NULL; file++) {
+	for (char **file = found.files; d->edited && d->written == NULL && file != NULL && *file != NULL; file++)
+		if (sandboxed_times_have(*file))
+			d->written = path_inside_of(d, *file);
+	for (char **file = found.files; (!d->edited || d->written != NULL) && file != NULL && *file != NULL; file++) {
 		char sha256[DIGEST_SIZE], *relative = path_inside_of(d, *file);
 		int fd = file_open_plain(*file, O_RDONLY, 0);
 
@@ -162,7 +166,8 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 		file_close(&fd);
 		free(relative);
 	}
-	list_free(files);
+	list_free(found.files);
+	list_free(found.links);
 	list_free(words);
 	list_free(values);
 	free(directory);

@@ -289,28 +289,9 @@ change_is_within(const struct timespec *change, const struct span_of_time *span)
 	return at >= span->begin && at <= span->end;
 }
 
-/* Whether the end of a path, or a directory on its way behind the first len bytes, was changed
- * within a time. */
+/* Whether one of the times of a file is that of the change. */
 static bool
-way_was_changed(const char *path, size_t len, const struct span_of_time *span)
-{
-	bool changed = false;
-
-	for (const char *end = path + len; !changed && *end != '\0';) {
-		struct stat st;
-		char *part;
-
-		end += 1 + strcspn(end + 1, "/");
-		part = memory_copy(path, (size_t)(end - path));
-		changed = lstat(part, &st) == 0 && change_is_within(&st.st_ctim, span);
-		free(part);
-	}
-	return changed;
-}
-
-/* Whether one of the times of a file is one of a change on the way. */
-static bool
-file_tells(int fd, bool call, const char *path, size_t len)
+file_tells(int fd, bool call, const struct timespec *change)
 {
 	struct buffer text = BUFFER_INIT;
 	struct span_of_time span = { 0, INT64_MAX };
@@ -319,52 +300,62 @@ file_tells(int fd, bool call, const char *path, size_t len)
 
 	if (file_read(fd, &text, FILE_LIMIT) == 0 && (at = lines_of(&text)) != NULL) {
 		if (call && sscanf(at, "%" SCNd64, &span.begin) == 1)
-			changed = way_was_changed(path, len, &span);
+			changed = change_is_within(change, &span);
 		while (!call && !changed && span_read(&at, &span))
-			changed = way_was_changed(path, len, &span);
+			changed = change_is_within(change, &span);
 	}
 	buffer_free(&text);
 	return changed;
 }
 
+/* Whether a directory's files tell that the change was made at such a time. */
+static bool
+directory_tells(const char *times, DIR *dir, const char *directory, const struct timespec *change)
+{
+	char identity[IDENTITY_SIZE];
+	const struct dirent *entry;
+	bool tells = false;
+
+	directory_identify(identity, directory);
+	rewinddir(dir);
+	while (!tells && *identity != '\0' && (entry = readdir(dir)) != NULL) {
+		const char *rest = entry->d_name + strlen(identity);
+		char *file;
+		int fd;
+
+		if (strncmp(entry->d_name, identity, strlen(identity)) != 0 || (*rest != '\0' && *rest != '.'))
+			continue;
+		file = path_join(times, entry->d_name);
+		fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		tells = fd != -1 && file_tells(fd, *rest == '.', change);
+		/* What a killed program left ends now. */
+		if (fd != -1 && *rest == '.' && lock_file_take(fd) == 0 && lock_named(fd, file))
+			call_settle(file, fd);
+		file_close(&fd);
+		free(file);
+	}
+	return tells;
+}
+
 bool
 sandboxed_times_have(const char *path)
 {
-	char *times = times_directory(), *real = realpath(path, NULL);
-	DIR *dir = times == NULL || real == NULL ? NULL : opendir(times);
-	const struct dirent *entry;
-	bool have = false;
+	char *times = times_directory(), *given = path_directory(path), *at = realpath(given, NULL), *above;
+	DIR *dir = times == NULL || at == NULL ? NULL : opendir(times);
+	bool have = false, top = false;
+	struct stat st;
 
-	for (size_t len = real == NULL ? 0 : strlen(real); dir != NULL && !have && len > 0;) {
-		char identity[IDENTITY_SIZE], *above;
-
-		while (len > 0 && real[len - 1] != '/')
-			len--;
-		len -= len > 0;
-		above = len == 0 ? memory_text("/") : memory_copy(real, len);
-		directory_identify(identity, above);
-		free(above);
-		rewinddir(dir);
-		while (!have && *identity != '\0' && (entry = readdir(dir)) != NULL) {
-			const char *rest = entry->d_name + strlen(identity);
-			char *file;
-			int fd;
-
-			if (strncmp(entry->d_name, identity, strlen(identity)) != 0 || (*rest != '\0' && *rest != '.'))
-				continue;
-			file = path_join(times, entry->d_name);
-			fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-			have = fd != -1 && file_tells(fd, *rest == '.', real, len);
-			/* What a killed program left ends now. */
-			if (fd != -1 && *rest == '.' && lock_file_take(fd) == 0 && lock_named(fd, file))
-				call_settle(file, fd);
-			file_close(&fd);
-			free(file);
-		}
+	while (dir != NULL && !have && !top && lstat(path, &st) == 0) {
+		have = directory_tells(times, dir, at, &st.st_ctim);
+		top = strcmp(at, "/") == 0;
+		above = path_directory(at);
+		free(at);
+		at = above;
 	}
 	if (dir != NULL)
 		closedir(dir);
-	free(real);
+	free(at);
+	free(given);
 	free(times);
 	return have;
 }

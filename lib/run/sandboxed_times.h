@@ -9,7 +9,8 @@
  * with the path, a NUL and BEGIN; what a killed one leaves ends when somebody looks. Where no
  * sandboxed program ran there is no such directory: a look costs next to nothing.
  *
- * On tmpfs a file can be changed through a mapping of its memory without a change of its times.
+ * A directory that is given another's name takes its files along as they are. On tmpfs a file can be
+ * changed through a mapping of its memory without a change of its times.
  */
 #ifndef AWF_RUN_SANDBOXED_TIMES_H
 #define AWF_RUN_SANDBOXED_TIMES_H
@@ -32,8 +33,7 @@ struct sandboxed_time {
 int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct error *err);
 /* When it and all that it started have ended. ERROR_BLOCKED; it then goes on until somebody looks. */
 int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
-/* Whether the file that a path leads to, or a directory on its way below one of those, was changed
- * at such a time. */
+/* Whether what a path names, a link itself, was changed at such a time. */
 bool sandboxed_times_have(const char *path);
 
 #endif

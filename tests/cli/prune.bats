@@ -402,17 +402,19 @@ keeping() { awf-run -n --name "$1" --keep "$2" true; }
 
 @test "what is kept of a workspace goes with it" {
 	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "this system lacks what a sandbox takes"
+	kept() { find "$AWF_STORAGE/sandboxed" -maxdepth 1 -type f | wc -l; }
 	made 1 a 40
 	mkdir gone
 	(cd gone && awf-step -n a -q --sandbox workspace -- true)
 	awf-step -n a -q --sandbox workspace -- true
 	awf-step -n a -q --sandbox read-only -- true
-	same "$(ls "$AWF_STORAGE/sandboxed" | wc -l)" 2
+	same "$(kept) $(ls "$AWF_STORAGE/sandboxed/times" | wc -l)" "2 2"
 	rmdir gone
 	awf-ctl prune --older-than 30d --dry-run
-	same "$(ls "$AWF_STORAGE/sandboxed" | wc -l)" 2
+	same "$(kept) $(ls "$AWF_STORAGE/sandboxed/times" | wc -l)" "2 2"
 	awf-ctl prune --older-than 30d
-	same "$(cat "$AWF_STORAGE/sandboxed/"*)" "$PWD"
+	same "$(find "$AWF_STORAGE/sandboxed" -maxdepth 1 -type f -exec cat {} +)" "$PWD"
+	same "$(head -zn 1 "$AWF_STORAGE/sandboxed/times/"* | tr -d '\0')" "$PWD"
 }
 
 # An archive as the manual has it: a file for each run.

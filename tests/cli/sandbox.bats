@@ -533,6 +533,11 @@ not_taken_up() {
 	made_there tools/t.tool.json --open tools <<<'{"effects":"none"}'
 	made_there tools/t --open tools <<<'echo ran'
 	rm -r "$AWF_STORAGE/sandboxed/made"
+	# But it runs in no sandbox before somebody has seen it.
+	run -2 --separate-stderr awf-step -i json -r x -t t <<<'{}'
+	[[ $stderr == *'tool t: tools/t (a sandboxed program may have written '*': to touch it says that it was read): runs in no sandbox, '* ]]
+	later
+	touch tools/t
 	same "$(awf-step -i json -r x -t t <<<'{}')" ran
 }
 

@@ -268,18 +268,23 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	chmod +x scripts/lint.sh
 	goes ask
 	[ -e "$CANARY.mine" ]
+	mkdir ../beside
+	printf '#!/bin/sh\ntouch %s\n' "$CANARY" >../beside/lint.sh
+	chmod +x ../beside/lint.sh
 	# It changes the file; makes it anew; puts it behind another's name, or a directory's.
 	for command in "echo 'touch $CANARY' >>scripts/lint.sh" \
 		"rm scripts/lint.sh; printf '#!/bin/sh\ntouch $CANARY\n' >scripts/lint.sh; chmod +x scripts/lint.sh" \
 		"cp scripts/lint.sh other; echo 'touch $CANARY' >>other; mv other scripts/lint.sh" \
 		"echo 'touch $CANARY' >>scripts/lint.sh; touch -d 2001-01-01 scripts/lint.sh" \
 		"cp -r scripts more; echo 'touch $CANARY' >>more/lint.sh; rm -r scripts; mv more scripts" \
-		"echo 'touch $CANARY' >evil.sh; chmod +x evil.sh; ln -sf ../evil.sh scripts/lint.sh"; do
+		"echo 'touch $CANARY' >evil.sh; chmod +x evil.sh; ln -sf ../evil.sh scripts/lint.sh" \
+		"ln -sf $BATS_TEST_TMPDIR/beside/lint.sh scripts/lint.sh" \
+		"rm -r scripts; ln -s $BATS_TEST_TMPDIR/beside scripts"; do
 		sandboxed "$command"
 		refused ask
 		[[ $stderr == *"a sandboxed program may have written "*": to touch it says that it was read"* ]]
 		# Its user has read it.
-		find scripts evil.sh -exec touch {} + 2>/dev/null || true
+		find scripts evil.sh -exec touch -h {} + 2>/dev/null || true
 		goes ask
 		[ -e "$CANARY" ]
 		rm -rf scripts && mkdir scripts

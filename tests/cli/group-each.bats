@@ -300,7 +300,8 @@ a.a.c.b a:0:1/a:0:0/c:0:0/b:0:0'
 
 @test "what was ended because nobody reads any more is no failure of the run" {
 	run -141 --separate-stderr bash -c 'set -o pipefail
-		seq 3 | awf-run -c "awf-step -i lines --each g -- sh -c \"awf-step -q a -- sleep 5; cat\"" | { sleep 0.2; exec <&-; }'
+		seq 3 | awf-run -c "awf-step -i lines --each g -- sh -c \"awf-step -q a -- sh -c \\\"touch begun; sleep 5\\\"; cat\"" |
+			{ until [ -e begun ]; do sleep 0.01; done; exec <&-; }'
 	same "$(payloads step.completed '[.call, .error.code]' | paste -sd' ')" \
 		'["g:0:0/a:0:0","cancelled"] ["g:0:0","downstream_closed"]'
 	same "$(payloads run.completed .error.code)" '"downstream_closed"'

@@ -214,6 +214,7 @@ let_go() {
 held_trial() { awk -v inode="$(stat -c %i "$(file)")" '$2 == "OFDLCK" && $6 ~ ":" inode "$" && $7 == 0' /proc/locks | grep -q .; }
 
 @test "nobody who has a fallback waits for an API that is down" {
+	patient # it is down still when it is asked for again
 	limits 'anthropic down-after=1'
 	agent writer 'fallback: [openai/other]'
 	echo '{"model":"o-1","choices":[{"index":0,"delta":{"content":"instead"},"finish_reason":"stop"}]}' >other
@@ -235,10 +236,11 @@ held_trial() { awk -v inode="$(stat -c %i "$(file)")" '$2 == "OFDLCK" && $6 ~ ":
 }
 
 @test "a server that is not there is down, and one that is never down is asked each time" {
+	patient # it is down still when it is asked for again
 	limits 'anthropic down-after=1'
 	export ANTHROPIC_API_KEY=key
 	run -3 awf-step -q --retries 0 a -a writer <<<x
-	run -3 --separate-stderr awf-step --retries 0 --timeout 100ms b -a writer <<<x
+	run -3 --separate-stderr awf-step --retries 0 --timeout 500ms b -a writer <<<x
 	[[ $stderr == 'awf-step: b: anthropic: was not asked: down since '??:??:??' UTC' ]]
 	limits 'anthropic down-after=0'
 	run -3 --separate-stderr awf-step --retries 0 --timeout 5s b -a writer <<<x
@@ -444,13 +446,14 @@ program() {
 }
 
 @test "nonsense in the storage does not keep an API from being taken for down" {
+	patient # it is down still when it is asked for again
 	limits 'anthropic down-after=1'
 	serve --fault '*:503'
 	mkdir -p "$AWF_STORAGE/limits"
 	# Calls are none, all else is below 0.
 	{ printf awf-lim1; head -c 16 /dev/zero; head -c 32 /dev/zero | tr '\0' '\200'; } >"$(file)"
 	run -3 awf-step -q --retries 0 a -a writer <<<x
-	run -3 --separate-stderr awf-step --retries 0 --timeout 100ms b -a writer <<<x
+	run -3 --separate-stderr awf-step --retries 0 --timeout 500ms b -a writer <<<x
 	[[ $stderr == 'awf-step: b: anthropic: was not asked: down since '??:??:??' UTC' ]]
 	same "$(count .requests)" 1
 }

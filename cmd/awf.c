@@ -27,7 +27,7 @@
 #include "program.h"
 
 #define PROGRAM "awf"
-#define INIT_TOOL "notes" /* of what awf init makes */
+#define TOOL_END ".tool.json"
 /* What a shell takes as it stands. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
 
@@ -125,6 +125,30 @@ entries_copy(const char *share, const char *directory, bool *made, struct error 
 	return failed;
 }
 
+/* What the tools of the current directory, which were made just now, run. */
+static void
+tools_describe(struct trust_items *items)
+{
+	DIR *entries = opendir("tools");
+	const struct dirent *found;
+	struct error ignored = ERROR_INIT;
+	struct tool tool;
+
+	while (entries != NULL && (found = readdir(entries)) != NULL) {
+		char *name = text_ends(found->d_name, TOOL_END) ? memory_copy(found->d_name,
+		    strlen(found->d_name) - strlen(TOOL_END)) : NULL;
+
+		if (name == NULL)
+			continue;
+		if (tool_load(&tool, name, NULL, &ignored) == 0)
+			trust_add_tool(items, &tool);
+		tool_free(&tool);
+		free(name);
+	}
+	if (entries != NULL)
+		closedir(entries);
+}
+
 /* The user allows what awf init makes. A directory of its own is theirs to edit, too; of one that
  * was there the tools that are made are all that is allowed. */
 static int
@@ -132,7 +156,6 @@ trust_made(const char *directory, bool made, struct error *err)
 {
 	struct trust_items items = { NULL, 0 };
 	struct error ignored = ERROR_INIT;
-	struct tool tool;
 	int failed;
 
 	/* Where others can write too, nothing is allowed for good. */
@@ -140,12 +163,24 @@ trust_made(const char *directory, bool made, struct error *err)
 		return 0;
 	if (chdir(directory) != 0)
 		return error_errno(err, ERROR_SYSTEM, directory, "unable to enter");
-	if (tool_load(&tool, INIT_TOOL, NULL, err) == 0)
-		trust_add_tool(&items, &tool);
-	tool_free(&tool);
+	tools_describe(&items);
 	failed = trust_record(&items, err);
 	trust_items_free(&items);
 	return failed;
+}
+
+/* How what was made is run: there, or here (".") */
+static void
+run_tell(const char *directory, const char *command)
+{
+	if (strcmp(directory, ".") == 0)
+		printf("Run it: %s\n", command);
+	else if (directory[strspn(directory, PLAIN)] == '\0' && *directory != '-')
+		printf("Run it: cd %s && %s\n", directory, command);
+	else if (strchr(directory, '\'') == NULL)
+		printf("Run it: cd -- '%s' && %s\n", directory, command);
+	else
+		printf("Run it: %s in that directory\n", command);
 }
 
 static int
@@ -153,14 +188,17 @@ init(char *const *words)
 {
 	struct error err = ERROR_INIT;
 	char *share;
-	bool made = false;
+	bool made = false, examples = words[0] != NULL && strcmp(words[0], "--examples") == 0;
 	int failed;
-	const char *directory = words[0] != NULL ? words[0] : ".";
+	const char *directory;
 
+	words += examples;
+	directory = words[0] != NULL ? words[0] : ".";
 	if (words[0] != NULL && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
-		printf("usage: awf init [DIRECTORY]\n\n"
+		printf("usage: awf init [--examples] [DIRECTORY]\n\n"
 		    "Makes a workflow to begin with there, or here: two agents, a tool, and answers\n"
-		    "of a model that it runs against.\n");
+		    "of a model that it runs against.\n\n"
+		    "  --examples  all the examples of AWF instead, with answers for each\n");
 		return program_end(PROGRAM, STATUS_OK);
 	}
 	if (words[0] != NULL && strcmp(words[0], "--") == 0)
@@ -171,21 +209,15 @@ init(char *const *words)
 		return usage("init", "the name of the DIRECTORY is empty");
 	if (words[0] != NULL && words[1] != NULL)
 		return usage(words[1], "one DIRECTORY only");
-	share = path_join(installation_share(), "init");
+	share = examples ? installation_examples() : path_join(installation_share(), "init");
 	failed = entries_copy(share, directory, &made, &err);
 	free(share);
 	if (failed == 0)
 		failed = trust_made(directory, made, &err);
 	if (failed != 0)
 		return program_fail(PROGRAM, &err);
-	if (strcmp(directory, ".") == 0)
-		printf("Run it: ./brief.awf\n");
-	else if (directory[strspn(directory, PLAIN)] == '\0' && *directory != '-')
-		printf("Run it: cd %s && ./brief.awf\n", directory);
-	else if (strchr(directory, '\'') == NULL)
-		printf("Run it: cd -- '%s' && ./brief.awf\n", directory);
-	else
-		printf("Run it: ./brief.awf in that directory\n");
+	run_tell(directory, examples ? "AWF_MODEL=replay/recordings/router.jsonl ./router.awf <samples/mail.txt" :
+	    "./brief.awf");
 	return program_end(PROGRAM, STATUS_OK);
 }
 

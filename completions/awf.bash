@@ -187,7 +187,7 @@ _awf()
 	fi
 	program=${words[1]}
 	case $program in
-	init) _awf_files -d; return ;;
+	init) case $cur in -*) _awf_among --examples --help ;; *) _awf_files -d ;; esac; return ;;
 	help) _awf_among init trust doctor run step log show verify record ship worker ctl serve mcp; return ;;
 	trust)
 		case $prev in --edits | --revoke) _awf_files; return ;; esac

@@ -42,6 +42,7 @@ complete -c awf -n __fish_use_subcommand -a ctl -d 'decide about calls that wait
 complete -c awf -n __fish_use_subcommand -a serve -d 'serve the runs over HTTP'
 complete -c awf -n __fish_use_subcommand -a mcp -d 'lead an outside agent through workflows, as an MCP server'
 complete -c awf -n __fish_use_subcommand -a help -d 'show the manual page of a command'
+complete -c awf -n '__fish_seen_subcommand_from init' -l examples -d 'all the examples of AWF instead'
 complete -c awf -n '__fish_seen_subcommand_from init' -a '(__fish_complete_directories)'
 complete -c awf -n '__fish_seen_subcommand_from trust' -l yes -d 'allow what is shown, without a question'
 complete -c awf -n '__fish_seen_subcommand_from trust' -l digests -d 'print the digests of it'

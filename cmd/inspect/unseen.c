@@ -552,19 +552,18 @@ search_end(struct search *s)
 static void
 append_missing(const struct search *s, const char *between, struct buffer *out)
 {
-	for (size_t i = 0; i < list_count(s->missing); i++) {
-		buffer_text(out, i > 0 || *between == ' ' ? between : "");
-		text_visible(out, s->missing[i], strlen(s->missing[i]), 0);
+	for (char *const *at = s->missing; at != NULL && *at != NULL; at++) {
+		buffer_text(out, at > s->missing || *between == ' ' ? between : "");
+		text_visible(out, *at, strlen(*at), 0);
 	}
 }
 
 /* Whether the directory lies in another of them. */
 static bool
-is_within_another(const struct search *s, size_t which)
+is_within_another(const struct search *s, const char *directory)
 {
-	for (size_t i = 0; i < list_count(s->missing); i++)
-		if (i != which && strcmp(s->missing[i], s->missing[which]) != 0 &&
-		    path_within(s->missing[which], s->missing[i]))
+	for (char *const *at = s->missing; at != NULL && *at != NULL; at++)
+		if (strcmp(*at, directory) != 0 && path_within(directory, *at))
 			return true;
 	return false;
 }
@@ -590,9 +589,9 @@ unseen_tell(const struct replay_env_spec *spec, const struct difference *d, stru
 	if (s.missing != NULL && (strstr(buffer_string(&d->errors), "py") != NULL ||
 	    strstr(buffer_string(&d->failure), "py") != NULL))
 		follow_environments(&s, NULL);
-	for (size_t i = 0; i < list_count(s.missing); i++)
-		if (!is_within_another(&s, i))
-			list_add(&outermost, s.missing[i]);
+	for (char *const *at = s.missing; at != NULL && *at != NULL; at++)
+		if (!is_within_another(&s, *at))
+			list_add(&outermost, *at);
 	list_free(s.missing);
 	s.missing = outermost;
 	if (s.missing != NULL) {

@@ -76,6 +76,17 @@ installation_share(void)
 	return share;
 }
 
+char *
+installation_examples(void)
+{
+	char *installed = path_join(installation_share(), "../doc/awf/examples");
+
+	if (access(installed, F_OK) == 0)
+		return installed;
+	free(installed);
+	return path_join(installation_share(), "../examples");
+}
+
 /* The first element of a list that holds the name: in the list; NULL if there is none. What
  * is relative means another directory where the workflow goes. */
 static const char *

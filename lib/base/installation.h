@@ -11,6 +11,9 @@ char *installation_program(void);
  * directory; share in the source tree, if it was built there; else that of the compiled-in
  * prefix. It need not exist. Looked for once. */
 const char *installation_share(void);
+/* The directory of the examples: ../doc/awf/examples beside that; examples in the source tree. In
+ * memory of its own. It need not exist. */
+char *installation_examples(void);
 /* Lets what this process starts find the programs beside this one: unless PATH leads to
  * this program, and to an awf-step, its directory is entered before the first that holds
  * another awf-step, else at the end, so that of everything else what was found before is

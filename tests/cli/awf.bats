@@ -47,6 +47,21 @@ load ../support/helpers
 	same "$left" ''
 }
 
+@test "init --examples: all of them, to run at once, and without awf trust" {
+	run -0 --separate-stderr awf init --examples "$HOME/all"
+	[[ $output == "Run it: cd $HOME/all && AWF_MODEL=replay/recordings/router.jsonl ./router.awf <samples/mail.txt" ]]
+	same "$(cd "$HOME/all" && find . ! -type d | sort)" "$(cd "$ROOT/examples" && find . ! -type d ! -path './out/*' ! -path '*/__pycache__/*' | sort)"
+	rm "$XDG_DATA_HOME/awf/trust"
+	mkdir here
+	cd here
+	# Where others can write, or in a directory that was there, their tools are allowed.
+	run -0 awf init --examples
+	[ "${lines[-1]}" = 'Run it: AWF_MODEL=replay/recordings/router.jsonl ./router.awf <samples/mail.txt' ]
+	[[ $(AWF_MODEL=replay/recordings/brief.jsonl ./brief.awf <<<'solid-state batteries') == 'Solid-state batteries: '* ]]
+	run -1 awf init --examples
+	[[ $output == "awf: ./"*": is there already; nothing was written" ]]
+}
+
 @test "a command is a program beside it, or of one's own; and has other names" {
 	same "$(awf run --version)" "$(awf-run --version)"
 	same "$(echo x | awf step -r a -- cat)" x
@@ -99,6 +114,7 @@ load ../support/helpers
 		--nothing|--nothing: unknown option: a COMMAND comes first, then its options (see --help)
 		../x|../x: no such command, nor a program awf-../x (see --help)
 		init a b|b: one DIRECTORY only
+		init --examples a b|b: one DIRECTORY only
 		init --force|--force: unknown option (see awf init --help)
 		init -- a b|b: one DIRECTORY only
 		help run step|step: one COMMAND only

@@ -145,23 +145,22 @@ complete_line() {
 }
 
 @test "README: the examples, an agent, cron" {
-	cp -r "$ROOT/examples" .
-	same "$(sh -ec "$(readme recordings/brief.jsonl)" | head -n 1)" \
+	same "$(sh -ec "$(readme recordings/brief.jsonl)" | sed -n 2p)" \
 		'Solid-state batteries: better cells, unproven factories'
-	mkdir "$HOME/flows" && cp -r "$ROOT/examples/." "$HOME/flows"
+	mv awf-examples "$HOME"
 	readme '15 6 * * *' >table
 	line=$(sed -n 's/^15 6 \* \* \*  //p' table)
 	(cd "$HOME" && sh -c "${line/overnight alerts/solid-state batteries}")
-	same "$(head -n 1 "$HOME/brief.txt")" 'Solid-state batteries: better cells, unproven factories'
+	same "$(head -n 1 "$HOME/awf-examples/brief.txt")" 'Solid-state batteries: better cells, unproven factories'
 	run -0 sh -c "$(readme 'cat agents/')"
 	[[ $output == *'tools: [search_notes]'*'"input_schema"'*'#!/'* ]]
 }
 
 @test "README: cost, and who is told" {
 	export JQ=jq
-	mkdir flows
-	printf '#!/bin/sh\nawf-step -n -q a -- false\n' >flows/brief.awf
-	chmod +x flows/brief.awf
+	run -0 sh -c "$(readme --dry-run)"
+	same "$(jq -c '[.step, .model]' <<<"$output" | head -n 1)" '["research","claude-sonnet-4-5"]'
+	printf '#!/bin/sh\nawf-step -n -q a -- false\n' >brief.awf
 	run -0 sh -c "$(readme --max-cost)"
 	same "$(cat failed)" 'false: exit status 1'
 	[[ ${lines[-1]} == 'brief.awf  '*' failed '*' $0.0000' ]]
@@ -199,7 +198,7 @@ complete_line() {
 	printf '#!/bin/sh\nawf-step square -r -- sh -c "read -r n; echo \$((n * n))"\n' >square.awf
 	chmod +x stubs/ssh square.awf
 	PATH=$PWD/stubs:$PATH
-	same "$(sh -c "$(readme 'ssh build')" | jq -cs 'map(.data | tonumber) | sort')" '[1,4,9,16,25,36,49,64]'
+	same "$(sh -c "$(readme 'ssh build')" | jq -cs sort)" '[1,4,9,16,25,36,49,64]'
 	command -v sqlite3 >/dev/null || return 0
 	echo 3 >jobs/three
 	echo 4 >jobs/four

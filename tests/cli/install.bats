@@ -37,6 +37,60 @@ installed() {
 	[[ $(echo 'solid-state batteries' | PATH=$prefix/bin:$PATH AWF_MODEL=replay/recordings/brief.jsonl ./brief.awf) == 'Solid-state batteries: '* ]]
 }
 
+# A block of the README that this test has not what it needs for: a clone, a browser, crontab, a
+# program of yours, a key; the text of a file; lines of workflow files, which docs.bats runs.
+needs_more() {
+	case $1 in
+	make* | ---* | awf-serve$'\n' | *'15 6 * * *'* | *'--until '* | *'--parallel '* | *'--approve '*) ;;
+	*--dry-run*) return 1 ;;
+	*anthropic/* | *openai/* | *google/* | *' -m sonnet '* | *--max-cost*) ;;
+	*) return 1 ;;
+	esac
+}
+# All others in order, with a NUL behind each.
+readme_blocks() {
+	local block
+	awk '
+		/^```/ { fence = !fence }
+		/^    / && !fence { block = block substr($0, 5) "\n"; next }
+		block != "" { printf "%s%c", block, 0; block = "" }' "$ROOT/README.md" |
+		while IFS= read -r -d '' block; do
+			needs_more "$block" || printf '%s\0' "$block"
+		done
+}
+
+@test "the README, block by block as it is printed, from an installation and an empty home directory" {
+	installed
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	command -v sqlite3 >/dev/null || skip 'sqlite3 is not installed'
+	mkdir new stubs
+	printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >stubs/ssh
+	chmod +x stubs/ssh
+	readme_blocks >blocks
+	same "$(tr -dc '\0' <blocks | wc -c)" 13
+	# In one shell, as they are typed; each has to end well, but for that which shows how a run fails.
+	{
+		while IFS= read -r -d '' block; do
+			printf 'echo "== %s"\n%s || echo "failed: $?"\n' "$((++count))" "${block%$'\n'}"
+		done <blocks
+	} | sed "s|/tmp/demo|$PWD/new/demo|g" >script
+	stubs=$PWD/stubs
+	(cd new && env -i PATH="$prefix/bin:$stubs:/usr/local/bin:/usr/bin:/bin" HOME="$PWD" \
+		TERM=dumb LC_ALL=C.UTF-8 bash ../script >../said 2>../complaints) || { cat complaints; false; }
+	run ! grep '^failed' said
+	for words in 'In autumn the tree' '^3$' '^\[1,4,9\]$' 'sorted .* success' 'Solid-state batteries: better' \
+		'"name": "word_count"' '"model": "claude-sonnet-4-5"' '^no$' 'lottery done' '^64$' 'square.awf .* success .* 2 '; do
+		grep -q -- "$words" said || { echo "nothing says: $words"; cat said complaints; false; }
+	done
+	# The number that was drawn is published, replayed, shown as input, and published again.
+	number=$(cat new/awf-examples/out/number)
+	same "$(grep -c "^\"*$number\"*$" said)" 5
+	same "$(sed 's/[0-9a-f]\{8\}$//; /today.s .* is used$/d' complaints | grep '^awf')" \
+		"awf-step: publish: tee: exit status 1: tee: out/number: No such file or directory
+awf-run: lottery: step publish:0:0 failed: tee: exit status 1: tee: out/number: No such file or directory
+$(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
+}
+
 @test "prices and agents are those beside the programs, installed or built" {
 	mkdir agents
 	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1000000},"model":"m"}' >answer.jsonl

@@ -69,6 +69,11 @@ start(struct cli_run *r)
 	/* An agent of its own kind, with the system prompt and the tools of this request. */
 	writer_begin(&w, &config);
 	writer_object(&w);
+	/* Servers of languages and formatters run what lies in the project: its tsserver, its prettier. */
+	if (!r->project_settings) {
+		writer_member_bool(&w, "lsp", false);
+		writer_member_bool(&w, "formatter", false);
+	}
 	writer_member_object(&w, "agent");
 	writer_member_object(&w, "awf");
 	writer_member_string(&w, "mode", "primary");

@@ -19,6 +19,7 @@
 #include "agent/sandboxing.h"
 #include "agent/skills.h"
 #include "agent/tool.h"
+#include "agent/trust.h"
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -159,7 +160,9 @@ read_output_schema(const struct definition *d, const struct definition_key *key,
 		directory = path_directory(d->path);
 		path = *json_string_value(value) == '/' ? memory_text(json_string_value(value))
 		    : path_join(directory, json_string_value(value));
-		result = output_schema_load(&a->output, path, &why);
+		result = trust_check_read(d->path, path, &why);
+		if (result == 0)
+			result = output_schema_load(&a->output, path, &why);
 		free(path);
 		free(directory);
 	}
@@ -477,8 +480,10 @@ int
 agent_load(struct agent *a, const char *path, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
-	int result = file_load(path, DEFINITION_LIMIT, &text, err);
+	int result = trust_check_read(path, path, err);
 
+	if (result == 0)
+		result = file_load(path, DEFINITION_LIMIT, &text, err);
 	if (result == 0)
 		result = unreviewed_check(path, err);
 	if (result == 0)

@@ -474,6 +474,72 @@ trust_project(const char *file, char **checkout)
 	return repository;
 }
 
+/* Where a definition's project begins, by the text of its path: a link on the way leads out of it. In
+ * memory of its own. */
+static char *
+project_by_name(const char *definition)
+{
+	char here[PATH_MAX], *absolute, *path, *at, *above;
+	struct stat status;
+
+	if (getcwd(here, sizeof here) == NULL)
+		memcpy(here, "/", 2);
+	absolute = *definition == '/' ? memory_text(definition) : path_join(here, definition);
+	path = path_normal(absolute);
+	free(absolute);
+	for (at = path_directory(path);; at = above) {
+		char *git = path_join(at, ".git");
+		bool there = lstat(git, &status) == 0;
+
+		free(git);
+		if (there) {
+			free(path);
+			return at;
+		}
+		above = path_directory(at);
+		if (strcmp(above, at) == 0) {
+			free(above);
+			break;
+		}
+		free(at);
+	}
+	free(at);
+	if (path_within(path, here)) {
+		free(path);
+		return memory_text(here);
+	}
+	/* agents/NAME.md lies in the directory above. */
+	at = path_directory(path);
+	above = path_directory(at);
+	free(at);
+	free(path);
+	return above;
+}
+
+int
+trust_check_read(const char *definition, const char *file, struct error *err)
+{
+	char *real, *root, *real_root;
+	enum origin leads_to;
+	int failed = 0;
+
+	if (trust_origin(definition) != ORIGIN_PROJECT || (real = realpath(file, NULL)) == NULL)
+		return 0;
+	root = project_by_name(definition);
+	real_root = realpath(root, NULL);
+	if (real_root == NULL || !path_within(real, real_root)) {
+		leads_to = origin_of_place(real);
+		/* The user's own agents may be linked; what else lies beside them, keys too, may not. */
+		if (leads_to == ORIGIN_PROJECT || (leads_to == ORIGIN_USER && !text_ends(real, ".md")))
+			failed = error_set(err, ERROR_DEFINITION, file, "leads out of %s, and is not read for a "
+			    "definition of that project: put a copy there", root);
+	}
+	free(real_root);
+	free(root);
+	free(real);
+	return failed;
+}
+
 /* ---- what would run (trust_items.c) ---- */
 
 void

@@ -47,6 +47,10 @@ enum origin { ORIGIN_SYSTEM, ORIGIN_USER, ORIGIN_EDITED, ORIGIN_PROJECT };
 /* Whose definition the file is. */
 enum origin trust_origin(const char *path);
 
+/* ERROR_DEFINITION at a file that a definition of a project is, or names, and that lies outside of that
+ * project: the model would be told what is in it. */
+int trust_check_read(const char *definition, const char *file, struct error *err);
+
 /* Something that a project's definition would run. */
 struct trust_item {
 	char *file;                  /* that defines it */
@@ -71,8 +75,10 @@ void trust_add_server(struct trust_items *items, const struct mcp_definition *se
 void trust_add_command(struct trust_items *items, const struct agent *agent, const char *when,
     char *const *argv);
 /* One of AWF's own tools, or an agent CLI, of which the file of an agent says that no sandbox holds
- * it. */
+ * it; a tool or a server of the user's or the system's that none holds anyway. */
 void trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool);
+/* The network, which the file of an agent or a tool gives a tool in its sandbox. */
+void trust_add_network(struct trust_items *items, const char *file, const char *tool);
 /* The program of its provider, if $PATH leads into the repository. */
 void trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider);
 /* All of a tool as an agent (NULL: none) uses it, and of all agents of a team, for a step

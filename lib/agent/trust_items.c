@@ -317,6 +317,19 @@ trust_add_agent(struct trust_items *items, const struct agent *agent, const char
 }
 
 void
+trust_add_network(struct trust_items *items, const char *file, const char *tool)
+{
+	struct describing d;
+
+	if (!describing_begin(&d, file))
+		return;
+	buffer_format(&d.shown, "%s: the sandbox of the tool %s has the network, by which it can send what it reads",
+	    path_base(file), tool);
+	describe_exactly(&d, "network", tool);
+	describing_end(&d, items);
+}
+
+void
 trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider)
 {
 	bool asks = agent->path != NULL && trust_origin(agent->path) >= ORIGIN_EDITED;

@@ -5,6 +5,7 @@
 #include "agent/sandboxing.h"
 #include "agent/team.h"
 #include "agent/trust.h"
+#include "base/memory.h"
 
 void
 trust_add_tool_of(struct trust_items *items, const struct agent *agent, const struct tool *tool,
@@ -12,12 +13,24 @@ trust_add_tool_of(struct trust_items *items, const struct agent *agent, const st
 {
 	struct sandbox decided, unasked, nobody = { .mode = SANDBOX_UNSAID };
 
-	if (sandboxing_decide(&decided, step, agent, tool, NULL) == 0 && sandbox_holds(&decided))
+	if (sandboxing_decide(&decided, step, agent, tool, NULL) == 0 && sandbox_holds(&decided)) {
+		/* What is in the workspace can be sent anywhere. */
+		if (decided.network == SANDBOX_NETWORK_ALLOWED && step->network != SANDBOX_NETWORK_ALLOWED) {
+			if (agent != NULL && agent->path != NULL && agent->sandbox.network == SANDBOX_NETWORK_ALLOWED)
+				trust_add_network(items, agent->path, tool->name);
+			if (!tool->own && tool->sandbox.network == SANDBOX_NETWORK_ALLOWED)
+				trust_add_network(items, tool->path, tool->name);
+		}
 		return;
+	}
 	if (!tool->own)
 		trust_add_tool(items, tool);
-	else if (agent != NULL && tool->sandbox.preset && step->mode == SANDBOX_UNSAID &&
-	    sandboxing_decide(&unasked, &nobody, NULL, tool, NULL) == 0 && sandbox_holds(&unasked))
+	/* A tool of the user's or the system's does what an agent of the project asks of it. */
+	if (agent != NULL && !tool->own && trust_origin(tool->path) < ORIGIN_EDITED)
+		trust_add_agent(items, agent, tool->name);
+	else if (agent != NULL && tool->own && (tool->starts_run || (tool->sandbox.preset &&
+	    step->mode == SANDBOX_UNSAID && sandboxing_decide(&unasked, &nobody, NULL, tool, NULL) == 0 &&
+	    sandbox_holds(&unasked))))
 		trust_add_agent(items, agent, tool->name);
 }
 
@@ -28,6 +41,19 @@ add_command(struct trust_items *items, const struct agent *agent, const char *wh
 
 	trust_add_command(items, agent, when, argv);
 	free(argv);
+}
+
+static void
+add_server(struct trust_items *items, const struct agent *agent, const struct mcp_definition *server)
+{
+	char *name;
+
+	trust_add_server(items, server);
+	if (trust_origin(server->file) < ORIGIN_EDITED) {
+		name = memory_format("the MCP server %s", server->name);
+		trust_add_agent(items, agent, name);
+		free(name);
+	}
 }
 
 static void
@@ -55,7 +81,7 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 		trust_add_tool_of(items, a, &m->stop, step);
 	for (size_t i = 0; i < m->server_count; i++)
 		if (!enclosed || m->servers[i]->definition.url != NULL)
-			trust_add_server(items, &m->servers[i]->definition);
+			add_server(items, a, &m->servers[i]->definition);
 }
 
 void

@@ -452,7 +452,7 @@ switches() {
 		codex) [[ $arguments == *"-c projects={\\\"$PWD\\\"={trust_level=\\\"untrusted\\\"}, "*', \"/\"={trust_level=\"untrusted\"}} -c project_root_markers=[] -c project_doc_max_bytes=0 -c skills.include_instructions=false '* ]] ;;
 		gemini) touch GEMINI.md; started gemini "$2" >/dev/null; rm GEMINI.md; grep -q 'cannot be told not' answers ;;
 		copilot) [[ $arguments == *'--no-custom-instructions '* ]] && ! grep -q COPILOT_ALLOW_ALL noted ;;
-		opencode) grep -qx OPENCODE_DISABLE_PROJECT_CONFIG=1 noted ;;
+		opencode) grep -qx OPENCODE_DISABLE_PROJECT_CONFIG=1 noted && grep -q '^OPENCODE_CONFIG_CONTENT={"lsp":false,"formatter":false,' noted ;;
 		esac
 	}
 	for name in $CLIS; do

@@ -257,6 +257,69 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 	END
 }
 
+@test "an agent of the repository asks before it has the user's tools, servers or network, or starts runs" {
+	local own=$XDG_CONFIG_HOME/awf
+	mkdir -p "$own/tools" "$own/agents" workflows
+	printf '{"description":"d","input_schema":{"type":"object"},"command":["touch","%s"]}' "$CANARY" >"$own/tools/deploy.tool.json"
+	printf '{"mcpServers":{"home":{"command":"touch","args":["%s"]}}}' "$CANARY" >"$own/mcp.json"
+	for keys in 'tools: [deploy]' 'mcp_servers: [home]' 'stop_when: {tool: deploy}' 'tools: [run_workflow]' \
+		$'tools: [bash]\nsandbox: workspace\nnetwork: true' $'tools: [deploy]\nsandbox: workspace\nnetwork: true' \
+		$'tools: [bash]\nhandoffs: [other]'; do
+		agent "$keys"
+		printf -- '---\nprovider: scripted\nmodel: m\ntools: [deploy]\n---\nHi.\n' >agents/other.md
+		refused ask
+		allow
+		goes ask
+		rm -f "$XDG_DATA_HOME/awf/trust"
+	done
+	# A tool of the repository in a sandbox with a network.
+	tool web '"command":["true"],"sandbox":"workspace","network":true'
+	refused call web
+	tool web '"command":["true"],"sandbox":"workspace"'
+	goes call web
+	# The user's own agents have what they name.
+	rm agents/*
+	printf -- '---\nprovider: scripted\nmodel: m\ntools: [deploy, run_workflow]\nnetwork: true\n---\nHi.\n' >"$own/agents/reviewer.md"
+	goes ask
+}
+
+@test "no file outside of the repository is told the model for a definition of the repository" {
+	local secret=$BATS_TEST_TMPDIR/private form
+	mkdir -p "$secret" "$XDG_CONFIG_HOME/awf/agents"
+	echo '{"token":"PRIVATE"}' | tee "$secret/id.json" "$secret/reviewer.md" >"$XDG_CONFIG_HOME/awf/secret.json"
+	agent_of() { printf -- '---\nname: reviewer\nprovider: scripted\nmodel: m\n%s\n---\nBe brief.\n' "$1"; }
+	for form in link directory-link link-to-link keys schema schema-absolute schema-link schema-of-config skill agents-md; do
+		rm -rf agents skills AGENTS.md schema.json further
+		mkdir agents
+		case $form in
+		link) ln -s "$secret/reviewer.md" agents/reviewer.md ;;
+		directory-link) rmdir agents && ln -s "$secret" agents ;;
+		link-to-link) ln -s "$secret" further && ln -s ../further/reviewer.md agents/reviewer.md ;;
+		keys) ln -s "$XDG_CONFIG_HOME/awf/secret.json" agents/reviewer.md ;;
+		schema) agent_of 'output_schema: ../../private/id.json' >agents/reviewer.md ;;
+		schema-absolute) agent_of "output_schema: $secret/id.json" >agents/reviewer.md ;;
+		schema-link) ln -s "$secret/id.json" schema.json && agent_of 'output_schema: ../schema.json' >agents/reviewer.md ;;
+		schema-of-config) agent_of "output_schema: $XDG_CONFIG_HOME/awf/secret.json" >agents/reviewer.md ;;
+		skill) mkdir -p skills/s && ln -s "$secret/reviewer.md" skills/s/SKILL.md && agent_of 'skills: [s]' >agents/reviewer.md ;;
+		agents-md) ln -s "$secret/reviewer.md" AGENTS.md && agent_of 'agents_md: true' >agents/reviewer.md ;;
+		esac
+		rm -f ../work/requests.jsonl
+		run -2 --separate-stderr awf-step -n -a reviewer -p review ask -r
+		[[ $stderr == *'put a copy there' ]] || { echo "$form: $stderr" >&2; false; }
+		[ ! -e ../work/requests.jsonl ]
+	done
+	# Within the repository, and to the user's own agents, links and paths lead.
+	rm -rf agents skills AGENTS.md && mkdir agents deep
+	echo '{"type":"string"}' >deep/schema.json
+	agent_of 'output_schema: ../deep/schema.json' >deep/reviewer.md
+	ln -s ../deep/reviewer.md agents/reviewer.md
+	run -0 awf-step -n -a reviewer -p review --dry-run ask
+	(mkdir -p further && cd further && run -0 awf-step -n -a ../agents/reviewer.md -p review --dry-run ask)
+	agent_of '' >"$XDG_CONFIG_HOME/awf/agents/mine.md"
+	ln -s "$XDG_CONFIG_HOME/awf/agents/mine.md" agents/mine.md
+	run -0 awf-step -n -a mine -p review --dry-run ask
+}
+
 # COMMAND: a sandboxed tool runs it.
 sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json -q -t bash write; }
 

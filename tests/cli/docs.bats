@@ -244,7 +244,10 @@ sys.exit("awf-run" not in text or "running" not in text)' "$ROOT/examples/live-v
 	chmod +x long.awf
 	run -0 try awf-run.1 'id-file run.id'
 	[[ $output == *'run completed (success, '* ]]
-	same "$(try awf-run.1 audit.jsonl | tail -n 1 | jq -c .[1:])" '["run.completed","success"]'
+	for i in $(seq 12); do awf-run -n --name "n$i" --input i="$i" -c "exit $((i % 2))" 2>/dev/null || true; done
+	run -0 try awf-run.1 audit.jsonl
+	same "${#lines[@]}" 10
+	same "${lines[0]} ${lines[-1]}" '["n3","failed",{"i":"3"}] ["n12","success",{"i":"12"}]'
 }
 
 @test "awf-step(1)" {
@@ -283,7 +286,11 @@ follows() {
 	same "$(try awf-tail.1 @brief.awf | head -n 1)" '["search_notes",{"query":"solid-state","limit":10}]'
 	same "$(try awf-tail.1 '--inline --type' | head -n 1)" \
 		'I start with the topic itself, its electrolytes and what it costs.'
-	same "$(try awf-tail.1 'while read -r run')" 'scripted-model 1601'
+	# With what runs inside of others have used, and without tries and waits, which used nothing.
+	answers inside found >answers.jsonl
+	sed -i 's/}$/,"usage":{"input_tokens":1000,"output_tokens":500}}/' answers.jsonl
+	AWF_MODEL=replay/answers.jsonl awf-run -n --name outer -c 'awf-run -n --name inner -c "awf-step -n -q -p inside ask"'
+	same "$(try awf-tail.1 'while read -r run' | sort)" $'answers.jsonl 500\nscripted-model 1601'
 	stub ssh 'shift; exec "$@"'
 	[[ $(follows awf-tail.1 'ssh host' true) == *'run completed (success, '* ]]
 	same "$(try awf-tail.1 'awf-tail --errors')" ''
@@ -302,7 +309,7 @@ a failed (): exit_status: sh: exit status 1: why 22
 	for name in 'my flow' other 'my flow'; do
 		echo topic | AWF_MODEL=replay/answers.jsonl awf-run --name "$name" -c 'awf-step -q -p "{{data}}" ask'
 	done
-	same "$(try awf-tail.1 'group_by(.name)' | grep -v 'nightly\|brief\|true')" $'3\tmy flow\n1.5\tother'
+	same "$(try awf-tail.1 'group_by(.name)' | grep -v 'nightly\|brief\|true\|inner\|outer')" $'3\tmy flow\n1.5\tother'
 	rm "$XDG_CONFIG_HOME/awf/prices"
 	stub notify-send 'echo "$@"'
 	[[ $(follows awf-tail.1 notify-send false) == *'the run failed' ]]
@@ -333,7 +340,7 @@ a failed (): exit_status: sh: exit status 1: why 22
 	same "$(try awf-replay.1 'sed ' | tail -n 1)" "$(awf-replay --order causal | awf-tail - | tail -n 1)"
 	same "$(try awf-replay.1 sha256sum)" "$(awf-replay --order causal >other; awf-replay --canonical other | sha256sum)"
 	awf-run -n --name brief.awf -c 'echo topic | awf-step analyse -q -- false' || true
-	same "$(try awf-replay.1 xargs)" "$(awf-replay --tree | grep -w failed)"
+	same "$(try awf-replay.1 xargs)" "$(awf-replay --tree | grep ' failed (')"
 	for _ in {1..22}; do
 		awf-run -n --name other -c 'awf-step -n -q b -- false' 2>/dev/null || true
 	done
@@ -577,6 +584,15 @@ mcp__files__number	read'
 	same "$(try awf-limits.5 'j 100' | paste -sd' ')" 'one two three'
 	same "$(try awf-limits.5 'awf doctor' | grep -c 'at once')" 3
 	same "$(try awf-limits.5 'duration_ms')" ''
+	# Three at once, of whom one is answered at a time: the second waits, and the third for longer.
+	printf 'echo at-once=1\n' >~/.config/awf/limits
+	mkdir providers
+	example awf-provider.7 awf-provider-echo | sed 's/^exec/sleep 0.2; exec/' >providers/awf-provider-echo
+	chmod +x providers/awf-provider-echo
+	AWF_PROVIDER_PATH=$PWD/providers awf-step -q -i lines -j 3 -m echo/x -p '{{data}}' ask <questions
+	run -0 try awf-limits.5 'duration_ms'
+	same "$(cut -f 1,2 <<<"$output")" $'ask\techo'
+	same "$(cut -f 3 <<<"$output" | jq '. > 0.3')" true
 }
 
 @test "awf-sandbox(1), awf-tools(7) and awf-skills(7)" {
@@ -592,12 +608,17 @@ mcp__files__number	read'
 	same "$(try awf-sandbox.1 square)" 36
 	answers 'signals' 'in wait.c' >answers.jsonl
 	same "$(AWF_MODEL=replay/answers.jsonl try awf-tools.7 guide.md)" 'in wait.c'
+	run -1 try awf-tools.7 'list -r'
+	same "$output" 0
 	touch a.c src/b.c
 	same "$(try awf-tools.7 'list -r')" 2
 	line=$(example awf-tools.7 'exit 3')
 	[[ $(sh -c "${line//\/usr\/local/"$BUILD"}") == *"$(date +%Y)"* ]]
-	echo '{"command": "touch b"}' | awf-step -i json -t bash -q change
-	same "$(try awf-tools.7 '.file_path // .command')" 'touch b'
+	# What failed, or was not allowed, has changed nothing.
+	printf '%s\n' '{"turn":0,"blocks":[{"type":"tool_use","tool_id":"1","tool_name":"write","tool_input":{"file_path":"n","content":"a"}},{"type":"tool_use","tool_id":"2","tool_name":"edit","tool_input":{"file_path":"none","old_string":"a","new_string":"b"}},{"type":"tool_use","tool_id":"3","tool_name":"bash","tool_input":{"command":"echo b >m; rm a.c"}},{"type":"tool_use","tool_id":"4","tool_name":"write","tool_input":{"file_path":"/etc/x","content":"a"}}]}' \
+		'{"turn":1,"blocks":[{"type":"text","text":"ok"}]}' >changes.jsonl
+	awf-step -q -n -p do -m replay/changes.jsonl --allow-tools write,edit,bash change 2>/dev/null
+	same "$(try awf-tools.7 '.changed' | sort)" $'bash\tcreated\tm\nbash\tdeleted\ta.c\nwrite\tcreated\tn'
 	mkdir -p skills/{pdf-forms,letters}
 	for skill in pdf-forms letters; do printf -- '---\nname: %s\ndescription: d\n---\nDo.\n' $skill >skills/$skill/SKILL.md; done
 	try awf-skills.7 clerk.md

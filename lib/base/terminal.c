@@ -12,7 +12,8 @@ terminal_is(int fd)
 	return fd >= 0 && isatty(fd);
 }
 
-/* Appends the harmless bytes at the front of text; how many they are. */
+/* Appends the harmless bytes at the front of text; how many they are. The last one before others
+ * is not among them: what follows may be one piece with it. */
 static size_t
 append_plain(struct buffer *out, const char *bytes, size_t len)
 {
@@ -21,40 +22,56 @@ append_plain(struct buffer *out, const char *bytes, size_t len)
 	while (plain < len && ((bytes[plain] >= 0x20 && bytes[plain] < 0x7f) ||
 	    bytes[plain] == '\n' || bytes[plain] == '\t'))
 		plain++;
+	if (plain > 0 && plain < len)
+		plain--;
 	buffer_append(out, bytes, plain);
 	return plain;
+}
+
+/* Appends text; how many of its bytes. If more is to come, what that may belong to is left. */
+static size_t
+append_text(struct buffer *out, const char *bytes, size_t len, bool more)
+{
+	struct text_piece piece;
+	size_t i;
+
+	for (i = append_plain(out, bytes, len); i < len; i += append_plain(out, bytes + i, len - i)) {
+		piece = text_piece(bytes + i, len - i);
+		if (piece.undecided && more)
+			return i;
+		if (bytes[i] == '\n' || bytes[i] == '\t')
+			buffer_append(out, bytes + i, 1);
+		else
+			text_piece_append(out, bytes + i, piece);
+		i += piece.len;
+	}
+	return len;
 }
 
 void
 terminal_text(struct buffer *out, const char *bytes, size_t len)
 {
-	uint32_t code;
-
-	for (size_t i = append_plain(out, bytes, len); i < len;
-	    i += append_plain(out, bytes + i, len - i)) {
-		unsigned n = utf8_decode(bytes + i, len - i, &code);
-
-		text_visible(out, bytes + i, n == 0 ? 1 : n, 0);
-		i += n == 0 ? 1 : n;
-	}
+	append_text(out, bytes, len, false);
 }
 
 void
 terminal_json(struct buffer *out, const char *bytes, size_t len)
 {
-	uint32_t code;
+	struct text_piece piece;
 
 	for (size_t i = append_plain(out, bytes, len); i < len;
 	    i += append_plain(out, bytes + i, len - i)) {
-		unsigned n = utf8_decode(bytes + i, len - i, &code);
-
-		if (n == 0)
+		piece = text_piece(bytes + i, len - i);
+		if (piece.kind == TEXT_BROKEN)
 			buffer_text(out, "\\ufffd");
-		else if (code < 0x20 || code == 0x7f || text_is_hidden(code))
-			buffer_format(out, "\\u%04x", (unsigned)code);
+		else if (piece.kind == TEXT_SHOWN || bytes[i] == '\n' || bytes[i] == '\t')
+			buffer_append(out, bytes + i, piece.len);
+		else if (piece.code < 0x10000)
+			buffer_format(out, "\\u%04x", (unsigned)piece.code);
 		else
-			buffer_append(out, bytes + i, n);
-		i += n == 0 ? 1 : n;
+			buffer_format(out, "\\u%04x\\u%04x", 0xd7c0 + (unsigned)(piece.code >> 10),
+			    0xdc00 + (unsigned)(piece.code & 0x3ff));
+		i += piece.len;
 	}
 }
 
@@ -65,6 +82,5 @@ terminal_piece(struct buffer *out, struct buffer *cut, const char *bytes, size_t
 
 	buffer_append(cut, bytes, len);
 	whole = len == 0 ? cut->len : utf8_whole(buffer_string(cut), cut->len);
-	terminal_text(out, buffer_string(cut), whole);
-	buffer_drop(cut, whole);
+	buffer_drop(cut, append_text(out, buffer_string(cut), whole, len > 0));
 }

@@ -1,8 +1,7 @@
 /*
  * UTF-8 is decoded by hand, as RFC 3629 has it: no overlong forms, no surrogates, nothing
- * above U+10FFFF. ASCII is passed over eight or sixteen bytes at a time. What misleads on a
- * terminal, and what takes no columns or two, stands in tables of ranges. What was meant by a
- * word is the candidate with the fewest edits, if these are few for its length.
+ * above U+10FFFF. ASCII is passed over eight or sixteen bytes at a time. Which characters are
+ * hidden, and which take no columns or two, says base/characters.h. What was meant by a word is the candidate with the fewest edits, if these are few for its length.
  */
 #include "base/text.h"
 
@@ -13,10 +12,21 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/characters.h"
 #include "base/memory.h"
 
 #define HIDDEN_LENGTH 8
 #define HIDDEN_REST 4
+
+enum {
+	ZERO_WIDTH_NON_JOINER = 0x200c,
+	ZERO_WIDTH_JOINER = 0x200d,
+	EMOJI_STYLE = 0xfe0f,
+	BLACK_FLAG = 0x1f3f4,
+	TAGS = 0xe0000
+};
+/* Characters of a piece of text. No emoji has more than 10. */
+#define LONGEST_SEQUENCE 16
 
 /* How many of the first bytes are ASCII. */
 static size_t
@@ -255,77 +265,182 @@ text_list(const char *const *words)
 	return buffer_take(&list);
 }
 
-struct range {
-	uint32_t first, last;
-};
-
-/* C1 controls, and what reorders or breaks lines of text. */
-static const struct range hidden[] = {
-	{0x80, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
-	{0xfeff, 0xfeff},
-};
-static const struct range no_columns[] = {
-	{0x300, 0x36f}, {0x200b, 0x200d}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0e}, {0xe0100, 0xe01ef},
-};
-/* Wide and fullwidth in EastAsianWidth.txt, gaps without characters filled. */
-static const struct range two_columns[] = {
-	{0x1100, 0x115f}, {0x231a, 0x231b}, {0x2329, 0x232a}, {0x23e9, 0x23ec}, {0x23f0, 0x23f0},
-	{0x23f3, 0x23f3}, {0x25fd, 0x25fe}, {0x2614, 0x2615}, {0x2648, 0x2653}, {0x267f, 0x267f},
-	{0x2693, 0x2693}, {0x26a1, 0x26a1}, {0x26aa, 0x26ab}, {0x26bd, 0x26be}, {0x26c4, 0x26c5},
-	{0x26ce, 0x26ce}, {0x26d4, 0x26d4}, {0x26ea, 0x26ea}, {0x26f2, 0x26f3}, {0x26f5, 0x26f5},
-	{0x26fa, 0x26fa}, {0x26fd, 0x26fd}, {0x2705, 0x2705}, {0x270a, 0x270b}, {0x2728, 0x2728},
-	{0x274c, 0x274c}, {0x274e, 0x274e}, {0x2753, 0x2755}, {0x2757, 0x2757}, {0x2795, 0x2797},
-	{0x27b0, 0x27b0}, {0x27bf, 0x27bf}, {0x2b1b, 0x2b1c}, {0x2b50, 0x2b50}, {0x2b55, 0x2b55},
-	{0x2e80, 0x303e}, {0x3041, 0xa4cf}, {0xa960, 0xa97f}, {0xac00, 0xd7a3}, {0xf900, 0xfaff},
-	{0xfe10, 0xfe19}, {0xfe30, 0xfe6f}, {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x16fe0, 0x18d8f},
-	{0x1aff0, 0x1b2ff}, {0x1f004, 0x1f004}, {0x1f0cf, 0x1f0cf}, {0x1f18e, 0x1f18e},
-	{0x1f191, 0x1f19a}, {0x1f200, 0x1f265}, {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff},
-	{0x1f7e0, 0x1f7ff}, {0x1f900, 0x1f9ff}, {0x1fa70, 0x1faff}, {0x20000, 0x3fffd},
-};
-
-static bool
-in_ranges(uint32_t code, const struct range *ranges, size_t count)
+static unsigned
+character_flags(uint32_t code)
 {
-	for (size_t i = 0; i < count; i++)
-		if (code >= ranges[i].first && code <= ranges[i].last)
-			return true;
-	return false;
-}
+	size_t low = 0, high = character_run_count;
 
-#define IN(code, ranges) in_ranges(code, ranges, sizeof(ranges) / sizeof *(ranges))
+	while (high - low > 1) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (character_runs[middle] >> CHARACTER_FLAG_BITS <= code)
+			low = middle;
+		else
+			high = middle;
+	}
+	return character_runs[low] & ((1u << CHARACTER_FLAG_BITS) - 1);
+}
 
 bool
 text_is_hidden(uint32_t code)
 {
-	return IN(code, hidden);
+	return (character_flags(code) & CHARACTER_HIDDEN) != 0;
 }
 
 size_t
 text_columns(uint32_t code)
 {
-	if (code < 0x300)
+	unsigned flags;
+
+	if (code < 0x300 || code == EMOJI_STYLE)
 		return 1;
-	return IN(code, no_columns) ? 0 : IN(code, two_columns) ? 2 : 1;
+	flags = character_flags(code);
+	return (flags & CHARACTER_NO_COLUMN) != 0 ? 0 : (flags & CHARACTER_WIDE) != 0 ? 2 : 1;
 }
 
-/* Appends one character of n bytes (0: a byte that is no UTF-8); its columns. */
-static size_t
-append_visible(struct buffer *out, const char *at, unsigned n, uint32_t code)
+/* Whether an invisible character chooses a form of the one before it, whose flags these are. */
+static bool
+selects_form(uint32_t code, unsigned flags)
 {
-	size_t before = out->len;
+	if (code == 0xfe0e || code == EMOJI_STYLE)
+		return (flags & CHARACTER_EMOJI_VARIES) != 0;
+	if (code >= 0xfe00 && code <= 0xfe02)
+		return (flags & (CHARACTER_IDEOGRAPH | CHARACTER_VARIES)) != 0;
+	if ((code >= 0x180b && code <= 0x180d) || code == 0x180f)
+		return (flags & CHARACTER_VARIES) != 0;
+	return code >= 0xe0100 && code <= 0xe01ef && (flags & CHARACTER_IDEOGRAPH) != 0;
+}
+
+/* Whether a letter comes that joins to the one before it, marks in between aside. */
+static bool
+joined_letter_follows(const char *bytes, size_t len)
+{
+	uint32_t code;
+	unsigned n;
+
+	for (unsigned i = 0; i < LONGEST_SEQUENCE && (n = utf8_decode(bytes, len, &code)) > 0; i++) {
+		const unsigned flags = character_flags(code);
+
+		if ((flags & CHARACTER_JOINS_BEFORE) != 0)
+			return true;
+		if ((flags & CHARACTER_MARK) == 0 || (flags & CHARACTER_HIDDEN) != 0)
+			return false;
+		bytes += n;
+		len -= n;
+	}
+	return false;
+}
+
+/* Length of what makes an ASCII character a keycap: U+FE0F and U+20E3. 0: nothing does. */
+static size_t
+keycap_ending_length(const char *bytes, size_t len)
+{
+	static const char ending[] = "\xef\xb8\x8f\xe2\x83\xa3";
+
+	return len >= sizeof ending && memcmp(bytes + 1, ending, sizeof ending - 1) == 0 &&
+	    memchr("0123456789#*", *bytes, 12) != NULL ? sizeof ending - 1 : 0;
+}
+
+/* Length of the tags that make U+1F3F4 the flag of a part of a country. 0: others, or none. */
+static size_t
+flag_tags_length(const char *bytes, size_t len)
+{
+	/* All that emoji-sequences.txt has. */
+	static const char *const flags[] = { "gbeng\x7f", "gbsct\x7f", "gbwls\x7f", NULL };
+	char tags[7] = "";
+	size_t at = 0;
+	uint32_t code;
+
+	for (size_t i = 0; i + 1 < sizeof tags; i++) {
+		const unsigned n = utf8_decode(bytes + at, len - at, &code);
+
+		if (n == 0 || code <= TAGS || code > TAGS + 0x7f)
+			return 0;
+		tags[i] = (char)(code - TAGS);
+		at += n;
+	}
+	return text_index(tags, flags) >= 0 ? at : 0;
+}
+
+/* Appends to a piece, which is a visible character so far, what changes how that looks. Unicode
+ * Technical Standard 51 (emoji); RFC 5892, appendix A (U+200C and U+200D in words). */
+static void
+add_to_piece(struct text_piece *piece, const char *bytes, size_t len)
+{
+	unsigned flags = character_flags(piece->code), n;
+	uint32_t code, joined;
+
+	if (piece->code == BLACK_FLAG)
+		piece->len += flag_tags_length(bytes + piece->len, len - piece->len);
+	for (unsigned i = 0; i < LONGEST_SEQUENCE; i++, piece->len += n) {
+		const char *at = bytes + piece->len;
+		const size_t left = len - piece->len;
+
+		if ((n = utf8_decode(at, left, &code)) == 0) {
+			piece->undecided = left == 0 && (flags & CHARACTER_PICTOGRAPH) != 0;
+			return;
+		}
+		if (selects_form(code, flags))
+			flags &= ~(unsigned)(CHARACTER_EMOJI_VARIES | CHARACTER_IDEOGRAPH | CHARACTER_VARIES);
+		else if (code >= 0x1f3fb && code <= 0x1f3ff && (flags & CHARACTER_PICTOGRAPH) != 0)
+			flags = CHARACTER_PICTOGRAPH; /* the colour of a skin */
+		else if (code == ZERO_WIDTH_JOINER && (flags & CHARACTER_PICTOGRAPH) != 0) {
+			const unsigned m = utf8_decode(at + n, left - n, &joined);
+
+			flags = m == 0 ? 0 : character_flags(joined);
+			piece->undecided = left == n;
+			if ((flags & CHARACTER_PICTOGRAPH) == 0)
+				return;
+			n += m;
+		} else if (code == ZERO_WIDTH_JOINER || code == ZERO_WIDTH_NON_JOINER) {
+			const bool joins = code == ZERO_WIDTH_NON_JOINER && (flags & CHARACTER_JOINS_NEXT) != 0;
+
+			piece->undecided = joins && left == n;
+			if ((flags & CHARACTER_VIRAMA) == 0 && !(joins && joined_letter_follows(at + n, left - n)))
+				return;
+			flags = 0;
+		} else if ((flags & CHARACTER_JOINS_NEXT) == 0 ||
+		    (character_flags(code) & (CHARACTER_MARK | CHARACTER_HIDDEN)) != CHARACTER_MARK)
+			return;
+	}
+}
+
+struct text_piece
+text_piece(const char *bytes, size_t len)
+{
+	struct text_piece piece = { .kind = TEXT_BROKEN, .len = 1 };
+	const unsigned n = utf8_decode(bytes, len, &piece.code);
 
 	if (n == 0)
+		return piece;
+	piece.kind = text_is_hidden(piece.code) ? TEXT_HIDDEN : TEXT_SHOWN;
+	piece.len = n;
+	if (piece.code < 0x80)
+		piece.len += keycap_ending_length(bytes, len);
+	else if (piece.kind == TEXT_SHOWN)
+		add_to_piece(&piece, bytes, len);
+	return piece;
+}
+
+size_t
+text_piece_append(struct buffer *out, const char *at, struct text_piece piece)
+{
+	const size_t before = out->len;
+	size_t columns = 0;
+	uint32_t code;
+
+	if (piece.kind == TEXT_BROKEN)
 		buffer_format(out, "\\x%02x", (unsigned)(unsigned char)*at);
-	else if (code == '\n' || code == '\t' || code == '\r')
-		buffer_text(out, code == '\n' ? "\\n" : code == '\t' ? "\\t" : "\\r");
-	else if (code < 0x20 || code == 0x7f)
-		buffer_format(out, "\\x%02x", (unsigned)code);
-	else if (code >= 0x80 && IN(code, hidden))
-		buffer_format(out, "\\u%04x", (unsigned)code);
-	else {
-		buffer_append(out, at, n);
-		return text_columns(code);
-	}
+	else if (piece.kind == TEXT_SHOWN) {
+		for (size_t i = 0; i < piece.len; i += utf8_decode(at + i, piece.len - i, &code))
+			columns += (utf8_decode(at + i, piece.len - i, &code), text_columns(code));
+		buffer_append(out, at, piece.len);
+		return columns;
+	} else if (piece.code == '\n' || piece.code == '\t' || piece.code == '\r')
+		buffer_text(out, piece.code == '\n' ? "\\n" : piece.code == '\t' ? "\\t" : "\\r");
+	else
+		buffer_format(out, piece.code < 0x80 ? "\\x%02x" : piece.code < 0x10000 ? "\\u%04x" :
+		    "\\U%08x", (unsigned)piece.code);
 	return out->len - before;
 }
 
@@ -333,13 +448,11 @@ void
 text_visible(struct buffer *out, const char *bytes, size_t len, size_t width)
 {
 	size_t columns = 0, keep = out->len; /* what stays if a "…" must follow */
-	uint32_t code;
+	struct text_piece piece;
 
-	for (size_t i = 0; i < len;) {
-		unsigned n = utf8_decode(bytes + i, len - i, &code);
-
-		columns += append_visible(out, bytes + i, n, code);
-		i += n ? n : 1;
+	for (size_t i = 0; i < len; i += piece.len) {
+		piece = text_piece(bytes + i, len - i);
+		columns += text_piece_append(out, bytes + i, piece);
 		if (width == 0)
 			continue;
 		if (columns > width) {
@@ -356,20 +469,15 @@ void
 text_line(char *text)
 {
 	size_t len = strlen(text), kept = 0;
-	uint32_t code;
+	struct text_piece piece;
 
-	for (size_t i = 0; i < len;) {
-		unsigned n = utf8_decode(text + i, len - i, &code);
-
-		if (code == '\n' || code == '\t')
-			text[kept++] = ' ';
-		else if (n == 0 || code < 0x20 || code == 0x7f || IN(code, hidden))
-			text[kept++] = '?';
-		else {
-			memmove(text + kept, text + i, n);
-			kept += n;
-		}
-		i += n ? n : 1;
+	for (size_t i = 0; i < len; i += piece.len) {
+		piece = text_piece(text + i, len - i);
+		if (piece.kind == TEXT_SHOWN) {
+			memmove(text + kept, text + i, piece.len);
+			kept += piece.len;
+		} else
+			text[kept++] = text[i] == '\n' || text[i] == '\t' ? ' ' : '?';
 	}
 	text[kept] = '\0';
 }

@@ -45,14 +45,33 @@ char *text_hint(const char *word, const char *const *candidates);
 /* "A, B, C" of a list that ends with NULL. In memory of its own. */
 char *text_list(const char *const *words);
 
-/* Whether a character above ASCII is a control: C1, or what reorders or breaks lines. */
+/* Whether a character that stands alone is not shown: a control (C0, DEL, C1), what reorders or
+ * breaks lines, what is invisible (zero width, tags, selectors of variants), or no character. */
 bool text_is_hidden(uint32_t code);
+
+/* What a text begins with, for whoever shows it: a character that is shown, or one that is not.
+ * What is invisible and changes how the one before it looks is one piece with that: in emoji, in
+ * ideographs with a chosen form, in words of Arabic and Indic scripts. */
+enum text_piece_kind {
+	TEXT_SHOWN,
+	TEXT_HIDDEN, /* text_is_hidden(), and it belongs to nothing */
+	TEXT_BROKEN  /* a byte that is no UTF-8 */
+};
+struct text_piece {
+	enum text_piece_kind kind;
+	size_t len;    /* bytes, 1 at least */
+	uint32_t code; /* its first character; unless TEXT_BROKEN */
+	bool undecided; /* what may come behind the bytes may be of it: an emoji, a joiner of a word */
+};
+struct text_piece text_piece(const char *bytes, size_t len);
+/* Appends the piece, which begins at `at`, as text_visible() shows it; its columns. */
+size_t text_piece_append(struct buffer *out, const char *at, struct text_piece piece);
 /* The columns that a character which is shown has in a terminal, where terminals differ the most:
  * 0, 1 or 2. What makes the one before it an emoji (U+FE0F) counts as 1. */
 size_t text_columns(uint32_t code);
-/* Appends text for a terminal: control characters (C0, DEL, C1, and bidirectional
- * controls) come out as \n, \t, \x1b, \u202e …; bytes that are no UTF-8 as \xff.
- * At most width columns (0: no limit), with "…" where it was cut. */
+/* Appends text for a terminal: hidden characters come out as \n, \t, \x1b, \u202e,
+ * \U000e0041 …; bytes that are no UTF-8 as \xff. At most width columns (0: no limit), with "…"
+ * where it was cut. */
 void text_visible(struct buffer *out, const char *bytes, size_t len, size_t width);
 /* The same for a message, in place: LF and tab become a space, the others, and
  * what is no UTF-8, "?". */

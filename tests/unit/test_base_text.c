@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/terminal.h"
 #include "base/text.h"
 
 static const struct {
@@ -172,7 +173,8 @@ visible(void **state)
 		{"e\xcc\x81" "e\xcc\x81", 2, "e\xcc\x81" "e\xcc\x81"},
 		{"✅✅✅", 6, "✅✅✅"},
 		{"✅❌⚡🟢🫠", 5, "✅❌…"},
-		{"☺️x", 2, "☺…"},
+		{"☺️x", 2, "…"},
+		{"☺️x", 3, "☺️x"},
 		{"ab", 1, "…"},
 		{"a", 1, "a"},
 	};
@@ -186,6 +188,114 @@ visible(void **state)
 		assert_string_equal(out.data + 2, rows[i].shown);
 		buffer_free(&out);
 	}
+}
+
+/* What is invisible is shown, unless it makes of what stands before it what is seen. */
+static void
+invisible(void **state)
+{
+	static const struct {
+		const char *bytes, *shown; /* NULL: as it is */
+	} rows[] = {
+		{"a\u200bb\u2060c\u00add\ufeff", "a\\u200bb\\u2060c\\u00add\\ufeff"},
+		{"rm\U000e0020\U000e0041\U000e007f -r", "rm\\U000e0020\\U000e0041\\U000e007f -r"},
+		{"a\ufe0f\ufe00\U000e0100", "a\\ufe0f\\ufe00\\U000e0100"},
+		{"0\ufe00", "0\\ufe00"},
+		{"\u3164\u115f\u2800x", "\\u3164\\u115f\u2800x"},
+		{"\u034f\u180e\ufff9\U0001d173\ufdd0", "\\u034f\\u180e\\ufff9\\U0001d173\\ufdd0"},
+		{"\U000e0fff", "\\U000e0fff"},
+		{"\u0600\u0661", NULL}, /* a number sign, which is seen */
+		/* emoji */
+		{"☺\ufe0f ☺\ufe0e 1\ufe0f\u20e3 #\ufe0f\u20e3", NULL},
+		{"☺\ufe0f\ufe0f", "☺\ufe0f\\ufe0f"},
+		{"😀\U000e0101\U000e0102", "😀\\U000e0101\\U000e0102"},
+		{"1\ufe0f", "1\\ufe0f"},
+		{"👩\u200d👩\u200d👧 👩🏽\u200d❤\ufe0f\u200d💋\u200d👨🏾 🏳\ufe0f\u200d🌈", NULL},
+		{"👩\u200d", "👩\\u200d"},
+		{"👩\u200dx", "👩\\u200dx"},
+		{"👩\u200d\u200d👩", "👩\\u200d\\u200d👩"},
+		{"\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", NULL},
+		{"\U0001f3f4\U000e0067\U000e0062\U000e007f",
+		    "\U0001f3f4\\U000e0067\\U000e0062\\U000e007f"},
+		/* ideographs with a form, Mongolian letters */
+		{"葛\U000e0101葛\ufe00\u1820\u180b", NULL},
+		{"葛\U000e0101\U000e0102", "葛\U000e0101\\U000e0102"},
+		/* words: Persian, with and without a mark between; Devanagari; Latin */
+		{"می\u200cخواهم", NULL},
+		{"م\u064e\u200c\u064eخ", NULL},
+		{"خوا\u200cهم", "خوا\\u200cهم"}, /* alef joins to nothing anyway */
+		{"می\u200c", "می\\u200c"},
+		{"می\u200dخ", "می\\u200dخ"},
+		{"क्\u200dष क्\u200cष", NULL},
+		{"क\u200dष", "क\\u200dष"},
+		{"ab\u200ccd\u200d", "ab\\u200ccd\\u200d"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct buffer out = BUFFER_INIT;
+
+		text_visible(&out, rows[i].bytes, strlen(rows[i].bytes), 0);
+		assert_string_equal(buffer_string(&out), rows[i].shown == NULL ? rows[i].bytes : rows[i].shown);
+		buffer_free(&out);
+	}
+}
+
+/* The same with LF and tab, whole, in pieces of every length, and of JSON. */
+static void
+terminal(void **state)
+{
+	static const struct {
+		const char *bytes, *text, *json; /* NULL: as the bytes are */
+	} rows[] = {
+		{"a\n\tb é", NULL, NULL},
+		{"a\r\x1b]0;x\x07\x7f", "a\\r\\x1b]0;x\\x07\\x7f", "a\\u000d\\u001b]0;x\\u0007\\u007f"},
+		{"\xff", "\\xff", "\\ufffd"},
+		{"\n\u202e\n", "\n\\u202e\n", "\n\\u202e\n"},
+		{"x\U000e0041y", "x\\U000e0041y", "x\\udb40\\udc41y"},
+		{"x1\ufe0f\u20e3 👩\u200d👧\n", NULL, NULL},
+		{"👩\u200d\n", "👩\\u200d\n", "👩\\u200d\n"},
+		{"می\u200cخ", NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *text = rows[i].text == NULL ? rows[i].bytes : rows[i].text;
+		const size_t len = strlen(rows[i].bytes);
+		struct buffer out = BUFFER_INIT;
+
+		terminal_text(&out, rows[i].bytes, len);
+		assert_string_equal(buffer_string(&out), text);
+		buffer_clear(&out);
+		terminal_json(&out, rows[i].bytes, len);
+		assert_string_equal(buffer_string(&out), rows[i].json == NULL ? rows[i].bytes : rows[i].json);
+		buffer_free(&out);
+	}
+}
+
+/* A character, an emoji and a joiner may be cut between two pieces. */
+static void
+terminal_in_pieces(void **state)
+{
+	static const char *const texts[] = {
+		"aéb", "x 👩\u200d👧 y", "👩🏽\u200d❤\ufe0f\u200d💋\u200d👨🏾", "👩\u200d",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++)
+		for (size_t first = 1; first < strlen(texts[i]); first++) {
+			struct buffer out = BUFFER_INIT, cut = BUFFER_INIT, whole = BUFFER_INIT;
+
+			terminal_text(&whole, texts[i], strlen(texts[i]));
+			terminal_piece(&out, &cut, texts[i], first);
+			terminal_piece(&out, &cut, texts[i] + first, strlen(texts[i]) - first);
+			terminal_piece(&out, &cut, "", 0);
+			assert_string_equal(buffer_string(&out), buffer_string(&whole));
+			assert_int_equal(cut.len, 0);
+			buffer_free(&out);
+			buffer_free(&cut);
+			buffer_free(&whole);
+		}
 }
 
 static void
@@ -268,6 +378,9 @@ main(void)
 		cmocka_unit_test(names),
 		cmocka_unit_test(suggestions),
 		cmocka_unit_test(visible),
+		cmocka_unit_test(invisible),
+		cmocka_unit_test(terminal),
+		cmocka_unit_test(terminal_in_pieces),
 		cmocka_unit_test(parts),
 		cmocka_unit_test(secrets_are_hidden),
 		cmocka_unit_test(prefixes),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "ctl/archive.h"
 #include "ctl/decide.h"
@@ -150,7 +151,7 @@ tell(const struct pruned *run)
 	clock_local(run->ended, &local);
 	strftime(ended, sizeof ended, "%Y-%m-%d %H:%M:%S", &local);
 	text_visible(&name, run->name, strlen(run->name), NAME_WIDTH);
-	printf("%s  %-9s  %s  %10" PRId64 "  %s\n", run->run_id, run->status, ended, run->bytes,
+	terminal_printf("%s  %-9s  %s  %10" PRId64 "  %s\n", run->run_id, run->status, ended, run->bytes,
 	    buffer_string(&name));
 	buffer_free(&name);
 }

@@ -17,15 +17,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/folded_messages.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/polling.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "ingest/ingest.h"
 #include "json/writer.h"
 #include "proc/interrupts.h"
+#include "proc/message.h"
 #include "program.h"
 #include "run/model.h"
 #include "run/origin.h"
@@ -79,7 +80,7 @@ static const struct interrupts *interrupts; /* of signals */
 static void
 print_refused(const char *text)
 {
-	fprintf(stderr, PROGRAM ": %s\n", text);
+	message_print(PROGRAM, "%s", text);
 }
 
 /* Whoever sends decides how many lines are refused. */
@@ -88,7 +89,7 @@ static struct folded_messages refusals = FOLDED_MESSAGES_INIT(print_refused);
 static void
 report(const char *text)
 {
-	fprintf(stderr, PROGRAM ": %s\n", text);
+	message_print(PROGRAM, "%s", text);
 }
 
 static void
@@ -289,7 +290,6 @@ tell_refused(void *context, const struct ingest_refusal *refusal)
 	error_text(&refusal->error, text, sizeof text);
 	error_set(&told, refusal->error.code, place, "%s", text);
 	buffer_text(&said, error_text(&told, whole, sizeof whole));
-	api_keys_hide(said.data);
 	folded_messages_add(&refusals, refusal->error.message, said.data);
 	buffer_free(&said);
 	return true;
@@ -316,7 +316,7 @@ flush(struct program *p, struct ingest_input *in, struct error *err)
 	int failed;
 
 	ingest_flush(in);
-	failed = p->out.len > 0 ? file_write(STDOUT_FILENO, p->out.data, p->out.len) : 0;
+	failed = p->out.len > 0 ? terminal_write_json(STDOUT_FILENO, p->out.data, p->out.len) : 0;
 	buffer_clear(&p->out);
 	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
@@ -380,7 +380,7 @@ record(struct program *p, const struct ingest_spec *spec)
 	if (err.code == ERROR_NONE)
 		err = in.refusal.error;
 	if (in.missing_blobs > 0)
-		fprintf(stderr, PROGRAM ": %lld %s not come\n", (long long)in.missing_blobs,
+		message_print(PROGRAM, "%lld %s not come", (long long)in.missing_blobs,
 		    in.missing_blobs == 1 ? "blob that a line names has" : "blobs that lines name have");
 	ingest_input_free(&in);
 	ingest_end(&p->ingest);

@@ -8,10 +8,8 @@
 #include "program.h"
 
 #include "base/copytree.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/options.h"
-#include "base/text.h"
 #include "inspect/against.h"
 #include "inspect/display.h"
 #include "inspect/export.h"
@@ -20,6 +18,7 @@
 #include "inspect/served.h"
 #include "inspect/unseen.h"
 #include "proc/interrupts.h"
+#include "proc/message.h"
 #include "run/screen.h"
 
 #define PROGRAM "awf-replay"
@@ -217,12 +216,12 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 	struct error err = ERROR_INIT;
 	struct replay_end end = { .signal_number = 0 };
 	struct difference difference;
-	struct buffer text = BUFFER_INIT;
+	struct buffer text = BUFFER_INIT, lines = BUFFER_INIT;
 	char *remark = r->quiet ? NULL : replay_env_remark(source, r->isolation);
 	int differ, status = STATUS_OK;
 
 	if (remark)
-		fprintf(stderr, PROGRAM ": %s\n", remark);
+		message_print(PROGRAM, "%s", remark);
 	free(remark);
 	differ = replay_run(&spec, &end, &err);
 	if (differ == 0 && end.signal_number == 0) {
@@ -234,11 +233,13 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 		if (differ > 0) {
 			difference_text(&difference, "recording", "replay", &text);
 			unseen_tell(&spec, &difference, &text);
-			fprintf(stderr, PROGRAM ": %s: the replay differs from the recording: %s",
+			buffer_format(&lines, PROGRAM ": %s: the replay differs from the recording: %s",
 			    source->name, buffer_string(&text));
 			if (source_script_lost(source)) /* it may be why */
-				fprintf(stderr, "  the workflow's script is not what it was, or not there\n");
-			fprintf(stderr, "  the replay is kept in %s\n", place);
+				buffer_text(&lines, "  the workflow's script is not what it was, or not there\n");
+			buffer_format(&lines, "  the replay is kept in %s\n", place);
+			message_print_lines(buffer_string(&lines));
+			buffer_free(&lines);
 			status = STATUS_WORK;
 		}
 		difference_free(&difference);
@@ -270,8 +271,8 @@ use_source(const struct replay *r, const struct storage *storage)
 		if (export_run(&source, r->export, r->with_workspace, r->visible, &err) != 0)
 			status = fail(&err);
 		else if (!r->quiet && !source.snapshot && !r->with_workspace)
-			fprintf(stderr, PROGRAM ": no snapshot of the workspace: only the files of steps "
-			    "are exported (--with-workspace takes today's)\n");
+			message_print(PROGRAM, "no snapshot of the workspace: only the files of steps "
+			    "are exported (--with-workspace takes today's)");
 	} else if (status == STATUS_OK) {
 		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
 		status = place ? replay_at(r, &source, place) : fail(&err);

@@ -22,6 +22,7 @@
 #include "base/polling.h"
 #include "base/text.h"
 #include "proc/interrupts.h"
+#include "proc/message.h"
 #include "program.h"
 #include "run/cancelled.h"
 #include "run/cost.h"
@@ -43,7 +44,7 @@ tell_id(const struct job *j, struct error *err)
 	struct replacement file;
 
 	if (j->settings.print_id)
-		fprintf(stderr, "%s\n", j->run.id);
+		message_print(NULL, "%s", j->run.id);
 	if (j->settings.id_file == NULL)
 		return 0;
 	if (replacement_open(&file, j->settings.id_file, 0644, err) != 0)
@@ -179,7 +180,7 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	if (history_open(&h, j->run.directory, &none) == 0 && h != NULL)
 		count = history_unused(h, &text);
 	if (count > 0)
-		fprintf(stderr, PROGRAM ": %s: %lld recorded call%s made anew instead of taken over: %s\n",
+		message_print(PROGRAM, "%s: %lld recorded call%s made anew instead of taken over: %s",
 		    j->run.name, (long long)count, count == 1 ? " was" : "s were", buffer_string(&text));
 	history_close(h);
 	buffer_free(&text);
@@ -235,7 +236,7 @@ finish(struct job *j)
 	}
 	report_end(j, sum);
 	if (s->survivors)
-		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
+		message_print(PROGRAM, "%s: some of its processes could not be ended",
 		    j->run.name);
 	if (record_end(j, e, sha256, printed, &err) != 0 ||
 	    place_end(&j->place, e, &j->input, sha256, &err) != 0) {

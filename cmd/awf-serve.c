@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "proc/message.h"
 #include "run/storage.h"
 #include "serve/listen.h"
 #include "serve/serve.h"
@@ -210,16 +211,16 @@ tell(struct server *s)
 	char code[TOKEN_SIZE];
 
 	for (size_t i = s->listener_count; i-- > 0;) {
-		fprintf(stderr, PROGRAM ": %s\n", s->listeners[i].url);
+		message_print(PROGRAM, "%s", s->listeners[i].url);
 		if (!s->listeners[i].local)
 			tcp = &s->listeners[i];
 	}
 	if (tcp != NULL && environment_text("JOURNAL_STREAM") == NULL) {
 		tokens_login_code(&s->access.tokens, code);
-		printf("%s/#code=%s\n", tcp->url, code);
+		terminal_printf("%s/#code=%s\n", tcp->url, code);
 		if (isatty(STDOUT_FILENO))
-			fprintf(stderr, PROGRAM ": this link logs one browser in, once; others log in by a token: "
-			    PROGRAM " --new-token decide\n");
+			message_print(PROGRAM, "this link logs one browser in, once; others log in by a token: "
+			    PROGRAM " --new-token decide");
 	}
 	fflush(stdout);
 }

@@ -39,6 +39,7 @@
 #include "proc/ending.h"
 #include "proc/frame.h"
 #include "proc/interrupts.h"
+#include "proc/message.h"
 #include "program.h"
 #include "run/conclusion.h"
 #include "run/history.h"
@@ -76,7 +77,7 @@ static const struct interrupts *interrupts; /* of signals */
 static void
 report(const char *text)
 {
-	fprintf(stderr, PROGRAM ": %s\n", text);
+	message_print(PROGRAM, "%s", text);
 }
 
 /* ---- the run ---- */
@@ -334,8 +335,8 @@ static void
 tell_other_run(const struct settings *s, const struct resources *r, const struct stream *stream)
 {
 	if (r->own_run && stream->producers.foreign && terminal_is(STDERR_FILENO))
-		fprintf(stderr, PROGRAM ": %s: its input is of another run, and this is a run of its own: "
-		    "awf-run -c 'awf-step %s | awf-step %s' makes one of all\n", s->step.name,
+		message_print(PROGRAM, "%s: its input is of another run, and this is a run of its own: "
+		    "awf-run -c 'awf-step %s | awf-step %s' makes one of all", s->step.name,
 		    locale_choose("…", "..."), locale_choose("…", "..."));
 }
 
@@ -445,7 +446,7 @@ dry_run(struct settings *s, struct resources *r)
 	const char *run_id = run_in_environment() ? getenv("AWF_RUN_ID") : "";
 	struct error err = ERROR_INIT;
 	const char *file = run_in_environment() ? NULL : environment_text(DRY_RUN_FILE);
-	struct buffer out = BUFFER_INIT, shown = BUFFER_INIT, *text = &out;
+	struct buffer out = BUFFER_INIT;
 	struct state_reader reader;
 	struct stream stream;
 	int done;
@@ -464,16 +465,10 @@ dry_run(struct settings *s, struct resources *r)
 		buffer_clear(&out);
 	}
 	signal(SIGPIPE, SIG_DFL);
-	/* JSON, of data that may say anything. */
-	if (done == 0 && terminal_is(STDOUT_FILENO)) {
-		terminal_json(&shown, buffer_string(&out), out.len);
-		text = &shown;
-	}
-	if (done == 0 && file_write(STDOUT_FILENO, buffer_string(text), text->len) == -1)
+	if (done == 0 && terminal_write_json(STDOUT_FILENO, buffer_string(&out), out.len) == -1)
 		done = error_errno(&err, ERROR_SYSTEM, "stdout", "unable to write");
 	stream_free(&stream);
 	state_reader_free(&reader);
-	buffer_free(&shown);
 	buffer_free(&out);
 	return done == -1 ? program_fail(PROGRAM, &err) : STATUS_OK;
 }
@@ -564,14 +559,14 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 		size_t len;
 
 		if (s->step.verbose && team->members[i]->agent.unused != NULL)
-			fprintf(stderr, PROGRAM ": %s\n", team->members[i]->agent.unused);
+			message_print(PROGRAM, "%s", team->members[i]->agent.unused);
 		while ((line = text_part(&doubts, '\n', &len)) != NULL)
 			if (len > 0)
-				fprintf(stderr, PROGRAM ": %.*s\n", (int)len, line);
+				message_print(PROGRAM, "%.*s", (int)len, line);
 	}
 	if (loaded == 0 && warns_of_prompt(s))
-		fprintf(stderr, PROGRAM ": %s: the prompt has no {{data}}: what is read is not in it (-n reads "
-		    "nothing)\n", s->step.name);
+		message_print(PROGRAM, "%s: the prompt has no {{data}}: what is read is not in it (-n reads "
+		    "nothing)", s->step.name);
 	s->step.verbose = s->step.verbose || (team->count > 0 && terminal_is_told(STDERR_FILENO));
 	if (loaded == -1) {
 		if (!s->dry_run && run_in_environment())

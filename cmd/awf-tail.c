@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "inspect/printer.h"
 #include "inspect/served.h"
+#include "proc/message.h"
 #include "projection/projection.h"
 #include "json/line_input.h"
 #include "run/cost.h"
@@ -213,7 +214,7 @@ fail(const struct error *err)
 static void
 print_warning(const char *text)
 {
-	fprintf(stderr, PROGRAM ": %s\n", text);
+	message_print(PROGRAM, "%s", text);
 }
 
 /* A file decides how much is wrong with it. */
@@ -232,7 +233,6 @@ warn(const struct error *warning)
 	}
 	served_name(&tail.served, &named);
 	error_text(&named, text, sizeof text);
-	api_keys_hide(text);
 	folded_messages_add(&warnings, NULL, text);
 }
 
@@ -730,15 +730,9 @@ write_whole(const struct buffer *out, struct error *err)
 static int
 write_json(const struct buffer *out, struct error *err)
 {
-	struct buffer escaped = BUFFER_INIT;
-	int result;
-
-	if (!terminal_is(STDOUT_FILENO))
-		return write_whole(out, err);
-	terminal_json(&escaped, buffer_string(out), out->len);
-	result = write_whole(&escaped, err);
-	buffer_free(&escaped);
-	return result;
+	if (terminal_write_json(STDOUT_FILENO, buffer_string(out), out->len) == 0)
+		return 0;
+	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
 /* Lines as they stand need none of those before them. */

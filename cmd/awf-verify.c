@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/terminal.h"
 #include "program.h"
 
 #include "base/file.h"
@@ -19,6 +20,7 @@
 #include "inspect/determinism.h"
 #include "inspect/event_schema.h"
 #include "inspect/from.h"
+#include "proc/message.h"
 #include "projection/projection.h"
 #include "json/line_input.h"
 #include "json/value.h"
@@ -87,7 +89,7 @@ struct verify_command {
 static void
 warn(void *path, int64_t line, const char *text)
 {
-	fprintf(stderr, PROGRAM ": %s:%lld: warning: %s\n", (const char *)path, (long long)line, text);
+	message_print(PROGRAM, "%s:%lld: warning: %s", (const char *)path, (long long)line, text);
 }
 
 /* The path for messages, in memory of its own: names of files can hold anything. */
@@ -103,19 +105,19 @@ shown(const char *path)
 static void
 print_summary(const char *path, const struct verify_report *report, bool checkpoints)
 {
-	printf("%s: %lld events, %lld attempts, %lld calls, %lld tool calls, %lld blobs, %lld bytes%s\n",
+	terminal_printf("%s: %lld events, %lld attempts, %lld calls, %lld tool calls, %lld blobs, %lld bytes%s\n",
 	    path, (long long)report->lines, (long long)report->attempts, (long long)report->calls,
 	    (long long)report->tool_calls, (long long)report->blobs, (long long)report->bytes,
 	    report->alive ? ", in progress" : "");
 	if (report->unfinished > 0)
-		printf("%s: a line is being written: %lld bytes so far\n", path,
+		terminal_printf("%s: a line is being written: %lld bytes so far\n", path,
 		    (long long)report->unfinished);
 	if (report->sealed_by[0] != '\0')
-		printf("%s: sealed by %s\n", path, report->sealed_by);
-	printf("%s: checked:", path);
+		terminal_printf("%s: sealed by %s\n", path, report->sealed_by);
+	terminal_printf("%s: checked:", path);
 	for (enum verify_rule rule = 0; rule < VERIFY_RULES; rule++)
 		if (rule != VERIFY_CHECKPOINTS || checkpoints)
-			printf("%s %s", rule > 0 ? "," : "", verify_rule_name(rule));
+			terminal_printf("%s %s", rule > 0 ? "," : "", verify_rule_name(rule));
 	printf("\n");
 }
 
@@ -139,7 +141,7 @@ repair(struct verify_command *command, const char *path,
 		char *moved_to = torn_path(path);
 
 		torn = shown(moved_to);
-		fprintf(stderr, PROGRAM ": %s: repaired: %lld bytes moved to %s\n", name,
+		message_print(PROGRAM, "%s: repaired: %lld bytes moved to %s", name,
 		    (long long)moved, torn);
 		free(torn);
 		free(moved_to);
@@ -150,7 +152,7 @@ repair(struct verify_command *command, const char *path,
 		error_errno(&err, ERROR_SYSTEM, path, "unable to remove");
 		status = program_fail(PROGRAM, &err);
 	} else if (status == STATUS_OK) {
-		fprintf(stderr, PROGRAM ": %s: removed: it is empty, as its run never began\n", name);
+		message_print(PROGRAM, "%s: removed: it is empty, as its run never began", name);
 	}
 	free(name);
 	return status;
@@ -175,10 +177,10 @@ check_identity(struct verify_command *command, const char *path, const char *nam
 	if (command->in_directory && !twice)
 		map_put(&command->found, run_id, strlen(run_id), 0);
 	if (wrong)
-		fprintf(stderr, PROGRAM ": %s: this is the transcript of run %s, not of the one that it "
-		    "is named after: it was copied or renamed\n", name, run_id);
+		message_print(PROGRAM, "%s: this is the transcript of run %s, not of the one that it "
+		    "is named after: it was copied or renamed", name, run_id);
 	else if (twice)
-		fprintf(stderr, PROGRAM ": %s: a second transcript of run %s in this directory\n", name,
+		message_print(PROGRAM, "%s: a second transcript of run %s in this directory", name,
 		    run_id);
 	free(directory);
 	free(base);
@@ -203,7 +205,7 @@ verify_path(struct verify_command *command, const char *path, bool may_repair)
 	if (verify_transcript(path, &spec, &report, &err) != 0) {
 		status = program_fail(PROGRAM, &err);
 	} else if (report.faulty) {
-		fprintf(stderr, PROGRAM ": %s:%lld: byte %lld: %s: %s\n", name, (long long)report.line,
+		message_print(PROGRAM, "%s:%lld: byte %lld: %s: %s", name, (long long)report.line,
 		    (long long)report.byte, verify_rule_name(report.rule), report.fault.message);
 		status = may_repair ? repair(command, path, &report) : STATUS_WORK;
 	} else if (check_identity(command, path, name, report.run_id) != 0) {
@@ -212,7 +214,7 @@ verify_path(struct verify_command *command, const char *path, bool may_repair)
 		if (command->verbose)
 			print_summary(name, &report, spec.checkpoints != NULL);
 		if (command->print_head)
-			printf("%s %lld %s\n", report.run_id, (long long)report.lines, report.head);
+			terminal_printf("%s %lld %s\n", report.run_id, (long long)report.lines, report.head);
 	}
 	free(name);
 	return status;
@@ -422,7 +424,7 @@ check_line(const struct schema *schema, const char *name, int64_t number, const 
 		return STATUS_OK;
 	if (schema_check_bytes(schema, line, len, &why) != 0) {
 		file = shown(name);
-		fprintf(stderr, PROGRAM ": %s:%lld: %s\n", file, (long long)number, why.data);
+		message_print(PROGRAM, "%s:%lld: %s", file, (long long)number, why.data);
 		free(file);
 		status = STATUS_WORK;
 	}

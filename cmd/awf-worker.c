@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/patience.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "proc/environment.h"
 #include "proc/interrupts.h"
@@ -204,7 +205,7 @@ finish(struct worker *w, struct job *j, const char *status, int exit_code)
 		const char *called = path_base(j->directory);
 
 		text_visible(&name, called, strlen(called), 0);
-		printf("%s\t%s\t%s\n", buffer_string(&name), status, j->run_id);
+		terminal_printf("%s\t%s\t%s\n", buffer_string(&name), status, j->run_id);
 		fflush(stdout);
 		if (strcmp(status, "success") != 0 && strcmp(status, "waiting") != 0 &&
 		    w->status == STATUS_OK)

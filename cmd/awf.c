@@ -22,6 +22,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "proc/libexec.h"
 #include "program.h"
@@ -178,7 +179,7 @@ run_tell(const char *directory, const char *command)
 	else if (directory[strspn(directory, PLAIN)] == '\0' && *directory != '-')
 		printf("Run it: cd %s && %s\n", directory, command);
 	else if (strchr(directory, '\'') == NULL)
-		printf("Run it: cd -- '%s' && %s\n", directory, command);
+		terminal_printf("Run it: cd -- '%s' && %s\n", directory, command);
 	else
 		printf("Run it: %s in that directory\n", command);
 }

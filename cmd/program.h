@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
-#include "proc/api_keys.h"
+#include "proc/message.h"
 
 /* Fills closed descriptors 0, 1 and 2, so that no file of ours becomes one: stdin is
  * empty then, writing to stdout is the failure that it would be, stderr is lost. */
@@ -48,9 +48,7 @@ program_fail(const char *program, const struct error *err)
 {
 	char text[sizeof err->place + sizeof err->message + 4];
 
-	error_text(err, text, sizeof text);
-	api_keys_hide(text);
-	fprintf(stderr, "%s: %s\n", program, text);
+	message_print(program, "%s", error_text(err, text, sizeof text));
 	return error_status(err->code);
 }
 
@@ -68,7 +66,7 @@ program_end(const char *program, int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	fprintf(stderr, "%s: stdout: unable to write: %s\n", program, strerror(errno));
+	message_print(program, "stdout: unable to write: %s", strerror(errno));
 	return STATUS_SYSTEM;
 }
 

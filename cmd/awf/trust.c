@@ -15,7 +15,8 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/terminal.h"
+#include "proc/message.h"
 #include "program.h"
 #include "run/terminal_question.h"
 
@@ -55,7 +56,7 @@ agent_gather(struct trust_items *all, const char *name, bool tell)
 		/* Perhaps it leaves its model to the step. */
 		source.model = "replay/any";
 		if (team_load(&team, &source, name, &err) != 0 && tell)
-			fprintf(stderr, PROGRAM ": %s: not looked into: %s\n", name, err.message);
+			message_print(PROGRAM, "%s: not looked into: %s", name, err.message);
 	}
 	trust_add_team(&items, &team, &unsaid);
 	trust_items_merge(all, &items);
@@ -73,7 +74,7 @@ tool_gather(struct trust_items *all, const char *name, bool tell)
 	if (tool_load(&tool, name, getenv("AWF_WORKFLOW_DIR"), &err) == 0)
 		trust_add_tool_of(&items, NULL, &tool, &unsaid);
 	else if (tell)
-		fprintf(stderr, PROGRAM ": %s: not looked into: %s\n", name, err.message);
+		message_print(PROGRAM, "%s: not looked into: %s", name, err.message);
 	trust_items_merge(all, &items);
 	tool_free(&tool);
 }
@@ -127,7 +128,7 @@ project_show_and_ask(bool yes)
 			    "nobody is there to be asked: on a terminal, or with --yes");
 		refused = failed == 0 && !yes && answer == TRUST_NO;
 		if (failed == 0 && !refused)
-			printf("allowed for %s\n", items.list[0].repository);
+			terminal_printf("allowed for %s\n", items.list[0].repository);
 	}
 	buffer_free(&shown);
 	if (failed == 0 && items.count == 0)

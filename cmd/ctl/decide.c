@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "proc/message.h"
 #include "run/deciding.h"
 #include "run/storage.h"
 #include "run/summary.h"
@@ -96,7 +97,7 @@ tell(const struct deciding *d, const struct storage *storage)
 		others += !w->list[i].over && &w->list[i] != d->at;
 	if (others > 0)
 		snprintf(more, sizeof more, " (%zu more wait%s)", others, others == 1 ? "s" : "");
-	fprintf(stderr, "awf-ctl: %s: %s; the run goes on with: awf-run --resume %s%s%s\n",
+	message_print("awf-ctl", "%s: %s; the run goes on with: awf-run --resume %s%s%s",
 	    d->at->call, decision_word(d->decision.verdict),
 	    storage_short_id(storage, d->undecided.run_id, id),
 	    is_lone_step(storage, d->undecided.run_id) ?

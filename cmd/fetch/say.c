@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/terminal.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
@@ -20,7 +20,7 @@ end(struct writer *w)
 {
 	writer_object_end(w);
 	buffer_byte(w->out, '\n');
-	(void)!file_write(STDOUT_FILENO, w->out->data, w->out->len);
+	(void)!terminal_write_json(STDOUT_FILENO, w->out->data, w->out->len);
 	buffer_free(w->out);
 }
 

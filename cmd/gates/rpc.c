@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "base/version.h"
 
 #define META "_meta"
@@ -65,7 +65,7 @@ id_of(const struct rpc_call *c)
 static void
 send_line(struct buffer *line)
 {
-	file_write(STDOUT_FILENO, line->data, line->len);
+	terminal_write_json(STDOUT_FILENO, line->data, line->len);
 	buffer_free(line);
 }
 

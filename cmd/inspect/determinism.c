@@ -28,6 +28,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/terminal.h"
+#include "proc/message.h"
 #include "program.h"
 
 #include "base/copytree.h"
@@ -362,7 +364,7 @@ check_one(struct checking *c, const struct source *source, const char *who, stru
 	struct pair p = { .pids = { 0, 0 } };
 	size_t size = 2 * sizeof *p.told;
 	char *places[2] = { NULL, NULL }; /* of the replays, each with files stdout and stderr */
-	struct buffer text = BUFFER_INIT;
+	struct buffer text = BUFFER_INIT, lines = BUFFER_INIT;
 	const char *verdict = NULL;
 	int failed = 0, signal_number = 0;
 
@@ -388,15 +390,17 @@ check_one(struct checking *c, const struct source *source, const char *who, stru
 		signals_die(signal_number);
 
 	if (verdict != NULL) {
-		fprintf(stderr, PROGRAM ": %s: %s: %s", who, verdict, buffer_string(&text));
-		fprintf(stderr, "  the replays are kept in %s and %s\n", places[0], places[1]);
+		buffer_format(&lines, PROGRAM ": %s: %s: %s  the replays are kept in %s and %s\n", who, verdict,
+		    buffer_string(&text), places[0], places[1]);
+		message_print_lines(buffer_string(&lines));
+		buffer_free(&lines);
 		note(c, STATUS_WORK);
 	} else if (failed == 0 && c->spec->verbose) {
 		char *remark = replay_env_remark(source, c->spec->isolation);
 
 		if (remark)
-			printf("%s: %s\n", who, remark);
-		printf("%s: two replays agree with the recording\n", who);
+			terminal_printf("%s: %s\n", who, remark);
+		terminal_printf("%s: two replays agree with the recording\n", who);
 		free(remark);
 	}
 	buffer_free(&text);
@@ -430,7 +434,7 @@ check_children(struct checking *c, const struct source *parent)
 		if (!opened && err.code == ERROR_USAGE)
 			why = err.message;
 		if (why != NULL && !c->spec->quiet)
-			fprintf(stderr, PROGRAM ": %s: warning: child run %s is not replayed: %s\n",
+			message_print(PROGRAM, "%s: warning: child run %s is not replayed: %s",
 			    parent->name, run_id, why);
 		if (!opened && why == NULL)
 			note(c, program_fail(PROGRAM, &err));

@@ -21,6 +21,7 @@
 #include "base/copytree.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "proc/message.h"
 #include "run/conclusion.h"
 #include "run/history.h"
 #include "run/run.h"
@@ -128,7 +129,7 @@ tell_failures(void *context, const char *text, size_t more)
 
 	(void)context;
 	told_failures_line(&line, text, more);
-	fprintf(stderr, "awf-step: %s\n", buffer_string(&line));
+	message_print("awf-step", "%s", buffer_string(&line));
 	buffer_free(&line);
 }
 

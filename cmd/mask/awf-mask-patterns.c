@@ -9,9 +9,9 @@
 
 #include "../program.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/terminal.h"
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "patterns.h"
@@ -250,7 +250,7 @@ run(const char *path, struct error *err)
 		buffer_clear(&out);
 		if (mask_line(&patterns, line, len, input.lines, &out, err) == -1)
 			got = -1;
-		else if (file_write(STDOUT_FILENO, out.data, out.len) == -1)
+		else if (terminal_write_json(STDOUT_FILENO, out.data, out.len) == -1)
 			got = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 	}
 	if (got == 0 && line_input_unfinished(&input) > 0)

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/memory.h"
+#include "proc/message.h"
 
 #define ANNOTATION "x-mcp-header"
 #define SAFE_INTEGER (((int64_t)1 << 53) - 1)
@@ -127,7 +128,7 @@ read_tool(struct mirrored *m, struct span tool)
 	if (why == NULL && annotations(schema) != m->count - before)
 		why = "stands where no argument is";
 	if (why != NULL) {
-		fprintf(stderr, "the tool '%s' is left out: " ANNOTATION " in its schema %s\n", name, why);
+		message_print(NULL, "the tool '%s' is left out: " ANNOTATION " in its schema %s", name, why);
 		drop(m, before);
 	}
 	buffer_free(&pointer);

@@ -14,11 +14,12 @@
 #include "../program.h"
 #include "agent/mcp_wire.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "json/jsonrpc.h"
+#include "proc/message.h"
 
 enum {
 	REFUSED_LIMIT = 1 << 20,     /* of an answer that is an error */
@@ -31,7 +32,7 @@ enum {
 static void
 put_line(const struct buffer *line)
 {
-	if (file_write(STDOUT_FILENO, line->data, line->len) != 0)
+	if (terminal_write_json(STDOUT_FILENO, line->data, line->len) != 0)
 		_exit(STATUS_SYSTEM); /* nobody listens */
 }
 
@@ -70,7 +71,7 @@ transfer_fail(struct transfer *t, const char *format, ...)
 	va_end(list);
 	text_line(text);
 	if (t->id.at == NULL || t->answered || t->unheard) {
-		fprintf(stderr, "%s\n", text);
+		message_print(NULL, "%s", text);
 		if (t->unheard && t->bridge->lost == NULL)
 			t->bridge->lost = memory_text(text);
 		return;
@@ -182,7 +183,7 @@ bridge_fail(struct bridge *b, const char *format, ...)
 	free(b->lost);
 	b->lost = memory_text(text);
 	if (!bridge_refuse_waiting(b) && !told)
-		fprintf(stderr, "%s\n", text);
+		message_print(NULL, "%s", text);
 }
 
 /* Where messages go in the old transport, as the server names it. */
@@ -226,7 +227,7 @@ on_event(void *context, const char *event, const char *data, size_t len)
 		take_endpoint(t->bridge, data);
 	else if ((*event == '\0' || strcmp(event, "message") == 0) && len > 0 &&
 	    transfer_take(t, data, len) != 0)
-		fprintf(stderr, "it says what is no message: %.100s\n", data);
+		message_print(NULL, "it says what is no message: %.100s", data);
 	return t->bridge->lost != NULL ? 1 : 0;
 }
 

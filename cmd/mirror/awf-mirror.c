@@ -30,10 +30,12 @@
 #include "base/patience.h"
 #include "base/polling.h"
 #include "base/file.h"
+#include "base/terminal.h"
 #include "json/writer.h"
 #include "mirror/directory.h"
 #include "mirror/protocol.h"
 #include "proc/libexec.h"
+#include "proc/message.h"
 #include "proc/peer.h"
 #include "program.h"
 #include "run/origin.h"
@@ -140,7 +142,7 @@ say(struct copier *m)
 	writer_member_integer(&w, "refused", (int64_t)m->refused);
 	writer_object_end(&w);
 	buffer_byte(&line, '\n');
-	(void)!file_write(STDOUT_FILENO, line.data, line.len);
+	(void)!terminal_write_json(STDOUT_FILENO, line.data, line.len);
 	buffer_free(&line);
 }
 
@@ -614,7 +616,7 @@ take_line(struct copier *m, struct span line, struct error *err)
 		return 0; /* or what a later version says */
 	m->listed = true;
 	if (m->lost)
-		fprintf(stderr, PROGRAM ": the database is there again\n");
+		message_print(PROGRAM, "the database is there again");
 	m->lost = false;
 	return remove_unknown(m, err);
 }
@@ -728,7 +730,7 @@ note_success(struct copier *m)
 		return;
 	m->pause = SERVER_RETRY_MS;
 	if (m->unwritable)
-		fprintf(stderr, PROGRAM ": %s: can be written again\n", m->directory.path);
+		message_print(PROGRAM, "%s: can be written again", m->directory.path);
 	m->unwritable = false;
 }
 

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -20,6 +19,7 @@
 #include "base/options.h"
 #include "base/patience.h"
 #include "base/polling.h"
+#include "base/terminal.h"
 #include "ingest/blobs.h"
 #include "json/line_input.h"
 #include "json/writer.h"
@@ -64,7 +64,7 @@ static struct {
 static int
 flush(struct error *err)
 {
-	int failed = filter.out.len > 0 ? file_write(STDOUT_FILENO, filter.out.data, filter.out.len) : 0;
+	int failed = filter.out.len > 0 ? terminal_write_json(STDOUT_FILENO, filter.out.data, filter.out.len) : 0;
 
 	buffer_clear(&filter.out);
 	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/terminal.h"
 #include "json/writer.h"
 #include "proxy.h"
 
@@ -30,7 +30,7 @@ proxy_say(struct buffer *line)
 {
 	buffer_byte(line, '\n');
 	/* Nobody to say it to: what comes next on stdin is its end. */
-	(void)file_write(STDOUT_FILENO, line->data, line->len);
+	(void)terminal_write_json(STDOUT_FILENO, line->data, line->len);
 	buffer_free(line);
 }
 

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "proc/descendants.h"
+#include "proc/message.h"
 
 #define BLOCKS_LIMIT 100000
 #define ERROR_LINE_LIMIT ((size_t)64 << 10)
@@ -559,9 +560,8 @@ cli_end(struct cli_run *r, int exit_code)
 			add_result(r, "none", &r->calls[i], span_of(no_result, sizeof no_result - 1),
 			    ERROR_INCOMPLETE);
 	if (r->noise > 0)
-		fprintf(stderr, "%s: passed over %zu line%s that %s no JSON: %s\n", r->cli->program,
-		    r->noise, r->noise == 1 ? "" : "s", r->noise == 1 ? "is" : "are",
-		    r->noise_sample);
+		message_print(r->cli->program, "passed over %zu line%s that %s no JSON: %s", r->noise,
+		    r->noise == 1 ? "" : "s", r->noise == 1 ? "is" : "are", r->noise_sample);
 	if (!m->ended)
 		cli_fail_complaint(r, 0);
 	if (!r->failed && !m->ended)

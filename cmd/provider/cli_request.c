@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli.h"
 #include "proc/api_keys.h"
+#include "proc/message.h"
 #include "proc/project_files.h"
 #include "run/unreviewed.h"
 #include "transcript/event_keys.h"
@@ -353,7 +354,7 @@ cli_prepare(struct cli_run *r)
 			span_decode(param.key, &left);
 		}
 	if (left.len > 0 && !told)
-		fprintf(stderr, "%s: %s has no setting for %s\n", r->cli->program, r->cli->name,
+		message_print(r->cli->program, "%s has no setting for %s", r->cli->name,
 		    left.data);
 	told |= left.len > 0;
 	buffer_free(&left);

@@ -20,7 +20,9 @@
 #include "agent/known_end.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "base/terminal.h"
 #include "pass.h"
+#include "proc/api_keys.h"
 #include "run/pool.h"
 #include "transcript/event_keys.h"
 
@@ -45,7 +47,7 @@ void
 provider_flush(struct provider *p)
 {
 	if (p->held.len > 0 && !p->reader_gone &&
-	    file_write(STDOUT_FILENO, p->held.data, p->held.len) != 0) {
+	    terminal_write_json(STDOUT_FILENO, p->held.data, p->held.len) != 0) {
 		p->reader_gone = true;
 		if (errno != EPIPE)
 			error_errno(&p->error, ERROR_SYSTEM, "stdout", "unable to write");
@@ -481,7 +483,7 @@ check(const struct provider_api *api)
 		writer_member_string(&w, "message", text);
 	}
 	writer_object_end(&w);
-	puts(buffer_string(&line));
+	terminal_print_json(buffer_string(&line), line.len);
 	buffer_free(&line);
 	return program_end(api->program, ready ? STATUS_OK : error_status(err.code));
 }

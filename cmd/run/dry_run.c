@@ -69,17 +69,12 @@ run_workflow(const struct settings *s, const char *file, bool outermost, struct 
 static int
 print(const char *file, struct error *err)
 {
-	struct buffer lines = BUFFER_INIT, shown = BUFFER_INIT;
+	struct buffer lines = BUFFER_INIT;
 	int result = file_load(file, LIMIT, &lines, err);
 
-	if (result == 0 && terminal_is(STDOUT_FILENO))
-		terminal_json(&shown, buffer_string(&lines), lines.len);
-	else if (result == 0)
-		buffer_append(&shown, buffer_string(&lines), lines.len);
-	if (result == 0 && file_write(STDOUT_FILENO, buffer_string(&shown), shown.len) != 0)
+	if (result == 0 && terminal_write_json(STDOUT_FILENO, buffer_string(&lines), lines.len) != 0)
 		result = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 	buffer_free(&lines);
-	buffer_free(&shown);
 	return result;
 }
 

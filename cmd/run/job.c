@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "proc/message.h"
 #include "program.h"
 
 #define TIME_SIZE 19 /* of a timestamp, without its fraction */
@@ -25,7 +26,7 @@ job_warn(const struct error *err)
 void
 job_repaired(const char *text)
 {
-	fprintf(stderr, PROGRAM ": %s\n", text);
+	message_print(PROGRAM, "%s", text);
 }
 
 char *

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "proc/message.h"
 #include "run/inputs.h"
 #include "run/leftovers.h"
 #include "run/moved.h"
@@ -121,7 +122,7 @@ take_record(struct job *j, struct error *err)
 	if (moved_find_workspace(&j->resume, s->workspace, &told, err) != 0)
 		return -1;
 	if (told != NULL && !run_in_environment())
-		fprintf(stderr, PROGRAM ": %s\n", told);
+		message_print(PROGRAM, "%s", told);
 	free(told);
 	/* Words and paths of the command line are meant where it was given. */
 	if (s->id_file != NULL && *s->id_file != '/' && getcwd(here, sizeof here) != NULL)
@@ -190,7 +191,7 @@ prepare_words(struct job *j, struct error *err)
 static int
 tell_success(const struct resume *r)
 {
-	fprintf(stderr, PROGRAM ": %s: ended with success: there is nothing to go on with\n",
+	message_print(PROGRAM, "%s: ended with success: there is nothing to go on with",
 	    r->run_id);
 	return STATUS_OK;
 }
@@ -204,7 +205,7 @@ tell_changes(const struct resume *r, bool redo_changed)
 	if (run_in_environment())
 		return;
 	changed_files_tell(r, redo_changed, PROGRAM, &text);
-	fputs(buffer_string(&text), stderr);
+	message_print_lines(buffer_string(&text));
 	buffer_free(&text);
 }
 

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "proc/api_keys.h"
+#include "proc/message.h"
 #include "proc/last_words.h"
 #include "program.h"
 #include "run/cost.h"
@@ -140,10 +140,8 @@ tell_stderr(const struct job *j)
 		text_visible(&shown, at, part, width > sizeof INDENT ? width - sizeof INDENT : 0);
 		buffer_byte(&shown, '\n');
 	}
-	if (shown.len > 0) {
-		api_keys_hide(shown.data);
-		fputs(shown.data, stderr);
-	}
+	if (shown.len > 0)
+		message_print_lines(shown.data);
 	buffer_free(&line);
 	buffer_free(&whole);
 	buffer_free(&text);
@@ -161,8 +159,8 @@ tell_who_decides(const struct job *j)
 	if (is_recorded() || !j->run.keep_transcript)
 		return;
 	by = decision_maker();
-	fprintf(stderr, PROGRAM ": %s: %s decides, or who may on the page of awf-serve; "
-	    "awf-ctl deny says no\n", j->run.name, by);
+	message_print(PROGRAM, "%s: %s decides, or who may on the page of awf-serve; "
+	    "awf-ctl deny says no", j->run.name, by);
 	free(by);
 }
 
@@ -201,7 +199,7 @@ tell_counted(void *context, const char *text, size_t more)
 	} else {
 		buffer_clear(&line);
 		told_failures_line(&line, text, more);
-		fprintf(stderr, PROGRAM ": %s: %s\n", c->run, buffer_string(&line));
+		message_print(PROGRAM, "%s: %s", c->run, buffer_string(&line));
 	}
 	buffer_free(&line);
 }
@@ -320,6 +318,6 @@ report_end(struct job *j, int64_t cost)
 		free(command);
 	}
 	if (line.len > 0)
-		fprintf(stderr, PROGRAM ": %s: %s\n", j->run.name, line.data);
+		message_print(PROGRAM, "%s: %s", j->run.name, line.data);
 	buffer_free(&line);
 }

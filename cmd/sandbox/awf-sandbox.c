@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/options.h"
+#include "base/terminal.h"
 #include "isolate/sandbox.h"
 #include "json/writer.h"
 #include "program.h"
@@ -40,7 +41,7 @@ run(const struct settings *s)
 		if (status != 0)
 			writer_member_string(&w, "message", error_text(&err, text, sizeof text));
 		writer_object_end(&w);
-		puts(buffer_string(&line));
+		terminal_print_json(buffer_string(&line), line.len);
 		buffer_free(&line);
 		return program_end(PROGRAM, status == 0 ? STATUS_OK : SANDBOX_REFUSED);
 	}

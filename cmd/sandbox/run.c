@@ -48,6 +48,7 @@
 #include "isolate/userns.h"
 #include "proc/descendants.h"
 #include "proc/environment.h"
+#include "proc/message.h"
 #include "proc/passing.h"
 #include "proc/process.h"
 #include "run/sandboxed_times.h"
@@ -117,7 +118,7 @@ check_missing(const struct command *c, struct error *err)
 		    "(--sandbox-mode prefer goes on without, --sandbox none with no sandbox at all)",
 		    missing.data);
 	else if (missing.len > 0 && !c->settings->quiet)
-		fprintf(stderr, PROGRAM ": this system lacks %s\n", missing.data);
+		message_print(PROGRAM, "this system lacks %s", missing.data);
 	buffer_free(&missing);
 	if (failed == 0 && !c->namespaces && c->settings->loopback > 0)
 		failed = error_set(err, ERROR_BLOCKED, NULL, "this system has no namespaces, in which a "
@@ -226,14 +227,14 @@ be_command(struct command *c)
 	char text[sizeof err.place + sizeof err.message + 4];
 
 	if (enter(c, &err) == -1) {
-		fprintf(stderr, PROGRAM ": %s\n", error_text(&err, text, sizeof text));
+		message_print(PROGRAM, "%s", error_text(&err, text, sizeof text));
 		_exit(SANDBOX_REFUSED);
 	}
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (c->settings->check)
 		_exit(EXIT_SUCCESS);
 	execvp(argv[0], argv);
-	fprintf(stderr, PROGRAM ": %s: unable to run: %s\n", argv[0], strerror(errno));
+	message_print(PROGRAM, "%s: unable to run: %s", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? PROCESS_NOT_FOUND : PROCESS_CANNOT_RUN);
 }
 
@@ -558,9 +559,9 @@ end_repositories(struct command *c)
 	size_t count = list_count(lines);
 
 	for (size_t i = 0; i < count && i < LINES_TOLD; i++)
-		fprintf(stderr, PROGRAM ": %s\n", lines[i]);
+		message_print(PROGRAM, "%s", lines[i]);
 	if (count > LINES_TOLD)
-		fprintf(stderr, PROGRAM ": and %zu more like it\n", count - LINES_TOLD);
+		message_print(PROGRAM, "and %zu more like it", count - LINES_TOLD);
 	list_free(lines);
 	tell_successor(c, SAY_DONE);
 	if (c->successor != 0) {

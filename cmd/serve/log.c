@@ -5,14 +5,12 @@
 
 #include <stdio.h>
 
-#include "proc/api_keys.h"
+#include "proc/message.h"
 
 void
 log_warn(const struct error *warning)
 {
 	char text[sizeof warning->place + sizeof warning->message + 4];
 
-	error_text(warning, text, sizeof text);
-	api_keys_hide(text);
-	fprintf(stderr, "awf-serve: %s\n", text);
+	message_print("awf-serve", "%s", error_text(warning, text, sizeof text));
 }

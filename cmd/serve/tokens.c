@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 #define PREFIX "awf_"
@@ -508,7 +509,7 @@ tokens_print(const struct storage *s, struct error *err)
 
 		append_globs(&globs, t.list[i]);
 		text_visible(&label, t.list[i]->label, strlen(t.list[i]->label), 0);
-		printf("%.12s  %-6s  %-16s  %s  %s\n", t.list[i]->digest, token_role_of(t.list[i]->may),
+		terminal_printf("%.12s  %-6s  %-16s  %s  %s\n", t.list[i]->digest, token_role_of(t.list[i]->may),
 		    buffer_string(&globs), clock_text(t.list[i]->made, made), buffer_string(&label));
 		buffer_free(&globs);
 		buffer_free(&label);

@@ -28,6 +28,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "proc/message.h"
 #include "proc/serve_address.h"
 #include "projection/projection.h"
 #include "run/model.h"
@@ -389,9 +390,7 @@ send_spans(struct collector *c, struct error *err)
 	free(message);
 	if (rejected > 0) {
 		message = span_text(span_member(partial, "errorMessage"));
-		if (message != NULL)
-			text_line(message);
-		fprintf(stderr, PROGRAM ": %s: %lld spans were rejected: %s\n", c->url, rejected,
+		message_print(PROGRAM, "%s: %lld spans were rejected: %s", c->url, rejected,
 		    message != NULL ? message : "");
 		free(message);
 	}

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/polling.h"
+#include "base/terminal.h"
 #include "ingest/ship_protocol.h"
 #include "json/line_input.h"
 #include "json/writer.h"
@@ -85,7 +86,7 @@ target_refuse(struct batch_run *run, const struct error *err)
 static int
 answer(struct error *err)
 {
-	int failed = answers.len > 0 ? file_write(STDOUT_FILENO, answers.data, answers.len) : 0;
+	int failed = answers.len > 0 ? terminal_write_json(STDOUT_FILENO, answers.data, answers.len) : 0;
 
 	buffer_clear(&answers);
 	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");

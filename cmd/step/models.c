@@ -32,6 +32,7 @@
 #include "isolate/loopback.h"
 #include "proc/api_keys.h"
 #include "proc/libexec.h"
+#include "proc/message.h"
 #include "proc/model_token.h"
 #include "proc/peer.h"
 #include "run/live.h"
@@ -527,7 +528,7 @@ note_unknown(struct models *m, const struct api_request *r, struct span line)
 		return;
 	m->noted = true;
 	traffic_differs(&m->traffic, line, &text);
-	fprintf(stderr, "awf-step: %s: request %lld, %s, is not in the record, and is asked live%s\n",
+	message_print("awf-step", "%s: request %lld, %s, is not in the record, and is asked live%s",
 	    m->call->step->name, r->number, r->name, buffer_string(&text));
 	buffer_free(&text);
 }
@@ -912,13 +913,13 @@ warn(const struct models *m)
 	    (end->error.code == ERROR_EXIT_STATUS && end->exit_code < PROCESS_CANNOT_RUN);
 
 	if (m->strangers > 0)
-		fprintf(stderr, "awf-step: %s: %ld request%s came with another key than the step has given, and "
-		    "%s refused\n", name, m->strangers, m->strangers == 1 ? "" : "s",
+		message_print("awf-step", "%s: %ld request%s came with another key than the step has given, and "
+		    "%s refused", name, m->strangers, m->strangers == 1 ? "" : "s",
 		    m->strangers == 1 ? "was" : "were");
 	else if (m->count == 0 && !m->replays && ran)
-		fprintf(stderr, "awf-step: %s: --models: no request to a model API was seen: the program "
+		message_print("awf-step", "%s: --models: no request to a model API was seen: the program "
 		    "asks none, or reads no variable that says where the API is (awf-step(1), MODEL "
-		    "TRAFFIC)\n", name);
+		    "TRAFFIC)", name);
 }
 
 void

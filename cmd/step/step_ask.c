@@ -21,6 +21,7 @@
 #include "agent/prompt.h"
 #include "base/file.h"
 #include "json/line_input.h"
+#include "proc/message.h"
 #include "proc/process.h"
 #include "run/decision.h"
 #include "run/open_question.h"
@@ -142,8 +143,8 @@ step_check_answer(struct step_call *call, struct error *err)
 		struct buffer label = BUFFER_INIT;
 
 		step_label(call->step, call->item, call->index, &label);
-		fprintf(stderr, "awf-step: %s: the answer that was given is not taken, and the question is "
-		    "asked again: %s\n", buffer_string(&label), buffer_string(&why));
+		message_print("awf-step", "%s: the answer that was given is not taken, and the question is "
+		    "asked again: %s", buffer_string(&label), buffer_string(&why));
 		buffer_free(&label);
 		step_forget_results(&call->end);
 		buffer_clear(&call->end.approval);

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/terminal.h"
 #include "isolate/sandbox.h"
 #include "json/value.h"
 #include "json/writer.h"
@@ -317,7 +318,7 @@ run(const char *name, int (*work)(struct builtin *b, struct error *err))
 		else
 			json_quote(&json, b.answer.data,
 			    len > 0 && b.answer.data[len - 1] == '\n' ? len - 1 : len);
-		puts(json.data);
+		terminal_print_json(json.data, json.len);
 		buffer_free(&json);
 	}
 	if (failed != 0)

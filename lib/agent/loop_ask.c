@@ -18,7 +18,7 @@
 #include "base/count.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/terminal.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
@@ -88,19 +88,13 @@ loop_partial_clear(struct loop *l)
 	l->turn.partial.thinking = false;
 }
 
-/* Text on stderr: each line made harmless, the ends of lines kept. */
+/* Text on stderr, made harmless. */
 static void
 show_text(struct loop *l, const char *text, size_t len)
 {
 	struct buffer out = BUFFER_INIT;
-	const char *lf;
 
-	for (; (lf = memchr(text, '\n', len)) != NULL; text = lf + 1) {
-		text_visible(&out, text, (size_t)(lf - text), 0);
-		buffer_byte(&out, '\n');
-		len -= (size_t)(lf - text) + 1;
-	}
-	text_visible(&out, text, len, 0);
+	terminal_text(&out, text, len);
 	if (out.len != 0)
 		l->turn.line_open = out.data[out.len - 1] != '\n';
 	file_write(STDERR_FILENO, buffer_string(&out), out.len);

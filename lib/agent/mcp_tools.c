@@ -22,12 +22,12 @@
 #include "agent/toolrun.h"
 #include "agent/turn.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
+#include "proc/message.h"
 #include "run/traceparent.h"
 #include "transcript/event_keys.h"
 
@@ -206,18 +206,14 @@ show_progress(void *context, struct span params)
 
 	if (!t->turns->verbose)
 		return;
-	buffer_format(&line, "%s: ", t->control.tool.name);
 	append_number(&line, span_member(params, "progress"));
 	if (span_type(span_member(params, "total")) == 'n') {
 		buffer_byte(&line, '/');
 		append_number(&line, span_member(params, "total"));
 	}
 	span_decode(span_member(params, "message"), &message);
-	if (message.len > 0)
-		buffer_byte(&line, ' ');
-	text_visible(&line, buffer_string(&message), message.len, 0);
-	buffer_byte(&line, '\n');
-	file_write(STDERR_FILENO, line.data, line.len);
+	message_print(t->control.tool.name, "%s%s%s", buffer_string(&line), message.len > 0 ? " " : "",
+	    buffer_string(&message));
 	buffer_free(&message);
 	buffer_free(&line);
 }

@@ -3,23 +3,10 @@
 #include "agent/retried.h"
 
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/text.h"
 #include "json/writer.h"
+#include "proc/message.h"
 #include "transcript/event_keys.h"
-
-/* Tells people of it: "NAME: TEXT". */
-static void
-show(const char *name, struct buffer *text)
-{
-	struct buffer line = BUFFER_INIT;
-
-	buffer_format(&line, "%s: %s\n", name, buffer_string(text));
-	file_write(STDERR_FILENO, line.data, line.len);
-	buffer_free(&line);
-}
 
 /* The payload of an answer that has not come. */
 static void
@@ -50,9 +37,9 @@ retried_record(const struct call *call, const char *started, const struct retrie
 	struct writer w;
 
 	if (shown) {
-		text_visible(&text, retried->why->message, strlen(retried->why->message), 0);
+		buffer_text(&text, retried->why->message);
 		call_retry_text(retried->tried + 1, retried->tries, retried->delay_ms, &text);
-		show(retried->name, &text);
+		message_print(retried->name, "%s", buffer_string(&text));
 		buffer_free(&text);
 	}
 	begin_payload(&w, &payload);
@@ -86,7 +73,7 @@ retried_record_wait(const struct call *call, const char *started, const char *na
 	if (shown && wait->reason != NULL) {
 		call_wait_text(span_member(span_of(payload.data, payload.len), KEY_WAIT), wait->delay_ms,
 		    &text);
-		show(name, &text);
+		message_print(name, "%s", buffer_string(&text));
 		buffer_free(&text);
 	}
 	return record(call, started, &w, err);

@@ -21,6 +21,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "proc/libexec.h"
 
@@ -676,8 +677,8 @@ trust_list(struct error *err)
 		return -1;
 	}
 	for (char **line = t->edits; line != NULL && *line != NULL; line++)
-		printf(EDITS "%s\n", *line);
+		terminal_printf(EDITS "%s\n", *line);
 	for (char **line = t->allowed; line != NULL && *line != NULL; line++)
-		printf(ALLOW "%s\n", *line);
+		terminal_printf(ALLOW "%s\n", *line);
 	return 0;
 }

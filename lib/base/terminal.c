@@ -1,9 +1,13 @@
 /* Runs of harmless bytes are copied at once; the rest character by character. */
 #include "base/terminal.h"
 
-#include <stdint.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 bool
@@ -73,6 +77,55 @@ terminal_json(struct buffer *out, const char *bytes, size_t len)
 			    0xdc00 + (unsigned)(piece.code & 0x3ff));
 		i += piece.len;
 	}
+}
+
+void
+terminal_printf(const char *format, ...)
+{
+	struct buffer shown = BUFFER_INIT;
+	va_list list, again;
+	size_t len;
+	char *text;
+
+	va_start(list, format);
+	va_copy(again, list);
+	len = (size_t)vsnprintf(NULL, 0, format, list);
+	va_end(list);
+	text = memory_alloc(len + 1);
+	vsnprintf(text, len + 1, format, again);
+	va_end(again);
+	if (terminal_is(STDOUT_FILENO))
+		terminal_text(&shown, text, len);
+	fputs(shown.data != NULL ? shown.data : text, stdout);
+	buffer_free(&shown);
+	free(text);
+}
+
+void
+terminal_print_json(const char *bytes, size_t len)
+{
+	struct buffer shown = BUFFER_INIT;
+
+	if (terminal_is(STDOUT_FILENO))
+		terminal_json(&shown, bytes, len);
+	else
+		buffer_append(&shown, bytes, len);
+	puts(buffer_string(&shown));
+	buffer_free(&shown);
+}
+
+int
+terminal_write_json(int fd, const char *bytes, size_t len)
+{
+	struct buffer shown = BUFFER_INIT;
+	int failed;
+
+	if (!terminal_is(fd))
+		return file_write(fd, bytes, len);
+	terminal_json(&shown, bytes, len);
+	failed = file_write(fd, buffer_string(&shown), shown.len);
+	buffer_free(&shown);
+	return failed;
 }
 
 void

@@ -165,17 +165,11 @@ converse(struct question *q, struct terminal_question *terminal, enum question_a
 
 	while (failed == 0 && word == 'e') {
 		size_t len = q->text.len < SHOWN ? q->text.len : utf8_whole(q->text.data, SHOWN);
-		const char *at = buffer_string(&q->text), *end = at + len, *stop;
 
 		buffer_format(&out, "\n%s waits for a decision about:\n\n", q->about);
-		/* Line by line, as a LF is none of the characters that do harm. */
-		for (; at < end; at = stop + 1) {
-			stop = memchr(at, '\n', (size_t)(end - at));
-			if (stop == NULL)
-				stop = end;
-			text_visible(&out, at, (size_t)(stop - at), 0);
+		buffer_append(&out, buffer_string(&q->text), len);
+		if (len > 0 && q->text.data[len - 1] != '\n')
 			buffer_byte(&out, '\n');
-		}
 		if (len < q->text.len)
 			buffer_format(&out, "%s and %zu bytes more\n", locale_choose("…", "..."), q->text.len - len);
 		buffer_byte(&out, '\n');

@@ -4,6 +4,7 @@
  * is allowed once more when its turn has come.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -41,7 +42,9 @@ trust_items_describe(const struct trust_items *items, bool all, struct buffer *o
 
 		if (allowed && !all)
 			continue;
-		buffer_format(out, "%s\n  %s: %s\n", item->what, item->file, allowed ? "allowed" : item->digest);
+		buffer_format(out, "%s\n  ", item->what);
+		text_visible(out, item->file, strlen(item->file), 0);
+		buffer_format(out, ": %s\n", allowed ? "allowed" : item->digest);
 		if (item->files != NULL)
 			buffer_format(out, "  with what is in %s\n", item->files);
 	}
@@ -79,8 +82,9 @@ trust_ask(const struct trust_items *items, const char *program, const struct int
 		buffer_format(&out, "\n%s: a definition of this project would run this in no sandbox, or send "
 		    "data to it:\n\n", program);
 		trust_items_describe(items, false, &out);
-		buffer_format(&out, "\nAllow it for %s, until something of it changes? [y/N] ",
-		    items->list[0].repository);
+		buffer_text(&out, "\nAllow it for ");
+		text_visible(&out, items->list[0].repository, strlen(items->list[0].repository), 0);
+		buffer_text(&out, ", until something of it changes? [y/N] ");
 		terminal_question_forget_typed(&q);
 		asked = terminal_question_ask(&q, &out, &line, err);
 		*answer = asked == 1 && (strcasecmp(buffer_string(&line), "y") == 0 ||

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/lock.h"
+#include "base/terminal.h"
 
 #define TERMINAL "/dev/tty"
 #define NAP_MS 100
@@ -62,10 +63,13 @@ terminal_question_close(struct terminal_question *q)
 int
 terminal_question_print(struct terminal_question *q, struct buffer *out, struct error *err)
 {
+	struct buffer shown = BUFFER_INIT;
 	int failed = 0;
 
-	if (file_write(q->terminal, buffer_string(out), out->len) != 0)
+	terminal_text(&shown, buffer_string(out), out->len);
+	if (file_write(q->terminal, buffer_string(&shown), shown.len) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, TERMINAL, "unable to write");
+	buffer_free(&shown);
 	buffer_clear(out);
 	return failed;
 }

@@ -33,7 +33,7 @@ bool terminal_question_possible(void);
 int terminal_question_open(struct terminal_question *q, const char *path,
     const struct interrupts *interrupts, struct error *err);
 void terminal_question_close(struct terminal_question *q);
-/* Prints, and empties out. */
+/* Prints, with what a terminal obeys or does not show escaped, but LF and tab; empties out. */
 int terminal_question_print(struct terminal_question *q, struct buffer *out, struct error *err);
 /* Drops what was typed: before a question stood there nothing is an answer to it. */
 void terminal_question_forget_typed(struct terminal_question *q);

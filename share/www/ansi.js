@@ -1,6 +1,7 @@
 // What programs write for terminals: colours and bold become so here, all other sequences (places,
 // titles, links) are left out.
 import { h } from "/www/dom.js";
+import { visible } from "/www/visible.js";
 
 const SEQUENCE = /\x1b(?:\[([0-9;:?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>78])/g;
 // As the page uses them: for what is bad, good, uncertain; of the others it has one each.
@@ -9,13 +10,13 @@ const colours = { __proto__: null, 1: "red", 2: "green", 3: "yellow", 4: "blue",
 // A text without its sequences, as texts and elements.
 export function plain(text) {
 	if (!text.includes("\x1b"))
-		return [text];
+		return [visible(text)];
 	const out = [];
 	let at = 0, colour = "", bold = false;
 	const put = (piece) => {
 		const name = [colour, bold ? "bold" : ""].filter(Boolean).join(" ");
 		if (piece !== "")
-			out.push(name ? h("span", { class: name }, piece) : piece);
+			out.push(name ? h("span", { class: name }, piece) : visible(piece));
 	};
 	for (const found of text.matchAll(SEQUENCE)) {
 		put(text.slice(at, found.index));

@@ -6,6 +6,7 @@ import { showDiff } from "/www/diff.js";
 import { h } from "/www/dom.js";
 import { bytes, count, duration, line } from "/www/format.js";
 import { parse } from "/www/json.js";
+import { visible } from "/www/visible.js";
 
 const LONG = 3000;                    // characters that are shown at once
 const HUGE = 400_000;                 // and at all
@@ -148,7 +149,7 @@ function attachment(runId, block) {
 	urlOf(runId, block.sha256, block.media_type).then((url) => {
 		image.src = url;
 		figure.prepend(image);
-	}, (error) => about.append(error.message));
+	}, (error) => about.append(visible(error.message)));
 	return figure;
 }
 
@@ -161,7 +162,7 @@ export function refs(key, event) {
 			request(`${runPath(event.run_id)}/blobs/${ref.sha256}`).then((answer) => answer.text())
 				.then((body) => element.replaceChildren(
 				    text(key + ref.at + "!", ref.encoding === "json" ? parse(body) : body, "code")))
-				.catch((error) => element.replaceChildren(error.message));
+				.catch((error) => element.replaceChildren(visible(error.message)));
 			return element;
 		}));
 }

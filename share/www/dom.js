@@ -1,5 +1,6 @@
 // Elements. What comes from a record becomes text and nothing else: there is no way in here from
-// a string to markup.
+// a string to markup. What of a text is not seen is shown (visible.js).
+import { visible } from "/www/visible.js";
 
 // An element with properties, and children: elements or texts; null and false are left out.
 export function h(name, properties, ...children) {
@@ -13,13 +14,15 @@ export function h(name, properties, ...children) {
 			Object.assign(element.dataset, value);
 		else if (key.startsWith("on"))
 			element.addEventListener(key.slice(2), value);
+		else if (key === "title")
+			element.title = visible(value);
 		else if (key in element && !key.startsWith("aria") && key !== "role" && key !== "list")
 			element[key] = value;
 		else
 			element.setAttribute(key, value);
 	}
 	element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined &&
-	    child !== false && child !== ""));
+	    child !== false && child !== "").map((child) => typeof child === "string" ? visible(child) : child));
 	return element;
 }
 
@@ -27,8 +30,9 @@ export const byId = (id) => document.getElementById(id);
 
 // Sets a text only if it is another: what is read aloud is then what has changed.
 export function say(element, text) {
-	if (element.textContent !== text)
-		element.textContent = text;
+	const shown = visible(text);
+	if (element.textContent !== shown)
+		element.textContent = shown;
 }
 
 // Makes these the children of an element. Those that stay are not touched: a focus or a click that

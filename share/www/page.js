@@ -1,6 +1,6 @@
 // Begins: who is it, and which view is it. /runs/RUN is a run, everything else the list of runs.
 import { logIn, logOut, rights } from "/www/api.js";
-import { byId, h } from "/www/dom.js";
+import { byId, h, say } from "/www/dom.js";
 import { nextTheme, showKeys, showTheme } from "/www/keys.js";
 import { showRun } from "/www/run.js";
 import { showRuns } from "/www/runs.js";
@@ -19,7 +19,7 @@ function showLogin(said) {
 				await logIn({ token: field.value.trim() });
 				await begin();
 			} catch (refused) {
-				error.textContent = refused.message;
+				say(error, refused.message);
 			}
 		},
 	},

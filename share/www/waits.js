@@ -4,6 +4,7 @@ import { post, runPath } from "/www/api.js";
 import { h, say } from "/www/dom.js";
 import { ago, bytes, when } from "/www/format.js";
 import { parseExactly } from "/www/json.js";
+import { visible, visibleJson } from "/www/visible.js";
 
 // What of it a form is made from: another question of the same call is another form.
 const key = ({ call, since, input, question, form }) => JSON.stringify([call, since, input, question, form]);
@@ -47,7 +48,7 @@ export class Waits {
 		const complete = wait.for === "completion", asks = wait.question;
 		const asText = !complete ? isText : asks ? !("schema" in asks) : wait.form !== "json";
 		const asked = isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : null;
-		const given = complete ? "" : asked ?? "";
+		const given = complete ? "" : asText ? asked ?? "" : visibleJson(asked ?? "");
 		const edited = h("textarea", {
 			value: given, rows: Math.min(8, Math.max(2, given.split("\n").length)), spellcheck: false,
 			readOnly: !this.mayDecide || input.bytes !== undefined,
@@ -65,16 +66,16 @@ export class Waits {
 				if (!more && (complete || (decision === "approve" && edited.value !== shown)))
 					body.data = asText ? withLineEnds(edited.value, given) : parseExactly(edited.value);
 			} catch (error) {
-				said.textContent = "This is no JSON: " + error.message;
+				say(said, "This is no JSON: " + error.message);
 				return;
 			}
 			buttons.forEach((button) => { button.disabled = true; });
 			try {
 				await post(runPath(this.runId) + "/decisions", body);
-				said.textContent = "Decided.";
+				say(said, "Decided.");
 				this.decided();
 			} catch (error) {
-				said.textContent = error.message;
+				say(said, error.message);
 				buttons.forEach((button) => { button.disabled = false; });
 			}
 		};
@@ -87,7 +88,11 @@ export class Waits {
 		    asks ? h("pre", { tabIndex: 0, "aria-label": "What it asks" }, asks.prompt ?? "(a long question: see its event)") :
 		        complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "What it was given" }, asked) : null,
 		    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can be approved as it is.`) :
-		        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), edited));
+		        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), edited),
+		    visible(given) !== given && input.bytes === undefined ? [
+		        h("p", { class: "problem" }, "Some characters of it are not seen in the field. This is all of it:"),
+		        h("pre", { class: "unseen", tabIndex: 0, "aria-label": "The input with what is not seen" }, given),
+		    ] : null);
 		if (this.mayDecide)
 			form.append(h("div", { class: "decide" },
 			    h("label", null, h("span", null, complete ? "Reason, if it failed" : "Reason"), reason),

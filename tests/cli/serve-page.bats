@@ -55,6 +55,18 @@ rich() {
 	drive text '@<b>bold' "$RICH"
 }
 
+@test "what is not seen is shown, most of all where it is to be approved" {
+	text=$(printf 'echo safe\342\200\213\342\200\256\033\363\240\201\201\357\270\217 # 1\357\270\217\342\203\243 \360\237\221\251\342\200\215\360\237\221\247')
+	name=$(printf 'x\033]0;\363\240\201\201')
+	echo 'awf-step --approve ok | awf-step go -r -- cat' >"$name"
+	awf-run "./$name" <<<"$text" || [ $? = 75 ]
+	jq -nc --arg t "$text" '{command: $t}' | awf-run --name json -c 'awf-step -i json --approve ok | awf-step go -r -- cat' || [ $? = 75 ]
+	serve
+	drive unseen "$(awf-tail --list --json | jq -r 'select(.name != "json").run_id')" @json
+	same "$(awf-run --resume "$(awf-tail --list --json | jq -r 'select(.name != "json").run_id')")" "$text"
+	same "$(awf-run --resume @json | jq -r .command)" "$text"
+}
+
 @test "a record that is replaced, as after a power cut, is shown as it is now" {
 	rich
 	file="$AWF_STORAGE/transcripts/$RICH.jsonl"

@@ -323,6 +323,27 @@ const scenarios = {
 		assert.equal(await page.evaluate(() => window.bad), undefined);
 	},
 
+	// What is not seen is shown, in names, events and what is to be approved; what is approved is as it was.
+	async unseen(text, json) {
+		const hidden = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+		const looks = async () => assert.doesNotMatch(await page.evaluate(() => document.body.innerText), hidden);
+		const shown = "echo safe\\u200b\\u202e\\x1b\\U000e0041\\ufe0f # 1\ufe0f\u20e3 👩\u200d👧";
+		await logIn();
+		await until("the list", async () => /x\\x1b]0;\\U000e0041/.test(await page.textContent("tbody")));
+		await looks();
+		await openRun(text);
+		assert.equal(await page.textContent(".wait pre.unseen"), shown);
+		assert.match(await page.textContent("h1"), /x\\x1b]0;\\U000e0041/);
+		assert.doesNotMatch((await page.textContent("main")).replaceAll(/1\ufe0f\u20e3|👩\u200d👧/gu, ""), hidden);
+		await page.click(".wait button:text-is('Approve')");
+		await page.waitForSelector(".wait", { state: "detached" });
+		await openRun(json);
+		assert.equal(await page.$(".wait pre.unseen"), null);
+		assert.match(await page.inputValue(".wait textarea"), /safe\\u200b\\u202e\\u001b\\udb40\\udc41/);
+		await page.click(".wait button:text-is('Approve')");
+		await page.waitForSelector(".wait", { state: "detached" });
+	},
+
 	// Events of any shape are shown.
 	async shapes(run) {
 		await logIn();

@@ -307,6 +307,9 @@ main(int argc, char **argv)
 		/* help: the page of awf(7), of a command here, or of any other program. */
 		if (argc > 3)
 			return usage(argv[3], "one COMMAND only");
+		/* man says itself what it does not find. */
+		if (argv[2] != NULL && !name_valid(argv[2]))
+			return usage(argv[2], "no such command (see --help)");
 		command = argv[2] != NULL ? find(argv[2]) : NULL;
 		program = command != NULL && command->program != NULL ? command->program : PROGRAM;
 		own = argv[2] != NULL && command == NULL ? memory_format(PROGRAM "-%s", argv[2]) :

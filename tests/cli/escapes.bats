@@ -6,9 +6,12 @@ bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/agent
 
-# A title (OSC, C0 and C1), a clipboard, DEL, a bidirectional override, a bell; in octal, as
-# printf has it.
-ATTACK='t\033]0;title\007 \302\2330m \033]52;c;QQ==\033\\ \177 \342\200\256 \302\205 é\r'
+# A title (OSC, C0 and C1), a clipboard, DEL, a bidirectional override, a bell, and what is
+# invisible: a zero-width space, a tag, a selector of a variant; in octal, as printf has it.
+ATTACK='t\033]0;title\007 \302\2330m \033]52;c;QQ==\033\\ \177 \342\200\256 \302\205 \342\200\213 \363\240\201\201 x\357\270\217 é\r'
+# What no terminal gets, as bytes: controls but for LF and tab, U+0080 to U+009F, U+00AD, U+200B to
+# U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FE00 to U+FE0F, U+FEFF, U+E0000 to U+E01FF.
+HARM='[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xf3\xa0[\x80-\x87]'
 
 # Runs a command on a terminal; what that got is in the file seen.
 shown() { script -qec "$1" typescript </dev/null >seen || true; tr -d '\r' <seen >said; }
@@ -17,13 +20,16 @@ shown_run() {
 	shown "$1"
 	LC_ALL=C sed -i 's/\x1b\[\([012]m\|3[0-9]m\|[0-9]*A\|B\|K\|J\)//g' said
 }
+clean() {
+	if LC_ALL=C grep -nP "$HARM" said >found; then
+		cat -v found
+		return 1
+	fi
+}
 # Nothing in it but what a terminal prints, and it has come.
 harmless() {
 	grep -q 't' said
-	if LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' said; then
-		od -c said
-		return 1
-	fi
+	clean
 	grep -q 'é' said
 }
 
@@ -72,7 +78,7 @@ harmless() {
 	awf-run -n -c 'awf-step -n a -- cat attack | awf-step -q b -- cat'
 	for as in interagent agent-event daemon-event langgraph runtime otlp agentloom; do
 		shown "awf-tail --as $as"
-		run ! env LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' said
+		clean
 	done
 	for command in 'awf-tail --json' 'awf-replay --state a' 'awf-replay --canonical' \
 		'awf-replay --order causal'; do
@@ -81,4 +87,77 @@ harmless() {
 		# It means the same.
 		same "$($command | jq -c .)" "$(jq -c . said)"
 	done
+}
+
+# ---- every program ----
+
+# A directory, a storage, a workflow, an agent, a tool and a run that waits, all with such names.
+hostile_place() {
+	EVIL=$(printf 'e\033]0;x\007\302\233\177\342\200\256\342\200\213\363\240\201\201\357\270\217')
+	export EVIL
+	mkdir -p "d$EVIL/agents" "d$EVIL/tools"
+	cd "d$EVIL" || return 1
+	export AWF_STORAGE="$PWD/s$EVIL"
+	printf '%s\n' '#!/usr/bin/env -S awf-run --' 'awf-step --approve "$1"' >"w$EVIL.awf"
+	printf -- '---\nmodel: replay/%s\ntools: ["%s"]\n%s: 1\n---\n%s\n' "$EVIL" "$EVIL" "$EVIL" "$EVIL" >"agents/a$EVIL.md"
+	jq -n --arg e "$EVIL" '{description: $e, ($e): 1, input_schema: {type: $e}}' >"tools/t$EVIL.tool.json"
+	jq -n --arg e "$EVIL" '{mcpServers: {($e): {command: $e, args: [$e]}}}' >.mcp.json
+	chmod +x "w$EVIL.awf"
+	awf-run -n -c 'awf-step -n a -- sh -c "echo \"\$EVIL\" >&2; exit 3" "$EVIL"' >/dev/null 2>&1 || [ $? = 3 ]
+	printf '%s' "$EVIL" | awf-run "w$EVIL.awf" ok >/dev/null 2>&1 || [ $? = 75 ]
+	awf-ctl deny --reason "$EVIL" ok 2>/dev/null
+	printf '%s' "$EVIL" | awf-run "w$EVIL.awf" ok >/dev/null 2>&1 || [ $? = 75 ]
+	printf '%s\n' "$EVIL" "{\"a\":\"$EVIL\",\"$EVIL\":1}" '{' >text
+	jq -nc --arg e "$EVIL" '{path: $e, pattern: $e, command: $e, workflow: $e, content: $e, old: $e, new: $e, ($e): $e}' >json
+}
+
+# PROGRAM: a shell script that runs it with each of its options, which get such words; not with those
+# whose argument is a command for a shell, which says itself that there is none.
+hostile_calls() {
+	local name=${1##*/} call word option
+	local -a calls=("$1")
+	case $name in
+	awf | awf-ctl)
+		for word in $("$1" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do calls+=("$1 $word"); done
+		;;
+	esac
+	echo 'run() { timeout 1 "$@"; }'
+	for call in "${calls[@]}"; do
+		for word in '"$EVIL"' '"--$EVIL"' '"@$EVIL"' '"./w$EVIL.awf"' '-- "$EVIL" "$EVIL"' ''; do
+			printf 'run %s %s <%s\n' "$call" "$word" text "$call" "$word" json
+		done
+		# shellcheck disable=SC2086 # a word may be two
+		{ $call --help=all || $call --help; } 2>/dev/null </dev/null | LC_ALL=C grep -oE '^ +(-., )?--[a-z-]+(\[?=[^ ]*)?( [A-Z|@]+)?' |
+			grep -vE -- '--(help|version|command|on-[a-z]+|when|until|via|follow|forever)\b' |
+			sed -E 's/.*(--[a-z-]+)(\[?=| )?.*/\1 \2/' | while read -r option word; do
+			case ${word:- } in
+			' ') printf 'run %s %s "@$EVIL" <text\nrun %s %s @latest <json\n' "$call" "$option" "$call" "$option" ;;
+			*) printf 'run %s %s="$EVIL" "$EVIL" <text\n' "$call" "$option" ;;
+			esac
+		done
+	done
+}
+
+@test "every program, with hostile words, options, input, files and records" {
+	local failed=0
+	hostile_place
+	for program in "$BUILD"/bin/* "$BUILD"/libexec/awf/awf-*; do
+		hostile_calls "$program" >calls
+		shown 'sh ./calls'
+		# Colours, as AWF has them, aside.
+		LC_ALL=C sed -i 's/\x1b\[[0-9;]*m//g' said
+		clean || { echo "^ ${program##*/}"; failed=1; }
+	done
+	[ "$failed" = 0 ]
+}
+
+@test "messages go through one function, and its table is that of Unicode" {
+	cd "$ROOT"
+	# Texts of the program alone; what runs when AWF is built.
+	run ! grep -rnE '\b(v?f?printf|fput[cs]|perror|dprintf)\(.*(stderr|STDERR)' cmd lib --include='*.[ch]' \
+		--exclude=message.c --exclude=fatal.c --exclude=trust.c --exclude=seccomp_rules.c
+	[ -r /usr/share/unicode/DerivedCoreProperties.txt ] || skip "unicode-data is not installed"
+	python3 tests/support/unicode-characters.py >"$BATS_TEST_TMPDIR/characters.c"
+	same "$(head -n 1 "$BATS_TEST_TMPDIR/characters.c")" "$(head -n 1 lib/base/characters.c)" || skip "another version of Unicode"
+	cmp "$BATS_TEST_TMPDIR/characters.c" lib/base/characters.c
 }

@@ -1,6 +1,7 @@
 /* A message is written at once, so that those of programs that run beside each other do not mix. */
 #include "proc/message.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 void
 message_print(const char *program, const char *format, ...)
 {
+	const int saved = errno;
 	struct buffer line = BUFFER_INIT;
 	va_list list, again;
 	size_t size;
@@ -36,6 +38,7 @@ message_print(const char *program, const char *format, ...)
 	fputs(buffer_string(&line), stderr);
 	buffer_free(&line);
 	free(text);
+	errno = saved;
 }
 
 void

@@ -6,7 +6,7 @@
 #ifndef AWF_PROC_MESSAGE_H
 #define AWF_PROC_MESSAGE_H
 
-/* One line: "PROGRAM: TEXT". program NULL: the text alone. */
+/* One line: "PROGRAM: TEXT". program NULL: the text alone. errno stays what it was. */
 void message_print(const char *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Several lines, as they are but for that. */

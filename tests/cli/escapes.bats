@@ -73,6 +73,28 @@ harmless() {
 	harmless
 }
 
+@test "questions to who sits at the terminal" {
+	# What was typed before the question is dropped: it is answered until it is taken.
+	asked() {
+		while echo n && nap 0.2; do :; done 2>/dev/null | timeout 30 script -qec "$1" typescript >seen || true
+		tr -d '\r' <seen >said
+	}
+	printf "$ATTACK" >attack
+	asked 'awf-step --approve ok <attack'
+	grep -q 'Approve ok:0:0' said
+	harmless
+	evil=$(printf "$ATTACK")
+	mkdir "p$evil"
+	cd "p$evil" || return 1
+	mkdir agents
+	jq -n --arg e "$evil" '{mcpServers: {x: {command: "sh", args: [$e]}}}' >.mcp.json
+	printf -- '---\nmodel: replay/x\nmcp_servers: [x]\n---\nhello\n' >agents/a.md
+	rm "$XDG_DATA_HOME/awf/trust"
+	asked 'awf trust'
+	grep -q 'until something of it changes' said
+	harmless
+}
+
 @test "lines of transcripts, as they are, of projections, of displays" {
 	printf "$ATTACK" >attack
 	awf-run -n -c 'awf-step -n a -- cat attack | awf-step -q b -- cat'

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/config.h"
@@ -288,6 +289,49 @@ cli_project_file(const char *const *names)
 	return NULL;
 }
 
+/* Whether git takes a directory for a repository itself, as it does without a `.git` in it. */
+static bool
+directory_is_repository(const char *directory)
+{
+	static const char *const parts[] = { "HEAD", "objects", "refs", "commondir" };
+	bool has[sizeof parts / sizeof *parts];
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		char *path = path_join(directory, parts[i]);
+		struct stat status;
+
+		has[i] = lstat(path, &status) == 0;
+		free(path);
+	}
+	return has[0] && (has[3] || (has[1] && has[2]));
+}
+
+/* Every CLI asks git what is here, and git runs what the settings of its repository say. Those in a
+ * `.git` are the user's; but a repository that was cloned may hold directories that are repositories
+ * themselves. */
+static void
+refuse_inner_repository(struct cli_run *r)
+{
+	char here[PATH_MAX], *directory, *above;
+	bool top = getcwd(here, sizeof here) == NULL;
+
+	directory = memory_text(top ? "/" : here);
+	while (!top && !r->failed) {
+		char *git = path_join(directory, ".git");
+
+		if (directory_is_repository(directory))
+			cli_fail_as(r, ERROR_INVALID, "%s has the shape of a git repository, whose settings git would "
+			    "take, and run what they say, as soon as %s asks it: start elsewhere, or allow "
+			    "project_settings", directory, r->cli->name);
+		top = access(git, F_OK) == 0 || strcmp(directory, "/") == 0;
+		free(git);
+		above = path_directory(directory);
+		free(directory);
+		directory = above;
+	}
+	free(directory);
+}
+
 /* Whether the CLI may take settings of the project: its agent file says so, or the user's config. Those
  * that a sandboxed program made are looked at by somebody first. */
 static void
@@ -301,6 +345,8 @@ decide_project_settings(struct cli_run *r)
 	if (!word && config_word(CONFIG_PROJECT_SETTINGS, words, &word, NULL, &err) != 0)
 		cli_fail_as(r, ERROR_INVALID, "%s", error_text(&err, text, sizeof text));
 	r->project_settings = word == 1;
+	if (!r->project_settings)
+		refuse_inner_repository(r);
 	for (const struct project_file *file = project_files; r->project_settings && !r->failed &&
 	    file->program != NULL; file++) {
 		const char *const names[] = { file->name, NULL };

@@ -498,6 +498,32 @@ switches() {
 	[[ $(jq -r .message answers) == "copilot would take $PWD/.github/hooks for its settings, as its own settings trust the directory: "* ]]
 }
 
+@test "a directory that is a git repository itself, as a cloned one may hold, is refused" {
+	export JQ=jq
+	local name
+	git init -q .
+	mkdir -p inner/objects inner/refs inner/below plain/objects plain/refs worktree
+	for name in inner plain worktree; do echo 'ref: refs/heads/main' >$name/HEAD; done
+	rm plain/HEAD
+	echo .. >worktree/commondir
+	# It is what git takes for one, and what it runs.
+	printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = %s\n\tfsmonitor = "touch %s; false"\n' "$PWD/inner" "$PWD/ran" >inner/config
+	(cd inner/below && git status --short >/dev/null 2>&1) || true
+	[ -e ran ]
+	for name in $CLIS; do
+		for place in inner inner/below worktree; do
+			(cd $place && FAKE_CLI=$(fixture "$name" tool) provider "$name" <<<"$(request 1)") >answers
+			[[ $(jq -r .message answers) == "$PWD/${place%/below} has the shape of a git repository, "*", or allow project_settings" ]]
+		done
+		for place in . plain; do
+			(cd $place && FAKE_CLI=$(fixture "$name" tool) provider "$name" <<<"$(request 1)") >answers
+			run -1 jq -e .category answers
+		done
+		(cd inner && FAKE_CLI=$(fixture "$name" tool) provider "$name" <<<"$(request 1 '"project_settings":true')") >answers
+		run -1 jq -e .category answers
+	done
+}
+
 @test "an agent file of the project cannot allow the project's settings, one of the user can" {
 	mkdir -p agents config/awf/agents .git below
 	export XDG_CONFIG_HOME=$PWD/config AWF_STORAGE=$PWD/storage FAKE_CLI

@@ -1,4 +1,5 @@
 /* What a request asks of a CLI, and how that is started: argv, environment and files. */
+#define _GNU_SOURCE /* memmem() */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +20,8 @@
 #include "proc/project_files.h"
 #include "run/unreviewed.h"
 #include "transcript/event_keys.h"
+
+#define VERSIONS_LIMIT ((size_t)64 << 10)
 
 static bool
 is_assistant(struct span message)
@@ -258,8 +261,10 @@ cli_file(struct cli_run *r, const char *name, const char *text)
 	return NULL;
 }
 
-char *
-cli_project_file(const char *const *names)
+/* The first of these names, in the directory of the step and in those above it, of which it is true; not in
+ * the user's home or above that. In memory of its own, or NULL. */
+static char *
+project_file_find(const char *const *names, bool (*is)(const char *path))
 {
 	char here[PATH_MAX], *directory, *above, *path, *home = NULL;
 	bool top = false;
@@ -272,7 +277,7 @@ cli_project_file(const char *const *names)
 	while (!top && (home == NULL || !path_within(home, directory))) {
 		for (size_t i = 0; names[i] != NULL; i++) {
 			path = path_join(directory, names[i]);
-			if (access(path, F_OK) == 0) {
+			if (is(path)) {
 				free(directory);
 				free(home);
 				return path;
@@ -287,6 +292,71 @@ cli_project_file(const char *const *names)
 	free(directory);
 	free(home);
 	return NULL;
+}
+
+static bool
+file_exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+char *
+cli_project_file(const char *const *names)
+{
+	return project_file_find(names, file_exists);
+}
+
+/* Whether a file of versions names a place instead of one: asdf has "nodejs path:./x". */
+static bool
+file_names_place(const char *path)
+{
+	struct buffer text = BUFFER_INIT;
+	const char *rest, *word;
+	bool names = false;
+
+	/* What cannot be read may name anything. */
+	if (access(path, F_OK) == 0 && file_load(path, VERSIONS_LIMIT, &text, NULL) != 0)
+		names = true;
+	rest = buffer_string(&text);
+	while (!names && *(word = rest + strspn(rest, " \t\r\n")) != '\0') {
+		rest = word + strcspn(word, " \t\r\n");
+		names = *word == '/' || *word == '.' || *word == '~' || strncmp(word, "path:", 5) == 0 ||
+		    memmem(word, (size_t)(rest - word), "..", 2) != NULL;
+	}
+	buffer_free(&text);
+	return names;
+}
+
+/* Whether a program is found where a manager of versions has put one in its place. */
+static bool
+program_is_shim(const char *name)
+{
+	char *path = path_search(environment_text("PATH"), name), *directory;
+	bool is = false;
+
+	if (path != NULL) {
+		directory = path_directory(path);
+		is = strcmp(path_base(directory), "shims") == 0;
+		free(directory);
+	}
+	free(path);
+	return is;
+}
+
+/* Managers of versions run what a project's file says: versions that are there are harmless. Their other
+ * files they do not take before their user has said that they are trusted. */
+static void
+refuse_version_place(struct cli_run *r)
+{
+	static const char *const names[] = { ".tool-versions", ".node-version", ".nvmrc", NULL };
+	char *path = program_is_shim(r->cli->name) || program_is_shim("node") ?
+	    project_file_find(names, file_names_place) : NULL;
+
+	if (path != NULL)
+		cli_fail_as(r, ERROR_INVALID, "%s names a place instead of a version, and the manager of versions "
+		    "that stands before %s would run what is there: remove it, or allow project_settings", path,
+		    r->cli->name);
+	free(path);
 }
 
 /* Whether git takes a directory for a repository itself, as it does without a `.git` in it. */
@@ -345,8 +415,10 @@ decide_project_settings(struct cli_run *r)
 	if (!word && config_word(CONFIG_PROJECT_SETTINGS, words, &word, NULL, &err) != 0)
 		cli_fail_as(r, ERROR_INVALID, "%s", error_text(&err, text, sizeof text));
 	r->project_settings = word == 1;
-	if (!r->project_settings)
+	if (!r->project_settings) {
 		refuse_inner_repository(r);
+		refuse_version_place(r);
+	}
 	for (const struct project_file *file = project_files; r->project_settings && !r->failed &&
 	    file->program != NULL; file++) {
 		const char *const names[] = { file->name, NULL };

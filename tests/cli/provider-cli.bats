@@ -524,6 +524,33 @@ switches() {
 	done
 }
 
+@test "a file of versions that names a place is refused where a manager of versions stands before a CLI" {
+	export JQ=jq
+	local name words
+	mkdir -p shims below
+	for name in $CLIS; do
+		# By itself it is nobody's: no manager is there.
+		echo 'nodejs path:./evil' >.tool-versions
+		(cd below && FAKE_CLI=$(fixture "$name" tool) provider "$name" <<<"$(request 1)") >answers
+		run -1 jq -e .category answers
+		mv "clis/$name" shims
+		for words in 'nodejs path:./evil' '../../evil' './evil' '/tmp/evil' '~/evil' $'20.1.0\nnodejs path:x'; do
+			rm -f .tool-versions below/.tool-versions .node-version
+			echo 'nodejs 20.1.0' >below/.tool-versions
+			case $words in nodejs*) echo "$words" >.tool-versions ;; *) echo "$words" >.node-version ;; esac
+			(cd below && PATH=$OLDPWD/shims:$PATH FAKE_CLI=$(fixture "$name" tool) provider "$name" <<<"$(request 1)") >answers
+			[[ $(jq -r .message answers) == "$PWD/."*" names a place instead of a version, "*", or allow project_settings" ]] ||
+				{ echo "$name: $words: $(cat answers)" >&2; false; }
+		done
+		printf '# mine\nnodejs 20.1.0 system\n' >.tool-versions
+		echo lts/iron >.nvmrc
+		rm -f .node-version
+		(cd below && PATH=$OLDPWD/shims:$PATH FAKE_CLI=$(fixture "$name" tool) provider "$name" <<<"$(request 1)") >answers
+		run -1 jq -e .category answers
+		mv "shims/$name" clis
+	done
+}
+
 @test "an agent file of the project cannot allow the project's settings, one of the user can" {
 	mkdir -p agents config/awf/agents .git below
 	export XDG_CONFIG_HOME=$PWD/config AWF_STORAGE=$PWD/storage FAKE_CLI

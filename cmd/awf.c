@@ -238,7 +238,8 @@ find(const char *name)
 static int
 run_program(const char *program, char *const *words)
 {
-	char *path = libexec_sibling(program), *found;
+	char *path = libexec_sibling(program), *helpers = libexec_path(), *found;
+	char *helper = path_search(helpers, program);
 	struct error err;
 	size_t count = 0;
 	char **argv;
@@ -250,11 +251,15 @@ run_program(const char *program, char *const *words)
 	argv[0] = (char *)(uintptr_t)program;
 	memcpy(argv + 1, words, count * sizeof *argv);
 	execv(path, argv);
-	if (errno == ENOENT)
+	/* AWF's own helpers, then other people's programs. */
+	if (errno == ENOENT && helper != NULL)
+		execv(helper, argv);
+	else if (errno == ENOENT)
 		execvp(program, argv);
 	reason = errno;
 	/* A script is there whose interpreter is not. */
-	found = access(path, F_OK) == 0 ? memory_text(path) : path_search(getenv("PATH"), program);
+	found = access(path, F_OK) == 0 ? memory_text(path) : helper != NULL ? memory_text(helper) :
+	    path_search(getenv("PATH"), program);
 	if (reason != ENOENT || found != NULL) {
 		errno = reason;
 		error_errno(&err, ERROR_SYSTEM, found != NULL ? found : program, "unable to run it");
@@ -263,6 +268,8 @@ run_program(const char *program, char *const *words)
 	free(found);
 	free(argv);
 	free(path);
+	free(helper);
+	free(helpers);
 	return status;
 }
 

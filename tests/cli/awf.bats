@@ -47,6 +47,19 @@ load ../support/helpers
 	same "$left" ''
 }
 
+@test "awf NAME is a helper of AWF, too, before a program of that name in PATH" {
+	mkdir theirs
+	printf '#!/bin/sh\necho theirs "$@"\n' | tee theirs/awf-tool-bash >theirs/awf-report
+	chmod +x theirs/*
+	PATH=$PWD/theirs:$BUILD/bin:/usr/bin:/bin
+	same "$(echo '{"command": "echo helped"}' | awf tool-bash | jq -r .)" helped
+	same "$(awf report it)" 'theirs it'
+	run -0 awf sandbox --version
+	[[ $output == 'awf-sandbox '* ]]
+	run -1 --separate-stderr awf nosuch
+	same "$stderr" 'awf: nosuch: no such command, nor a program awf-nosuch (see --help)'
+}
+
 @test "init --examples: all of them, to run at once, and without awf trust" {
 	run -0 --separate-stderr awf init --examples "$HOME/all"
 	[[ $output == "Run it: cd $HOME/all && AWF_MODEL=replay/recordings/router.jsonl ./router.awf <samples/mail.txt" ]]

@@ -111,6 +111,20 @@ has_words() {
 	done <variables
 }
 
+@test "examples begin no program that is not in PATH where AWF is installed" {
+	awk '
+		/^\.Sh / { on = /EXAMPLES|IDIOMS/ }
+		on && /^\.Bd -literal/ { shown = 1; next }
+		/^\.Ed/ { shown = 0 }
+		on && /^\.Dl / { print substr($0, 5) }
+		on && shown' "$ROOT"/man/*.[157] |
+		grep -oE '(^|[|&;(] *|[$>] +|do |then |coproc |xargs( -[a-z0-9 ]+)* |/)awf-[a-z_-]+' | grep -o 'awf-.*' | sort -u >begun
+	[ "$(wc -l <begun)" -ge 10 ]
+	while read -r program; do
+		[ -x "$BUILD/bin/$program" ] || { echo "no program in PATH: $program"; false; }
+	done <begun
+}
+
 # LINE: what bash completes at its end.
 complete_line() {
 	COMP_LINE=$1 COMP_POINT=${#1}
@@ -327,6 +341,12 @@ a failed (): exit_status: sh: exit status 1: why 22
 	same "$(try awf-verify.1 'xargs -r awf-verify')" ''
 	[[ $(try awf-verify.1 @brief | jq -r .payload.status) == success ]]
 	try awf-verify.1 'keys[]' | grep -qx exit_code
+	echo 'solid-state batteries' >topic
+	(unset XDG_CONFIG_HOME && sh -ec "$(example awf-verify.1 keygen)")
+	same "$(jq -r 'select(.type == "run.completed") | .payload.seal | type' "$(readlink -f ~/.local/share/awf/latest)")" object
+	stub ssh 'shift; cd log && sh -c "$*"'
+	mkdir log
+	(unset XDG_CONFIG_HOME && sh -ec "$(example awf-verify.1 print-head)")
 }
 
 @test "awf-replay(1): what it shows" {
@@ -570,6 +590,16 @@ mcp__files__number	read'
 	run -3 sh -c "$(example awf-worker.1 sbatch)"
 	[[ $(try awf-worker.1 'jobs/failed' | head -n 1) == 'jobs/failed/bad/err:awf-run: '*'step look:0:0 failed: '* ]]
 	same "$(ls ~/jobs/running)" bad
+}
+
+@test "awf(1): providers are those alone that can be asked" {
+	export JQ=jq
+	mkdir -p ~/.config/awf && echo '* at-once=2' >~/.config/awf/limits
+	OPENAI_API_KEY=none try awf.1 '"providers"' >asked
+	same "$(grep -cx 'replay\|openai' asked)" 2
+	while read -r provider; do
+		[ -x "$BUILD/libexec/awf/awf-provider-$provider" ] || { echo "no provider: $provider"; false; }
+	done <asked
 }
 
 @test "awf-limits(5)" {

@@ -361,7 +361,7 @@ copied() {
 	has tools ok tools '2: say, x'
 	has tools note tools 'without a tool file, so that a step asks what they are (--schema): greet'
 	has tools wrong gone "tools/a.tools.json: unable to run 'tools/gone': Permission denied (chmod +x?)"
-	has tools wrong torn.tools.json 'tools/torn.tools.json:2: ends too early'
+	has tools wrong torn.tools.json 'tools/torn.tools.json:2: no JSON: ends too early'
 	has tools wrong empty.tools.json 'tools/empty.tools.json: expected a list of tools with names, or an object with it as "tools"'
 	same "$(wrong | paste -sd,)" 'tools gone,tools empty.tools.json,tools torn.tools.json,tools typed'
 	# One that is found before says itself what it is: it is not asked, either.
@@ -452,7 +452,7 @@ copied() {
 	chmod +x digest.awf
 	echo all >repositories
 	same "$(sh -c "$(example awf.1 'digest.awf')")" ALL
-	same "$(sh -c "$(example awf.1 'group ==')" | paste -sd' ')" 'keys openai openai-responses replay'
+	same "$(sh -c "$(example awf.1 'group ==')" | paste -sd' ')" 'openai openai-responses replay'
 	sh -c "$(example awf.1 '!= "ok"')" | grep -q '^providers  *anthropic  *no API key: set ANTHROPIC_API_KEY$'
 	mkdir agents
 	echo '{' >agents/x.json

@@ -73,7 +73,8 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
 		trust_add_provider(items, a, provider);
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
-		if (provider_is_cli(provider) && !provider_only_reads(provider, a->tools))
+		/* One that only reads reads whatever its user can, keys too. */
+		if (provider_is_cli(provider))
 			trust_add_agent(items, a, provider);
 	for (size_t i = 0; i < m->tool_count; i++)
 		trust_add_tool_of(items, a, &m->tools[i], step);

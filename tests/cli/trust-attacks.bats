@@ -605,7 +605,7 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	done
 }
 
-@test "an agent whose file takes the sandbox from its tools, or has an agent CLI change files, asks" {
+@test "an agent whose file takes the sandbox from its tools, or has an agent CLI use its own, asks" {
 	agent 'tools: [bash]'
 	goes ask
 	# What judges the work in the sandbox of the tools runs nothing more.
@@ -615,6 +615,9 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	refused ask
 	agent 'tools: [bash]'
 	sed -i 's/^provider:.*/provider: claude/' agents/reviewer.md
+	refused ask
+	# What only reads can read the user's keys.
+	sed -i 's/bash/read/' agents/reviewer.md
 	refused ask
 }
 

@@ -337,11 +337,11 @@ await_go(struct head *h, struct command *c, struct error *err)
 			return place_files(c, err) == -1 ? -1 : 1;
 		}
 		if (scan_check(line.at, line.len, &bad) != NULL)
-			return error_set(err, ERROR_INVALID_INPUT, NULL, "a broken frame came");
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "what comes from the other end is damaged");
 		if (files_in_take(&c->files, line, err) == -1)
 			return -1;
 		if (frame_is(line, "input") && frame_take_bytes(line, &c->input) == -1)
-			return error_set(err, ERROR_INVALID_INPUT, NULL, "a broken frame came");
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "what comes from the other end is damaged");
 		if (frame_is(line, "cancel"))
 			return 0;
 		if (c->input.len > INPUT_LIMIT)
@@ -471,7 +471,7 @@ watch(struct command *c, short revents)
 		/* What it has watched is ours now. */
 		descendants_end(getpid(), SIGKILL, NULL);
 		if (c->end.error.code == ERROR_NONE)
-			error_set(&c->end.error, ERROR_INTERRUPTED, NULL, "the guardian of the command was killed");
+			error_set(&c->end.error, ERROR_INTERRUPTED, NULL, "the process of AWF that watches over the command was killed");
 		g->wait_status = SIGKILL;
 	}
 	return g->state == GUARDIAN_ALONE || g->state == GUARDIAN_LOST;

@@ -99,6 +99,8 @@ load_agent(struct findings *f, struct demands *d, const char *path, const char *
 	free(doubts);
 	for (size_t i = 0; loaded == 0 && provided && i < team.count; i++)
 		demands_add(d, team.members[i]->agent.provider, path);
+	if (loaded == 0 && a.stop_tool != NULL)
+		list_add(&d->stop_tools, a.stop_tool);
 	team_free(&team);
 	agent_free(&a);
 	return loaded;
@@ -120,9 +122,9 @@ tool_names(const char *directory, const char *entry, char ***names, struct error
 	return result;
 }
 
-/* The tool of a file, as (*load)() of a kind. */
+/* The tool of a file, as (*load)() of a kind. stops: it may be without a program. */
 static int
-load_tool_of(struct tool *t, const char *path, const char *name, struct error *err)
+load_tool_of(struct tool *t, const char *path, const char *name, bool stops, struct error *err)
 {
 	char *found = tool_find(name, workflow_directory(), err);
 	int loaded = -1;
@@ -131,7 +133,8 @@ load_tool_of(struct tool *t, const char *path, const char *name, struct error *e
 		error_set(err, ERROR_DEFINITION, found, "is found first");
 		loaded = 1;
 	} else if (found != NULL) {
-		loaded = tool_load(t, name, workflow_directory(), err);
+		loaded = stops ? tool_load_form(t, name, workflow_directory(), err) :
+		    tool_load(t, name, workflow_directory(), err);
 	}
 	free(found);
 	return loaded;
@@ -142,10 +145,9 @@ load_tool(struct findings *f, struct demands *d, const char *path, const char *n
     struct error *err)
 {
 	struct tool t;
-	int loaded = load_tool_of(&t, path, name, err);
+	int loaded = load_tool_of(&t, path, name, list_has(d->stop_tools, name), err);
 
 	(void)f;
-	(void)d;
 	if (loaded == 0)
 		tool_free(&t);
 	return loaded;
@@ -162,7 +164,7 @@ add_commands(const char *directory, const char *entry, char ***files)
 	tool_names(directory, entry, &names, &none);
 	for (char **name = names; name != NULL && *name != NULL; name++) {
 		list_take(files, path_join(directory, *name));
-		if (load_tool_of(&t, path, *name, &none) != 0)
+		if (load_tool_of(&t, path, *name, false, &none) != 0)
 			continue;
 		for (char **word = t.argv; *word != NULL; word++)
 			list_add(files, *word);

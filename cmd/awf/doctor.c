@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -94,7 +95,7 @@ int
 doctor(int argc, char **argv)
 {
 	struct findings f = { NULL, 0, 0 };
-	struct demands d = { NULL, 0 };
+	struct demands d = { NULL, 0, NULL };
 	struct buffer out = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	bool json = false, quiet = false;
@@ -139,6 +140,7 @@ doctor(int argc, char **argv)
 		free(d.list[i].who);
 	}
 	free(d.list);
+	list_free(d.stop_tools);
 	for (size_t i = 0; i < f.count; i++) {
 		free(f.list[i].name);
 		free(f.list[i].message);

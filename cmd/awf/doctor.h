@@ -50,6 +50,7 @@ void findings_add_error(struct findings *f, enum finding_group group, const char
 struct demands {
 	struct demand { char *provider, *who; } *list; /* each provider once */
 	size_t count;
+	char **stop_tools;   /* that agents' stop_when names: they need no program */
 };
 void demands_add(struct demands *d, const char *provider, const char *who);
 /* Who asks it first; NULL: nobody here. */

@@ -385,7 +385,7 @@ run_keeper(struct command *c, struct keeper_report *r)
 			kill(pid, number == PARENT_GONE ? SIGKILL : number);
 	}
 	if (pid > 0 && !keeper_hear(ends[0], r))
-		failed = error_set(&r->error, ERROR_BLOCKED, NULL, "its keeper was killed");
+		failed = error_set(&r->error, ERROR_BLOCKED, NULL, "the process of AWF that holds its sandbox was killed");
 	else if (r->what == KEEPER_REFUSED)
 		failed = -1;
 	if (gone) {

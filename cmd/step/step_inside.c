@@ -188,7 +188,7 @@ step_look_for_dead(struct step_call *call)
 		 * had no time to enter the roster, as likely as not: what a body works is in its
 		 * steps. */
 		if (error->code == ERROR_NONE && s->passes && is_deserted(s->run))
-			error_set(error, ERROR_INTERRUPTED, NULL, "nobody keeps the run any more");
+			error_set(error, ERROR_INTERRUPTED, NULL, "awf-run of this run is gone");
 		else if (s->passes && error->code == ERROR_EXIT_STATUS && !ended->told &&
 		    ended->exit_code == 128 + SIGKILL)
 			error_set(error, ERROR_INTERRUPTED, NULL, "the body, or a step in it, was killed");
@@ -217,6 +217,6 @@ step_note_ending(struct step_call *call)
 	if (ending != NULL)
 		error_set(error, ERROR_CANCELLED, place, "%s (%s is being ended)", why.message, ending);
 	else if (is_deserted(run))
-		error_set(error, ERROR_INTERRUPTED, place, "%s (nobody keeps the run any more)",
+		error_set(error, ERROR_INTERRUPTED, place, "%s (awf-run of this run is gone)",
 		    why.message);
 }

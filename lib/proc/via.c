@@ -211,7 +211,7 @@ take_sealed(struct via *v, struct span json)
 		if (!whole)
 			fail(v, "what came is not what " FAR_PROGRAM " has sent");
 	} else {
-		fail(v, "a broken frame came");
+		fail(v, "what comes from the other end is damaged");
 	}
 }
 
@@ -230,7 +230,7 @@ take_frame(struct via *v, struct span line, struct buffer *output, struct buffer
 		return;
 	}
 	if (line.len == 0 || line.at[0] != '{' || scan_check(line.at, line.len, &bad) != NULL) {
-		fail(v, "a broken frame came");
+		fail(v, "what comes from the other end is damaged");
 		return;
 	}
 	if (frame_is(line, "ping"))
@@ -247,7 +247,7 @@ take_frame(struct via *v, struct span line, struct buffer *output, struct buffer
 	digest = to == output ? &v->output : &v->errors;
 	before = to->len;
 	if ((to == errors && !frame_is(line, "errors")) || frame_take_bytes(line, to) == -1)
-		fail(v, "a broken frame came");
+		fail(v, "what comes from the other end is damaged");
 	else
 		digest_add(digest, to->data + before, to->len - before);
 }
@@ -275,7 +275,7 @@ via_receive(struct via *v, struct buffer *output, struct buffer *errors)
 	    v->dropped + peer_untaken(&v->peer) > BANNER_LIMIT))
 		fail(v, "the launcher has printed more than 64 KiB, and " FAR_PROGRAM " has not answered");
 	else if (taken == -1)
-		fail(v, "a broken frame came");
+		fail(v, "what comes from the other end is damaged");
 	return received;
 }
 

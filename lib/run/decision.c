@@ -293,7 +293,7 @@ undecided_input(struct undecided *u, const struct waiting *at, struct data *data
 	int failed;
 
 	if (at->begin.length == 0)
-		return error_set(err, ERROR_SCHEMA, u->path, "has no step.started of %s", at->call);
+		return error_set(err, ERROR_SCHEMA, u->path, "the record does not have how %s began", at->call);
 	failed = event_load(u->path, at->begin, &line, err);
 	if (failed != 0) {
 		buffer_free(&line);
@@ -313,7 +313,7 @@ undecided_input(struct undecided *u, const struct waiting *at, struct data *data
 			    span_is(span_member(ref.value, KEY_ENCODING), "raw");
 	}
 	if (failed == 0 && data->json.len == 0)
-		failed = error_set(err, ERROR_SCHEMA, u->path, "the call's step.started has no input");
+		failed = error_set(err, ERROR_SCHEMA, u->path, "the record does not have the call's input");
 	buffer_free(&whole);
 	buffer_free(&line);
 	return failed != 0 ? -1 : 0;

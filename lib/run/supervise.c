@@ -207,7 +207,7 @@ take_report(struct watcher *w)
 	w->s->wait_status = status;
 	if (state == GUARDIAN_LOST) {
 		error_set(&w->s->error, ERROR_SYSTEM, NULL,
-		    "the guardian of the workflow was killed");
+		    "the process of AWF that watches over the workflow was killed");
 		w->s->interrupted = true;
 		finish(w, VERDICT_FAILED);
 	} else if (state == GUARDIAN_ALONE) {

@@ -523,7 +523,7 @@ all_gone() { local pid; while read -r pid; do gone "$pid" || return 1; done <pid
 	wait $pid || status=$?
 	same "$status" 125
 	all_gone
-	same "$(cat err)" "awf-run: flow: the guardian of the workflow was killed"
+	same "$(cat err)" "awf-run: flow: the process of AWF that watches over the workflow was killed"
 	same "$(ended '[.status, .error.code]')" '["failed","system"]'
 }
 

@@ -446,6 +446,19 @@ copied() {
 	run -141 bash -c 'awf doctor | true; exit "${PIPESTATUS[0]}"'
 }
 
+@test "a tool of stop_when alone needs no program" {
+	mkdir agents tools
+	echo '{"description": "d", "input_schema": {"type": "object"}}' | tee tools/verdict.tool.json >tools/gone.tool.json
+	printf -- '---\nmodel: replay/x\nstop_when: {tool: verdict}\n---\nJudge.\n' >agents/judge.md
+	run -3 awf doctor -q
+	[[ $output == *"wrong  gone "*"tools/gone.tool.json: unable to run 'tools/gone': No such file or directory"* ]]
+	[[ $output != *verdict* ]]
+	rm tools/gone.tool.json
+	run -0 awf doctor -q
+	cp -r "$ROOT/examples/." .
+	run -0 awf doctor -q
+}
+
 @test "the examples of the page" {
 	export OPENAI_API_KEY=$SECRET
 	printf '#!/bin/sh\ntr a-z A-Z\n' >digest.awf

@@ -2,6 +2,7 @@
  * Whether what definitions of a project would run may run: what the user has allowed, and what they
  * allow when they are asked.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,7 @@ trust_check(const struct trust_items *items, struct error *err)
 	struct buffer more = BUFFER_INIT, digests = BUFFER_INIT;
 	size_t count = 0;
 
+	assert(items->count == 0 || items->list != NULL);
 	for (size_t i = 0; i < items->count; i++) {
 		if (trust_allows(&items->list[i]))
 			continue;
@@ -156,7 +158,7 @@ trust_check_anew(struct trust_items *items, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char text[sizeof why.place + sizeof why.message];
-	int failed = trust_check(items, &why);
+	int failed = items->count == 0 ? 0 : trust_check(items, &why);
 
 	if (failed != 0)
 		error_set(err, ERROR_BLOCKED, NULL, "%s", error_text(&why, text, sizeof text));

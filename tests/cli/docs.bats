@@ -170,6 +170,25 @@ complete_line() {
 	[[ $output == *'tools: [search_notes]'*'"input_schema"'*'#!/'* ]]
 }
 
+# Lines without what differs from run to run.
+alike() { sed -E 's/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\<[0-9a-f]{8}\>/ID/g; s/[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9:]{8})?/DATE/g; s/ +[0-9.]+m?s\>/ TIME/g; s/^ *[0-9]+\.[0-9]{3} //; s/\([0-9.]+m?s/(TIME/; s/"ms":[0-9]+/"ms":N/'; }
+
+@test "README: what it shows is what is printed" {
+	export LC_ALL=C.UTF-8 JQ=jq
+	awk '/^```text/ { inside = 1; next } /^```/ { inside = 0 } inside' "$ROOT/README.md" | alike >shown
+	{
+		env -u AWF_MODEL sh -c "$(readme 'awf init' | sed "s|/tmp/demo|$PWD/begun|g")"
+		sh -c "$(readme 'awf-step count')"
+		sh -c "$(readme 'awf-run --name sorted')"
+		sh -ec "$(readme 'awf-tail --list')"
+		printf '3\n1\nx\n' | awf-run --name sorted -c 'awf-step -i lines square -- awk "/x/ { print \"awk: no number: \" \$1 >\"/dev/stderr\"; exit 3 } { print \$1 * \$1 }" |
+			awf-step -s join -r -- jq -c sort'
+	} 2>&1 | alike >printed || true
+	grep -v '^…' shown | while IFS= read -r line; do
+		grep -qxF -- "$line" printed || { echo "not printed: $line"; cat printed; exit 1; }
+	done
+}
+
 @test "README: cost, and who is told" {
 	export JQ=jq
 	run -0 sh -c "$(readme --dry-run)"

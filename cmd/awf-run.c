@@ -171,6 +171,7 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 		.seal = j->settings.seal ? &j->seal : NULL,
 	};
 	struct history *h = NULL;
+	struct history_summary unclaimed = { .calls = 0 };
 	struct buffer text = BUFFER_INIT;
 	struct error none;
 	int64_t count = 0;
@@ -182,6 +183,11 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	if (count > 0)
 		message_print(PROGRAM, "%s: %lld recorded call%s made anew instead of taken over: %s",
 		    j->run.name, (long long)count, count == 1 ? " was" : "s were", buffer_string(&text));
+	if (h != NULL && strcmp(e->status, "success") == 0) {
+		if (history_unclaimed(h, &unclaimed, &none) == 0)
+			job_tell_unclaimed(&unclaimed);
+		history_summary_free(&unclaimed);
+	}
 	history_close(h);
 	buffer_free(&text);
 

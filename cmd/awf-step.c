@@ -172,6 +172,10 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
 	step->reader = prints && replays ? STDOUT_FILENO : 0;
 
+	step->marked = step->team == NULL || team_reads_environment(step->team);
+	if (step->marked && !r->own_run &&
+	    marks_find(&step->marks, r->run.directory, NULL, err) == -1)
+		return -1;
 	entry.enclosing = enclosing;
 	entry.owner = r->own_run;
 	if (roster_begin(&r->roster, r->run.directory, &entry, err) == -1)
@@ -611,6 +615,7 @@ main(int argc, char **argv)
 
 	settings_free(&settings);
 	free(settings.step.process);
+	marks_free(&settings.step.marks);
 	free(r.path);
 	buffer_free(&settings.step.inputs);
 	environment_free(&settings.step.environment);

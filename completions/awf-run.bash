@@ -7,7 +7,7 @@ _awf_run()
 	# After the workflow come its own arguments.
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
-		-c | --command | --input | --env | --name | --shell | --timeout | --allow-tools | --trust | --max-cost | \
+		-c | --command | --input | --env | --ignore-env | --name | --shell | --timeout | --allow-tools | --trust | --max-cost | \
 			--tools-policy | --workspace | --mask | --id | --id-file | --resume | --fork | --at | --redo | \
 			--skip | --overlap | --on-complete | --on-failure | --keep) ((i++)) ;;
 		-*) ;;
@@ -15,7 +15,7 @@ _awf_run()
 		esac
 	done
 	case $prev in
-	--env) _awf_generated -v ;;
+	--env | --ignore-env) _awf_generated -v ;;
 	--shell | --id-file) _awf_files ;;
 	--mask)
 		_awf_among patterns
@@ -31,7 +31,7 @@ _awf_run()
 	*)
 		case $cur in
 		-*) _awf_among --command --no-input --input --name --timeout --max-cost --resume --redo --skip \
-		--redo-changed --continue --fork --at --detach --print-id --log --no-view --dry-run --env --shell --workspace \
+		--redo-changed --continue --fork --at --detach --print-id --log --no-view --dry-run --env --ignore-env --shell --workspace \
 		--allow-tools --tools-policy --trust --try --id --id-file --snapshot --no-transcript \
 		--mask --seal --keep --overlap --on-complete --on-failure --help --version ;;
 		*)

@@ -3,6 +3,7 @@ functions -q __awf_steps; or source (status dirname)/awf.fish
 complete -c awf-run -s c -l command -x -d 'run this text with the shell'
 complete -c awf-run -s n -l no-input -d 'stdin of the workflow is /dev/null'
 complete -c awf-run -l input -x -d 'a named input KEY=VALUE, AWF_INPUT_KEY'
+complete -c awf-run -l ignore-env -x -a '(set -nx)' -d 'no call is another one because of this variable'
 complete -c awf-run -l env -x -a '(set -nx)' -d 'record this environment variable too'
 complete -c awf-run -l name -x -a '(awf complete names 2>/dev/null)' -d 'name of the workflow'
 complete -c awf-run -l shell -r -F -d 'what runs pipelines and plain scripts'

@@ -22,9 +22,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "proc/message.h"
+#include "run/call_marks.h"
 #include "run/conclusion.h"
 #include "run/history.h"
 #include "run/run.h"
+#include "transcript/event_keys.h"
 #include "run/supervise.h"
 #include "run/told_failures.h"
 
@@ -99,11 +101,18 @@ make_run(struct performance *p, struct error *err)
 	};
 	struct definition_files files = DEFINITION_FILES_INIT;
 	char *text = memory_format("awf replay key %s", s->run_id);
+	unsigned char marks[MARKS_KEY_BYTES];
 	int failed;
 
 	crypto_hash_sha256(recorded.key, (const unsigned char *)text, strlen(text));
 	free(text);
 	if (run_recreate(&p->run, &recorded, err) != 0)
+		return -1;
+	/* Calls that differ by directory or variables alone find each its own record. */
+	failed = s->storage.root != NULL && span_member(s->payload, KEY_START).at != NULL ?
+	    marks_key(s->storage.root, false, marks, err) : 0;
+	if (failed == -1 || (failed == 1 && marks_start(p->run.directory, marks,
+	    p->env.environment.list, NULL, NULL, err) != 0))
 		return -1;
 	definition_files_add(&files, s->payload);
 	failed = 0;

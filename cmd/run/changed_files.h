@@ -5,6 +5,8 @@
 #ifndef AWF_RUN_CHANGED_FILES_H
 #define AWF_RUN_CHANGED_FILES_H
 
+#include <stdbool.h>
+
 #include "base/buffer.h"
 #include "run/resume.h"
 

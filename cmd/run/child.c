@@ -158,6 +158,7 @@ child_started(struct child *c, const struct child_start *start,
 		writer_array_end(&w);
 	}
 	writer_member_span(&w, KEY_INPUTS, start->inputs);
+	marks_write(&c->marks, &w);
 	call_write_command(&w, start->argv);
 	if (start->timeout_ms > 0)
 		writer_member_integer(&w, KEY_TIMEOUT_MS, start->timeout_ms);
@@ -245,6 +246,7 @@ child_leave(struct child *c)
 {
 	if (c->parent.directory == NULL)
 		return;
+	marks_free(&c->marks);
 	roster_close(&c->roster);
 	run_close(&c->parent);
 	free(c->name);

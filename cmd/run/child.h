@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
+#include "run/call_marks.h"
 #include "run/lineage.h"
 #include "run/roster.h"
 #include "run/run.h"
@@ -35,6 +36,7 @@
 
 struct child {
 	struct run parent;           /* entered */
+	struct call_marks marks;     /* of the call */
 	struct lineage lineage;      /* with the child at its end */
 	struct roster roster;        /* of the parent */
 	char *name, *path, *call;    /* of the call */

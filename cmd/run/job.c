@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -39,23 +40,53 @@ job_workspace(const struct job *j)
 	return memory_text(getcwd(here, sizeof here) != NULL ? here : ".");
 }
 
+static void
+ask_doubt(const struct history_doubt *doubt)
+{
+	struct error question;
+	char *where = doubt->run_id[0] != '\0' ? memory_format(" in run %s", doubt->run_id) :
+	    memory_text("");
+	char *marks = doubt->marks != NULL ? memory_format(" (%s)", doubt->marks) : memory_text("");
+	char *what = memory_format("%s%s%s%s, begun %.*sZ", doubt->tool != NULL ? doubt->tool : "",
+	    doubt->tool != NULL ? " " : "", doubt->what, marks, TIME_SIZE, doubt->timestamp);
+
+	if (doubt->why == NULL)
+		error_set(&question, ERROR_WAITING, doubt->call, "%s%s, was done, and no file of the run names "
+		    "this step any more: is what does it now, if anything does, to do it again, or to take it "
+		    "over? Say --redo %s or --skip %s", what, where, doubt->call, doubt->call);
+	else
+		error_set(&question, ERROR_WAITING, doubt->call, "%s (%s)%s, may or may not have happened: "
+		    "say --redo %s or --skip %s", what, doubt->why, where, doubt->call, doubt->call);
+	job_warn(&question);
+	free(what);
+	free(marks);
+	free(where);
+}
+
 /* One line for each effect that may have happened. */
 int
 job_ask(const struct resume *r)
 {
-	struct error question;
-
-	for (size_t i = 0; i < r->history.doubt_count; i++) {
-		const struct history_doubt *doubt = &r->history.doubts[i];
-
-		if (doubt->decided != RECALL_UNDECIDED)
-			continue;
-		error_set(&question, ERROR_WAITING, doubt->call, "%s%s%s, begun %.*sZ (%s)%s%s, "
-		    "may or may not have happened: say --redo %s or --skip %s",
-		    doubt->tool != NULL ? doubt->tool : "", doubt->tool != NULL ? " " : "", doubt->what,
-		    TIME_SIZE, doubt->timestamp, doubt->why, doubt->run_id[0] != '\0' ? " in run " : "",
-		    doubt->run_id, doubt->call, doubt->call);
-		job_warn(&question);
-	}
+	for (size_t i = 0; i < r->history.doubt_count; i++)
+		if (r->history.doubts[i].decided == RECALL_UNDECIDED)
+			ask_doubt(&r->history.doubts[i]);
 	return STATUS_WAITING;
+}
+
+#define UNCLAIMED_LINES 10
+
+void
+job_tell_unclaimed(const struct history_summary *s)
+{
+	size_t count = s->unclaimed_count < UNCLAIMED_LINES ? s->unclaimed_count : UNCLAIMED_LINES;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct history_doubt *u = &s->unclaimed[i];
+
+		message_print(PROGRAM, "%s: %s%s%s%s, begun %.*sZ, is an effect of an earlier attempt that "
+		    "this one has not come to", u->call, u->what, u->marks != NULL ? " (" : "",
+		    u->marks != NULL ? u->marks : "", u->marks != NULL ? ")" : "", TIME_SIZE, u->timestamp);
+	}
+	if (s->unclaimed_count > count)
+		message_print(PROGRAM, "and %zu more like these", s->unclaimed_count - count);
 }

@@ -56,6 +56,8 @@ void job_warn(const struct error *err);
 void job_repaired(const char *text);
 /* One for each effect that may have happened. STATUS_WAITING. */
 int job_ask(const struct resume *r);
+/* Tells of history_unclaimed(), a line for each of the first. */
+void job_tell_unclaimed(const struct history_summary *s);
 
 /* All up to the run's start. GO, or the status to exit with; -1. */
 int job_prepare(struct job *j, struct error *err);

@@ -216,6 +216,7 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 	const struct span null = span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1);
 	char sha256[DIGEST_SIZE];
 	const struct recall_query query = {
+		.marks = &c->marks,
 		.enclosing = c->enclosing,
 		.root = recall_root(c->enclosing),
 		.name = c->name,

@@ -55,7 +55,8 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 		return lineage_add(&p->lineage, p->id, script(spec->workflow), err);
 	}
 	if (child_enter(c, spec->name, script(spec->workflow), spec->tried, err) != 0 ||
-	    redactor_join(&p->redactor, &c->parent, err) != 0)
+	    redactor_join(&p->redactor, &c->parent, err) != 0 ||
+	    marks_find(&c->marks, c->parent.directory, spec->workspace, err) == -1)
 		return -1;
 	child_define(c, &start);
 	if (!spec->unrecorded) {
@@ -216,8 +217,12 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 void
 place_unrecorded(struct place *p, const struct error *why)
 {
-	if (p->nested_in && why->code == ERROR_SYSTEM)
-		child_fail(&p->child, why);
+	struct error waits = ERROR_INIT;
+
+	if (!p->nested_in || (why->code != ERROR_SYSTEM && why->code != ERROR_WAITING))
+		return;
+	error_set(&waits, ERROR_WAITING, NULL, ROSTER_WAITS);
+	child_fail(&p->child, why->code == ERROR_WAITING ? &waits : why);
 }
 
 void

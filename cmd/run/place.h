@@ -39,6 +39,7 @@ struct place_spec {
 	const char *script;        /* its script, absolute; NULL */
 	struct span inputs;
 	int64_t timeout_ms;
+	const char *workspace;     /* where it starts; NULL: the current directory */
 	bool detached;
 	bool tried;                  /* --try */
 	bool no_input;             /* stdin is not for it */

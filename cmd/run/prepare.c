@@ -113,6 +113,9 @@ take_record(struct job *j, struct error *err)
 	for (char **name = r->variables; name != NULL && *name != NULL; name++)
 		if (!list_has(s->recorded, *name))
 			list_add(&s->recorded, *name);
+	for (char **name = r->ignored; name != NULL && *name != NULL; name++)
+		if (!list_has(s->ignored, *name))
+			list_add(&s->ignored, *name);
 	if (s->pipeline != NULL || *s->words != NULL)
 		return 0;
 	if (s->name == NULL)
@@ -176,6 +179,9 @@ prepare_words(struct job *j, struct error *err)
 	}
 	if (find_workflow(j, err) != 0)
 		return -1;
+	for (char **name = w->ignored; name != NULL && *name != NULL; name++)
+		if (!list_has(j->settings.ignored, *name))
+			list_add(&j->settings.ignored, *name);
 	/* The file of the workflow, as its words name it. */
 	if (w->script >= 0 && getcwd(here, sizeof here) != NULL) {
 		joined = path_join(*w->argv[w->script] == '/' ? "" : here, w->argv[w->script]);

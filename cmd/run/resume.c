@@ -66,6 +66,20 @@ take_text(char **text, struct span payload, const char *key)
 	*text = span_text(span_member(payload, key));
 }
 
+static void
+take_ignored(struct resume *r, struct span names)
+{
+	if (span_type(names) != 'a')
+		return;
+	for (struct span_walk name = span_walk(names); span_next(&name);) {
+		char *text = span_text(name.value);
+
+		if (text != NULL && !list_has(r->ignored, text))
+			list_add(&r->ignored, text);
+		free(text);
+	}
+}
+
 /* Where an attempt was, and what it ran there. */
 static void
 take_place(struct resume *r, struct span payload)
@@ -85,6 +99,7 @@ take_place(struct resume *r, struct span payload)
 	take_text(&r->directory, payload, KEY_CWD);
 	take_text(&r->workspace, payload, KEY_WORKSPACE);
 	take_text(&r->stored, payload, KEY_STORAGE);
+	take_ignored(r, span_path(payload, KEY_START, KEY_IGNORED, NULL));
 	span_copy(span_member(payload, KEY_WORKFLOW_SHA256), r->recorded.sha256,
 	    sizeof r->recorded.sha256);
 	/* The file among those that the run was made of that is the script. */
@@ -302,10 +317,11 @@ begin_reading(struct resume *r, const struct resume_plan *plan, struct error *er
 {
 	struct history_spec spec = { .mode = RECALL_RESUME, .other_count = r->other_count,
 		.redo = plan->redo, .skip = plan->skip, .redo_changed = plan->redo_changed,
-		.prefix = r->prefix, .excused = r->excused };
+		.prefix = r->prefix, .excused = r->excused, .names = &r->names };
 
 	history_reading_free(r->reading);
 	definition_files_free(&r->files);
+	file_names_free(&r->file_names);
 	if (plan->forks) {
 		if (r->others == NULL)
 			r->others = memory_zero(1, sizeof *r->others);
@@ -529,6 +545,14 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 	return failed ? -1 : 0;
 }
 
+static bool
+is_dropped(void *context, const char *name, bool lately)
+{
+	const struct resume *r = context;
+
+	return file_names_dropped(&r->file_names, name, lately);
+}
+
 int
 resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
     struct error *err)
@@ -544,6 +568,9 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 		else
 			history_end(r->reading);
 	}
+	if (!r->file_names.read)
+		file_names_read(&r->file_names, &r->files, r->blobs);
+	r->names = (struct history_names){ r->file_names.edited, is_dropped, r };
 	if (failed == 0) {
 		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);
@@ -597,9 +624,11 @@ resume_free(struct resume *r)
 	free(r->prefix);
 	list_free(r->inputs);
 	list_free(r->variables);
+	list_free(r->ignored);
 	free(r->allow_tools);
 	history_summary_free(&r->history);
 	definition_files_free(&r->files);
+	file_names_free(&r->file_names);
 	history_reading_free(r->reading);
 	*r = (struct resume){ .path = NULL };
 }

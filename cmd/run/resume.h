@@ -16,6 +16,7 @@
 #include "agent/ceiling.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "run/file_names.h"
 #include "run/history.h"
 #include "run/run.h"
 #include "run/storage.h"
@@ -36,6 +37,7 @@ struct resume {
 	char **inputs;                /* KEY=VALUE */
 	char *allow_tools;            /* its ceiling, agent/ceiling.h; NULL */
 	enum tools_policy tools_policy;
+	char **ignored;               /* variables that no call depends on */
 	char **variables;             /* names that were recorded of the environment */
 	char status[16];              /* of its last attempt; "" if that has no end */
 	bool reader_gone;             /* it ended as nobody read its output any more */
@@ -52,6 +54,8 @@ struct resume {
 	struct run_cause cause;       /* of a child: what started it */
 	char *prefix;                 /* history_spec.prefix; NULL */
 	struct definition_files files; /* that its record names */
+	struct file_names file_names; /* of steps in these */
+	struct history_names names;   /* history_spec.names */
 	struct history_reading *reading; /* its recorded calls; NULL: not read */
 	struct history_summary history;
 };

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "proc/environment.h"
+#include "run/call_marks.h"
 #include "run/inputs.h"
 #include "run/redactor.h"
 #include "run/overlap.h"
@@ -31,7 +32,7 @@ enum {
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_TRUST, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
-	OPT_REDO, OPT_SKIP, OPT_REDO_CHANGED, OPT_OVERLAP,
+	OPT_REDO, OPT_SKIP, OPT_REDO_CHANGED, OPT_IGNORE_ENV, OPT_OVERLAP,
 	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_DRY_RUN
 };
 
@@ -64,6 +65,8 @@ const struct option_spec run_options[] = {
 
 	{ OPTION_SECTION, 0, NULL, NULL, "The workflow" },
 	{ OPT_ENV, 0, "env", "NAME", "record this environment variable too; repeatable" },
+	{ OPT_IGNORE_ENV, 0, "ignore-env", "NAME",
+	    "no call is another one because of this variable; NAME* for all that begin so; repeatable" },
 	{ OPT_SHELL, 0, "shell", "PATH", "what runs pipelines and plain scripts (" DEFAULT_SHELL ")" },
 	{ OPT_WORKSPACE, 0, "workspace", "DIRECTORY", "start the workflow there" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that its steps may use at most" },
@@ -150,6 +153,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 			    value);
 		list_add(&s->recorded, value);
 		return 0;
+	case OPT_IGNORE_ENV: return marks_ignore(&s->ignored, value, ERROR_USAGE, "--ignore-env", err);
 	case OPT_NAME: return set_name(s, value, err);
 	case OPT_SHELL: s->shell = value; return 0;
 	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
@@ -293,6 +297,7 @@ settings_free(struct settings *s)
 {
 	list_free(s->inputs);
 	list_free(s->recorded);
+	list_free(s->ignored);
 	list_free(s->redo);
 	list_free(s->skip);
 	free(s->pinned_id_file);

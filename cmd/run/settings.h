@@ -38,6 +38,7 @@ struct settings {
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
 	char **recorded;     /* of --env; likewise */
+	char **ignored;      /* of --ignore-env and the workflow's own lines; likewise */
 	char *const *words;
 	char *pinned_id_file;  /* id_file, made absolute */
 };

@@ -19,6 +19,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/call_marks.h"
 
 #define AGENT_SUFFIX ".md"
 #define TOOL_SUFFIX ".tool.json"
@@ -78,6 +79,29 @@ set_directory(struct workflow *w, const char *path, struct error *err)
 	return 0;
 }
 
+/* Comments are looked at until the first line that is none. */
+static int
+read_ignored(struct workflow *w, const char *path, const char *text, struct error *err)
+{
+	static const char key[] = "# awf: ignore-env:";
+	const char *line;
+	int failed = 0;
+	size_t len;
+
+	while (failed == 0 && (line = text_part(&text, '\n', &len)) != NULL && *line == '#') {
+		char *names, *at, *name;
+
+		if (strncmp(line, key, sizeof key - 1) != 0)
+			continue;
+		names = at = memory_copy(line + sizeof key - 1, len - (sizeof key - 1));
+		while (failed == 0 && (name = strsep(&at, SPACE ",\r")) != NULL)
+			if (*name != '\0')
+				failed = marks_ignore(&w->ignored, name, ERROR_DEFINITION, path, err);
+		free(names);
+	}
+	return failed;
+}
+
 static int
 run_script(struct workflow *w, const char *path, const struct buffer *script, char *const *words,
     const char *shell, struct error *err)
@@ -97,6 +121,8 @@ run_script(struct workflow *w, const char *path, const struct buffer *script, ch
 		set_argv(w, (const char *[]){ interpreter != NULL ? interpreter : shell, argument, path },
 		    words + 1);
 		w->script = argument != NULL ? 2 : 1;
+		if (failed == 0)
+			failed = read_ignored(w, path, text, err);
 	}
 	free(parent);
 	free(interpreter);
@@ -306,6 +332,7 @@ void
 workflow_free(struct workflow *w)
 {
 	list_free(w->argv);
+	list_free(w->ignored);
 	free(w->name);
 	free(w->directory);
 	memset(w, 0, sizeof *w);

@@ -19,6 +19,8 @@ struct workflow {
 	char *name;               /* base name; "pipeline" for a pipeline */
 	char *directory;          /* absolute, of the script, else the current one */
 	char sha256[DIGEST_SIZE]; /* of the script or the pipeline; "": a program */
+	char **ignored;           /* variables that no call depends on: the words of its first lines
+	                             "# awf: ignore-env: NAME..."; ends with NULL; NULL: none */
 	bool elsewhere;           /* it was looked for around, too, and is not there */
 };
 

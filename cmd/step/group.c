@@ -59,7 +59,7 @@ static void
 group_open(struct group *g, struct step_call *call)
 {
 	const struct step *s = call->step;
-	bool recalled = call->verdict.recalls && !call->verdict.recalled.changed;
+	bool recalled = call->verdict.recalled.root[0] != '\0' && !call->verdict.recalled.changed;
 	struct buffer line = BUFFER_INIT;
 
 	memset(g, 0, sizeof *g);

@@ -35,6 +35,7 @@
 #include "proc/message.h"
 #include "proc/model_token.h"
 #include "proc/peer.h"
+#include "run/call_marks.h"
 #include "run/live.h"
 #include "run/screen.h"
 #include "run/state.h"
@@ -172,26 +173,36 @@ set_environment(const struct models *m, long long port)
 {
 	static const char *const exempt[] = { "NO_PROXY", "no_proxy" };
 	struct environment *e = &m->call->step->environment;
+	struct buffer names = BUFFER_INIT;
 
 	for (size_t i = 0; i < FAMILY_COUNT; i++) {
 		char *url = memory_format("http://127.0.0.1:%lld%s", port, families[i].suffix);
 
-		for (const char *const *name = families[i].bases; *name != NULL; name++)
+		for (const char *const *name = families[i].bases; *name != NULL; name++) {
 			environment_set(e, *name, url);
-		for (const char *const *name = families[i].keys; *name != NULL; name++)
+			buffer_format(&names, "%s ", *name);
+		}
+		for (const char *const *name = families[i].keys; *name != NULL; name++) {
 			environment_set(e, *name, m->token);
+			buffer_format(&names, "%s ", *name);
+		}
 		free(url);
 	}
-	for (const char *const *name = others; *name != NULL; name++)
+	for (const char *const *name = others; *name != NULL; name++) {
 		environment_unset(e, *name);
+		buffer_format(&names, "%s ", *name);
+	}
 	for (size_t i = 0; i < sizeof exempt / sizeof *exempt; i++) {
 		const char *before = getenv(exempt[i]);
 		char *list = memory_format("%s%s127.0.0.1", before != NULL ? before : "",
 		    before != NULL && *before != '\0' ? "," : "");
 
 		environment_set(e, exempt[i], list);
+		buffer_format(&names, "%s ", exempt[i]);
 		free(list);
 	}
+	environment_set(e, MARKS_OWN, buffer_string(&names));
+	buffer_free(&names);
 }
 
 /* Waits until it listens. */

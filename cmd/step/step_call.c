@@ -485,7 +485,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	environment_unset(&s->environment, CALL_TRY);
 	if (s->pending)
 		step_name_task(call);
-	if (call->verdict.recalls && !call->verdict.recalled.changed)
+	if (call->verdict.recalled.root[0] != '\0' && !call->verdict.recalled.changed)
 		environment_set(&s->environment, "AWF_CLAIMED", call->verdict.recalled.root);
 	else if (s->recall != NULL)
 		environment_unset(&s->environment, "AWF_CLAIMED");

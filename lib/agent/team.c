@@ -444,6 +444,18 @@ team_runs_cli(const struct team *t)
 }
 
 bool
+team_reads_environment(const struct team *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct member *m = t->members[i];
+
+		if (m->tool_count > 0 || m->server_count > 0 || m->stop.argv != NULL)
+			return true;
+	}
+	return team_runs_cli(t);
+}
+
+bool
 team_clis_only_read(const struct team *t)
 {
 	const char *name;

@@ -72,6 +72,9 @@ int team_load(struct team *t, const struct team_source *source, const char *name
 const char *team_agent_provider(const struct agent *agent, size_t number);
 /* Whether one of the agents is an agent CLI's, which may do anything in its turn. */
 bool team_runs_cli(const struct team *t);
+/* Whether what its agents do depends on the directory and the variables of the step: they have
+ * tools, or are an agent CLI's. Models alone do not read them. */
+bool team_reads_environment(const struct team *t);
 /* Whether all that run one can do no more than read (provider_only_reads()). */
 bool team_clis_only_read(const struct team *t);
 /* Makes the providers' processes ours to start. None runs yet. */

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "run/roster.h"
 #include "run/run_lock.h"
@@ -51,10 +52,12 @@ conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const 
 	int code = process_exit_code(wait_status);
 	/* Of the machine, if it could still say so: other calls failed of that, if any did, as its
 	 * own never ended. */
-	bool of_machine = death != NULL && *death->reason != '\0' && o->error.code != ERROR_SYSTEM;
+	bool waits = death != NULL && strcmp(death->reason, ROSTER_WAITS) == 0;
+	bool of_machine = death != NULL && *death->reason != '\0' && !waits &&
+	    o->error.code != ERROR_SYSTEM;
 	/* What failed says less than that a step was killed: steps behind that fail of what they do
 	 * not get. It died between its calls, or could not record one. */
-	bool told_by_death = death != NULL &&
+	bool told_by_death = death != NULL && !waits &&
 	    (o->failed > 0 ? error_of_work(o->error.code) : o->waiting == 0);
 	struct error error = ERROR_INIT;
 	char text[64];
@@ -80,6 +83,10 @@ conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const 
 		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
 	} else if (o->waiting > 0) {
 		end_as_waiting(c, o);
+	} else if (waits) {
+		*c = (struct conclusion){ .status = "waiting", .exit_code = STATUS_WAITING };
+		error_set(&c->error, ERROR_WAITING, NULL, "%s", death->reason);
+		snprintf(c->step, sizeof c->step, "%s", death->process);
 	} else if (code == 128 + SIGPIPE && reader_gone) {
 		c->exit_code = code;
 		error_set(&c->error, ERROR_DOWNSTREAM_CLOSED, NULL, "nobody reads the output any more");

@@ -240,8 +240,11 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 			over = at;
 		else if (at->what != decision_about(verdict))
 			other = at;
-		else if (count++ == 0)
+		else if (found == NULL || at->attempt > found->attempt || strcmp(at->call, found->call) != 0) {
+			/* A call that an earlier attempt named so, and this one has not come to, is not meant. */
+			count = found != NULL && strcmp(at->call, found->call) == 0 ? count : count + 1;
 			found = at;
+		}
 	}
 	if (count == 1)
 		return found;

@@ -32,6 +32,7 @@ struct sorted_call {
 	unsigned char key[DIGEST_BYTES];
 	const struct recorded_call *call;
 	bool superseded;             /* index_record.superseded */
+	uint64_t identity, exact;
 };
 
 /* The file while it is made. Records go out one by one; the rest follows when all have. */
@@ -43,6 +44,7 @@ struct index {
 	size_t place_count, place_capacity;
 	struct buffer text;
 	uint64_t empty;              /* in text */
+	uint64_t marks;              /* in text: those of the recording begin here */
 };
 
 static uint64_t
@@ -110,6 +112,7 @@ sort_by(const struct recording *rec, const struct recorded_call *c)
 	const char *last = slash != NULL ? slash + 1 : id;
 	char *name = memory_copy(last, strcspn(last, ":")), around[ID_SIZE];
 	int64_t occurrence, item;
+	struct recorded_marks marks;
 
 	if (c->enclosing != NO_CALL)
 		root = model_call_event_id(rec->calls[rec->calls[c->enclosing].root].call, around);
@@ -118,6 +121,8 @@ sort_by(const struct recording *rec, const struct recorded_call *c)
 	sorted.superseded = !replay && c->enclosing != NO_CALL &&
 	    c->call->rare->try_number < rec->calls[c->enclosing].last_try;
 	free(name);
+	marks = recording_marks(rec, c);
+	sorted.identity = marks_recorded_identity(&marks, &sorted.exact);
 	return sorted;
 }
 
@@ -133,6 +138,8 @@ compare_calls(const void *a, const void *b)
 		order = memcmp(x->guard, y->guard, DIGEST_BYTES);
 	if (order != 0)
 		return order;
+	if (left->identity != right->identity)
+		return left->identity < right->identity ? -1 : 1;
 	if (x->source != y->source) /* the run's own comes last there */
 		return x->source > y->source ? -1 : 1;
 	if (left->superseded != right->superseded)
@@ -141,6 +148,8 @@ compare_calls(const void *a, const void *b)
 	read_position(y->call->id, &y_occurrence, &y_item);
 	if (x_item != y_item)
 		return x_item < y_item ? -1 : 1;
+	if (x->start != y->start) /* the last attempt's come first */
+		return x->start > y->start ? -1 : 1;
 	if (x_occurrence != y_occurrence)
 		return x_occurrence < y_occurrence ? -1 : 1;
 	return (x > y) - (x < y);
@@ -158,6 +167,11 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	memcpy(r.key, sorted->key, sizeof r.key);
 	memcpy(r.guard, c->guard, sizeof r.guard);
 	r.definition = c->definition;
+	r.identity = sorted->identity;
+	r.exact = sorted->exact;
+	r.start = x->marks + c->start;
+	r.directory = x->marks + c->directory;
+	r.variables = x->marks + c->variables;
 	r.superseded = sorted->superseded;
 	r.order = call;
 	read_position(c->call->id, &r.occurrence, &r.item);
@@ -180,11 +194,15 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.decided = recording_decision(rec, call);
 	r.doubtful = recording_doubtful(rec, call);
 	r.began = recording_began(rec, call);
+	r.child = c->child;
+	r.changed = recording_changed(rec, call);
+	r.dropped = recording_dropped(rec, call, false);
 	r.stands = c->child ? recording_child_excused(rec, call) :
 	    recording_failure_stands(rec, call) && (c->call->tried || !root->doubt_inside);
 	r.maybe = recording_only_begun(rec, call);
 	r.encloses = c->encloses || rec->calls[c->failed_first].encloses ||
 	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
+	r.runs_calls = r.encloses && c->runs_command && !r.changed && !r.child;
 	r.changed_inside = root->changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
 	model_call_event_id(root->call, r.root);
@@ -231,8 +249,11 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	struct index_head head = { .sources = history_source_count(rec->spec), .records = count,
 		.mode = rec->spec->mode };
 
+	head.edited = rec->spec->names != NULL && rec->spec->names->edited;
 	head.prefix = add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
 	x->empty = add_text(x, "");
+	x->marks = x->text.len;
+	buffer_append(&x->text, rec->marks.data, rec->marks.len);
 	for (size_t i = 0; i < head.sources; i++) {
 		sources[i].path = add_text(x, history_source(rec->spec, i)->path);
 		sources[i].blobs = add_text(x, history_source(rec->spec, i)->blobs);
@@ -435,20 +456,56 @@ history_build(const char *path, const struct history_spec *spec,
 	return failed;
 }
 
+int
+history_unclaimed(const struct history *h, struct history_summary *summary, struct error *err)
+{
+	struct history_spec spec = { .mode = RECALL_RESUME };
+	struct history_reading *r;
+	bool any = false;
+	int failed;
+
+	memset(summary, 0, sizeof *summary);
+	for (size_t i = 0; !any && i < h->head->records; i++)
+		any = h->records[i].changed && history_free(&h->records[i]);
+	if (!any || h->head->mode != RECALL_RESUME || h->head->sources == 0)
+		return 0;
+	spec.own.path = h->text + h->sources[h->head->sources - 1].path;
+	spec.own.blobs = h->text + h->sources[h->head->sources - 1].blobs;
+	if (h->sources[h->head->sources - 1].foreign)
+		return 0;
+	failed = history_begin(&r, &spec, err);
+	if (failed == 0)
+		failed = history_take_file(r, err);
+	if (failed == 0) {
+		history_end(r);
+		failed = recording_list_unclaimed(&r->recording, summary, err);
+	}
+	history_reading_free(r);
+	return failed;
+}
+
+static void
+free_doubts(struct history_doubt *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(list[i].call);
+		free(list[i].tool);
+		free(list[i].what);
+		free(list[i].marks);
+	}
+	free(list);
+}
+
 void
 history_summary_free(struct history_summary *summary)
 {
-	for (size_t i = 0; i < summary->doubt_count; i++) {
-		free(summary->doubts[i].call);
-		free(summary->doubts[i].tool);
-		free(summary->doubts[i].what);
-	}
+	free_doubts(summary->doubts, summary->doubt_count);
+	free_doubts(summary->unclaimed, summary->unclaimed_count);
 	for (size_t i = 0; i < summary->child_count; i++)
 		free_child(&summary->children[i]);
 	for (size_t i = 0; i < summary->program_count; i++)
 		free(summary->programs[i].path);
 	free(summary->programs);
 	free(summary->children);
-	free(summary->doubts);
 	memset(summary, 0, sizeof *summary);
 }

@@ -51,7 +51,9 @@ struct history_doubt {
 	char *call;                  /* chain of the call of the step */
 	char *tool;                  /* of an agent or operation; NULL: the command itself */
 	char *what;                  /* the command, or the tool's arguments, cut */
-	const char *why;             /* "cut off", or the code of the error that ended it */
+	const char *why;             /* "cut off", or the code of the error that ended it; NULL: it is
+	                                known, but no file of the run names its step any more */
+	char *marks;                 /* marks_describe(); NULL: nothing */
 	char timestamp[CLOCK_TEXT_SIZE];
 	char run_id[ID_SIZE];        /* of the child run that it is in; "": of none */
 	enum recall_decision decided;
@@ -78,6 +80,15 @@ struct history_source {
 	                                caused, in older sources too; NULL: nothing */
 };
 
+/* The names of steps in the files that a run is made of. */
+struct history_names {
+	bool edited;                 /* one of them is not what it was in some attempt */
+	/* Whether a recorded version of them names the step (lately: one of the last attempt, of a file
+	 * that has changed since), and none names it now. */
+	bool (*dropped)(void *context, const char *name, bool lately);
+	void *context;
+};
+
 struct history_spec {
 	enum recall_mode mode;
 	struct history_source own;   /* the run's own transcript, or the one to replay; path
@@ -91,12 +102,15 @@ struct history_spec {
 	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
 	const char *prefix;
 	bool excused;                /* history_child.excused: what failed at its top stands */
+	const struct history_names *names; /* NULL: not known */
 };
 
 struct history_summary {
 	int64_t calls;               /* records */
 	struct history_doubt *doubts;
 	size_t doubt_count;
+	struct history_doubt *unclaimed; /* history_unclaimed() alone; recording_unclaimed() */
+	size_t unclaimed_count;
 	struct history_child *children;
 	size_t child_count;
 	struct history_program *programs; /* if they were checked */
@@ -150,6 +164,9 @@ int history_open(struct history **h, const char *run_directory, struct error *er
 /* How many calls were made anew while recorded ones of the same name that had succeeded were
  * not used; text: which, and what is another. */
 int64_t history_unused(const struct history *h, struct buffer *text);
+/* The effects on record, made by earlier attempts, that no call of this one has taken over, in
+ * summary->unclaimed: of a run that goes on, when it has come to its end. */
+int history_unclaimed(const struct history *h, struct history_summary *summary, struct error *err);
 /* spec.prefix; "". */
 const char *history_prefix(const struct history *h);
 /* What a step asks it. */

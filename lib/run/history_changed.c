@@ -66,6 +66,26 @@ add_definition(struct buffer *out, const char *now, struct span payload)
 	buffer_free(&recorded);
 }
 
+static void
+add_variables(struct buffer *text, struct recorded_marks recorded,
+    const struct recall_query *query)
+{
+	struct buffer names = BUFFER_INIT;
+	const char *rest, *name;
+	size_t len;
+
+	if (marks_difference(query->marks, &recorded, &names) > 0) {
+		rest = buffer_string(&names);
+		while ((name = text_part(&rest, '\n', &len)) != NULL)
+			if (len > 0 && strncmp(name, MARKS_DIRECTORY "\n", len + 1) == 0)
+				buffer_format(text, "%sit was made in another directory", text->len > 0 ? "; " : "");
+			else if (len > 0)
+				buffer_format(text, "%s%.*s has another value (--ignore-env %.*s if no call depends on it)",
+				    text->len > 0 ? "; " : "", (int)len, name, (int)len, name);
+	}
+	buffer_free(&names);
+}
+
 int
 history_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct buffer *text, struct error *err)
@@ -84,9 +104,21 @@ history_changed(struct history *h, const struct index_record *record,
 		buffer_text(text, text->len > 0 ? "; " : "");
 		add_definition(text, query->definition, payload);
 	}
+	if (failed == 0 && query->marks != NULL && query->marks->known)
+		add_variables(text, history_marks(h, record), query);
 	recalled_event_free(&started);
 	recalled_event_free(&before);
 	return failed;
+}
+
+/* In what calls of the same input and definition differ from the recorded ones. */
+static void
+add_other(const struct index_record *first, struct buffer *text)
+{
+	if (strcmp(first->other, MARKS_DIRECTORY) == 0)
+		buffer_text(text, "directory)");
+	else
+		buffer_format(text, "%s: --ignore-env %s takes them over)", first->other, first->other);
 }
 
 /* Calls that had succeeded and that nobody has claimed, while as many of the same name and place
@@ -109,14 +141,18 @@ history_unused(const struct history *h, struct buffer *text)
 			unused += h->records[next].end == RECALL_SUCCEEDED && history_free(&h->records[next]);
 		if (unused > anew)
 			unused = anew;
+		unused += atomic_load(&first->differing);
 		total += (int64_t)unused;
 		if (unused == 0)
 			continue;
 		call = h->text + (first->call < h->head->text ? first->call : 0);
 		name = strrchr(call, '/') != NULL ? strrchr(call, '/') + 1 : call;
-		buffer_format(text, "%s%.*s %llu (another %s)", text->len > 0 ? ", " : "",
-		    (int)strcspn(name, ":"), name, (unsigned long long)unused,
-		    atomic_load(&first->redefined) > 0 ? "definition" : "input");
+		buffer_format(text, "%s%.*s %llu (another ", text->len > 0 ? ", " : "",
+		    (int)strcspn(name, ":"), name, (unsigned long long)unused);
+		if (atomic_load(&first->other_said) == 2)
+			add_other(first, text);
+		else
+			buffer_text(text, atomic_load(&first->redefined) > 0 ? "definition)" : "input)");
 	}
 	return total;
 }

@@ -12,47 +12,307 @@
  */
 #include "run/history_parts.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "run/model.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-/* The free record of this key and guard that is nearest to the item, the lowest
- * occurrence first; one of a try that was followed by another comes after all of the last
- * try. Those at the front that are claimed for good are passed over from
- * then on: a name that is called thousands of times with the same input is not looked
- * through from its first each time. */
-static struct index_record *
-find_same(struct history *h, const unsigned char *key, const unsigned char *guard, int64_t item)
+/* Whether marks have no part in finding the record of a call: it reads no environment, it is known
+ * by its position, or nothing is known of its run's. */
+static bool
+has_no_marks(const struct recall_query *query)
 {
-	size_t first = history_bound(h, key, guard);
-	struct index_record *found = NULL;
-	uint64_t settled;
+	return query->marks == NULL || !query->marks->known || query->member;
+}
+
+/* In how many marks the call differs from the record: marks_difference(). */
+static int
+difference(const struct history *h, const struct index_record *r,
+    const struct recall_query *query, struct buffer *names)
+{
+	const struct recorded_marks recorded = history_marks(h, r);
+
+	return has_no_marks(query) ? 0 : marks_difference(query->marks, &recorded, names);
+}
+
+/* Whether calls of one attempt had different values of the variable: it tells calls apart, as FILE
+ * does in a loop over files. What all have alike, such as the time of the start, says nothing of which
+ * call is which. */
+static bool
+tells_apart(struct history *h, const char *name)
+{
+	struct history_name *known = h->names;
+	struct recorded_marks before = { "", "", "" };
+	bool apart = false;
+
+	for (size_t i = 0; i < HISTORY_NAMES; i++)
+		if (known[i].name != NULL && strcmp(known[i].name, name) == 0)
+			return known[i].apart;
+	for (size_t i = 0; !apart && i < h->head->records; i++) {
+		const struct recorded_marks marks = history_marks(h, &h->records[i]);
+
+		if (!marks_have(&marks, name))
+			continue;
+		apart = before.start == marks.start && marks_recorded_differ(&before, &marks, name);
+		before = marks;
+	}
+	known += h->next_name++ % HISTORY_NAMES;
+	free(known->name);
+	*known = (struct history_name){ memory_text(name), apart };
+	return apart;
+}
+
+/* Whether the call cannot be what became of the recorded one: that was in another directory, or
+ * differs in a variable that told its calls apart. */
+static bool
+is_another(struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct buffer names = BUFFER_INIT;
+	const char *rest, *line;
+	bool another = false;
+	size_t len;
+
+	if (h->head->mode != RECALL_RESUME || has_no_marks(query) ||
+	    difference(h, r, query, &names) <= 0) {
+		buffer_free(&names);
+		return false;
+	}
+	rest = buffer_string(&names);
+	while (!another && (line = text_part(&rest, '\n', &len)) != NULL) {
+		char *name = memory_copy(line, len);
+
+		another = len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 || tells_apart(h, name));
+		free(name);
+	}
+	buffer_free(&names);
+	return another;
+}
+
+/* What is found of the records with the guard of a call. */
+struct same {
+	struct index_record *record; /* the call's; if it is told apart by nothing, one of several; NULL */
+	bool exact;                  /* it agrees in the names of new paths */
+	bool alike;                  /* another free one does as well as it, but was elsewhere */
+};
+
+/* Whether b comes before a for a call of this item: a record of a try that was followed by another
+ * comes after all of the last try; then the nearest item, of which the last attempt comes first, for
+ * what it made anew stands beside what it did not take over; of these the lowest occurrence stands
+ * first in the index. */
+static bool
+comes_before(const struct index_record *b, const struct index_record *a, int64_t item)
+{
+	uint64_t near_b, near_a;
+
+	if (a == NULL || a->superseded != b->superseded)
+		return a == NULL || a->superseded;
+	near_b = history_distance(b->item, item);
+	near_a = history_distance(a->item, item);
+	return near_b != near_a ? near_b < near_a : b->start > a->start;
+}
+
+/* A free record that agrees with the call. */
+static void
+take_agreeing(const struct history *h, struct same *same, struct index_record *r, uint64_t exact,
+    const struct recall_query *query)
+{
+	const struct recorded_marks marks = history_marks(h, r);
+	const int64_t item = query->item;
+	bool is_exact = r->exact == 0 || has_no_marks(query) ||
+	    (r->exact == exact && exact != MARKS_NEVER_EXACT) ||
+	    marks_same_paths(query->marks, &marks, NULL);
+
+	if (is_exact && !same->exact && same->record != NULL) {
+		*same = (struct same){ r, true, false };
+		return;
+	}
+	if (same->record != NULL && !is_exact && same->exact)
+		return;
+	if (same->record != NULL && !is_exact &&
+	    (r->exact != same->record->exact || r->exact == MARKS_NEVER_EXACT))
+		same->alike = true;
+	if (comes_before(r, same->record, item)) {
+		same->record = r;
+		same->exact = is_exact;
+	}
+}
+
+/* The free records of a key, guard and identity, from its first on. Those at the front that are
+ * claimed for good are passed over from then on: a name that is called thousands of times with the
+ * same input is not looked through from its first each time. */
+static void
+look_through(struct history *h, size_t first, const unsigned char *key,
+    const unsigned char *guard, const struct recall_query *query, uint64_t exact, bool marked,
+    struct same *same)
+{
+	uint64_t settled, identity;
 
 	if (!history_same_guard(h, first, key, guard))
-		return NULL;
+		return;
+	identity = h->records[first].identity;
 	settled = atomic_load(&h->records[first].settled);
-	for (size_t i = first + (size_t)settled; history_same_guard(h, i, key, guard); i++) {
+	for (size_t i = first + (size_t)settled; history_same_guard(h, i, key, guard) &&
+	    h->records[i].identity == identity; i++) {
 		struct index_record *r = &h->records[i];
 
-		if (found != NULL && r->superseded && !found->superseded)
+		if (same->record != NULL && r->superseded && !same->record->superseded)
 			break;
 		if (atomic_load(&r->mark) == MARK_CLAIMED) {
 			settled += i == first + settled;
 			continue;
 		}
-		if ((found == NULL || history_distance(r->item, item) <
-		    history_distance(found->item, item)) && history_free(r))
-			found = r;
-		if (found != NULL && found->item == item)
+		if ((!marked || *history_text(h, r->start) != '\0') && history_free(r))
+			take_agreeing(h, same, r, exact, query);
+		/* Others come before it by nothing. */
+		if (same->record != NULL && same->exact && !same->record->superseded &&
+		    same->record->item == query->item)
 			break;
 	}
 	atomic_store(&h->records[first].settled, settled);
-	return found;
+}
+
+/* Whatever its marks: the first of a guard's identities is followed by the others. */
+static void
+find_unmarked(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	size_t first = history_bound(h, key, guard);
+
+	while (history_same_guard(h, first, key, guard)) {
+		uint64_t identity = h->records[first].identity;
+
+		look_through(h, first, key, guard, query, 0, false, same);
+		same->exact = same->record != NULL;
+		same->alike = false;
+		first = identity == UINT64_MAX ? (size_t)h->head->records :
+		    history_bound_identity(h, key, guard, identity + 1);
+	}
+}
+
+/* Records without marks are of a run that an older version began. One can be known if there was but
+ * one process that made such a call. */
+static void
+find_old(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	const struct index_record *one = NULL;
+	bool several = false;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (difference(h, r, query, NULL) != -1)
+			continue;
+		several |= one != NULL && one->occurrence != r->occurrence;
+		one = r;
+		if (history_free(r) && comes_before(r, same->record, query->item))
+			same->record = r;
+	}
+	same->exact = true;
+	same->alike = several;
+}
+
+/* The free record of this key and guard that is the call's. */
+static void
+find_same(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	bool replay = h->head->mode == RECALL_REPLAY;
+	uint64_t exact = 0, identity;
+
+	memset(same, 0, sizeof *same);
+	if (has_no_marks(query)) {
+		find_unmarked(h, key, guard, query, same);
+		return;
+	}
+	identity = marks_identity(query->marks, &exact);
+	look_through(h, history_bound_identity(h, key, guard, identity), key, guard, query, exact, true,
+	    same);
+	if (same->record != NULL && same->record->identity == identity) {
+		same->alike &= !replay;
+		return;
+	}
+	/* What one attempt has set, the other may have been started with. */
+	memset(same, 0, sizeof *same);
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
+		if (history_free(&h->records[i]) && difference(h, &h->records[i], query, NULL) == 0)
+			take_agreeing(h, same, &h->records[i], exact, query);
+	if (same->record == NULL)
+		find_old(h, key, guard, query, same);
+	/* A replay is made in another environment: what differs there keeps no record from it. */
+	if (replay && same->record == NULL)
+		find_unmarked(h, key, guard, query, same);
+	same->alike &= !replay;
+}
+
+/* Notes at the first of a key in what calls that are new differ from records, if that is the first
+ * to do so: a name on a line, or several. */
+static void
+note_name(struct index_record *first, const char *names)
+{
+	uint32_t unsaid = 0;
+
+	if (!atomic_compare_exchange_strong(&first->other_said, &unsaid, 1))
+		return;
+	snprintf(first->other, sizeof first->other, "%.*s", (int)strcspn(names, "\n"), names);
+	atomic_store(&first->other_said, 2);
+}
+
+/* A call is made anew in the place of a record that had other variables. */
+static void
+note_differing(struct history *h, const struct index_record *record,
+    const struct recall_query *query)
+{
+	struct index_record *first = &h->records[history_bound(h, record->key, NULL)];
+	struct buffer names = BUFFER_INIT;
+
+	if (record->end == RECALL_SUCCEEDED) {
+		atomic_fetch_add(&first->differing, 1);
+		difference(h, record, query, &names);
+		note_name(first, buffer_string(&names));
+	}
+	buffer_free(&names);
+}
+
+/* No record agrees, but some are of the same input and definition: the nearest lends its root, by
+ * which calls that are made in this one find theirs, and what it differs in is noted. */
+static void
+note_other(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r)
+{
+	struct index_record *first = &h->records[history_bound(h, key, NULL)];
+	const struct index_record *nearest = NULL;
+	struct buffer what = BUFFER_INIT, text = BUFFER_INIT;
+	int least = 0;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		int count;
+
+		buffer_clear(&text);
+		if (!history_free(&h->records[i]))
+			continue;
+		count = difference(h, &h->records[i], query, &text);
+		if (count <= 0 || (nearest != NULL && (count > least ||
+		    (count == least && h->records[i].order < nearest->order))))
+			continue;
+		nearest = &h->records[i];
+		least = count;
+		buffer_clear(&what);
+		buffer_append(&what, text.data, text.len);
+	}
+	if (nearest != NULL) {
+		memcpy(r->root, nearest->root, ID_SIZE);
+		note_name(first, buffer_string(&what));
+	}
+	buffer_free(&what);
+	buffer_free(&text);
 }
 
 /* Whether a is what a call of the item with another guard is compared with, rather than
@@ -73,13 +333,85 @@ nearer(const struct index_record *a, const struct index_record *b, int64_t item)
 	return a->order < b->order;
 }
 
+/* Whether it is of this call but for variables: to be asked about, not to be taken or changed. */
+static bool
+is_differing(struct history *h, const struct index_record *r, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	return h->head->mode == RECALL_RESUME && memcmp(r->guard, guard, DIGEST_BYTES) == 0 &&
+	    difference(h, r, query, NULL) > 0;
+}
+
+/* The free record of this key and guard that the call would be, had variables the values that they
+ * had. */
+static struct index_record *
+find_differing(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (history_free(r) && nearer(r, found, query->item) &&
+		    difference(h, r, query, NULL) > 0 && !is_another(h, r, query))
+			found = r;
+	}
+	return found;
+}
+
+/* The names in a chain of calls: a:0:0/b:1:0: a/b. */
+static void
+add_names(struct buffer *out, const char *chain)
+{
+	for (const char *at = chain; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
+		buffer_format(out, "%s%.*s", out->len > 0 ? "/" : "", (int)strcspn(at, ":/"), at);
+}
+
+/* In a run whose files were edited: the free record, of another name or place, of an effect that
+ * agrees with the call in all else that told calls apart. Its name is in no file any more, or it was in other calls than
+ * this one. */
+static struct index_record *
+find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct buffer names = BUFFER_INIT, other = BUFFER_INIT;
+	struct index_record *found = NULL;
+
+	if (!h->head->edited || query->member)
+		return NULL;
+	add_names(&names, query->enclosing);
+	buffer_format(&names, "%s%s", names.len > 0 ? "/" : "", query->name);
+	for (size_t i = 0; i < h->head->records; i++) {
+		struct index_record *r = &h->records[i];
+		const char *last;
+
+		if (!r->changed || r->child || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
+		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_free(r) ||
+		    !nearer(r, found, query->item) || is_another(h, r, query))
+			continue;
+		buffer_clear(&other);
+		add_names(&other, history_text(h, r->call));
+		last = strrchr(buffer_string(&other), '/');
+		last = last != NULL ? last + 1 : buffer_string(&other);
+		if (r->dropped || (strcmp(last, query->name) == 0 &&
+		    strcmp(buffer_string(&other), buffer_string(&names)) != 0))
+			found = r;
+	}
+	buffer_free(&names);
+	buffer_free(&other);
+	return found;
+}
+
 /* The free record of this key that a call with another guard is compared with; of a
  * resume only those count that began to change something. */
 static struct index_record *
-find_changed(const struct history *h, const unsigned char *key, const struct recall_query *query)
+find_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
 {
 	size_t first = history_bound(h, key, NULL);
 	struct index_record *found = NULL;
+	int least = INT_MAX;
 
 	if (!history_same_key(h, first, key) ||
 	    (h->head->mode == RECALL_RESUME && !h->records[first].key_began))
@@ -87,8 +419,20 @@ find_changed(const struct history *h, const unsigned char *key, const struct rec
 	for (size_t i = first; history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
 
-		if ((r->began || h->head->mode == RECALL_REPLAY) && history_comparable(r, query) &&
-		    nearer(r, found, query->item) && history_free(r))
+		if ((!r->began && h->head->mode != RECALL_REPLAY) || !history_comparable(r, query) ||
+		    !history_free(r) || is_another(h, r, query) || is_differing(h, r, guard, query))
+			continue;
+		if (h->head->mode == RECALL_RESUME) {
+			/* Of another guard too: who was in the same place with the same variables. */
+			int count = difference(h, r, query, NULL);
+
+			if (found != NULL && count > least)
+				continue;
+			if (count < least)
+				found = NULL;
+			least = found == NULL ? count : least;
+		}
+		if (nearer(r, found, query->item))
 			found = r;
 	}
 	return found;
@@ -145,7 +489,7 @@ decide_anyhow(const struct index_record *record, struct recalled *r)
 	return 1;
 }
 
-/* There is a record, but of another input or definition. */
+/* There is a record, but of another input or definition, or with other variables. */
 static int
 refuse_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct error *err)
@@ -159,20 +503,32 @@ refuse_changed(struct history *h, const struct index_record *record,
 	else if (failed == 0)
 		error_set(err, ERROR_WAITING, call,
 		    "%s, and it %s changed something before: resume with --redo %s%s or --skip %s%s",
-		    buffer_string(&text), record->maybe ? "may have" : "has", history_prefix(h), call,
+		    buffer_string(&text), record->maybe || record->child ? "may have" : "has", history_prefix(h), call,
 		    history_prefix(h), call);
 	buffer_free(&text);
 	return -1;
 }
 
+/* Counted for whoever wonders at the end what was not used again. */
+static void
+note_anew(struct history *h, const unsigned char *key, const struct recall_query *query)
+{
+	size_t first = history_bound(h, key, NULL);
+
+	if (h->records == NULL || !history_same_key(h, first, key))
+		return;
+	atomic_fetch_add(&h->records[first].anew, 1);
+	if (h->records[first].definition != index_definition(query->definition_sha256))
+		atomic_fetch_add(&h->records[first].redefined, 1);
+}
+
 /* No record has the same guard: what the call is compared with is what whoever looked ahead has
  * found, or the nearest. */
 static int
-claim_changed(struct history *h, const unsigned char *key, const struct recall_query *query,
-    struct recalled *r, struct error *err)
+claim_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	bool replay = h->head->mode == RECALL_REPLAY;
-	size_t first = history_bound(h, key, NULL);
 	struct index_record *record;
 	int status;
 
@@ -183,7 +539,7 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 		    history_free(&h->records[query->compared - 1]))
 			record = &h->records[query->compared - 1];
 		else
-			record = find_changed(h, key, query);
+			record = find_changed(h, key, guard, query);
 		if (record == NULL && replay) {
 			bool inside = query->enclosing[0] != '\0';
 			char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "",
@@ -197,12 +553,7 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 			return -1;
 		}
 		if (record == NULL) {
-			/* Counted for whoever wonders at the end what was not used again. */
-			if (h->records != NULL && history_same_key(h, first, key)) {
-				atomic_fetch_add(&h->records[first].anew, 1);
-				if (h->records[first].definition != index_definition(query->definition_sha256))
-					atomic_fetch_add(&h->records[first].redefined, 1);
-			}
+			note_anew(h, key, query);
 			return 0;
 		}
 		if (replay || record->decided == RECALL_UNDECIDED)
@@ -210,6 +561,63 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 	} while (!history_mark(h, record));
 	status = fill(h, record, r, err);
 	return status == 1 ? decide_anyhow(record, r) : status;
+}
+
+static int
+refuse_moved(const struct history *h, const struct index_record *record,
+    const struct recall_query *query, struct error *err)
+{
+	const char *call = history_text(h, record->call);
+	bool inside = query->enclosing[0] != '\0';
+	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
+
+	error_set(err, ERROR_WAITING, place, "%s has done the same before, %s: to do it again, or to take "
+	    "that over, resume with --redo %s%s or --skip %s%s", call, record->dropped ?
+	    "and no file of the run names that any more" : "in another place", history_prefix(h), call,
+	    history_prefix(h), call);
+	free(place);
+	return -1;
+}
+
+/* No record is the call's as it is, but one may be: it had other variables, or another name or
+ * place. That is for the user to say. */
+static int
+claim_other(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	struct index_record *record;
+	bool moved, asked;
+	int status;
+
+	if (h->head->mode != RECALL_RESUME || has_no_marks(query))
+		return 0;
+	do {
+		record = find_differing(h, key, guard, query);
+		moved = record == NULL;
+		if (moved)
+			record = find_moved(h, key, guard, query);
+		if (record == NULL)
+			return 0;
+		asked = moved || record->changed || record->child;
+		if (record->decided == RECALL_UNDECIDED && asked)
+			return moved ? refuse_moved(h, record, query, err) :
+			    refuse_changed(h, record, query, err);
+	} while (!history_mark(h, record));
+	/* A child run is another one then. */
+	if (record->child && record->decided == RECALL_REDO)
+		return 0;
+	status = fill(h, record, r, err);
+	/* It is made anew in the record's place, and the calls in it find theirs. */
+	if (status == 1 && !asked && record->decided == RECALL_UNDECIDED) {
+		note_differing(h, record, query);
+		r->changed = !record->runs_calls;
+		r->decided = record->runs_calls ? RECALL_UNDECIDED : RECALL_REDO;
+		r->end = RECALL_OPEN;
+		return 1;
+	}
+	return status != 1 || record->child ||
+	    (record->decided == RECALL_SKIP && r->end == RECALL_SUCCEEDED) ? status :
+	    decide_anyhow(record, r);
 }
 
 /* ---- a decision, while the attempt runs ---- */
@@ -291,21 +699,75 @@ peek(void *history, const struct recall_query *query, struct recalled_event *sta
 }
 
 static int
+refuse_alike(const struct history *h, const struct index_record *record,
+    const struct recall_query *query, struct error *err)
+{
+	const struct recorded_marks marks = history_marks(h, record);
+	const char *call = history_text(h, record->call);
+	struct buffer name = BUFFER_INIT, why = BUFFER_INIT;
+
+	if (difference(h, record, query, NULL) == -1)
+		buffer_text(&why, "their directories and variables are not known");
+	else if (marks_same_paths(query->marks, &marks, &name) || buffer_equal(&name, MARKS_DIRECTORY))
+		buffer_text(&why, "their directories were new");
+	else
+		buffer_format(&why, "%s was a new path: --ignore-env %s if no call depends on it",
+		    buffer_string(&name), buffer_string(&name));
+	error_set(err, ERROR_WAITING, call, "has changed something before, and nothing tells which of the "
+	    "recorded calls of this name it is (%s): resume with --redo %s%s or --skip %s%s",
+	    buffer_string(&why), history_prefix(h), call, history_prefix(h), call);
+	buffer_free(&name);
+	buffer_free(&why);
+	return -1;
+}
+
+/* Nothing says which of several records is the call's: what may have changed something is asked
+ * about, anything else is made anew. */
+static int
+claim_alike(struct history *h, const unsigned char *key, struct index_record *record,
+    const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	int status;
+
+	if (record->decided != RECALL_UNDECIDED) {
+		status = fill(h, record, r, err);
+		return status == 1 ? decide_anyhow(record, r) : status;
+	}
+	if (record->began || record->child)
+		return refuse_alike(h, record, query, err);
+	note_anew(h, key, query);
+	memcpy(r->root, record->root, ID_SIZE);
+	return 0;
+}
+
+static int
 claim(void *history, const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
 	struct index_record *record;
+	struct same same;
 	const char *call;
 	int status;
 
 	memset(r, 0, sizeof *r);
 	history_keys(h, query, key, guard);
 	do
-		record = find_same(h, key, guard, query->item);
-	while (record != NULL && !history_mark(h, record));
-	if (record == NULL)
-		return claim_changed(h, key, query, r, err);
+		find_same(h, key, guard, query, &same);
+	while (same.record != NULL && !(same.alike && same.record->decided == RECALL_UNDECIDED) &&
+	    !history_mark(h, same.record));
+	record = same.record;
+	if (record != NULL && same.alike)
+		return claim_alike(h, key, record, query, r, err);
+	if (record == NULL) {
+		status = claim_other(h, key, guard, query, r, err);
+		if (status != 0)
+			return status;
+		status = claim_changed(h, key, guard, query, r, err);
+		if (status == 0 && h->head->mode == RECALL_RESUME)
+			note_other(h, key, guard, query, r);
+		return status;
+	}
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
 	    record->decided == RECALL_UNDECIDED) {
 		/* awf-run asked about every such call before; this is where none gets through. */
@@ -353,11 +815,12 @@ is_expected(const struct history *h, size_t i)
 }
 
 static bool
-is_left_over(const struct history *h, size_t i, const struct recall_query *query)
+is_left_over(struct history *h, size_t i, const struct recall_query *query)
 {
 	const struct index_record *r = &h->records[i];
 
-	return r->began && !is_expected(h, i) && history_comparable(r, query) && history_free(r);
+	return r->began && !is_expected(h, i) && history_comparable(r, query) &&
+	    !is_another(h, r, query) && history_free(r);
 }
 
 static bool
@@ -393,7 +856,8 @@ expect(void *history, const struct recall_query *query)
 
 	history_keys(h, query, key, guard);
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
-		if (is_expected(h, i) || !history_free(&h->records[i]))
+		if (is_expected(h, i) || !history_free(&h->records[i]) ||
+		    difference(h, &h->records[i], query, NULL) > 0)
 			continue;
 		if (found == SIZE_MAX || history_distance(h->records[i].item, query->item) <
 		    history_distance(h->records[found].item, query->item))
@@ -415,7 +879,7 @@ static void
 share_out(void *history, const struct recall_query *query, const int64_t *items,
     size_t count, int64_t *compared)
 {
-	const struct history *h = history;
+	struct history *h = history;
 	unsigned char key[DIGEST_BYTES];
 	int64_t undecided = RECALL_COMPARED_WITH_NONE;
 

@@ -105,6 +105,8 @@ history_close(struct history *h)
 			close(h->fds[i]);
 	if (h->map != NULL)
 		munmap(h->map, h->map_len);
+	for (size_t i = 0; i < HISTORY_NAMES; i++)
+		free(h->names[i].name);
 	free(h->fds);
 	free(h->expected);
 	free(h->path);
@@ -143,6 +145,31 @@ history_bound(const struct history *h, const unsigned char *key, const unsigned 
 			high = middle;
 	}
 	return low;
+}
+
+/* The first of the guard whose identity is not before this one. */
+size_t
+history_bound_identity(const struct history *h, const unsigned char *key,
+    const unsigned char *guard, uint64_t identity)
+{
+	size_t low = history_bound(h, key, guard), high = (size_t)h->head->records;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (history_same_guard(h, middle, key, guard) && h->records[middle].identity < identity)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct recorded_marks
+history_marks(const struct history *h, const struct index_record *r)
+{
+	return (struct recorded_marks){ history_text(h, r->start), history_text(h, r->directory),
+		history_text(h, r->variables) };
 }
 
 bool

@@ -19,21 +19,24 @@
 #include "run/history.h"
 #include "run/recording.h"
 
-#define HISTORY_MAGIC "awf-hst7"
+#define HISTORY_MAGIC "awf-hst8"
+#define OTHER_SIZE 64 /* of a variable's name, cut */
 
 /* The index file: head, sources, records, places, text, each an array. */
 struct index_head {
 	char magic[8];
 	uint64_t mode, sources, records, places, text;
 	uint64_t prefix;             /* in text */
+	uint64_t edited;             /* history_names.edited */
 	uint64_t cut_off;            /* the attempt that a replay makes was ended from outside */
 };
 
 struct index_record {
 	_Atomic int64_t mark;        /* MARK_FREE, MARK_CLAIMED, or who is about to claim it */
-	_Atomic uint64_t settled;    /* in the first of a key and guard: so many from here on
-	                                are claimed */
+	_Atomic uint64_t settled;    /* in the first of a key, guard and identity: so many
+	                                from here on are claimed */
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+	uint64_t identity, exact;    /* marks_recorded_identity() */
 	int64_t item, occurrence;
 	uint64_t order;              /* in the recording */
 	uint64_t events, event_count; /* in places */
@@ -43,6 +46,10 @@ struct index_record {
 	uint32_t end, decided;
 	bool superseded;             /* the call around it was tried again after it */
 	bool doubtful, began;
+	bool child;                  /* a child run */
+	bool runs_calls;             /* its command made others, and changed nothing itself */
+	bool changed;                /* recording_changed() */
+	bool dropped;                /* no file of the run names its step any more */
 	bool stands;                 /* who takes it over fails as it did */
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool repeated;               /* the user wants it made again: nothing of it is used */
@@ -52,13 +59,25 @@ struct index_record {
 	/* In the first of a key: calls that were found to be new, and whose definition is that
 	 * of none of the records. */
 	_Atomic uint64_t anew, redefined;
+	_Atomic uint64_t differing;  /* in the first of a key: calls made anew in the place of records that
+	                                had other variables */
+	_Atomic uint32_t other_said; /* in the first of a key: in what calls that are new differ from a */
+	char other[OTHER_SIZE];      /* record of the same input and definition; 0: in nothing */
 	uint64_t definition;         /* part of its digest */
+	uint64_t start, directory, variables; /* recorded_marks, in text */
 	uint64_t changed_inside;     /* in text: the call in it that has; "" */
 	char root[ID_SIZE];
 };
 
 #define MARK_FREE INT64_C(0)
 #define MARK_CLAIMED INT64_C(-1)
+
+/* Whether a variable tells calls apart. */
+struct history_name {
+	char *name;                  /* NULL: none */
+	bool apart;
+};
+#define HISTORY_NAMES 8
 
 struct history {
 	char *path;
@@ -75,6 +94,8 @@ struct history {
 	/* What this process expects of calls that are to come. */
 	bool *expected;              /* records that calls which are to come will claim; NULL:
 	                                none yet */
+	struct history_name names[HISTORY_NAMES]; /* those last asked for */
+	size_t next_name;
 	size_t ahead_key, ahead_from; /* first record of the key last asked for, and first of
 	                                it that may be left over */
 };
@@ -85,6 +106,10 @@ void history_keys(const struct history *h, const struct recall_query *query,
 /* The first record that is not before the key and guard; guard NULL: all of them. */
 size_t history_bound(const struct history *h, const unsigned char *key,
     const unsigned char *guard);
+size_t history_bound_identity(const struct history *h, const unsigned char *key,
+    const unsigned char *guard, uint64_t identity);
+/* What the recorded call depended on besides its input and definition. */
+struct recorded_marks history_marks(const struct history *h, const struct index_record *r);
 bool history_same_key(const struct history *h, size_t i, const unsigned char *key);
 bool history_same_guard(const struct history *h, size_t i, const unsigned char *key,
     const unsigned char *guard);

@@ -22,6 +22,7 @@
 #include "base/id.h"
 #include "base/map.h"
 #include "json/scan.h"
+#include "run/call_marks.h"
 #include "transcript/event.h"
 
 enum recall_mode { RECALL_RESUME, RECALL_REPLAY };
@@ -149,6 +150,7 @@ struct recall_query {
 	const char *input_sha256, *definition_sha256;
 	struct span input;           /* JSON, to tell what changed */
 	const char *definition;      /* readable, likewise */
+	const struct call_marks *marks; /* what else it depends on; NULL: every record agrees */
 	bool member;                 /* a round or a branch, which no other can be */
 	int64_t occurrence;          /* of its process among those of its name */
 	int64_t compared;            /* if no record is the same, what it is compared with: 0: the
@@ -164,9 +166,12 @@ struct recall {
 	bool cut_off;                /* (replay) the recording was ended from outside */
 	void *history;
 	/* Chooses the recorded call that this one is, and keeps others from choosing it.
-	 * 1: *r is filled; 0: there is none, the call is new; -1 with *err:
+	 * 1: *r is filled; 0: there is none, the call is new (r->root: if there was one of another
+	 * directory or with other variables, calls made in this one find theirs by it); -1 with
+	 * *err:
 	 *   ERROR_WAITING     (resume) it is recorded with effects, but its input or
-	 *                     definition is another now, and the user has not decided;
+	 *                     definition is another now, or several records differ only in
+	 *                     what nothing tells apart, and the user has not decided;
 	 *   ERROR_DIVERGENCE  (replay) the recording has no such call, or another one;
 	 *   ERROR_SYSTEM      the recording cannot be read. */
 	int (*claim)(void *history, const struct recall_query *query, struct recalled *r,

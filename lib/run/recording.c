@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/call_marks.h"
 #include "transcript/event_keys.h"
 
 #define WHAT_COLUMNS 72 /* of the text that says what was done */
@@ -179,7 +180,8 @@ check_path(const struct recording *rec, const char *option, const char *path,
 			return !at ? 0 : error_set(err, ERROR_USAGE, option,
 			    "'%s' is in a child run: name the call of that, %s", path, call->id);
 		if (path_names(path, call))
-			return !child || rec->spec->mode == RECALL_REPLAY || at ? 0 :
+			return !child || rec->spec->mode == RECALL_REPLAY || at ||
+			    rec->calls[recording_latest(rec, i)].state == RECALL_SUCCEEDED ? 0 :
 			    error_set(err, ERROR_USAGE, option, "'%s' is a child run: name a call in it", path);
 	}
 	return refuse_path(rec, option, path, err);
@@ -323,6 +325,34 @@ recording_began(const struct recording *rec, uint32_t call)
 }
 
 bool
+recording_changed(const struct recording *rec, uint32_t call)
+{
+	if (tool_began(rec, call, true))
+		return true;
+	for (; call != NO_CALL; call = rec->calls[call].claims)
+		if (!rec->calls[call].child && attempt_changed(&rec->calls[call]))
+			return true;
+	return false;
+}
+
+bool
+recording_unclaimed(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call], *around;
+
+	if (!recording_counts(rec, call) || c->attempt == rec->attempt || (!c->child &&
+	    !recording_changed(rec, call) && rec->calls[c->root].changed_inside == NO_CALL))
+		return false;
+	if (c->enclosing == NO_CALL)
+		return true;
+	/* What is in a call that is told of, or was taken over whole, or in an earlier try, is not told
+	 * of by itself. */
+	around = &rec->calls[recording_latest(rec, c->enclosing)];
+	return around->attempt == rec->attempt && around->result_from == NO_CALL &&
+	    c->call->rare->try_number >= rec->calls[c->enclosing].last_try;
+}
+
+bool
 recording_only_begun(const struct recording *rec, uint32_t call)
 {
 	if (rec->calls[rec->calls[call].root].began_inside || tool_began(rec, call, false))
@@ -362,8 +392,60 @@ recording_note_effects(struct recording *rec)
 
 /* ---- what the user is told of those in doubt ---- */
 
+/* The name of a call's step. */
+static char *
+call_name(const struct recorded_call *c)
+{
+	const char *slash = strrchr(c->call->id, '/'), *last = slash != NULL ? slash + 1 : c->call->id;
+
+	return memory_copy(last, strcspn(last, ":"));
+}
+
+struct recorded_marks
+recording_marks(const struct recording *rec, const struct recorded_call *c)
+{
+	const char *texts = rec->marks.data;
+
+	return (struct recorded_marks){ texts + c->start, texts + c->directory, texts + c->variables };
+}
+
+/* Appends what tells a call from others of its name: its directory, and variables of which another
+ * had another value. */
+static void
+describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	const struct recorded_marks own = recording_marks(rec, c);
+	struct span variables = span_of(own.variables, strlen(own.variables));
+	char *name = call_name(c), *other;
+	struct recorded_marks marks;
+
+	if (*own.directory != '\0')
+		buffer_format(out, "in %s", own.directory);
+	for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
+		char *variable = span_text(member.key);
+		bool differs = false;
+
+		for (uint32_t i = 0; !differs && i < rec->call_count; i++) {
+			if (rec->calls[i].start != c->start)
+				continue;
+			marks = recording_marks(rec, &rec->calls[i]);
+			if (!marks_recorded_differ(&own, &marks, variable))
+				continue;
+			other = call_name(&rec->calls[i]);
+			differs = strcmp(name, other) == 0;
+			free(other);
+		}
+		if (differs)
+			marks_describe(variable, member.value, out);
+		free(variable);
+	}
+	free(name);
+}
+
+/* One more at the end of a list of doubts. */
 static int
-add_doubt(const struct recording *rec, struct history_summary *summary, uint32_t call,
+add_doubt(const struct recording *rec, struct history_doubt **list, size_t *count, uint32_t call,
     const struct recorded_tool *tool, struct error *err)
 {
 	const struct recorded_call *c = &rec->calls[call];
@@ -387,16 +469,16 @@ add_doubt(const struct recording *rec, struct history_summary *summary, uint32_t
 	if (tool == NULL && blocks.at != NULL)
 		what = span_member(span_element(blocks, 0), KEY_COMMAND);
 	else
-		what = span_member(payload, tool != NULL ? KEY_INPUT : KEY_AGENT);
+		what = span_member(payload, tool != NULL ? KEY_INPUT :
+		    span_member(payload, KEY_AGENT).at != NULL ? KEY_AGENT : KEY_TOOL);
 	if (span_type(what) == 's')
 		span_decode(what, &text);
 	else
 		buffer_append(&text, what.at, what.len);
 	text_visible(&shown, buffer_string(&text), text.len, WHAT_COLUMNS);
 
-	summary->doubts = memory_array(summary->doubts, summary->doubt_count + 1,
-	    sizeof *summary->doubts);
-	d = &summary->doubts[summary->doubt_count++];
+	*list = memory_array(*list, *count + 1, sizeof **list);
+	d = &(*list)[(*count)++];
 	*d = (struct history_doubt){ .call = memory_format("%s%s",
 		rec->spec->prefix != NULL ? rec->spec->prefix : "", c->call->id),
 		.tool = tool != NULL ? span_text(span_member(payload, KEY_NAME)) : NULL,
@@ -404,9 +486,29 @@ add_doubt(const struct recording *rec, struct history_summary *summary, uint32_t
 		.why = tool != NULL ? tool->cut : call_doubt(c),
 		.decided = recording_decision(rec, call) };
 	span_copy(span_member(event, KEY_TIMESTAMP), d->timestamp, sizeof d->timestamp);
+	buffer_clear(&text);
+	if (tool == NULL)
+		describe_marks(rec, call, &text);
+	if (text.len > 0)
+		d->marks = buffer_take(&text);
 	buffer_free(&text);
 	buffer_free(&line);
 	return 0;
+}
+
+bool
+recording_dropped(const struct recording *rec, uint32_t call, bool lately)
+{
+	const struct history_names *names = rec->spec->names;
+	char *name;
+	bool dropped;
+
+	if (names == NULL || !names->edited || !recording_changed(rec, call))
+		return false;
+	name = call_name(&rec->calls[call]);
+	dropped = names->dropped(names->context, name, lately);
+	free(name);
+	return dropped;
 }
 
 int
@@ -416,14 +518,37 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 	if (rec->spec->mode == RECALL_REPLAY)
 		return 0;
 	for (uint32_t i = 0; i < rec->call_count; i++) {
+		bool doubtful = false;
+
 		if (!recording_counts(rec, i) || over(rec, i))
 			continue;
-		if (call_doubt(&rec->calls[i]) != NULL && add_doubt(rec, summary, i, NULL, err) != 0)
-			return -1;
-		for (uint32_t t = first_doubt(rec, i); t != NO_TOOL;
-		     t = next_doubt(rec, rec->tools[t].before))
-			if (add_doubt(rec, summary, i, &rec->tools[t], err) != 0)
+		if (call_doubt(&rec->calls[i]) != NULL) {
+			doubtful = true;
+			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, NULL, err) != 0)
 				return -1;
+		}
+		for (uint32_t t = first_doubt(rec, i); t != NO_TOOL;
+		     t = next_doubt(rec, rec->tools[t].before)) {
+			doubtful = true;
+			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, &rec->tools[t], err) != 0)
+				return -1;
+		}
+		if (doubtful || !recording_dropped(rec, i, true))
+			continue;
+		if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, NULL, err) != 0)
+			return -1;
+		summary->doubts[summary->doubt_count - 1].why = NULL;
 	}
+	return 0;
+}
+
+int
+recording_list_unclaimed(const struct recording *rec, struct history_summary *summary,
+    struct error *err)
+{
+	for (uint32_t i = 0; i < rec->call_count; i++)
+		if (recording_unclaimed(rec, i) &&
+		    add_doubt(rec, &summary->unclaimed, &summary->unclaimed_count, i, NULL, err) != 0)
+			return -1;
 	return 0;
 }

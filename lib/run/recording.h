@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -45,6 +46,7 @@ struct place {
 struct recorded_call {
 	const struct model_call *call; /* what it is */
 	struct place end;
+	size_t start, directory, variables; /* recorded_marks, in the recording's marks */
 	struct place early;          /* the result of its try, which came before that ended; length 0 */
 	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
 	uint64_t definition;         /* the beginning of its digest */
@@ -160,6 +162,8 @@ struct recording {
 	uint32_t program_list_count;
 	struct map programs_by_text; /* → number of the list, from 1 */
 	bool programs_checked;
+	struct buffer marks;         /* texts, each with its NUL; the first is empty */
+	size_t start;                /* of the attempt that is being read */
 	struct index_source *sources;
 	uint32_t *first_events;      /* of each source, so far: its events begin here */
 	uint32_t attempt;            /* that is being read, over all sources */
@@ -273,13 +277,27 @@ bool recording_doubtful(const struct recording *rec, uint32_t call);
 bool recording_own_doubt(const struct recording *rec, uint32_t call);
 /* Whether the call, or one made in it, began to change something, in any attempt. */
 bool recording_began(const struct recording *rec, uint32_t call);
+/* Whether its own work, not that of calls in it, has changed something, or may have, and is not to
+ * do so twice; of a child run nobody knows here. */
+bool recording_changed(const struct recording *rec, uint32_t call);
+/* Whether nothing of this attempt has taken the call over, which an earlier one made and which has
+ * changed something: the call itself, or one in it. */
+bool recording_unclaimed(const struct recording *rec, uint32_t call);
 /* Whether all that is known of its effects is that the call was begun. */
 bool recording_only_begun(const struct recording *rec, uint32_t call);
 /* Tells the calls around those that began to change something, or have; and, of a resume,
  * around those in doubt. */
 void recording_note_effects(struct recording *rec);
-/* Adds all that is in doubt. */
+/* What a call depended on besides its input and definition. */
+struct recorded_marks recording_marks(const struct recording *rec, const struct recorded_call *c);
+/* Whether no file of the run names the step of a call any more that has changed something
+ * (history_names.dropped). */
+bool recording_dropped(const struct recording *rec, uint32_t call, bool lately);
+/* Adds all that is in doubt, and what history_names say was dropped lately. */
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
+    struct error *err);
+/* Adds the calls that are recording_unclaimed(). */
+int recording_list_unclaimed(const struct recording *rec, struct history_summary *summary,
     struct error *err);
 
 #endif

@@ -28,7 +28,7 @@ enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
 	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, FAR_END, FILES, MADE_AGAIN,
-	MEMBERS
+	DIRECTORY, VARIABLES, MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
 	[CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
@@ -41,6 +41,7 @@ static const char *const member_names[MEMBERS] = {
 	[LOOP] = KEY_LOOP, [MODE] = KEY_MODE, [CONDITION] = KEY_CONDITION, [RETRY] = KEY_RETRY,
 	[WAIT] = KEY_WAIT, [COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS, [FAR_END] = KEY_FAR_END,
 	[FILES] = KEY_FILES, [MADE_AGAIN] = KEY_MADE_AGAIN,
+	[DIRECTORY] = KEY_DIRECTORY, [VARIABLES] = KEY_VARIABLES,
 };
 
 /* A line while it is read. */
@@ -181,6 +182,31 @@ know_number(struct recording *rec, const struct model_call *call, uint32_t ours)
 	rec->by_number[call->number] = ours;
 }
 
+/* Keeps what a call depended on besides its input and definition. */
+static void
+take_marks(struct recording *rec, struct recorded_call *c, const struct reading *at)
+{
+	c->start = rec->start;
+	if (at->members[DIRECTORY].at != NULL) {
+		c->directory = rec->marks.len;
+		span_decode(at->members[DIRECTORY], &rec->marks);
+		buffer_byte(&rec->marks, '\0');
+	}
+	if (at->members[VARIABLES].at != NULL) {
+		c->variables = rec->marks.len;
+		buffer_append(&rec->marks, at->members[VARIABLES].at, at->members[VARIABLES].len);
+		buffer_byte(&rec->marks, '\0');
+	}
+}
+
+static void
+take_attempt(struct recording *rec, const struct reading *at)
+{
+	rec->start = rec->marks.len;
+	marks_read_start(at->view.payload, &rec->marks);
+	buffer_byte(&rec->marks, '\0');
+}
+
 static void
 take_started(struct recording *rec, const struct reading *at)
 {
@@ -211,6 +237,7 @@ take_started(struct recording *rec, const struct reading *at)
 	c->definition = index_definition(definition);
 	c->made_again = span_true(at->members[MADE_AGAIN]);
 	recording_take_programs(rec, c, at->members[FILES]);
+	take_marks(rec, c, at);
 	c->operation = at->members[TOOL].at != NULL;
 	c->effects = !c->operation && (span_is(at->members[EFFECTS], "workspace") ||
 	    span_is(at->members[EFFECTS], "external"));
@@ -456,6 +483,7 @@ read_event(struct recording *rec, const struct reading *at)
 	case EVENT_RUN_STARTED:
 		rec->attempt++;
 		recording_take_workspace(rec, at->view.payload);
+		take_attempt(rec, at);
 		rec->own_attempts += rec->source == rec->spec->other_count;
 		rec->status[0] = '\0';
 		break;
@@ -583,6 +611,7 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 	size_t count = history_source_count(spec);
 
 	*rec = (struct recording){ .spec = spec };
+	buffer_byte(&rec->marks, '\0');
 	model_begin(&rec->model, MODEL_EVENTS);
 	rec->sources = memory_zero(count, sizeof *rec->sources);
 	rec->first_events = memory_zero(count, sizeof *rec->first_events);
@@ -654,6 +683,7 @@ recording_close(struct recording *rec)
 	for (uint32_t i = 0; i < rec->tool_count; i++)
 		free(rec->tools[i].call_id);
 	recording_free_programs(rec);
+	buffer_free(&rec->marks);
 	free(rec->calls);
 	free(rec->events);
 	free(rec->tools);

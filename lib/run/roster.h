@@ -79,6 +79,7 @@ void roster_close(struct roster *r);
  * (may be NULL) gets their keys, separated by ", ". */
 bool roster_busy(const char *run_directory, struct buffer *names);
 #define ROSTER_REASON 80
+#define ROSTER_WAITS "waits for a person" /* the reason of one that has asked, and recorded nothing */
 struct roster_death {
 	char process[256];          /* ENCLOSING/NAME:OCCURRENCE */
 	char reason[ROSTER_REASON]; /* why the machine failed it; "": it was killed, or so */

@@ -26,6 +26,7 @@
 #include "json/writer.h"
 #include "proc/ending.h"
 #include "run/audit.h"
+#include "run/call_marks.h"
 #include "run/definition_file_keep.h"
 #include "run/run_lock.h"
 #include "transcript/event_keys.h"
@@ -257,10 +258,17 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
 	char here[PATH_MAX], traceparent[TRACEPARENT_SIZE];
+	unsigned char key[MARKS_KEY_BYTES];
 	struct traceparent outer;
-	bool traced = find_trace(spec, &outer);
+	bool traced = find_trace(spec, &outer), marked;
 	struct writer w;
 	int failed = 0;
+
+	/* A run of one step has no calls to tell apart; a masked one is never gone on from. */
+	marked = strcmp(spec->kind, "workflow") == 0 && r->keep_transcript && !r->transcript.masked;
+	if (marked && (marks_key(r->storage.root, true, key, err) != 1 ||
+	    marks_start(r->directory, key, environ, spec->workspace, spec->ignored, err) != 0))
+		return -1;
 
 	if (spec->inside_of != NULL)
 		ending_inside(r->directory, spec->inside_of);
@@ -299,6 +307,8 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 		writer_string(&w, *e + len + 1);
 	}
 	writer_object_end(&w);
+	if (marked)
+		marks_write_start(key, spec->ignored, &w);
 
 	writer_member_string(&w, KEY_WORKFLOW_SHA256, spec->workflow_sha256);
 	/* A pipeline's text stands in argv. */

@@ -10,6 +10,7 @@
  *     runs/<id>/mask   of a masked run: the mark of its filter (redaction_mark()). The
  *                      command itself may hold what it is to mask, so it is in the
  *                      environment alone, and checked against this
+ *     runs/<id>/start  what the attempt was started with (run/call_marks.h)
  *     runs/<id>/lineage the runs around it (run/lineage.h)
  *     runs/<id>/roster/
  *     runs/<id>/failures what its steps have printed of failures (run/told_failures.h)
@@ -67,6 +68,8 @@ struct run_spec {
 	const char *kind;             /* "workflow", or "step" for a run of one step */
 	char *const *argv;
 	struct span inputs;           /* JSON object of --input values */
+	char *const *ignored;         /* variables that no call depends on: names, or beginnings with a
+	                                 star; ends with NULL; may be NULL */
 	char *const *environment;     /* names recorded besides PATH LANG LC_* TZ;
 	                                 ends with NULL; may be NULL */
 	const char *directory;        /* of the workflow, absolute */

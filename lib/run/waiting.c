@@ -171,6 +171,7 @@ take_started(struct waitings *w, const struct event_view *event, struct event_pl
 	if (at != NULL) {
 		if (at->over && at->how == NULL)
 			reopen(at);
+		at->attempt = w->attempt;
 		at->begin = begin;
 		note_event(w, at, event->event_id);
 	} else if (call != NULL && (at = find(w, &w->by_call, call)) != NULL) {
@@ -244,6 +245,7 @@ add_waiting(struct waitings *w, enum waiting_for what, const struct event_view *
 	w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
 	at = &w->list[w->count++];
 	*at = (struct waiting){ .what = what, .iteration = event->iteration, .begin = begin,
+		.attempt = w->attempt,
 		.name = text_or_empty(span_member(event->payload, KEY_NAME)),
 		.kind = text_or_empty(span_member(event->payload, KEY_KIND)),
 		.path = text_or_empty(event->path),

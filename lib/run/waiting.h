@@ -57,6 +57,7 @@ struct waiting {
 	bool early;              /* the decision came first, and the call may never have waited */
 	struct event_place decision; /* that ended it; length 0: none */
 	int64_t iteration;
+	int64_t attempt;         /* the last that has come to it */
 	struct event_place begin; /* its last step.started, as far as that is known */
 	char end[ID_SIZE];       /* the step.completed that waits */
 	char form[8];            /* of a completion: text, lines, nul, json */

@@ -105,7 +105,13 @@ definition_files_put(struct definition_files *files, const struct definition_fil
 	struct definition_file *known = find(files, file->path);
 
 	if (known != NULL) {
-		definition_file_free(known);
+		if (known->kept && strcmp(known->sha256, file->sha256) != 0) {
+			files->replaced = memory_array(files->replaced, files->replaced_count + 1,
+			    sizeof *files->replaced);
+			files->replaced[files->replaced_count++] = *known;
+		} else {
+			definition_file_free(known);
+		}
 		*known = *file;
 		return;
 	}
@@ -164,6 +170,9 @@ definition_files_free(struct definition_files *files)
 {
 	for (size_t i = 0; i < files->count; i++)
 		definition_file_free(&files->list[i]);
+	for (size_t i = 0; i < files->replaced_count; i++)
+		definition_file_free(&files->replaced[i]);
 	free(files->list);
+	free(files->replaced);
 	*files = (struct definition_files)DEFINITION_FILES_INIT;
 }

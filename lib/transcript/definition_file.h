@@ -36,12 +36,13 @@ void definition_file_free(struct definition_file *f);
 /* Whether the file at path has its bytes. */
 bool definition_file_is_at(const struct definition_file *f, const char *path);
 
-/* The files that a recording names, the latest of each path. */
+/* The files that a recording names, the latest of each path; and those that another of their path
+ * has replaced, whose bytes were others. */
 struct definition_files {
-	struct definition_file *list;
-	size_t count;
+	struct definition_file *list, *replaced;
+	size_t count, replaced_count;
 };
-#define DEFINITION_FILES_INIT { NULL, 0 }
+#define DEFINITION_FILES_INIT { NULL, NULL, 0, 0 }
 /* Adds one in place of another of that path; takes it over. */
 void definition_files_put(struct definition_files *files, const struct definition_file *file);
 /* Adds those of a payload: the later of one path counts, or the first. */

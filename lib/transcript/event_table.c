@@ -172,6 +172,14 @@ static const struct event_member offered_members[] = {
 static const struct event_shape offered_shape = SHAPE(offered_members, "offered_tool",
     "a tool", "A tool that a model may call.", false);
 
+static const struct event_member start_members[] = {
+	MEMBER(KEY_KEY, TEXT, REQUIRED | FIXED),
+	MEMBER(KEY_VARIABLES, TEXT, REQUIRED | FIXED),
+	MEMBER(KEY_IGNORED, TEXT, NULLABLE | LIST),
+};
+static const struct event_shape start_shape = SHAPE(start_members, "start",
+    "what an attempt was started with", "Digests of the variables that an attempt was started with.", false);
+
 static const struct event_member run_started_members[] = {
 	MEMBER(KEY_NAME, TEXT, REQUIRED),
 	MEMBER(KEY_KIND, TEXT, REQUIRED | FIXED),
@@ -184,6 +192,7 @@ static const struct event_member run_started_members[] = {
 	MEMBER(KEY_STORAGE, TEXT, NULLABLE),
 	MEMBER(KEY_INPUTS, OBJECT, NULLABLE | DATA),
 	MEMBER(KEY_ENV, OBJECT, NULLABLE | DATA),
+	SHAPED(KEY_START, OBJECT, NULLABLE, start_shape),
 	MEMBER(KEY_WORKFLOW_SHA256, DIGEST, NULLABLE),
 	SHAPED_KEPT(KEY_FILES, TEXT, NULLABLE | LIST, file_shape, files),
 	MEMBER(KEY_AWF_VERSION, TEXT, REQUIRED | FIXED),
@@ -227,6 +236,8 @@ static const struct event_member step_started_members[] = {
 	MEMBER(KEY_WORKFLOW_SHA256, DIGEST, NULLABLE),
 	SHAPED_KEPT(KEY_FILES, TEXT, NULLABLE | LIST, file_shape, files),
 	MEMBER(KEY_INPUTS, OBJECT, NULLABLE | DATA),
+	MEMBER(KEY_DIRECTORY, TEXT, NULLABLE),
+	MEMBER(KEY_VARIABLES, OBJECT, NULLABLE | DATA),
 	MEMBER(KEY_EFFECTS, TEXT, NULLABLE | FIXED),
 	MEMBER(KEY_IDEMPOTENT, BOOL, NULLABLE),
 	SHAPED(KEY_BLOCKS, OBJECT, NULLABLE | LIST, block_shape),
@@ -444,6 +455,6 @@ const struct event_shape *const event_shapes[] = {
 	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &far_end_shape, &condition_shape, &loop_shape, &phase_shape,
 	&question_shape, &pending_shape, &approval_shape,
-	&seal_shape, &block_shape, &offered_shape, &ref_shape,
+	&seal_shape, &block_shape, &offered_shape, &start_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

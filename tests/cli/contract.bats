@@ -62,7 +62,7 @@ keys() { events "$1" '.payload | keys_unsorted | join(" ")' | sort -u | tr -d '"
 	same "$(jq -r 'keys_unsorted | join(" ")' "$(transcript)" | sort -u)" \
 "seq timestamp event_id run_id parent_event_id links type path iteration payload prev
 seq timestamp event_id run_id parent_event_id type path iteration payload prev"
-	same "$(keys run.started)" 'name kind argv cwd directory storage inputs env workflow_sha256 files awf_version format attempt'
+	same "$(keys run.started)" 'name kind argv cwd directory storage inputs env start workflow_sha256 files awf_version format attempt'
 	same "$(keys run.completed)" 'status exit_code error duration_ms stdin stdout usage'
 	same "$(keys step.started)" \
 "name kind call attempt input_sha256 input definition_sha256 blocks condition

@@ -1,0 +1,88 @@
+#include "run/file_names.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "transcript/blob.h"
+
+static bool
+is_text(const struct buffer *bytes)
+{
+	return memchr(buffer_string(bytes), '\0', bytes->len) == NULL;
+}
+
+static void
+add_blob(struct buffer *out, const struct definition_file *f, const char *blobs)
+{
+	struct buffer text = BUFFER_INIT;
+
+	if (f->kept && blob_read(blobs, f->sha256, &text, NULL) == 0 && is_text(&text)) {
+		buffer_append(out, text.data, text.len);
+		buffer_byte(out, '\n');
+	}
+	buffer_free(&text);
+}
+
+void
+file_names_read(struct file_names *n, const struct definition_files *files, const char *blobs)
+{
+	*n = (struct file_names){ .files = files, .blobs = blobs, .read = true,
+		.edited = files->replaced_count > 0 };
+	for (size_t i = 0; i < files->count; i++) {
+		const struct definition_file *f = &files->list[i];
+		struct buffer text = BUFFER_INIT;
+		struct stat status;
+
+		/* One that is nowhere tells nothing: it may have been moved. */
+		if (stat(f->path, &status) != 0 || !S_ISREG(status.st_mode))
+			continue;
+		if (f->sha256[0] != '\0' && !definition_file_is_at(f, f->path)) {
+			n->edited = true;
+			add_blob(&n->latest, f, blobs);
+		}
+		if (file_load(f->path, DEFINITION_FILE_LIMIT, &text, NULL) == 0 && is_text(&text)) {
+			buffer_append(&n->now, text.data, text.len);
+			buffer_byte(&n->now, '\n');
+		}
+		buffer_free(&text);
+	}
+	for (size_t i = 0; n->edited && i < files->replaced_count; i++)
+		add_blob(&n->earlier, &files->replaced[i], blobs);
+}
+
+static bool
+is_of_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	    c == '_' || c == '-' || c == '.';
+}
+
+/* Whether the name stands in the text as a word. */
+static bool
+has_word(const struct buffer *text, const char *name)
+{
+	const char *start = buffer_string(text);
+	size_t len = strlen(name);
+
+	for (const char *at = start; (at = strstr(at, name)) != NULL; at++)
+		if ((at == start || !is_of_name(at[-1])) && !is_of_name(at[len]))
+			return true;
+	return false;
+}
+
+bool
+file_names_dropped(const struct file_names *n, const char *name, bool lately)
+{
+	return (has_word(&n->latest, name) || (!lately && has_word(&n->earlier, name))) &&
+	    !has_word(&n->now, name);
+}
+
+void
+file_names_free(struct file_names *n)
+{
+	buffer_free(&n->earlier);
+	buffer_free(&n->latest);
+	buffer_free(&n->now);
+	*n = (struct file_names){ .read = false };
+}

@@ -1,0 +1,29 @@
+/*
+ * The names of steps in the files that a run and its steps were made of: a name that a recorded
+ * version has, and none has now, was changed, or its step was removed.
+ */
+#ifndef AWF_RUN_FILE_NAMES_H
+#define AWF_RUN_FILE_NAMES_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "transcript/definition_file.h"
+
+struct file_names {
+	const struct definition_files *files;
+	const char *blobs;
+	bool read;
+	bool edited;                 /* one of the files is not what it was in some attempt */
+	struct buffer earlier, latest, now; /* texts: of files as earlier attempts had them; as the last
+	                                one had those that have changed since; as they are */
+};
+/* Reads the files, whose blobs are in a directory; both are to live as long. */
+void file_names_read(struct file_names *n, const struct definition_files *files,
+    const char *blobs);
+/* Whether a text that was recorded has the name (lately: of the last attempt's), and none has it
+ * now. */
+bool file_names_dropped(const struct file_names *n, const char *name, bool lately);
+void file_names_free(struct file_names *n);
+
+#endif

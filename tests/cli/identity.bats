@@ -1,0 +1,217 @@
+#!/usr/bin/env bats
+# awf-run(1), "Which recorded call is which": calls that differ by their directory or by variables
+# alone, and effects whose step was renamed, moved or removed.
+# shellcheck shell=bash disable=SC2016,SC2154 # scripts expand their dollars; bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/agent
+
+# flow LINE...: the workflow; its last step fails until there is a file open.
+flow() {
+	printf '%s\n' '#!/usr/bin/env -S awf-run --' "$@" 'wait' 'awf-step -n -q gate -- test -e open' >flow.awf
+	chmod +x flow.awf
+}
+start() { run -"$1" --separate-stderr awf-run -n --id-file id "${@:2}" ./flow.awf; }
+resume() { run -"$1" --separate-stderr awf-run --resume "$(cat id)" "${@:2}"; }
+ledger() { same "$(sort ledger 2>/dev/null)" "$(printf '%s\n' "$@")"; }
+PUSH='awf-step -n -q --effects external push -- sh -c'
+
+@test "calls in several directories each take over their own record" {
+	mkdir a b c d
+	flow 'for x in d c b a; do (cd $x && '"$PUSH"' '\''n=${PWD##*/}; [ $n = b ] && [ ! -e ../open ] && exit 1; echo $n >>../ledger'\''); done'
+	start 3
+	sed -i 's/d c b a/a b c d/' flow.awf
+	: >open
+	resume 0
+	ledger a b c d
+	[[ $stderr != *'made anew'* && $stderr != *'not come to'* ]]
+}
+
+@test "so do those that one variable tells apart, and a list that has grown makes what is new" {
+	mkdir in
+	touch in/b in/d
+	flow 'for f in in/*; do export FILE=$f; '"$PUSH"' '\''echo "$FILE" >>ledger'\''; done'
+	start 3
+	touch in/a in/c in/e
+	: >open
+	resume 0
+	ledger in/a in/b in/c in/d in/e
+}
+
+@test "what is set before a command or by env is a variable of the workflow, too; unsetting it as well" {
+	flow 'STAGE=a '"$PUSH"' '\''echo $STAGE >>ledger'\' \
+		'env STAGE=b '"$PUSH"' '\''echo $STAGE >>ledger'\' \
+		'env -u OUTER '"$PUSH"' '\''echo "none $OUTER" >>ledger'\' \
+		"$PUSH"' '\''echo "outer $OUTER" >>ledger'\'
+	OUTER=o start 3
+	awk 'NR == 1 { print; next } NR <= 5 { line[NR] = $0 } NR == 5 { for (i = 5; i > 1; i--) print line[i] } NR > 5' \
+		flow.awf >turned
+	cat turned >flow.awf
+	: >open
+	OUTER=o resume 0
+	ledger a b 'none ' 'outer o'
+}
+
+@test "what must not matter does not: new files, a path in front of another, make, cron" {
+	printf 'all: x y\nx y:\n\t@cd $@ && awf-step -n -q --effects external push -- sh -c '\''echo "$${PWD##*/}" >>../ledger'\''\n.PHONY: x y\n' >all.mk
+	mkdir x y
+	flow 'export TMPDIR=$(mktemp -d) LOG=$(mktemp) PATH="$PWD/bin:$PATH"' \
+		'make -s -j2 -f all.mk' 'export SCRATCH=$(mktemp)' "$PUSH"' '\''echo top >>ledger'\'
+	start 3
+	resume 3
+	: >open
+	run -0 --separate-stderr env -i PATH="/nowhere:$PATH" HOME="$HOME" AWF_STORAGE="$AWF_STORAGE" LANG=C \
+		awf-run --resume "$(cat id)"
+	ledger top x y
+	[[ $stderr != *'made anew'* ]]
+}
+
+@test "a value that changes at each start is asked about where something has changed; --ignore-env settles it for good" {
+	flow 'export STARTED=$(date +%s%N)' "$PUSH"' '\''echo x >>ledger'\' 'awf-step -n -q look -- true'
+	start 3
+	resume 3
+	[[ $stderr == *'push:0:0: STARTED has another value (--ignore-env STARTED if no call depends on it), and it has changed something before: resume with --redo push:0:0 or --skip push:0:0'* ]]
+	[[ $stderr == *'look 1 (another STARTED: --ignore-env STARTED takes them over)'* ]]
+	ledger x
+	resume 3 --ignore-env STARTED
+	resume 3
+	: >open
+	resume 0
+	ledger x
+}
+
+@test "the script says itself what is to be ignored; a name that is none is refused with its file" {
+	flow '# awf: ignore-env: STARTED, CI_*' 'export STARTED=$(date +%s%N) CI_JOB=$$' "$PUSH"' '\''echo x >>ledger'\'
+	start 3
+	: >open
+	resume 0
+	ledger x
+	flow '# awf: ignore-env: 9X' 'true'
+	run -125 --separate-stderr awf-run -n ./flow.awf
+	[[ $stderr == *"flow.awf: '9X' is neither a variable's name nor the beginning of names and a star"* ]]
+	run -125 --separate-stderr awf-run --ignore-env 'A-B' -n ./flow.awf
+	[[ $stderr == *"--ignore-env: 'A-B' is neither"* ]]
+}
+
+@test "what was done for one stage is not taken for another" {
+	flow 'export STAGE=staging' "$PUSH"' '\''echo $STAGE >>ledger'\'
+	start 3
+	sed -i 's/staging/prod/' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *'STAGE has another value'* ]]
+	ledger staging
+	resume 0 --redo push:0:0
+	ledger prod staging
+}
+
+@test "an approval that was given for one stage is none for another" {
+	flow 'for STAGE in a b; do export STAGE; awf-step -n -q --approve ok && awf-step -n -q --effects external push -- sh -c '\''echo $STAGE >>ledger'\''; done'
+	start 3
+	: >open
+	resume 75
+	awf-ctl approve ok:0:0 "$(cat id)"
+	sed -i 's/in a b/in b a/' flow.awf
+	resume 75
+	ledger a
+	awf-ctl approve ok:0:0 "$(cat id)"
+	resume 0
+	ledger a b
+}
+
+@test "child runs that differ by a variable or a directory go on as themselves" {
+	mkdir a b
+	printf '%s\n' 'awf-step -n -q --effects external send -- sh -c '\''echo "${PWD##*/} $FILE" >>"$L"'\' >child.awf
+	flow 'export L=$PWD/ledger' 'for d in a b; do for f in 1 2; do (cd $d; FILE=$f exec awf-run -n "$AWF_WORKFLOW_DIR"/child.awf); done; done'
+	start 3
+	sed -i 's/in a b/in b a/; s/in 1 2/in 2 1/' flow.awf
+	: >open
+	resume 0
+	ledger 'a 1' 'a 2' 'b 1' 'b 2'
+}
+
+@test "a group that is made anew for a variable takes over what was done in it" {
+	flow 'export STARTED=$(date +%s%N)' \
+		'printf "%s\n" p q | awf-step -i lines -q --each all -- sh -c '\''unset STARTED; awf-step -q --effects external push -- sh -c "cat >>ledger; echo >>ledger"'\'
+	start 3
+	resume 3
+	: >open
+	resume 0
+	same "$(grep -c . ledger)" 2
+}
+
+@test "no answer of a model is paid twice because of a variable" {
+	mkdir agents
+	agent writer
+	text 'the answer' >answer
+	model_server --loop --answer answer
+	flow 'export STARTED=$(date +%s%N)' 'awf-step -n -a writer -p hello ask -r'
+	start 3
+	: >open
+	resume 0
+	same "$output" 'the answer'
+	same "$(bodies | grep -c .)" 1
+}
+
+@test "a step that was renamed asks before anything runs, and with --skip takes over what was done" {
+	mkdir a b
+	flow 'for x in a b; do (cd $x && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\''); done'
+	start 3
+	sed -i 's/ push / publish /' flow.awf
+	resume 75
+	[[ $stderr == *'push:0:0: sh -c echo ${PWD##*/} >>../ledger (in a), begun '*'Z, was done, and no file of the run names this step any more:'*'Say --redo push:0:0 or --skip push:0:0'* ]]
+	: >open
+	resume 0 --skip push
+	ledger a b
+	[[ $stderr != *'not come to'* ]]
+}
+
+@test "a step that was wrapped in a group asks which it is" {
+	flow "$PUSH"' '\''echo x >>ledger'\'
+	start 3
+	flow 'awf-step -n -q --each around -- sh -c '\''awf-step -n -q --effects external push -- sh -c "echo x >>ledger"'\'
+	: >open
+	resume 3
+	[[ $stderr == *'around:0:0/push: push:0:0 has done the same before, in another place: to do it again, or to take that over, resume with --redo push:0:0 or --skip push:0:0'* ]]
+	ledger x
+	resume 0 --skip push:0:0
+	ledger x
+}
+
+@test "names that a script puts together are asked about by nobody" {
+	flow 'for e in eu us; do '"${PUSH/push/deploy-\$e}"' "echo $e >>ledger" & done'
+	start 3
+	sed -i 's/eu us/us eu/' flow.awf
+	: >open
+	resume 0
+	ledger eu us
+}
+
+@test "effects on record that nobody has taken over are listed when the run succeeds" {
+	printf 'all:\n\t@awf-step -n -q --effects external push -- sh -c "echo x >>ledger"\n' >one.mk
+	flow 'make -s -f one.mk'
+	start 3
+	printf 'all:\n\t@true\n' >one.mk
+	: >open
+	resume 0
+	[[ $stderr == *'awf-run: push:0:0: sh -c echo x >>ledger, begun '*'Z, is an effect of an earlier attempt that this one has not come to'* ]]
+}
+
+@test "what variables hold is recorded as digests under a key that only the storage has" {
+	flow 'export TOKEN=hunter2-hunter2 N=5' 'awf-step -n -q look -- true'
+	start 3
+	run -1 grep -q hunter2 "$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	same "$(stat -c %a "$AWF_STORAGE/variables.key")" 600
+	same "$(payloads step.started 'select(.name == "look").variables | keys | join(" ")' | tr -d '"')" 'N TOKEN'
+	[[ $(payloads step.started 'select(.name == "look").variables.N') == *' 5"' ]]
+	[[ $(payloads step.started 'select(.name == "look").variables.TOKEN') != *' '* ]]
+	# Without the key nothing can be compared: of what has changed something the user is asked.
+	flow 'for x in 1 2; do N=$x '"$PUSH"' '\''echo $N >>ledger'\''; done'
+	rm -r "$AWF_STORAGE"
+	start 3
+	rm "$AWF_STORAGE/variables.key"
+	: >open
+	resume 75
+	[[ $stderr == *'nothing tells which of the recorded calls of this name it is'* ]]
+	ledger 1 2
+}

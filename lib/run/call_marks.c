@@ -112,7 +112,7 @@ marks_name_listed(const char *name, size_t len)
 	static const char *const listed[] = { "PWD", "OLDPWD", "SHLVL", "_", "PS1", "PS2", "PS4", "PROMPT",
 		"AWF_*", "TRACEPARENT", "TRACESTATE", "MAKE*", "MFLAGS", "GNUMAKEFLAGS", "PARALLEL_*",
 		"BASH_FUNC_*", "SSH_A*", "_OLD_*", "DIRENV_*", "COLUMNS", "LINES", "RANDOM", "SECONDS",
-		"BASHPID", "FAKEROOTKEY", "FAKED_MODE", "DBUS_SESSION_BUS_*", "GPG_AGENT_INFO",
+		"BASHPID", "FAKEROOTKEY", "FAKED_MODE", "GPG_TTY", "DBUS_SESSION_BUS_*", "GPG_AGENT_INFO",
 		NULL };
 
 	for (size_t i = 0; listed[i] != NULL; i++)
@@ -157,11 +157,18 @@ is_ignored(const struct start *s, const char *name, size_t len)
 
 /* ---- the key ---- */
 
+/* The storage itself may be a link; the file may not. */
+static int
+key_open(const char *path, int flags)
+{
+	return open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+}
+
 int
 marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], struct error *err)
 {
 	char *path = path_join(storage, MARKS_KEY_FILE), id[ID_SIZE], *made;
-	int fd = file_open_plain(path, O_RDONLY, 0), result = 1;
+	int fd = key_open(path, O_RDONLY), result = 1;
 	ssize_t got;
 
 	if (fd < 0 && errno == ENOENT && !make) {
@@ -170,7 +177,7 @@ marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], st
 		/* It appears whole, and once. */
 		random_bytes(key, MARKS_KEY_BYTES);
 		made = memory_format("%s.%s", path, id_new(id));
-		fd = file_open_plain(made, O_WRONLY | O_CREAT | O_EXCL, 0600);
+		fd = key_open(made, O_WRONLY | O_CREAT | O_EXCL);
 		if (fd >= 0 && file_write(fd, key, MARKS_KEY_BYTES) == 0 && fsync(fd) == 0 &&
 		    (link(made, path) == 0 || errno == EEXIST))
 			errno = 0;
@@ -180,7 +187,7 @@ marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], st
 		unlink(made);
 		free(made);
 		if (result == 1)
-			fd = file_open_plain(path, O_RDONLY, 0);
+			fd = key_open(path, O_RDONLY);
 	}
 	if (result == 1 && fd < 0)
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to open");

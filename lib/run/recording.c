@@ -254,6 +254,19 @@ succeeded(const struct recorded_call *c)
 	return c->state == RECALL_SUCCEEDED && !c->reopened && c->left_by == 0;
 }
 
+/* Whether a branch of a group around the call has won, which was not this one's. */
+static bool
+lost_race(const struct recording *rec, uint32_t call)
+{
+	for (uint32_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
+		uint32_t winner = rec->calls[rec->calls[i].root].winner;
+
+		if (winner != NO_CALL && succeeded(&rec->calls[recording_latest(rec, winner)]))
+			return true;
+	}
+	return false;
+}
+
 /* Whether nothing of the call will be made again: a call around it succeeded, or one
  * around it lost a race. */
 static bool
@@ -345,6 +358,8 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 		return false;
 	if (c->enclosing == NO_CALL)
 		return true;
+	if (lost_race(rec, call))
+		return false;
 	/* What is in a call that is told of, or was taken over whole, or in an earlier try, is not told
 	 * of by itself. */
 	around = &rec->calls[recording_latest(rec, c->enclosing)];

@@ -76,7 +76,7 @@ numbered() { for ((i = 0; i < $1; i++)); do printf 'tool.call %d\ntool.result %d
 
 @test "the page shows the example, and what it says to run runs" {
 	same "$(example awf-transcript.3 awf_reader_open)" "$(sed '1,/^ \*\/$/d' "$ROOT/examples/append-follow.c" | expand)"
-	unset AWF_STORAGE
+	unset AWF_STORAGE XDG_DATA_HOME
 	cp "$ROOT/examples/append-follow.c" .
 	[ "$SANITIZED" ] || same "$(sh -c "$(example awf-transcript.3 'cc -o append-follow')" | tr -s ' ' | sed 1d)" ' 3 sensor'
 }

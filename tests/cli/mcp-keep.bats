@@ -172,9 +172,9 @@ step='echo x | awf-step -q -a worker'
 	agent worker 'sandbox: workspace'
 	agent open
 	calls count '{}' env '{"name":"AWF_SANDBOX"}'
-	flow "$step one; $step two; echo x | awf-step -q -a open three"
+	flow "echo x | awf-step -q -a open zero; $step one; $step two"
 	run -0 go
-	same "$(outputs)" '1 workspace 2 workspace 1 unset'
+	same "$(outputs)" '1 unset 1 workspace 2 workspace'
 	ended
 }
 

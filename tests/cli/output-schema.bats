@@ -159,7 +159,7 @@ $SCHEMA"
 	answers '[1.5]'
 	same "$(ask -r)" '[1.5]'
 	grep -F '"output_schema":{"type":"array","items":{"const":1.50}}' requests.jsonl
-	same "$(payloads step.started .files | jq -c 'map(.path | sub(".*/agents/"; ""))')" '["extractor.md","schemas/list.json"]'
+	same "$(payloads step.started .files | jq -c 'map(select(.program | not).path | sub(".*/agents/"; ""))')" '["extractor.md","schemas/list.json"]'
 	echo '{"type":"string"}' >text.json
 	answers '"one"'
 	same "$(ask -r --output-schema text.json)" one

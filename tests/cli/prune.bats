@@ -107,10 +107,10 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 		--max-count 1 --name a|2 4 5
 		--max-count 0 --name b|1 3 5
 		--max-size 1G|1 2 3 4 5
-		--max-size 5K|5
-		--max-size 8K|4 5
+		--max-size 6K|5
+		--max-size 10K|4 5
 		--max-size 0|
-		--max-size 5K --name a|1 2 3 4 5
+		--max-size 8K --name a|1 2 3 4 5
 		--max-count 3 --older-than 15d|5
 		--max-count 1 --older-than 45d --max-size 1M|5
 	END

@@ -22,7 +22,7 @@ load ../support/ship-sql
 
 @test "examples of awf-ship(1)" {
 	runs
-	unset AWF_STORAGE
+	unset AWF_STORAGE XDG_DATA_HOME
 	mkdir -p "$HOME/.local/share"
 	mv "$BATS_TEST_TMPDIR/storage" "$HOME/.local/share/awf"
 	[[ $(bash -c "$(example awf-ship.1 'ORDER BY started')") == *'paid|success|0.006'* ]]
@@ -30,6 +30,6 @@ load ../support/ship-sql
 	awf-ship --to sqlite:report.db @bytes
 	[ -n "$(bash -c "$(example awf-ship.1 'LIMIT 1')")" ]
 	same "$(bash -c "$(example awf-ship.1 'cmp - ')")" same
-	[[ $(bash -c "$(example awf-ship.7 'awf-mirror sqlite:copy.db' | sed "s|/usr/local|$BUILD|")") == *paid*success* ]]
-	[[ $(bash -c "$(example awf-ship.7 'awf-ship-sqlite sqlite:copy.db' | sed "s|/usr/local|$BUILD|")") == *'"seq":'* ]]
+	[[ $(bash -c "$(example awf-ship.7 'awf mirror sqlite:copy.db')") == *paid*success* ]]
+	[[ $(bash -c "$(example awf-ship.7 'awf ship-sqlite sqlite:copy.db')") == *'"seq":'* ]]
 }

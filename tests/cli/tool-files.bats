@@ -102,11 +102,11 @@ refused() {
 		printf '#!/bin/sh\n%s\n' "$body" >tools/greet
 		same "$(refused greet)" "tools/greet: $message"
 	done <<-'END'
-		exit 1|--schema: exit status 1 (a tool without a greet.tool.json says there what it is)
-		true|--schema: printed nothing (a tool without a greet.tool.json says there what it is)
-		echo []|--schema: expected an object, got list
-		echo '{"descripton":"x"}'|--schema: descripton: unknown key (did you mean 'description'?)
-		yes|--schema: ended because its output is larger than 4.0 MiB (a tool without a greet.tool.json says there what it is)
+		exit 1|no greet.tool.json says what this tool is, and the program does not when it is run with --schema: exit status 1
+		true|no greet.tool.json says what this tool is, and the program does not when it is run with --schema: it prints nothing
+		echo []|its answer to --schema: expected an object, got list
+		echo '{"descripton":"x"}'|its answer to --schema: descripton: unknown key (did you mean 'description'?)
+		yes|no greet.tool.json says what this tool is, and the program does not when it is run with --schema: ended because its output is larger than 4.0 MiB
 	END
 	printf 'no program' >tools/greet
 	chmod -x tools/greet
@@ -119,7 +119,7 @@ refused() {
 	printf '#!/bin/sh\nexec >/dev/null 2>&1\nsleep 61 &\nsleep 61\n' >tools/greet
 	chmod +x tools/greet
 	SECONDS=0
-	same "$(refused greet)" 'tools/greet: --schema: timed out after 10.0s (a tool without a greet.tool.json says there what it is)'
+	same "$(refused greet)" 'tools/greet: no greet.tool.json says what this tool is, and the program does not when it is run with --schema: timed out after 10.0s'
 	[ "$SECONDS" -lt 30 ]
 	left() { for pid in $(pgrep -x sleep); do readlink "/proc/$pid/cwd"; done | grep -x "$PWD"; }
 	same "$(left)" ''

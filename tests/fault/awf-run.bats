@@ -28,15 +28,17 @@ left() { find "$AWF_STORAGE" ! -type d ! -path '*/blobs/*' | sed 's|.*/||; s/^[0
 		write 1 1 ENOSPC|none|125||unable to lock the run: No space left on device
 		write 2 1 ENOSPC|none|125||unable to write the run's key: No space left on device
 		write 3 1 ENOSPC|none|125||lineage: unable to write: No space left on device
-		write 4 1 ENOSPC|none|125||No space left on device
-		write 4 1 EDQUOT 100|none|125||
-		write 5 1 ENOSPC|none|0|ID.jsonl audit.jsonl latest|audit.jsonl: unable to write the audit trail: No space left on device
-		write 5 1 ENOSPC 50|none|0|ID.jsonl audit.jsonl latest|audit.jsonl: unable to write the audit trail
-		write 6 1 ENOSPC|none|125|ID.jsonl audit.jsonl latest|stdout: unable to keep stdout: No space left on device
-		write 7 1 ENOSPC|none|125|ID.jsonl audit.jsonl latest|No space left on device
-		write 7 1 EIO 70|none|125|ID.jsonl audit.jsonl latest|
-		write 8 1 ENOSPC 50|none|0|ID.jsonl audit.jsonl latest|audit.jsonl: unable to write the audit trail
-		fdatasync 1 1 EIO|step|125|ID.jsonl audit.jsonl latest|Input/output error
+		write 4 1 ENOSPC|none|125||variables.key: unable to make: No space left on device
+		write 5 1 ENOSPC|none|125|variables.key|start: unable to write: No space left on device
+		write 6 1 ENOSPC|none|125|variables.key|No space left on device
+		write 6 1 EDQUOT 100|none|125|variables.key|
+		write 7 1 ENOSPC|none|0|ID.jsonl audit.jsonl latest variables.key|audit.jsonl: unable to write the audit trail: No space left on device
+		write 7 1 ENOSPC 50|none|0|ID.jsonl audit.jsonl latest variables.key|audit.jsonl: unable to write the audit trail
+		write 8 1 ENOSPC|none|125|ID.jsonl audit.jsonl latest variables.key|stdout: unable to keep stdout: No space left on device
+		write 9 1 ENOSPC|none|125|ID.jsonl audit.jsonl latest variables.key|No space left on device
+		write 9 1 EIO 70|none|125|ID.jsonl audit.jsonl latest variables.key|
+		write 10 1 ENOSPC 50|none|0|ID.jsonl audit.jsonl latest variables.key|audit.jsonl: unable to write the audit trail
+		fdatasync 1 1 EIO|step|125|ID.jsonl audit.jsonl latest variables.key|Input/output error
 	END
 }
 
@@ -52,18 +54,18 @@ left() { find "$AWF_STORAGE" ! -type d ! -path '*/blobs/*' | sed 's|.*/||; s/^[0
 }
 
 @test "an audit line that was cut short is cut off again" {
-	faulty 'write 5 1 ENOSPC 50' awf-run -n true 2>/dev/null
+	faulty 'write 7 1 ENOSPC 50' awf-run -n true 2>/dev/null
 	same "$(jq -r .type "$AWF_STORAGE/audit.jsonl")" run.completed
 }
 
 @test "stdin that cannot be kept ends the workflow and fails the run" {
 	head -c 200000 /dev/zero >zeros
-	# 1 lock, 2 key, 3 lineage, 4 run.started, 5 audit, 6… what was read
-	run -125 faulty 'write 8 1 ENOSPC' awf-run -c 'cat >/dev/null; sleep 1000' < <(cat zeros)
+	# 1 lock, 2 key, 3 lineage, 4 variables.key, 5 start, 6 run.started, 7 audit, 8… what was read
+	run -125 faulty 'write 10 1 ENOSPC' awf-run -c 'cat >/dev/null; sleep 1000' < <(cat zeros)
 	[[ $output == "awf-run: $AWF_STORAGE/inputs/"*".part: unable to keep stdin: No space left on device" ]]
 	same "$(jq -c 'select(.seq == 2).payload | [.status, .exit_code, .error.code, .stdin.bytes]' "$(transcript)")" \
 		'["failed",125,"system",8192]'
-	run -125 faulty 'write 6 1 ENOSPC' awf-run -c 'touch started' <zeros
+	run -125 faulty 'write 7 1 ENOSPC' awf-run -c 'touch started' <zeros
 	[ ! -e started ]
 	[[ $output == "awf-run: $AWF_STORAGE/inputs/"*".part: unable to keep stdin: No space left on device" ]]
 	same "$(ls "$AWF_STORAGE/runs")" ""

@@ -135,7 +135,7 @@ fails_of_the_machine() {
 @test "no room for a file of what the workflow printed: the record tells of none" {
 	unshare -rm true 2>/dev/null || skip 'no namespaces here'
 	mkdir small
-	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=4m,nr_inodes=24 none small || exit
+	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=4m,nr_inodes=27 none small || exit
 		export AWF_STORAGE="$PWD/small/storage"
 		for taken in 0 3 4 5 6 7 8 9 10; do
 			rm -rf small/*

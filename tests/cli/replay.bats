@@ -298,6 +298,7 @@ differs() {
 	run -1 --separate-stderr awf-replay empty
 	same "$stderr" 'awf-replay: empty: no transcript is there (transcripts/*.jsonl)'
 	mkfifo hold
+	rm "$AWF_STORAGE/latest"
 	awf-run -c 'awf-step -n a -q -- cat hold' &
 	eventually test -e "$AWF_STORAGE/latest"
 	eventually sh -c 'grep -q step.started "$(readlink -f "$AWF_STORAGE/latest")"'

@@ -420,6 +420,7 @@ find_random(const char *name, size_t len, size_t *from, size_t *count)
 		turns = turns_of(name + at, run);
 		if (run >= RANDOM_LEAST && (turns >= 2 ||
 		    (turns >= 1 && at > 0 && name[at - 1] == '.' && (run == 6 || run == 10)) ||
+		    (at == 4 && run == 10 && strncmp(name, "tmp.", 4) == 0) ||
 		    (run == 11 && strncmp(name + at, "tmp", 3) == 0))) {
 			*from = at;
 			*count = run;

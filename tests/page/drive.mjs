@@ -409,7 +409,7 @@ const scenarios = {
 		assert.ok(await page.evaluate(async () => {
 			const { plain } = await import("/www/ansi.js"), made = document.createElement("div");
 			made.append(...plain("a\x1b[1;31mb\x1b[0mc\x1b[2J\x1b]8;;http://x\x07d\x1b]8;;\x07\x1b[38;5;1me\x1b"));
-			return made.innerHTML === 'a<span class="red bold">b</span>cde\x1b';
+			return made.innerHTML === 'a<span class="red bold">b</span>cde\\x1b';
 		}));
 		// The number of one of them leads to it, and leaves them.
 		await page.click(`article[data-seq="${shown.at(-1)}"] a.seq`);

@@ -172,9 +172,9 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
 	step->reader = prints && replays ? STDOUT_FILENO : 0;
 
-	step->marked = step->team == NULL || team_reads_environment(step->team);
-	if (step->marked && !r->own_run &&
-	    marks_find(&step->marks, r->run.directory, NULL, err) == -1)
+	step->workspace = run_workspace(&r->run);
+	if (!r->own_run && (step->team == NULL || team_reads_environment(step->team)) &&
+	    marks_find(&step->marks, r->run.directory, step->workspace, NULL, err) == -1)
 		return -1;
 	entry.enclosing = enclosing;
 	entry.owner = r->own_run;
@@ -517,12 +517,8 @@ collect_inputs(struct buffer *out)
 
 		if (strncmp(*variable, prefix, len) != 0 || equals == NULL)
 			continue;
-		if (w.comma)
-			buffer_byte(out, ',');
-		json_quote(out, *variable + len, (size_t)(equals - *variable) - len);
-		buffer_byte(out, ':');
-		json_quote(out, equals + 1, strlen(equals + 1));
-		w.comma = true;
+		writer_key_quoted(&w, *variable + len, (size_t)(equals - *variable) - len);
+		writer_string(&w, equals + 1);
 	}
 	writer_object_end(&w);
 }
@@ -616,6 +612,7 @@ main(int argc, char **argv)
 	settings_free(&settings);
 	free(settings.step.process);
 	marks_free(&settings.step.marks);
+	free(settings.step.workspace);
 	free(r.path);
 	buffer_free(&settings.step.inputs);
 	environment_free(&settings.step.environment);

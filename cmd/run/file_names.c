@@ -1,15 +1,24 @@
+/*
+ * A name counts where it stands as a word. Of programs that are too large to be kept nothing is
+ * looked at: they name no steps.
+ */
 #include "run/file_names.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "transcript/blob.h"
 
-static bool
-is_text(const struct buffer *bytes)
+/* Adds a text, and ends its line; bytes that are none hold no names. */
+static void
+add_text(struct buffer *out, const struct buffer *text)
 {
-	return memchr(buffer_string(bytes), '\0', bytes->len) == NULL;
+	if (memchr(buffer_string(text), '\0', text->len) != NULL)
+		return;
+	buffer_append(out, text->data, text->len);
+	buffer_byte(out, '\n');
 }
 
 static void
@@ -17,33 +26,30 @@ add_blob(struct buffer *out, const struct definition_file *f, const char *blobs)
 {
 	struct buffer text = BUFFER_INIT;
 
-	if (f->kept && blob_read(blobs, f->sha256, &text, NULL) == 0 && is_text(&text)) {
-		buffer_append(out, text.data, text.len);
-		buffer_byte(out, '\n');
-	}
+	if (f->kept && blob_read(blobs, f->sha256, &text, NULL) == 0)
+		add_text(out, &text);
 	buffer_free(&text);
 }
 
 void
 file_names_read(struct file_names *n, const struct definition_files *files, const char *blobs)
 {
-	*n = (struct file_names){ .files = files, .blobs = blobs, .read = true,
-		.edited = files->replaced_count > 0 };
+	char sha256[DIGEST_SIZE];
+
+	*n = (struct file_names){ .read = true, .edited = files->replaced_count > 0 };
 	for (size_t i = 0; i < files->count; i++) {
 		const struct definition_file *f = &files->list[i];
 		struct buffer text = BUFFER_INIT;
 		struct stat status;
 
 		/* One that is nowhere tells nothing: it may have been moved. */
-		if (stat(f->path, &status) != 0 || !S_ISREG(status.st_mode))
-			continue;
-		if (f->sha256[0] != '\0' && !definition_file_is_at(f, f->path)) {
-			n->edited = true;
-			add_blob(&n->latest, f, blobs);
-		}
-		if (file_load(f->path, DEFINITION_FILE_LIMIT, &text, NULL) == 0 && is_text(&text)) {
-			buffer_append(&n->now, text.data, text.len);
-			buffer_byte(&n->now, '\n');
+		if (f->kept && stat(f->path, &status) == 0 && S_ISREG(status.st_mode) &&
+		    file_load(f->path, DEFINITION_FILE_LIMIT, &text, NULL) == 0) {
+			if (strcmp(digest_sha256(text.data, text.len, sha256), f->sha256) != 0) {
+				n->edited = true;
+				add_blob(&n->latest, f, blobs);
+			}
+			add_text(&n->now, &text);
 		}
 		buffer_free(&text);
 	}

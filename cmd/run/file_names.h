@@ -11,14 +11,12 @@
 #include "transcript/definition_file.h"
 
 struct file_names {
-	const struct definition_files *files;
-	const char *blobs;
 	bool read;
 	bool edited;                 /* one of the files is not what it was in some attempt */
 	struct buffer earlier, latest, now; /* texts: of files as earlier attempts had them; as the last
 	                                one had those that have changed since; as they are */
 };
-/* Reads the files, whose blobs are in a directory; both are to live as long. */
+/* Reads the files, whose blobs are in a directory. */
 void file_names_read(struct file_names *n, const struct definition_files *files,
     const char *blobs);
 /* Whether a text that was recorded has the name (lately: of the last attempt's), and none has it

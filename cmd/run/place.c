@@ -44,6 +44,8 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	const struct child_start start = describe(spec);
 	int input = spec->no_input ? -1 : STDIN_FILENO;
 	struct child *c = &p->child;
+	char *workspace;
+	int failed;
 
 	id_new(p->completed);
 	p->nested_in = run_in_environment();
@@ -55,13 +57,16 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 		return lineage_add(&p->lineage, p->id, script(spec->workflow), err);
 	}
 	if (child_enter(c, spec->name, script(spec->workflow), spec->tried, err) != 0 ||
-	    redactor_join(&p->redactor, &c->parent, err) != 0 ||
-	    marks_find(&c->marks, c->parent.directory, spec->workspace, err) == -1)
+	    redactor_join(&p->redactor, &c->parent, err) != 0)
+		return -1;
+	workspace = run_workspace(&c->parent);
+	failed = marks_find(&c->marks, c->parent.directory, workspace, spec->workspace, err);
+	free(workspace);
+	if (failed == -1)
 		return -1;
 	child_define(c, &start);
 	if (!spec->unrecorded) {
-		int failed = nested_find(&p->nested, c, &input, err);
-
+		failed = nested_find(&p->nested, c, &input, err);
 		/* What was read to see whether it is what it was is given to the workflow. */
 		if (input > STDIN_FILENO) {
 			dup2(input, STDIN_FILENO);

@@ -138,7 +138,7 @@ step_query(const struct step *s, int64_t index)
 	const char *occurrence = strrchr(s->process, ':');
 
 	return (struct recall_query){ .enclosing = s->enclosing, .root = s->root, .name = s->name,
-		.item = index, .member = s->member, .marks = s->marked ? &s->marks : NULL,
+		.item = index, .member = s->member, .marks = &s->marks,
 		.occurrence = occurrence != NULL ? strtoll(occurrence + 1, NULL, 10) : -1 };
 }
 

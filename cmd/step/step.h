@@ -113,8 +113,8 @@ struct step {
 	/* Where. */
 	struct run *run;
 	const struct recall *recall; /* what was recorded before; NULL: nothing */
+	char *workspace;             /* of the run, absolute; NULL */
 	struct call_marks marks;     /* what its calls depend on besides input and definition */
-	bool marked;                 /* they do */
 	int64_t far_gone;            /* when nothing runs at a far end any more that an earlier attempt
 	                                has left there (monotonic ms) */
 	int64_t compared;            /* of the call that comes next: recall_query.compared, or

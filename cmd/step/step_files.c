@@ -187,14 +187,13 @@ step_name_files(struct step *step, const struct step_source *source, struct erro
 {
 	struct naming n = { .run = step->run, .err = err };
 	const char *prompt = step->ask != NULL ? step->ask : source->prompt;
-	char *libexec, *workspace;
+	char *libexec;
 
 	if (getcwd(n.here, sizeof n.here) == NULL)
 		return 0;
 	libexec = libexec_path();
-	workspace = run_workspace(step->run);
 	n.own = memory_format("%s:%s", libexec, installation_share());
-	n.programs.workspace = workspace != NULL ? workspace : n.here;
+	n.programs.workspace = step->workspace != NULL ? step->workspace : n.here;
 	n.programs.directory = n.here;
 	n.programs.path = getenv("PATH");
 	writer_begin(&n.w, &step->files);
@@ -223,7 +222,6 @@ step_name_files(struct step *step, const struct step_source *source, struct erro
 	list_free(n.programs.sourced);
 	list_free(n.named);
 	free(n.own);
-	free(workspace);
 	free(libexec);
 	return n.failed;
 }

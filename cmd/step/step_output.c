@@ -83,12 +83,9 @@ step_put_into(struct step_call *call)
 	} else {
 		writer_member_span(&w, "input", data);
 	}
-	if (w.comma)
-		buffer_byte(&merged.json, ',');
-	json_quote(&merged.json, key, strlen(key));
-	buffer_byte(&merged.json, ':');
-	buffer_append(&merged.json, end->results[0].json.data, end->results[0].json.len);
-	buffer_byte(&merged.json, '}');
+	writer_key_quoted(&w, key, strlen(key));
+	writer_raw(&w, end->results[0].json.data, end->results[0].json.len);
+	writer_object_end(&w);
 	data_free(&end->results[0]);
 	end->results[0] = merged;
 }

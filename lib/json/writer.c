@@ -75,6 +75,15 @@ writer_key(struct writer *w, const char *key)
 }
 
 void
+writer_key_quoted(struct writer *w, const char *key, size_t len)
+{
+	separate(w);
+	json_quote(w->out, key, len);
+	buffer_byte(w->out, ':');
+	w->comma = false;
+}
+
+void
 writer_string(struct writer *w, const char *text)
 {
 	if (text)

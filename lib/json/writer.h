@@ -25,6 +25,7 @@ void writer_object_end(struct writer *w);
 void writer_array(struct writer *w);      /* [ */
 void writer_array_end(struct writer *w);
 void writer_key(struct writer *w, const char *key); /* key needs no escaping */
+void writer_key_quoted(struct writer *w, const char *key, size_t len); /* any UTF-8 */
 
 /* Values: after a key, or as an element. text NULL writes null. The bytes must
  * be UTF-8 (bytes that are not come out as U+FFFD). */

@@ -37,8 +37,10 @@
 #define MARKS_DIRECTORY "." /* stands for the directory where differences are named */
 #define MARKS_NEVER_EXACT UINT64_MAX
 
+struct attempt_start;
+
 struct call_mark {
-	const char *name;
+	char *name;
 	char bytes[MARK_SIZE], form[MARK_SIZE]; /* both "": it is unset */
 	bool new_path;             /* the form leaves out a part of a new path */
 	char *shown;               /* the value, if it is certainly no secret; NULL */
@@ -51,27 +53,25 @@ struct call_marks {
 	                              '*'; NULL: the workspace itself */
 	struct call_mark *list;         /* by name */
 	size_t count;
-	void *start;               /* the START_FILE, which the names point into */
+	struct attempt_start *start; /* what the attempt was started with */
 };
 
 /* The storage's key: 1; 0: it has none, and none is to be made. */
 int marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES],
     struct error *err);
-/* Writes the START_FILE of an attempt that is started with the environment in the workspace (NULL:
- * the current directory). ignored: names, or beginnings with a star, that the user said to ignore;
+/* Writes the START_FILE of an attempt that is started with the environment. ignored: names, or beginnings with a star, that the user said to ignore;
  * ends with NULL; may be NULL. */
 int marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
-    char *const *environment, const char *workspace, char *const *ignored, struct error *err);
+    char *const *environment, char *const *ignored, struct error *err);
 /* What run.started has of environ, and of what is ignored. */
 void marks_write_start(const unsigned char key[MARKS_KEY_BYTES], char *const *ignored,
     struct writer *w);
 
-/* Finds the marks of this process in the run of that directory; its calls begin in a directory,
- * absolute (NULL: the current one). 1; 0: nothing is known of the run's; -1. */
-int marks_find(struct call_marks *m, const char *run_directory, const char *directory,
-    struct error *err);
-/* Of calls that depend on the directory alone. */
-void marks_drop_variables(struct call_marks *m);
+/* Finds the marks of this process in the run of that directory, whose workspace is absolute, without
+ * links (NULL: not known); its calls begin in a directory, absolute (NULL: the current one). 1; 0:
+ * nothing is known of the run's; -1. */
+int marks_find(struct call_marks *m, const char *run_directory, const char *workspace,
+    const char *directory, struct error *err);
 /* The members of the start of a call; none if there is nothing to tell. */
 void marks_write(const struct call_marks *m, struct writer *w);
 void marks_free(struct call_marks *m);
@@ -112,8 +112,6 @@ bool marks_have(const struct recorded_marks *r, const char *name);
 /* Whether two recorded calls of the same attempt had different values of a variable. */
 bool marks_recorded_differ(const struct recorded_marks *a, const struct recorded_marks *b,
     const char *name);
-/* Whether it is the directory that differs. */
-bool marks_other_directory(const struct call_marks *m, const struct recorded_marks *r);
 /* Appends a recorded variable for people, behind a comma if something stands there: STAGE=prod,
  * or TOKEN if its value is not known, or "HOME unset". */
 void marks_describe(const char *name, struct span value, struct buffer *out);

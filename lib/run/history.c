@@ -109,8 +109,7 @@ sort_by(const struct recording *rec, const struct recorded_call *c)
 	struct sorted_call sorted = { .call = c };
 	bool replay = rec->spec->mode == RECALL_REPLAY;
 	const char *id = c->call->id, *slash = strrchr(id, '/'), *root = slash != NULL ? id : "";
-	const char *last = slash != NULL ? slash + 1 : id;
-	char *name = memory_copy(last, strcspn(last, ":")), around[ID_SIZE];
+	char *name = call_id_name(id), around[ID_SIZE];
 	int64_t occurrence, item;
 	struct recorded_marks marks;
 

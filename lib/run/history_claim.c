@@ -46,53 +46,72 @@ difference(const struct history *h, const struct index_record *r,
  * does in a loop over files. What all have alike, such as the time of the start, says nothing of which
  * call is which. */
 static bool
-tells_apart(struct history *h, const char *name)
+values_differ(const struct history *h, const char *name)
 {
-	struct history_name *known = h->names;
-	struct recorded_marks before = { "", "", "" };
-	bool apart = false;
+	struct recorded_marks *firsts = NULL; /* of each attempt, the first call that has it */
+	size_t count = 0, attempt;
+	bool differ = false;
 
-	for (size_t i = 0; i < HISTORY_NAMES; i++)
-		if (known[i].name != NULL && strcmp(known[i].name, name) == 0)
-			return known[i].apart;
-	for (size_t i = 0; !apart && i < h->head->records; i++) {
+	for (size_t i = 0; !differ && i < h->head->records; i++) {
 		const struct recorded_marks marks = history_marks(h, &h->records[i]);
 
 		if (!marks_have(&marks, name))
 			continue;
-		apart = before.start == marks.start && marks_recorded_differ(&before, &marks, name);
-		before = marks;
+		for (attempt = 0; attempt < count && firsts[attempt].start != marks.start;)
+			attempt++;
+		if (attempt < count) {
+			differ = marks_recorded_differ(&firsts[attempt], &marks, name);
+		} else {
+			firsts = memory_array(firsts, count + 1, sizeof *firsts);
+			firsts[count++] = marks;
+		}
 	}
-	known += h->next_name++ % HISTORY_NAMES;
-	free(known->name);
-	*known = (struct history_name){ memory_text(name), apart };
-	return apart;
+	free(firsts);
+	return differ;
 }
 
-/* Whether the call cannot be what became of the recorded one: that was in another directory, or
- * differs in a variable that told its calls apart. */
+/* The same, remembered of the names that were last asked for. */
 static bool
-is_another(struct history *h, const struct index_record *r, const struct recall_query *query)
+tells_apart(struct history *h, const char *name)
 {
+	struct history_name *known = h->names;
+
+	for (size_t i = 0; i < HISTORY_NAMES; i++)
+		if (known[i].name != NULL && strcmp(known[i].name, name) == 0)
+			return known[i].apart;
+	known += h->next_name++ % HISTORY_NAMES;
+	free(known->name);
+	*known = (struct history_name){ memory_text(name), values_differ(h, name) };
+	return known->apart;
+}
+
+/* What a resumed call has to do with a record, by their marks. */
+enum likeness {
+	LIKE,      /* they agree, or cannot be compared */
+	DIFFERING, /* in variables that tell no calls apart */
+	ANOTHER    /* it was in another directory, or differs in what told calls apart */
+};
+
+static enum likeness
+likeness(struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	enum likeness found = LIKE;
 	struct buffer names = BUFFER_INIT;
 	const char *rest, *line;
-	bool another = false;
 	size_t len;
 
-	if (h->head->mode != RECALL_RESUME || has_no_marks(query) ||
-	    difference(h, r, query, &names) <= 0) {
-		buffer_free(&names);
-		return false;
-	}
+	if (h->head->mode == RECALL_RESUME && difference(h, r, query, &names) > 0)
+		found = DIFFERING;
 	rest = buffer_string(&names);
-	while (!another && (line = text_part(&rest, '\n', &len)) != NULL) {
+	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
 		char *name = memory_copy(line, len);
 
-		another = len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 || tells_apart(h, name));
+		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 || tells_apart(h, name)))
+			found = ANOTHER;
 		free(name);
 	}
 	buffer_free(&names);
-	return another;
+	return found;
 }
 
 /* What is found of the records with the guard of a call. */
@@ -226,6 +245,7 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 {
 	bool replay = h->head->mode == RECALL_REPLAY;
 	uint64_t exact = 0, identity;
+	size_t first;
 
 	memset(same, 0, sizeof *same);
 	if (has_no_marks(query)) {
@@ -233,14 +253,14 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 		return;
 	}
 	identity = marks_identity(query->marks, &exact);
-	look_through(h, history_bound_identity(h, key, guard, identity), key, guard, query, exact, true,
-	    same);
-	if (same->record != NULL && same->record->identity == identity) {
+	first = history_bound_identity(h, key, guard, identity);
+	if (history_same_guard(h, first, key, guard) && h->records[first].identity == identity)
+		look_through(h, first, key, guard, query, exact, true, same);
+	if (same->record != NULL) {
 		same->alike &= !replay;
 		return;
 	}
 	/* What one attempt has set, the other may have been started with. */
-	memset(same, 0, sizeof *same);
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
 		if (history_free(&h->records[i]) && difference(h, &h->records[i], query, NULL) == 0)
 			take_agreeing(h, same, &h->records[i], exact, query);
@@ -333,15 +353,6 @@ nearer(const struct index_record *a, const struct index_record *b, int64_t item)
 	return a->order < b->order;
 }
 
-/* Whether it is of this call but for variables: to be asked about, not to be taken or changed. */
-static bool
-is_differing(struct history *h, const struct index_record *r, const unsigned char *guard,
-    const struct recall_query *query)
-{
-	return h->head->mode == RECALL_RESUME && memcmp(r->guard, guard, DIGEST_BYTES) == 0 &&
-	    difference(h, r, query, NULL) > 0;
-}
-
 /* The free record of this key and guard that the call would be, had variables the values that they
  * had. */
 static struct index_record *
@@ -353,8 +364,7 @@ find_differing(struct history *h, const unsigned char *key, const unsigned char 
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (history_free(r) && nearer(r, found, query->item) &&
-		    difference(h, r, query, NULL) > 0 && !is_another(h, r, query))
+		if (history_free(r) && nearer(r, found, query->item) && likeness(h, r, query) == DIFFERING)
 			found = r;
 	}
 	return found;
@@ -369,8 +379,8 @@ add_names(struct buffer *out, const char *chain)
 }
 
 /* In a run whose files were edited: the free record, of another name or place, of an effect that
- * agrees with the call in all else that told calls apart. Its name is in no file any more, or it was in other calls than
- * this one. */
+ * agrees with the call in all else that told calls apart. Its name is in no file any more, or it was
+ * in other calls than this one. */
 static struct index_record *
 find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -388,7 +398,7 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 
 		if (!r->changed || r->child || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
 		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_free(r) ||
-		    !nearer(r, found, query->item) || is_another(h, r, query))
+		    !nearer(r, found, query->item) || likeness(h, r, query) == ANOTHER)
 			continue;
 		buffer_clear(&other);
 		add_names(&other, history_text(h, r->call));
@@ -418,9 +428,14 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 		return NULL;
 	for (size_t i = first; history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
+		enum likeness like;
 
 		if ((!r->began && h->head->mode != RECALL_REPLAY) || !history_comparable(r, query) ||
-		    !history_free(r) || is_another(h, r, query) || is_differing(h, r, guard, query))
+		    !history_free(r))
+			continue;
+		/* One of its own input and definition was looked at before. */
+		like = likeness(h, r, query);
+		if (like == ANOTHER || (like == DIFFERING && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
 			continue;
 		if (h->head->mode == RECALL_RESUME) {
 			/* Of another guard too: who was in the same place with the same variables. */
@@ -503,8 +518,8 @@ refuse_changed(struct history *h, const struct index_record *record,
 	else if (failed == 0)
 		error_set(err, ERROR_WAITING, call,
 		    "%s, and it %s changed something before: resume with --redo %s%s or --skip %s%s",
-		    buffer_string(&text), record->maybe || record->child ? "may have" : "has", history_prefix(h), call,
-		    history_prefix(h), call);
+		    buffer_string(&text), record->maybe || record->child ? "may have" : "has",
+		    history_prefix(h), call, history_prefix(h), call);
 	buffer_free(&text);
 	return -1;
 }
@@ -820,7 +835,7 @@ is_left_over(struct history *h, size_t i, const struct recall_query *query)
 	const struct index_record *r = &h->records[i];
 
 	return r->began && !is_expected(h, i) && history_comparable(r, query) &&
-	    !is_another(h, r, query) && history_free(r);
+	    history_free(r) && likeness(h, r, query) != ANOTHER;
 }
 
 static bool

@@ -407,11 +407,10 @@ recording_note_effects(struct recording *rec)
 
 /* ---- what the user is told of those in doubt ---- */
 
-/* The name of a call's step. */
-static char *
-call_name(const struct recorded_call *c)
+char *
+call_id_name(const char *id)
 {
-	const char *slash = strrchr(c->call->id, '/'), *last = slash != NULL ? slash + 1 : c->call->id;
+	const char *slash = strrchr(id, '/'), *last = slash != NULL ? slash + 1 : id;
 
 	return memory_copy(last, strcspn(last, ":"));
 }
@@ -432,7 +431,7 @@ describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
 	const struct recorded_call *c = &rec->calls[call];
 	const struct recorded_marks own = recording_marks(rec, c);
 	struct span variables = span_of(own.variables, strlen(own.variables));
-	char *name = call_name(c), *other;
+	char *name = call_id_name(c->call->id), *other;
 	struct recorded_marks marks;
 
 	if (*own.directory != '\0')
@@ -447,7 +446,7 @@ describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
 			marks = recording_marks(rec, &rec->calls[i]);
 			if (!marks_recorded_differ(&own, &marks, variable))
 				continue;
-			other = call_name(&rec->calls[i]);
+			other = call_id_name(rec->calls[i].call->id);
 			differs = strcmp(name, other) == 0;
 			free(other);
 		}
@@ -520,7 +519,7 @@ recording_dropped(const struct recording *rec, uint32_t call, bool lately)
 
 	if (names == NULL || !names->edited || !recording_changed(rec, call))
 		return false;
-	name = call_name(&rec->calls[call]);
+	name = call_id_name(rec->calls[call].call->id);
 	dropped = names->dropped(names->context, name, lately);
 	free(name);
 	return dropped;

@@ -288,6 +288,8 @@ bool recording_only_begun(const struct recording *rec, uint32_t call);
 /* Tells the calls around those that began to change something, or have; and, of a resume,
  * around those in doubt. */
 void recording_note_effects(struct recording *rec);
+/* The name of a call's step, in memory of its own: send for brief:0:0/send:1:0. */
+char *call_id_name(const char *id);
 /* What a call depended on besides its input and definition. */
 struct recorded_marks recording_marks(const struct recording *rec, const struct recorded_call *c);
 /* Whether no file of the run names the step of a call any more that has changed something

@@ -252,6 +252,40 @@ make_run(struct run *r, const struct lineage *lineage, struct error *err)
 	return lineage != NULL ? lineage_write(lineage, r->directory, err) : 0;
 }
 
+static void
+write_environment(struct writer *w, const struct run_spec *spec)
+{
+	writer_member_object(w, KEY_ENV);
+	for (char **e = environ; *e != NULL; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if (!is_recorded(*e, spec->environment))
+			continue;
+		writer_key_quoted(w, *e, len);
+		writer_string(w, *e + len + 1);
+	}
+	writer_object_end(w);
+}
+
+/* The script, and the programs that its words run. A pipeline's text stands in argv. */
+static int
+keep_files(struct run *r, const struct run_spec *spec, struct writer *w, struct error *err)
+{
+	int failed = 0;
+
+	writer_member_array(w, KEY_FILES);
+	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
+		failed = definition_file_keep(r, spec->script, w, err);
+	for (char *const *path = spec->programs; failed == 0 && path != NULL && *path != NULL; path++)
+		if (utf8_valid(*path, strlen(*path)))
+			failed = definition_file_program(r, *path, w, err);
+	for (char *const *path = spec->sourced; failed == 0 && path != NULL && *path != NULL; path++)
+		if (utf8_valid(*path, strlen(*path)))
+			failed = definition_file_sourced(r, *path, w, err);
+	writer_array_end(w);
+	return failed;
+}
+
 /* Writes and appends the first event of an attempt. */
 static int
 record_started(struct run *r, const struct run_spec *spec, struct error *err)
@@ -262,12 +296,12 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	struct traceparent outer;
 	bool traced = find_trace(spec, &outer), marked;
 	struct writer w;
-	int failed = 0;
+	int failed;
 
 	/* A run of one step has no calls to tell apart; a masked one is never gone on from. */
 	marked = strcmp(spec->kind, "workflow") == 0 && r->keep_transcript && !r->transcript.masked;
 	if (marked && (marks_key(r->storage.root, true, key, err) != 1 ||
-	    marks_start(r->directory, key, environ, spec->workspace, spec->ignored, err) != 0))
+	    marks_start(r->directory, key, environ, spec->ignored, err) != 0))
 		return -1;
 
 	if (spec->inside_of != NULL)
@@ -295,33 +329,11 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	writer_member_span(&w, KEY_INPUTS,
 	    spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
 
-	writer_member_object(&w, KEY_ENV);
-	for (char **e = environ; *e != NULL; e++) {
-		size_t len = strcspn(*e, "=");
-
-		if (!is_recorded(*e, spec->environment))
-			continue;
-		writer_bytes(&w, *e, len);
-		buffer_byte(w.out, ':');
-		w.comma = false;
-		writer_string(&w, *e + len + 1);
-	}
-	writer_object_end(&w);
+	write_environment(&w, spec);
 	if (marked)
 		marks_write_start(key, spec->ignored, &w);
-
 	writer_member_string(&w, KEY_WORKFLOW_SHA256, spec->workflow_sha256);
-	/* A pipeline's text stands in argv. */
-	writer_member_array(&w, KEY_FILES);
-	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
-		failed = definition_file_keep(r, spec->script, &w, err);
-	for (char *const *path = spec->programs; failed == 0 && path != NULL && *path != NULL; path++)
-		if (utf8_valid(*path, strlen(*path)))
-			failed = definition_file_program(r, *path, &w, err);
-	for (char *const *path = spec->sourced; failed == 0 && path != NULL && *path != NULL; path++)
-		if (utf8_valid(*path, strlen(*path)))
-			failed = definition_file_sourced(r, *path, &w, err);
-	writer_array_end(&w);
+	failed = keep_files(r, spec, &w, err);
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, TRANSCRIPT_FORMAT);
 	writer_member_integer(&w, KEY_ATTEMPT, r->attempt);

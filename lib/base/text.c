@@ -338,7 +338,7 @@ keycap_ending_length(const char *bytes, size_t len)
 	static const char ending[] = "\xef\xb8\x8f\xe2\x83\xa3";
 
 	return len >= sizeof ending && memcmp(bytes + 1, ending, sizeof ending - 1) == 0 &&
-	    memchr("0123456789#*", *bytes, 12) != NULL ? sizeof ending - 1 : 0;
+	    ((*bytes >= '0' && *bytes <= '9') || *bytes == '#' || *bytes == '*') ? sizeof ending - 1 : 0;
 }
 
 /* Length of the tags that make U+1F3F4 the flag of a part of a country. 0: others, or none. */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -23,6 +24,10 @@
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
+
+#define OWN_WAIT_MS 1000
+#define OWN_NAP_MS 10
+#define OWN_WAITS_MOST 8 /* of calls of a key, in an attempt */
 
 /* Whether marks have no part in finding the record of a call: it reads no environment, it is known
  * by its position, or nothing is known of its run's. */
@@ -537,8 +542,59 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
 		atomic_fetch_add(&h->records[first].redefined, 1);
 }
 
-/* No record has the same guard: what the call is compared with is what whoever looked ahead has
- * found, or the nearest. */
+/* Calls that a workflow makes side by side come in any order: the record of another input or
+ * definition may be that of one which is about to come. It is waited for, a little, where nothing
+ * was edited that could have changed this call, or where the user has been asked about the record.
+ * Whether the record is gone. */
+static bool
+leave_to_own(struct history *h, struct index_record *record)
+{
+	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
+	struct index_record *first = &h->records[history_bound(h, record->key, NULL)];
+
+	if ((h->head->edited && !record->doubtful) ||
+	    atomic_fetch_add(&first->left_to_own, 1) >= OWN_WAITS_MOST)
+		return false;
+	for (int waited = 0; waited < OWN_WAIT_MS && history_free(record); waited += OWN_NAP_MS)
+		if (nanosleep(&nap, NULL) != 0)
+			return false;
+	return !history_free(record);
+}
+
+/* A replay has no record for the call. */
+static int
+refuse_unknown(const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	bool inside = query->enclosing[0] != '\0';
+	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
+
+	error_set(err, ERROR_DIVERGENCE, place, "the recording has no%s call of it for item %lld",
+	    inside ? "" : " further", (long long)query->item);
+	r->unknown = true;
+	free(place);
+	return -1;
+}
+
+/* What a call is compared with that has no record of the same guard: what whoever looked ahead has
+ * found, or the nearest, once that is nobody else's; NULL. */
+static struct index_record *
+find_compared(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+
+	if (query->compared == RECALL_COMPARED_WITH_NONE)
+		return NULL;
+	if (query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
+	    history_free(&h->records[query->compared - 1]))
+		found = &h->records[query->compared - 1];
+	else
+		found = find_changed(h, key, guard, query);
+	while (found != NULL && h->head->mode == RECALL_RESUME && leave_to_own(h, found))
+		found = find_changed(h, key, guard, query);
+	return found;
+}
+
 static int
 claim_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r, struct error *err)
@@ -548,25 +604,9 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 	int status;
 
 	do {
-		if (query->compared == RECALL_COMPARED_WITH_NONE)
-			record = NULL;
-		else if (query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
-		    history_free(&h->records[query->compared - 1]))
-			record = &h->records[query->compared - 1];
-		else
-			record = find_changed(h, key, guard, query);
-		if (record == NULL && replay) {
-			bool inside = query->enclosing[0] != '\0';
-			char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "",
-			    query->name);
-
-			error_set(err, ERROR_DIVERGENCE, place,
-			    "the recording has no%s call of it for item %lld",
-			    inside ? "" : " further", (long long)query->item);
-			r->unknown = true;
-			free(place);
-			return -1;
-		}
+		record = find_compared(h, key, guard, query);
+		if (record == NULL && replay)
+			return refuse_unknown(query, r, err);
 		if (record == NULL) {
 			note_anew(h, key, query);
 			return 0;
@@ -606,7 +646,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 
 	if (h->head->mode != RECALL_RESUME || has_no_marks(query))
 		return 0;
-	do {
+	for (;;) {
 		record = find_differing(h, key, guard, query);
 		moved = record == NULL;
 		if (moved)
@@ -614,10 +654,14 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (record == NULL)
 			return 0;
 		asked = moved || record->changed || record->child;
+		if (asked && leave_to_own(h, record))
+			continue;
 		if (record->decided == RECALL_UNDECIDED && asked)
 			return moved ? refuse_moved(h, record, query, err) :
 			    refuse_changed(h, record, query, err);
-	} while (!history_mark(h, record));
+		if (history_mark(h, record))
+			break;
+	}
 	/* A child run is another one then. */
 	if (record->child && record->decided == RECALL_REDO)
 		return 0;

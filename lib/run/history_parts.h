@@ -59,6 +59,8 @@ struct index_record {
 	/* In the first of a key: calls that were found to be new, and whose definition is that
 	 * of none of the records. */
 	_Atomic uint64_t anew, redefined;
+	_Atomic uint64_t left_to_own; /* in the first of a key: how often a call has waited for another to
+	                                take its own record */
 	_Atomic uint64_t differing;  /* in the first of a key: calls made anew in the place of records that
 	                                had other variables */
 	_Atomic uint32_t other_said; /* in the first of a key: in what calls that are new differ from a */

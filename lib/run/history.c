@@ -160,6 +160,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	const struct recording *rec = x->rec;
 	const struct recorded_call *c = sorted->call, *root = &rec->calls[c->root];
 	const uint32_t call = (uint32_t)(c - rec->calls);
+	char *label;
 	struct index_record r;
 
 	memset(&r, 0, sizeof r); /* its padding is written too */
@@ -189,7 +190,9 @@ make_record(struct index *x, const struct sorted_call *sorted)
 		r.original = rec->calls[c->result_from].end;
 	if (c->input_from != NO_CALL)
 		r.input = rec->calls[c->input_from].end;
-	r.call = add_text(x, c->call->id);
+	label = recording_call_label(rec, call);
+	r.call = add_text(x, label);
+	free(label);
 	r.decided = recording_decision(rec, call);
 	r.doubtful = recording_doubtful(rec, call);
 	r.began = recording_began(rec, call);

@@ -42,7 +42,7 @@ struct index_record {
 	uint64_t events, event_count; /* in places */
 	struct place started, completed, original;
 	struct place input;          /* the line whose result is its input; len 0: started's */
-	uint64_t call;               /* in text */
+	uint64_t call;               /* recording_call_label(), in text */
 	uint32_t end, decided;
 	bool superseded;             /* the call around it was tried again after it */
 	bool doubtful, began;

@@ -131,11 +131,39 @@ path_inside(const char *path, const char *call, const char *call_path)
 	    path + len + 1 : NULL;
 }
 
+char *
+recording_call_label(const struct recording *rec, uint32_t call)
+{
+	const char *id = rec->calls[call].call->id;
+	const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
+
+	return count != NULL && *count > 1 ?
+	    memory_format("%s@%lu", id, (unsigned long)rec->calls[call].attempt) : memory_text(id);
+}
+
+/* Whether a PATH of the user names the call: ID@ATTEMPT too. */
 static bool
-any_names(char *const *paths, const struct model_call *call)
+names_call(const char *path, const struct recorded_call *c)
+{
+	const char *at = strrchr(path, '@');
+	char *end, *id;
+	unsigned long attempt;
+	bool same;
+
+	if (at == NULL || strchr(path, ':') == NULL || at[1] < '0' || at[1] > '9')
+		return path_names(path, c->call);
+	attempt = strtoul(at + 1, &end, 10);
+	id = memory_copy(path, (size_t)(at - path));
+	same = *end == '\0' && attempt == c->attempt && path_names(id, c->call);
+	free(id);
+	return same;
+}
+
+static bool
+any_names(char *const *paths, const struct recorded_call *c)
 {
 	for (; paths != NULL && *paths != NULL; paths++)
-		if (path_names(*paths, call))
+		if (names_call(*paths, c))
 			return true;
 	return false;
 }
@@ -143,9 +171,9 @@ any_names(char *const *paths, const struct model_call *call)
 enum recall_decision
 recording_decision(const struct recording *rec, uint32_t call)
 {
-	if (any_names(rec->spec->redo, rec->calls[call].call))
+	if (any_names(rec->spec->redo, &rec->calls[call]))
 		return RECALL_REDO;
-	return any_names(rec->spec->skip, rec->calls[call].call) ? RECALL_SKIP : RECALL_UNDECIDED;
+	return any_names(rec->spec->skip, &rec->calls[call]) ? RECALL_SKIP : RECALL_UNDECIDED;
 }
 
 /* No call has it: that of which step, or which call, was perhaps meant? */
@@ -179,7 +207,7 @@ check_path(const struct recording *rec, const char *option, const char *path,
 		if (child && path_inside(path, call->id, call->step->path) != NULL)
 			return !at ? 0 : error_set(err, ERROR_USAGE, option,
 			    "'%s' is in a child run: name the call of that, %s", path, call->id);
-		if (path_names(path, call))
+		if (names_call(path, &rec->calls[i]))
 			return !child || rec->spec->mode == RECALL_REPLAY || at ||
 			    rec->calls[recording_latest(rec, i)].state == RECALL_SUCCEEDED ? 0 :
 			    error_set(err, ERROR_USAGE, option, "'%s' is a child run: name a call in it", path);
@@ -203,7 +231,7 @@ recording_check_paths(const struct recording *rec, struct error *err)
 		    check_path(rec, "--at", spec->others[i].left_out, err) != 0)
 			return -1;
 	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (any_names(spec->redo, rec->calls[i].call) && any_names(spec->skip, rec->calls[i].call))
+		if (any_names(spec->redo, &rec->calls[i]) && any_names(spec->skip, &rec->calls[i]))
 			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
 			    rec->calls[i].call->id);
 	return 0;
@@ -467,6 +495,7 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 	uint32_t source = tool != NULL ? tool->place.source : c->source;
 	struct buffer line = BUFFER_INIT, text = BUFFER_INIT, shown = BUFFER_INIT;
 	struct history_doubt *d;
+	char *label;
 	struct span event, payload, blocks, what;
 
 	if (tool != NULL)
@@ -493,12 +522,14 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 
 	*list = memory_array(*list, *count + 1, sizeof **list);
 	d = &(*list)[(*count)++];
+	label = recording_call_label(rec, call);
 	*d = (struct history_doubt){ .call = memory_format("%s%s",
-		rec->spec->prefix != NULL ? rec->spec->prefix : "", c->call->id),
+		rec->spec->prefix != NULL ? rec->spec->prefix : "", label),
 		.tool = tool != NULL ? span_text(span_member(payload, KEY_NAME)) : NULL,
 		.what = buffer_take(&shown),
 		.why = tool != NULL ? tool->cut : call_doubt(c),
 		.decided = recording_decision(rec, call) };
+	free(label);
 	span_copy(span_member(event, KEY_TIMESTAMP), d->timestamp, sizeof d->timestamp);
 	buffer_clear(&text);
 	if (tool == NULL)

@@ -162,6 +162,7 @@ struct recording {
 	uint32_t program_list_count;
 	struct map programs_by_text; /* → number of the list, from 1 */
 	bool programs_checked;
+	struct map calls_by_id;      /* id → how many calls that count have it, in a resume */
 	struct buffer marks;         /* texts, each with its NUL; the first is empty */
 	size_t start;                /* of the attempt that is being read */
 	struct index_source *sources;
@@ -288,6 +289,9 @@ bool recording_only_begun(const struct recording *rec, uint32_t call);
 /* Tells the calls around those that began to change something, or have; and, of a resume,
  * around those in doubt. */
 void recording_note_effects(struct recording *rec);
+/* What the user names a call by, in memory of its own: its id, and behind @ its attempt where calls
+ * that count have the same id in several. */
+char *recording_call_label(const struct recording *rec, uint32_t call);
 /* The name of a call's step, in memory of its own: send for brief:0:0/send:1:0. */
 char *call_id_name(const char *id);
 /* What a call depended on besides its input and definition. */

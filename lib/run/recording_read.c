@@ -664,6 +664,13 @@ recording_end(struct recording *rec)
 	}
 	forget_names(rec);
 	recording_note_effects(rec);
+	for (uint32_t i = 0; rec->spec->mode == RECALL_RESUME && i < rec->call_count; i++) {
+		const char *id = rec->calls[i].call->id;
+		const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
+
+		if (recording_counts(rec, i))
+			map_put(&rec->calls_by_id, id, strlen(id), count != NULL ? *count + 1 : 1);
+	}
 }
 
 struct place
@@ -683,6 +690,7 @@ recording_close(struct recording *rec)
 	for (uint32_t i = 0; i < rec->tool_count; i++)
 		free(rec->tools[i].call_id);
 	recording_free_programs(rec);
+	map_free(&rec->calls_by_id);
 	buffer_free(&rec->marks);
 	free(rec->calls);
 	free(rec->events);

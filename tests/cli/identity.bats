@@ -187,6 +187,23 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	ledger eu us
 }
 
+@test "calls of several attempts that have one name are named by their attempt, too" {
+	mkdir a b
+	flow '(cd a && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger; kill -9 $$'\'')'
+	start 3
+	sed -i 's/cd a/cd b/' flow.awf
+	resume 75
+	[[ $stderr == *'push:0:0: '*' (in a), '*'may or may not have happened: say --redo push:0:0 or --skip push:0:0'* ]]
+	resume 3 --skip push:0:0
+	ledger a b
+	resume 75
+	same "$(grep -oE '\(in .\)|--skip push:0:0@[12]' <<<"$stderr" | paste -sd' ')" '(in a) --skip push:0:0@1 (in b) --skip push:0:0@2'
+	sed -i 's/; kill -9 $$//' flow.awf
+	: >open
+	resume 0 --skip push:0:0@1 --redo push:0:0@2
+	ledger a b b
+}
+
 @test "effects on record that nobody has taken over are listed when the run succeeds" {
 	printf 'all:\n\t@awf-step -n -q --effects external push -- sh -c "echo x >>ledger"\n' >one.mk
 	flow 'make -s -f one.mk'

@@ -320,6 +320,8 @@ run(struct job *j)
 			signals_die(signals_held());
 		}
 	}
+	if (status == STATUS_WAITING)
+		place_waits(&j->place);
 	if (status != GO)
 		return status;
 	overlap_begun(&j->overlap, j->run.id);

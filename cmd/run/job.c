@@ -52,8 +52,8 @@ ask_doubt(const struct history_doubt *doubt)
 
 	if (doubt->why == NULL)
 		error_set(&question, ERROR_WAITING, doubt->call, "%s%s, was done, and no file of the run names "
-		    "this step any more: is what does it now, if anything does, to do it again, or to take it "
-		    "over? Say --redo %s or --skip %s", what, where, doubt->call, doubt->call);
+		    "this step any more. If another step does the same now, is that to be done again, or to take "
+		    "this over? Say --redo %s or --skip %s", what, where, doubt->call, doubt->call);
 	else
 		error_set(&question, ERROR_WAITING, doubt->call, "%s (%s)%s, may or may not have happened: "
 		    "say --redo %s or --skip %s", what, doubt->why, where, doubt->call, doubt->call);

@@ -217,6 +217,7 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 	char sha256[DIGEST_SIZE];
 	const struct recall_query query = {
 		.marks = &c->marks,
+		.occurrence = c->roster.occurrence,
 		.enclosing = c->enclosing,
 		.root = recall_root(c->enclosing),
 		.name = c->name,

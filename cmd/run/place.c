@@ -220,14 +220,22 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 }
 
 void
-place_unrecorded(struct place *p, const struct error *why)
+place_waits(struct place *p)
 {
 	struct error waits = ERROR_INIT;
 
-	if (!p->nested_in || (why->code != ERROR_SYSTEM && why->code != ERROR_WAITING))
-		return;
 	error_set(&waits, ERROR_WAITING, NULL, ROSTER_WAITS);
-	child_fail(&p->child, why->code == ERROR_WAITING ? &waits : why);
+	if (p->nested_in)
+		child_fail(&p->child, &waits);
+}
+
+void
+place_unrecorded(struct place *p, const struct error *why)
+{
+	if (why->code == ERROR_WAITING)
+		place_waits(p);
+	else if (p->nested_in && why->code == ERROR_SYSTEM)
+		child_fail(&p->child, why);
 }
 
 void

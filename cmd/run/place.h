@@ -68,8 +68,10 @@ int place_failed(struct place *p, const struct error *why, struct error *err);
 int place_end(struct place *p, const struct conclusion *e, const struct input *input,
     const char *stdin_sha256, struct error *err);
 
+/* It has asked a person, and begins nothing: its parent waits, too. */
+void place_waits(struct place *p);
 /* It ends without any end in its parent: what the machine did to it is told where that needs
- * no room on a disk. */
+ * no room on a disk; or it waits. */
 void place_unrecorded(struct place *p, const struct error *why);
 
 /* There is to be no run: a parent need not think that it died. */

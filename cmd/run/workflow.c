@@ -83,17 +83,21 @@ set_directory(struct workflow *w, const char *path, struct error *err)
 static int
 read_ignored(struct workflow *w, const char *path, const char *text, struct error *err)
 {
-	static const char key[] = "# awf: ignore-env:";
+	static const char *const words[] = { "#", "awf:", "ignore-env:" };
 	const char *line;
 	int failed = 0;
 	size_t len;
 
 	while (failed == 0 && (line = text_part(&text, '\n', &len)) != NULL && *line == '#') {
+		const char *rest = line, *end = line + len;
 		char *names, *at, *name;
+		size_t word;
 
-		if (strncmp(line, key, sizeof key - 1) != 0)
+		for (word = 0; word < 3 && strncmp(rest, words[word], strlen(words[word])) == 0; word++)
+			rest += strlen(words[word]), rest += strspn(rest, SPACE);
+		if (word < 3 || rest > end)
 			continue;
-		names = at = memory_copy(line + sizeof key - 1, len - (sizeof key - 1));
+		names = at = memory_copy(rest, (size_t)(end - rest));
 		while (failed == 0 && (name = strsep(&at, SPACE ",\r")) != NULL)
 			if (*name != '\0')
 				failed = marks_ignore(&w->ignored, name, ERROR_DEFINITION, path, err);

@@ -91,8 +91,7 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	attachments_write(&call->attachments, w);
 	writer_member_string(w, KEY_DEFINITION_SHA256, s->definition_sha256);
 	writer_member_buffer(w, KEY_FILES, &s->files);
-	if (!s->member)
-		marks_write(&s->marks, w);
+	marks_write(&s->marks, w);
 	writer_member_string(w, KEY_EFFECTS, effects_name(s->effects));
 	if (s->idempotent)
 		writer_member_bool(w, KEY_IDEMPOTENT, true);

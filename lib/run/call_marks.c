@@ -54,6 +54,20 @@ add_mark(struct call_marks *m, char *name)
 	return &m->list[m->count++];
 }
 
+/* A name as the record has it: one that is no UTF-8 as an equals sign, which no name has, and hex. */
+static char *
+name_of_record(const char *name, size_t len)
+{
+	struct buffer out = BUFFER_INIT;
+
+	if (utf8_valid(name, len))
+		return memory_copy(name, len);
+	buffer_byte(&out, '=');
+	for (size_t i = 0; i < len; i++)
+		buffer_format(&out, "%02x", (unsigned)(unsigned char)name[i]);
+	return buffer_take(&out);
+}
+
 static void
 find_directory(struct call_marks *m, const struct attempt_start *s, const char *directory)
 {
@@ -103,9 +117,9 @@ marks_find(struct call_marks *m, const char *run_directory, const char *workspac
 		if (entry != NULL)
 			seen[entry - s->entries] = true;
 		if ((entry != NULL && attempt_start_had(s, entry, value, value_len)) ||
-		    marks_name_listed(*e, len) || attempt_start_ignores(s, *e, len) || !utf8_valid(*e, len))
+		    marks_name_listed(*e, len) || attempt_start_ignores(s, *e, len))
 			continue;
-		mark = add_mark(m, memory_copy(*e, len));
+		mark = add_mark(m, name_of_record(*e, len));
 		mark->new_path = marks_form(s, entry, value, &form);
 		marks_digits(s->head->key, span_of(*e, len), span_of(value, value_len), mark->bytes, MARKS_VALUE_DIGITS);
 		marks_digits(s->head->key, span_of(*e, len), span_of(buffer_string(&form), form.len), mark->form,
@@ -119,8 +133,8 @@ marks_find(struct call_marks *m, const char *run_directory, const char *workspac
 		size_t len = strlen(name);
 
 		if (!seen[i] && !marks_name_listed(name, len) && !attempt_start_ignores(s, name, len) &&
-		    utf8_valid(name, len) && getenv(name) == NULL)
-			add_mark(m, memory_copy(name, len));
+		    getenv(name) == NULL)
+			add_mark(m, name_of_record(name, len));
 	}
 	free(seen);
 	if (m->count > 1)

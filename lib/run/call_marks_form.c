@@ -1,6 +1,7 @@
 /*
  * A value in which what differs from attempt to attempt without a meaning is told in one way: the
- * value that the attempt was started with, the workspace, the random parts of new paths. They are
+ * value that the attempt was started with, under the name or as PATH, HOME and TMPDIR, the workspace,
+ * the random parts of new paths. They are
  * looked for where a path or a word may begin.
  */
 #define _GNU_SOURCE /* statx() */
@@ -121,26 +122,37 @@ marks_form_path(const struct attempt_start *s, const char *path, size_t len, str
 	return new_path;
 }
 
-/* Without what the attempt was started with, and the separator beside it. */
+/* Where the text has, as a word or as the beginning of a path, what the attempt was started with under
+ * a name; NULL. */
+static const char *
+find_started_with(const struct attempt_start *s, const struct start_entry *entry, const char *text)
+{
+	size_t len = strlen(text), part = entry != NULL ? entry->value_len : 0;
+
+	for (size_t at = 0; part > 0 && at + part <= len; at++)
+		if ((at == 0 || separates(text[at - 1])) &&
+		    (separates(text[at + part]) || text[at + part] == '/') &&
+		    attempt_start_had(s, entry, text + at, part))
+			return text + at;
+	return NULL;
+}
+
+/* Without what the attempt was started with under the name, and the separator beside it. */
 static void
 add_without_start(const struct attempt_start *s, const struct start_entry *entry, const char *value,
     struct buffer *out)
 {
-	size_t len = strlen(value), part = entry != NULL ? entry->value_len : 0;
+	const char *found = find_started_with(s, entry, value), *end;
+	size_t len = strlen(value);
 
-	for (size_t at = 0; part > 0 && at + part <= len; at++) {
-		size_t end = at + part;
-
-		if ((at > 0 && !separates(value[at - 1])) || (!separates(value[end]) && value[end] != '/') ||
-		    !attempt_start_had(s, entry, value + at, part))
-			continue;
-		buffer_append(out, value, at > 0 && value[at - 1] == ':' ? at - 1 : at);
-		if (at == 0 && value[end] == ':')
-			end++;
-		buffer_text(out, value + end);
+	if (found != NULL) {
+		end = found + entry->value_len;
+		buffer_append(out, value,
+		    (size_t)(found - value) - (found > value && found[-1] == ':' ? 1 : 0));
+		buffer_text(out, found == value && *end == ':' ? end + 1 : end);
 		return;
 	}
-	if (part == 0) {
+	if (entry == NULL || entry->value_len == 0) {
 		/* x:$NAME, and nothing was there. */
 		while (*value == ':')
 			value++;
@@ -148,6 +160,24 @@ add_without_start(const struct attempt_start *s, const struct start_entry *entry
 			len--;
 	}
 	buffer_append(out, value, len);
+}
+
+/* With a mark for each place that has what the attempt was started with under another name. */
+static void
+mark_started_with(const struct attempt_start *s, const char *name, char mark, struct buffer *text)
+{
+	const struct start_entry *entry = attempt_start_find(s, name, strlen(name));
+	struct buffer out = BUFFER_INIT;
+	const char *at = buffer_string(text), *found;
+
+	while ((found = find_started_with(s, entry, at)) != NULL) {
+		buffer_append(&out, at, (size_t)(found - at));
+		buffer_byte(&out, mark);
+		at = found + entry->value_len;
+	}
+	buffer_text(&out, at);
+	buffer_free(text);
+	*text = out;
 }
 
 bool
@@ -171,6 +201,7 @@ marks_form(const struct attempt_start *s, const struct start_entry *entry, const
 			buffer_byte(&first, *at++);
 	}
 	add_without_start(s, entry, buffer_string(&first), &second);
+	mark_started_with(s, "PATH", '\2', &second);
 	at = buffer_string(&second);
 	while (workspace[1] != '\0' &&
 	    (found = find_path(at, buffer_string(&second), workspace)) != NULL) {
@@ -179,6 +210,8 @@ marks_form(const struct attempt_start *s, const struct start_entry *entry, const
 		at = found + strlen(workspace);
 	}
 	buffer_text(out, at);
+	mark_started_with(s, "HOME", '\3', out);
+	mark_started_with(s, "TMPDIR", '\4', out);
 	buffer_free(&first);
 	buffer_free(&second);
 	return new_path;

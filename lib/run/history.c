@@ -154,6 +154,16 @@ compare_calls(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Whether a command of the call has made others, in any attempt. */
+static bool
+chain_runs_calls(const struct recording *rec, uint32_t call)
+{
+	for (; call != NO_CALL; call = rec->calls[call].claims)
+		if (rec->calls[call].encloses && rec->calls[call].runs_command)
+			return true;
+	return false;
+}
+
 static struct index_record
 make_record(struct index *x, const struct sorted_call *sorted)
 {
@@ -204,7 +214,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.maybe = recording_only_begun(rec, call);
 	r.encloses = c->encloses || rec->calls[c->failed_first].encloses ||
 	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
-	r.runs_calls = r.encloses && c->runs_command && !r.changed && !r.child;
+	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
 	model_call_event_id(root->call, r.root);
@@ -468,7 +478,7 @@ history_unclaimed(const struct history *h, struct history_summary *summary, stru
 
 	memset(summary, 0, sizeof *summary);
 	for (size_t i = 0; !any && i < h->head->records; i++)
-		any = h->records[i].changed && history_free(&h->records[i]);
+		any = (h->records[i].changed || h->records[i].child) && history_free(&h->records[i]);
 	if (!any || h->head->mode != RECALL_RESUME || h->head->sources == 0)
 		return 0;
 	spec.own.path = h->text + h->sources[h->head->sources - 1].path;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "proc/environment.h"
 #include "transcript/event_keys.h"
 
 /* The recorded input is its own, or the result of the call before it. */
@@ -79,9 +80,11 @@ add_variables(struct buffer *text, struct recorded_marks recorded,
 		while ((name = text_part(&rest, '\n', &len)) != NULL)
 			if (len > 0 && strncmp(name, MARKS_DIRECTORY "\n", len + 1) == 0)
 				buffer_format(text, "%sit was made in another directory", text->len > 0 ? "; " : "");
-			else if (len > 0)
-				buffer_format(text, "%s%.*s has another value (--ignore-env %.*s if no call depends on it)",
-				    text->len > 0 ? "; " : "", (int)len, name, (int)len, name);
+			else if (len > 0) {
+				buffer_format(text, "%s%.*s has another value", text->len > 0 ? "; " : "", (int)len, name);
+				if (environment_name_valid(name, len))
+					buffer_format(text, " (--ignore-env %.*s if no call depends on it)", (int)len, name);
+			}
 	}
 	buffer_free(&names);
 }
@@ -117,8 +120,10 @@ add_other(const struct index_record *first, struct buffer *text)
 {
 	if (strcmp(first->other, MARKS_DIRECTORY) == 0)
 		buffer_text(text, "directory)");
+	else if (environment_name_valid(first->other, strlen(first->other)))
+		buffer_format(text, "%s: --ignore-env %s if no call depends on it)", first->other, first->other);
 	else
-		buffer_format(text, "%s: --ignore-env %s takes them over)", first->other, first->other);
+		buffer_format(text, "%s)", first->other);
 }
 
 /* Calls that had succeeded and that nobody has claimed, while as many of the same name and place

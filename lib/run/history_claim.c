@@ -25,16 +25,17 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define OWN_WAIT_MS 1000
+#define OWN_WAIT_MS 300 /* for each difference, of OWN_DIFFERENCES_MOST */
+#define OWN_DIFFERENCES_MOST 4
 #define OWN_NAP_MS 10
 #define OWN_WAITS_MOST 8 /* of calls of a key, in an attempt */
 
-/* Whether marks have no part in finding the record of a call: it reads no environment, it is known
- * by its position, or nothing is known of its run's. */
+/* Whether marks have no part in finding the record of a call: it reads no environment, or nothing is
+ * known of its run's. */
 static bool
 has_no_marks(const struct recall_query *query)
 {
-	return query->marks == NULL || !query->marks->known || query->member;
+	return query->marks == NULL || !query->marks->known;
 }
 
 /* In how many marks the call differs from the record: marks_difference(). */
@@ -128,18 +129,24 @@ struct same {
 
 /* Whether b comes before a for a call of this item: a record of a try that was followed by another
  * comes after all of the last try; then the nearest item, of which the last attempt comes first, for
- * what it made anew stands beside what it did not take over; of these the lowest occurrence stands
- * first in the index. */
+ * what it made anew stands beside what it did not take over; of these the nearest occurrence. Of the
+ * same marks the lowest stands first in the index. */
 static bool
-comes_before(const struct index_record *b, const struct index_record *a, int64_t item)
+comes_before(const struct index_record *b, const struct index_record *a,
+    const struct recall_query *query)
 {
 	uint64_t near_b, near_a;
 
 	if (a == NULL || a->superseded != b->superseded)
 		return a == NULL || a->superseded;
-	near_b = history_distance(b->item, item);
-	near_a = history_distance(a->item, item);
-	return near_b != near_a ? near_b < near_a : b->start > a->start;
+	near_b = history_distance(b->item, query->item);
+	near_a = history_distance(a->item, query->item);
+	if (near_b != near_a)
+		return near_b < near_a;
+	if (b->start != a->start)
+		return b->start > a->start;
+	return history_distance(b->occurrence, query->occurrence) <
+	    history_distance(a->occurrence, query->occurrence);
 }
 
 /* A free record that agrees with the call. */
@@ -148,7 +155,6 @@ take_agreeing(const struct history *h, struct same *same, struct index_record *r
     const struct recall_query *query)
 {
 	const struct recorded_marks marks = history_marks(h, r);
-	const int64_t item = query->item;
 	bool is_exact = r->exact == 0 || has_no_marks(query) ||
 	    (r->exact == exact && exact != MARKS_NEVER_EXACT) ||
 	    marks_same_paths(query->marks, &marks, NULL);
@@ -162,7 +168,7 @@ take_agreeing(const struct history *h, struct same *same, struct index_record *r
 	if (same->record != NULL && !is_exact &&
 	    (r->exact != same->record->exact || r->exact == MARKS_NEVER_EXACT))
 		same->alike = true;
-	if (comes_before(r, same->record, item)) {
+	if (comes_before(r, same->record, query)) {
 		same->record = r;
 		same->exact = is_exact;
 	}
@@ -220,8 +226,8 @@ find_unmarked(struct history *h, const unsigned char *key, const unsigned char *
 	}
 }
 
-/* Records without marks are of a run that an older version began. One can be known if there was but
- * one process that made such a call. */
+/* Records whose marks cannot be compared. Of a run that an older version began, which recorded none,
+ * one can be known if there was but one process that made such a call; with another key, none. */
 static void
 find_old(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -234,9 +240,10 @@ find_old(struct history *h, const unsigned char *key, const unsigned char *guard
 
 		if (difference(h, r, query, NULL) != -1)
 			continue;
-		several |= one != NULL && one->occurrence != r->occurrence;
+		several |= *history_text(h, r->start) != '\0' ||
+		    (one != NULL && one->occurrence != r->occurrence);
 		one = r;
-		if (history_free(r) && comes_before(r, same->record, query->item))
+		if (history_free(r) && comes_before(r, same->record, query))
 			same->record = r;
 	}
 	same->exact = true;
@@ -383,9 +390,8 @@ add_names(struct buffer *out, const char *chain)
 		buffer_format(out, "%s%.*s", out->len > 0 ? "/" : "", (int)strcspn(at, ":/"), at);
 }
 
-/* In a run whose files were edited: the free record, of another name or place, of an effect that
- * agrees with the call in all else that told calls apart. Its name is in no file any more, or it was
- * in other calls than this one. */
+/* In a run whose files were edited: the free record of an effect, or of a child run, which has another
+ * name or was in other calls, and agrees with the call in all else that told calls apart. */
 static struct index_record *
 find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -399,18 +405,15 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 	buffer_format(&names, "%s%s", names.len > 0 ? "/" : "", query->name);
 	for (size_t i = 0; i < h->head->records; i++) {
 		struct index_record *r = &h->records[i];
-		const char *last;
 
-		if (!r->changed || r->child || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
+		if ((!r->changed && !r->child) || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
 		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_free(r) ||
 		    !nearer(r, found, query->item) || likeness(h, r, query) == ANOTHER)
 			continue;
+		/* Those of the same names are in another item, or round, of the same group. */
 		buffer_clear(&other);
 		add_names(&other, history_text(h, r->call));
-		last = strrchr(buffer_string(&other), '/');
-		last = last != NULL ? last + 1 : buffer_string(&other);
-		if (r->dropped || (strcmp(last, query->name) == 0 &&
-		    strcmp(buffer_string(&other), buffer_string(&names)) != 0))
+		if (strcmp(buffer_string(&other), buffer_string(&names)) != 0)
 			found = r;
 	}
 	buffer_free(&names);
@@ -544,18 +547,27 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
 
 /* Calls that a workflow makes side by side come in any order: the record of another input or
  * definition may be that of one which is about to come. It is waited for, a little, where nothing
- * was edited that could have changed this call, or where the user has been asked about the record.
- * Whether the record is gone. */
+ * was edited that could have changed this call, or where the user has been asked about the record:
+ * the longer the less it is like the record, for its own call may differ, too. Whether the record is
+ * gone. */
 static bool
-leave_to_own(struct history *h, struct index_record *record)
+leave_to_own(struct history *h, const unsigned char *guard, struct index_record *record,
+    const struct recall_query *query)
 {
 	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
 	struct index_record *first = &h->records[history_bound(h, record->key, NULL)];
 
+	int differences = difference(h, record, query, NULL);
+
+	/* Another input or definition says more than a variable. */
+	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
+		differences = (differences > 0 ? differences : 0) + 2;
+	if (differences > OWN_DIFFERENCES_MOST)
+		differences = OWN_DIFFERENCES_MOST;
 	if ((h->head->edited && !record->doubtful) ||
 	    atomic_fetch_add(&first->left_to_own, 1) >= OWN_WAITS_MOST)
 		return false;
-	for (int waited = 0; waited < OWN_WAIT_MS && history_free(record); waited += OWN_NAP_MS)
+	for (int waited = 0; waited < differences * OWN_WAIT_MS && history_free(record); waited += OWN_NAP_MS)
 		if (nanosleep(&nap, NULL) != 0)
 			return false;
 	return !history_free(record);
@@ -590,7 +602,7 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 		found = &h->records[query->compared - 1];
 	else
 		found = find_changed(h, key, guard, query);
-	while (found != NULL && h->head->mode == RECALL_RESUME && leave_to_own(h, found))
+	while (found != NULL && h->head->mode == RECALL_RESUME && leave_to_own(h, guard, found, query))
 		found = find_changed(h, key, guard, query);
 	return found;
 }
@@ -626,10 +638,9 @@ refuse_moved(const struct history *h, const struct index_record *record,
 	bool inside = query->enclosing[0] != '\0';
 	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
 
-	error_set(err, ERROR_WAITING, place, "%s has done the same before, %s: to do it again, or to take "
-	    "that over, resume with --redo %s%s or --skip %s%s", call, record->dropped ?
-	    "and no file of the run names that any more" : "in another place", history_prefix(h), call,
-	    history_prefix(h), call);
+	error_set(err, ERROR_WAITING, place, "%s has done the same before, under another name or in another "
+	    "place, and nothing has taken that over: to do it again, or to take it over, resume with --redo "
+	    "%s%s or --skip %s%s", call, history_prefix(h), call, history_prefix(h), call);
 	free(place);
 	return -1;
 }
@@ -654,7 +665,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (record == NULL)
 			return 0;
 		asked = moved || record->changed || record->child;
-		if (asked && leave_to_own(h, record))
+		if (asked && leave_to_own(h, guard, record, query))
 			continue;
 		if (record->decided == RECALL_UNDECIDED && asked)
 			return moved ? refuse_moved(h, record, query, err) :

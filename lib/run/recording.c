@@ -548,7 +548,7 @@ recording_dropped(const struct recording *rec, uint32_t call, bool lately)
 	char *name;
 	bool dropped;
 
-	if (names == NULL || !names->edited || !recording_changed(rec, call))
+	if (names == NULL || !names->edited || (!rec->calls[call].child && !recording_changed(rec, call)))
 		return false;
 	name = call_id_name(rec->calls[call].call->id);
 	dropped = names->dropped(names->context, name, lately);

@@ -71,7 +71,7 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	start 3
 	resume 3
 	[[ $stderr == *'push:0:0: STARTED has another value (--ignore-env STARTED if no call depends on it), and it has changed something before: resume with --redo push:0:0 or --skip push:0:0'* ]]
-	[[ $stderr == *'look 1 (another STARTED: --ignore-env STARTED takes them over)'* ]]
+	[[ $stderr == *'look 1 (another STARTED: --ignore-env STARTED if no call depends on it)'* ]]
 	ledger x
 	resume 3 --ignore-env STARTED
 	resume 3
@@ -159,7 +159,7 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	start 3
 	sed -i 's/ push / publish /' flow.awf
 	resume 75
-	[[ $stderr == *'push:0:0: sh -c echo ${PWD##*/} >>../ledger (in a), begun '*'Z, was done, and no file of the run names this step any more:'*'Say --redo push:0:0 or --skip push:0:0'* ]]
+	[[ $stderr == *'push:0:0: sh -c echo ${PWD##*/} >>../ledger (in a), begun '*'Z, was done, and no file of the run names this step any more. '*'Say --redo push:0:0 or --skip push:0:0'* ]]
 	: >open
 	resume 0 --skip push
 	ledger a b
@@ -172,10 +172,89 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	flow 'awf-step -n -q --each around -- sh -c '\''awf-step -n -q --effects external push -- sh -c "echo x >>ledger"'\'
 	: >open
 	resume 3
-	[[ $stderr == *'around:0:0/push: push:0:0 has done the same before, in another place: to do it again, or to take that over, resume with --redo push:0:0 or --skip push:0:0'* ]]
+	[[ $stderr == *'around:0:0/push: push:0:0 has done the same before, under another name or in another place, and nothing has taken that over: to do it again, or to take it over, resume with --redo push:0:0 or --skip push:0:0'* ]]
 	ledger x
 	resume 0 --skip push:0:0
 	ledger x
+}
+
+@test "so does one whose old name stands in a comment still, and a child run of another name" {
+	flow '# push: what this does' "$PUSH"' '\''echo x >>ledger'\'
+	start 3
+	sed -i '3s/ push / tell /' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *'awf-step: tell: tell: push:0:0 has done the same before, under another name'* ]]
+	resume 0 --skip push:0:0
+	ledger x
+	rm ledger open
+	printf '%s\n' 'awf-step -n -q --effects external send -- sh -c "echo child >>ledger"' >child.awf
+	flow 'awf-run -n --name old ./child.awf'
+	start 3
+	sed -i 's/--name old/--name new/' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *'old:0:0'* ]]
+	resume 0 --skip old:0:0
+	ledger child
+}
+
+@test "a child run that is gone is told, and one that asks lets its parent wait" {
+	printf '%s\n' 'awf-step -n -q --effects external send -- sh -c "echo child >>ledger"' 'awf-step -n -q end -- test -e "${GO-go}"' >child.awf
+	flow 'awf-run -n --try ./child.awf'
+	touch go
+	start 3
+	flow ':'
+	: >open
+	resume 0 --skip child:0:0
+	[[ $stderr == *'child:0:0: '*'is an effect of an earlier attempt that this one has not come to'* ]]
+	rm go ledger
+	flow 'awf-run -n ./child.awf'
+	start 3
+	sed -i 's/ send / post /' child.awf
+	resume 75
+	[[ $stderr == *'child:0:0/send:0:0'* && $stderr != *'died before its end'* ]]
+}
+
+@test "branches and rounds of a group whose variables changed are made anew; what is in them finds its own" {
+	local kind
+	for kind in '--parallel p -q -- '\''awf-step -n -q --effects external up -- sh -c "echo up \$X >>ledger"'\'' "awf-step -n -q c -- test -e open"' \
+		'--max 1 p -q -- sh -c '\''awf-step -n -q --effects external up -- sh -c "echo up \$X >>ledger"'\'; do
+		rm -f ledger open
+		echo prod >value
+		flow 'X=$(cat value); export X' "awf-step -n $kind"
+		start 3
+		ledger 'up prod'
+		echo staging >value
+		: >open
+		run -3 awf-run --resume "$(cat id)"
+		[[ $output == *'X has another value (--ignore-env X if no call depends on it)'* ]]
+		ledger 'up prod'
+	done
+}
+
+@test "names of variables may be any bytes" {
+	flow 'for v in $(cat list); do python3 -c '\''import os, sys
+os.environb[b"N\xff"] = sys.argv[1].encode()
+os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "--", "sh", "-c", "echo made >>ledger"])'\'' $v; done'
+	printf '%s\n' one two >list
+	start 3
+	printf '%s\n' two three >list
+	: >open
+	resume 0
+	same "$(grep -c made ledger)" 3
+}
+
+@test "of variables that are ignored calls are known by their position" {
+	local i
+	for i in 1 2 3; do
+		rm -f ledger open
+		flow 'for X in 1 2 3; do export X; '"$PUSH"' '\''echo did $X >>ledger; test $X != 2 -o -e open'\''; done'
+		start 3
+		: >open
+		resume 0 --ignore-env X
+		ledger 'did 1' 'did 2' 'did 2' 'did 3'
+	done
 }
 
 @test "names that a script puts together are asked about by nobody" {
@@ -189,7 +268,7 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 
 @test "calls of several attempts that have one name are named by their attempt, too" {
 	mkdir a b
-	flow '(cd a && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger; kill -9 $$'\'')'
+	flow '(cd a && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger; [ -e ../open ] || kill -9 $$'\'')'
 	start 3
 	sed -i 's/cd a/cd b/' flow.awf
 	resume 75
@@ -198,7 +277,6 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	ledger a b
 	resume 75
 	same "$(grep -oE '\(in .\)|--skip push:0:0@[12]' <<<"$stderr" | paste -sd' ')" '(in a) --skip push:0:0@1 (in b) --skip push:0:0@2'
-	sed -i 's/; kill -9 $$//' flow.awf
 	: >open
 	resume 0 --skip push:0:0@1 --redo push:0:0@2
 	ledger a b b
@@ -231,4 +309,15 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	resume 75
 	[[ $stderr == *'nothing tells which of the recorded calls of this name it is'* ]]
 	ledger 1 2
+	rm open
+	flow 'export S=$(cat value); '"$PUSH"' '\''echo $S >>ledger'\'
+	echo prod >value
+	rm ledger
+	start 3
+	echo staging >value
+	rm "$AWF_STORAGE/variables.key"
+	: >open
+	resume 75
+	[[ $stderr == *'their directories and variables are not known'* ]]
+	ledger prod
 }

@@ -180,6 +180,11 @@ test_what_must_not_matter(void **state)
 	    WITH("PATH=x:/usr/bin:/sbin"), "");
 	differs(WITH("PATH=/bin"), WITH("PATH=x:/bin"), WITH("PATH=/usr/bin"), WITH("PATH=y:/usr/bin"),
 	    "PATH ");
+	/* Another home, search path, place of new files, in whatever value. */
+	differs(WITH("PATH=/bin", "HOME=/home/ann"), WITH("PATH=/bin", "HOME=/home/ann", "Y=/z:/bin:/home/ann/x"),
+	    WITH("PATH=/usr/bin", "HOME=/root"), WITH("PATH=/usr/bin", "HOME=/root", "Y=/z:/usr/bin:/root/x"), "");
+	differs(WITH("PATH=/bin", "HOME=/home/ann"), WITH("PATH=/bin", "HOME=/home/ann", "Y=/home/ann/x"),
+	    WITH("PATH=/bin", "HOME=/root"), WITH("PATH=/bin", "HOME=/root", "Y=/root/y"), "Y ");
 	differs(WITH("A=1"), WITH("A=1", "SHLVL=2", "MAKEFLAGS=w", "PWD=/a"), WITH("A=1"), WITH("A=1"), "");
 	/* A file that is new, wherever such are made. */
 	snprintf(made, sizeof made, "%s/tmp.XXXXXX", root);

@@ -84,6 +84,12 @@ file_names_dropped(const struct file_names *n, const char *name, bool lately)
 	    !has_word(&n->now, name);
 }
 
+bool
+file_names_written(const struct file_names *n, const char *text)
+{
+	return *text != '\0' && has_word(&n->now, text);
+}
+
 void
 file_names_free(struct file_names *n)
 {

@@ -553,6 +553,14 @@ is_dropped(void *context, const char *name, bool lately)
 	return file_names_dropped(&r->file_names, name, lately);
 }
 
+static bool
+is_written(void *context, const char *text)
+{
+	const struct resume *r = context;
+
+	return file_names_written(&r->file_names, text);
+}
+
 int
 resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
     struct error *err)
@@ -570,7 +578,7 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 	}
 	if (!r->file_names.read)
 		file_names_read(&r->file_names, &r->files, r->blobs);
-	r->names = (struct history_names){ r->file_names.edited, is_dropped, r };
+	r->names = (struct history_names){ r->file_names.edited, is_dropped, is_written, r };
 	if (failed == 0) {
 		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);

@@ -344,6 +344,27 @@ marks_same_paths(const struct call_marks *m, const struct recorded_marks *r, str
 }
 
 bool
+marks_paths_differ(const struct call_marks *m, const struct recorded_marks *a,
+    const struct recorded_marks *b)
+{
+	struct span of_a = span_of(a->variables, strlen(a->variables));
+	struct span of_b = span_of(b->variables, strlen(b->variables));
+	bool differ = strchr(a->directory, '*') != NULL;
+
+	for (struct span_walk member = span_walk(of_a); !differ && of_a.len > 0 && span_next(&member);) {
+		char *name = span_text(member.key);
+		struct call_mark x, y;
+
+		read_value(member.value, &x);
+		read_value(of_b.len > 0 ? span_member(of_b, name) : SPAN_NONE, &y);
+		differ = x.new_path && strcmp(x.bytes, y.bytes) != 0 &&
+		    !attempt_start_ignores(m->start, name, strlen(name));
+		free(name);
+	}
+	return differ;
+}
+
+bool
 marks_have(const struct recorded_marks *r, const char *name)
 {
 	return *r->variables != '\0' &&
@@ -447,15 +468,26 @@ marks_recorded_identity(const struct recorded_marks *r, uint64_t *exact)
 	return identity_end(&identity, r->directory, exact);
 }
 
+bool
+marks_shown(struct span value, struct buffer *out)
+{
+	char *text = span_text(value), *shown = text != NULL ? strchr(text, ' ') : NULL;
+
+	if (shown != NULL)
+		buffer_text(out, shown + 1);
+	free(text);
+	return shown != NULL;
+}
+
 void
 marks_describe(const char *name, struct span value, struct buffer *out)
 {
-	char *text = span_text(value), *shown = text != NULL ? strchr(text, ' ') : NULL;
+	struct buffer shown = BUFFER_INIT;
 
 	buffer_format(out, "%s%s", out->len > 0 ? ", " : "", name);
 	if (span_type(value) == '0')
 		buffer_text(out, " unset");
-	else if (shown != NULL)
-		buffer_format(out, "=%s", shown + 1);
-	free(text);
+	else if (marks_shown(value, &shown))
+		buffer_format(out, "=%s", buffer_string(&shown));
+	buffer_free(&shown);
 }

@@ -107,11 +107,17 @@ int marks_difference(const struct call_marks *m, const struct recorded_marks *r,
  * was, its form does not tell. The first variable that has another is appended to name (may be NULL),
  * or MARKS_DIRECTORY. */
 bool marks_same_paths(const struct call_marks *m, const struct recorded_marks *r, struct buffer *name);
+/* Whether two recorded calls of an attempt had other new paths, but for variables that are ignored:
+ * a call cannot tell which of them it is. */
+bool marks_paths_differ(const struct call_marks *m, const struct recorded_marks *a,
+    const struct recorded_marks *b);
 /* Whether the workflow had set, or unset, the variable for the call. */
 bool marks_have(const struct recorded_marks *r, const char *name);
 /* Whether two recorded calls of the same attempt had different values of a variable. */
 bool marks_recorded_differ(const struct recorded_marks *a, const struct recorded_marks *b,
     const char *name);
+/* Appends the value of a recorded variable; false: the record does not have it. */
+bool marks_shown(struct span value, struct buffer *out);
 /* Appends a recorded variable for people, behind a comma if something stands there: STAGE=prod,
  * or TOKEN if its value is not known, or "HOME unset". */
 void marks_describe(const char *name, struct span value, struct buffer *out);

@@ -253,6 +253,37 @@ put_records(struct index *x, const struct sorted_call *calls, size_t count)
 	return 0;
 }
 
+/* The names of variables that history_names.written says are in files of the run with a value of
+ * theirs, each with a newline. */
+static uint64_t
+add_written(struct index *x)
+{
+	const struct recording *rec = x->rec;
+	const struct history_names *names = rec->spec->names;
+	struct buffer found = BUFFER_INIT, value = BUFFER_INIT;
+	uint64_t at;
+
+	for (uint32_t i = 0; names != NULL && i < rec->call_count; i++) {
+		const struct recorded_marks marks = recording_marks(rec, &rec->calls[i]);
+		struct span variables = span_of(marks.variables, strlen(marks.variables));
+
+		for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
+			char *name = span_text(member.key), *line = memory_format("%s\n", name);
+
+			buffer_clear(&value);
+			if (strstr(buffer_string(&found), line) == NULL && marks_shown(member.value, &value) &&
+			    names->written(names->context, buffer_string(&value)))
+				buffer_text(&found, line);
+			free(line);
+			free(name);
+		}
+	}
+	at = add_text(x, buffer_string(&found));
+	buffer_free(&found);
+	buffer_free(&value);
+	return at;
+}
+
 /* The head comes last: before, the file is none. */
 static int
 put_index(struct index *x, struct index_source *sources, struct sorted_call *calls, size_t count)
@@ -261,6 +292,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	struct index_head head = { .sources = history_source_count(rec->spec), .records = count,
 		.mode = rec->spec->mode };
 
+	head.written = add_written(x);
 	head.edited = rec->spec->names != NULL && rec->spec->names->edited;
 	head.prefix = add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
 	x->empty = add_text(x, "");

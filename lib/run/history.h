@@ -86,6 +86,9 @@ struct history_names {
 	/* Whether a recorded version of them names the step (lately: one of the last attempt, of a file
 	 * that has changed since), and none names it now. */
 	bool (*dropped)(void *context, const char *name, bool lately);
+	/* Whether one has a text as a word now: a variable whose recorded value is written there tells calls
+	 * apart, for one with that value may come yet. */
+	bool (*written)(void *context, const char *text);
 	void *context;
 };
 

@@ -76,7 +76,20 @@ values_differ(const struct history *h, const char *name)
 	return differ;
 }
 
-/* The same, remembered of the names that were last asked for. */
+/* Whether the files of the run have a recorded value of the variable. */
+static bool
+is_written(const struct history *h, const char *name)
+{
+	const char *at = history_text(h, h->head->written);
+	size_t len = strlen(name);
+
+	for (; *at != '\0'; at += strcspn(at, "\n") + 1)
+		if (strncmp(at, name, len) == 0 && at[len] == '\n')
+			return true;
+	return false;
+}
+
+/* Either, remembered of the names that were last asked for. */
 static bool
 tells_apart(struct history *h, const char *name)
 {
@@ -87,7 +100,7 @@ tells_apart(struct history *h, const char *name)
 			return known[i].apart;
 	known += h->next_name++ % HISTORY_NAMES;
 	free(known->name);
-	*known = (struct history_name){ memory_text(name), values_differ(h, name) };
+	*known = (struct history_name){ memory_text(name), is_written(h, name) || values_differ(h, name) };
 	return known->apart;
 }
 
@@ -165,9 +178,11 @@ take_agreeing(const struct history *h, struct same *same, struct index_record *r
 	}
 	if (same->record != NULL && !is_exact && same->exact)
 		return;
-	if (same->record != NULL && !is_exact &&
-	    (r->exact != same->record->exact || r->exact == MARKS_NEVER_EXACT))
-		same->alike = true;
+	if (same->record != NULL && !is_exact && r->start == same->record->start) {
+		const struct recorded_marks other = history_marks(h, same->record);
+
+		same->alike |= marks_paths_differ(query->marks, &marks, &other);
+	}
 	if (comes_before(r, same->record, query)) {
 		same->record = r;
 		same->exact = is_exact;

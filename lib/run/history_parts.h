@@ -27,6 +27,8 @@ struct index_head {
 	char magic[8];
 	uint64_t mode, sources, records, places, text;
 	uint64_t prefix;             /* in text */
+	uint64_t written;            /* in text: variables whose values are written in files of the run, each
+	                                with a newline */
 	uint64_t edited;             /* history_names.edited */
 	uint64_t cut_off;            /* the attempt that a replay makes was ended from outside */
 };

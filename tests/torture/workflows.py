@@ -322,6 +322,8 @@ def apply_edit(version, kind, unit, choices):
             return False
         choices.shuffle(unit.items)
         return True
+    if kind in ("more", "fewer") and unit.form == "parallel" and unit.kind == "agent":
+        return False  # the group is another one, and so are the agents in it
     if kind == "more":
         unit.add_item(choices)
         return True

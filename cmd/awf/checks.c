@@ -35,22 +35,17 @@ void
 findings_add(struct findings *f, enum finding_group group, enum finding_status status,
     const char *name, const char *format, ...)
 {
-	va_list list, again;
-	char *message;
-	size_t size;
+	struct buffer message = BUFFER_INIT;
+	va_list list;
 
 	/* Whole: of a text that was cut not all of a key would be found. */
 	va_start(list, format);
-	va_copy(again, list);
-	size = (size_t)vsnprintf(NULL, 0, format, list) + 1;
+	buffer_format_list(&message, format, list);
 	va_end(list);
-	message = memory_alloc(size);
-	vsnprintf(message, size, format, again);
-	va_end(again);
 	f->list = memory_array(f->list, f->count + 1, sizeof *f->list);
-	f->list[f->count++] = (struct finding){ group, status, harmless(name), harmless(message) };
+	f->list[f->count++] = (struct finding){ group, status, harmless(name), harmless(buffer_string(&message)) };
 	f->wrong += status == FINDING_WRONG;
-	free(message);
+	buffer_free(&message);
 }
 
 void

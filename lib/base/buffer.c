@@ -63,21 +63,29 @@ buffer_byte(struct buffer *b, char byte)
 }
 
 void
-buffer_format(struct buffer *b, const char *format, ...)
+buffer_format_list(struct buffer *b, const char *format, va_list list)
 {
-	va_list args, again;
+	va_list again;
 	int len;
 
-	va_start(args, format);
-	va_copy(again, args);
-	len = vsnprintf(NULL, 0, format, args);
+	va_copy(again, list);
+	len = vsnprintf(NULL, 0, format, list);
 	if (len > 0) {
 		make_room(b, (size_t)len);
 		vsnprintf(b->data + b->len, (size_t)len + 1, format, again);
 		b->len += (size_t)len;
 	}
 	va_end(again);
-	va_end(args);
+}
+
+void
+buffer_format(struct buffer *b, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	buffer_format_list(b, format, list);
+	va_end(list);
 }
 
 void

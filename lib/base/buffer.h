@@ -6,6 +6,7 @@
 #ifndef AWF_BASE_BUFFER_H
 #define AWF_BASE_BUFFER_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,6 +23,8 @@ void buffer_text(struct buffer *b, const char *text);
 void buffer_byte(struct buffer *b, char byte);
 void buffer_format(struct buffer *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void buffer_format_list(struct buffer *b, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
 /* Makes room for len more bytes and returns where they go; add to b->len after
  * filling them. */
 char *buffer_reserve(struct buffer *b, size_t len);

@@ -3,11 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/text.h"
 
 bool
@@ -82,23 +80,17 @@ terminal_json(struct buffer *out, const char *bytes, size_t len)
 void
 terminal_printf(const char *format, ...)
 {
-	struct buffer shown = BUFFER_INIT;
-	va_list list, again;
-	size_t len;
-	char *text;
+	struct buffer text = BUFFER_INIT, shown = BUFFER_INIT;
+	va_list list;
 
 	va_start(list, format);
-	va_copy(again, list);
-	len = (size_t)vsnprintf(NULL, 0, format, list);
+	buffer_format_list(&text, format, list);
 	va_end(list);
-	text = memory_alloc(len + 1);
-	vsnprintf(text, len + 1, format, again);
-	va_end(again);
 	if (terminal_is(STDOUT_FILENO))
-		terminal_text(&shown, text, len);
-	fputs(shown.data != NULL ? shown.data : text, stdout);
+		terminal_text(&shown, buffer_string(&text), text.len);
+	fputs(buffer_string(shown.len > 0 ? &shown : &text), stdout);
 	buffer_free(&shown);
-	free(text);
+	buffer_free(&text);
 }
 
 void

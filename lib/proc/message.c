@@ -16,28 +16,23 @@ void
 message_print(const char *program, const char *format, ...)
 {
 	const int saved = errno;
-	struct buffer line = BUFFER_INIT;
-	va_list list, again;
-	size_t size;
-	char *text;
+	struct buffer text = BUFFER_INIT, line = BUFFER_INIT;
+	va_list list;
 
 	va_start(list, format);
-	va_copy(again, list);
-	size = (size_t)vsnprintf(NULL, 0, format, list) + 1;
+	buffer_format_list(&text, format, list);
 	va_end(list);
-	text = memory_alloc(size);
-	vsnprintf(text, size, format, again);
-	va_end(again);
-	api_keys_hide(text);
+	if (text.len > 0)
+		api_keys_hide(text.data);
 	if (program != NULL) {
 		text_visible(&line, program, strlen(program), 0);
 		buffer_text(&line, ": ");
 	}
-	text_visible(&line, text, strlen(text), 0);
+	text_visible(&line, buffer_string(&text), text.len, 0);
 	buffer_byte(&line, '\n');
 	fputs(buffer_string(&line), stderr);
 	buffer_free(&line);
-	free(text);
+	buffer_free(&text);
 	errno = saved;
 }
 

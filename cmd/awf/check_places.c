@@ -125,7 +125,7 @@ check_storage(struct findings *f)
 {
 	struct storage s = { .root = NULL };
 	struct error err = ERROR_INIT;
-	char runs[64] = "the first run makes it", text[32], *at, *above;
+	char runs[64] = "the first run makes it", text[32], *at;
 	struct statvfs fs;
 	int64_t space;
 	size_t count;
@@ -142,11 +142,8 @@ check_storage(struct findings *f)
 		snprintf(runs, sizeof runs, "%zu %s", count, count == 1 ? "run" : "runs");
 	/* Of the file system of the storage, or of the directory above it that is there. */
 	at = memory_text(s.root);
-	while ((failed = statvfs(at, &fs)) != 0 && errno == ENOENT && strcmp(at, "/") != 0) {
-		above = path_directory(at);
-		free(at);
-		at = above;
-	}
+	while ((failed = statvfs(at, &fs)) != 0 && errno == ENOENT && path_climb(&at))
+		;
 	free(at);
 	space = failed != 0 ? -1 : (int64_t)(fs.f_bavail * fs.f_frsize);
 	findings_add(f, FINDING_STORAGE, space >= 0 && space < SCARCE ? FINDING_NOTE : FINDING_OK,

@@ -79,19 +79,15 @@ static char *
 package_of(const char *directory, const char *place)
 {
 	static const char *const marks[] = { "package.json", "node_modules", "pyproject.toml", "setup.py", NULL };
-	char *at = memory_text(directory), *found = NULL, *up;
+	char *at = memory_text(directory), *found = NULL;
 
-	while (path_within(at, place) && strcmp(at, place) != 0) {
+	for (; path_within(at, place) && strcmp(at, place) != 0; path_climb(&at))
 		for (size_t i = 0; marks[i] != NULL; i++)
 			if (has(at, marks[i])) {
 				free(found);
 				found = memory_text(at);
 				break;
 			}
-		up = path_directory(at);
-		free(at);
-		at = up;
-	}
 	free(at);
 	return found;
 }
@@ -388,9 +384,8 @@ static void
 follow_node(struct search *s, const char *from, const char *word)
 {
 	size_t len = strcspn(word, "/");
-	char *at = memory_text(from), *up, *modules, *path, *name;
+	char *at = memory_text(from), *modules, *path, *name;
 	struct stat st;
-	bool top;
 
 	if (*word == '@' && word[len] == '/')
 		len += 1 + strcspn(word + len + 1, "/");
@@ -404,11 +399,7 @@ follow_node(struct search *s, const char *from, const char *word)
 		}
 		free(path);
 		free(modules);
-		top = strcmp(at, "/") == 0;
-		up = path_directory(at);
-		free(at);
-		at = up;
-	} while (!top);
+	} while (path_climb(&at));
 	free(at);
 	free(name);
 }

@@ -70,21 +70,17 @@ offer(struct cli_run *r)
 static void
 distrust(struct cli_run *r)
 {
-	char here[PATH_MAX], *directory, *above;
+	char here[PATH_MAX], *directory;
 	struct buffer projects = BUFFER_INIT;
 
 	buffer_text(&projects, "projects={");
 	directory = memory_text(getcwd(here, sizeof here) == NULL ? "/" : here);
-	for (;; directory = above) {
+	do {
 		if (projects.data[projects.len - 1] != '{')
 			buffer_text(&projects, ", ");
 		json_quote(&projects, directory, strlen(directory));
 		buffer_text(&projects, "={trust_level=\"untrusted\"}");
-		if (strcmp(directory, "/") == 0)
-			break;
-		above = path_directory(directory);
-		free(directory);
-	}
+	} while (path_climb(&directory));
 	free(directory);
 	buffer_byte(&projects, '}');
 	cli_argument(r, "-c", buffer_string(&projects));

@@ -47,19 +47,16 @@ is_trusted(void)
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct buffer text = BUFFER_INIT;
-		char *path = path_join(settings, names[i]), *directory, *above;
-		bool top = file_load(path, USAGE_LIMIT, &text, NULL) != 0;
+		char *path = path_join(settings, names[i]), *directory;
+		bool below = file_load(path, USAGE_LIMIT, &text, NULL) == 0;
 
 		directory = memory_text(getcwd(here, sizeof here) == NULL ? "/" : here);
-		for (; !top && !trusted; directory = above) {
+		for (; below && !trusted; below = path_climb(&directory)) {
 			struct buffer quoted = BUFFER_INIT;
 
 			json_quote(&quoted, directory, strlen(directory));
 			trusted = strstr(buffer_string(&text), buffer_string(&quoted)) != NULL;
 			buffer_free(&quoted);
-			top = strcmp(directory, "/") == 0;
-			above = path_directory(directory);
-			free(directory);
 		}
 		free(directory);
 		free(path);

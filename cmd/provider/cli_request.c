@@ -266,15 +266,15 @@ cli_file(struct cli_run *r, const char *name, const char *text)
 static char *
 project_file_find(const char *const *names, bool (*is)(const char *path))
 {
-	char here[PATH_MAX], *directory, *above, *path, *home = NULL;
-	bool top = false;
+	char here[PATH_MAX], *directory, *path, *home = NULL;
+	bool below = true;
 
 	if (getcwd(here, sizeof here) == NULL)
 		return memory_text(".");
 	if (path_home() != NULL)
 		home = realpath(path_home(), NULL);
 	directory = memory_text(here);
-	while (!top && (home == NULL || !path_within(home, directory))) {
+	while (below && (home == NULL || !path_within(home, directory))) {
 		for (size_t i = 0; names[i] != NULL; i++) {
 			path = path_join(directory, names[i]);
 			if (is(path)) {
@@ -284,10 +284,7 @@ project_file_find(const char *const *names, bool (*is)(const char *path))
 			}
 			free(path);
 		}
-		top = strcmp(directory, "/") == 0;
-		above = path_directory(directory);
-		free(directory);
-		directory = above;
+		below = path_climb(&directory);
 	}
 	free(directory);
 	free(home);
@@ -382,22 +379,19 @@ directory_is_repository(const char *directory)
 static void
 refuse_inner_repository(struct cli_run *r)
 {
-	char here[PATH_MAX], *directory, *above;
-	bool top = getcwd(here, sizeof here) == NULL;
+	char here[PATH_MAX], *directory;
+	bool below = getcwd(here, sizeof here) != NULL;
 
-	directory = memory_text(top ? "/" : here);
-	while (!top && !r->failed) {
+	directory = memory_text(below ? here : "/");
+	while (below && !r->failed) {
 		char *git = path_join(directory, ".git");
 
 		if (directory_is_repository(directory))
 			cli_fail_as(r, ERROR_INVALID, "%s has the shape of a git repository, whose settings git would "
 			    "take, and run what they say, as soon as %s asks it: start elsewhere, or allow "
 			    "project_settings", directory, r->cli->name);
-		top = access(git, F_OK) == 0 || strcmp(directory, "/") == 0;
+		below = access(git, F_OK) != 0 && path_climb(&directory);
 		free(git);
-		above = path_directory(directory);
-		free(directory);
-		directory = above;
 	}
 	free(directory);
 }

@@ -433,19 +433,17 @@ agent_parse(struct agent *a, const char *path, struct buffer *text, struct error
 static char *
 project_directory(void)
 {
-	char here[PATH_MAX], *directory, *mark, *above;
+	char here[PATH_MAX], *directory, *mark;
 	bool found;
 
 	if (getcwd(here, sizeof here) == NULL)
 		return NULL;
-	for (directory = memory_text(here); strcmp(directory, "/") != 0; directory = above) {
+	for (directory = memory_text(here); strcmp(directory, "/") != 0; path_climb(&directory)) {
 		mark = path_join(directory, ".git");
 		found = access(mark, F_OK) == 0;
 		free(mark);
 		if (found)
 			return directory;
-		above = path_directory(directory);
-		free(directory);
 	}
 	free(directory);
 	return memory_text(here);

@@ -96,20 +96,14 @@ is_root_of_repository(const char *directory)
 static char *
 project_of(const struct composition *c, const char *directory)
 {
-	char *at = memory_text(directory), *above;
+	char *at = memory_text(directory);
 	struct stat status;
 
-	while (!is_root_of_repository(at)) {
-		bool top = strcmp(at, "/") == 0;
-
-		above = path_directory(at);
-		free(at);
-		at = above;
-		if (top || stat(at, &status) != 0 || !is_trusted(c, status.st_uid)) {
+	while (!is_root_of_repository(at))
+		if (!path_climb(&at) || stat(at, &status) != 0 || !is_trusted(c, status.st_uid)) {
 			free(at);
 			return memory_text(directory);
 		}
-	}
 	return at;
 }
 

@@ -199,17 +199,12 @@ directory_is_own(const char *directory)
 	bool own = stat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 
 	while (own) {
-		char *above;
-
 		own = stat(path, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
 		    ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0 ||
 		    ((status.st_mode & S_ISVTX) != 0 && strcmp(path, directory) != 0) ||
 		    ((status.st_mode & S_IWOTH) == 0 && status.st_gid == getegid() && status.st_uid != 0));
-		if (path[1] == '\0')
+		if (!path_climb(&path))
 			break;
-		above = path_directory(path);
-		free(path);
-		path = above;
 	}
 	free(path);
 	return own;
@@ -269,23 +264,28 @@ is_systems_place(const char *path)
 	return is;
 }
 
+/* Whether a directory has a `.git`, of whatever kind. */
+static bool
+has_git(const char *directory, struct stat *status)
+{
+	char *git = path_join(directory, ".git");
+	const bool has = lstat(git, status) == 0;
+
+	free(git);
+	return has;
+}
+
 /* Whether a repository begins below the directory, on the way to the path that lies in it: what was
  * cloned there is another's. */
 static bool
 is_repository_between(const char *path, const char *directory)
 {
 	char *at = path_directory(path);
+	struct stat status;
 	bool found = false;
 
-	while (!found && path_within(at, directory) && strcmp(at, directory) != 0) {
-		char *git = path_join(at, ".git"), *above = path_directory(at);
-		struct stat status;
-
-		found = lstat(git, &status) == 0;
-		free(git);
-		free(at);
-		at = above;
-	}
+	for (; !found && path_within(at, directory) && strcmp(at, directory) != 0; path_climb(&at))
+		found = has_git(at, &status);
 	free(at);
 	return found;
 }
@@ -403,32 +403,22 @@ repository_of(const char *directory, char **checkout)
 	char *at = real != NULL ? memory_text(real) : memory_text(directory), *main;
 	struct stat status;
 
-	for (;;) {
-		char *git = path_join(at, ".git"), *above;
-		bool there = lstat(git, &status) == 0;
-
-		free(git);
-		if (there) {
-			main = S_ISREG(status.st_mode) ? main_checkout(at) : NULL;
+	while (!has_git(at, &status))
+		if (*at != '/' || !path_climb(&at)) {
+			free(at);
+			at = real != NULL ? real : memory_text(directory);
 			if (checkout != NULL)
 				*checkout = memory_text(at);
-			free(real);
-			if (main == NULL)
-				return at;
-			free(at);
-			return main;
+			return at;
 		}
-		if (at[0] != '/' || at[1] == '\0')
-			break;
-		above = path_directory(at);
-		free(at);
-		at = above;
-	}
-	free(at);
-	at = real != NULL ? real : memory_text(directory);
+	free(real);
+	main = S_ISREG(status.st_mode) ? main_checkout(at) : NULL;
 	if (checkout != NULL)
 		*checkout = memory_text(at);
-	return at;
+	if (main == NULL)
+		return at;
+	free(at);
+	return main;
 }
 
 char *
@@ -445,7 +435,6 @@ trust_project(const char *file, char **checkout)
 	char here[PATH_MAX], *real = realpath(file, NULL), *directory, *repository;
 	const char *const places[] = { getcwd(here, sizeof here), environment_text("AWF_WORKFLOW_DIR") };
 	struct stat status;
-	char *git;
 	bool there;
 
 	/* Of a link it is that where it stands, if the link leads to what is the user's. */
@@ -455,9 +444,7 @@ trust_project(const char *file, char **checkout)
 	}
 	directory = path_directory(real != NULL ? real : file);
 	repository = repository_of(directory, checkout);
-	git = path_join(*checkout, ".git");
-	there = lstat(git, &status) == 0;
-	free(git);
+	there = has_git(*checkout, &status);
 	for (size_t i = 0; !there && i < sizeof places / sizeof *places; i++) {
 		char *place = places[i] == NULL ? NULL : realpath(places[i], NULL);
 
@@ -480,7 +467,7 @@ trust_project(const char *file, char **checkout)
 static char *
 project_by_name(const char *definition)
 {
-	char here[PATH_MAX], *absolute, *path, *at, *above;
+	char here[PATH_MAX], *absolute, *path, *at;
 	struct stat status;
 
 	if (getcwd(here, sizeof here) == NULL)
@@ -488,33 +475,21 @@ project_by_name(const char *definition)
 	absolute = *definition == '/' ? memory_text(definition) : path_join(here, definition);
 	path = path_normal(absolute);
 	free(absolute);
-	for (at = path_directory(path);; at = above) {
-		char *git = path_join(at, ".git");
-		bool there = lstat(git, &status) == 0;
-
-		free(git);
-		if (there) {
+	at = memory_text(path);
+	while (path_climb(&at))
+		if (has_git(at, &status)) {
 			free(path);
 			return at;
 		}
-		above = path_directory(at);
-		if (strcmp(above, at) == 0) {
-			free(above);
-			break;
-		}
-		free(at);
-	}
 	free(at);
 	if (path_within(path, here)) {
 		free(path);
 		return memory_text(here);
 	}
 	/* agents/NAME.md lies in the directory above. */
-	at = path_directory(path);
-	above = path_directory(at);
-	free(at);
-	free(path);
-	return above;
+	path_climb(&path);
+	path_climb(&path);
+	return path;
 }
 
 int

@@ -168,16 +168,11 @@ static const struct {
 static void
 search_above(struct search *s, const char *const *names)
 {
-	char *directory = realpath(s->command->directory, NULL), *above;
+	char *directory = realpath(s->command->directory, NULL);
 
-	while (directory != NULL && path_within(directory, s->within)) {
+	for (bool below = directory != NULL; below && path_within(directory, s->within);
+	    below = path_climb(&directory))
 		search_directory(s, directory, names);
-		above = path_directory(directory);
-		free(directory);
-		directory = strcmp(above, "/") == 0 ? NULL : above;
-		if (directory == NULL)
-			free(above);
-	}
 	free(directory);
 }
 

@@ -308,6 +308,17 @@ path_directory(const char *path)
 }
 
 bool
+path_climb(char **path)
+{
+	char *above = path_directory(*path);
+	const bool climbed = strcmp(above, *path) != 0;
+
+	free(*path);
+	*path = above;
+	return climbed;
+}
+
+bool
 path_within(const char *path, const char *directory)
 {
 	size_t len = strlen(directory);

@@ -60,6 +60,9 @@ char *path_join(const char *directory, const char *name);
 const char *path_base(const char *path);
 /* The directory part ("." if there is none), in memory of its own. */
 char *path_directory(const char *path);
+/* Replaces a path, which is in memory of its own, by path_directory() of it; false if that is the
+ * same: / or . */
+bool path_climb(char **path);
 /* Whether it is a directory, or a link to one. */
 bool path_is_directory(const char *path);
 /* An absolute path without parts that are empty, "." or "..", taking its text alone:

@@ -340,18 +340,15 @@ directory_tells(const char *times, DIR *dir, const char *directory, const struct
 bool
 sandboxed_times_have(const char *path)
 {
-	char *times = times_directory(), *given = path_directory(path), *at = realpath(given, NULL), *above;
+	char *times = times_directory(), *given = path_directory(path), *at = realpath(given, NULL);
 	DIR *dir = times == NULL || at == NULL ? NULL : opendir(times);
-	bool have = false, top = false;
+	bool have = false;
 	struct stat st;
 
-	while (dir != NULL && !have && !top && lstat(path, &st) == 0) {
-		have = directory_tells(times, dir, at, &st.st_ctim);
-		top = strcmp(at, "/") == 0;
-		above = path_directory(at);
-		free(at);
-		at = above;
-	}
+	if (dir != NULL && lstat(path, &st) == 0)
+		do
+			have = directory_tells(times, dir, at, &st.st_ctim);
+		while (!have && path_climb(&at));
 	if (dir != NULL)
 		closedir(dir);
 	free(at);

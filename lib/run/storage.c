@@ -155,18 +155,15 @@ refuse_foreign(const char *root, struct error *err)
 int
 storage_check(const struct storage *s, bool *there, struct error *err)
 {
-	char *nearest = path_normal(s->root), *above;
+	char *nearest = path_normal(s->root);
 	struct stat status;
 	enum sync_mode mode;
 	int failed = sync_mode_from_environment(&mode, err);
 
 	/* The directory itself, or the nearest above it that is there. */
 	while (lstat(nearest, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
-	    strcmp(nearest, "/") != 0) {
-		above = path_directory(nearest);
-		free(nearest);
-		nearest = above;
-	}
+	    path_climb(&nearest))
+		;
 	*there = access(s->root, F_OK) == 0;
 	if (failed == 0 && !path_is_directory(nearest))
 		failed = error_set(err, ERROR_SYSTEM, nearest, "not a directory: move it away");

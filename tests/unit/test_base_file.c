@@ -229,6 +229,28 @@ paths(void **state)
 }
 
 static void
+climbs(void **state)
+{
+	static const struct {
+		const char *path, *above[3]; /* all there are */
+	} rows[] = {
+		{"/a/b", {"/a", "/"}}, {"/a", {"/"}}, {"/", {NULL}}, {"a/b", {"a", "."}}, {".", {NULL}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char *path = memory_text(rows[i].path);
+
+		for (size_t n = 0; rows[i].above[n] != NULL; n++) {
+			assert_true(path_climb(&path));
+			assert_string_equal(path, rows[i].above[n]);
+		}
+		assert_false(path_climb(&path));
+		free(path);
+	}
+}
+
+static void
 normal_paths(void **state)
 {
 	static const struct {
@@ -420,6 +442,7 @@ main(void)
 		cmocka_unit_test(makes_directories),
 		cmocka_unit_test(paths_lie_within),
 		cmocka_unit_test(paths),
+		cmocka_unit_test(climbs),
 		cmocka_unit_test(normal_paths),
 		cmocka_unit_test(searches_for_what_can_run),
 		cmocka_unit_test(replaces_at_once),

@@ -5,7 +5,6 @@
 #include "inspect/unseen.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,19 +312,13 @@ follow_environment(struct search *s, const char *prefix)
 static void
 follow_script(struct search *s, const char *file)
 {
-	char line[PATH_MAX];
-	int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	ssize_t got = fd == -1 ? -1 : read(fd, line, sizeof line - 1);
+	char *line = file_interpreter(file), *first = line == NULL ? NULL : line + strspn(line, " \t");
 
-	file_close(&fd);
-	line[got > 0 ? got : 0] = '\0';
-	if (strncmp(line, "#!", 2) == 0) {
-		char *first = line + 2 + strspn(line + 2, " \t");
-
-		first[strcspn(first, " \t\r\n")] = '\0';
-		if (*first == '/')
-			follow(s, first);
+	if (first != NULL && *first == '/') {
+		first[strcspn(first, " \t")] = '\0';
+		follow(s, first);
 	}
+	free(line);
 }
 
 /* An absolute path. */

@@ -5,7 +5,6 @@
  */
 #include "agent/pins.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,10 +15,7 @@
 #include "base/memory.h"
 #include "run/kept_digest.h"
 
-enum {
-	FIRST_LINE = 256,  /* as much of it as the kernel reads */
-	INTERPRETERS = 5   /* of interpreters; it goes no further either */
-};
+#define INTERPRETERS 5 /* of interpreters; the kernel goes no further either */
 
 struct pin {
 	char *path;
@@ -58,27 +54,11 @@ search(const char *name)
 	return list == NULL ? NULL : path_search(list, name);
 }
 
-/* The first line of a script, behind "#!"; else "". */
-static void
-read_first_line(const char *path, char line[FIRST_LINE])
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t len = fd == -1 ? -1 : read(fd, line, FIRST_LINE - 1);
-
-	file_close(&fd);
-	line[len > 0 ? len : 0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	if (strncmp(line, "#!", 2) == 0)
-		memmove(line, line + 2, strlen(line + 2) + 1);
-	else
-		*line = '\0';
-}
-
 /* A program by its name or path, and what runs it. */
 static void
 add_program(struct pins *p, const char *word, int depth)
 {
-	char line[FIRST_LINE], *rest = line, *next, *found = NULL;
+	char *line, *rest, *next, *found = NULL;
 	struct pin *pin;
 
 	if (depth == 0)
@@ -95,7 +75,7 @@ add_program(struct pins *p, const char *word, int depth)
 	}
 	if (found != NULL && pin->name == NULL)
 		pin->name = memory_text(word);
-	read_first_line(pin->path, line);
+	rest = line = file_interpreter(pin->path);
 	free(found);
 
 	/* The interpreter; env finds one more, behind its options and variables. */
@@ -108,6 +88,7 @@ add_program(struct pins *p, const char *word, int depth)
 		if (strcmp(path_base(next), "env") != 0)
 			break;
 	}
+	free(line);
 }
 
 void

@@ -4,11 +4,9 @@
  */
 #include "agent/trust_files.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/list.h"
@@ -17,7 +15,6 @@
 #include "proc/project_files.h"
 
 enum {
-	FIRST_LINE = 256,   /* as much of it as the kernel reads */
 	INTERPRETERS = 5,   /* of interpreters; the kernel goes no further either */
 	FILES_MOST = 1000
 };
@@ -35,15 +32,11 @@ static void search_text(struct search *s, const char *text, int depth);
 static void
 search_first_line(struct search *s, const char *path, int depth)
 {
-	char line[FIRST_LINE + 1];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t len = fd == -1 ? -1 : read(fd, line, FIRST_LINE);
+	char *interpreter = depth > 0 ? file_interpreter(path) : NULL;
 
-	file_close(&fd);
-	line[len > 0 ? len : 0] = '\0';
-	line[strcspn(line, "\r\n")] = '\0';
-	if (depth > 0 && strncmp(line, "#!", 2) == 0)
-		search_text(s, line + 2, depth - 1);
+	if (interpreter != NULL)
+		search_text(s, interpreter, depth - 1);
+	free(interpreter);
 }
 
 /* What an interpreter runs of a directory, or a package runner reads there. */

@@ -28,6 +28,7 @@
 #include "base/text.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
+#define FIRST_LINE 256 /* of a script, as Linux reads it */
 #define LINKS_MOST 40 /* in a row, as Linux follows them */
 
 void
@@ -142,6 +143,19 @@ static bool
 same_time(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+char *
+file_interpreter(const char *path)
+{
+	char line[FIRST_LINE + 1];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = fd == -1 ? -1 : read(fd, line, FIRST_LINE);
+
+	file_close(&fd);
+	line[len > 0 ? len : 0] = '\0';
+	line[strcspn(line, "\r\n")] = '\0';
+	return strncmp(line, "#!", 2) == 0 ? memory_text(line + 2) : NULL;
 }
 
 bool

@@ -6,12 +6,10 @@
 #include "proc/command_files.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
@@ -20,7 +18,6 @@
 #include "base/text.h"
 
 #define DEPTH 8          /* of commands within commands */
-#define FIRST_LINE 256   /* as much of a script's first line as the kernel reads */
 
 /* What the first word is behind the options, and behind further words that are skipped. */
 enum operand {
@@ -190,18 +187,11 @@ add_module(struct command_files *f, const char *module)
 static void
 add_interpreter(struct command_files *f, const char *path, int depth)
 {
-	char line[FIRST_LINE + 1], *words[3] = { NULL, NULL, NULL };
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t len = fd == -1 ? -1 : read(fd, line, FIRST_LINE);
-	char *at = line + 2;
+	char *line = file_interpreter(path), *words[3] = { NULL, NULL, NULL }, *at;
 
-	file_close(&fd);
-	line[len > 0 ? len : 0] = '\0';
-	if (strncmp(line, "#!", 2) != 0)
+	if (line == NULL)
 		return;
-	line[strcspn(line, "\r\n")] = '\0';
-	at += strspn(at, " \t");
-	words[0] = at;
+	at = words[0] = line + strspn(line, " \t");
 	at += strcspn(at, " \t");
 	if (*at != '\0') {
 		*at++ = '\0';
@@ -210,6 +200,7 @@ add_interpreter(struct command_files *f, const char *path, int depth)
 	}
 	if (*words[0] != '\0')
 		add_command(f, words, depth);
+	free(line);
 }
 
 /* Whether a directory of the PATH lies in the workspace: else nothing is looked for. */

@@ -229,6 +229,38 @@ paths(void **state)
 }
 
 static void
+interpreters(void **state)
+{
+	static const struct {
+		const char *text, *interpreter;
+	} rows[] = {
+		{"#!/bin/sh -e\necho", "/bin/sh -e"}, {"#! /bin/sh\r\n", " /bin/sh"}, {"#!", ""}, {"", NULL},
+		{"#", NULL}, {"echo\n#!/bin/sh", NULL},
+	};
+	char path[] = "/tmp/test_base_file-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_not_equal(fd, -1);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char *found;
+
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, rows[i].text, strlen(rows[i].text), 0), strlen(rows[i].text));
+		found = file_interpreter(path);
+		if (rows[i].interpreter == NULL)
+			assert_null(found);
+		else
+			assert_string_equal(found, rows[i].interpreter);
+		free(found);
+	}
+	close(fd);
+	unlink(path);
+	assert_null(file_interpreter(path));
+	assert_null(file_interpreter("/"));
+}
+
+static void
 climbs(void **state)
 {
 	static const struct {
@@ -442,6 +474,7 @@ main(void)
 		cmocka_unit_test(makes_directories),
 		cmocka_unit_test(paths_lie_within),
 		cmocka_unit_test(paths),
+		cmocka_unit_test(interpreters),
 		cmocka_unit_test(climbs),
 		cmocka_unit_test(normal_paths),
 		cmocka_unit_test(searches_for_what_can_run),

@@ -238,8 +238,7 @@ find(const char *name)
 static int
 run_program(const char *program, char *const *words)
 {
-	char *path = libexec_sibling(program), *helpers = libexec_path(), *found;
-	char *helper = path_search(helpers, program);
+	char *path = libexec_sibling(program), *helpers, *helper = NULL, *found;
 	struct error err;
 	size_t count = 0;
 	char **argv;
@@ -252,10 +251,15 @@ run_program(const char *program, char *const *words)
 	memcpy(argv + 1, words, count * sizeof *argv);
 	execv(path, argv);
 	/* AWF's own helpers, then other people's programs. */
-	if (errno == ENOENT && helper != NULL)
-		execv(helper, argv);
-	else if (errno == ENOENT)
-		execvp(program, argv);
+	if (errno == ENOENT) {
+		helpers = libexec_path();
+		helper = path_search(helpers, program);
+		free(helpers);
+		if (helper != NULL)
+			execv(helper, argv);
+		else
+			execvp(program, argv);
+	}
 	reason = errno;
 	/* A script is there whose interpreter is not. */
 	found = access(path, F_OK) == 0 ? memory_text(path) : helper != NULL ? memory_text(helper) :
@@ -269,7 +273,6 @@ run_program(const char *program, char *const *words)
 	free(argv);
 	free(path);
 	free(helper);
-	free(helpers);
 	return status;
 }
 

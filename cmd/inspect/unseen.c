@@ -40,14 +40,6 @@ static void follow(struct search *s, const char *path);
 /* ---- which directory shows a place ---- */
 
 static bool
-is_one_of(const char *name, const char *const *names)
-{
-	while (*names != NULL && strcmp(*names, name) != 0)
-		names++;
-	return *names != NULL;
-}
-
-static bool
 has(const char *directory, const char *name)
 {
 	char *path = path_join(directory, name);
@@ -62,14 +54,12 @@ has(const char *directory, const char *name)
 static const char *
 private_place(const struct search *s, const char *path)
 {
-	static const char *const places[] = { "/home", "/root", "/run", "/tmp", "/var/tmp", NULL };
-
 	if (s->home != NULL && strcmp(s->home, "/") != 0 && strcmp(s->home, path) != 0 &&
 	    path_within(path, s->home))
 		return s->home;
-	for (size_t i = 0; places[i] != NULL; i++)
-		if (strcmp(places[i], path) != 0 && path_within(path, places[i]))
-			return places[i];
+	for (const char *const *place = isolate_private; *place != NULL; place++)
+		if (strcmp(*place, path) != 0 && path_within(path, *place))
+			return *place;
 	return NULL;
 }
 
@@ -105,7 +95,7 @@ miss_program(struct search *s, const char *directory, const char *place)
 	static const char *const programs[] = { "bin", "sbin", "libexec", "shims", NULL };
 	char *prefix = path_directory(directory), *lib = path_join(prefix, "lib");
 
-	if (!is_one_of(path_base(directory), programs)) {
+	if (text_index(path_base(directory), programs) == -1) {
 		miss(s, directory, place);
 	} else if (strcmp(prefix, place) != 0 && strcmp(path_base(prefix), ".local") != 0) {
 		miss(s, prefix, place);
@@ -125,7 +115,7 @@ is_secret(const char *part)
 	static const char *const secret[] = { ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker",
 		".password-store", ".config", ".mozilla", NULL };
 	char *first = memory_copy(part, strcspn(part, "/"));
-	const bool is = is_one_of(first, secret);
+	const bool is = text_index(first, secret) != -1;
 
 	free(first);
 	return is;
@@ -150,7 +140,7 @@ place_needs(struct search *s, const char *path)
 	if (place == s->home && is_secret(part))
 		return;
 	first = memory_copy(part, strcspn(part, "/"));
-	if (place == s->home && *first == '.' && !is_one_of(first, shared) && strchr(part, '/') != NULL) {
+	if (place == s->home && *first == '.' && text_index(first, shared) == -1 && strchr(part, '/') != NULL) {
 		directory = path_join(place, first);
 		miss(s, directory, place);
 		free(directory);
@@ -461,7 +451,7 @@ follow_word(struct search *s, const char *word, const char *before, size_t len)
 	else if (strchr(word, '/') != NULL)
 		follow(s, path = path_join(source->workspace, word));
 	free(path);
-	if (len >= strlen(python) && strncmp(before + len - strlen(python), python, strlen(python)) == 0)
+	if (len >= strlen(python) && strncmp(before + (len - strlen(python)), python, strlen(python)) == 0)
 		follow_python(s, word);
 	if (*word != '/' && *word != '.') {
 		follow_node(s, source->workspace, word);

@@ -181,7 +181,7 @@ read_entered(struct budget *b, struct error *err)
 }
 
 static int
-lock(const struct budget *b, struct error *err)
+budget_lock(const struct budget *b, struct error *err)
 {
 	while (lock_wait(b->fd, LOCK_WHOLE, NULL) == -1)
 		if (errno != EINTR)
@@ -207,7 +207,7 @@ budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char
 		return too_dear(agent, "call", least, spent, b->of_call, err);
 	if (b->fd == -1)
 		return 0;
-	if (lock(b, err) == -1)
+	if (budget_lock(b, err) == -1)
 		return -1;
 	result = read_entered(b, err);
 	if (result == 0 && b->entered >= b->of_run)
@@ -246,7 +246,7 @@ budget_enter(const struct budget *b, int64_t cost, int64_t *reserved, struct err
 	*reserved = 0;
 	if (b->fd == -1 || amount == 0)
 		return 0;
-	if (lock(b, err) == -1)
+	if (budget_lock(b, err) == -1)
 		return -1;
 	result = append_line(b, amount, err);
 	lock_release(b->fd, LOCK_WHOLE);

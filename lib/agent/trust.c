@@ -536,13 +536,7 @@ trust_items_free(struct trust_items *items)
 bool
 trust_list_names(const char *list, const char *word)
 {
-	const char *part;
-	size_t len;
-
-	while ((part = text_part(&list, ',', &len)) != NULL)
-		if (len == strlen(word) && memcmp(part, word, len) == 0)
-			return true;
-	return false;
+	return text_has_part(list, ',', word, strlen(word));
 }
 
 /* What `allow` lines say after their word. */

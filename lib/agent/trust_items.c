@@ -114,6 +114,15 @@ word_named(const struct describing *d, const char *word)
 	return real;
 }
 
+/* Notes the first of the files that a sandboxed program may have written, unless one is known. */
+static void
+find_written(struct describing *d, char *const *files)
+{
+	for (; d->written == NULL && files != NULL && *files != NULL; files++)
+		if (sandboxed_times_have(*files))
+			d->written = path_inside_of(d, *files);
+}
+
 /* A command line, and the files of the repository that it runs by their content. definition: has
  * words with variables, and says its environment; NULL. */
 static void
@@ -148,12 +157,10 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 	command.path = path;
 	command.directory = directory != NULL ? directory : getcwd(here, sizeof here) != NULL ? here : "/";
 	trust_files_find(&found, &command, d->checkout);
-	for (char **file = found.links; d->edited && d->written == NULL && file != NULL && *file != NULL; file++)
-		if (sandboxed_times_have(*file))
-			d->written = path_inside_of(d, *file);
-	for (char **file = found.files; d->edited && d->written == NULL && file != NULL && *file != NULL; file++)
-		if (sandboxed_times_have(*file))
-			d->written = path_inside_of(d, *file);
+	if (d->edited) {
+		find_written(d, found.links);
+		find_written(d, found.files);
+	}
 	for (char **file = found.files; (!d->edited || d->written != NULL) && file != NULL && *file != NULL; file++) {
 		char sha256[DIGEST_SIZE], *relative = path_inside_of(d, *file);
 		int fd = file_open_plain(*file, O_RDONLY, 0);

@@ -1,7 +1,8 @@
 /*
  * UTF-8 is decoded by hand, as RFC 3629 has it: no overlong forms, no surrogates, nothing
  * above U+10FFFF. ASCII is passed over eight or sixteen bytes at a time. Which characters are
- * hidden, and which take no columns or two, says base/characters.h. What was meant by a word is the candidate with the fewest edits, if these are few for its length.
+ * hidden, and which take no columns or two, says base/characters.h. What was meant by a word is the
+ * candidate with the fewest edits, if these are few for its length.
  */
 #include "base/text.h"
 
@@ -218,6 +219,18 @@ text_part(const char **at, char separator, size_t *len)
 	return part;
 }
 
+bool
+text_has_part(const char *list, char separator, const char *part, size_t len)
+{
+	const char *at;
+	size_t at_len;
+
+	while ((at = text_part(&list, separator, &at_len)) != NULL)
+		if (at_len == len && memcmp(at, part, len) == 0)
+			return true;
+	return false;
+}
+
 const char *
 environment_text(const char *name)
 {
@@ -337,8 +350,8 @@ keycap_ending_length(const char *bytes, size_t len)
 {
 	static const char ending[] = "\xef\xb8\x8f\xe2\x83\xa3";
 
-	return len >= sizeof ending && memcmp(bytes + 1, ending, sizeof ending - 1) == 0 &&
-	    ((*bytes >= '0' && *bytes <= '9') || *bytes == '#' || *bytes == '*') ? sizeof ending - 1 : 0;
+	return len >= sizeof ending && memcmp(bytes + 1, ending, sizeof ending - 1) == 0 && *bytes != '\0' &&
+	    strchr("0123456789#*", *bytes) != NULL ? sizeof ending - 1 : 0;
 }
 
 /* Length of the tags that make U+1F3F4 the flag of a part of a country. 0: others, or none. */
@@ -432,8 +445,8 @@ text_piece_append(struct buffer *out, const char *at, struct text_piece piece)
 	if (piece.kind == TEXT_BROKEN)
 		buffer_format(out, "\\x%02x", (unsigned)(unsigned char)*at);
 	else if (piece.kind == TEXT_SHOWN) {
-		for (size_t i = 0; i < piece.len; i += utf8_decode(at + i, piece.len - i, &code))
-			columns += (utf8_decode(at + i, piece.len - i, &code), text_columns(code));
+		for (size_t i = 0; i < piece.len; columns += text_columns(code))
+			i += utf8_decode(at + i, piece.len - i, &code);
 		buffer_append(out, at, piece.len);
 		return columns;
 	} else if (piece.code == '\n' || piece.code == '\t' || piece.code == '\r')

@@ -32,6 +32,8 @@ bool text_ends(const char *text, const char *end);
 /* The next part of a text with separators between, and its length; NULL after the last. *at is
  * the text at first, NULL in the end. */
 const char *text_part(const char **at, char separator, size_t *len);
+/* Whether one of the parts is these bytes. list may be NULL. */
+bool text_has_part(const char *list, char separator, const char *part, size_t len);
 /* An environment variable that is not empty; else NULL. */
 const char *environment_text(const char *name);
 

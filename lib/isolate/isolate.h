@@ -42,6 +42,9 @@
 
 #include "base/error.h"
 
+/* The directories that are private and empty, besides HOME and /dev/shm; ends with NULL. */
+extern const char *const isolate_private[];
+
 /* What is seen at another path than its own: a directory, or a file below a private
  * one. */
 struct isolate_shown {

@@ -19,6 +19,8 @@
 #include "isolate/mounts.h"
 #include "isolate/overlay.h"
 
+const char *const isolate_private[] = { "/home", "/root", "/run", "/tmp", "/var/tmp", NULL };
+
 int
 isolate_refused(struct error *err, const char *format, ...)
 {
@@ -170,26 +172,32 @@ make_scratch(struct overlay_plan *plan, const char *parent, struct error *err)
 	return failed;
 }
 
+/* Adds a private directory, if there is one. */
+static void
+add_private(struct overlay_plan *plan, const char *path)
+{
+	char *real = realpath(path, NULL);
+	struct stat st;
+
+	if (real != NULL && strcmp(real, "/") != 0 && stat(real, &st) == 0 && S_ISDIR(st.st_mode))
+		add_place(plan, OVERLAY_PRIVATE, real, NULL, st.st_mode & 07777);
+	else
+		free(real);
+}
+
 static int
 add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err)
 {
 	const char *source = spec->source != NULL ? spec->source : spec->workspace;
-	const char *const privates[] = { "/home", "/root", "/run", "/tmp", "/var/tmp", getenv("HOME") };
 	size_t kept = 0;
 	struct stat st;
 
 	if (spec->source != NULL)
 		plan->covered = realpath(spec->workspace, NULL);
-	for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
-		const char *path = privates[i];
-		char *real = path != NULL && *path == '/' ? realpath(path, NULL) : NULL;
-
-		if (real != NULL && strcmp(real, "/") != 0 && stat(real, &st) == 0 &&
-		    S_ISDIR(st.st_mode))
-			add_place(plan, OVERLAY_PRIVATE, real, NULL, st.st_mode & 07777);
-		else
-			free(real);
-	}
+	for (const char *const *path = isolate_private; *path != NULL; path++)
+		add_private(plan, *path);
+	if (path_home() != NULL)
+		add_private(plan, path_home());
 	/* The machine's own /dev/shm does not matter: all of /dev is made anew. */
 	add_place(plan, OVERLAY_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)

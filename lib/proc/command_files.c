@@ -243,13 +243,7 @@ add_program(struct command_files *f, const char *name, int depth)
 static bool
 lists(const char *list, const char *word, size_t len)
 {
-	const char *part;
-	size_t part_len;
-
-	while (list != NULL && (part = text_part(&list, ' ', &part_len)) != NULL)
-		if (part_len == len && strncmp(part, word, len) == 0)
-			return true;
-	return false;
+	return text_has_part(list, ' ', word, len);
 }
 
 static const struct runner *

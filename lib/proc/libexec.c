@@ -46,12 +46,8 @@ bool
 libexec_has(const char *program)
 {
 	char *list = libexec_path(), *directory = path_directory(program);
-	const char *rest = list, *part;
-	bool has = false;
-	size_t len;
+	const bool has = text_has_part(list, ':', directory, strlen(directory));
 
-	while (!has && (part = text_part(&rest, ':', &len)) != NULL)
-		has = strlen(directory) == len && memcmp(part, directory, len) == 0;
 	free(directory);
 	free(list);
 	return has;

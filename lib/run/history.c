@@ -235,20 +235,43 @@ put_bytes(struct index *x, const void *bytes, size_t len)
 	return 0;
 }
 
-/* What the index has of all records, in their order. */
+static bool
+begins_key(const struct sorted_call *calls, size_t i)
+{
+	return i == 0 || memcmp(calls[i - 1].key, calls[i].key, DIGEST_BYTES) != 0;
+}
+
 static int
 put_records(struct index *x, const struct sorted_call *calls, size_t count)
 {
+	uint32_t keys = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		struct index_record r = make_record(x, &calls[i]);
 
-		/* The first of a key tells of all. */
-		if (i == 0 || memcmp(calls[i - 1].key, r.key, DIGEST_BYTES) != 0)
-			for (size_t k = i; k < count && !r.key_began &&
-			     memcmp(calls[k].key, r.key, DIGEST_BYTES) == 0; k++)
-				r.key_began = recording_began(x->rec, (uint32_t)(calls[k].call - x->rec->calls));
+		keys += begins_key(calls, i);
+		r.key_number = keys - 1;
 		if (put_bytes(x, &r, sizeof r) != 0)
 			return -1;
+	}
+	return 0;
+}
+
+/* What the records of each key have in common, in the order of the records. */
+static int
+put_keys(struct index *x, const struct sorted_call *calls, size_t count, uint64_t *keys)
+{
+	struct index_key key;
+	size_t next;
+
+	*keys = 0;
+	for (size_t i = 0; i < count; i = next) {
+		memset(&key, 0, sizeof key); /* its padding is written too */
+		for (next = i; next == i || (next < count && !begins_key(calls, next)); next++)
+			key.began |= recording_began(x->rec, (uint32_t)(calls[next].call - x->rec->calls));
+		if (put_bytes(x, &key, sizeof key) != 0)
+			return -1;
+		(*keys)++;
 	}
 	return 0;
 }
@@ -306,7 +329,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 		qsort(calls, count, sizeof *calls, compare_calls);
 	if (put_bytes(x, &head, sizeof head) != 0 ||
 	    put_bytes(x, sources, (size_t)head.sources * sizeof *sources) != 0 ||
-	    put_records(x, calls, count) != 0 ||
+	    put_records(x, calls, count) != 0 || put_keys(x, calls, count, &head.keys) != 0 ||
 	    put_bytes(x, x->places, x->place_count * sizeof *x->places) != 0 ||
 	    put_bytes(x, x->text.data, x->text.len) != 0 ||
 	    file_write(x->fd, x->out.data, x->out.len) != 0)

@@ -116,14 +116,14 @@ history_changed(struct history *h, const struct index_record *record,
 
 /* In what calls of the same input and definition differ from the recorded ones. */
 static void
-add_other(const struct index_record *first, struct buffer *text)
+add_other(const char *other, struct buffer *text)
 {
-	if (strcmp(first->other, MARKS_DIRECTORY) == 0)
+	if (strcmp(other, MARKS_DIRECTORY) == 0)
 		buffer_text(text, "directory)");
-	else if (environment_name_valid(first->other, strlen(first->other)))
-		buffer_format(text, "%s: --ignore-env %s if no call depends on it)", first->other, first->other);
+	else if (environment_name_valid(other, strlen(other)))
+		buffer_format(text, "%s: --ignore-env %s if no call depends on it)", other, other);
 	else
-		buffer_format(text, "%s)", first->other);
+		buffer_format(text, "%s)", other);
 }
 
 /* Calls that had succeeded and that nobody has claimed, while as many of the same name and place
@@ -139,14 +139,15 @@ history_unused(const struct history *h, struct buffer *text)
 		return 0;
 	for (size_t i = 0; i < h->head->records; i = next) {
 		struct index_record *first = &h->records[i];
-		uint64_t anew = atomic_load(&first->anew), unused = 0;
+		struct index_key *shared = history_key(h, first);
+		uint64_t anew = atomic_load(&shared->anew), unused = 0;
 		const char *call, *name;
 
 		for (next = i; history_same_key(h, next, first->key); next++)
 			unused += h->records[next].end == RECALL_SUCCEEDED && history_free(&h->records[next]);
 		if (unused > anew)
 			unused = anew;
-		unused += atomic_load(&first->differing);
+		unused += atomic_load(&shared->differing);
 		total += (int64_t)unused;
 		if (unused == 0)
 			continue;
@@ -154,10 +155,10 @@ history_unused(const struct history *h, struct buffer *text)
 		name = strrchr(call, '/') != NULL ? strrchr(call, '/') + 1 : call;
 		buffer_format(text, "%s%.*s %llu (another ", text->len > 0 ? ", " : "",
 		    (int)strcspn(name, ":"), name, (unsigned long long)unused);
-		if (atomic_load(&first->other_said) == 2)
-			add_other(first, text);
+		if (atomic_load(&shared->other_said) == 2)
+			add_other(shared->other, text);
 		else
-			buffer_text(text, atomic_load(&first->redefined) > 0 ? "definition)" : "input)");
+			buffer_text(text, atomic_load(&shared->redefined) > 0 ? "definition)" : "input)");
 	}
 	return total;
 }

@@ -299,17 +299,17 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 	same->alike &= !replay;
 }
 
-/* Notes at the first of a key in what calls that are new differ from records, if that is the first
- * to do so: a name on a line, or several. */
+/* Notes in what a call that is new differs from records, if it is the first of its key to do so: a
+ * name on a line, or several. */
 static void
-note_name(struct index_record *first, const char *names)
+note_name(struct index_key *key, const char *names)
 {
 	uint32_t unsaid = 0;
 
-	if (!atomic_compare_exchange_strong(&first->other_said, &unsaid, 1))
+	if (!atomic_compare_exchange_strong(&key->other_said, &unsaid, 1))
 		return;
-	snprintf(first->other, sizeof first->other, "%.*s", (int)strcspn(names, "\n"), names);
-	atomic_store(&first->other_said, 2);
+	snprintf(key->other, sizeof key->other, "%.*s", (int)strcspn(names, "\n"), names);
+	atomic_store(&key->other_said, 2);
 }
 
 /* A call is made anew in the place of a record that had other variables. */
@@ -317,13 +317,13 @@ static void
 note_differing(struct history *h, const struct index_record *record,
     const struct recall_query *query)
 {
-	struct index_record *first = &h->records[history_bound(h, record->key, NULL)];
+	struct index_key *key = history_key(h, record);
 	struct buffer names = BUFFER_INIT;
 
 	if (record->end == RECALL_SUCCEEDED) {
-		atomic_fetch_add(&first->differing, 1);
+		atomic_fetch_add(&key->differing, 1);
 		difference(h, record, query, &names);
-		note_name(first, buffer_string(&names));
+		note_name(key, buffer_string(&names));
 	}
 	buffer_free(&names);
 }
@@ -334,7 +334,6 @@ static void
 note_other(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r)
 {
-	struct index_record *first = &h->records[history_bound(h, key, NULL)];
 	const struct index_record *nearest = NULL;
 	struct buffer what = BUFFER_INIT, text = BUFFER_INIT;
 	int least = 0;
@@ -356,7 +355,7 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 	}
 	if (nearest != NULL) {
 		memcpy(r->root, nearest->root, ID_SIZE);
-		note_name(first, buffer_string(&what));
+		note_name(history_key(h, nearest), buffer_string(&what));
 	}
 	buffer_free(&what);
 	buffer_free(&text);
@@ -447,7 +446,7 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 	int least = INT_MAX;
 
 	if (!history_same_key(h, first, key) ||
-	    (h->head->mode == RECALL_RESUME && !h->records[first].key_began))
+	    (h->head->mode == RECALL_RESUME && !history_key(h, &h->records[first])->began))
 		return NULL;
 	for (size_t i = first; history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
@@ -552,12 +551,14 @@ static void
 note_anew(struct history *h, const unsigned char *key, const struct recall_query *query)
 {
 	size_t first = history_bound(h, key, NULL);
+	const struct index_record *record;
 
 	if (h->records == NULL || !history_same_key(h, first, key))
 		return;
-	atomic_fetch_add(&h->records[first].anew, 1);
-	if (h->records[first].definition != index_definition(query->definition_sha256))
-		atomic_fetch_add(&h->records[first].redefined, 1);
+	record = &h->records[first];
+	atomic_fetch_add(&history_key(h, record)->anew, 1);
+	if (record->definition != index_definition(query->definition_sha256))
+		atomic_fetch_add(&history_key(h, record)->redefined, 1);
 }
 
 /* Calls that a workflow makes side by side come in any order: the record of another input or
@@ -570,8 +571,6 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
     const struct recall_query *query)
 {
 	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
-	struct index_record *first = &h->records[history_bound(h, record->key, NULL)];
-
 	int differences = difference(h, record, query, NULL);
 
 	/* Another input or definition says more than a variable. */
@@ -580,7 +579,7 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	if (differences > OWN_DIFFERENCES_MOST)
 		differences = OWN_DIFFERENCES_MOST;
 	if ((h->head->edited && !record->doubtful) ||
-	    atomic_fetch_add(&first->left_to_own, 1) >= OWN_WAITS_MOST)
+	    atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
 		return false;
 	for (int waited = 0; waited < differences * OWN_WAIT_MS && history_free(record); waited += OWN_NAP_MS)
 		if (nanosleep(&nap, NULL) != 0)
@@ -917,7 +916,7 @@ left_over(void *history, const struct recall_query *query)
 
 	history_keys(h, query, key, NULL);
 	first = history_bound(h, key, NULL);
-	if (!history_same_key(h, first, key) || !h->records[first].key_began)
+	if (!history_same_key(h, first, key) || !history_key(h, &h->records[first])->began)
 		return false;
 	if (h->ahead_key != first)
 		h->ahead_key = h->ahead_from = first;

@@ -51,17 +51,19 @@ map_index(struct history *h, int fd, struct error *err)
 	head = h->map;
 	room = h->map_len;
 	if (room < sizeof *head || memcmp(head->magic, HISTORY_MAGIC, sizeof head->magic) != 0 ||
-	    head->sources > room || head->records > room || head->places > room ||
-	    head->text > room)
+	    head->sources > room || head->records > room || head->keys > room ||
+	    head->places > room || head->text > room)
 		return damaged(h->path, err);
 	need = sizeof *head + head->sources * sizeof *h->sources +
-	    head->records * sizeof *h->records + head->places * sizeof *h->places + head->text;
-	if (need != room || head->text == 0)
+	    head->records * sizeof *h->records + head->keys * sizeof *h->keys +
+	    head->places * sizeof *h->places + head->text;
+	if (need != room || head->text == 0 || (head->records > 0 && head->keys == 0))
 		return damaged(h->path, err);
 	h->head = head;
 	h->sources = (const void *)(head + 1);
 	h->records = (void *)((char *)h->map + sizeof *head + head->sources * sizeof *h->sources);
-	h->places = (const void *)(h->records + head->records);
+	h->keys = (void *)(h->records + head->records);
+	h->places = (const void *)(h->keys + head->keys);
 	h->text = (const char *)(h->places + head->places);
 	return h->text[head->text - 1] == '\0' ? 0 : damaged(h->path, err);
 }
@@ -163,6 +165,12 @@ history_bound_identity(const struct history *h, const unsigned char *key,
 			high = middle;
 	}
 	return low;
+}
+
+struct index_key *
+history_key(const struct history *h, const struct index_record *r)
+{
+	return &h->keys[r->key_number < h->head->keys ? r->key_number : h->head->keys - 1];
 }
 
 struct recorded_marks

@@ -19,13 +19,13 @@
 #include "run/history.h"
 #include "run/recording.h"
 
-#define HISTORY_MAGIC "awf-hst8"
+#define HISTORY_MAGIC "awf-hst9"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 
-/* The index file: head, sources, records, places, text, each an array. */
+/* The index file: head, sources, records, keys, places, text, each an array. */
 struct index_head {
 	char magic[8];
-	uint64_t mode, sources, records, places, text;
+	uint64_t mode, sources, records, keys, places, text;
 	uint64_t prefix;             /* in text */
 	uint64_t written;            /* in text: variables whose values are written in files of the run, each
 	                                with a newline */
@@ -46,6 +46,7 @@ struct index_record {
 	struct place input;          /* the line whose result is its input; len 0: started's */
 	uint64_t call;               /* recording_call_label(), in text */
 	uint32_t end, decided;
+	uint32_t key_number;         /* in keys */
 	bool superseded;             /* the call around it was tried again after it */
 	bool doubtful, began;
 	bool child;                  /* a child run */
@@ -56,21 +57,23 @@ struct index_record {
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool repeated;               /* the user wants it made again: nothing of it is used */
 	bool outdated;               /* its programs have changed since */
-	bool key_began;              /* in the first of a key: one of them did */
 	bool encloses;               /* others were made in it, or in the one whose end it took over */
-	/* In the first of a key: calls that were found to be new, and whose definition is that
-	 * of none of the records. */
-	_Atomic uint64_t anew, redefined;
-	_Atomic uint64_t left_to_own; /* in the first of a key: how often a call has waited for another to
-	                                take its own record */
-	_Atomic uint64_t differing;  /* in the first of a key: calls made anew in the place of records that
-	                                had other variables */
-	_Atomic uint32_t other_said; /* in the first of a key: in what calls that are new differ from a */
-	char other[OTHER_SIZE];      /* record of the same input and definition; 0: in nothing */
 	uint64_t definition;         /* part of its digest */
 	uint64_t start, directory, variables; /* recorded_marks, in text */
 	uint64_t changed_inside;     /* in text: the call in it that has; "" */
 	char root[ID_SIZE];
+};
+
+/* What the records of a key have in common: what this attempt has asked for under it. */
+struct index_key {
+	_Atomic uint64_t anew;       /* calls that were found to be new */
+	_Atomic uint64_t redefined;  /* those of them whose definition is not that of the first record */
+	_Atomic uint64_t differing;  /* calls made anew in the place of records that had other variables */
+	_Atomic uint32_t left_to_own; /* how often a call has waited for another to take its own record */
+	_Atomic uint32_t other_said; /* 2: `other` is written; 1: it is about to be */
+	char other[OTHER_SIZE];      /* the first variable in which a new call differs from a record of the
+	                                same input and definition */
+	bool began;                  /* a call of the records began to change something */
 };
 
 #define MARK_FREE INT64_C(0)
@@ -90,6 +93,7 @@ struct history {
 	const struct index_head *head;
 	const struct index_source *sources;
 	struct index_record *records;
+	struct index_key *keys;
 	const struct place *places;
 	const char *text;
 	int *fds;                    /* of sources, -1 until one is read */
@@ -112,6 +116,8 @@ size_t history_bound(const struct history *h, const unsigned char *key,
     const unsigned char *guard);
 size_t history_bound_identity(const struct history *h, const unsigned char *key,
     const unsigned char *guard, uint64_t identity);
+/* What the records of the same key have in common. */
+struct index_key *history_key(const struct history *h, const struct index_record *r);
 /* What the recorded call depended on besides its input and definition. */
 struct recorded_marks history_marks(const struct history *h, const struct index_record *r);
 bool history_same_key(const struct history *h, size_t i, const unsigned char *key);

@@ -53,7 +53,7 @@ record() {
 		record "$count"
 		sed -i '$d' "$(readlink -f "$count/latest")"
 	done
-	bytes_each 620 "$(AWF_STORAGE=1 peak awf-run --resume @)" \
+	bytes_each 840 "$(AWF_STORAGE=1 peak awf-run --resume @)" \
 		"$(AWF_STORAGE=$CALLS peak awf-run --resume @)" $CALLS
 }
 

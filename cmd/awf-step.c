@@ -478,7 +478,7 @@ dry_run(struct settings *s, struct resources *r)
 }
 
 /* A step whose definition is wrong has failed before it began: whoever reads the record of the
- * run sees why. */
+ * run sees why, and the steps behind it are told that it failed, as of any failed call. */
 static void
 record_refusal(struct settings *s, struct resources *r, char **argv, const struct error *why)
 {
@@ -496,8 +496,11 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 	digest_sha256("", 0, s->step.definition_sha256);
 	if (take_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
 	    take_place(s, r, false, &err) == 0 &&
-	    step_fail(&s->step, &nothing, why, 0, &result, &err) == 0)
+	    step_fail(&s->step, &nothing, why, 0, &result, &err) == 0) {
+		if (s->file == NULL && !s->quiet)
+			state_put(STDOUT_FILENO, buffer_string(&result.out), result.out.len, NULL);
 		roster_end(&r->roster);
+	}
 	buffer_free(&result.out);
 	item_free(&nothing);
 }

@@ -27,3 +27,17 @@ load ../support/helpers
 	awf-run -n -c 'set +e; awf-step -n --try in -q -- awf-run -n --name inner -c "awf-step -n deep -q -- sh -c \"echo deeper >&2; exit 3\""; true'
 	awf-verify --determinism
 }
+
+@test "a step that is refused before it begins is the one cause that a pipeline tells" {
+	run -3 --separate-stderr awf-run --name chain -c 'echo hi | awf-step -a nobody.md first | awf-step -a alike.md second | awf-step third -r -- cat'
+	same "$output" ''
+	same "$(grep -c '^awf-step: ' <<<"$stderr")" 2 # each refused step says what is wrong with its own words
+	run ! grep 'no input' <<<"$stderr"
+	run -3 --separate-stderr awf-run --name chain -c 'echo hi | awf-step -a nobody.md first | awf-step second -- cat | awf-step third -r -- cat'
+	same "$(grep -c '^awf-step: ' <<<"$stderr")" 1
+	grep -q '^awf-run: chain: step first:0:0 failed: nobody.md: not found' <<<"$stderr"
+	same "$(jq -r 'select(.payload.skipped == "upstream_failed").payload.call' "$(transcript "$(awf-tail --list --json -n 1 | jq -r .run_id)")")" $'second:0:0\nthird:0:0'
+	# The error reaches whoever reads the pipeline, but for -q.
+	same "$(awf-run --name chain -c 'echo hi | awf-step -a nobody.md first' 2>/dev/null | jq -r .metadata.error.code)" definition
+	same "$(awf-run --name chain -c 'echo hi | awf-step -q -a nobody.md first' 2>/dev/null)" ''
+}

@@ -142,4 +142,9 @@ display_entry(struct display_line *l, const struct call_tree *tree, const struct
 		display_line_add(l, ": ");
 		display_line_add(l, reason);
 	}
+	/* What a tool was asked says as much of why it failed as what it wrote. */
+	if (e->why && e->does && e->what == CALL_TREE_TOOL && strcmp(e->does, "{}") != 0) {
+		display_line_add(l, "; asked ");
+		display_line_add(l, e->does);
+	}
 }

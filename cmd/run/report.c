@@ -129,15 +129,18 @@ tell_stderr(const struct job *j)
 		span_decode(span_member(event.payload, KEY_STDERR), &text);
 	len = text.len;
 	at = last_lines(buffer_string(&text), &len);
-	/* A single line stands in the reason already. */
+	/* A single line stands in the reason already, but for colours and the like; not if it is cut. */
 	last_words(at, len, &words);
-	if (words.len == len && memcmp(buffer_string(&words), at, len) == 0)
+	if (words.len > 0 && words.len <= len && memchr(at, '\n', len) == NULL &&
+	    !text_ends(buffer_string(&words), "…"))
 		len = 0;
 	for (const char *end = at + len; at < end; at += part + 1) {
 		part = strcspn(at, "\n");
 		part = part < (size_t)(end - at) ? part : (size_t)(end - at);
 		buffer_text(&shown, INDENT);
-		text_visible(&shown, at, part, width > sizeof INDENT ? width - sizeof INDENT : 0);
+		/* Some end their lines as terminals and networks do. */
+		text_visible(&shown, at, part > 0 && at[part - 1] == '\r' ? part - 1 : part,
+		    width > sizeof INDENT ? width - sizeof INDENT : 0);
 		buffer_byte(&shown, '\n');
 	}
 	if (shown.len > 0)

@@ -26,6 +26,7 @@
 #include "base/patience.h"
 #include "base/terminal.h"
 #include "proc/api_keys.h"
+#include "proc/last_words.h"
 #include "proc/subprocess.h"
 #include "run/live.h"
 #include "run/roster.h"
@@ -538,6 +539,8 @@ ask(struct step_call *call, const struct condition *condition, const struct buff
 			hint = ": " DATA_HOLDS_JSON;
 		error_set(error, ERROR_EXIT_STATUS, NULL, "the condition of --%s ended with status %d%s",
 		    condition->word, process.exit_code, hint);
+		if (hint[0] == '\0')
+			last_words_add(error, buffer_string(&process.errors), process.errors.len);
 	} else if (process.error.code != ERROR_NONE && process.error.code != ERROR_EXIT_STATUS) {
 		*error = process.error;
 	} else {

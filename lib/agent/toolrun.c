@@ -570,6 +570,12 @@ run_finish(const struct turns *t, struct tool_run *run)
 		    "the tool's output breaks its schema: %s",
 		    prints_key ? "it has a key in it" : buffer_string(&why));
 	content_normalise(&run->output);
+	/* A tool that wrote nothing on stderr may say why in its output, as AWF's own bash does. */
+	if (run->error.code == ERROR_EXIT_STATUS && run->process.errors.len == 0 && !prints_key) {
+		buffer_clear(&why);
+		span_plain(span_of(buffer_string(&run->output), run->output.len), &why);
+		last_words_add(&run->error, buffer_string(&why), why.len);
+	}
 	buffer_free(&run->process.output);
 	buffer_free(&why);
 }
@@ -732,8 +738,8 @@ tool_write_failure(struct writer *w, const struct error *why, struct span output
 	bool says_all = why->code == ERROR_BLOCKED && len > 0 && errors->len >= len &&
 	    errors->len <= len + 1 && memcmp(errors->data, why->message, len) == 0;
 
-	/* All that was on stderr follows. */
-	buffer_append(&text, why->message, errors->len > 0 ? last_words_at(why) : len);
+	/* All that was printed follows. */
+	buffer_append(&text, why->message, errors->len > 0 || output.len > 0 ? last_words_at(why) : len);
 	if (output.len != 0)
 		buffer_byte(&text, '\n');
 	span_plain(output, &text);

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -126,7 +127,8 @@ line_cut(struct buffer *line)
 size_t
 last_words_at(const struct error *error)
 {
-	const char *at = error->code == ERROR_EXIT_STATUS ? strstr(error->message, ": ") : NULL;
+	const char *at = error->code == ERROR_EXIT_STATUS || error->code == ERROR_TIMEOUT ?
+	    strstr(error->message, ": ") : NULL;
 
 	return at != NULL ? (size_t)(at - error->message) : strlen(error->message);
 }
@@ -161,4 +163,18 @@ last_words(const char *errors, size_t len, struct buffer *out)
 	buffer_append(out, buffer_string(&fallback), fallback.len);
 	buffer_free(&line);
 	buffer_free(&fallback);
+}
+
+void
+last_words_add(struct error *error, const char *errors, size_t len)
+{
+	const size_t at = strlen(error->message);
+	struct buffer words = BUFFER_INIT;
+
+	last_words(errors, len, &words);
+	if (words.len > 0 && at < sizeof error->message) {
+		snprintf(error->message + at, sizeof error->message - at, ": %s", buffer_string(&words));
+		error->message[utf8_whole(error->message, strlen(error->message))] = '\0';
+	}
+	buffer_free(&words);
 }

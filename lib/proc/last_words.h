@@ -19,6 +19,8 @@
 
 /* Appends them, as UTF-8 on one line; nothing if there are none. */
 void last_words(const char *errors, size_t len, struct buffer *out);
+/* Appends them to the message of an error, behind ": "; nothing if there are none. */
+void last_words_add(struct error *error, const char *errors, size_t len);
 /* The length of the message of an error without the last words that it ends with, for who compares
  * failures, or tells all that was on stderr beside it: they may be others each time. */
 size_t last_words_at(const struct error *error);

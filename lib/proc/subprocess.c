@@ -382,6 +382,14 @@ take_far_end(struct subprocess *s)
 		snprintf(s->error.place, sizeof s->error.place, "%s", name_of(s));
 }
 
+/* Of which failures what stderr ends with is the cause, or the nearest to it. */
+static bool
+says_why(enum error_code code)
+{
+	return code == ERROR_EXIT_STATUS || code == ERROR_TIMEOUT || code == ERROR_LOST ||
+	    code == ERROR_CANNOT_LAUNCH;
+}
+
 /* What came of it; nothing of it is open or runs any more. */
 static void
 finish(struct subprocess *s)
@@ -420,15 +428,11 @@ finish(struct subprocess *s)
 		take_far_end(s);
 	if (s->wait_status != -1)
 		s->exit_code = process_exit_code(s->wait_status);
-	if (s->exit_code != 0 && s->error.code == ERROR_NONE) {
-		struct buffer words = BUFFER_INIT;
-
-		last_words(buffer_string(&s->errors), s->errors.len, &words);
-		error_set(&s->error, ERROR_EXIT_STATUS, name_of(s), "%s%s%s",
-		    process_status_text(s->wait_status, text, sizeof text), words.len > 0 ? ": " : "",
-		    buffer_string(&words));
-		buffer_free(&words);
-	}
+	if (s->exit_code != 0 && s->error.code == ERROR_NONE)
+		error_set(&s->error, ERROR_EXIT_STATUS, name_of(s), "%s",
+		    process_status_text(s->wait_status, text, sizeof text));
+	if (says_why(s->error.code))
+		last_words_add(&s->error, buffer_string(&s->errors), s->errors.len);
 }
 
 /* Whether the process itself has ended, and been waited for. */

@@ -23,6 +23,35 @@ load ../support/helpers
 	awf-tail --list --json | jq -e 'select(.name == "outer").error.message | endswith("deeper")'
 }
 
+# The error of the run of a command line, after the last line that its programs print on stderr.
+reason_of() {
+	run -3 --separate-stderr awf-run -n --name why -c "$1"
+	awf-tail --list --json -n 1 | jq -r .error.message
+}
+
+@test "last words stand behind a time limit, a condition, a launcher that went and a tool that prints its complaint" {
+	same "$(reason_of 'awf-step -n -q --timeout 200ms get -- sh -c "echo waiting for the lock >&2; sleep 60"')" \
+		'sh: timed out after 200ms: waiting for the lock'
+	awf-verify --determinism
+	same "$(reason_of 'awf-step -n -q --when "echo no table >&2; exit 9" get -- true')" 'the condition of --when ended with status 9: no table'
+	printf '#!/bin/sh\nprintf "ssh: no host build\\r\\n" >&2; exit 255\n' >launch
+	chmod +x launch
+	same "$(reason_of 'awf-step -n -q --via ./launch get -- true')" \
+		'true: the launcher ended (exit status 255) before awf-exec answered: nothing was begun: ssh: no host build'
+	same "$(reason_of 'echo "{\"command\": \"echo one; echo disk full >&2; exit 7\"}" | awf-step -i json -q -t bash get')" \
+		'bash: exit status 7: disk full'
+	awf-replay --tree | grep -qF 'bash failed'
+	awf-replay --tree | grep -qF 'disk full; asked {"command":"echo one; echo disk full >&2; exit 7"}'
+}
+
+@test "the lines of a failure are shown without what ends them on a terminal, and one alone not twice" {
+	run -3 --separate-stderr awf-run -n --name why -c 'awf-step -n -q get -- sh -c "printf \"one\\r\\ntwo\\r\\n\" >&2; exit 3"'
+	grep -qx '  | one' <<<"$stderr"
+	grep -qx '  | two' <<<"$stderr"
+	run -3 --separate-stderr awf-run -n --name why -c 'awf-step -n -q get -- sh -c "printf \"\\033[31mtwo\\033[0m\\r\\n\" >&2; exit 3"'
+	run ! grep '^  | ' <<<"$stderr"
+}
+
 @test "what a replay may have otherwise takes no part in the comparison" {
 	awf-run -n -c 'set +e; awf-step -n --try in -q -- awf-run -n --name inner -c "awf-step -n deep -q -- sh -c \"echo deeper >&2; exit 3\""; true'
 	awf-verify --determinism

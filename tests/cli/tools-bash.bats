@@ -63,9 +63,9 @@ command() { jq -cn --arg command "$1" "{\$command${2:+,$2}}"; }
 	for sandbox in '' none; do
 		run -3 --separate-stderr awf-step -i json ${sandbox:+--sandbox $sandbox} -t bash x -r <fails
 		same "$output" ''
-		same "$stderr" $'out\nerr\nawf-step: x: bash: exit status 3'
+		same "$stderr" $'out\nerr\nawf-step: x: bash: exit status 3: err'
 		same "$(payloads tool.result '[.output, .exit_code, .error.message]')" \
-			'["out\nerr",3,"exit status 3"]'
+			'["out\nerr",3,"exit status 3: err"]'
 		run -3 --separate-stderr awf-step -i json ${sandbox:+--sandbox $sandbox} -t bash x -r \
 			<<<"$(command 'echo out; sleep 9' '"timeout":100')"
 		same "$stderr" $'bash: timed out after 100ms\nout\nawf-step: x: bash: exit status 3: bash: timed out after 100ms'

@@ -78,7 +78,7 @@ src/b.c'
 	same "$(payloads tool.result '[.error.code, .exit_code, .stderr]')" \
 		'["exit_status",4,"read: nowhere: unable to read: No such file or directory\n"]'
 	run -3 --separate-stderr step bash '{"command":"echo so far; exit 3"}'
-	same "$(payloads tool.result '[.error.message, .exit_code, .output, .stderr]')" '["exit status 3",3,"so far",null]'
+	same "$(payloads tool.result '[.error.message, .exit_code, .output, .stderr]')" '["exit status 3: so far",3,"so far",null]'
 	run -3 --separate-stderr step bash '{"command":"echo so far; sleep 60","timeout":200}'
 	same "$(payloads tool.result '[.output, .stderr]')" '["so far","bash: timed out after 200ms\n"]'
 	# The step's own limit.
@@ -145,7 +145,7 @@ sandbox: read-only'
 	text 'done' >last
 	model_server --loop --answer-for tool_use_id last --answer first
 	echo work | awf-step -q -a coder code
-	same "$(payloads tool.result .error.message)" '"exit status 1"'
+	[[ $(payloads tool.result .error.message) == '"exit status 1: '*': new: Read-only file system"' ]]
 	[ ! -e new ]
 }
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "proc/last_words.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -74,8 +75,31 @@ test_at(void **state)
 	assert_int_equal(last_words_at(&err), strlen("exit status 4"));
 	error_set(&err, ERROR_EXIT_STATUS, "sh", "exit status 4");
 	assert_int_equal(last_words_at(&err), strlen("exit status 4"));
+	error_set(&err, ERROR_TIMEOUT, "sh", "timed out after 1s: no: x");
+	assert_int_equal(last_words_at(&err), strlen("timed out after 1s"));
 	error_set(&err, ERROR_SCHEMA, "sh", "a: b");
 	assert_int_equal(last_words_at(&err), strlen("a: b"));
+}
+
+static void
+test_add(void **state)
+{
+	struct error err;
+	char line[LAST_WORDS_MOST];
+
+	(void)state;
+	error_set(&err, ERROR_EXIT_STATUS, "sh", "exit status 4");
+	last_words_add(&err, "\n", 1);
+	assert_string_equal(err.message, "exit status 4");
+	last_words_add(&err, "one\ntwo\n", 8);
+	assert_string_equal(err.message, "exit status 4: two");
+	/* What a message has no room for is cut at a character. */
+	for (size_t i = 0; i < sizeof line; i += 2)
+		memcpy(line + i, "\xc3\xa9", 2);
+	for (int i = 0; i < 10; i++)
+		last_words_add(&err, line, sizeof line);
+	assert_true(strlen(err.message) < sizeof err.message);
+	assert_int_equal(utf8_whole(err.message, strlen(err.message)), strlen(err.message));
 }
 
 int
@@ -83,6 +107,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines), cmocka_unit_test(test_long), cmocka_unit_test(test_at),
+		cmocka_unit_test(test_add),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,6 +344,50 @@ tell_other_run(const struct settings *s, const struct resources *r, const struct
 		    locale_choose("…", "..."), locale_choose("…", "..."));
 }
 
+/* A step that cannot begin has failed before its first call: whoever reads the record of the run sees
+ * why, and the steps behind it are told that it failed, as of any failed call. Its place in the run
+ * has been taken. -1: that cannot be recorded. */
+static int
+fail_before_call(struct settings *s, const struct error *why)
+{
+	struct step_result result = { .out = BUFFER_INIT };
+	struct error err = ERROR_INIT;
+	struct item nothing;
+	void (*before)(int);
+	int failed;
+
+	memset(&nothing, 0, sizeof nothing);
+	data_null(&nothing.data);
+	failed = step_fail(&s->step, &nothing, why, 0, &result, &err);
+	/* The next step may be refused as well, and be gone. */
+	before = signal(SIGPIPE, SIG_IGN);
+	if (failed == 0 && s->file == NULL && !s->quiet)
+		state_put(STDOUT_FILENO, buffer_string(&result.out), result.out.len, NULL);
+	signal(SIGPIPE, before);
+	buffer_free(&result.out);
+	item_free(&nothing);
+	return failed;
+}
+
+/* As fail_before_call(), of a step whose command line or definition is wrong. */
+static void
+record_refusal(struct settings *s, struct resources *r, char **argv, const struct error *why)
+{
+	struct error err = ERROR_INIT;
+
+	if (s->step.name == NULL || !name_valid(s->step.name))
+		return;
+	s->step.team = NULL;
+	s->step.agent = NULL;
+	s->step.operation = NULL;
+	if (s->step.kind == NULL)
+		s->step.kind = "command";
+	digest_sha256("", 0, s->step.definition_sha256);
+	if (take_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
+	    take_place(s, r, false, &err) == 0 && fail_before_call(s, why) == 0)
+		roster_end(&r->roster);
+}
+
 /* Runs the step in its run. The exit status. */
 static int
 run_step(struct settings *s, struct resources *r, char **argv)
@@ -381,10 +425,14 @@ run_step(struct settings *s, struct resources *r, char **argv)
 
 	if (take_place(s, r, false, &err) == -1 ||
 	    step_name_files(&s->step, &s->source, &err) == -1 ||
-	    run_stream(s, r, &stream, &err) == -1)
+	    run_stream(s, r, &stream, &err) == -1) {
 		status = program_fail(PROGRAM, &err);
-	else
+		/* What only the run knows, such as its budget, may refuse a step, too. */
+		if (!r->own_run && stream.index == 0 && (err.code == ERROR_USAGE || err.code == ERROR_DEFINITION))
+			fail_before_call(s, &err);
+	} else {
 		status = stream.status;
+	}
 	if (!script)
 		tell_other_run(s, r, &stream);
 	team_stop(&r->loaded.team);
@@ -475,34 +523,6 @@ dry_run(struct settings *s, struct resources *r)
 	state_reader_free(&reader);
 	buffer_free(&out);
 	return done == -1 ? program_fail(PROGRAM, &err) : STATUS_OK;
-}
-
-/* A step whose definition is wrong has failed before it began: whoever reads the record of the
- * run sees why, and the steps behind it are told that it failed, as of any failed call. */
-static void
-record_refusal(struct settings *s, struct resources *r, char **argv, const struct error *why)
-{
-	struct step_result result = { .out = BUFFER_INIT };
-	struct error err = ERROR_INIT;
-	struct item nothing;
-
-	memset(&nothing, 0, sizeof nothing);
-	data_null(&nothing.data);
-	s->step.team = NULL;
-	s->step.agent = NULL;
-	s->step.operation = NULL;
-	if (s->step.kind == NULL)
-		s->step.kind = "command";
-	digest_sha256("", 0, s->step.definition_sha256);
-	if (take_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
-	    take_place(s, r, false, &err) == 0 &&
-	    step_fail(&s->step, &nothing, why, 0, &result, &err) == 0) {
-		if (s->file == NULL && !s->quiet)
-			state_put(STDOUT_FILENO, buffer_string(&result.out), result.out.len, NULL);
-		roster_end(&r->roster);
-	}
-	buffer_free(&result.out);
-	item_free(&nothing);
 }
 
 /* AWF_INPUT_k=v as {"k":"v"}. */
@@ -607,6 +627,8 @@ main(int argc, char **argv)
 		break;
 	case -1:
 		status = program_fail(PROGRAM, &err);
+		if (run_in_environment())
+			record_refusal(&settings, &r, argv, &err);
 		break;
 	default:
 		status = carry_out(&settings, &r, argv);

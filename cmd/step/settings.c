@@ -634,6 +634,22 @@ check(const struct settings *s, struct error *err)
 	return options_check(step_options, rules, sizeof rules / sizeof *rules, said(s), err);
 }
 
+/* Of a command line that is wrong before its NAME: the last word of those that can be one, for the
+ * record of the run. An unknown option may have been meant to have an argument, which is a word, too. */
+static void
+look_for_name(struct settings *s, struct options *o)
+{
+	struct error ignored;
+	const char *last = NULL;
+	int id;
+
+	while (s->step.name == NULL && (o->cluster = NULL, id = options_next(o, &ignored)) != OPTION_END)
+		if (id == OPTION_WORD && name_valid(o->value))
+			last = o->value;
+	if (s->step.name == NULL)
+		s->step.name = last;
+}
+
 int
 settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 {
@@ -659,8 +675,10 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 				o.hint = "a command goes after --: awf-step NAME -- COMMAND";
 			continue;
 		}
-		if (id == -1 || apply_option(s, id, o.value, err) == -1)
+		if (id == -1 || apply_option(s, id, o.value, err) == -1) {
+			look_for_name(s, &o);
 			return -1;
+		}
 		if (id < OPT_RULED)
 			s->given |= SAID(id);
 	}

@@ -60,7 +60,7 @@ reason_of() {
 @test "a step that is refused before it begins is the one cause that a pipeline tells" {
 	run -3 --separate-stderr awf-run --name chain -c 'echo hi | awf-step -a nobody.md first | awf-step -a alike.md second | awf-step third -r -- cat'
 	same "$output" ''
-	same "$(grep -c '^awf-step: ' <<<"$stderr")" 2 # each refused step says what is wrong with its own words
+	same "$(grep -c '^awf-step: ' <<<"$stderr")" 2 # each that is refused says why
 	run ! grep 'no input' <<<"$stderr"
 	run -3 --separate-stderr awf-run --name chain -c 'echo hi | awf-step -a nobody.md first | awf-step second -- cat | awf-step third -r -- cat'
 	same "$(grep -c '^awf-step: ' <<<"$stderr")" 1
@@ -69,4 +69,29 @@ reason_of() {
 	# The error reaches whoever reads the pipeline, but for -q.
 	same "$(awf-run --name chain -c 'echo hi | awf-step -a nobody.md first' 2>/dev/null | jq -r .metadata.error.code)" definition
 	same "$(awf-run --name chain -c 'echo hi | awf-step -q -a nobody.md first' 2>/dev/null)" ''
+}
+
+@test "a step whose command line is wrong, or that its run refuses, is the cause that is told, wherever its NAME stands" {
+	# COMMAND LINE of the first step, its name, the message
+	while IFS='|' read -r line name message; do
+		run -3 --separate-stderr awf-run --name chain -c "echo hi | $line | awf-step second -r -- cat"
+		same "$(grep -c '^awf-step: ' <<<"$stderr")" 1
+		grep -qF "awf-run: chain: step $name:0:0 failed: $message" <<<"$stderr"
+		same "$(awf-tail --list --json -n 1 | jq -r .error.message)" "$message"
+		awf-replay --tree | grep -q 'second command skipped: upstream_failed'
+		awf-verify
+	done <<-'END'
+		awf-step --approve --wait=60 first|first|--wait: unknown option (see --help)
+		awf-step --wait 60 first -q -- cat|first|--wait: unknown option (see --help)
+		awf-step first -Z -- cat|first|-Z: unknown option (see --help)
+		awf-step first other -- cat|first|other: one NAME only (a command goes after --)
+		awf-step -i xml first -- cat|first|-i: 'xml' is none of auto, text, lines, nul, json, state
+		awf-step -s -n first -- cat|first|-s: not with -n: there are no items
+	END
+	printf '%s\n' '{"type":"message","blocks":[],"stop_reason":"end_turn","usage":{},"model":"m"}' >a.jsonl
+	run -3 --separate-stderr awf-run --max-cost 1 --name chain -c 'echo hi | awf-step -m replay/a.jsonl -p x first | awf-step second -r -- cat'
+	awf-tail --list --json -n 1 | jq -e '.error.message | startswith("--max-cost: no price of replay/a.jsonl is known")'
+	# Without a name nothing can be recorded.
+	run -1 --separate-stderr awf-run --name chain -c 'echo hi | awf-step --nothing | awf-step second -r -- cat'
+	same "$(awf-tail --list --json -n 1 | jq -r .error.code)" no_input
 }

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/copytree.h"
 #include "base/file.h"
@@ -43,6 +44,7 @@
 #include "proc/libexec.h"
 #include "proc/peer.h"
 #include "program.h"
+#include "run/call_marks.h"
 
 #define PROGRAM "awf-exec"
 #define QUEUE_LIMIT ((size_t)1 << 20)    /* unsent: no more is read from the command */
@@ -209,9 +211,10 @@ next_line(struct head *h, int64_t deadline, struct span *line, struct error *err
 /* The command's environment: ours, without what belongs to the run that this machine knows nothing
  * of, and what the request gives it. */
 static void
-make_environment(struct environment *e, char *const *given)
+make_environment(struct environment *e, char *const *given, bool sandboxed)
 {
 	static const char own[] = "AWF_";
+	struct buffer names = BUFFER_INIT;
 
 	environment_begin(e);
 	for (char **variable = environ; *variable != NULL; variable++) {
@@ -223,6 +226,12 @@ make_environment(struct environment *e, char *const *given)
 		free(name);
 	}
 	environment_set(e, FRAME_MARKER, "1");
+	/* A sandboxed command sees what it is given (run/sandbox_environment.h). */
+	for (char *const *variable = given; sandboxed && variable != NULL && *variable != NULL; variable++)
+		buffer_format(&names, "%.*s ", (int)strcspn(*variable, "="), *variable);
+	if (sandboxed)
+		environment_set(e, MARKS_OWN, buffer_string(&names));
+	buffer_free(&names);
 	for (; given != NULL && *given != NULL; given++) {
 		size_t len = strcspn(*given, "=");
 		char *name = memory_copy(*given, len);
@@ -265,7 +274,7 @@ prepare(struct command *c, const struct frame_request *r, struct error *err)
 {
 	char **argv = list_copy(r->argv), *list, *program;
 
-	make_environment(&c->environment, r->environment);
+	make_environment(&c->environment, r->environment, r->sandbox != NULL);
 	for (const char *const *name = task_counts; *name != NULL; name++) {
 		const char *count = environment_text(*name);
 

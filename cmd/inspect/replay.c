@@ -112,7 +112,7 @@ make_run(struct performance *p, struct error *err)
 	failed = s->storage.root != NULL && span_member(s->payload, KEY_START).at != NULL ?
 	    marks_key(s->storage.root, false, marks, err) : 0;
 	if (failed == -1 || (failed == 1 && marks_start(p->run.directory, marks,
-	    p->env.environment.list, NULL, err) != 0))
+	    &(struct start_spec){ .environment = p->env.environment.list }, err) != 0))
 		return -1;
 	definition_files_add(&files, s->payload);
 	failed = 0;

@@ -7,15 +7,32 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "base/list.h"
 #include "base/options.h"
 #include "base/terminal.h"
 #include "isolate/sandbox.h"
 #include "json/writer.h"
+#include "proc/frame.h"
+#include "proc/message.h"
 #include "program.h"
+#include "run/sandbox_environment.h"
 #include "sandbox/run.h"
 #include "sandbox/settings.h"
 
 #define PROGRAM "awf-sandbox"
+
+/* What it did not see may be why the command failed. Who starts this program for somebody else says
+ * it himself. */
+static void
+print_hint(const struct settings *s, char *const *left)
+{
+	struct buffer line = BUFFER_INIT;
+
+	if (!s->quiet && s->parent == 0 && getenv(FRAME_MARKER) == NULL &&
+	    sandbox_environment_hint(left, NULL, 0, false, &line))
+		message_print(PROGRAM, "%s", buffer_string(&line));
+	buffer_free(&line);
+}
 
 static int
 run(const struct settings *s)
@@ -26,7 +43,8 @@ run(const struct settings *s)
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 	sigset_t set;
-	int status = sandbox_run(s, &parts, &err);
+	char **left = NULL;
+	int status = sandbox_run(s, &parts, &left, &err);
 
 	if (s->check) {
 		/* One line: whether there is a sandbox, and of what, as far as that was looked at. */
@@ -43,8 +61,12 @@ run(const struct settings *s)
 		writer_object_end(&w);
 		terminal_print_json(buffer_string(&line), line.len);
 		buffer_free(&line);
+		list_free(left);
 		return program_end(PROGRAM, status == 0 ? STATUS_OK : SANDBOX_REFUSED);
 	}
+	if (status > 0)
+		print_hint(s, left);
+	list_free(left);
 	if (status == -1) {
 		program_fail(PROGRAM, &err);
 		return SANDBOX_REFUSED;

@@ -51,6 +51,8 @@
 #include "proc/message.h"
 #include "proc/passing.h"
 #include "proc/process.h"
+#include "run/run.h"
+#include "run/sandbox_environment.h"
 #include "run/sandboxed_times.h"
 #include "run/unreviewed.h"
 #include "sandbox/grounds.h"
@@ -76,6 +78,7 @@ struct command {
 	char why[256];           /* that there are none */
 	struct view view;
 	struct watch watch;
+	struct environment environment; /* the command's */
 	sigset_t mask;           /* the caller's */
 	struct unreviewed_call made;
 	struct sandboxed_time time;  /* in the workspace */
@@ -160,7 +163,7 @@ enter(struct command *c, struct error *err)
 		"XDG_CACHE_HOME", "XDG_RUNTIME_DIR" };
 	const struct settings *s = c->settings;
 	const struct places *p = c->places;
-	struct environment e;
+	struct environment *e = &c->environment;
 	struct stat st;
 	char *home;
 	int null, failed = 0;
@@ -174,15 +177,13 @@ enter(struct command *c, struct error *err)
 		free(home);
 		return -1;
 	}
-	environment_begin(&e);
-	environment_close_in(&e, s->passed);
-	environment_set(&e, "HOME", home);
-	environment_set(&e, "TMPDIR", p->temporary);
-	environment_set(&e, "AWF_SANDBOX", sandbox_mode_name(s->read_only ?
+	environment_set(e, "HOME", home);
+	environment_set(e, "TMPDIR", p->temporary);
+	environment_set(e, "AWF_SANDBOX", sandbox_mode_name(s->read_only ?
 	    SANDBOX_READ_ONLY : SANDBOX_WORKSPACE));
 	for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
-		environment_unset(&e, homes[i]);
-	environ = e.list; /* of the command, which is next */
+		environment_unset(e, homes[i]);
+	environ = e->list; /* of the command, which is next */
 	free(home);
 
 	if (chdir(p->start) != 0)
@@ -674,8 +675,24 @@ run_blocked(struct command *c, struct error *err)
 	return failed != 0 ? -1 : r.wait_status;
 }
 
+/* Before the storage, where the run's start is, is hidden. */
+static int
+find_environment(struct command *c, char ***left, struct error *err)
+{
+	char *run = run_environment_directory();
+	int failed;
+
+	environment_begin(&c->environment);
+	failed = sandbox_environment_close(&c->environment, run, c->settings->passed, left, err);
+	if (failed != 0)
+		err->code = ERROR_BLOCKED;
+	free(run);
+	return failed;
+}
+
 int
-sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error *err)
+sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
+    struct error *err)
 {
 	struct places places;
 	struct command c = { .settings = s, .places = &places, .report = -1,
@@ -683,11 +700,13 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error 
 		.view = { .temporary = s->temporary, .processes = s->limits.processes,
 		    .configuration = -1 },
 		.watch = { .limits = &s->limits } };
-	int status = begin_rules(&c, err);
+	int status = find_environment(&c, left, err) == -1 ? -1 : begin_rules(&c, err);
 
 	*parts = (struct sandbox_parts){ .known = false };
-	if (status == -1)
+	if (status == -1) {
+		environment_free(&c.environment);
 		return -1;
+	}
 	parts->known = places_find(&places, s, err) == 0;
 	if (parts->known && !s->read_only && !s->check)
 		find_repositories(&c);
@@ -700,5 +719,6 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error 
 	repositories_free(&c.repositories);
 	list_free(c.held);
 	places_free(&places);
+	environment_free(&c.environment);
 	return status;
 }

@@ -17,7 +17,9 @@ struct sandbox_parts {
 };
 
 /* Returns the command's wait status, as waitpid() gives it; 0 if nothing was to be run.
- * -1: it was refused, or ended for what it used up: ERROR_BLOCKED. */
-int sandbox_run(const struct settings *s, struct sandbox_parts *parts, struct error *err);
+ * -1: it was refused, or ended for what it used up: ERROR_BLOCKED. left: the variables that the
+ * command does not see are added (base/list.h). */
+int sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
+    struct error *err);
 
 #endif

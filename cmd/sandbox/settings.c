@@ -32,10 +32,10 @@ const struct option_spec sandbox_options[] = {
 	{ OPT_KEEP, 0, "keep", "PATH", "is not changed though it lies in the workspace; repeatable" },
 	{ OPT_OPEN, 0, "open", "PATH", "may be changed, though AWF runs it or takes it up; repeatable" },
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME",
-	    "leave this variable, though it holds a secret; repeatable" },
+	    "the command sees this variable, too, or MY_*; repeatable" },
 	{ OPT_PREFER, 0, "prefer", NULL, "go on where this system lacks a part, and say what" },
 	{ OPT_REQUIRE, 0, "require", NULL, "run nothing there, whatever the user's config says" },
-	{ OPT_QUIET, 'q', "quiet", NULL, "do not say it" },
+	{ OPT_QUIET, 'q', "quiet", NULL, "do not say it, nor which variables were left out" },
 	{ OPT_CHECK, 0, "check", NULL, "run nothing: say whether it could be, and by what" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Limits, and what AWF says" },
@@ -86,8 +86,9 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_KEEP: list_add(&s->kept, value); break;
 	case OPT_OPEN: list_add(&s->opened, value); break;
 	case OPT_PASS_ENV:
-		if (!environment_name_valid(value, strlen(value)))
-			return error_set(err, ERROR_USAGE, "--pass-env", "'%s' is not a variable's name", value);
+		if (!environment_pattern_valid(value))
+			return error_set(err, ERROR_USAGE, "--pass-env", "'%s' is not a variable's name, nor the "
+			    "beginning of names and a star, such as MY_*", value);
 		list_add(&s->passed, value);
 		break;
 	case OPT_PREFER: s->lacking = SANDBOX_PREFERS; break;

@@ -141,14 +141,14 @@ const struct option_spec step_options[] = {
 	{ OPT_NO_NETWORK, 0, "no-network", NULL, "they are not, whatever agent and tools say" },
 	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require or prefer: where the system lacks a part" },
 	{ OPT_OPEN, 0, "open", "PATH", "may be changed in the sandbox, though AWF or git runs it or takes it up" },
-	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "leave this variable in the sandbox, though it holds a secret" },
+	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "the sandboxed program sees this variable, too, or MY_*" },
 	{ OPT_PASS_KEY, 0, "pass-key", "NAME", "leave this API key in the environment of commands" },
 	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded" },
 	{ 0, 0, NULL, NULL, NULL }
 };
 
 /* How an option that stands for a member of the settings sets it. */
-enum kind { KIND_FLAG, KIND_TEXT, KIND_LIST, KIND_NAMES, KIND_CONDITION, KIND_NUMBER, KIND_DURATION };
+enum kind { KIND_FLAG, KIND_TEXT, KIND_LIST, KIND_NAMES, KIND_PATTERNS, KIND_CONDITION, KIND_NUMBER, KIND_DURATION };
 
 static const struct plain {
 	int option;
@@ -183,7 +183,7 @@ static const struct plain {
 	{ OPT_SEND, KIND_LIST, AT(send), 0, 0 },
 	{ OPT_FETCH, KIND_LIST, AT(fetch), 0, 0 },
 	{ OPT_OPEN, KIND_LIST, AT(opened), 0, 0 },
-	{ OPT_PASS_ENV, KIND_NAMES, AT(pass_variables), 0, 0 },
+	{ OPT_PASS_ENV, KIND_PATTERNS, AT(pass_variables), 0, 0 },
 	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
 	{ OPT_UNTIL, KIND_CONDITION, AT(step.until), 0, 0 },
 	{ OPT_WHEN, KIND_CONDITION, AT(step.when), 0, 0 },
@@ -239,8 +239,13 @@ apply_plain(struct settings *s, const struct plain *p, const char *value, struct
 		return 0;
 	case KIND_NAMES:
 		if (!environment_name_valid(value, strlen(value)))
-			return error_set(err, ERROR_USAGE, p->option == OPT_PASS_KEY ? "--pass-key" : "--pass-env",
-			    "'%s' is not a variable's name", value);
+			return error_set(err, ERROR_USAGE, "--pass-key", "'%s' is not a variable's name", value);
+		list_add(member, value);
+		return 0;
+	case KIND_PATTERNS:
+		if (!environment_pattern_valid(value))
+			return error_set(err, ERROR_USAGE, "--pass-env", "'%s' is not a variable's name, nor the "
+			    "beginning of names and a star, such as MY_*", value);
 		list_add(member, value);
 		return 0;
 	case KIND_LIST:

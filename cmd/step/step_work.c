@@ -27,9 +27,11 @@
 #include "base/terminal.h"
 #include "proc/api_keys.h"
 #include "proc/last_words.h"
+#include "proc/message.h"
 #include "proc/subprocess.h"
 #include "run/live.h"
 #include "run/roster.h"
+#include "run/sandbox_environment.h"
 #include "run/screen.h"
 #include "run/told_failures.h"
 #include "step/models.h"
@@ -112,6 +114,39 @@ const char *const step_forms[] = {
 	[OUTPUT_TEXT] = "text", [OUTPUT_LINES] = "lines", [OUTPUT_NUL] = "nul", [OUTPUT_JSON] = "json"
 };
 
+/* A command that failed may have needed a variable that it did not see. */
+static void
+print_hint(const struct step_call *call, char *const *passed, const struct subprocess *process)
+{
+	const struct step *s = call->step;
+	struct buffer line = BUFFER_INIT, label = BUFFER_INIT;
+	char **all = list_copy(passed);
+
+	for (char *const *name = s->sandbox.passed; name != NULL && *name != NULL; name++)
+		list_add(&all, *name);
+	step_label(s, call->item, call->index, &label);
+	if (sandbox_environment_hint_once(&s->environment, s->run->directory, all,
+	    process->errors.data, process->errors.len, false, &line))
+		message_print("awf-step", "%s: %s", buffer_string(&label), buffer_string(&line));
+	list_free(all);
+	buffer_free(&line);
+	buffer_free(&label);
+}
+
+/* What a command in a sandbox sees though it is a secret, beside what the user passes. */
+static char **
+passed_variables(const struct step_call *call)
+{
+	/* With a proxy the keys that it has are none. */
+	char **passed = call->models == NULL ? NULL :
+	    list_copy((char *const *)(uintptr_t)provider_key_names());
+
+	/* It hands the work on. */
+	if (call->task != NULL)
+		list_add(&passed, "AWF_TASK_TOKEN");
+	return passed;
+}
+
 /* The roster is asked whether a step in it died, since a shell's exit status does not tell. */
 static int
 try_command(struct step_call *call, struct error *err)
@@ -120,8 +155,7 @@ try_command(struct step_call *call, struct error *err)
 	struct step_end *end = &call->end;
 	struct buffer input = BUFFER_INIT, told_as = BUFFER_INIT;
 	bool sandboxed = sandbox_holds(&s->sandbox);
-	/* With a proxy the keys that it has are none. */
-	char *const *passed = call->models != NULL ? (char *const *)provider_key_names() : NULL;
+	char **passed = sandboxed ? passed_variables(call) : NULL;
 	char **argv = NULL, **variables = NULL, **options = NULL;
 	struct via via = { .launcher = s->via, .argv = s->command, .launch_ms = s->launch_ms };
 	struct subprocess process = { .name = s->command[0],
@@ -135,7 +169,7 @@ try_command(struct step_call *call, struct error *err)
 		via.fetch = s->fetch;
 		via.environment = variables = far_environment(&s->environment, s->far_variables, call->id);
 		if (sandboxed)
-			via.sandbox = options = sandbox_words(&s->sandbox, NULL, NULL, NULL);
+			via.sandbox = options = sandbox_words(&s->sandbox, NULL, NULL, passed);
 	} else {
 		argv = sandboxed ? sandbox_argv(&s->sandbox, NULL, NULL, passed, s->command) :
 		    list_copy(s->command);
@@ -184,6 +218,9 @@ try_command(struct step_call *call, struct error *err)
 		far_take(&end->far, &via);
 	if (sandboxed)
 		sandbox_blocked(process.exit_code, process.errors.data, process.errors.len, &end->error);
+	if (sandboxed && s->via == NULL && end->error.code == ERROR_EXIT_STATUS &&
+	    !(s->pending && end->exit_code == STATUS_WAITING))
+		print_hint(call, passed, &process);
 	buffer_free(&end->errors);
 	end->errors = process.errors;
 	end->errors_bytes = process.errors_bytes;
@@ -201,6 +238,7 @@ try_command(struct step_call *call, struct error *err)
 	if (s->via != NULL)
 		via_free(&via);
 	list_free(argv);
+	list_free(passed);
 	list_free(variables);
 	list_free(options);
 	buffer_free(&input);

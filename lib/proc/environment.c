@@ -1,6 +1,6 @@
 /*
  * Environments are lists as environ is. Whose value is a secret is told by the words of its
- * name, with their trailing digits left out, by how the value begins, and by a password in a URL. A line of the file
+ * name, with their trailing digits left out, by how the value begins, by who is named in a URL, and by parameters in it. A line of the file
  * of keys is never in a message, and its bytes are wiped after use.
  */
 #include "proc/environment.h"
@@ -17,7 +17,6 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "base/list.h"
 #include "base/memory.h"
 
 #define KEYS_LIMIT ((size_t)1 << 20)
@@ -31,6 +30,24 @@ environment_name_valid(const char *text, size_t len)
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
 
 	return len > 0 && strspn(text, letters) >= len && !(*text >= '0' && *text <= '9');
+}
+
+bool
+environment_pattern_valid(const char *text)
+{
+	size_t len = strlen(text);
+
+	return environment_name_valid(text, len > 0 && text[len - 1] == '*' ? len - 1 : len);
+}
+
+bool
+environment_pattern_matches(const char *pattern, const char *name, size_t len)
+{
+	size_t fixed = strlen(pattern);
+
+	if (fixed > 0 && pattern[fixed - 1] == '*')
+		return len >= fixed - 1 && memcmp(pattern, name, fixed - 1) == 0;
+	return fixed == len && memcmp(pattern, name, len) == 0;
 }
 
 /* Adds an entry (memory of its own) at the end. */
@@ -192,41 +209,55 @@ named_secretly(const char *name)
 	return among(name, strlen(name), secret_names, COUNT(secret_names));
 }
 
-bool
-environment_is_secret(const char *name, const char *value)
+/* SCHEME://USER:PASSWORD@, or a proxy's or a server's http://TOKEN@. */
+static bool
+has_url_credentials(const char *value)
 {
-	if (strncmp(name, "AWF_", 4) == 0)
-		return false;
-	if (named_secretly(name) || begins_secretly(value))
-		return true;
-	/* SCHEME://USER:PASSWORD@ */
 	for (const char *at = strstr(value, "://"); at != NULL; at = strstr(at, "://")) {
+		bool web = (at - value >= 4 && strncasecmp(at - 4, "http", 4) == 0) ||
+		    (at - value >= 5 && strncasecmp(at - 5, "https", 5) == 0);
 		size_t len = strcspn(at += 3, "/?#\"' \t\n");
-		const char *colon = memchr(at, ':', len), *end = memchr(at, '@', len);
+		const char *end = memchr(at, '@', len), *colon = memchr(at, ':', len);
 
-		if (colon != NULL && end != NULL && colon + 1 < end)
+		if (end != NULL && end > at && (web || (colon != NULL && colon + 1 < end)))
 			return true;
 	}
 	return false;
 }
 
-void
-environment_close_in(struct environment *e, char *const *passed)
+/* PASSWORD=x among other words, as in the options of a program or the parameters of a URL. */
+static bool
+has_secret_parameter(const char *value)
 {
-	size_t kept = 0;
+	static const char between[] = " \t\n,;&?:/\"'<>()[]{}|";
+	bool found = false;
 
-	for (size_t i = 0; i < e->count; i++) {
-		const char *equals = strchr(e->list[i], '=');
-		char *name = equals == NULL ? NULL : memory_copy(e->list[i], (size_t)(equals - e->list[i]));
+	for (const char *word = value; !found && *word != '\0';) {
+		size_t len = strcspn(word, between), name = strcspn(word, "=");
 
-		if (name != NULL && environment_is_secret(name, equals + 1) && !list_has(passed, name))
-			free(e->list[i]);
-		else
-			e->list[kept++] = e->list[i];
-		free(name);
+		if (name < len && word[name + 1] != '\0' && strchr(between, word[name + 1]) == NULL) {
+			char *text = memory_copy(word, name);
+
+			found = named_secretly(text);
+			free(text);
+		}
+		word += len + (word[len] != '\0');
 	}
-	e->count = kept;
-	e->list[kept] = NULL;
+	return found;
+}
+
+bool
+environment_is_secret(const char *name, const char *value)
+{
+	static const char input[] = "AWF_INPUT_";
+	const char *proxy = strrchr(name, '_');
+
+	if (strncmp(name, input, sizeof input - 1) != 0 && named_secretly(name))
+		return true;
+	/* USER:PASSWORD@HOST without a scheme is an address to them. */
+	if (proxy != NULL && strcasecmp(proxy, "_proxy") == 0 && strchr(value, '@') != NULL)
+		return true;
+	return begins_secretly(value) || has_url_credentials(value) || has_secret_parameter(value);
 }
 
 void

@@ -1,6 +1,6 @@
 /*
  * Environments of children: this process's, less the names of API keys, plus
- * what is set for the child; and what of it a sandboxed program may see.
+ * what is set for the child; and which variables hold secrets.
  */
 #ifndef AWF_PROC_ENVIRONMENT_H
 #define AWF_PROC_ENVIRONMENT_H
@@ -19,17 +19,18 @@ struct environment {
 /* Whether the first len bytes are the name of a shell's variable. */
 bool environment_name_valid(const char *text, size_t len);
 
+/* Whether it stands for variables: a name, or the beginning of names and a star, such as CI_*. */
+bool environment_pattern_valid(const char *text);
+bool environment_pattern_matches(const char *pattern, const char *name, size_t len);
+
 /* A copy of this process's environment. */
 void environment_begin(struct environment *e);
 void environment_copy(struct environment *e, const struct environment *from);
 void environment_set(struct environment *e, const char *name, const char *value);
 void environment_unset(struct environment *e, const char *name);
 const char *environment_get(const struct environment *e, const char *name);
-/* Takes out what is no sandboxed program's: variables whose name or value says that they
- * hold a secret, or the socket of an agent that does, unless passed (ends with NULL; may be
- * NULL) names them. What AWF itself sets stays. */
-void environment_close_in(struct environment *e, char *const *passed);
-/* Whether it is one of these. */
+/* Whether a variable holds a secret, or is the way to an agent that does, by the words of its name
+ * or by its value. Inputs of a run (AWF_INPUT_) are told by their values alone. */
 bool environment_is_secret(const char *name, const char *value);
 void environment_free(struct environment *e);
 

@@ -97,7 +97,11 @@ marks_find(struct call_marks *m, const char *run_directory, const char *workspac
 	bool *seen;
 	int found = attempt_start_open(&s, run_directory, workspace, err);
 
-	*m = (struct call_marks){ .known = found == 1 };
+	*m = (struct call_marks){ .known = found == 1 && !s->head->unmarked };
+	if (found == 1 && s->head->unmarked) {
+		attempt_start_free(s);
+		found = 0;
+	}
 	if (found != 1)
 		return found;
 	m->start = s;

@@ -8,6 +8,9 @@
  * the storage (mode 600, run/storage.h): a secret cannot be guessed by trying. Of a value that is
  * certainly none it has the text too, for people.
  *
+ * A run whose calls are not told apart (a masked one, one without a transcript) has a START_FILE,
+ * too: a sandboxed program sees what the workflow has set (run/sandbox_environment.h).
+ *
  * Two digests stand for a value: that of its bytes, and, where that differs, that of its form,
  * in which
  *   - the value that the attempt was started with (x:$PATH) is a mark for itself,
@@ -48,7 +51,7 @@ struct call_mark {
 
 /* Of one process; all its calls have the same. */
 struct call_marks {
-	bool known;                /* false: the run was started without a START_FILE */
+	bool known;                /* false: the run has none */
 	char *directory;           /* below the workspace, or absolute; random parts of new paths are
 	                              '*'; NULL: the workspace itself */
 	struct call_mark *list;         /* by name */
@@ -59,10 +62,24 @@ struct call_marks {
 /* The storage's key: 1; 0: it has none, and none is to be made. */
 int marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES],
     struct error *err);
-/* Writes the START_FILE of an attempt that is started with the environment. ignored: names, or beginnings with a star, that the user said to ignore;
- * ends with NULL; may be NULL. */
+struct start_spec {
+	char *const *environment;  /* that the attempt is started with */
+	char *const *ignored;      /* names, or beginnings with a star, that the user said to ignore;
+	                              ends with NULL; may be NULL */
+	const char *outer;         /* the directory of the run that starts this one: what its workflow has
+	                              set counts as set by this one, too; NULL: none does */
+	bool unmarked;             /* its calls are not told apart */
+};
+/* Writes the START_FILE of an attempt. */
 int marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
-    char *const *environment, char *const *ignored, struct error *err);
+    const struct start_spec *spec, struct error *err);
+/* Reads it: 1; 0: the run has none. workspace: absolute, without links; NULL: not known. */
+int attempt_start_open(struct attempt_start **opened, const char *run_directory,
+    const char *workspace, struct error *err);
+/* Whether the workflow has set the variable to that value since. */
+bool attempt_start_set_since(const struct attempt_start *s, const char *name, size_t len,
+    const char *value);
+void attempt_start_free(struct attempt_start *s);
 /* What run.started has of environ, and of what is ignored. */
 void marks_write_start(const unsigned char key[MARKS_KEY_BYTES], char *const *ignored,
     struct writer *w);

@@ -28,6 +28,9 @@ struct start_head {
 	unsigned char hash_key[crypto_shorthash_KEYBYTES];
 	uint32_t count, texts;
 	uint32_t ignored;        /* in the texts: the first of what is ignored, up to an empty one */
+	uint32_t outer;          /* likewise: the first name that an outer workflow has set */
+	uint32_t unmarked;       /* 1: calls are not told apart */
+	uint32_t reserved;
 };
 
 /* A START_FILE that was read. */
@@ -40,10 +43,6 @@ struct attempt_start {
 	struct timespec written;
 };
 
-/* 1; 0: the run has none. */
-int attempt_start_open(struct attempt_start **opened, const char *run_directory,
-    const char *workspace, struct error *err);
-void attempt_start_free(struct attempt_start *s);
 /* NULL: the attempt was started without it. */
 const struct start_entry *attempt_start_find(const struct attempt_start *s, const char *name,
     size_t len);

@@ -1,5 +1,6 @@
 /*
- * START_FILE is a head, entries sorted by the hash of a name, and texts: names, and what is ignored.
+ * START_FILE is a head, entries sorted by the hash of a name, and texts: names, what is ignored, and
+ * which of the names an outer workflow has set.
  * awf-step reads it in one go and looks each of its variables up, so that a call in an untouched
  * environment costs a hash (SipHash, under a key of its own) for each variable. Values are not in
  * it: whether a text is one, or has it in it, is found by its length and hash.
@@ -21,7 +22,7 @@
 #include "run/call_marks_parts.h"
 #include "transcript/event_keys.h"
 
-#define MAGIC "awf-str2"
+#define MAGIC "awf-str3"
 #define START_LIMIT ((size_t)64 << 20)
 
 extern char **environ;
@@ -58,16 +59,6 @@ marks_digits(const unsigned char *key, struct span name, struct span value, char
 	out[digits] = '\0';
 }
 
-static bool
-matches(const char *pattern, const char *name, size_t len)
-{
-	size_t fixed = strlen(pattern);
-
-	if (fixed > 0 && pattern[fixed - 1] == '*')
-		return len >= fixed - 1 && memcmp(pattern, name, fixed - 1) == 0;
-	return fixed == len && memcmp(pattern, name, len) == 0;
-}
-
 bool
 marks_name_listed(const char *name, size_t len)
 {
@@ -78,7 +69,7 @@ marks_name_listed(const char *name, size_t len)
 		NULL };
 
 	for (size_t i = 0; listed[i] != NULL; i++)
-		if (matches(listed[i], name, len))
+		if (environment_pattern_matches(listed[i], name, len))
 			return true;
 	return false;
 }
@@ -87,11 +78,7 @@ int
 marks_ignore(char ***list, const char *name, enum error_code code, const char *place,
     struct error *err)
 {
-	size_t len = strlen(name);
-
-	if (len > 0 && name[len - 1] == '*')
-		len--;
-	if (!environment_name_valid(name, len))
+	if (!environment_pattern_valid(name))
 		return error_set(err, code, place,
 		    "'%s' is neither a variable's name nor the beginning of names and a star, such as CI_*",
 		    name);
@@ -111,7 +98,7 @@ attempt_start_ignores(const struct attempt_start *s, const char *name, size_t le
 			return true;
 	}
 	for (const char *at = s->texts + s->head->ignored; *at != '\0'; at += strlen(at) + 1)
-		if (matches(at, name, len))
+		if (environment_pattern_matches(at, name, len))
 			return true;
 	return false;
 }
@@ -182,24 +169,42 @@ add_text(struct buffer *texts, const char *text, size_t len)
 	return at;
 }
 
+/* The names of the environment that the outer run's workflow has set, or a run around that. */
+static int
+add_outer(struct buffer *texts, const struct start_spec *spec, struct error *err)
+{
+	struct attempt_start *outer = NULL;
+	int found = spec->outer == NULL ? 0 : attempt_start_open(&outer, spec->outer, NULL, err);
+
+	for (char *const *e = spec->environment; found == 1 && *e != NULL; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if ((*e)[len] == '=' && len > 0 && attempt_start_set_since(outer, *e, len, *e + len + 1))
+			add_text(texts, *e, len);
+	}
+	attempt_start_free(outer);
+	buffer_byte(texts, '\0');
+	return found == -1 ? -1 : 0;
+}
+
 int
 marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
-    char *const *environment, char *const *ignored, struct error *err)
+    const struct start_spec *spec, struct error *err)
 {
-	struct start_head head = { .magic = MAGIC };
+	struct start_head head = { .magic = MAGIC, .unmarked = spec->unmarked };
 	struct start_entry *entries;
 	struct buffer texts = BUFFER_INIT, whole = BUFFER_INIT;
 	char *path = path_join(run_directory, START_FILE);
 	size_t count = 0;
-	int fd, result = 0;
+	int fd, result;
 
 	memcpy(head.key, key, sizeof head.key);
 	crypto_generichash(head.hash_key, sizeof head.hash_key, (const unsigned char *)"hash", 4, key,
 	    MARKS_KEY_BYTES);
-	while (environment[count] != NULL)
+	while (spec->environment[count] != NULL)
 		count++;
 	entries = memory_zero(count + 1, sizeof *entries);
-	for (char *const *e = environment; *e != NULL; e++) {
+	for (char *const *e = spec->environment; *e != NULL; e++) {
 		size_t len = strcspn(*e, "="), value_len;
 
 		if ((*e)[len] != '=')
@@ -213,16 +218,18 @@ marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
 	}
 	qsort(entries, head.count, sizeof *entries, compare_entries);
 	head.ignored = (uint32_t)texts.len;
-	for (; ignored != NULL && *ignored != NULL; ignored++)
-		add_text(&texts, *ignored, strlen(*ignored));
+	for (char *const *name = spec->ignored; name != NULL && *name != NULL; name++)
+		add_text(&texts, *name, strlen(*name));
 	buffer_byte(&texts, '\0');
+	head.outer = (uint32_t)texts.len;
+	result = add_outer(&texts, spec, err);
 	head.texts = (uint32_t)texts.len;
 
 	buffer_append(&whole, &head, sizeof head);
 	buffer_append(&whole, entries, head.count * sizeof *entries);
 	buffer_append(&whole, texts.data, texts.len);
-	fd = file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	if (fd < 0 || file_write(fd, whole.data, whole.len) != 0)
+	fd = result == 0 ? file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+	if (result == 0 && (fd < 0 || file_write(fd, whole.data, whole.len) != 0))
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to write");
 	file_close(&fd);
 	sodium_memzero(&head, sizeof head);
@@ -302,7 +309,7 @@ attempt_start_open(struct attempt_start **opened, const char *run_directory, con
 		    sizeof *s->head + s->head->count * sizeof *s->entries + s->head->texts;
 		if (need != s->bytes.len || memcmp(s->head->magic, MAGIC, sizeof s->head->magic) != 0 ||
 		    s->head->texts < 2 || s->bytes.data[need - 1] != '\0' ||
-		    s->head->ignored >= s->head->texts) {
+		    s->head->ignored >= s->head->texts || s->head->outer >= s->head->texts) {
 			result = error_set(err, ERROR_SYSTEM, path, "is damaged");
 		} else {
 			s->entries = (const void *)(s->head + 1);
@@ -316,6 +323,20 @@ attempt_start_open(struct attempt_start **opened, const char *run_directory, con
 		attempt_start_free(s);
 	*opened = result == 1 ? s : NULL;
 	return result;
+}
+
+bool
+attempt_start_set_since(const struct attempt_start *s, const char *name, size_t len,
+    const char *value)
+{
+	const struct start_entry *entry = attempt_start_find(s, name, len);
+
+	if (entry == NULL || !attempt_start_had(s, entry, value, strlen(value)))
+		return true;
+	for (const char *at = s->texts + s->head->outer; *at != '\0'; at += strlen(at) + 1)
+		if (strlen(at) == len && memcmp(at, name, len) == 0)
+			return true;
+	return false;
 }
 
 const struct start_entry *

@@ -286,6 +286,18 @@ keep_files(struct run *r, const struct run_spec *spec, struct writer *w, struct 
 	return failed;
 }
 
+static int
+write_start(const struct run *r, const struct run_spec *spec,
+    const unsigned char key[MARKS_KEY_BYTES], bool unmarked, struct error *err)
+{
+	char *outer = run_environment_directory();
+	int failed = marks_start(r->directory, key, &(struct start_spec){ .environment = environ,
+	    .ignored = spec->ignored, .outer = outer, .unmarked = unmarked }, err);
+
+	free(outer);
+	return failed;
+}
+
 /* Writes and appends the first event of an attempt. */
 static int
 record_started(struct run *r, const struct run_spec *spec, struct error *err)
@@ -294,14 +306,14 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	char here[PATH_MAX], traceparent[TRACEPARENT_SIZE];
 	unsigned char key[MARKS_KEY_BYTES];
 	struct traceparent outer;
-	bool traced = find_trace(spec, &outer), marked;
+	bool traced = find_trace(spec, &outer), workflow = strcmp(spec->kind, "workflow") == 0, marked;
 	struct writer w;
 	int failed;
 
 	/* A run of one step has no calls to tell apart; a masked one is never gone on from. */
-	marked = strcmp(spec->kind, "workflow") == 0 && r->keep_transcript && !r->transcript.masked;
-	if (marked && (marks_key(r->storage.root, true, key, err) != 1 ||
-	    marks_start(r->directory, key, environ, spec->ignored, err) != 0))
+	marked = workflow && r->keep_transcript && !r->transcript.masked;
+	if (workflow && (marks_key(r->storage.root, true, key, err) != 1 ||
+	    write_start(r, spec, key, !marked, err) != 0))
 		return -1;
 
 	if (spec->inside_of != NULL)

@@ -76,7 +76,8 @@ start(char *const *variables, char *const *ignored)
 	struct error err = ERROR_INIT;
 
 	environ = (char **)(uintptr_t)variables;
-	assert_int_equal(marks_start(run, key, environ, ignored, &err), 0);
+	assert_int_equal(marks_start(run, key,
+	    &(struct start_spec){ .environment = environ, .ignored = ignored }, &err), 0);
 }
 
 /* The marks of a call, as the record has them; they are to be compared with those of another. */

@@ -14,7 +14,9 @@
 #include "json/writer.h"
 #include "proc/frame.h"
 #include "proc/message.h"
+#include "proc/process.h"
 #include "program.h"
+#include "run/run.h"
 #include "run/sandbox_environment.h"
 #include "sandbox/run.h"
 #include "sandbox/settings.h"
@@ -27,11 +29,13 @@ static void
 print_hint(const struct settings *s, char *const *left)
 {
 	struct buffer line = BUFFER_INIT;
+	char *run = run_environment_directory();
 
 	if (!s->quiet && s->parent == 0 && getenv(FRAME_MARKER) == NULL &&
-	    sandbox_environment_hint(left, NULL, 0, false, &line))
+	    sandbox_environment_hint(left, run, NULL, 0, false, &line))
 		message_print(PROGRAM, "%s", buffer_string(&line));
 	buffer_free(&line);
+	free(run);
 }
 
 static int
@@ -64,7 +68,7 @@ run(const struct settings *s)
 		list_free(left);
 		return program_end(PROGRAM, status == 0 ? STATUS_OK : SANDBOX_REFUSED);
 	}
-	if (status > 0)
+	if (status > 0 && WIFEXITED(status) && WEXITSTATUS(status) < PROCESS_CANNOT_RUN)
 		print_hint(s, left);
 	list_free(left);
 	if (status == -1) {

@@ -125,7 +125,7 @@ print_hint(const struct step_call *call, char *const *passed, const struct subpr
 	for (char *const *name = s->sandbox.passed; name != NULL && *name != NULL; name++)
 		list_add(&all, *name);
 	step_label(s, call->item, call->index, &label);
-	if (sandbox_environment_hint_once(&s->environment, s->run->directory, all,
+	if (sandbox_environment_hint_of(&s->environment, all, s->run->directory,
 	    process->errors.data, process->errors.len, false, &line))
 		message_print("awf-step", "%s: %s", buffer_string(&label), buffer_string(&line));
 	list_free(all);
@@ -219,7 +219,7 @@ try_command(struct step_call *call, struct error *err)
 	if (sandboxed)
 		sandbox_blocked(process.exit_code, process.errors.data, process.errors.len, &end->error);
 	if (sandboxed && s->via == NULL && end->error.code == ERROR_EXIT_STATUS &&
-	    !(s->pending && end->exit_code == STATUS_WAITING))
+	    end->exit_code < PROCESS_CANNOT_RUN && !(s->pending && end->exit_code == STATUS_WAITING))
 		print_hint(call, passed, &process);
 	buffer_free(&end->errors);
 	end->errors = process.errors;

@@ -25,6 +25,8 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "proc/last_words.h"
+#include "proc/message.h"
+#include "run/sandbox_environment.h"
 #include "run/traceparent.h"
 #include "transcript/event_keys.h"
 
@@ -541,6 +543,27 @@ run_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 	    .timeout_ms = turns_time(t, tool->timeout_ms) };
 }
 
+/* Programs that tools run fail every now and then: what a tool did not see is told if it names it. */
+static void
+print_hint(const struct turns *t, const struct tool_run *run)
+{
+	char **passed = list_copy(run->tool->environment);
+	struct buffer line = BUFFER_INIT, said = BUFFER_INIT;
+
+	for (char *const *name = run->sandbox.passed; name != NULL && *name != NULL; name++)
+		list_add(&passed, *name);
+	/* A shell's tool has both in its output. */
+	buffer_append(&said, run->process.errors.data, run->process.errors.len);
+	buffer_byte(&said, '\n');
+	buffer_append(&said, run->process.output.data, run->process.output.len);
+	if (sandbox_environment_hint_of(&run->environment, passed, t->run_directory, said.data, said.len,
+	    true, &line))
+		message_print("awf-step", "%s: %s", run->name, buffer_string(&line));
+	buffer_free(&said);
+	buffer_free(&line);
+	list_free(passed);
+}
+
 /* Takes over what came of a run; of one that failed what it printed, if that is as it
  * should be. The keys that a tool was given are not recorded with what it says of its
  * failures. */
@@ -563,6 +586,9 @@ run_finish(const struct turns *t, struct tool_run *run)
 	if (sandbox_holds(&run->sandbox))
 		sandbox_blocked(run->process.exit_code, run->process.errors.data, run->process.errors.len,
 		    &run->error);
+	if (sandbox_holds(&run->sandbox) && run->process.via == NULL &&
+	    run->error.code == ERROR_EXIT_STATUS)
+		print_hint(t, run);
 	if ((run->error.code == ERROR_NONE || output->len > 0) &&
 	    tool_result(run->tool, buffer_string(&run->process.output), output->len, &run->output,
 	    &why) != 0 && run->error.code == ERROR_NONE)

@@ -312,8 +312,6 @@ names_it(const char *errors, size_t len, const char *name)
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
 	size_t size = strlen(name);
 
-	if (size < 2)
-		return false;
 	for (const char *at = errors, *end = errors + len; (size_t)(end - at) >= size; at++) {
 		at = memmem(at, (size_t)(end - at), name, size);
 		if (at == NULL)
@@ -325,9 +323,22 @@ names_it(const char *errors, size_t len, const char *name)
 	return false;
 }
 
+/* Whether nobody in the run has told it, or is about to. */
+static bool
+is_first(const char *run_directory)
+{
+	char *path = path_join(run_directory, HINTED);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	bool first = fd >= 0 || errno != EEXIST;
+
+	file_close(&fd);
+	free(path);
+	return first;
+}
+
 bool
-sandbox_environment_hint(char *const *left, const char *errors, size_t len, bool only_named,
-    struct buffer *out)
+sandbox_environment_hint(char *const *left, const char *run_directory, const char *errors,
+    size_t len, bool only_named, struct buffer *out)
 {
 	char **named = NULL, **others = NULL, **told;
 	size_t count;
@@ -339,6 +350,8 @@ sandbox_environment_hint(char *const *left, const char *errors, size_t len, bool
 			list_add(&others, *left);
 	told = named != NULL ? named : only_named ? NULL : others;
 	count = list_count(told);
+	if (count > 0 && run_directory != NULL && !is_first(run_directory))
+		count = 0;
 	if (count > 0)
 		buffer_format(out, "the sandbox left %zu variable%s out of its environment", count,
 		    count == 1 ? "" : "s");
@@ -353,26 +366,18 @@ sandbox_environment_hint(char *const *left, const char *errors, size_t len, bool
 }
 
 bool
-sandbox_environment_hint_once(const struct environment *e, const char *run_directory,
-    char *const *passed, const char *errors, size_t len, bool only_named, struct buffer *out)
+sandbox_environment_hint_of(const struct environment *e, char *const *passed,
+    const char *run_directory, const char *errors, size_t len, bool only_named, struct buffer *out)
 {
-	struct error unread = ERROR_INIT; /* of that nobody hears a second time */
+	struct error unread = ERROR_INIT; /* the sandbox has said so */
 	struct environment seen;
-	char **left = NULL, *path = path_join(run_directory, HINTED);
+	char **left = NULL;
 	bool tells;
-	int fd;
 
 	environment_copy(&seen, e);
-	tells = access(path, F_OK) != 0 &&
-	    sandbox_environment_close(&seen, run_directory, passed, &left, &unread) == 0 &&
-	    sandbox_environment_hint(left, errors, len, only_named, out);
-	if (tells) {
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		tells = fd >= 0 || errno != EEXIST; /* another process of the run may just have told it */
-		file_close(&fd);
-	}
+	tells = sandbox_environment_close(&seen, run_directory, passed, &left, &unread) == 0 &&
+	    sandbox_environment_hint(left, run_directory, errors, len, only_named, out);
 	environment_free(&seen);
 	list_free(left);
-	free(path);
 	return tells;
 }

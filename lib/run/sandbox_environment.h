@@ -26,12 +26,13 @@ int sandbox_environment_close(struct environment *e, const char *run_directory,
     char *const *passed, char ***left, struct error *err);
 
 /* A line for who wonders why a program failed that has run without these variables: it names those
- * that its stderr names (NULL: not known), else some, and how to pass one. False: there is nothing
- * to tell, or, if only_named, the stderr names none. */
-bool sandbox_environment_hint(char *const *left, const char *errors, size_t len, bool only_named,
-    struct buffer *out);
-/* The same of a program that a run has started with the environment, once in the run. */
-bool sandbox_environment_hint_once(const struct environment *e, const char *run_directory,
-    char *const *passed, const char *errors, size_t len, bool only_named, struct buffer *out);
+ * that its stderr names (NULL: not known), else some, and how to pass one. In a run (NULL: there is
+ * none) it is told once. False: it was, there is nothing to tell, or, if only_named, the stderr names
+ * none. */
+bool sandbox_environment_hint(char *const *left, const char *run_directory, const char *errors,
+    size_t len, bool only_named, struct buffer *out);
+/* The same of a program that was started with the environment. */
+bool sandbox_environment_hint_of(const struct environment *e, char *const *passed,
+    const char *run_directory, const char *errors, size_t len, bool only_named, struct buffer *out);
 
 #endif

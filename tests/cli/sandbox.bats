@@ -63,7 +63,7 @@ $1"
 	[ "$(stat -c %a /etc/shadow)" != 644 ] || skip 'no shadow'
 	"$sandbox" -- cat /etc/passwd >/dev/null
 	"$sandbox" -- ls /etc >/dev/null
-	run -1 "$sandbox" -- cat /etc/shadow
+	run -1 "$sandbox" -q -- cat /etc/shadow
 	[[ $output == *'Permission denied' ]]
 	find /etc -xdev -type f -perm -o=r >open 2>/dev/null
 	find /etc -xdev -type f ! -perm -o=r >closed
@@ -390,26 +390,117 @@ lacking() {
 	[[ $out == *AWF_SANDBOX=workspace* ]]
 }
 
-@test "secrets of the environment are not in it, unless they are passed" {
-	export GITHUB_TOKEN=hidden1 AWS_SECRET_ACCESS_KEY=hidden2 SSH_AUTH_SOCK=/hidden3 \
-		DATABASE_URL=postgres://u:hidden4@host MISTRAL_API_KEY=hidden5 TOKENIZERS_PARALLELISM=seen
-	seen() { grep -oE 'hidden[0-9]|seen$' | sort -u | paste -sd' '; }
-	same "$(awf-step -n x -r --sandbox workspace -- env | seen)" seen
-	same "$("$sandbox" -- env | seen)" seen
-	same "$("$sandbox" --pass-env GITHUB_TOKEN --pass-env DATABASE_URL -- env | seen)" 'hidden1 hidden4 seen'
-	same "$(awf-step -n x -r --sandbox workspace --pass-env GITHUB_TOKEN --pass-env NONE -- env | seen)" 'hidden1 seen'
-	same "$(awf-step -n x -r -- env | seen)" 'hidden1 hidden2 hidden3 hidden4 hidden5 seen'
-	# A tool's own, and those of the step for it.
-	tool look '"sandbox":"workspace","env":["MISTRAL_API_KEY"]' env
-	same "$(echo '{}' | awf-step -i json -t look -r x | seen)" 'hidden5 seen'
-	same "$(echo '{}' | awf-step -i json -t look -r --pass-env GITHUB_TOKEN x | seen)" 'hidden1 hidden5 seen'
+# The names that a program in a sandbox sees of those that are asked for.
+seen() { grep -oE "^($1)=" | sort | tr -d = | paste -sd' '; }
+
+@test "a sandboxed program sees a list of variables, not all but the secrets that are known" {
+	all='REDISCLI_AUTH|NPM_CONFIG__AUTH|TWILIO_AUTH|DB_PW|MY_CREDS|SLACK_WEBHOOK|PAYMENTS|HARMLESS|AWF_ANY|AWF_SERVE_TOKEN|GITHUB_TOKEN|SSH_AUTH_SOCK|DATABASE_URL|LANG|LC_NUMERIC|TZ|CUDA_HOME|GOPATH|PYTHONPATH|SSL_CERT_FILE|https_proxy|HTTPS_PROXY|TOKENIZERS_PARALLELISM'
+	export REDISCLI_AUTH=x NPM_CONFIG__AUTH=x TWILIO_AUTH=x DB_PW=x MY_CREDS=x SLACK_WEBHOOK=x \
+		PAYMENTS=sk_live_0123456789abcdef HARMLESS=x AWF_ANY=x AWF_SERVE_TOKEN=x GITHUB_TOKEN=x \
+		SSH_AUTH_SOCK=/x DATABASE_URL=postgres://u:p@host LANG=C LC_NUMERIC=C TZ=UTC \
+		CUDA_HOME=/c GOPATH=/g PYTHONPATH=/p SSL_CERT_FILE=/s https_proxy=http://u:p@proxy \
+		HTTPS_PROXY=http://proxy TOKENIZERS_PARALLELISM=x
+	some='CUDA_HOME GOPATH HTTPS_PROXY LANG LC_NUMERIC PYTHONPATH SSL_CERT_FILE TOKENIZERS_PARALLELISM TZ'
+	same "$("$sandbox" -- env | seen "$all")" "$some"
+	same "$(awf-step -n x -r --sandbox workspace -- env | seen "$all")" "$some"
+	same "$(awf-run -n -c 'awf-step x -n -r --sandbox workspace -- env' | seen "$all")" "$some"
+	same "$(awf-run -n --no-transcript -c 'awf-step x -n -r --sandbox workspace -- env' | seen "$all")" "$some"
 	echo '{"command":"env"}' >bash
-	same "$(awf-step -i json -t bash -r x <bash | seen)" seen
-	same "$(awf-step -i json -t bash -r --pass-env GITHUB_TOKEN x <bash | seen)" 'hidden1 seen'
+	same "$(awf-step -i json -t bash -r x <bash | seen "$all")" "$some"
+	# Without one all is seen.
+	same "$(awf-step -n x -r -- env | seen "$all" | wc -w)" 23
+	# What is passed is seen, secrets too.
+	same "$("$sandbox" --pass-env MY_CREDS --pass-env 'DATABASE_*' --pass-env NONE -- env | seen 'MY_CREDS|DB_PW|DATABASE_URL')" 'DATABASE_URL MY_CREDS'
+	same "$(awf-step -n x -r --sandbox workspace --pass-env 'MY_*' -- env | seen 'MY_CREDS|DB_PW')" MY_CREDS
+	same "$(awf-step -i json -t bash -r --pass-env HARMLESS x <bash | seen 'MY_CREDS|HARMLESS')" HARMLESS
+}
+
+@test "a sandboxed program sees what the workflow has set, but for secrets" {
+	export BEFORE=1 CHANGED=1 PASSED=1
+	echo nothing-of-it >patterns
+	printf '%s\n' '#!/bin/sh' "exec '$BUILD/libexec/awf/awf-mask-patterns' '$PWD/patterns'" >filter
+	chmod +x filter
+	cat >flow.awf <<'END'
+export MODE=fast CHANGED=2 DB_PW=x LINK=https://u:p@host
+awf-step one -n -r --sandbox workspace --pass-env PASSED -- env >one
+echo '{"command":"env"}' | awf-step two -i json -t bash -r >two
+awf-run child.awf
+END
+	echo 'OWN=1 awf-step three -n -r --sandbox workspace -- env >three' >child.awf
+	names='BEFORE|CHANGED|PASSED|MODE|DB_PW|LINK|OWN'
+	for options in '' '--no-transcript' '--mask ./filter'; do
+		# shellcheck disable=SC2086 # words
+		awf-run -n $options flow.awf
+		same "$(seen "$names" <one)" 'CHANGED MODE PASSED'
+		same "$(seen "$names" <two)" 'CHANGED MODE'
+		# A run that the workflow starts sees what it has set, too.
+		same "$(seen "$names" <three)" 'CHANGED MODE OWN'
+		rm one two three
+	done
+	# Of a run that goes on, what it was started with this time counts.
+	echo 'awf-step x -n -q --sandbox workspace -- sh -c "test -e ok && env >four"' >later.awf
+	run -3 env MODE=1 awf-run -n later.awf
+	touch ok
+	env MODE=2 awf-run --resume @later
+	same "$(seen "$names" <four)" ''
+}
+
+@test "which variables were left out is told once in a run where a command fails" {
+	clean() { env -i PATH="$PATH" HOME="$HOME" AWF_STORAGE="$PWD/../told" MY_CREDS=x OTHER=1 "$@"; }
+	fails() { run -3 --separate-stderr clean awf-step -n x --sandbox workspace "$@"; }
+	fails -- sh -c 'echo "KeyError: MY_CREDS" >&2; exit 1'
+	[[ $stderr == *'awf-step: x: the sandbox left 1 variable out of its environment: MY_CREDS (--pass-env MY_CREDS passes it)'* ]]
+	fails --pass-env MY_CREDS -- sh -c 'exit 1'
+	[[ $stderr == *'awf-step: x: the sandbox left '*'OTHER'*'(--pass-env '* ]]
+	# Nothing is said of what runs, or is not to be run, or is seen.
+	run -0 --separate-stderr clean awf-step -n x -q --sandbox workspace -- true
+	same "$stderr" ''
+	fails -- no-such-command
+	[[ $stderr != *'the sandbox left'* ]]
+	run -3 --separate-stderr clean awf-step -n x -- false
+	[[ $stderr != *'the sandbox left'* ]]
+	fails --pass-env MY_CREDS --pass-env OTHER -- false
+	[[ $stderr != *'the sandbox left'* ]]
+	echo 'seq 3 | awf-step x -i lines --sandbox workspace -- false; false' >flow.awf
+	run -1 --separate-stderr clean awf-run -n flow.awf
+	same "$(grep -c 'the sandbox left' <<<"$stderr")" 1
+	# A tool fails every now and then: it is told if it names one.
+	echo '{"command":"exit 1"}' >bash
+	run -3 --separate-stderr clean awf-step x -i json -t bash <bash
+	[[ $stderr != *'the sandbox left'* ]]
+	echo '{"command":"echo $OTHER; set -u; echo $MY_CREDS"}' >bash
+	run -3 --separate-stderr clean awf-step x -i json -t bash <bash
+	[[ $stderr == *'awf-step: bash: the sandbox left 1 variable out of its environment: MY_CREDS (--pass-env MY_CREDS passes it)'* ]]
+	# By hand.
+	run -1 --separate-stderr clean "$sandbox" -- false
+	same "$stderr" 'awf-sandbox: the sandbox left 2 variables out of its environment: MY_CREDS, OTHER (--pass-env NAME passes one)'
+	run -1 --separate-stderr clean "$sandbox" -q -- false
+	same "$stderr" ''
+}
+
+@test "the start of a run that cannot be read is an error of the sandbox" {
+	cat >flow.awf <<'END'
+: >"$AWF_STORAGE/runs/$AWF_RUN_ID/start"
+"$SANDBOX" -- true
+END
+	run -77 --separate-stderr env SANDBOX="$sandbox" awf-run -n flow.awf
+	[[ $stderr == *'awf-sandbox: '*'/start: is damaged'* ]]
+}
+
+@test "keys of tools and of AWF are passed to what names them" {
+	export GITHUB_TOKEN=hidden1 MISTRAL_API_KEY=hidden5 OTHER=seen
+	has() { grep -oE 'hidden[0-9]|seen$' | sort -u | paste -sd' '; }
+	# A tool's own, and those of the step for it.
+	tool look '"sandbox":"workspace","env":["MISTRAL_API_KEY","OTHER"]' env
+	same "$(echo '{}' | awf-step -i json -t look -r x | has)" 'hidden5 seen'
+	same "$(echo '{}' | awf-step -i json -t look -r --pass-env GITHUB_TOKEN x | has)" 'hidden1 hidden5 seen'
 	# Keys of AWF are passed as keys.
 	export OPENAI_API_KEY=hidden6
-	same "$(awf-step -n x -r --sandbox workspace --pass-key OPENAI_API_KEY -- env | seen)" 'hidden6 seen'
-	same "$(awf-step -n x -r --sandbox workspace --pass-env OPENAI_API_KEY -- env | seen)" seen
+	same "$(awf-step -n x -r --sandbox workspace --pass-key OPENAI_API_KEY -- env | has)" 'hidden6'
+	same "$(awf-step -n x -r --sandbox workspace --pass-env OPENAI_API_KEY -- env | has)" ''
+	# The token of a task is its command's alone.
+	awf-step -n x -q --sandbox workspace --pending -- sh -c 'env >task; exit 75' || true
+	grep -q ^AWF_TASK_TOKEN= task
 }
 
 @test "what AWF and git take up of the workspace is not changed, unless it is opened" {

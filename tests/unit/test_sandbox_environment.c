@@ -144,7 +144,7 @@ static void
 hints(char *const *left, const char *errors, bool only_named, const char *expected)
 {
 	struct buffer out = BUFFER_INIT;
-	bool tells = sandbox_environment_hint(left, errors, errors == NULL ? 0 : strlen(errors),
+	bool tells = sandbox_environment_hint(left, NULL, errors, errors == NULL ? 0 : strlen(errors),
 	    only_named, &out);
 
 	assert_int_equal(tells, *expected != '\0');
@@ -168,6 +168,30 @@ a_hint_names_what_the_program_names(void **state)
 	    "others (--pass-env NAME passes one)");
 	hints(LIST("XDG_SEAT", "AWF_OWN_VARIABLES",), "", false, "");
 	hints(NULL, "DB", false, "");
+}
+
+static void
+a_hint_is_told_once_in_a_run(void **state)
+{
+	char *run = make_run("once", LIST("FOO=1",), NULL);
+	struct buffer out = BUFFER_INIT;
+	struct environment e;
+	char **before = environ;
+
+	(void)state;
+	environ = (char **)(uintptr_t)LIST("FOO=1", "SET=2",);
+	environment_begin(&e);
+	environ = before;
+	assert_false(sandbox_environment_hint_of(&e, NULL, run, "x", 1, true, &out));
+	assert_false(sandbox_environment_hint_of(&e, LIST("FOO",), run, "x", 1, false, &out));
+	assert_true(sandbox_environment_hint_of(&e, NULL, run, "x", 1, false, &out));
+	assert_string_equal(buffer_string(&out),
+	    "the sandbox left 1 variable out of its environment: FOO (--pass-env FOO passes it)");
+	assert_false(sandbox_environment_hint_of(&e, NULL, run, "x", 1, false, &out));
+	assert_string_equal(environment_get(&e, "FOO"), "1");
+	buffer_free(&out);
+	environment_free(&e);
+	free(run);
 }
 
 static int
@@ -198,6 +222,7 @@ main(void)
 		cmocka_unit_test(what_AWF_has_set_for_the_program_is_seen),
 		cmocka_unit_test(a_damaged_start_is_an_error),
 		cmocka_unit_test(a_hint_names_what_the_program_names),
+		cmocka_unit_test(a_hint_is_told_once_in_a_run),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -287,12 +287,13 @@ keep_files(struct run *r, const struct run_spec *spec, struct writer *w, struct 
 }
 
 static int
-write_start(const struct run *r, const struct run_spec *spec,
-    const unsigned char key[MARKS_KEY_BYTES], bool unmarked, struct error *err)
+write_start(const struct run *r, const struct run_spec *spec, unsigned char key[MARKS_KEY_BYTES],
+    bool unmarked, struct error *err)
 {
 	char *outer = run_environment_directory();
-	int failed = marks_start(r->directory, key, &(struct start_spec){ .environment = environ,
-	    .ignored = spec->ignored, .outer = outer, .unmarked = unmarked }, err);
+	int failed = marks_key(r->storage.root, true, key, err) != 1 ||
+	    marks_start(r->directory, key, &(struct start_spec){ .environment = environ,
+	    .ignored = spec->ignored, .outer = outer, .unmarked = unmarked }, err) != 0 ? -1 : 0;
 
 	free(outer);
 	return failed;
@@ -312,8 +313,7 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 
 	/* A run of one step has no calls to tell apart; a masked one is never gone on from. */
 	marked = workflow && r->keep_transcript && !r->transcript.masked;
-	if (workflow && (marks_key(r->storage.root, true, key, err) != 1 ||
-	    write_start(r, spec, key, !marked, err) != 0))
+	if (marked && write_start(r, spec, key, false, err) != 0)
 		return -1;
 
 	if (spec->inside_of != NULL)
@@ -360,6 +360,9 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	if (failed == 0)
 		failed = append_started(r, NULL, spec->cause,
 		    span_of(payload.data, payload.len), err);
+	/* A run that its mask refuses leaves nothing behind. */
+	if (failed == 0 && workflow && !marked)
+		failed = write_start(r, spec, key, true, err);
 	buffer_free(&payload);
 	return failed;
 }

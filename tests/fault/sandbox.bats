@@ -494,7 +494,7 @@ time.sleep(0.1)'
 	for user in $SANDBOX_USERS; do
 		as_user "$user" || continue
 		# The kernel counts in a namespace, or a watch does.
-		run -1 --separate-stderr "${as[@]}" "$sandbox" --processes 400 -- "$escape" forks 2000
+		run -1 --separate-stderr "${as[@]}" "$sandbox" -q --processes 400 -- "$escape" forks 2000
 		[ "${stderr#made }" -lt 800 ]
 		# What is over before the watch looks has done no harm.
 		run -77 --separate-stderr "${as[@]}" "$sandbox" --processes 40 --without namespaces -- \
@@ -639,7 +639,7 @@ while not os.path.exists("stop"):
 		run -77 --separate-stderr env $wrong "$sandbox" -w "$home" -- true
 		[[ $stderr == "awf-sandbox: $home: can be no workspace: a sandbox opens no whole home directory"* ]]
 		# shellcheck disable=SC2086
-		run -2 env $wrong PATH="$home:$PATH" AWF_WORKFLOW_DIR="$home" "$sandbox" -w "$outside" -- ls "$home"
+		run -2 env $wrong PATH="$home:$PATH" AWF_WORKFLOW_DIR="$home" "$sandbox" -q -w "$outside" -- ls "$home"
 		[[ $output == *'Permission denied' ]]
 	done
 }

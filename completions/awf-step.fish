@@ -58,7 +58,7 @@ complete -c awf-step -l sandbox -x -a 'workspace read-only none' -d 'workspace, 
 complete -c awf-step -l network -d 'TCP and UDP are allowed in the sandbox'
 complete -c awf-step -l no-network -d 'they are not, whatever agent and tools say'
 complete -c awf-step -l open -r -d 'may be changed in the sandbox, though AWF or git runs it or takes it up'
-complete -c awf-step -l pass-env -x -a '(set -nx)' -d 'leave this variable in the sandbox, though it holds a secret'
+complete -c awf-step -l pass-env -x -a '(set -nx)' -d 'the sandboxed program sees this variable, too, or MY_*'
 complete -c awf-step -l sandbox-mode -x -a 'require prefer' -d 'require or prefer: where the system lacks a part'
 complete -c awf-step -l models -d 'record what the command asks models; --models=replay, --models=live'
 complete -c awf-step -l models-ignore -x -d 'a member of requests that may change'

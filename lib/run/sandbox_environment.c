@@ -236,6 +236,16 @@ is_passed(char *const *passed, const char *name, size_t len)
 	return false;
 }
 
+/* A name of AWF's own is seen if it is listed: it has set others, too, since the run was started. */
+static bool
+is_set_since(const struct attempt_start *start, const char *entry, size_t len)
+{
+	static const char own[] = "AWF_";
+
+	return start != NULL && strncmp(entry, own, sizeof own - 1) != 0 &&
+	    attempt_start_set_since(start, entry, len, entry + len + 1);
+}
+
 /* Whether AWF has set it for the program (MARKS_OWN). */
 static bool
 is_own(const char *own, const char *name, size_t len)
@@ -264,8 +274,7 @@ sandbox_environment_close(struct environment *e, const char *run_directory,
 		bool sees = entry[len] == '=' && is_passed(passed, entry, len);
 
 		if (!sees && entry[len] == '=' && (sandbox_environment_lists(entry, len) ||
-		    is_own(own_names, entry, len) ||
-		    (start != NULL && attempt_start_set_since(start, entry, len, entry + len + 1)))) {
+		    is_own(own_names, entry, len) || is_set_since(start, entry, len))) {
 			char *name = memory_copy(entry, len);
 
 			sees = !environment_is_secret(name, entry + len + 1);

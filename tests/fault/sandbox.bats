@@ -420,7 +420,7 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 @test "all ends with whoever asked, with the keeper, and with the command" {
 	for config in full namespaces; do
 		mark="$BATS_TEST_TMPDIR-$config"
-		set -- env SANDBOX_MARK="$mark" "$sandbox" $(options "$config") -- sh -c
+		set -- env SANDBOX_MARK="$mark" "$sandbox" --pass-env SANDBOX_MARK $(options "$config") -- sh -c
 		for aim in parent sandbox keeper; do
 			sh -c '"$@"; :' sh "$@" 'setsid sleep 300 & setsid sleep 301 & sleep 302' >/dev/null 2>&1 3>&- &
 			parent=$!
@@ -466,7 +466,7 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 	mkdir "$BATS_TEST_TMPDIR/private"
 	mark="$BATS_TEST_TMPDIR-step"
 	mounts=$(cat /proc/self/mountinfo)
-	TMPDIR="$BATS_TEST_TMPDIR/private" SANDBOX_MARK="$mark" awf-step -i json -t bash call -r 3>&- \
+	TMPDIR="$BATS_TEST_TMPDIR/private" SANDBOX_MARK="$mark" awf-step -i json -t bash call -r --pass-env SANDBOX_MARK 3>&- \
 		<<<'{"command":"setsid sleep 301 & echo x >/tmp/awf-left; >begun; sleep 300"}' &
 	step=$!
 	eventually test -e begun
@@ -480,7 +480,7 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 
 @test "a name that others spare does not help to outlive the command" {
 	for config in full namespaces; do
-		env SANDBOX_MARK="$BATS_TEST_TMPDIR-detached" "$sandbox" $(options "$config") -- python3 -Sc '
+		env SANDBOX_MARK="$BATS_TEST_TMPDIR-detached" "$sandbox" --pass-env SANDBOX_MARK $(options "$config") -- python3 -Sc '
 import ctypes, os, time
 if os.fork() == 0:
     ctypes.CDLL(None).prctl(15, b"awf-detached", 0, 0, 0); os.setsid()

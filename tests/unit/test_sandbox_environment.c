@@ -90,8 +90,8 @@ what_the_workflow_has_set_is_seen_but_for_secrets(void **state)
 	char *run = make_run("set", LIST("MODE=a", "OLD=1", "KEPT=1",), NULL);
 
 	(void)state;
-	sees(LIST("MODE=b", "OLD=1", "NEW=2", "DB_PW=x", "URL=https://u:p@h", "STRIPE=sk_live_0123456789ab",),
-	    run, NULL, "MODE NEW", "OLD DB_PW URL STRIPE");
+	sees(LIST("MODE=b", "OLD=1", "NEW=2", "DB_PW=x", "URL=https://u:p@h", "STRIPE=sk_live_0123456789ab",
+	    "AWF_MASK=x",), run, NULL, "MODE NEW", "OLD DB_PW URL STRIPE AWF_MASK");
 	sees(LIST("NEW=2",), root, NULL, "", "NEW"); /* a run without a start */
 	free(run);
 }

@@ -365,7 +365,7 @@ sandbox_environment_hint(char *const *left, const char *run_directory, const cha
 	if (count > 0)
 		buffer_format(out, "the sandbox left %zu variable%s out of its environment", count,
 		    count == 1 ? "" : "s");
-	for (size_t i = 0; i < count && i < NAMES_TOLD; i++)
+	for (size_t i = 0; told != NULL && i < count && i < NAMES_TOLD; i++)
 		buffer_format(out, "%s%s", i == 0 ? ": " : ", ", told[i]);
 	if (count > 0)
 		buffer_format(out, "%s (--pass-env %s passes %s)", count > NAMES_TOLD ? " and others" : "",

@@ -351,7 +351,9 @@ sandbox_environment_hint(char *const *left, const char *run_directory, const cha
     size_t len, bool only_named, struct buffer *out)
 {
 	char **named = NULL, **others = NULL, **told;
+	struct buffer names = BUFFER_INIT;
 	size_t count;
+	bool tells;
 
 	for (; left != NULL && *left != NULL; left++)
 		if (errors != NULL && names_it(errors, len, *left))
@@ -359,20 +361,19 @@ sandbox_environment_hint(char *const *left, const char *run_directory, const cha
 		else if (!is_of_session(*left))
 			list_add(&others, *left);
 	told = named != NULL ? named : only_named ? NULL : others;
+	tells = told != NULL && (run_directory == NULL || is_first(run_directory));
 	count = list_count(told);
-	if (count > 0 && run_directory != NULL && !is_first(run_directory))
-		count = 0;
-	if (count > 0)
-		buffer_format(out, "the sandbox left %zu variable%s out of its environment", count,
-		    count == 1 ? "" : "s");
-	for (size_t i = 0; told != NULL && i < count && i < NAMES_TOLD; i++)
-		buffer_format(out, "%s%s", i == 0 ? ": " : ", ", told[i]);
-	if (count > 0)
-		buffer_format(out, "%s (--pass-env %s passes %s)", count > NAMES_TOLD ? " and others" : "",
-		    count == 1 ? told[0] : "NAME", count == 1 ? "it" : "one");
+	for (size_t i = 0; tells && i < count && i < NAMES_TOLD; i++)
+		buffer_format(&names, "%s%s", i == 0 ? "" : ", ", told[i]);
+	if (tells)
+		buffer_format(out, "the sandbox left %zu variable%s out of its environment: %s%s (--pass-env %s "
+		    "passes %s)", count, count == 1 ? "" : "s", buffer_string(&names),
+		    count > NAMES_TOLD ? " and others" : "", count == 1 ? told[0] : "NAME",
+		    count == 1 ? "it" : "one");
+	buffer_free(&names);
 	list_free(named);
 	list_free(others);
-	return count > 0;
+	return tells;
 }
 
 bool

@@ -23,6 +23,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/open_files.h"
 #include "base/options.h"
 #include "base/patience.h"
 #include "base/terminal.h"
@@ -41,6 +42,9 @@
 #define PROGRAM "awf-worker"
 #define JOBS_MOST 1000
 #define RUN_FAILED_ITSELF 125 /* awf-run */
+
+/* What a job has written, and what tells that it has ended; starting one takes some more. */
+static const struct open_files job_files = { .each = 2, .beside = 32 };
 
 static const char usage[] =
     "awf-worker [options] DIR [WORKFLOW [ARG...]]\n"
@@ -398,6 +402,8 @@ read_options(struct worker *w, int argc, char **argv, struct error *err)
 	}
 	if (id != OPTION_END)
 		return id;
+	if (open_files_check(&job_files, "-j", w->most, err) == -1)
+		return -1;
 	w->words = argv + o.next;
 	if (w->directory == NULL)
 		return error_set(err, ERROR_USAGE, NULL, "say the directory of the jobs (see --help)");
@@ -457,6 +463,7 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGIO, SIG_IGN); /* lock_written() */
 	interrupts = interrupts_catch(ends);
+	open_files_raise(&job_files, (size_t)w.most, NULL);
 	watch_open(&w.watch);
 	w.put_off = memory_zero(1, sizeof *w.put_off);
 	if (storage_prepare(&w.storage, &err) == -1 || spool_open(&w.spool, w.directory, &err) == -1 ||

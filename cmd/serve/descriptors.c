@@ -5,25 +5,21 @@
 
 #include <sys/resource.h>
 
-#define FOR_CLIENT 3
-#define BESIDE 1024 /* most of them of runs that clients send */
+#include "base/open_files.h"
+
+/* Most of those beside clients' are of runs that they send. */
+static const struct open_files client_files = { .each = 3, .beside = 1024 };
 
 static rlim_t most;
 
 void
 descriptors_begin(int64_t clients)
 {
-	rlim_t wanted = FOR_CLIENT * (rlim_t)clients + BESIDE;
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	if (limit.rlim_cur < wanted) {
-		limit.rlim_cur = limit.rlim_max > wanted ? wanted : limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-		getrlimit(RLIMIT_NOFILE, &limit);
-	}
-	most = limit.rlim_cur;
+	open_files_raise(&client_files, (size_t)clients, NULL);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		most = limit.rlim_cur;
 }
 
 bool

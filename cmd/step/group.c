@@ -314,7 +314,7 @@ make_branches(struct branches *b, struct error *err)
 {
 	struct workers *w = &b->workers;
 	size_t jobs = b->group.call->step->jobs, at_a_time = jobs > 0 ? jobs : JOBS_MOST;
-	const size_t most = workers_most(NULL);
+	const size_t most = open_files_most(&workers_files);
 	struct buffer message = BUFFER_INIT;
 	int done = 0;
 

@@ -524,12 +524,9 @@ settle(struct settings *s, struct error *err)
 	struct team_source *team = &s->source.team;
 	struct retry *retry = &step->retry;
 	const bool asks = step->proceed.text != NULL || step->until.text != NULL;
-	size_t files, workers = workers_most(&files);
 
-	if (s->jobs > 1 && (size_t)s->jobs > workers)
-		return error_set(err, ERROR_USAGE, NULL, "-j %lld needs %lld open files, and the hard limit is "
-		    "%zu (ulimit -Hn): -j %zu is the most here", (long long)s->jobs,
-		    (long long)s->jobs + (long long)(files - workers), files, workers);
+	if (open_files_check(&workers_files, "-j", s->jobs, err) == -1)
+		return -1;
 	/* Any of the loop's options makes a loop. */
 	if (asks || step->max_rounds > 0)
 		step->group = GROUP_LOOP;

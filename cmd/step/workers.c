@@ -24,29 +24,14 @@
 #include "proc/descendants.h"
 
 #define NAME "awf-step-job"  /* by which ps(1) and others know a worker */
-#define DESCRIPTORS_SPARE 64 /* beside those of the workers, where the limit allows as many; */
-#define DESCRIPTORS_LEAST 32 /* what this process needs beside them */
 
-size_t
-workers_most(size_t *limit)
-{
-	struct rlimit files;
-	size_t hard = SIZE_MAX;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max != RLIM_INFINITY)
-		hard = (size_t)files.rlim_max;
-	if (limit != NULL)
-		*limit = hard;
-	return hard <= DESCRIPTORS_LEAST ? 1 : hard - DESCRIPTORS_LEAST;
-}
+const struct open_files workers_files = { .each = 1, .beside = 32 };
 
 void
 workers_open(struct workers *w, size_t count,
     void (*work)(void *, const struct buffer *, struct buffer *), void (*end)(void *),
     void *context)
 {
-	struct rlimit more;
-
 	memset(w, 0, sizeof *w);
 	w->work = work;
 	w->end = end;
@@ -58,16 +43,8 @@ workers_open(struct workers *w, size_t count,
 	w->window_size = count * WORKERS_AHEAD;
 	w->window = memory_zero(w->window_size, sizeof *w->window);
 
-	/* Each worker costs a descriptor; its own are limited as before. */
-	if (getrlimit(RLIMIT_NOFILE, &w->descriptors) == -1)
-		return;
-	more = w->descriptors;
-	if (more.rlim_cur >= count + DESCRIPTORS_SPARE)
-		return;
-	more.rlim_cur = count + DESCRIPTORS_SPARE;
-	if (more.rlim_cur > more.rlim_max)
-		more.rlim_cur = more.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &more);
+	/* Its own are limited as before. */
+	open_files_raise(&workers_files, count, &w->descriptors);
 }
 
 void

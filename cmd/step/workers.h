@@ -19,6 +19,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/open_files.h"
 
 #define WORKERS_AHEAD 4
 
@@ -49,10 +50,9 @@ struct workers {
 	struct rlimit descriptors; /* as they were limited before */
 };
 
-/* How many workers the hard limit of open files (ulimit -Hn) leaves room for: each costs this
- * process a descriptor. *limit, which may be NULL, is that limit; SIZE_MAX: there is none. */
-size_t workers_most(size_t *limit);
-/* count is at most workers_most(); the soft limit of open files is raised where it is lower. */
+/* What they cost this process. */
+extern const struct open_files workers_files;
+/* count is at most open_files_most() of these; the soft limit is raised where it is lower. */
 void workers_open(struct workers *w, size_t count,
     void (*work)(void *, const struct buffer *, struct buffer *), void (*end)(void *),
     void *context);

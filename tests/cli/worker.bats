@@ -290,3 +290,17 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 		[ ! -e "$AWF_STORAGE" ] && [ ! -e new.db ] && [ ! -e new ]
 	done
 }
+
+@test "more jobs at a time than there are open files for are refused; as many as are, are done" {
+	workflow 'awf-step -r work -- sh -c "sleep 0.5; cat"'
+	run -1 --separate-stderr bash -c 'ulimit -n 64; awf-worker -j 300 --once nosuch ./up.awf'
+	same "$stderr" 'awf-worker: -j 300 needs 632 open files, and the hard limit is 64 (ulimit -Hn): -j 16 is the most here'
+	[ ! -e nosuch ]
+	for i in $(seq 20); do give "$i" x; done
+	run -0 --separate-stderr bash -c 'ulimit -n 64; awf-worker -j 16 --once jobs ./up.awf 3>&-'
+	same "$stderr $(cut -f2 <<<"$output" | uniq -c | xargs)" ' 20 success'
+	# A soft limit is raised.
+	for i in $(seq 20); do give "b$i" x; done
+	run -0 --separate-stderr bash -c 'ulimit -Sn 64; awf-worker -j 20 --once jobs ./up.awf 3>&-'
+	same "$stderr $(cut -f2 <<<"$output" | uniq -c | xargs)" ' 20 success'
+}

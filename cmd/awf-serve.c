@@ -21,7 +21,6 @@
 #include "serve/tokens.h"
 
 #define PROGRAM "awf-serve"
-#define CLIENTS_DEFAULT 1024
 #define CLIENTS_FROM_DEFAULT 256
 #define INGEST_RATE_DEFAULT 10000
 #define BLOB_QUOTA_DEFAULT (INT64_C(1) << 30)
@@ -245,13 +244,14 @@ serve(struct serve_command *c, struct error *err)
 int
 main(int argc, char **argv)
 {
-	static struct serve_command c = { .server.settings = { .clients = CLIENTS_DEFAULT,
+	static struct serve_command c = { .server.settings = {
 		.clients_per_address = CLIENTS_FROM_DEFAULT, .ingest_rate = INGEST_RATE_DEFAULT,
 		.blob_quota = BLOB_QUOTA_DEFAULT }, .names = "", .label = "" };
 	struct error err = ERROR_INIT;
 	int id;
 
 	program_begin();
+	c.server.settings.clients = (int64_t)connection_limits_of(CONNECTION_SERVE).connections;
 	id = read_options(&c, argc, argv, &err);
 	switch (id) {
 	case -1:

@@ -26,6 +26,7 @@
 #include "agent/mcp_kept.h"
 #include "agent/mcp_wire.h"
 #include "base/clock.h"
+#include "base/connection_limits.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -58,7 +59,12 @@ struct client {
 	struct buffer hello;        /* the id of its initialize, if that has no answer yet; JSON */
 };
 
+/* Of a client both ways of its connection, and that itself until it is known; of the server three
+ * pipes, and what starting it takes. */
+static const struct open_files client_files = { .each = 2, .beside = 32 };
+
 struct keeper {
+	struct connection_limits limits;
 	struct peer server;
 	struct client *clients;
 	size_t count;
@@ -432,12 +438,14 @@ serve(struct keeper *k, struct pool_slot *slot, const struct interrupts *interru
 	bool goes_on = true;
 	int fd;
 
+	connection_limits_fit(&k->limits, &client_files);
 	while (goes_on) {
 		/* Ours, the listener, the server, the clients. */
 		size_t clients = 2 + PEER_FDS, count = clients + PEER_FDS * k->count;
 
 		fds = memory_array(fds, count, sizeof *fds);
-		fds[1] = (struct pollfd){ slot->listener, POLLIN, 0 };
+		/* Who finds no room starts a server of its own. */
+		fds[1] = (struct pollfd){ k->count < k->limits.connections ? slot->listener : -1, POLLIN, 0 };
 		peer_poll(&k->server, fds + 2);
 		for (size_t i = 0; i < k->count; i++) {
 			peer_poll(&k->clients[i].peer, fds + clients + PEER_FDS * i);
@@ -449,7 +457,7 @@ serve(struct keeper *k, struct pool_slot *slot, const struct interrupts *interru
 			break;
 		goes_on = serve_server(k, fds + 2) == 0 && serve_clients(k, slot, fds + clients) &&
 		    (k->count > 0 || pool_named(slot));
-		while (goes_on && (fd = pool_accept_now(slot)) != -1)
+		while (goes_on && k->count < k->limits.connections && (fd = pool_accept_now(slot)) != -1)
 			add_client(k, fd);
 	}
 	free(fds);
@@ -475,7 +483,7 @@ keep(struct pool_slot *slot, const struct mcp_kept_process *process,
 	const struct process_spec spec = { .argv = process->argv, .directory = process->directory,
 	    .err = PROCESS_PIPE };
 	char *mark = memory_text(getenv(ORPHANS_MARK) == NULL ? "" : getenv(ORPHANS_MARK));
-	struct keeper k = { .next_id = MCP_KEPT_IDS,
+	struct keeper k = { .next_id = MCP_KEPT_IDS, .limits = connection_limits_of(CONNECTION_KEEP),
 	    .server = { .end_ms = MCP_END_MS, .mark = mark } };
 	struct error err = ERROR_INIT;
 	char text[sizeof err.place + sizeof err.message + 4];

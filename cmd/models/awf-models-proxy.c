@@ -29,7 +29,9 @@
 #define PROGRAM "awf-models-proxy"
 static const char usage[] = PROGRAM " <lines >lines\n";
 #define LOOK_MS 60000
-#define STRANGERS_MOST (CLIENTS_MOST / 4) /* when all places are taken */
+
+/* A connection of the program has one to an API. */
+static const struct open_files client_files = { .each = 2, .beside = 32 };
 
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
@@ -134,7 +136,7 @@ wait_for_any(struct proxy *p, struct error *err)
 	fds[count++] = (struct curl_waitfd){ .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN };
 	if (p->borrow != -1)
 		fds[count++] = (struct curl_waitfd){ .fd = p->borrow, .events = CURL_WAIT_POLLIN };
-	if (p->listener != -1 && p->client_count < CLIENTS_MOST)
+	if (p->listener != -1 && p->client_count < p->limits.connections)
 		fds[count++] = (struct curl_waitfd){ .fd = p->listener, .events = CURL_WAIT_POLLIN };
 	for (struct client *c = p->clients; c != NULL; c = c->next)
 		fds[count++] = (struct curl_waitfd){ .fd = c->fd,
@@ -153,7 +155,7 @@ make_room(struct proxy *p)
 	struct client *idle = NULL, *stranger = NULL;
 	size_t strangers = 0;
 
-	if (p->client_count < CLIENTS_MOST)
+	if (p->client_count < p->limits.connections)
 		return;
 	for (struct client *c = p->clients; c != NULL; c = c->next) {
 		strangers += !c->admitted;
@@ -162,7 +164,7 @@ make_room(struct proxy *p)
 		else if (c->state == CLIENT_HEAD && c->in.len == 0 && !client_writes(c))
 			idle = c;
 	}
-	if (stranger != NULL && (strangers > STRANGERS_MOST || idle == NULL))
+	if (stranger != NULL && (strangers > p->limits.strangers || idle == NULL))
 		stranger->gone = true;
 	else if (idle != NULL)
 		idle->gone = true;
@@ -191,7 +193,7 @@ serve(struct proxy *p, struct error *err)
 				exchange_told(p, span_of(line, len));
 		if (p->borrow != -1)
 			borrow(p);
-		if (p->listener != -1 && p->client_count < CLIENTS_MOST)
+		if (p->listener != -1 && p->client_count < p->limits.connections)
 			client_accept(p);
 		for (struct client *c = p->clients; c != NULL; c = c->next)
 			client_serve(c);
@@ -214,6 +216,8 @@ run(struct proxy *p, struct error *err)
 	struct writer w;
 	int result = -1;
 
+	p->limits = connection_limits_of(CONNECTION_MODELS);
+	connection_limits_fit(&p->limits, &client_files);
 	line_input_begin(&p->in, STDIN_FILENO, "stdin");
 	if (read_settings(p, err) == 0 && begin_listening(p, err) == 0) {
 		writer_begin(&w, &line);

@@ -23,7 +23,6 @@
 #define READ_AT_ONCE 65536
 #define AHEAD_MOST ((size_t)64 << 10) /* of what comes before the answer is out */
 #define TURN ((size_t)1 << 20)         /* bytes of one client, before the next has its turn */
-#define DROPPED_MOST ((size_t)1 << 20) /* of what comes after it was refused */
 
 void
 proxy_say(struct buffer *line)
@@ -47,7 +46,7 @@ client_accept(struct proxy *p)
 	c = memory_zero(1, sizeof *c);
 	c->proxy = p;
 	c->fd = fd;
-	c->deadline = clock_monotonic() + CLIENT_IDLE_MS;
+	c->deadline = clock_monotonic() + p->limits.idle_ms;
 	c->next = p->clients;
 	p->clients = c;
 	p->client_count++;
@@ -130,14 +129,16 @@ client_send(struct client *c, const char *bytes, size_t len)
 void
 client_answered(struct client *c, bool broken)
 {
+	const struct connection_limits *limits = &c->proxy->limits;
+
 	c->exchange = NULL;
 	buffer_clear(&c->body);
 	c->state = c->close || broken ? CLIENT_LEAVES : CLIENT_HEAD;
 	c->looked = 0;
 	/* A program may keep its connection open as long as it likes, and no other's place by that. */
-	c->deadline = c->state == CLIENT_LEAVES ? clock_monotonic() + CLIENT_LEAVE_MS :
-	    c->in.len > 0 ? clock_monotonic() + CLIENT_HEAD_MS :
-	    c->admitted ? 0 : clock_monotonic() + CLIENT_IDLE_MS;
+	c->deadline = c->state == CLIENT_LEAVES ? clock_monotonic() + limits->leave_ms :
+	    c->in.len > 0 ? clock_monotonic() + limits->head_ms :
+	    c->admitted ? 0 : clock_monotonic() + limits->idle_ms;
 }
 
 void
@@ -223,7 +224,7 @@ judge(struct client *c, struct head *h)
 	} else if (head_value(h, "Upgrade").at != NULL && !head_is(head_value(h, "Upgrade"), "h2c")) {
 		client_error(c, c->meaning.family, 426, "Upgrade: HTTP/1.1\r\n",
 		    "awf-models-proxy speaks HTTP/1.1 alone, without websockets");
-	} else if (h->length > (int64_t)BODY_LIMIT) {
+	} else if (h->length > (int64_t)c->proxy->limits.body_bytes) {
 		client_error(c, c->meaning.family, 413, "", "the body of the request is too large");
 	} else {
 		c->close = h->close;
@@ -254,14 +255,14 @@ read_head(struct client *c)
 	const struct refusal *refusal;
 	struct head h;
 
-	if (end == 0 && c->in.len < HEAD_BYTES) {
+	if (end == 0 && c->in.len < c->proxy->limits.head_bytes) {
 		/* From its first byte on. */
 		if (c->in.len > 0 && c->looked == 0)
-			c->deadline = clock_monotonic() + CLIENT_HEAD_MS;
+			c->deadline = clock_monotonic() + c->proxy->limits.head_ms;
 		c->looked = c->in.len;
 		return false;
 	}
-	if (end == 0 || end > HEAD_BYTES) {
+	if (end == 0 || end > c->proxy->limits.head_bytes) {
 		refuse(c, 431, "the head of the request is too large");
 		return false;
 	}
@@ -280,7 +281,7 @@ read_head(struct client *c)
 		return c->state == CLIENT_HEAD;
 	c->state = CLIENT_BODY;
 	c->whole = !h.chunked && h.length == 0;
-	c->deadline = clock_monotonic() + CLIENT_UPLOAD_MS;
+	c->deadline = clock_monotonic() + c->proxy->limits.body_ms;
 	framing_begin(&c->framing, h.chunked, h.length);
 	if (h.expects && c->in.len == 0)
 		client_send(c, go_on, sizeof go_on - 1);
@@ -318,9 +319,9 @@ read_body(struct client *c)
 	buffer_drop(&c->in, at);
 	if (state == FRAMING_BROKEN)
 		refuse(c, 400, "the body of the request is not in chunks as it must be");
-	else if (c->body.len > BODY_LIMIT)
+	else if (c->body.len > c->proxy->limits.body_bytes)
 		refuse(c, 413, "the body of the request is too large");
-	else if (bodies_size(c->proxy) > BODIES_LIMIT)
+	else if (bodies_size(c->proxy) > c->proxy->limits.bodies_bytes)
 		refuse(c, 413, "the bodies of the requests that are under way are too large together");
 	else if (c->whole)
 		take_request(c);
@@ -349,7 +350,7 @@ take_bytes(struct client *c)
 		return;
 	c->dropped += c->in.len;
 	buffer_free(&c->in);
-	c->gone |= c->dropped > DROPPED_MOST;
+	c->gone |= c->dropped > c->proxy->limits.leave_bytes;
 }
 
 void

@@ -41,7 +41,7 @@ is_plain(const struct buffer *body)
 	return escaped <= body->len / 2 && utf8_valid(body->data, body->len);
 }
 
-/* Bytes as a text, or, where they are none, in base64: so what BODY_LIMIT allows is a line. */
+/* Bytes as a text, or, where they are none, in base64: so what ANSWER_LIMIT allows is a line. */
 static void
 write_body(struct writer *w, const struct buffer *body)
 {
@@ -260,7 +260,7 @@ pass_bytes(struct exchange *e, const char *bytes, size_t len)
 	if (len == 0)
 		return;
 	e->answer_bytes += len;
-	if (e->answer.len + len <= BODY_LIMIT)
+	if (e->answer.len + len <= ANSWER_LIMIT)
 		buffer_append(&e->answer, bytes, len);
 	else
 		e->too_long = true;
@@ -538,7 +538,7 @@ write_failure(const struct exchange *e, struct writer *w, bool transferred)
 		failure_from_body(&f, &e->answer, e->proxy->keys[e->meaning.family]);
 	else if (e->too_long)
 		error_set(&f.error, ERROR_PROVIDER, NULL, "the answer is larger than is kept (%zu MiB)",
-		    BODY_LIMIT >> 20);
+		    ANSWER_LIMIT >> 20);
 	else if (e->stream.refused)
 		f.error = e->stream.failure.error;
 	else

@@ -22,6 +22,7 @@
 
 #include "apis.h"
 #include "base/buffer.h"
+#include "base/connection_limits.h"
 #include "json/line_input.h"
 #include "net/framing.h"
 #include "net/handle.h"
@@ -30,9 +31,7 @@
 #include "spent.h"
 
 #define EXCHANGE_ROOM ((size_t)1 << 20)   /* bytes of an answer that wait for their reader */
-#define BODY_LIMIT ((size_t)128 << 20)    /* bytes of a request, and of an answer that is kept */
-#define BODIES_LIMIT ((size_t)256 << 20)  /* of requests that are under way, together */
-#define CLIENTS_MOST 256
+#define ANSWER_LIMIT ((size_t)128 << 20)  /* bytes of an answer that is kept */
 
 struct exchange;
 
@@ -116,6 +115,7 @@ struct client_handler {
 
 struct proxy {
 	const struct client_handler *handler;
+	struct connection_limits limits;
 	CURLM *multi;
 	const char *authorities;
 	char *token, within[MODEL_TOKEN_SIZE]; /* of the program, of steps inside of it */

@@ -33,6 +33,7 @@
 
 #include "api/message.h"
 #include "base/buffer.h"
+#include "base/connection_limits.h"
 #include "base/map.h"
 #include "json/scan.h"
 #include "proc/environment.h"
@@ -229,9 +230,10 @@ void cli_prepare(struct cli_run *r);
 void cli_clear(struct cli_run *r);
 /* The server, for cli_process.c: what is polled (how many), what came of that, the results that
  * awf-step has told, and its end. */
-#define CLI_TOOL_CLIENTS 4
-#define CLI_TOOL_FDS (1 + CLI_TOOL_CLIENTS * PEER_FDS)
+#define CLI_TOOL_FDS (1 + CONNECTION_TOOLS_MOST * PEER_FDS)
 size_t cli_tools_poll(const struct cli_run *r, struct pollfd fds[CLI_TOOL_FDS]);
+/* When a connection has to have shown the secret, monotonic ms; 0: none is waited for. */
+int64_t cli_tools_deadline(const struct cli_run *r);
 void cli_tools_serve(struct cli_run *r, const struct pollfd fds[CLI_TOOL_FDS]);
 void cli_tools_results(struct cli_run *r);
 void cli_tools_close(struct cli_run *r);

@@ -116,6 +116,13 @@ cancel(struct running *s, const char *why)
 	s->deadline = clock_monotonic();
 }
 
+/* Of two times, of which 0 is none. */
+static int64_t
+earlier(int64_t one, int64_t other)
+{
+	return one == 0 || (other != 0 && other < one) ? other : one;
+}
+
 /* Whether to go on waiting. */
 static bool
 serve(struct running *s)
@@ -137,7 +144,7 @@ serve(struct running *s)
 		s->deadline = clock_monotonic() + (s->run->hopeless ? 0 : CLI_END_MS);
 	provider_flush(s->run->provider);
 	count = FDS + cli_tools_poll(s->run, fds + FDS);
-	if (poll_until(fds, count, s->deadline) == -1)
+	if (poll_until(fds, count, earlier(s->deadline, cli_tools_deadline(s->run))) == -1)
 		cli_fail_as(s->run, ERROR_PROVIDER, "unable to wait: %s", strerror(errno));
 	if (fds[CLI_IN].revents != 0) {
 		while (s->fed < prompt->len && (n = write(s->in, prompt->data + s->fed,

@@ -23,6 +23,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/connection_limits.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/list.h"
@@ -44,7 +46,8 @@
 struct client {
 	struct peer peer;
 	long long serial;        /* tells it from those before it */
-	bool trusted;            /* it said the secret */
+	bool trusted;            /* it said the secret; */
+	int64_t until;           /* when it has to have, monotonic ms */
 };
 
 /* A call that has no result yet. */
@@ -56,7 +59,8 @@ struct asked {
 struct cli_tools {
 	int listening;
 	char secret[2 * SECRET_BYTES + 1], *path, *program;
-	struct client clients[CLI_TOOL_CLIENTS];
+	struct connection_limits limits;
+	struct client clients[CONNECTION_TOOLS_MOST];
 	size_t count;
 	long long next_serial;
 	struct asked *asked;     /* the call of number N at N - 1 */
@@ -115,7 +119,7 @@ listen_at(struct cli_tools *t, struct error *err)
 	t->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (t->listening == -1 ||
 	    bind(t->listening, (const struct sockaddr *)&address, sizeof address) != 0 ||
-	    listen(t->listening, CLI_TOOL_CLIENTS) != 0)
+	    listen(t->listening, SOMAXCONN) != 0)
 		return error_errno(err, ERROR_PROVIDER, t->path, "unable to make a socket");
 	return 0;
 }
@@ -132,6 +136,7 @@ begin(struct cli_run *r)
 	if (t != NULL)
 		return t;
 	t = r->server = memory_zero(1, sizeof *t);
+	t->limits = connection_limits_of(CONNECTION_TOOLS);
 	t->listening = -1;
 	t->program = libexec_sibling(SERVER);
 	random_bytes(random, sizeof random);
@@ -404,6 +409,28 @@ cli_tools_results(struct cli_run *r)
 
 /* ---- the servers ---- */
 
+/* The number of the connection that has waited longest without the secret; count: none has. */
+static size_t
+oldest_stranger(const struct cli_tools *t)
+{
+	size_t found = t->count;
+
+	for (size_t i = 0; i < t->count; i++)
+		if (!t->clients[i].trusted &&
+		    (found == t->count || t->clients[i].until < t->clients[found].until))
+			found = i;
+	return found;
+}
+
+int64_t
+cli_tools_deadline(const struct cli_run *r)
+{
+	const struct cli_tools *t = r->server;
+	size_t oldest = t != NULL ? oldest_stranger(t) : 0;
+
+	return t == NULL || oldest == t->count ? 0 : t->clients[oldest].until;
+}
+
 size_t
 cli_tools_poll(const struct cli_run *r, struct pollfd fds[CLI_TOOL_FDS])
 {
@@ -411,23 +438,39 @@ cli_tools_poll(const struct cli_run *r, struct pollfd fds[CLI_TOOL_FDS])
 
 	if (t == NULL)
 		return 0;
-	fds[0] = (struct pollfd){ t->count < CLI_TOOL_CLIENTS ? t->listening : -1, POLLIN, 0 };
+	fds[0] = (struct pollfd){ t->count < t->limits.connections || oldest_stranger(t) < t->count ?
+		t->listening : -1, POLLIN, 0 };
 	for (size_t i = 0; i < t->count; i++)
 		peer_poll(&t->clients[i].peer, fds + 1 + i * PEER_FDS);
 	return 1 + t->count * PEER_FDS;
 }
 
 static void
+let_go(struct cli_tools *t, size_t number)
+{
+	struct client *c = &t->clients[number];
+
+	peer_end(&c->peer);
+	peer_free(&c->peer);
+	*c = t->clients[--t->count];
+}
+
+/* Takes in who comes, in the place of one without the secret if there is no other. */
+static void
 welcome(struct cli_tools *t)
 {
-	struct client *c = &t->clients[t->count];
 	int fd = accept(t->listening, NULL, NULL);
+	struct client *c;
 
 	if (fd == -1)
 		return;
+	if (t->count == t->limits.connections)
+		let_go(t, oldest_stranger(t));
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	*c = (struct client){ .serial = ++t->next_serial };
+	c = &t->clients[t->count];
+	*c = (struct client){ .serial = ++t->next_serial,
+		.until = clock_monotonic() + t->limits.head_ms };
 	if (private_socket_is_ours(fd) && peer_connect(&c->peer, fd) == 0)
 		t->count++;
 	close(fd);
@@ -452,7 +495,9 @@ hear(struct cli_run *r, struct client *c)
 			take_request(r, c, line);
 		}
 	}
-	return taken == 0;
+	/* Of who has not said the secret no more is kept, nor is it waited for longer. */
+	return taken == 0 && (c->trusted || (peer_untaken(&c->peer) <= r->server->limits.head_bytes &&
+	    clock_monotonic() < c->until));
 }
 
 void
@@ -466,12 +511,9 @@ cli_tools_serve(struct cli_run *r, const struct pollfd fds[CLI_TOOL_FDS])
 		struct client *c = &t->clients[i];
 		bool gone = peer_serve(&c->peer, fds + 1 + i * PEER_FDS) == -1;
 
-		if (hear(r, c) && !gone)
-			continue;
-		peer_end(&c->peer);
-		peer_free(&c->peer);
-		*c = t->clients[--t->count];
+		if (!hear(r, c) || gone)
+			let_go(t, i);
 	}
-	if (fds[0].revents != 0)
+	if (fds[0].revents != 0 && (t->count < t->limits.connections || oldest_stranger(t) < t->count))
 		welcome(t);
 }

@@ -31,10 +31,8 @@
 
 #define ACCEPTED_AT_ONCE 64
 #define SPARE_CLIENTS 16                /* beside all places: for those with a token, and to be told no */
-#define STRANGERS(clients) ((clients) / 4 > SPARE_CLIENTS ? (clients) / 4 : SPARE_CLIENTS)
 #define READ_AT_ONCE 16384
 #define TURN ((size_t)1 << 20)          /* bytes of one client, before the next has its turn */
-#define DROPPED_MOST ((size_t)1 << 20)  /* of what comes after the answer */
 
 static const char full[] =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
@@ -95,7 +93,7 @@ begin_request(struct client *c)
 	c->state = CLIENT_HEAD;
 	c->looked = 0;
 	c->spaced = false;
-	set_limit(c, c->in.len > 0 ? CLIENT_HEAD_MS : CLIENT_IDLE_MS);
+	set_limit(c, c->in.len > 0 ? c->server->limits.head_ms : c->server->limits.idle_ms);
 	if (c->in.len == 0)
 		buffer_free(&c->in);
 	/* Others have their turn between two requests. */
@@ -114,7 +112,7 @@ begin_leaving(struct client *c)
 	shutdown(c->source.fd, SHUT_WR);
 	buffer_free(&c->in);
 	c->state = CLIENT_LEAVING;
-	set_limit(c, CLIENT_LEAVE_MS);
+	set_limit(c, c->server->limits.leave_ms);
 	return true;
 }
 
@@ -160,7 +158,7 @@ take_head(struct client *c, size_t len)
 	refusal = head_read(&head, c->in.data, len);
 	c->close = head.close;
 	c->linger = c->held = false;
-	c->body_ms = CLIENT_BODY_MS;
+	c->body_ms = c->server->limits.body_ms;
 	if (refusal != NULL)
 		return refuse(c, refusal);
 	refusal = c->server->handler->begin(c, &head, c->in.data, len);
@@ -189,6 +187,7 @@ read_head(struct client *c)
 {
 	char bytes[READ_AT_ONCE];
 	size_t len = 0, end;
+	const size_t most = c->server->limits.head_bytes;
 
 	/* One empty line before a request is forgiven (RFC 9112, section 2.2). */
 	if (!c->spaced && c->in.len >= 2 && memcmp(c->in.data, "\r\n", 2) == 0) {
@@ -200,8 +199,8 @@ read_head(struct client *c)
 	    (c->spaced || *c->in.data != '\r'))
 		return refuse(c, &no_http);
 	end = c->in.len > c->looked ? head_end(c->in.data, c->in.len, c->looked) : 0;
-	if (end > HEAD_BYTES || (end == 0 && c->in.len >= HEAD_BYTES))
-		return refuse(c, memchr(c->in.data, '\n', HEAD_BYTES) != NULL ? &too_large : &too_long);
+	if (end > most || (end == 0 && c->in.len >= most))
+		return refuse(c, memchr(c->in.data, '\n', most) != NULL ? &too_large : &too_long);
 	if (end > 0)
 		return take_head(c, end);
 	c->looked = c->in.len;
@@ -209,7 +208,7 @@ read_head(struct client *c)
 	case READ_SOME:
 		/* From its first byte on. */
 		if (c->in.len == 0)
-			set_limit(c, CLIENT_HEAD_MS);
+			set_limit(c, c->server->limits.head_ms);
 		buffer_append(&c->in, bytes, len);
 		return true;
 	case READ_ENDED:
@@ -286,7 +285,7 @@ drop(struct client *c)
 	enum read got;
 
 	while ((got = read_more(c, bytes, sizeof bytes, &len)) == READ_SOME &&
-	    (c->dropped += len) <= DROPPED_MOST)
+	    (c->dropped += len) <= c->server->limits.leave_bytes)
 		continue;
 	if (got != READ_NOTHING)
 		client_close(c);
@@ -563,7 +562,7 @@ evict_stranger(struct server *s)
 		else if (c->state == CLIENT_BODY)
 			sending = c;
 	}
-	if (strangers <= STRANGERS(s->settings.clients) || (idle == NULL && sending == NULL))
+	if (strangers <= (int64_t)s->limits.strangers || (idle == NULL && sending == NULL))
 		return false;
 	client_close(idle != NULL ? idle : sending);
 	return true;
@@ -575,7 +574,7 @@ make_room(struct server *s, int fd)
 {
 	int lower;
 
-	while (s->client_count >= (size_t)s->settings.clients && evict_stranger(s))
+	while (s->client_count >= s->limits.connections && evict_stranger(s))
 		continue;
 	if (descriptors_left(fd, DESCRIPTORS_CLIENT) || !evict_stranger(s))
 		return fd;
@@ -608,7 +607,7 @@ client_add(struct server *s, int fd)
 	int on = 1;
 
 	fd = make_room(s, fd);
-	if (s->client_count >= (size_t)s->settings.clients + SPARE_CLIENTS ||
+	if (s->client_count >= s->limits.connections + SPARE_CLIENTS ||
 	    !descriptors_left(fd, DESCRIPTORS_CLIENT))
 		return turn_away(fd);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -627,7 +626,7 @@ client_add(struct server *s, int fd)
 		c->next->previous = c;
 	s->clients = c;
 	s->client_count++;
-	set_limit(c, CLIENT_HEAD_MS);
+	set_limit(c, s->limits.head_ms);
 	if (loop_add(&s->loop, &c->source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &err) != 0) {
 		client_close(c);
 		return -1;

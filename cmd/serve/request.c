@@ -33,8 +33,6 @@ static const struct refusal too_busy = { 503, "unavailable",
 	"the server has too many files open: try again later" };
 /* Whoever sends a body need not have shown yet who it is: a hook's signature is of all of it. One
  * address alone does not keep out the others. */
-#define BODIES_MOST ((size_t)128 << 20)
-#define BODIES_FROM_MOST ((size_t)32 << 20)
 #define BODY_ROOM ((size_t)16 << 10) /* that it is given at once */
 static const struct refusal too_much_held = { 503, "unavailable",
 	"the server has too much to keep of the bodies that others send" };
@@ -546,9 +544,9 @@ give_room(struct request *r, size_t len)
 
 	while (r->room + more < r->body.len + len)
 		more += BODY_ROOM;
-	if (more > BODIES_MOST - r->server->held)
+	if (more > r->server->limits.bodies_bytes - r->server->held)
 		return &too_much_held;
-	if (more > 0 && held_from(r->server, r->client->address) + more > BODIES_FROM_MOST)
+	if (more > 0 && held_from(r->server, r->client->address) + more > r->server->limits.body_bytes)
 		return &too_much_from;
 	r->room += more;
 	r->server->held += more;

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/connection_limits.h"
 #include "run/storage.h"
 #include "serve/access.h"
 #include "serve/catalog.h"
@@ -57,6 +58,7 @@ struct counts {
 
 struct server {
 	struct settings settings;
+	struct connection_limits limits;
 	struct storage storage;  /* that is served */
 	struct storage outgoing; /* where what clients send is taken in: the same, but for a database */
 	struct storage home;     /* this user's, with the tokens: the same, but for a database */

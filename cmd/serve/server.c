@@ -122,6 +122,8 @@ server_open(struct server *s, struct error *err)
 	s->signals.fd = s->uploads.told.fd = s->database.lock = -1;
 	if (open_record(s, err) != 0 || loop_open(&s->loop, err) != 0 || watch_signals(s, err) != 0)
 		return -1;
+	s->limits = connection_limits_of(CONNECTION_SERVE);
+	connection_limits_resize(&s->limits, (size_t)s->settings.clients);
 	descriptors_begin(s->settings.clients);
 	tokens_begin(&a->tokens, &s->home);
 	a->own = memory_zero(1, sizeof *a->own);

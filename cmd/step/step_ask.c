@@ -19,7 +19,10 @@
 #include <unistd.h>
 
 #include "agent/prompt.h"
+#include "base/connection_limits.h"
 #include "base/file.h"
+#include "base/memory.h"
+#include "base/polling.h"
 #include "json/line_input.h"
 #include "proc/message.h"
 #include "proc/process.h"
@@ -27,17 +30,18 @@
 #include "run/open_question.h"
 #include "transcript/event_keys.h"
 
-#define CLIENTS 16
 #define REASON_SHOWN 1000 /* bytes of what --accept says */
 
 struct client {
 	int fd;                  /* -1: none */
 	struct line_input input;
+	int64_t until;           /* when the line that has begun must be whole; 0: none has */
 };
 
 struct asking {
 	struct step_call *call;
-	struct client clients[CLIENTS];
+	struct connection_limits limits;
+	struct client *clients;  /* so many, those that came first before the others */
 	size_t count;
 	int64_t refused;         /* answers */
 	bool over;               /* the call has its end */
@@ -244,35 +248,86 @@ drop(struct asking *a, size_t number)
 
 	line_input_free(&client->input);
 	file_close(&client->fd);
-	a->clients[number] = a->clients[--a->count];
+	memmove(client, client + 1, (--a->count - number) * sizeof *client);
+}
+
+/* Tells a client why it is not heard any more. */
+static void
+send_away(struct asking *a, size_t number, const char *why)
+{
+	struct error refused = ERROR_INIT;
+
+	error_set(&refused, ERROR_BLOCKED, NULL, "%s", why);
+	say(a->clients[number].fd, &refused, NULL);
+	drop(a, number);
+}
+
+/* The one that came first and says nothing leaves its place to another; else the one that came
+ * first. */
+static void
+make_room(struct asking *a)
+{
+	size_t number = 0;
+
+	if (a->count < a->limits.connections)
+		return;
+	while (number < a->count && a->clients[number].until != 0)
+		number++;
+	send_away(a, number < a->count ? number : 0, "too many are connected, and others came later");
 }
 
 static void
 accept_client(struct asking *a)
 {
-	struct client *client = &a->clients[a->count];
+	int fd = question_accept(a->call->listener);
+	struct client *client;
 
-	client->fd = question_accept(a->call->listener);
-	if (client->fd == -1)
+	if (fd == -1)
 		return;
-	line_input_begin(&client->input, client->fd, "an answer");
-	a->count++;
+	make_room(a);
+	client = &a->clients[a->count++];
+	*client = (struct client){ .fd = fd };
+	line_input_begin(&client->input, fd, "an answer");
 }
 
 /* Whoever else is connected, or about to be, is too late. */
 static void
 turn_away(struct asking *a)
 {
-	struct error late = ERROR_INIT;
-
-	error_set(&late, ERROR_BLOCKED, NULL, "waits no more");
 	do {
-		while (a->count > 0) {
-			say(a->clients[a->count - 1].fd, &late, NULL);
-			drop(a, a->count - 1);
-		}
+		while (a->count > 0)
+			send_away(a, a->count - 1, "waits no more");
 		accept_client(a);
 	} while (a->count > 0);
+}
+
+/* Whether what a client has begun to say is too long. */
+static bool
+is_too_long(const struct asking *a, const struct client *client)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; i < a->count; i++)
+		all += line_input_unfinished(&a->clients[i].input);
+	return line_input_unfinished(&client->input) > a->limits.body_bytes || all > a->limits.bodies_bytes;
+}
+
+/* Ends those whose line is not whole in time; returns when the next one's time is over, 0: never. */
+static int64_t
+expire(struct asking *a)
+{
+	int64_t now = clock_monotonic(), next = 0;
+
+	for (size_t i = a->count; i-- > 0;) {
+		int64_t until = a->clients[i].until;
+
+		/* What came while others were served is read first. */
+		if (until != 0 && until <= now && poll_now(a->clients[i].fd, POLLIN) == 0)
+			send_away(a, i, "the answer did not come in time");
+		else if (until != 0 && (next == 0 || until < next))
+			next = until;
+	}
+	return next;
 }
 
 /* What has come from a client. */
@@ -288,9 +343,16 @@ serve(struct asking *a, size_t number, struct error *err)
 	while (!a->over && result == 0 &&
 	    (taken = line_input_take(&client->input, &line, &len)) == 1)
 		result = take_answer(a, client, span_of(line, len), err);
-	if (result == 0 && !a->over && (taken == -1 || got == 0 ||
-	    (got == -1 && errno != EAGAIN && errno != EINTR)))
+	if (result != 0 || a->over)
+		return result;
+	if (line_input_unfinished(&client->input) == 0)
+		client->until = 0;
+	else if (client->until == 0)
+		client->until = clock_monotonic() + a->limits.body_ms;
+	if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR))
 		drop(a, number);
+	else if (taken == -1 || is_too_long(a, client))
+		send_away(a, number, "the answer is too large");
 	return result;
 }
 
@@ -300,29 +362,35 @@ wait_for_answer(struct asking *a, struct error *err)
 {
 	struct step_call *call = a->call;
 	struct step *s = call->step;
-	struct pollfd fds[2 + CLIENTS];
-	int64_t alone = clock_monotonic();
+	struct pollfd *fds = memory_zero(2 + a->limits.connections, sizeof *fds);
+	int64_t alone = clock_monotonic(), next = 0;
+	int result = 0;
 
 	while (!a->over) {
 		size_t count = a->count;
 
-		fds[1] = (struct pollfd){ .fd = count < CLIENTS ? call->listener : -1, .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = call->listener, .events = POLLIN };
 		for (size_t i = 0; i < count; i++)
 			fds[2 + i] = (struct pollfd){ .fd = a->clients[i].fd, .events = POLLIN };
 		if (interrupts_wait(&s->interrupts, fds, 2 + count,
-		    count > 0 ? 0 : alone + s->ask_grace_ms, &call->end.error) == -1)
-			return 0;
-		for (size_t i = count; i-- > 0 && !a->over;)
-			if (fds[2 + i].revents != 0 && serve(a, i, err) == -1)
-				return -1;
+		    count > 0 ? next : alone + s->ask_grace_ms, &call->end.error) == -1)
+			break;
+		for (size_t i = count; i-- > 0 && !a->over && result == 0;)
+			if (fds[2 + i].revents != 0)
+				result = serve(a, i, err);
+		if (result != 0)
+			break;
+		if (!a->over)
+			next = expire(a);
 		if (!a->over && fds[1].revents != 0)
 			accept_client(a);
 		if (count > 0 && a->count == 0)
 			alone = clock_monotonic();
 		if (a->count == 0 && count == 0 && clock_monotonic() >= alone + s->ask_grace_ms)
-			return 0;
+			break;
 	}
-	return 0;
+	free(fds);
+	return result;
 }
 
 void
@@ -347,9 +415,10 @@ int
 step_ask(struct step_call *call, struct error *err)
 {
 	const struct step *s = call->step;
-	struct asking a = { .call = call };
+	struct asking a = { .call = call, .limits = connection_limits_of(CONNECTION_ANSWER) };
 	int result = 0;
 
+	a.clients = memory_zero(a.limits.connections, sizeof *a.clients);
 	/* What was decided was not taken: it is asked again. */
 	if (call->listener == -1)
 		step_open_question(call);
@@ -360,6 +429,7 @@ step_ask(struct step_call *call, struct error *err)
 			result = wait_for_answer(&a, err);
 	}
 	turn_away(&a);
+	free(a.clients);
 	step_close_question(call);
 	if (result == 0 && !a.over && call->end.error.code == ERROR_NONE) {
 		seal_key_forget(&call->end.seal);

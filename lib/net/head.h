@@ -18,7 +18,6 @@
 #include "net/refusal.h"
 
 #define HEAD_FIELDS 64           /* more are refused */
-#define HEAD_BYTES 16384         /* of all of it */
 
 struct head_field { struct span name, value; };
 

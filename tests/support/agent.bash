@@ -51,3 +51,16 @@ types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }
 workers() { pgrep -f "^[^ ]*awf-provider-[^ ]* --worker=$AWF_STORAGE/"; }
 export -f workers
 no_workers() { [ -z "$(workers)" ]; }
+
+# Starts tests/support/api-server.py, in the place of all APIs.
+api_server() {
+	API_LOG="$BATS_TEST_TMPDIR/api.log"
+	python3 -S "$ROOT/tests/support/api-server.py" "$API_LOG" >api.port 3>&- &
+	API_SERVER_PID=$!
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually test -s api.port
+	API=http://127.0.0.1:$(cat api.port)
+	export ANTHROPIC_BASE_URL="$API" ANTHROPIC_API_KEY=anthropic-real-key
+	export OPENAI_BASE_URL="$API/v1" OPENAI_API_KEY=openai-real-key
+	export GEMINI_BASE_URL="$API" GEMINI_API_KEY=gemini-real-key
+}

@@ -4,8 +4,9 @@
 It writes its pid into "cli.pid", reads its prompt and the file of --mcp-config, starts the server "awf" and does what the lines of
 the file "script" say, a JSON object each: {"call": NAME, "arguments": {...}}, {"calls": [those]}
 at once, {"kill": true} the server and start it anew, {"lose": CALL}: kill it after the call, once
-the file "began" is there, {"ask": METHOD}, {"exit": STATUS}, {"hang": true}. What the
-server offers and answers is appended to the file "heard". The text of the last result is its answer."""
+the file "began" is there, {"ask": METHOD}, {"run": ARGV} with the environment of the server,
+{"exit": STATUS}, {"hang": true}. What the server offers and answers is appended to the file "heard".
+The text of the last result is its answer."""
 import json
 import os
 import subprocess
@@ -57,7 +58,7 @@ def answer(*ids):
 
 
 def start():
-    global server
+    global server, own
     file = arguments[arguments.index("--mcp-config") + 1]
     with open(file) as f:
         own = json.load(f)["mcpServers"]["awf"]
@@ -105,6 +106,8 @@ for line in open("script"):
         asked = [call(each) for each in do["calls"]]
         for (use, _), message in zip(asked, answer(*[i for _, i in asked])):
             result(use, message)
+    elif "run" in do:
+        subprocess.run(do["run"], env=dict(os.environ, **own["env"]), check=False)
     elif "lose" in do:
         call(do["lose"])
         while not os.path.exists("began"):

@@ -87,15 +87,42 @@ decode(struct span data, struct buffer *bytes)
 	return result;
 }
 
+/* Drops an output that nobody can be given. */
+static void
+refuse(struct buffer *output, struct error *err, size_t most, const char *what)
+{
+	buffer_free(output);
+	if (err->code == ERROR_NONE)
+		error_set(err, ERROR_TOOL, NULL, "the result of a tool has at most %zu %s", most, what);
+}
+
+static size_t
+count_files(struct span list)
+{
+	size_t count = 0;
+
+	for (struct span_walk x = span_walk(list); span_next(&x);)
+		count += piece_of(x.value).kind == PIECE_FILE;
+	return count;
+}
+
 void
-content_normalise(struct buffer *output)
+content_take(struct buffer *output, size_t limit, struct error *err)
 {
 	struct span list = span_trim(span_of(buffer_string(output), output->len));
 	struct buffer changed = BUFFER_INIT;
 	const char *from = list.at;
 
+	if (limit > 0 && output->len > limit) {
+		refuse(output, err, limit >> 20, "MiB");
+		return;
+	}
 	if (!content_is(list))
 		return;
+	if (count_files(list) > CONTENT_FILES_LIMIT) {
+		refuse(output, err, CONTENT_FILES_LIMIT, "files");
+		return;
+	}
 	for (struct span_walk x = span_walk(list); span_next(&x);) {
 		struct piece p = piece_of(x.value);
 		struct buffer bytes = BUFFER_INIT;

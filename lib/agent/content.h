@@ -18,14 +18,20 @@
 #include <stddef.h>
 
 #include "base/buffer.h"
+#include "base/error.h"
 #include "json/scan.h"
 #include "json/writer.h"
 #include "transcript/event.h"
 
 /* Whether it is such a list. */
 bool content_is(struct span output);
-/* Has the bytes of such a list in base64 as the record has it; anything else stays. */
-void content_normalise(struct buffer *output);
+/* What a model may get as the result of one call: no API takes more in a request. */
+#define CONTENT_BYTES_LIMIT ((size_t)32 << 20)
+#define CONTENT_FILES_LIMIT 1000
+/* Has the bytes of such a list in base64 as the record has it; anything else stays. An output that
+ * is larger than that (limit: CONTENT_BYTES_LIMIT, or 0 where no model gets it), or has more files,
+ * is dropped, and *err says so, unless it says already what went wrong. */
+void content_take(struct buffer *output, size_t limit, struct error *err);
 
 /* What of an output goes into blobs. */
 struct content_blobs {

@@ -258,8 +258,8 @@ take_answer(const struct mcp_call *call, const struct mcp_tool *t, struct tool_r
 		status = mcp_answer_read(call->result, &run->output, &run->error);
 	else if (!asks_for_input(call->result, &run->error))
 		mcp_method_read(t->method, call->result, &run->output, &run->error);
-	content_normalise(&run->output);
-	if (status == 0)
+	content_take(&run->output, CONTENT_BYTES_LIMIT, &run->error);
+	if (status == 0 && run->error.code == ERROR_NONE)
 		check_output(t->server, &t->control.tool,
 		    span_member(call->result, "structuredContent"), &run->output, &run->error);
 }

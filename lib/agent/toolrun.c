@@ -539,6 +539,7 @@ run_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 			changed_share(&run->changed);
 	}
 	return (struct subprocess){ .argv = argv, .name = run->name,
+	    .output_limit = t->member != NULL ? CONTENT_BYTES_LIMIT : 0,
 	    .environment = run->environment.list, .input = input->data, .input_len = input->len,
 	    .timeout_ms = turns_time(t, tool->timeout_ms) };
 }
@@ -595,7 +596,7 @@ run_finish(const struct turns *t, struct tool_run *run)
 		error_set(&run->error, ERROR_SCHEMA, run->name,
 		    "the tool's output breaks its schema: %s",
 		    prints_key ? "it has a key in it" : buffer_string(&why));
-	content_normalise(&run->output);
+	content_take(&run->output, t->member != NULL ? CONTENT_BYTES_LIMIT : 0, &run->error);
 	/* A tool that wrote nothing on stderr may say why in its output, as AWF's own bash does. */
 	if (run->error.code == ERROR_EXIT_STATUS && run->process.errors.len == 0 && !prints_key) {
 		buffer_clear(&why);

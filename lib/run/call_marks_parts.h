@@ -32,6 +32,7 @@ struct start_head {
 	uint32_t unmarked;       /* 1: calls are not told apart */
 	uint32_t reserved;
 };
+_Static_assert(sizeof(struct start_head) % _Alignof(struct start_entry) == 0, "misaligned entries");
 
 /* A START_FILE that was read. */
 struct attempt_start {

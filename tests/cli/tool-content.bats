@@ -177,3 +177,51 @@ gets() {
 	awf-run --mask cat awf-step -a a.md -m anthropic/m ask -r <<<x
 	same "$(payloads tool.result '.output[0].data')" "\"$PNG\""
 }
+
+@test "a result that no API would take is the model's to know of, not the record's to keep" {
+	printf -- '---\ntools: [shot]\n---\nBe brief.\n' >a.md
+	stream tool_use "$(use t1 shot '{}')" >call
+	text 'done' >said
+	# PROGRAM WORDS: what it prints is told of in these words.
+	refused() {
+		tool shot '"effects":"none"' "$1"
+		model_server --answer call --answer said
+		run -0 awf-run --name refused awf-step -a a.md -m anthropic/m ask -r <<<x
+		same "$output" 'done'
+		same "$(jq -c 'select(.type == "tool.result") | .payload | [.output, .error.message]' "$(transcript)")" "[null,\"$2\"]"
+		[ "$(wc -c <"$(transcript)")" -lt 100000 ]
+		same "$(find "$AWF_STORAGE/blobs" -type f -size +0 -newer "$MODEL_SERVER_LOG" | wc -l)" 0
+	}
+	# Without an end; it is ended, and what it printed is not a text that is cut somewhere.
+	refused 'yes' 'ended because its output is larger than 32.0 MiB'
+	refused "python3 -S -c 'print(\"[\" + \",\".join([\"\"\"{\\\"type\\\":\\\"image\\\",\\\"data\\\":\\\"iVBORw0KGgo=\\\",\\\"mimeType\\\":\\\"image/png\\\"}\"\"\"] * 1001) + \"]\")'" \
+		'the result of a tool has at most 1000 files'
+}
+
+@test "nor one of an MCP server" {
+	cat >server <<-'END'
+		#!/usr/bin/env -S python3 -S
+		import json, sys
+		for line in sys.stdin:
+		    m = json.loads(line)
+		    if m.get("method") == "initialize":
+		        r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+		    elif m.get("method") == "tools/list":
+		        r = {"tools": [{"name": "large", "inputSchema": {"type": "object"}}]}
+		    elif m.get("method") == "tools/call":
+		        r = {"content": [{"type": "text", "text": "x" * 40000000}]}
+		    else:
+		        continue
+		    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+	END
+	chmod +x server
+	printf -- '---\nmcp_servers: [s]\n---\nBe brief.\n' >a.md
+	echo "{\"mcpServers\":{\"s\":{\"command\":\"$PWD/server\"}}}" >.mcp.json
+	stream tool_use "$(use t1 mcp__s__large '{}')" >call
+	text 'done' >said
+	model_server --answer call --answer said
+	run -0 awf-run awf-step -a a.md -m anthropic/m ask -r <<<x
+	same "$output" 'done'
+	same "$(jq -c 'select(.type == "tool.result") | .payload | [.output, .error.message]' "$(transcript)")" \
+		'[null,"the result of a tool has at most 32 MiB"]'
+}

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE /* accept4() */
 #include "serve/client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -564,6 +565,7 @@ evict_stranger(struct server *s)
 	}
 	if (strangers <= (int64_t)s->limits.strangers || (idle == NULL && sending == NULL))
 		return false;
+	assert(strangers > CONNECTION_STRANGERS_LEAST);
 	client_close(idle != NULL ? idle : sending);
 	return true;
 }

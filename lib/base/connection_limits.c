@@ -3,7 +3,6 @@
 
 #include "base/patience.h"
 
-#define STRANGERS_LEAST 16
 #define KIB(n) ((size_t)(n) << 10)
 #define MIB(n) ((size_t)(n) << 20)
 
@@ -36,8 +35,8 @@ void
 connection_limits_resize(struct connection_limits *limits, size_t connections)
 {
 	limits->strangers = connections * limits->strangers / limits->connections;
-	if (limits->strangers < STRANGERS_LEAST)
-		limits->strangers = STRANGERS_LEAST;
+	if (limits->strangers < CONNECTION_STRANGERS_LEAST)
+		limits->strangers = CONNECTION_STRANGERS_LEAST;
 	limits->connections = connections;
 }
 

@@ -48,7 +48,8 @@ struct connection_limits {
 
 /* Its times are those of base/patience.h. */
 struct connection_limits connection_limits_of(enum connection_kind which);
-/* Another number of connections; strangers keep their share of it. */
+/* Another number of connections; strangers keep their share of it, and so many at the least. */
+#define CONNECTION_STRANGERS_LEAST 16
 void connection_limits_resize(struct connection_limits *limits, size_t connections);
 /* No more connections than the limit of open files has room for, which is raised if it can be. */
 void connection_limits_fit(struct connection_limits *limits, const struct open_files *need);

@@ -291,10 +291,17 @@ write_start(const struct run *r, const struct run_spec *spec, unsigned char key[
     bool unmarked, struct error *err)
 {
 	char *outer = run_environment_directory();
-	int failed = marks_key(r->storage.root, true, key, err) != 1 ||
-	    marks_start(r->directory, key, &(struct start_spec){ .environment = environ,
-	    .ignored = spec->ignored, .outer = outer, .unmarked = unmarked }, err) != 0 ? -1 : 0;
+	const struct start_spec start = { .environment = environ, .ignored = spec->ignored,
+		.outer = outer, .unmarked = unmarked };
+	int failed = 0;
 
+	/* The storage's key is for what is compared with other attempts. */
+	if (unmarked)
+		random_bytes(key, MARKS_KEY_BYTES);
+	else
+		failed = marks_key(r->storage.root, true, key, err) == 1 ? 0 : -1;
+	if (failed == 0)
+		failed = marks_start(r->directory, key, &start, err);
 	free(outer);
 	return failed;
 }

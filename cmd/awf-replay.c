@@ -29,7 +29,7 @@ enum { OPT_TREE = 1, OPT_ALL, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_SHOW, OPT_O
 
 static const struct option_spec options_table[] = {
 	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls" },
-	{ OPT_ALL, 0, "all", NULL, "with --tree: each item of a step, however many" },
+	{ OPT_ALL, 0, "all", NULL, "with --tree or --timeline: each item of a step, however many" },
 	{ OPT_TIMELINE, 0, "timeline", NULL, "the time that its calls took, as a chart" },
 	{ OPT_HTML, 0, "html", "FILE", "with --timeline: write it as a page of HTML instead" },
 	{ OPT_STATE, 0, "state", "PATH", "what flowed into and out of a step, or one call, as JSON" },
@@ -155,8 +155,8 @@ read_options(struct replay *r, int argc, char **argv, struct error *err)
 		    "not with %s, which runs nothing", shown ? r->shows->name : "--export");
 	if (r->color && shown != OPT_TREE && shown != OPT_TIMELINE)
 		return error_set(err, ERROR_USAGE, "--color", "only with --tree or --timeline");
-	if (r->all && shown != OPT_TREE)
-		return error_set(err, ERROR_USAGE, "--all", "only with --tree");
+	if (r->all && ((shown != OPT_TREE && shown != OPT_TIMELINE) || r->html))
+		return error_set(err, ERROR_USAGE, "--all", "only with --tree or --timeline, and not with --html");
 	if (r->html && shown != OPT_TIMELINE)
 		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
 	if (r->with_workspace && !r->export)

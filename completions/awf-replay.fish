@@ -2,7 +2,7 @@
 functions -q __awf_steps; or source (status dirname)/awf.fish
 complete -c awf-replay -a '(awf complete runs 2>/dev/null)'
 complete -c awf-replay -l tree -d 'the tree of its calls'
-complete -c awf-replay -l all -d 'with --tree: each item of a step'
+complete -c awf-replay -l all -d 'with --tree or --timeline: each item of a step'
 complete -c awf-replay -l timeline -d 'the time that its calls took'
 complete -c awf-replay -l html -r -F -d 'with --timeline: write it as a page'
 complete -c awf-replay -l state -x -a '(__awf_steps)' -d 'what flowed into and out of a step'

@@ -13,7 +13,7 @@
 
 /* Four that people want to see, from the worst on; then what is expected. */
 static const enum view_saying order[] = { VIEW_FAILED, VIEW_UNFINISHED, VIEW_WAITING, VIEW_RUNNING,
-	VIEW_DONE, VIEW_REUSED, VIEW_SKIPPED };
+	VIEW_CANCELLED, VIEW_DONE, VIEW_REUSED, VIEW_SKIPPED };
 #define WORSE ((size_t)4)
 #define ORDER (sizeof order / sizeof *order)
 
@@ -51,6 +51,8 @@ call_siblings_read(struct call_siblings *s, const struct call_tree *tree, uint32
 				map_put(&steps, e->call, len, at);
 		}
 		series = &s->series[at];
+		if (e->began < series->began)
+			series->began = e->began;
 		series->count++;
 		series->ended[e->status]++;
 		if (until > series->until)

@@ -18,7 +18,7 @@
 #define CALL_SERIES_LEAST 12  /* so many are shown as one */
 
 struct call_series {
-	uint32_t first;               /* its entry that began first */
+	uint32_t first;               /* its first entry */
 	uint32_t last;                /* among the siblings: index */
 	uint32_t count;
 	uint32_t ended[VIEW_SAYINGS]; /* how many ended how */

@@ -509,6 +509,77 @@ read_child(const struct reading *parent, uint32_t at, struct error *err)
 	return failed;
 }
 
+/* A call among those beside it: what it is a part of (items of a step, rounds and branches of a group),
+ * and which of these. */
+struct numbered {
+	uint32_t entry;
+	size_t series, place;         /* place: where it stands so far */
+	long long number;
+};
+
+static int
+compare_numbered(const void *a, const void *b)
+{
+	const struct numbered *x = a, *y = b;
+
+	if (x->series != y->series)
+		return x->series < y->series ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Items, rounds and branches stand by their numbers, however they have begun: each in a place of one
+ * of its own, so that those of several steps stay mixed as they were. */
+static void
+order_children(struct call_tree *tree, uint32_t above)
+{
+	struct call_tree_entry *entries = tree->entries;
+	struct numbered *list = NULL, *sorted;
+	struct map known = MAP_INIT;
+	size_t count = 0, *taken, series_count = 0;
+	bool mixed = false;
+
+	for (uint32_t i = entries[above].first; i != CALL_TREE_NONE; i = entries[i].next)
+		count++;
+	if (count < 2)
+		return;
+	list = memory_array(NULL, count, sizeof *list);
+	sorted = memory_array(NULL, count, sizeof *sorted);
+	taken = memory_array(NULL, count, sizeof *taken);
+	count = 0;
+	for (uint32_t i = entries[above].first; i != CALL_TREE_NONE; i = entries[i].next, count++) {
+		const char *call = entries[i].what == CALL_TREE_CALL ? entries[i].call : NULL;
+		const char *colon = call != NULL ? strrchr(call, ':') : NULL;
+		const size_t *at = colon != NULL ? map_get(&known, call, (size_t)(colon - call)) : NULL;
+
+		list[count] = (struct numbered){ .entry = i, .place = count,
+		    .series = at != NULL ? *at : series_count, .number = colon != NULL ? atoll(colon + 1) : 0 };
+		if (at == NULL && colon != NULL)
+			map_put(&known, call, (size_t)(colon - call), series_count);
+		if (at == NULL)
+			series_count++;
+		mixed = mixed || (at != NULL && list[taken[*at]].number > list[count].number);
+		taken[list[count].series] = count;
+	}
+	memcpy(sorted, list, count * sizeof *sorted);
+	if (mixed)
+		qsort(sorted, count, sizeof *sorted, compare_numbered);
+	/* Where the first of each series is now. */
+	for (size_t i = count; mixed && i-- > 0;)
+		taken[sorted[i].series] = i;
+	for (size_t i = 0; mixed && i < count; i++)
+		list[i].entry = sorted[taken[list[i].series]++].entry;
+	for (size_t i = 0; mixed && i < count; i++)
+		entries[list[i].entry].next = i + 1 < count ? list[i + 1].entry : CALL_TREE_NONE;
+	entries[above].first = list[0].entry;
+	entries[above].last = list[count - 1].entry;
+	free(list);
+	free(sorted);
+	free(taken);
+	map_free(&known);
+}
+
 /* The run is as its last attempt is, from the first on. */
 int
 call_tree_read(struct call_tree *tree, const struct run_ref *run,
@@ -540,6 +611,8 @@ call_tree_read(struct call_tree *tree, const struct run_ref *run,
 		all->input_tokens = last->input_tokens;
 		all->output_tokens = last->output_tokens;
 	}
+	for (uint32_t i = 0; i < tree->count; i++)
+		order_children(tree, i);
 	if (r.lines > 0 && tree->count > 1)
 		return 0;
 	call_tree_free(tree);

@@ -38,7 +38,7 @@ enum call_tree_kind {
  * shown. */
 struct call_tree_entry {
 	enum call_tree_kind what : 8;
-	enum view_saying status : 8;  /* VIEW_DONE … VIEW_WAITING, VIEW_RUNNING, VIEW_UNFINISHED */
+	enum view_saying status : 8;  /* view_ended(), VIEW_RUNNING, VIEW_UNFINISHED */
 	unsigned depth : 16;
 	uint32_t retries;
 	uint32_t first, last, next;   /* entries below it and beside it, or CALL_TREE_NONE */

@@ -17,7 +17,7 @@ struct display {
 	const struct run_ref *run;
 	const char *argument;      /* of the display's option; NULL: it takes none */
 	const char *html;          /* of a timeline: a file that gets it as a page, or NULL */
-	bool all;                  /* of a tree: each item of a step */
+	bool all;                  /* of a tree, a timeline: each item of a step */
 	struct outlet *out;
 	size_t width;              /* columns; 0: no limit */
 	bool colour;

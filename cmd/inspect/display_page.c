@@ -138,7 +138,7 @@ add_abouts(struct page *p, uint32_t entry)
 	if (e->status != VIEW_DONE && e->status != VIEW_RUNNING)
 		buffer_format(&p->out, " %s%s", view_words[e->status].text,
 		    e->why || e->kind || e->does ? " ·" : "");
-	if (e->status == VIEW_FAILED && e->why) {
+	if ((e->status == VIEW_FAILED || e->status == VIEW_CANCELLED) && e->why) {
 		add_excerpt(p, " ", e->why);
 	} else {
 		if (e->kind && e->what == CALL_TREE_CALL)

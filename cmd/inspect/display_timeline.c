@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "inspect/call_series.h"
 #include "inspect/call_tree.h"
 #include "inspect/display_text.h"
 #include "inspect/timeline.h"
@@ -24,28 +25,51 @@
 #define TICK_COLUMNS 10    /* at least, from one tick to the next */
 
 struct row {
-	uint32_t entry; /* a call */
+	uint32_t entry; /* a call, the first one of a series */
 	unsigned depth; /* 0: not in a group */
+	struct call_series series; /* its count is 0: a call alone */
 };
 
-/* The calls of an attempt, in the order in which they began, each before those in it. */
+/* The calls of an attempt, each before those in it, and series of many as one. */
 struct rows {
 	struct row *list;
 	size_t count;
 };
 
 static void
-add_rows(struct rows *rows, const struct call_tree *tree, uint32_t under, unsigned depth)
+add_row(struct rows *rows, uint32_t entry, unsigned depth, const struct call_series *series)
 {
-	for (uint32_t i = tree->entries[under].first; i != CALL_TREE_NONE; i = tree->entries[i].next) {
-		const bool call = tree->entries[i].what == CALL_TREE_CALL;
+	rows->list = memory_array(rows->list, rows->count + 1, sizeof *rows->list);
+	rows->list[rows->count] = (struct row){ .entry = entry, .depth = depth };
+	if (series)
+		rows->list[rows->count].series = *series;
+	rows->count++;
+}
 
-		if (call) {
-			rows->list = memory_array(rows->list, rows->count + 1, sizeof *rows->list);
-			rows->list[rows->count++] = (struct row){ i, depth };
-		}
-		add_rows(rows, tree, i, depth + call);
+/* all: each item of a step has a row of its own. */
+static void
+add_rows(struct rows *rows, const struct call_tree *tree, bool all, uint32_t under, unsigned depth)
+{
+	struct call_siblings siblings;
+
+	call_siblings_read(&siblings, tree, tree->entries[under].first);
+	for (size_t i = 0; i < siblings.count; i++) {
+		const uint32_t entry = siblings.list[i].entry;
+		const struct call_series *series = all ? NULL : call_siblings_series(&siblings, i);
+		const bool call = tree->entries[entry].what == CALL_TREE_CALL;
+		unsigned below = depth + call;
+
+		if (series && series->first == entry)
+			add_row(rows, entry, depth, series);
+		if (series && !call_series_tells(&tree->entries[entry]))
+			continue;
+		if (series)
+			below++;
+		if (call)
+			add_row(rows, entry, below - 1, NULL);
+		add_rows(rows, tree, all, entry, below);
 	}
+	call_siblings_free(&siblings);
 }
 
 /* What bars are made of. */
@@ -53,7 +77,7 @@ static const struct {
 	enum view_saying status;
 	const char *fill;
 } fills[] = {
-	{ VIEW_DONE, "█" }, { VIEW_FAILED, "×" }, { VIEW_SKIPPED, "·" }, { VIEW_REUSED, "=" },
+	{ VIEW_DONE, "█" }, { VIEW_FAILED, "×" }, { VIEW_CANCELLED, "/" }, { VIEW_SKIPPED, "·" }, { VIEW_REUSED, "=" },
 	{ VIEW_WAITING, "░" }, { VIEW_RUNNING, "▒" }, { VIEW_UNFINISHED, "?" },
 };
 #define FILLS (sizeof fills / sizeof *fills)
@@ -95,17 +119,27 @@ add_label(const struct chart *c, const struct row *row, size_t width,
 	if (indent > width / 2)
 		indent = width / 2;
 	add_fill(out, " ", indent);
-	display_label(&c->tree.entries[row->entry], &label);
+	if (row->series.count > 0)
+		call_series_label(&c->tree, &row->series, &label);
+	else
+		display_label(&c->tree.entries[row->entry], &label);
 	text_visible(out, buffer_string(&label), label.len, width - indent);
 	buffer_free(&label);
 }
 
-/* "2.5s", "30ms failed" */
+/* "2.5s", "30ms failed", of a series "66ms 11 ✓ 1 ✗" */
 static void
-add_figures(const struct chart *c, const struct call_tree_entry *e, struct buffer *out)
+add_figures(const struct chart *c, const struct row *row, struct buffer *out)
 {
+	const struct call_tree_entry *e = &c->tree.entries[row->entry];
 	char text[32];
 
+	if (row->series.count > 0) {
+		buffer_format(out, "%s ", duration_text((row->series.until - row->series.began) / 1000, text,
+		    sizeof text));
+		call_series_counts(&row->series, out);
+		return;
+	}
 	if (e->status == VIEW_DONE || e->ended != 0 || c->tree.alive)
 		buffer_text(out, duration_text(call_tree_duration(&c->tree, e), text, sizeof text));
 	if (e->status != VIEW_DONE)
@@ -124,14 +158,14 @@ lay_out(struct chart *c)
 	for (uint32_t i = tree->entries[0].first; i != CALL_TREE_NONE; i = tree->entries[i].next) {
 		struct rows rows = { NULL, 0 };
 
-		add_rows(&rows, tree, i, 0);
+		add_rows(&rows, tree, c->display->all, i, 0);
 		for (size_t row = 0; row < rows.count; row++) {
 			buffer_clear(&text);
 			add_label(c, &rows.list[row], LABEL_MOST, &text);
 			if (columns(&text) > label)
 				label = columns(&text);
 			buffer_clear(&text);
-			add_figures(c, &tree->entries[rows.list[row].entry], &text);
+			add_figures(c, &rows.list[row], &text);
 			if (columns(&text) > figures)
 				figures = columns(&text);
 		}
@@ -169,14 +203,18 @@ print_row(struct chart *c, const struct timeline *t, const struct row *row,
     struct error *err)
 {
 	const struct call_tree_entry *e = &c->tree.entries[row->entry];
+	const bool series = row->series.count > 0;
+	/* The items that did not end well have rows of their own. */
+	const enum view_saying status = series ? VIEW_DONE : e->status;
 	struct buffer *text = &c->line.text, figures = BUFFER_INIT;
 	size_t fill = 0, from, to;
 	double at[2];
 
-	while (fill + 1 < FILLS && fills[fill].status != e->status)
+	while (fill + 1 < FILLS && fills[fill].status != status)
 		fill++;
 	c->used[fill] = true;
-	timeline_place(t, e->began, timeline_end(t->tree, e), at);
+	timeline_place(t, series ? row->series.began : e->began, series ? row->series.until :
+	    timeline_end(t->tree, e), at);
 	from = (size_t)(at[0] * (double)c->bar);
 	to = (size_t)(at[1] * (double)c->bar + 0.5);
 	if (from == c->bar)
@@ -188,9 +226,9 @@ print_row(struct chart *c, const struct timeline *t, const struct row *row,
 	c->line.from = text->len;
 	add_fill(text, fills[fill].fill, to - from);
 	c->line.to = text->len;
-	c->line.colour = view_words[e->status].colour;
+	c->line.colour = view_words[series ? call_series_status(&row->series) : status].colour;
 	add_fill(text, " ", c->bar - to);
-	add_figures(c, e, &figures);
+	add_figures(c, row, &figures);
 	buffer_format(text, " %s", buffer_string(&figures));
 	buffer_free(&figures);
 	return display_line_end(&c->line, c->display, err);
@@ -216,7 +254,7 @@ print_chart(struct chart *c, struct error *err)
 			display_entry(&c->line, &c->tree, &entries[i]);
 			failed = failed != 0 ? -1 : display_line_end(&c->line, d, err);
 		}
-		add_rows(&rows, &c->tree, i, 0);
+		add_rows(&rows, &c->tree, d->all, i, 0);
 		if (failed == 0 && rows.count > 0)
 			failed = print_axis(c, &t, err);
 		for (size_t row = 0; failed == 0 && row < rows.count; row++)

@@ -232,8 +232,8 @@ tell_step(struct live_view *v, const struct live_step *s)
 
 	if (s->begun > 1) {
 		const struct { int64_t count; const char *word; } parts[] = {
-			{ s->done, "done" }, { s->failed, "failed" }, { s->skipped, "skipped" },
-			{ s->waiting, "waiting" },
+			{ s->done, "done" }, { s->failed, "failed" }, { s->cancelled, "cancelled" },
+			{ s->skipped, "skipped" }, { s->waiting, "waiting" },
 		};
 
 		for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -241,7 +241,7 @@ tell_step(struct live_view *v, const struct live_step *s)
 				buffer_format(&counts, "%s%lld %s", counts.len > 0 ? ", " : "",
 				    (long long)parts[i].count, parts[i].word);
 		tell(v, depth_of(s), s->failed > 0 ? VIEW_FAILED : s->waiting > 0 ? VIEW_WAITING :
-		    s->done > 0 ? VIEW_DONE : VIEW_SKIPPED, s->name, s->last - s->first,
+		    s->done > 0 ? VIEW_DONE : s->cancelled > 0 ? VIEW_CANCELLED : VIEW_SKIPPED, s->name, s->last - s->first,
 		    buffer_string(&counts));
 	} else if (s->ended != NULL) {
 		tell(v, depth_of(s), s->how, s->ended_label, s->last - s->first, s->ended);
@@ -290,7 +290,7 @@ end_steps(struct live_view *v, struct live_steps *held)
 			free_call(c);
 			s->begun--;
 		}
-		if (s->done + s->failed + s->skipped + s->waiting > 0)
+		if (s->done + s->failed + s->cancelled + s->skipped + s->waiting > 0)
 			tell_step(v, s);
 		take_step(&v->settling, s);
 		free_step(s);
@@ -554,14 +554,10 @@ static void
 call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 {
 	const struct span error = span_member(p->event->payload, KEY_ERROR);
-	enum view_saying how = view_ended(p->event);
+	const enum view_saying how = view_ended(p->event);
 	struct live_step *s = c->step;
 	struct buffer said = BUFFER_INIT, label = BUFFER_INIT;
 	bool at_once;
-
-	/* It has not failed: something else has, or somebody ended it. */
-	if (how == VIEW_FAILED && span_is(span_member(error, KEY_CODE), "cancelled"))
-		how = VIEW_SKIPPED;
 
 	end_steps(v, &c->inside);
 	close_call(c);
@@ -575,8 +571,9 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 		s->waiting++;
 		add_waiting(&said, p);
 		break;
+	case VIEW_CANCELLED:
 	case VIEW_SKIPPED:
-		s->skipped++;
+		*(how == VIEW_CANCELLED ? &s->cancelled : &s->skipped) += 1;
 		add_value(&said, member_set(error) ? span_member(error, KEY_MESSAGE) :
 		    span_member(p->event->payload, KEY_SKIPPED));
 		break;

@@ -93,7 +93,7 @@ struct live_step {
 	char *path, *name;
 	bool member;                  /* a round or branch of the group around it */
 	int64_t iteration;            /* of a member */
-	int64_t begun, done, failed, skipped, waiting;
+	int64_t begun, done, failed, cancelled, skipped, waiting;
 	struct live_call **open;      /* in the order in which they began */
 	size_t open_count;
 	int64_t first, last;          /* µs: when the first began, and the last ended */

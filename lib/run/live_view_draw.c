@@ -22,7 +22,7 @@
 static const char *const spinner[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" };
 static const char *const spinner_ascii[] = { "|", "/", "-", "\\" };
 static const char *const symbols_ascii[VIEW_SAYINGS] = {
-	[VIEW_STARTED] = ">", [VIEW_DONE] = "+", [VIEW_FAILED] = "x", [VIEW_SKIPPED] = "-",
+	[VIEW_STARTED] = ">", [VIEW_DONE] = "+", [VIEW_FAILED] = "x", [VIEW_CANCELLED] = "/", [VIEW_SKIPPED] = "-",
 	[VIEW_REUSED] = "=", [VIEW_WAITING] = ".", [VIEW_RETRY] = "~", [VIEW_UNFINISHED] = "?",
 };
 
@@ -329,8 +329,8 @@ static void
 draw_count(const struct drawing *d, const struct live_step *s, unsigned depth)
 {
 	const struct { int64_t count; const char *word; } parts[] = {
-		{ s->done, "done" }, { s->failed, "failed" }, { s->skipped, "skipped" },
-		{ s->waiting, "waiting" }, { (int64_t)s->open_count, "running" },
+		{ s->done, "done" }, { s->failed, "failed" }, { s->cancelled, "cancelled" },
+		{ s->skipped, "skipped" }, { s->waiting, "waiting" }, { (int64_t)s->open_count, "running" },
 	};
 	const struct live_call *oldest = s->open_count > 0 ? s->open[0] : NULL;
 	struct buffer said = BUFFER_INIT;

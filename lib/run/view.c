@@ -46,6 +46,7 @@ const struct view_word view_words[VIEW_SAYINGS] = {
 	[VIEW_STARTED] = { "started", "▸", BOLD },
 	[VIEW_DONE] = { "done", "✓", GREEN },
 	[VIEW_FAILED] = { "failed", "✗", RED },
+	[VIEW_CANCELLED] = { "cancelled", "■", YELLOW },
 	[VIEW_SKIPPED] = { "skipped", "–", YELLOW },
 	[VIEW_REUSED] = { "reused", "=", GREEN },
 	[VIEW_WAITING] = { "waiting", "…", YELLOW },
@@ -65,15 +66,17 @@ view_ended(const struct event_view *event)
 	struct span status = span_member(payload, KEY_STATUS);
 
 	if (event->type == EVENT_RUN_COMPLETED)
-		return span_is(status, "success") ? VIEW_DONE :
-		    span_is(status, "waiting") ? VIEW_WAITING : VIEW_FAILED;
+		return span_is(status, "success") ? VIEW_DONE : span_is(status, "waiting") ? VIEW_WAITING :
+		    span_is(status, "cancelled") ? VIEW_CANCELLED : VIEW_FAILED;
 	if (member_set(span_member(payload, KEY_SKIPPED)))
 		return VIEW_SKIPPED;
 	if (member_set(span_member(payload, KEY_REUSED_FROM)))
 		return VIEW_REUSED;
 	if (!member_set(error))
 		return VIEW_DONE;
-	return span_is(span_member(error, KEY_CODE), "waiting") ? VIEW_WAITING : VIEW_FAILED;
+	error = span_member(error, KEY_CODE);
+	return span_is(error, "waiting") ? VIEW_WAITING : span_is(error, "cancelled") ? VIEW_CANCELLED :
+	    VIEW_FAILED;
 }
 
 char *
@@ -520,7 +523,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 	if (ended == VIEW_WAITING)
 		map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
 	/* Which item it is of which something has to be said. */
-	if ((ended == VIEW_FAILED || ended == VIEW_WAITING) && event->iteration != 0 &&
+	if ((ended == VIEW_FAILED || ended == VIEW_CANCELLED || ended == VIEW_WAITING) && event->iteration != 0 &&
 	    !within_group(event, &of_group))
 		item = item_names_find(&v->items, event);
 	add_head(v, event, item, &view_words[behind ? VIEW_WAITING : ended]);
@@ -550,7 +553,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 		detail(v, "%zu %s", retries, retries == 1 ? "retry" : "retries");
 	detail_value(v, "run ", event->child_run_id);
 	/* "approved by NAME"; of what waits, until when. A failure says it in its message. */
-	if (ended != VIEW_FAILED && member_set(by)) {
+	if (ended != VIEW_FAILED && ended != VIEW_CANCELLED && member_set(by)) {
 		detail_value(v, "", span_member(approval, KEY_DECISION));
 		buffer_text(&v->text, " by ");
 		add_value(v, by, ARGUMENT_COLUMNS);

@@ -256,6 +256,43 @@ tree() {
 	same "$(awf-replay --tree t.jsonl | wc -l)" 18
 	same "$(awf-replay --tree --all t.jsonl | wc -l)" 27
 	[[ $(awf-replay --tree --color always t.jsonl) == *$'b ×12: \e[31m9 ✓ 1 – 1 ? 1 ✗\e[0m (3.0s)'* ]]
+	# A timeline has the same rows.
+	same "$(awf-replay --timeline t.jsonl | grep -c '^ *[bc]')" 14
+	[[ $(awf-replay --timeline t.jsonl) == *$'\nb ×12 '*' 3.0s 9 ✓ 1 – 1 ? 1 ✗'*$'\n  b '*' 2.0s failed'*$'\n  b '* ]]
+	same "$(awf-replay --timeline --all t.jsonl | grep -c '^ *[bc]')" 23
+	[[ $(awf-replay --timeline --color always t.jsonl) == *$'\nb ×12 '*$'\e[31m█'* ]]
+}
+
+@test "--tree, --timeline: items, rounds and branches stand by their numbers, those of several steps in turn" {
+	does() { printf '%s' "\"blocks\":[{\"type\":\"command\",\"command\":\"$1\"}]"; }
+	same "$(tree <<-END | sed -n 's/[^a-z]*.* unfinished: //p' | paste -sd' '
+		1 - - run.started {"name":"n","attempt":1}
+		2 1 - step.started {"name":"g","kind":"k","call":"g:0:0",$(does group)}
+		3 2 - step.started {"name":"g","kind":"k","call":"g:0:0/g:0:2",$(does two)}
+		4 2 - step.started {"name":"g","kind":"k","call":"g:0:0/g:0:0",$(does zero)}
+		5 4 - step.started {"name":"x","kind":"k","call":"g:0:0/g:0:0/x:0:0",$(does inside)}
+		6 2 - step.started {"name":"g","kind":"k","call":"g:0:0/g:0:1",$(does one)}
+		7 1 - step.started {"name":"a","kind":"k","call":"a:0:10",$(does tenth)}
+		8 1 - step.started {"name":"b","kind":"k","call":"b:0:0",$(does other)}
+		9 1 - step.started {"name":"a","kind":"k","call":"a:0:9",$(does ninth)}
+	END
+	)" 'group zero inside one two ninth other tenth'
+}
+
+@test "what was cancelled is called so by lists, trees, timelines and awf-tail" {
+	run -3 --separate-stderr awf-run -n --name group -c 'awf-step -n --parallel -q p -- false "sleep 60"'
+	awf-replay --tree | grep -q '─ p\[1\] parallel cancelled ('
+	awf-replay --timeline | grep -q '^  p\[1\] .*/.* cancelled$'
+	awf-replay --timeline --html page.html
+	grep -q 'is-cancelled' page.html
+	awf-tail | grep -q ' p\[1\] cancelled ('
+	awf-run -n --name ended -c 'awf-step -n wait -- sleep 60' &
+	until awf-tail --json --type step.started @ended 2>/dev/null | grep -q wait; do sleep 0.02; done
+	kill $!
+	wait $! || [ $? = 143 ]
+	[[ $(awf-tail --list -n 1) == *' cancelled '* ]]
+	[[ $(awf-replay --tree @ended) == 'ended cancelled ('*$'\n'*'─ wait command cancelled ('* ]]
+	[[ $(awf-replay --timeline @ended) == 'ended cancelled ('*'/ cancelled' ]]
 }
 
 @test "--tree: what tells of no attempt, no call, or twice" {
@@ -576,7 +613,8 @@ one             ??????????????????????? unfinished
 	refused 1 "--color: only with --tree or --timeline" --color never
 	refused 1 "--color: only with --tree or --timeline" --canonical --color never
 	refused 1 '--html: only with --timeline' --tree --html x
-	refused 1 '--all: only with --tree' --timeline --all
+	refused 1 '--all: only with --tree or --timeline, and not with --html' --order seq --all
+	refused 1 '--all: only with --tree or --timeline, and not with --html' --timeline --html x --all
 	refused 1 '--tree: not with --timeline' --timeline --tree
 	refused 1 "--state: 'a b' is neither a step (a.b) nor a call (a[0], or a:0:0/b:0:0)" --state 'a b' "$BRIEF"
 	refused 1 "--state: no step or call 'a' is in this run (see awf-replay --tree)" --state a "$BRIEF"

@@ -114,7 +114,7 @@ patterns_load(struct patterns *p, const char *path, struct error *err)
 	char *end;
 
 	memset(p, 0, sizeof *p);
-	if (file_load(path, FILE_LIMIT, &text, err) != 0)
+	if (file_load_text(path, FILE_LIMIT, &text, err) != 0)
 		return -1;
 	for (char *at = text.data; at != NULL && at < text.data + text.len && failed == 0;
 	    at = end + 1, number++) {

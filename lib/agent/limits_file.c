@@ -107,6 +107,7 @@ limits_file_read(struct limits_file *f, struct error *err)
 	if (file_read(fd, &text, FILE_LIMIT) == -1)
 		result = error_errno(err, ERROR_SYSTEM, f->path, "unable to read");
 	close(fd);
+	buffer_drop(&text, text_byte_order_mark(text.data, text.len));
 	buffer_byte(&text, '\0');
 	rest = text.data;
 	while (result == 0 && (line = strsep(&rest, "\n")) != NULL) {

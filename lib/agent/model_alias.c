@@ -49,7 +49,7 @@ look_in(const char *path, bool (*found)(void *context, const char *alias, const 
 
 	if (path == NULL || !definition_exists(path))
 		return 0;
-	if (file_load(path, TABLE_LIMIT, &text, err) != 0)
+	if (file_load_text(path, TABLE_LIMIT, &text, err) != 0)
 		return -1;
 	for (rest = buffer_string(&text); result == 0 && !done &&
 	    (line = text_part(&rest, '\n', &len)) != NULL;) {

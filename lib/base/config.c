@@ -83,7 +83,7 @@ config_read(enum config_key key, char **value, struct error *err)
 
 	*value = NULL;
 	if (path != NULL && access(path, F_OK) == 0)
-		result = file_load(path, CONFIG_LIMIT, &text, err);
+		result = file_load_text(path, CONFIG_LIMIT, &text, err);
 	for (rest = buffer_string(&text); result == 0 &&
 	    (line = text_part(&rest, '\n', &len)) != NULL;) {
 		char *place = memory_format("%s:%d", path, ++number);

@@ -139,6 +139,15 @@ file_load(const char *path, size_t limit, struct buffer *b, struct error *err)
 	return status;
 }
 
+int
+file_load_text(const char *path, size_t limit, struct buffer *b, struct error *err)
+{
+	int status = file_load(path, limit, b, err);
+
+	buffer_drop(b, text_byte_order_mark(b->data, b->len));
+	return status;
+}
+
 static bool
 same_time(const struct timespec *a, const struct timespec *b)
 {

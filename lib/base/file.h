@@ -25,6 +25,8 @@ int file_write_until(int fd, const void *bytes, size_t len, const volatile int *
 int file_read(int fd, struct buffer *b, size_t limit);
 /* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */
 int file_load(const char *path, size_t limit, struct buffer *b, struct error *err);
+/* As file_load(), of a text that people write: without the byte order mark that it may begin with. */
+int file_load_text(const char *path, size_t limit, struct buffer *b, struct error *err);
 /* What stands behind #! in the first line of a script, as much of it as the kernel reads, in memory of
  * its own; NULL: the file is no script, or cannot be read. */
 char *file_interpreter(const char *path);

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/polling.h"
+#include "base/text.h"
 #include "json/scan.h"
 
 #define INPUT_CHUNK (((size_t)64 << 10) - 1) /* with the NUL behind it no more than a pipe holds */
@@ -62,6 +63,12 @@ line_input_take(struct line_input *s, const char **line, size_t *len)
 	if (!lf)
 		return 0;
 	*line = s->bytes.data + s->next;
+	if (s->lines == 0) {
+		const size_t mark = text_byte_order_mark(*line, *len);
+
+		*line += mark;
+		*len -= mark;
+	}
 	s->next = s->searched;
 	s->lines++;
 	return 1;

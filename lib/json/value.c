@@ -149,8 +149,7 @@ value_load_relaxed(const char *path, enum error_code code, struct error *err)
 	struct buffer text = BUFFER_INIT;
 	json_t *value = NULL;
 
-	if (file_load(path, VALUE_LIMIT, &text, err) == 0) {
-		buffer_drop(&text, text_byte_order_mark(text.data, text.len));
+	if (file_load_text(path, VALUE_LIMIT, &text, err) == 0) {
 		blank_out(text.data, text.data + text.len);
 		value = value_parse(buffer_string(&text), text.len, path, code, err);
 	}

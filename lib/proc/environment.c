@@ -18,6 +18,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define KEYS_LIMIT ((size_t)1 << 20)
 
@@ -281,6 +282,8 @@ keys_parse(struct keys *k, struct buffer *text, const char *path, struct error *
 
 	if (strlen(buffer_string(text)) != text->len)
 		return error_set(err, ERROR_DEFINITION, path, "holds a NUL byte");
+	if (line != NULL)
+		line += text_byte_order_mark(line, text->len);
 	for (int number = 1; line != NULL; number++, line = end) {
 		size_t len, name;
 

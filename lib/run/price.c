@@ -174,7 +174,7 @@ int
 prices_load_file(struct prices *p, const char *path, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
-	int result = file_load(path, FILE_LIMIT, &text, err);
+	int result = file_load_text(path, FILE_LIMIT, &text, err);
 
 	if (result == 0)
 		result = prices_parse(p, buffer_string(&text), path, err);

@@ -190,3 +190,26 @@ status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(tra
 	printf '%s{"name":"x","model":"replay/none"}' "$mark" >agent.json
 	same "$(awf-step -n --dry-run -p hi -a agent.json x | jq -r .model)" none
 }
+
+@test "a byte order mark is no part of the first line of a file that people write" {
+	mark=$'\xef\xbb\xbf'
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	cd "$XDG_CONFIG_HOME/awf" || false
+	printf '%smodel = replay/none\n' "$mark" >config
+	same "$(awf-step -n --dry-run -p hi x | jq -r .model)" none
+	printf '%smine replay/answers.jsonl\n' "$mark" >models
+	printf '%sreplay/* 7 7\n' "$mark" >prices
+	printf '%sreplay at-once=1\n' "$mark" >limits
+	printf '%sFIRST=one\n' "$mark" >keys
+	chmod 600 keys
+	printf '%s{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1000000},"model":"m"}\n' \
+		"$mark" >answers.jsonl
+	same "$(awf-step -n -p hi -r -m mine x)" hello
+	[[ $(awf-tail --cost -n 1) == *'$7.0000'* ]]
+	same "$(awf-step -n -r --pass-key FIRST x -- sh -c 'echo "$FIRST"')" one
+	printf '%ssecret-word\n' "$mark" >patterns
+	awf-run -n --mask "patterns $PWD/patterns" -c 'awf-step -n -q x -- echo secret-word'
+	run ! grep secret-word "$(transcript "$(awf-tail --list --json -n 1 | jq -r .run_id)")"
+	awf doctor --json >said || :
+	run ! jq -e 'select(.status == "wrong" and (.message | contains("/awf/")))' said
+}

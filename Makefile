@@ -29,7 +29,9 @@
 # made of the same objects but for one: their patience is divided by twenty
 # (lib/base/patience.h). AWF_TEST_PATIENCE=real lets tests run the first.
 
-PREFIX ?= /usr/local
+# Also by the name that the GNU Coding Standards have for it: make install prefix=/opt/awf.
+prefix ?= /usr/local
+PREFIX ?= $(prefix)
 BINDIR ?= $(PREFIX)/bin
 LIBEXECDIR ?= $(PREFIX)/libexec/awf
 LIBDIR ?= $(PREFIX)/lib

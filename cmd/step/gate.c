@@ -92,7 +92,7 @@ gate_pass(const struct gate *g, const struct item *item, struct error *why)
 		return error_set(why, ERROR_BLOCKED, OPTION,
 		    "the input is no state line: no step has made it");
 	if (item->foreign)
-		return error_set(why, ERROR_BLOCKED, OPTION, "the input is of another run");
+		return error_set(why, ERROR_BLOCKED, OPTION, "the input is of another run: have one awf-run around the steps");
 	if (!maker_read(&m, g, item)) {
 		error_set(why, ERROR_BLOCKED, OPTION, "the input's metadata names no call");
 		maker_free(&m);

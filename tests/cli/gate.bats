@@ -53,7 +53,7 @@ gate() {
 @test "the line of another run is blocked" {
 	echo ok | awf-run -c 'awf-step check -- cat' >line
 	run -3 --separate-stderr awf-run -c 'awf-step --require check deploy -- touch ran' <line
-	same "$(jq -r .metadata.error.message <<<"$output")" '--require: the input is of another run'
+	same "$(jq -r .metadata.error.message <<<"$output")" '--require: the input is of another run: have one awf-run around the steps'
 	run -3 awf-step --require check deploy -q -- touch ran <line
 	[ ! -e ran ]
 }

@@ -181,6 +181,16 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	grep -q '^/two/share/awf$' <<<"$strings"
 }
 
+@test "the prefix has the name that other makefiles give it, too" {
+	for name in PREFIX prefix; do
+		commands=$(env -u PREFIX make -n -C "$ROOT" BUILD="$PWD/build" "$name=/one" install 2>&1)
+		grep -q ' "/one/bin"' <<<"$commands"
+		run ! grep '/usr/local/bin"' <<<"$commands"
+	done
+	commands=$(env -u PREFIX -u prefix make -n -C "$ROOT" BUILD="$PWD/build" install 2>&1)
+	grep -q ' "/usr/local/bin"' <<<"$commands"
+}
+
 @test "with SHARED_LIBS=1 programs have no library that updates do not reach" {
 	ls "$(cc -print-file-name=libjansson.a)" || skip "no archives here"
 	commands=$(make -n -C "$ROOT" BUILD="$PWD/build" SHARED_LIBS=1 install DESTDIR="$PWD/root" 2>&1)

@@ -26,6 +26,7 @@ enum operand {
 	SCRIPT_COMMAND, /* a file, or a command */
 	SHELL_SCRIPT,   /* a file; with -c the text of one */
 	SOURCED,        /* a file that the shell itself reads */
+	SHELL_TEXT,     /* words that a shell reads as its text */
 	OTHER           /* data: files of programs are named by options alone */
 };
 
@@ -39,49 +40,56 @@ static const struct runner {
 	const char *valued; /* options with a value that names no program */
 	const char *files;  /* options whose value is a file that is run */
 	const char *inert;  /* options behind which no script is named: code is given with them */
+	const char *texts;  /* options whose value is a text for a shell */
 } runners[] = {
-	{ "env", COMMAND, 0, NULL, "-u --unset", NULL, NULL },
-	{ "timeout", COMMAND, 1, NULL, "-s --signal -k --kill-after", NULL, NULL },
-	{ "nice", COMMAND, 0, NULL, "-n --adjustment", NULL, NULL },
-	{ "nohup setsid command builtin doas caffeinate busybox", COMMAND, 0, NULL, NULL, NULL, NULL },
-	{ "exec", COMMAND, 0, NULL, "-a", NULL, NULL },
-	{ "time", COMMAND, 0, NULL, "-f --format -o --output", NULL, NULL },
-	{ "stdbuf", COMMAND, 0, NULL, "-i --input -o --output -e --error", NULL, NULL },
-	{ "ionice", COMMAND, 0, NULL, "-c --class -n --classdata", NULL, NULL },
-	{ "chrt taskset", COMMAND, 1, NULL, NULL, NULL, NULL },
-	{ "flock", COMMAND, 1, NULL, "-w --wait --timeout -E --conflict-exit-code", NULL, "-c --command" },
-	{ "sudo", COMMAND, 0, NULL, "-u --user -g --group -h -p --prompt -C -D --chdir", NULL, NULL },
+	{ "env", COMMAND, 0, NULL, "-u --unset", NULL, NULL, NULL },
+	{ "timeout", COMMAND, 1, NULL, "-s --signal -k --kill-after", NULL, NULL, NULL },
+	{ "nice", COMMAND, 0, NULL, "-n --adjustment", NULL, NULL, NULL },
+	{ "nohup setsid command builtin doas caffeinate busybox", COMMAND, 0, NULL, NULL, NULL, NULL, NULL },
+	{ "exec", COMMAND, 0, NULL, "-a", NULL, NULL, NULL },
+	{ "time", COMMAND, 0, NULL, "-f --format -o --output", NULL, NULL, NULL },
+	{ "stdbuf", COMMAND, 0, NULL, "-i --input -o --output -e --error", NULL, NULL, NULL },
+	{ "ionice", COMMAND, 0, NULL, "-c --class -n --classdata", NULL, NULL, NULL },
+	{ "chrt taskset", COMMAND, 1, NULL, NULL, NULL, NULL, NULL },
+	{ "flock", COMMAND, 1, NULL, "-w --wait --timeout -E --conflict-exit-code", NULL, NULL, "-c --command" },
+	{ "su runuser", OTHER, 1, NULL, "-s --shell -g --group -G --supp-group -w --whitelist-environment", NULL,
+	    NULL, "-c --command --session-command" },
+	{ "sg", OTHER, 1, NULL, NULL, NULL, NULL, "-c" },
+	{ "script", OTHER, 0, NULL, "-m --logging-format -o --output-limit", NULL, NULL, "-c --command" },
+	{ "watch", SHELL_TEXT, 0, NULL, "-n --interval -q --equexit -s --shotsdir", NULL, NULL, NULL },
+	{ "eval trap", SHELL_TEXT, 0, NULL, NULL, NULL, NULL, NULL },
+	{ "sudo", COMMAND, 0, NULL, "-u --user -g --group -h -p --prompt -C -D --chdir", NULL, NULL, NULL },
 	{ "xargs", COMMAND, 0, NULL, "-a --arg-file -d --delimiter -E -I -L --max-lines -n --max-args -P "
-	    "--max-procs -s --max-chars --process-slot-var", NULL, NULL },
+	    "--max-procs -s --max-chars --process-slot-var", NULL, NULL, NULL },
 	{ "parallel", COMMAND, 0, NULL, "-j --jobs -a --arg-file -N -n -I --joblog --results --timeout "
-	    "--retries --colsep --delay --tmpdir --workdir", NULL, NULL },
-	{ "strace ltrace", COMMAND, 0, NULL, "-o -e -p -s -E -P", NULL, NULL },
-	{ "poetry pipenv pdm hatch rye", COMMAND, 0, "run", NULL, NULL, NULL },
-	{ "uv", SCRIPT_COMMAND, 0, "run", "--with --python -p --project --directory --extra --group", NULL, "-m --module" },
+	    "--retries --colsep --delay --tmpdir --workdir", NULL, NULL, NULL },
+	{ "strace ltrace", COMMAND, 0, NULL, "-o -e -p -s -E -P", NULL, NULL, NULL },
+	{ "poetry pipenv pdm hatch rye", COMMAND, 0, "run", NULL, NULL, NULL, NULL },
+	{ "uv", SCRIPT_COMMAND, 0, "run", "--with --python -p --project --directory --extra --group", NULL, "-m --module", NULL },
 	{ "awf-sandbox", COMMAND, 0, NULL, "-w --workspace --readable --hide --keep --open --pass-env "
-	    "--file-size --disk --temporary --processes --parent --loopback --without", NULL, NULL },
+	    "--file-size --disk --temporary --processes --parent --loopback --without", NULL, NULL, NULL },
 
 	{ "sh bash dash ash ksh mksh yash zsh fish", SHELL_SCRIPT, 0, NULL, "-o +o -O +O --rcfile --init-file",
-	    NULL, "-s" },
-	{ ". source", SOURCED, 0, NULL, NULL, NULL, NULL },
-	{ "python pypy", SCRIPT, 0, NULL, "-W -X --check-hash-based-pycs", NULL, "-c" },
-	{ "perl", SCRIPT, 0, NULL, "-I", NULL, "-e -E" },
-	{ "ruby", SCRIPT, 0, NULL, "-I -C", NULL, "-e" },
+	    NULL, "-s", NULL },
+	{ ". source", SOURCED, 0, NULL, NULL, NULL, NULL, NULL },
+	{ "python pypy", SCRIPT, 0, NULL, "-W -X --check-hash-based-pycs", NULL, "-c", NULL },
+	{ "perl", SCRIPT, 0, NULL, "-I", NULL, "-e -E", NULL },
+	{ "ruby", SCRIPT, 0, NULL, "-I -C", NULL, "-e", NULL },
 	{ "node nodejs tsx ts-node", SCRIPT, 0, NULL, "-C --conditions --env-file --title",
-	    "-r --require --import --loader --experimental-loader", "-e --eval -p --print" },
-	{ "bun deno", SCRIPT, 0, "run", "-c --config --env-file --import-map", "-r --preload", "-e --eval" },
-	{ "php", SCRIPT, 0, NULL, "-c -d", "-f --file", "-r" },
-	{ "lua luajit", SCRIPT, 0, NULL, "-l", NULL, "-e" },
-	{ "Rscript", SCRIPT, 0, NULL, NULL, NULL, "-e" },
-	{ "julia", SCRIPT, 0, NULL, "-t --threads -p --procs -J --sysimage", "-L --load", "-e --eval -E --print" },
+	    "-r --require --import --loader --experimental-loader", "-e --eval -p --print", NULL },
+	{ "bun deno", SCRIPT, 0, "run", "-c --config --env-file --import-map", "-r --preload", "-e --eval", NULL },
+	{ "php", SCRIPT, 0, NULL, "-c -d", "-f --file", "-r", NULL },
+	{ "lua luajit", SCRIPT, 0, NULL, "-l", NULL, "-e", NULL },
+	{ "Rscript", SCRIPT, 0, NULL, NULL, NULL, "-e", NULL },
+	{ "julia", SCRIPT, 0, NULL, "-t --threads -p --procs -J --sysimage", "-L --load", "-e --eval -E --print", NULL },
 	{ "tclsh wish expect guile groovy elixir escript pwsh osascript swift go", SCRIPT, 0, "run", NULL, NULL,
-	    "-e -c" },
-	{ "java", SCRIPT, 0, NULL, "-cp -classpath --class-path -p --module-path --add-modules", "-jar", "-m" },
-	{ "awk gawk mawk nawk", OTHER, 0, NULL, "-F -v", "-f --file", NULL },
-	{ "sed", OTHER, 0, NULL, "-e --expression", "-f --file", NULL },
-	{ "jq", OTHER, 0, NULL, NULL, "-f --from-file", NULL },
-	{ "psql", OTHER, 0, NULL, "-d -h -p -U -v -c", "-f --file", NULL },
-	{ "make gmake", OTHER, 0, NULL, "-j -o -W", "-f --file --makefile", NULL },
+	    "-e -c", NULL },
+	{ "java", SCRIPT, 0, NULL, "-cp -classpath --class-path -p --module-path --add-modules", "-jar", "-m", NULL },
+	{ "awk gawk mawk nawk", OTHER, 0, NULL, "-F -v", "-f --file", NULL, NULL },
+	{ "sed", OTHER, 0, NULL, "-e --expression", "-f --file", NULL, NULL },
+	{ "jq", OTHER, 0, NULL, NULL, "-f --from-file", NULL, NULL },
+	{ "psql", OTHER, 0, NULL, "-d -h -p -U -v -c", "-f --file", NULL, NULL },
+	{ "make gmake", OTHER, 0, NULL, "-j -o -W", "-f --file --makefile", NULL, NULL },
 };
 
 static void add_command(struct command_files *f, char *const *words, int depth);
@@ -265,6 +273,7 @@ find_runner(const char *word)
 struct options_read {
 	char *const *rest;   /* the words behind them */
 	bool inert, text;    /* nothing more is run; the first of the rest is a shell's text */
+	bool input;          /* the script comes on stdin */
 	char *directory;     /* in which the command of the rest runs; NULL: it is not said */
 };
 
@@ -312,13 +321,16 @@ take_option(struct command_files *f, const struct runner *r, const char *name, s
 		f->directory = read->directory = to;
 		return value == NULL;
 	}
-	if (lists(r->files, name, len)) {
-		if (given != NULL)
+	if (lists(r->files, name, len) || lists(r->texts, name, len)) {
+		if (given != NULL && lists(r->texts, name, len))
+			add_text(f, given, depth);
+		else if (given != NULL)
 			add_script(f, given);
 		return value == NULL;
 	}
 	if (lists(r->inert, name, len))
 		read->inert = true;
+	read->input |= shell && len == 2 && name[1] == 's';
 	return value == NULL && lists(r->valued, name, len);
 }
 
@@ -326,6 +338,7 @@ static bool
 has_value(const struct runner *r, const char *name)
 {
 	return lists(r->valued, name, 2) || lists(r->files, name, 2) || lists(r->inert, name, 2) ||
+	    lists(r->texts, name, 2) ||
 	    (lists(r->names, "env", 3) && strncmp("-S", name, 2) == 0) ||
 	    (lists(r->names, "python", 6) && strncmp("-m", name, 2) == 0);
 }
@@ -344,7 +357,8 @@ read_options(struct command_files *f, const struct runner *r, struct options_rea
 		read->rest = next;
 		if (strcmp(word, "--") == 0)
 			break;
-		if (word[1] == '-' || lists(r->valued, word, len) || lists(r->files, word, len)) {
+		if (word[1] == '-' || lists(r->valued, word, len) || lists(r->files, word, len) ||
+		    lists(r->texts, word, len)) {
 			size_t name = word[1] == '-' ? strcspn(word, "=") : len;
 
 			read->rest += take_option(f, r, word, name, name < len ? word + name + 1 : NULL, next,
@@ -396,13 +410,38 @@ add_find(struct command_files *f, char *const *words, int depth)
 			add_command(f, words + 1, depth);
 }
 
+/* The text that words are when a shell has joined them. */
+static void
+add_words_text(struct command_files *f, char *const *words, int depth)
+{
+	struct buffer text = BUFFER_INIT;
+
+	for (; *words != NULL; words++)
+		buffer_format(&text, "%s ", *words);
+	add_text(f, buffer_string(&text), depth);
+	buffer_free(&text);
+}
+
+/* An interpreter that is given no script, or "-", reads it on stdin. */
+static bool
+reads_script(const struct runner *r, const struct options_read *read)
+{
+	if (r->operand != SHELL_SCRIPT && (r->operand != SCRIPT || read->inert))
+		return false;
+	return !read->text && (read->input || *read->rest == NULL || strcmp(*read->rest, "-") == 0);
+}
+
 /* What the words behind a program's options name. */
 static void
 add_operands(struct command_files *f, const struct runner *r, char *const *words, int depth)
 {
-	struct options_read read = { words, false, false, NULL };
-	const char *directory = f->directory;
+	struct options_read read = { words, false, false, false, NULL };
+	const char *directory = f->directory, *input = f->input;
 	char *const *rest;
+
+	/* These read it themselves. */
+	if (lists("xargs parallel", r->names, strlen(r->names)))
+		f->input = NULL;
 
 	read_options(f, r, &read, depth);
 	if (r->first != NULL && *read.rest != NULL && lists(r->first, *read.rest, strlen(*read.rest))) {
@@ -416,8 +455,14 @@ add_operands(struct command_files *f, const struct runner *r, char *const *words
 	rest = read.rest;
 	for (int i = 0; i < r->skip && *rest != NULL; i++)
 		rest++;
-	if (*rest == NULL || read.inert || r->operand == OTHER)
+	if (f->input != NULL && reads_script(r, &read))
+		add_script(f, f->input);
+	else if (*rest != NULL && rest[1] != NULL && r->skip > 0 && lists(r->texts, *rest, strlen(*rest)))
+		add_text(f, rest[1], depth); /* flock FILE -c TEXT */
+	else if (*rest == NULL || read.inert || r->operand == OTHER)
 		;
+	else if (r->operand == SHELL_TEXT)
+		add_words_text(f, rest, depth);
 	else if (read.text)
 		add_text(f, *rest, depth);
 	else if (r->operand == SOURCED)
@@ -428,6 +473,7 @@ add_operands(struct command_files *f, const struct runner *r, char *const *words
 		add_script(f, *rest);
 	free(read.directory);
 	f->directory = directory;
+	f->input = input;
 }
 
 static void
@@ -455,6 +501,7 @@ struct shell_words {
 	struct buffer word;
 	bool begun;          /* there is a word, be it an empty one */
 	bool expands;        /* the shell makes something else of it */
+	char *input;         /* what stdin is redirected from; NULL */
 };
 
 static void
@@ -484,10 +531,38 @@ end_command(struct command_files *f, struct shell_words *w, char **directory, in
 		free(*directory);
 		f->directory = *directory = to;
 	} else if (words != NULL && *words != NULL && !lists("for case select function", *words, strlen(*words))) {
+		f->input = w->input;
 		add_command(f, words, depth);
+		f->input = NULL;
 	}
 	list_free(w->list);
+	free(w->input);
 	w->list = NULL;
+	w->input = NULL;
+}
+
+/* Takes a redirection, of which neither the number nor the name is a word. Its last character. */
+static const char *
+read_redirection(struct shell_words *w, const char *at)
+{
+	bool reads = *at == '<' && strchr("<>&(", at[1]) == NULL && w->word.len == 0;
+	size_t len;
+
+	if (strspn(buffer_string(&w->word), "0123456789") == w->word.len) {
+		buffer_clear(&w->word);
+		w->begun = false;
+	}
+	end_word(w);
+	at += strspn(at, "<>&| \t");
+	len = strcspn(at, " \t\n;|&<>()");
+	if (reads && strcspn(at, "$`*?[~\\") >= len) {
+		const char quote = *at;
+		bool quoted = len > 1 && (quote == '"' || quote == '\'') && at[len - 1] == quote;
+
+		free(w->input);
+		w->input = memory_copy(at + quoted, len - 2 * (size_t)quoted);
+	}
+	return at + len - 1;
 }
 
 /* The end of what begins with a bracket or a backquote. */
@@ -544,7 +619,7 @@ skip_document(const char *text, const char *end_name)
 static void
 add_text(struct command_files *f, const char *text, int depth)
 {
-	struct shell_words w = { NULL, BUFFER_INIT, false, false };
+	struct shell_words w = { .word = BUFFER_INIT };
 	const char *began = f->directory;
 	char *directory = NULL, *document = NULL, quote = '\0';
 
@@ -580,14 +655,7 @@ add_text(struct command_files *f, const char *text, int depth)
 			at += strspn(at, "'\"");
 			at--;
 		} else if (*at == '<' || *at == '>') {
-			/* Of a redirection neither the number nor the name is a word. */
-			if (strspn(buffer_string(&w.word), "0123456789") == w.word.len) {
-				buffer_clear(&w.word);
-				w.begun = false;
-			}
-			end_word(&w);
-			at += strspn(at, "<>&| \t");
-			at += strcspn(at, " \t\n;|&<>()") - 1;
+			at = read_redirection(&w, at);
 		} else if (*at == '\n' || strchr(";|&()", *at) != NULL) {
 			end_command(f, &w, &directory, depth - 1);
 			if (*at == '\n' && document != NULL) {

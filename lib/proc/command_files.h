@@ -16,6 +16,7 @@ struct command_files {
 	const char *workspace;  /* absolute, without links */
 	const char *directory;  /* absolute, in which the command starts */
 	const char *path;       /* the command's PATH; NULL: names without a slash are not looked for */
+	const char *input;      /* what a shell redirects its stdin from; NULL (own) */
 	/* What was found: absolute paths without links, each once; lists (base/list.h) of the
 	 * caller's; NULL: nothing. */
 	char **list;

@@ -28,7 +28,7 @@ enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
 	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, FAR_END, FILES, MADE_AGAIN,
-	DIRECTORY, VARIABLES, MEMBERS
+	PROGRAM_CHANGED, DIRECTORY, VARIABLES, MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
 	[CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
@@ -40,7 +40,7 @@ static const char *const member_names[MEMBERS] = {
 	[PARTIAL] = KEY_PARTIAL, [APPROVAL] = KEY_APPROVAL, [PHASE] = KEY_PHASE,
 	[LOOP] = KEY_LOOP, [MODE] = KEY_MODE, [CONDITION] = KEY_CONDITION, [RETRY] = KEY_RETRY,
 	[WAIT] = KEY_WAIT, [COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS, [FAR_END] = KEY_FAR_END,
-	[FILES] = KEY_FILES, [MADE_AGAIN] = KEY_MADE_AGAIN,
+	[FILES] = KEY_FILES, [MADE_AGAIN] = KEY_MADE_AGAIN, [PROGRAM_CHANGED] = KEY_PROGRAM_CHANGED,
 	[DIRECTORY] = KEY_DIRECTORY, [VARIABLES] = KEY_VARIABLES,
 };
 
@@ -350,6 +350,9 @@ take_completed(struct recording *rec, const struct reading *at)
 	if (reused != NO_CALL && rec->calls[reused].state == RECALL_OPEN &&
 	    rec->calls[reused].early.len > 0)
 		take_early_result(&rec->calls[reused]);
+	/* A fork has its own copy of a result; what made it, the other run says. */
+	if (reused != NO_CALL && span_true(at->members[PROGRAM_CHANGED]))
+		c->programs = rec->calls[result_of(rec, reused)].programs;
 	if (reused != NO_CALL && (rec->calls[reused].decided || (at->members[FAILURE].at == NULL &&
 	    at->members[SKIPPED].at == NULL && at->members[RESULT].at == NULL))) {
 		c->result_from = result_of(rec, reused);

@@ -366,6 +366,24 @@ EOF
 	awf-verify -q
 }
 
+@test "a resume of a fork tells what the fork took over of changed programs, too" {
+	program one.sh 'echo v1'
+	program flow.awf 'awf-step one -n -r -- ./one.sh' "$LAST"
+	start 3
+	edit one.sh
+	run -3 awf-run --fork "$(cat id)" --at last --id-file id </dev/null
+	for _ in 1 2; do
+		resume 3
+		same "$output" v1
+		kept one.sh "1 result is"
+	done
+	resume 3 --redo-changed
+	same "$output" v2
+	repeated one.sh "1 result is"
+	resume 3
+	[[ $stderr != *changed* ]]
+}
+
 # Killed with all that belongs to it where the named file appears.
 killed_at() {
 	awf-run --resume "$(cat id)" "${@:2}" </dev/null >/dev/null 2>&1 &

@@ -111,6 +111,20 @@ recording_take_programs(struct recording *rec, struct recorded_call *c, struct s
 
 /* ---- when all is read ---- */
 
+/* The call whose condition said no; those that took it over from there did not ask again. */
+static uint32_t
+who_said_no(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	while (c->claims != NO_CALL && !c->made_again && rec->calls[c->claims].state == RECALL_SKIPPED &&
+	    !rec->calls[c->claims].by_user) {
+		call = c->claims;
+		c = &rec->calls[call];
+	}
+	return call;
+}
+
 /* The call whose work the result is; NO_CALL: nothing is to be taken over of the call. */
 static uint32_t
 who_made(const struct recording *rec, uint32_t call)
@@ -121,6 +135,8 @@ who_made(const struct recording *rec, uint32_t call)
 		return NO_CALL;
 	if (c->state == RECALL_SUCCEEDED)
 		return c->result_from != NO_CALL ? c->result_from : call;
+	if (c->state == RECALL_SKIPPED)
+		return c->by_user ? NO_CALL : who_said_no(rec, call);
 	return c->state == RECALL_FAILED && recording_failure_stands(rec, call) ? c->failed_first : NO_CALL;
 }
 

@@ -220,6 +220,28 @@ EOF
 	awf-verify -q
 }
 
+@test "a condition that said no is an answer of its program: told, kept, and asked again" {
+	program check.sh 'echo v1 >>asked' '! grep -q v1 "$0"'
+	program flow.awf 'echo 1 | awf-step --when ./check.sh a -r --effects external -- tee -a ledger' "$LAST"
+	start 3
+	edit check.sh
+	sed -i '2s/.*/echo v2 >>asked/; 3s/.*/true/' check.sh
+	for _ in 1 2; do
+		resume 3
+		kept check.sh "1 result is"
+	done
+	same "$(cat asked) $(ls ledger 2>&1 | grep -c cannot)" "v1 1"
+	resume 3 --redo-changed
+	repeated check.sh "1 result is"
+	same "$(paste -sd, asked) $(cat ledger)" "v1,v2 1"
+	resume 3
+	[[ $stderr != *changed* ]]
+	touch ok
+	resume 0
+	same "$(paste -sd, asked) $(cat ledger)" "v1,v2 1"
+	awf-verify -q
+}
+
 @test "a program that a call in a group ran: the group gives way, what is in it beside stays" {
 	program one.sh 'read -r n; echo "v1 $n" | tee -a ledger'
 	program beside.sh 'tee -a beside'

@@ -232,6 +232,7 @@ try_command(struct step_call *call, struct error *err)
 	    end->error.code == ERROR_NONE)
 		take_output(end, s->output, &process.output);
 	step_look_for_dead(call);
+	step_look_for_waiting(call);
 	if (result == 0 && call->models != NULL)
 		result = models_settle(call->models, &end->error, err);
 	subprocess_free(&process);

@@ -291,6 +291,23 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	awf-verify --determinism
 }
 
+@test "what is around a quiet step waits with it, though the step prints no line" {
+	local command
+	for command in '--parallel out -- "awf-step -q ok --approve"' 'out -r -- sh -c "awf-step -q ok --approve"' \
+		'out -r -- sh -c "awf-step -r ok --approve; exit \$?"'; do
+		run -75 --separate-stderr awf-run -c "echo hi | awf-step $command" </dev/null
+		[[ $stderr == *"awf-step: out: "*"waits for a decision"* ]]
+		same "$(jq -r 'select(.type == "step.completed" and .payload.name == "out").payload.error.code' "$AWF_STORAGE/latest" | sort -u)" waiting
+		awf-ctl approve out.ok @ </dev/null
+		run -0 awf-run --resume @ </dev/null
+	done
+	# The status alone is a failure, also where something had waited before.
+	run -3 awf-run -c 'echo hi | awf-step out -- sh -c "exit 75"' </dev/null
+	run -75 awf-run -c 'echo hi | awf-step out -- sh -c "awf-step -q ok --approve; exit 75"' </dev/null
+	awf-ctl approve out.ok @ </dev/null
+	run -3 awf-run --resume @ </dev/null
+}
+
 @test "without a decision a resume waits on, and the same decision is taken" {
 	waits ./flow <<<cake
 	run -75 resume

@@ -18,6 +18,7 @@
 #include "proc/serve_address.h"
 
 #define TOKEN "AWF_SERVE_TOKEN"
+#define TEXT_LIMIT ((size_t)256 << 20)
 #define LOOK_MS 1000 /* a wait for libcurl at a time */
 
 /* ---- its address ---- */
@@ -176,11 +177,12 @@ server_judge(const struct server *s, struct http_get *g, struct error *err)
 	return answered;
 }
 
-enum answered
-server_ask(struct server *s, char *path, int (*take)(void *context, const char *bytes, size_t len),
-    void *context, struct error *err)
+/* limit: bytes of the answer; 0: none. */
+static enum answered
+ask(struct server *s, char *path, int (*take)(void *context, const char *bytes, size_t len),
+    void *context, size_t limit, struct error *err)
 {
-	struct http_get g = { .take = take, .context = context };
+	struct http_get g = { .take = take, .context = context, .limit = limit };
 
 	if (server_get(s, s->http, &g, path, err) != 0)
 		return ANSWERED_NEVER;
@@ -199,6 +201,13 @@ server_ask(struct server *s, char *path, int (*take)(void *context, const char *
 	return server_judge(s, &g, err);
 }
 
+enum answered
+server_ask(struct server *s, char *path, int (*take)(void *context, const char *bytes, size_t len),
+    void *context, struct error *err)
+{
+	return ask(s, path, take, context, 0, err);
+}
+
 static int
 take_text(void *context, const char *bytes, size_t len)
 {
@@ -210,5 +219,5 @@ enum answered
 server_ask_text(struct server *s, char *path, struct buffer *text, struct error *err)
 {
 	buffer_clear(text);
-	return server_ask(s, path, take_text, text, err);
+	return ask(s, path, take_text, text, TEXT_LIMIT, err);
 }

@@ -236,8 +236,13 @@ on_header(char *bytes, size_t size, size_t count, void *context)
 {
 	struct transfer *t = context;
 	size_t len = size * count, name;
-	char *line = memory_copy(bytes, len), *value;
+	char *line, *value;
 
+	if (!handle_take_line(&t->heads, len)) {
+		t->wrong = HANDLE_HEAD_LONG;
+		return 0;
+	}
+	line = memory_copy(bytes, len);
 	line[strcspn(line, "\r\n")] = '\0';
 	if (strncmp(line, "HTTP/", 5) == 0) {
 		t->stream = false;
@@ -269,13 +274,22 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 	long status = 0;
 
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (status / 100 == 2 && t->stream)
-		return sse_feed(&t->sse, bytes, len) == 0 ? len : 0;
+	if (status / 100 == 2 && t->stream) {
+		int fed = sse_feed(&t->sse, bytes, len);
+
+		if (fed == -1)
+			t->wrong = "an event of its stream is above 64 MiB";
+		return fed == 0 ? len : 0;
+	}
 	limit = status / 100 == 2 ? SCAN_LINE_LIMIT : REFUSED_LIMIT;
-	if (len > limit - t->body.len && status / 100 == 2)
+	if (len > limit - t->body.len && status / 100 == 2) {
+		t->wrong = "the answer is above 256 MiB";
 		return 0;
-	buffer_append(&t->body, bytes, len < limit - t->body.len ? len : limit - t->body.len);
-	return len;
+	}
+	/* Of an error as much is read as is kept. */
+	t->cut = len > limit - t->body.len;
+	buffer_append(&t->body, bytes, t->cut ? limit - t->body.len : len);
+	return t->cut ? 0 : len;
 }
 
 static void
@@ -353,6 +367,9 @@ transfer_start(struct transfer *t)
 	free(t->session);
 	t->session = b->session == NULL ? NULL : memory_text(b->session);
 	t->why[0] = '\0';
+	t->heads = 0;
+	t->cut = false;
+	t->wrong = NULL;
 	t->retry_after = 0;
 	buffer_clear(&t->body);
 	sse_again(&t->sse);

@@ -159,11 +159,21 @@ transfer_is_initialized(const struct transfer *t)
 	return span_is(span_member(message, "method"), "notifications/initialized");
 }
 
+/* Why a transfer has failed. */
+static const char *
+failure_of(const struct transfer *t, CURLcode result)
+{
+	return t->wrong != NULL ? t->wrong : handle_failure(result, t->why);
+}
+
 bool
 transfer_end(struct transfer *t, CURLcode result)
 {
 	struct bridge *b = t->bridge;
 	long status = 0;
+
+	if (t->cut)
+		result = CURLE_OK;
 
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (result == CURLE_PEER_FAILED_VERIFICATION && b->authorities != NULL) {
@@ -183,7 +193,7 @@ transfer_end(struct transfer *t, CURLcode result)
 		else if (result == CURLE_OK)
 			bridge_fail(b, "has ended its stream");
 		else
-			bridge_fail(b, "cannot be reached: %s", handle_failure(result, t->why));
+			bridge_fail(b, "cannot be reached: %s", failure_of(t, result));
 		return true;
 	case GET_STREAM:
 		/* It need not have one. */
@@ -208,7 +218,7 @@ transfer_end(struct transfer *t, CURLcode result)
 	}
 	if (result != CURLE_OK) {
 		transfer_fail(t, "%s: %s", status / 100 == 2 ? "was cut off in its answer" : "cannot be reached",
-		    handle_failure(result, t->why));
+		    failure_of(t, result));
 		return true;
 	}
 	if (!end_post(t, status))

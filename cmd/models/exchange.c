@@ -317,6 +317,9 @@ on_head(char *bytes, size_t size, size_t count, void *context)
 	struct exchange *e = context;
 	size_t len = size * count;
 
+	e->long_head = !handle_take_line(&e->heads, len);
+	if (e->long_head)
+		return 0;
 	/* Fields behind the body are of the connection. */
 	if (e->headed)
 		return len;
@@ -520,6 +523,8 @@ broken_by(const struct exchange *e)
 {
 	if (e->two_lengths)
 		return "the API tells two lengths of its answer";
+	if (e->long_head)
+		return HANDLE_HEAD_LONG;
 	if (e->swollen)
 		return "the answer is above 128 MiB when it is decompressed";
 	return handle_failure(e->result, e->message);

@@ -93,6 +93,8 @@ struct exchange {
 	bool paused;
 	bool headed;                  /* its head has come */
 	bool two_lengths;             /* the API has told, which differ */
+	bool long_head;               /* and lines of heads without an end: */
+	size_t heads;                 /* their bytes */
 	bool events;                  /* the answer is a stream of events */
 	bool too_long;                /* to be kept */
 	bool swollen;                 /* it was compressed, and is larger than that */

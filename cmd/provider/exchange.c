@@ -115,6 +115,12 @@ on_bytes(void *context, const char *bytes, size_t len)
 	return stream_feed(&x->stream, bytes, len);
 }
 
+static int64_t
+on_progress(void *context)
+{
+	return ((struct exchange *)context)->stream.progress;
+}
+
 static void
 on_delta(void *context, const char *kind, const char *text, size_t len)
 {
@@ -200,7 +206,8 @@ post(struct exchange *x, struct http *http, struct http_answer *answer, struct e
 	const char *headers[4];
 	struct buffer url = BUFFER_INIT, body = BUFFER_INIT;
 	struct http_request request = { .headers = headers, .take = on_bytes, .context = x,
-	    .watch_fd = 0, .look = on_input, .output_fd = 1, .before_wait = before_wait };
+	    .watch_fd = 0, .look = on_input, .output_fd = 1, .before_wait = before_wait,
+	    .progress = on_progress };
 	size_t count = 0, len = strlen(x->base);
 	struct writer w;
 	int result;

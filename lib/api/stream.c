@@ -90,7 +90,6 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	const char *why;
 	size_t bad;
 
-	(void)name;
 	s->events++;
 	if (s->message.ended || len == 0)
 		return 0;
@@ -98,6 +97,8 @@ on_event(void *context, const char *name, const char *data, size_t len)
 		s->message.ended = s->api->done_ends;
 		return 0;
 	}
+	if (strcmp(name, "ping") != 0 && strcmp(name, "keepalive") != 0)
+		s->progress++;
 	why = scan_loosely(data, len, &bad);
 	if (why != NULL) {
 		stream_fail(s, "event %ld of the stream is not JSON: byte %zu: %s", s->events,

@@ -31,6 +31,7 @@ struct stream {
 	/* What has come. */
 	struct message message;
 	long events;
+	int64_t progress;                /* of them, those that are more than a sign of life */
 	size_t bytes;                    /* of the answer so far */
 	char first;                      /* of the answer, white space aside; '\0': nothing came */
 	bool refused;                    /* the API said itself that it has failed */

@@ -187,5 +187,8 @@ patience_of(int ms)
 #define STREAM_SILENT_MS patience_of(45000)
 /* Without a byte of an answer. */
 #define STALL_LIMIT_MS 300000
+/* With comments and pings of its stream alone: where models think, or wait for a place, servers send
+ * these for half an hour. */
+#define KEPT_ALIVE_LIMIT_MS 3600000
 
 #endif

@@ -63,6 +63,13 @@ handle_prepare(CURL *easy, const char *url, const char *authorities)
 	}
 }
 
+bool
+handle_take_line(size_t *heads, size_t len)
+{
+	*heads += len;
+	return *heads <= HANDLE_HEAD_LIMIT;
+}
+
 static size_t
 read_body(char *bytes, size_t size, size_t count, void *context)
 {
@@ -107,5 +114,8 @@ handle_failure(CURLcode result, const char *message)
 {
 	if (result == CURLE_SEND_FAIL_REWIND)
 		return "the server closed the connection without an answer";
+	/* What it says of a line that is longer than its buffer for one. */
+	if (result == CURLE_OUT_OF_MEMORY)
+		return "a line of the answer's head is too long, or there is no memory";
 	return message[0] != '\0' ? message : curl_easy_strerror(result);
 }

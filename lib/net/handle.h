@@ -7,6 +7,8 @@
 #define AWF_NET_HANDLE_H
 
 #include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* The directory that has each authority under the hash of its name, where one need not read all
  * of them. NULL: there is none, or the environment says who is trusted. */
@@ -16,6 +18,13 @@ const char *handle_authorities(void);
  * ended with CURLE_PEER_FAILED_VERIFICATION then, nothing was sent, and may be made again without
  * it. */
 void handle_prepare(CURL *easy, const char *url, const char *authorities);
+
+/* Lines of heads that a server may send in one transfer: those of answers that go before the answer,
+ * and fields behind its body, too. libcurl has such a limit for the head alone, and not in all versions. */
+#define HANDLE_HEAD_LIMIT ((size_t)256 << 10)
+#define HANDLE_HEAD_LONG "the head of the answer is above 256 KiB"
+/* Counts a line; false: there are too many, and the callback returns 0. */
+bool handle_take_line(size_t *heads, size_t len);
 
 /* What is posted. It stays where it is until the transfer has ended. */
 struct handle_body {

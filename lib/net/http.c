@@ -55,9 +55,15 @@ struct transfer {
 	struct handle_body body;
 	char message[CURL_ERROR_SIZE];
 	bool stopped, exact_retry_after;
+	bool headed;             /* something of a head has come */
+	bool cut;                /* the rest of an error's body is not wanted */
+	const char *wrong;       /* with the answer; NULL: nothing */
+	size_t heads, taken;     /* bytes of lines of heads; of the body */
 	CURLcode result;
 	int watch_fd;
 	int64_t idle_since;
+	int64_t barren_since;    /* when progress was seen last */
+	int64_t progress;
 	curl_off_t sent;
 
 	/* Of a GET. */
@@ -130,7 +136,14 @@ on_header(char *bytes, size_t size, size_t count, void *context)
 	size_t len = size * count;
 	char line[256], *value;
 
-	t->idle_since = clock_monotonic();
+	/* A head has one limit of time, however slowly it comes. */
+	if (!t->headed)
+		t->idle_since = clock_monotonic();
+	t->headed = true;
+	if (!handle_take_line(&t->heads, len)) {
+		t->wrong = HANDLE_HEAD_LONG;
+		return 0;
+	}
 	if (len >= sizeof line || memchr(bytes, ':', len) == NULL)
 		return len;
 	memcpy(line, bytes, len);
@@ -164,7 +177,13 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200 || status > 299) {
 		buffer_append(body, bytes, len < room ? len : room);
-		return len;
+		t->cut = len > room;
+		return t->cut ? 0 : len;
+	}
+	t->taken += len;
+	if (t->request->limit > 0 && t->taken > t->request->limit) {
+		t->wrong = "the answer is larger than any that is expected";
+		return 0;
 	}
 	t->stopped = t->request->take(t->request->context, bytes, len) != 0;
 	return t->stopped ? 0 : len;
@@ -191,6 +210,24 @@ static int64_t
 idle_limit(const struct transfer *t)
 {
 	return t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms : STALL_LIMIT_MS;
+}
+
+/* Whether nothing but signs of life has come for too long. */
+static bool
+is_barren(struct transfer *t)
+{
+	const struct http_request *request = t->request;
+	int64_t limit = request->kept_alive_ms > 0 ? request->kept_alive_ms : KEPT_ALIVE_LIMIT_MS, now, progress;
+
+	if (request->progress == NULL)
+		return false;
+	now = clock_monotonic();
+	progress = request->progress(request->context);
+	if (progress != t->progress || t->barren_since == 0) {
+		t->progress = progress;
+		t->barren_since = now;
+	}
+	return now - t->barren_since >= limit;
 }
 
 static int
@@ -226,6 +263,9 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 		if (clock_monotonic() - t->idle_since >= limit_ms)
 			return error_set(err, ERROR_NETWORK, NULL, "no byte came for %lld ms",
 			    (long long)limit_ms);
+		if (is_barren(t))
+			return error_set(err, ERROR_NETWORK, NULL, "for %lld ms nothing came but signs of life",
+			    (long long)(clock_monotonic() - t->barren_since));
 
 		if (t->watch_fd >= 0) {
 			fds[count].fd = t->watch_fd;
@@ -259,6 +299,9 @@ transfer_begin(struct transfer *t, struct http *h)
 	memset(t->answer, 0, sizeof *t->answer);
 	t->watch_fd = request->watch_fd;
 	t->idle_since = clock_monotonic();
+	t->heads = t->taken = 0;
+	t->headed = t->cut = false;
+	t->wrong = NULL;
 	handle_prepare(t->easy, request->url, t->authorities);
 	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
@@ -301,7 +344,9 @@ transfer_result(const struct transfer *t, struct error *err)
 
 	if (t->stopped)
 		return error_set(err, ERROR_CANCELLED, NULL, "stopped");
-	if (t->result == CURLE_OK)
+	if (t->wrong != NULL)
+		return error_set(err, ERROR_NETWORK, NULL, "%s", t->wrong);
+	if (t->result == CURLE_OK || t->cut)
 		return 0;
 	curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &unverified);
 	return error_set(err, ERROR_NETWORK, NULL, "%s%s",
@@ -337,7 +382,7 @@ http_get(struct http *h, struct http_get *g, struct error *err)
 	t = memory_zero(1, sizeof *t);
 	t->easy = easy;
 	t->url = memory_text(g->url);
-	t->made = (struct http_request){ .url = t->url, .headers = g->headers,
+	t->made = (struct http_request){ .url = t->url, .headers = g->headers, .limit = g->limit,
 		.idle_timeout_ms = g->idle_timeout_ms, .take = g->take, .context = g->context,
 		.watch_fd = -1, .output_fd = -1 };
 	t->request = &t->made;

@@ -40,6 +40,12 @@ struct http_request {
 	 * ERROR_CANCELLED). */
 	int (*take)(void *context, const char *bytes, size_t len);
 	void *context;
+	size_t limit;                /* bytes of a 2xx body, above which it is ERROR_NETWORK; 0: none */
+	/* How much of the answer has come that is more than a sign of life, such as a comment of a
+	 * stream; where that stays the same for KEPT_ALIVE_LIMIT_MS, it is ERROR_NETWORK. NULL: each
+	 * byte counts. */
+	int64_t (*progress)(void *context);
+	int64_t kept_alive_ms;       /* in the place of that; 0 */
 	int watch_fd;                /* readable: look() decides; -1: none */
 	enum http_watch (*look)(void *context);
 	int output_fd;               /* its reader gone: ERROR_CANCELLED; -1: none */
@@ -66,8 +72,9 @@ struct http_get {
 	const char *url;             /* http_get() copies it */
 	const char *const *headers;  /* "Name: value"; ends with NULL; stays until it has ended */
 	bool direct;                 /* by no proxy */
-	int64_t idle_timeout_ms;     /* as of http_request; so is take */
+	int64_t idle_timeout_ms;     /* as of http_request; so are take and limit */
 	int (*take)(void *context, const char *bytes, size_t len);
+	size_t limit;
 	void *context;
 
 	/* How it came out. */

@@ -59,6 +59,31 @@ serve_once(int listener, const char *says, bool closes)
 	_exit(1);
 }
 
+/* Says the first line of the text, and then the rest of it again and again: without a pause, or every
+ * 20 ms if it closes. */
+static void
+serve_endless(int listener, const char *says, bool closes)
+{
+	const char *more = strstr(says, "\n\n") + 2;
+	char request[4096];
+	int fd = accept(listener, NULL, NULL);
+
+	if (fd < 0 || read(fd, request, sizeof request) <= 0)
+		_exit(1);
+	signal(SIGPIPE, SIG_DFL);
+	for (size_t at = 0, len = (size_t)(more - says) - 1; at < len;) {
+		ssize_t n = write(fd, says + at, len - at);
+
+		at += n > 0 ? (size_t)n : 0;
+	}
+	for (;;) {
+		if (write(fd, more, strlen(more)) < 0)
+			_exit(0);
+		if (closes)
+			usleep(20000);
+	}
+}
+
 static void
 server_start_as(struct server *s, void (*serves)(int, const char *, bool), const char *says, bool closes)
 {
@@ -280,6 +305,74 @@ test_idle(void **state)
 	http_answer_free(&answer);
 }
 
+/* How many events came. */
+static int64_t
+events(void *context)
+{
+	const struct buffer *body = context;
+	int64_t count = 0;
+
+	for (size_t i = 0; i < body->len; i++)
+		count += body->data[i] == '!';
+	return count;
+}
+
+/* What a server may go on with for ever: its first part, what comes again and again, and how it ends. */
+static void
+test_endless(void **state)
+{
+	static const char *const no_headers[] = { NULL };
+	static const struct {
+		const char *says;
+		bool slowly;
+		int64_t idle_ms;
+		long status;         /* of an answer that counts as whole; 0: none */
+		const char *message;
+	} cases[] = {
+		{ "HTTP/1.1 200 OK\r\n\nX-A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n", false, 0, 0,
+		    "the head of the answer is above 256 KiB" },
+		{ "HTTP/1.1 102 Processing\r\n\r\n\nHTTP/1.1 102 Processing\r\n\r\n", false, 0, 0,
+		    "the head of the answer is above 256 KiB" },
+		{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\nX-A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
+		    false, 0, 0, "the head of the answer is above 256 KiB" },
+		{ "HTTP/1.1 200 OK\r\n\nX-A: b\r\n", true, 300, 0, "no byte came for 300 ms" },
+		{ "HTTP/1.1 500 Oops\r\n\r\n\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", false, 0, 500, NULL },
+		{ "HTTP/1.1 200 OK\r\n\r\n!\n\n: alive\n", true, 0, 0, "for " },
+		{ "HTTP/1.1 200 OK\r\n\r\n\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", false, 0, 0,
+		    "the answer is larger than any that is expected" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct buffer body = BUFFER_INIT;
+		struct http_request request = { .take = take, .context = &body, .watch_fd = -1, .output_fd = -1,
+		    .headers = no_headers, .body = "{}", .body_len = 2, .idle_timeout_ms = cases[i].idle_ms,
+		    .limit = (size_t)1 << 20, .progress = events, .kept_alive_ms = 400 };
+		struct http_answer answer;
+		struct error err = ERROR_INIT;
+		struct server s;
+		struct http *h = http_open(&err);
+		int result;
+
+		server_start_as(&s, serve_endless, cases[i].says, cases[i].slowly);
+		request.url = s.url;
+		result = http_post(h, &request, &answer, &err);
+		if (cases[i].status != 0) {
+			assert_int_equal(result, 0);
+			assert_int_equal(answer.status, cases[i].status);
+			assert_int_equal(answer.body.len, (size_t)1 << 20);
+		} else {
+			assert_int_equal(result, -1);
+			assert_int_equal(err.code, ERROR_NETWORK);
+			assert_memory_equal(err.message, cases[i].message, strlen(cases[i].message));
+		}
+		server_stop(&s);
+		http_answer_free(&answer);
+		http_close(h);
+		buffer_free(&body);
+	}
+}
+
 static void
 test_refused_bytes(void **state)
 {
@@ -433,6 +526,7 @@ main(void)
 		cmocka_unit_test(test_retry_after),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_refused_bytes),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_unwatch),

@@ -328,10 +328,17 @@ read_body(struct client *c)
 	return false;
 }
 
+/* Whether it reads what it is answered: what it asks for further waits until it does. */
+static bool
+takes_answers(const struct client *c)
+{
+	return c->state == CLIENT_WAITS || client_unsent(c) < AHEAD_MOST;
+}
+
 bool
 client_reads(const struct client *c)
 {
-	return c->state != CLIENT_WAITS || c->in.len < AHEAD_MOST;
+	return (c->state != CLIENT_WAITS || c->in.len < AHEAD_MOST) && takes_answers(c);
 }
 
 bool
@@ -344,7 +351,7 @@ client_writes(const struct client *c)
 static void
 take_bytes(struct client *c)
 {
-	while (c->state == CLIENT_HEAD ? read_head(c) : c->state == CLIENT_BODY && read_body(c))
+	while (takes_answers(c) && (c->state == CLIENT_HEAD ? read_head(c) : c->state == CLIENT_BODY && read_body(c)))
 		continue;
 	if (c->state != CLIENT_LEAVES)
 		return;

@@ -12,7 +12,7 @@ load ../support/serve
 # ADDRESS KIND CHECK…: holds whatever comes.
 holds() {
 	run -0 --separate-stderr python3 -S "$ROOT/tests/support/strangers.py" "$@"
-	if [ "$2" = http ]; then all_held 7; else all_held 4; fi
+	if [ "$2" = http ]; then all_held 8; else all_held 4; fi
 }
 # So many limits.
 all_held() { same "$(grep -c ': held$' <<<"$output") $(grep -v ': held$' <<<"$output")" "$1 " || { echo "$stderr" >&2; return 1; }; }
@@ -21,7 +21,7 @@ all_held() { same "$(grep -c ': held$' <<<"$output") $(grep -v ': held$' <<<"$ou
 	awf-run -n -c true
 	serve
 	token=$(awf-serve --new-token read)
-	export PID=$SERVE_PID BODY_PATH=/api/session
+	export PID=$SERVE_PID BODY_PATH=/api/session READ_PATH=/api/runs
 	holds "127.0.0.1:$PORT" http curl -sSf --max-time 20 -H "Authorization: Bearer $token" "$URL/api/runs"
 	holds "unix:$BATS_TEST_TMPDIR/socket" http curl -sSf --max-time 20 --unix-socket "$BATS_TEST_TMPDIR/socket" http://localhost/api/runs
 	serve_end
@@ -34,7 +34,7 @@ all_held() { same "$(grep -c ': held$' <<<"$output") $(grep -v ': held$' <<<"$ou
 		port=${ANTHROPIC_BASE_URL##*:}
 		export port=${port%%/*}
 		until proxy=$(pgrep -P "$(ps -o ppid= -p $$ | tr -d ' ')" -x awf-models-prox); do sleep 0.01; done
-		export PID=$proxy BODY_PATH=/v1/messages
+		export PID=$proxy BODY_PATH=/v1/messages READ_PATH=/v1/models
 		[ "$1" = stranger ] || export BODY_FIELD="x-api-key: $ANTHROPIC_API_KEY"
 		exec python3 -S "$ROOT/tests/support/strangers.py" "127.0.0.1:$port" http \
 			curl -sSf --max-time 20 -H "x-api-key: $ANTHROPIC_API_KEY" "http://127.0.0.1:$port/v1/models"
@@ -42,7 +42,7 @@ all_held() { same "$(grep -c ': held$' <<<"$output") $(grep -v ': held$' <<<"$ou
 	chmod +x program
 	for who in stranger own; do
 		run -0 --separate-stderr awf-run -n -c "awf-step -n -r --models app -- ./program $who"
-		all_held 7
+		all_held 8
 	done
 }
 

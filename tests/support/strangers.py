@@ -65,16 +65,24 @@ def is_over(s):
     return False
 
 
+def hung_up(s):
+    """The same of one that has not read what came."""
+    poll = select.poll()
+    poll.register(s, select.POLLHUP | select.POLLERR)
+    return bool(poll.poll(0))
+
+
 def serves():
     return subprocess.run(check, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=2, timeout=60, check=False).returncode == 0
 
 
-def feed(begin, piece, pause):
-    """A connection that begins so and says more of the same, until it is ended: "held" if it is."""
-    s, before = connect(), resident()
+def feed(begin, piece, pause, reads=True):
+    """A connection that begins so and says more of the same, until it is ended: "held" if it is. One of the program's
+    own that does not read may wait as long as it likes, and costs no more meanwhile."""
+    s, before, own = connect(), resident(), not reads and "BODY_FIELD" in os.environ
     if s is None:
         return "is not let in"
-    end, left = time.monotonic() + PATIENCE, begin
+    end, left = time.monotonic() + (5 if own else PATIENCE), begin
     while time.monotonic() < end:
         try:
             left = left[s.send(left):]
@@ -82,7 +90,7 @@ def feed(begin, piece, pause):
             time.sleep(0.002)
         except OSError:
             break
-        if is_over(s):
+        if is_over(s) if reads else select.select([], [], [s], 0)[2] or hung_up(s):
             break
         if resident() - before > KEPT:
             return f"takes {resident() - before} MiB"
@@ -90,7 +98,8 @@ def feed(begin, piece, pause):
             left = piece
             time.sleep(pause)
     else:
-        return "is kept for ever"
+        if not own:
+            return "is kept for ever"
     s.close()
     return "held" if serves() else "the program's own is not served afterwards"
 
@@ -141,5 +150,9 @@ if kind == "http":
     say("slow body", feed(BODY + b"Content-Length: 4000\r\n\r\n{", b"x", 0.05))
     say("huge body", feed(BODY + b"Content-Length: 999999999999\r\n\r\n{", b"x" * 65536, 0))
     say("huge body in chunks", feed(BODY + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b"x" * 65536 + b"\r\n", 0))
+if kind == "http":
+    field = os.environ.get("BODY_FIELD", "X: y")
+    request = f"GET {os.environ.get('READ_PATH', '/')} HTTP/1.1\r\nHost: {address if address[0].isdigit() else 'localhost'}\r\n{field}\r\n\r\n"
+    say("never reads", feed(b"", request.encode() * 100, 0, reads=False))
 say("half-closed", half_closed())
 say("idle", idle())

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/dialect.h"
+#include "agent/trust_files.h"
 #include "base/buffer.h"
 #include "base/config.h"
 #include "base/file.h"
@@ -24,6 +25,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "proc/libexec.h"
+#include "run/sandboxed_times.h"
 
 #define TRUST_FILE "trust"
 #define FILE_LIMIT ((size_t)4 << 20)
@@ -313,11 +315,34 @@ origin_of_place(const char *real)
 	return is_edited(real) ? ORIGIN_EDITED : ORIGIN_PROJECT;
 }
 
+char *
+trust_written(const char *path)
+{
+	char *real = realpath(path, NULL), *checkout = NULL, *written = NULL;
+	struct trust_files found;
+
+	if (real != NULL && is_edited(real)) {
+		free(trust_project(path, &checkout));
+		trust_files_find_one(&found, path, checkout);
+		for (char **file = found.files; file != NULL && *file != NULL; file++)
+			list_add(&found.links, *file);
+		for (char **link = found.links; written == NULL && link != NULL && *link != NULL; link++)
+			if (sandboxed_times_have(*link))
+				written = memory_text(*link + strlen(checkout) + (strcmp(checkout, "/") != 0));
+		list_free(found.files);
+		list_free(found.links);
+	}
+	free(checkout);
+	free(real);
+	return written;
+}
+
 /* Both where it stands, beside which its programs are looked for, and where it leads by a link. */
 enum origin
 trust_origin(const char *path)
 {
 	char *real = realpath(path, NULL), *above = path_directory(path), *stands = realpath(above, NULL);
+	char *written = NULL;
 	enum origin origin = ORIGIN_PROJECT, other;
 
 	if (real != NULL && stands != NULL) {
@@ -328,6 +353,9 @@ trust_origin(const char *path)
 		origin = other > origin ? other : origin;
 		free(place);
 	}
+	if (origin == ORIGIN_EDITED && (written = trust_written(path)) != NULL)
+		origin = ORIGIN_PROJECT;
+	free(written);
 	free(stands);
 	free(above);
 	free(real);

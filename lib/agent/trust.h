@@ -44,8 +44,12 @@ struct team;
 
 /* In this order: of two places that a definition has, the later one counts. */
 enum origin { ORIGIN_SYSTEM, ORIGIN_USER, ORIGIN_EDITED, ORIGIN_PROJECT };
-/* Whose definition the file is. */
+/* Whose definition the file is: a project's in a directory of the user's own edits, too, if
+ * trust_written(). */
 enum origin trust_origin(const char *path);
+/* What of a file in such a directory, and of the links on the way to it, a sandboxed program may have
+ * written, relative to the repository, in memory of its own; NULL: nothing, or it lies elsewhere. */
+char *trust_written(const char *path);
 
 /* ERROR_DEFINITION at a file that a definition of a project is, or names, and that lies outside of that
  * project: the model would be told what is in it. */

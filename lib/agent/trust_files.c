@@ -4,9 +4,11 @@
  */
 #include "agent/trust_files.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/list.h"
@@ -252,5 +254,18 @@ trust_files_find(struct trust_files *found, const struct trust_command *command,
 	for (char *const *value = command->values; value != NULL && *value != NULL; value++)
 		search_text(&s, *value, INTERPRETERS);
 	free(s.path);
+	*found = (struct trust_files){ s.files, s.links };
+}
+
+void
+trust_files_find_one(struct trust_files *found, const char *path, const char *within)
+{
+	struct search s = { .within = within };
+	char here[PATH_MAX];
+	char *whole = *path == '/' || getcwd(here, sizeof here) == NULL ? memory_text(path) :
+	    path_join(here, path);
+
+	search_path(&s, whole, 0);
+	free(whole);
 	*found = (struct trust_files){ s.files, s.links };
 }

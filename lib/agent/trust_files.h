@@ -23,5 +23,7 @@ struct trust_files {
 /* Those alone that lie in the directory within, which has no links in its path. Both are lists
  * (base/list.h). */
 void trust_files_find(struct trust_files *found, const struct trust_command *command, const char *within);
+/* The same of one file, that a path names from here. */
+void trust_files_find_one(struct trust_files *found, const char *path, const char *within);
 
 #endif

@@ -50,6 +50,8 @@ describing_begin(struct describing *d, const char *file)
 		return false;
 	checked_anew = true;
 	d->repository = trust_project(file, &d->checkout);
+	/* The definition says what is run, with which words, or that there is no sandbox. */
+	d->written = trust_written(file);
 	return true;
 }
 

@@ -629,6 +629,9 @@ not_taken_up() {
 	[[ $stderr == *'tool t: tools/t (a sandboxed program may have written '*': to touch it says that it was read): runs in no sandbox, '* ]]
 	later
 	touch tools/t
+	run -2 --separate-stderr awf-step -i json -r x -t t <<<'{}'
+	[[ $stderr == *'tool t: tools/t (a sandboxed program may have written '*'t.tool.json: to touch it says that it was read): '* ]]
+	touch tools/t.tool.json
 	same "$(awf-step -i json -r x -t t <<<'{}')" ran
 }
 

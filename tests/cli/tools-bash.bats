@@ -72,7 +72,7 @@ command() { jq -cn --arg command "$1" "{\$command${2:+,$2}}"; }
 	done
 	[[ $(awf-tail --errors) == *'| out'*'| bash: timed out after 100ms'* ]]
 	run -3 --separate-stderr awf-step -n --sandbox workspace x -r -- sh -c 'exit 5'
-	same "$stderr" 'awf-step: x: sh: exit status 5'
+	same "${stderr_lines[-1]}" 'awf-step: x: sh: exit status 5'
 	run -3 --separate-stderr awf-step -n --timeout 100ms --sandbox workspace x -r -- sleep 9
 	same "$stderr" 'awf-step: x: sleep: timed out after 100ms'
 	run -3 --separate-stderr awf-step -t bash x -r <fails

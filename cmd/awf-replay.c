@@ -81,7 +81,7 @@ struct replay {
 	const struct shows *shows; /* NULL: nothing yet */
 	const char *argument;      /* of that option */
 	const char *html;          /* NULL: as text */
-	bool all;                  /* of a tree */
+	bool all;                  /* of a tree or timeline */
 	const char *color;         /* NULL: auto */
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;

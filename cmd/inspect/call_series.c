@@ -13,7 +13,7 @@
 
 /* Four that people want to see, from the worst on; then what is expected. */
 static const enum view_saying order[] = { VIEW_FAILED, VIEW_UNFINISHED, VIEW_WAITING, VIEW_RUNNING,
-	VIEW_CANCELLED, VIEW_DONE, VIEW_REUSED, VIEW_SKIPPED };
+	VIEW_CANCELLED, VIEW_DONE, VIEW_REUSED, VIEW_CLOSED, VIEW_SKIPPED };
 #define WORSE ((size_t)4)
 #define ORDER (sizeof order / sizeof *order)
 
@@ -77,7 +77,7 @@ call_series_tells(const struct call_tree_entry *e)
 
 	while (i < WORSE && order[i] != e->status)
 		i++;
-	return i < WORSE;
+	return i < WORSE && !e->behind;
 }
 
 void

@@ -125,19 +125,27 @@ entry_of_call(const struct reading *r, const struct model_call *call)
 	return entry != CALL_TREE_NONE ? entry : r->attempt;
 }
 
-/* What an attempt leaves open will not end. */
+/* No more is to come of an attempt, for now or for good. What it leaves open is told by what it has
+ * come to. */
 static void
-leave_open(const struct reading *r, enum view_saying status)
+leave_attempt(const struct reading *r, bool alive)
 {
 	struct call_tree *tree = r->tree;
+	struct call_tree_entry *attempt;
 	int64_t known = 0;
 
+	if (r->attempt == CALL_TREE_NONE)
+		return;
+	attempt = &tree->entries[r->attempt];
+	if (attempt->status == VIEW_RUNNING)
+		attempt->status = told_state_of_run(told_state_status("", alive));
 	clock_parse(r->timestamp, 0, &known);
-	for (uint32_t i = r->attempt; i != CALL_TREE_NONE && i < tree->count; i++) {
-		if (tree->entries[i].status != VIEW_RUNNING)
-			continue;
-		tree->entries[i].status = status;
-		tree->entries[i].known = known;
+	for (uint32_t i = r->attempt; i < tree->count; i++) {
+		struct call_tree_entry *e = &tree->entries[i];
+
+		e->status = told_state_within(e->status, attempt->status);
+		if (e->ended == 0)
+			e->known = known;
 	}
 }
 
@@ -147,7 +155,7 @@ start_attempt(struct reading *r, const struct placed *p)
 {
 	struct call_tree_entry *e;
 
-	leave_open(r, VIEW_UNFINISHED);
+	leave_attempt(r, false);
 	r->attempt = CALL_TREE_NONE;
 	if (r->seen >= r->skip && p->wall >= r->until) {
 		r->more = true;
@@ -205,11 +213,18 @@ end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
 	struct buffer why = BUFFER_INIT;
 	long long ms;
 
-	e->status = view_ended(p->event);
+	if (e->what == CALL_TREE_CALL) {
+		e->status = told_state_of_call(p->call);
+		e->behind = p->call->behind;
+	} else {
+		e->status = told_state_of_end(p->event);
+	}
 	e->ended = p->wall;
 	e->took = span_integer(span_member(p->event->payload, KEY_DURATION_MS), &ms) ? ms : -1;
 	if (!member_set(error)) {
-		if (span_type(skipped) == 's')
+		if (e->behind)
+			e->why = VIEW_BEHIND;
+		else if (span_type(skipped) == 's')
 			e->why = keep_shared(r->tree, excerpt_value(r, skipped));
 		return;
 	}
@@ -219,6 +234,22 @@ end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
 	} else {
 		buffer_text(&why, excerpt_value(r, error));
 	}
+	e->why = keep_shared(r->tree, buffer_string(&why));
+	buffer_free(&why);
+}
+
+/* What was decided about a call that waits, and by whom. It waits until the run goes on. */
+static void
+keep_decision(struct reading *r, struct call_tree_entry *e, const struct event_view *event)
+{
+	const struct span approval = span_member(event->payload, KEY_APPROVAL);
+	struct buffer why = BUFFER_INIT;
+
+	if (!event_decides(event) || !member_set(span_member(approval, KEY_DECISION)))
+		return;
+	buffer_text(&why, excerpt_value(r, span_member(approval, KEY_DECISION)));
+	if (member_set(span_member(approval, KEY_BY)))
+		buffer_format(&why, " by %s", excerpt_value(r, span_member(approval, KEY_BY)));
 	e->why = keep_shared(r->tree, buffer_string(&why));
 	buffer_free(&why);
 }
@@ -297,7 +328,7 @@ take_event(struct reading *r, const struct placed *p)
 		break;
 	case EVENT_RUN_COMPLETED:
 		e = &r->tree->entries[r->attempt];
-		if (e->status != VIEW_RUNNING)
+		if (e->ended != 0)
 			break;
 		keep_end(r, e, p->place);
 		end_entry(r, e, p);
@@ -313,7 +344,9 @@ take_event(struct reading *r, const struct placed *p)
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 		e = &r->tree->entries[entry_of_call(r, p->call)];
-		if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
+		if (e->what == CALL_TREE_CALL && e->ended != 0)
+			keep_decision(r, e, p->event);
+		if (e->what != CALL_TREE_CALL || e->ended != 0)
 			break;
 		end_entry(r, e, p);
 		keep_end(r, e, p->place);
@@ -360,7 +393,7 @@ take_event(struct reading *r, const struct placed *p)
 		break;
 	case EVENT_TOOL_RESULT:
 		e = cause_of(r, p, CALL_TREE_TOOL);
-		if (!e || e->status != VIEW_RUNNING)
+		if (!e || e->ended != 0)
 			break;
 		end_entry(r, e, p);
 		keep_end(r, e, p->place);
@@ -419,7 +452,8 @@ read_lines(struct reading *r, struct error *err)
 			if (r->attempt != CALL_TREE_NONE || event.type == EVENT_RUN_STARTED)
 				take_event(r, &placed);
 		}
-		if (!span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
+		/* A decision may come long after an attempt has ended. */
+		if (!event_decides(&event) && !span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
 			r->timestamp[0] = '\0';
 	}
 	return got;
@@ -455,7 +489,7 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 	if (failed == 0) {
 		bool alive = transcript_alive(path, r->model.run_id);
 
-		leave_open(r, alive ? VIEW_RUNNING : VIEW_UNFINISHED);
+		leave_attempt(r, alive);
 		run_id = child ? child : r->model.run_id;
 		map_put(&tree->taken, run_id, strlen(run_id), r->more ? r->seen : ALL_TAKEN);
 		if (!child) {
@@ -598,7 +632,7 @@ call_tree_read(struct call_tree *tree, const struct run_ref *run,
 	}
 	all = &tree->entries[0];
 	if (all->first == CALL_TREE_NONE) {
-		all->status = VIEW_UNFINISHED;
+		all->status = VIEW_DIED;
 	} else {
 		const struct call_tree_entry *last = &tree->entries[all->last];
 

@@ -38,8 +38,9 @@ enum call_tree_kind {
  * shown. */
 struct call_tree_entry {
 	enum call_tree_kind what : 8;
-	enum view_saying status : 8;  /* view_ended(), VIEW_RUNNING, VIEW_UNFINISHED */
-	unsigned depth : 16;
+	enum view_saying status : 8;  /* run/told_state.h */
+	unsigned depth : 15;
+	bool behind : 1;              /* it waits for a call before it, as such ones do */
 	uint32_t retries;
 	uint32_t first, last, next;   /* entries below it and beside it, or CALL_TREE_NONE */
 	uint32_t above;
@@ -53,7 +54,7 @@ struct call_tree_entry {
 	const char *kind, *call, *model; /* of a call */
 	const char *child;            /* run id */
 	const char *does;             /* the command, the arguments: an excerpt */
-	const char *why;              /* it failed, was skipped: an excerpt */
+	const char *why;              /* it failed, waits, was skipped, was decided about: an excerpt */
 };
 
 /* Where the two lines of an entry stand in its transcript: its begin and its end; of a turn, what

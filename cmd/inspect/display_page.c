@@ -135,7 +135,7 @@ add_abouts(struct page *p, uint32_t entry)
 	long turns = 0, tools = 0;
 
 	buffer_text(&p->out, " <span class=\"about\">");
-	if (e->status != VIEW_DONE && e->status != VIEW_RUNNING)
+	if (e->status != VIEW_DONE && e->status != VIEW_SUCCESS && e->status != VIEW_RUNNING)
 		buffer_format(&p->out, " %s%s", view_words[e->status].text,
 		    e->why || e->kind || e->does ? " ·" : "");
 	if ((e->status == VIEW_FAILED || e->status == VIEW_CANCELLED) && e->why) {
@@ -388,7 +388,7 @@ add_legend(struct page *p)
 	for (uint32_t i = 0; i < p->tree.count; i++) {
 		const struct call_tree_entry *e = &p->tree.entries[i];
 
-		statuses[e->status] |= e->what <= CALL_TREE_CALL || e->status != VIEW_DONE;
+		statuses[e->status] |= e->what == CALL_TREE_CALL || (e->what > CALL_TREE_CALL && e->status != VIEW_DONE);
 		turn |= e->what == CALL_TREE_TURN;
 		tool |= e->what == CALL_TREE_TOOL;
 	}

@@ -1,7 +1,7 @@
 /*
  * A timeline as text: the calls of an attempt as rows on its axis. All rows are measured before the
  * first is printed, so that the timelines of all attempts have the same columns: labels, bars,
- * figures; bars take what the others leave.
+ * figures; bars take what the others leave. Many items of a step are a row, as in the tree.
  */
 #include "inspect/display.h"
 
@@ -25,9 +25,9 @@
 #define TICK_COLUMNS 10    /* at least, from one tick to the next */
 
 struct row {
-	uint32_t entry; /* a call, the first one of a series */
+	uint32_t entry; /* a call, the first of a series if it is one */
 	unsigned depth; /* 0: not in a group */
-	struct call_series series; /* its count is 0: a call alone */
+	struct call_series series; /* count 0: it is none */
 };
 
 /* The calls of an attempt, each before those in it, and series of many as one. */
@@ -37,37 +37,48 @@ struct rows {
 };
 
 static void
-add_row(struct rows *rows, uint32_t entry, unsigned depth, const struct call_series *series)
+add_row(struct rows *rows, struct row row)
 {
 	rows->list = memory_array(rows->list, rows->count + 1, sizeof *rows->list);
-	rows->list[rows->count] = (struct row){ .entry = entry, .depth = depth };
-	if (series)
-		rows->list[rows->count].series = *series;
-	rows->count++;
+	rows->list[rows->count++] = row;
 }
 
-/* all: each item of a step has a row of its own. */
+static void add_rows(struct rows *rows, const struct display *d, const struct call_tree *tree,
+    uint32_t under, unsigned depth);
+
+/* An entry with what is below it. */
 static void
-add_rows(struct rows *rows, const struct call_tree *tree, bool all, uint32_t under, unsigned depth)
+add_call(struct rows *rows, const struct display *d, const struct call_tree *tree, uint32_t entry,
+    unsigned depth)
+{
+	const bool call = tree->entries[entry].what == CALL_TREE_CALL;
+
+	if (call)
+		add_row(rows, (struct row){ .entry = entry, .depth = depth });
+	add_rows(rows, d, tree, entry, depth + call);
+}
+
+static void
+add_rows(struct rows *rows, const struct display *d, const struct call_tree *tree, uint32_t under,
+    unsigned depth)
 {
 	struct call_siblings siblings;
 
 	call_siblings_read(&siblings, tree, tree->entries[under].first);
 	for (size_t i = 0; i < siblings.count; i++) {
-		const uint32_t entry = siblings.list[i].entry;
-		const struct call_series *series = all ? NULL : call_siblings_series(&siblings, i);
-		const bool call = tree->entries[entry].what == CALL_TREE_CALL;
-		unsigned below = depth + call;
+		const struct call_series *series = d->all ? NULL : call_siblings_series(&siblings, i);
 
-		if (series && series->first == entry)
-			add_row(rows, entry, depth, series);
-		if (series && !call_series_tells(&tree->entries[entry]))
+		if (series == NULL) {
+			add_call(rows, d, tree, siblings.list[i].entry, depth);
 			continue;
-		if (series)
-			below++;
-		if (call)
-			add_row(rows, entry, below - 1, NULL);
-		add_rows(rows, tree, all, entry, below);
+		}
+		/* Those of its items that are to be seen stand below the first one's row. */
+		if (series->first != siblings.list[i].entry)
+			continue;
+		add_row(rows, (struct row){ .entry = series->first, .depth = depth, .series = *series });
+		for (size_t item = i; item != CALL_TREE_NONE; item = siblings.list[item].next)
+			if (call_series_tells(&tree->entries[siblings.list[item].entry]))
+				add_call(rows, d, tree, siblings.list[item].entry, depth + 1);
 	}
 	call_siblings_free(&siblings);
 }
@@ -77,7 +88,8 @@ static const struct {
 	enum view_saying status;
 	const char *fill;
 } fills[] = {
-	{ VIEW_DONE, "█" }, { VIEW_FAILED, "×" }, { VIEW_CANCELLED, "/" }, { VIEW_SKIPPED, "·" }, { VIEW_REUSED, "=" },
+	{ VIEW_DONE, "█" }, { VIEW_FAILED, "×" }, { VIEW_CANCELLED, "/" }, { VIEW_CLOSED, "-" },
+	{ VIEW_SKIPPED, "·" }, { VIEW_REUSED, "=" },
 	{ VIEW_WAITING, "░" }, { VIEW_RUNNING, "▒" }, { VIEW_UNFINISHED, "?" },
 };
 #define FILLS (sizeof fills / sizeof *fills)
@@ -127,7 +139,7 @@ add_label(const struct chart *c, const struct row *row, size_t width,
 	buffer_free(&label);
 }
 
-/* "2.5s", "30ms failed", of a series "66ms 11 ✓ 1 ✗" */
+/* "2.5s", "30ms failed"; of a series "3.0s 199 ✓ 1 ✗" */
 static void
 add_figures(const struct chart *c, const struct row *row, struct buffer *out)
 {
@@ -158,7 +170,7 @@ lay_out(struct chart *c)
 	for (uint32_t i = tree->entries[0].first; i != CALL_TREE_NONE; i = tree->entries[i].next) {
 		struct rows rows = { NULL, 0 };
 
-		add_rows(&rows, tree, c->display->all, i, 0);
+		add_rows(&rows, c->display, tree, i, 0);
 		for (size_t row = 0; row < rows.count; row++) {
 			buffer_clear(&text);
 			add_label(c, &rows.list[row], LABEL_MOST, &text);
@@ -213,8 +225,8 @@ print_row(struct chart *c, const struct timeline *t, const struct row *row,
 	while (fill + 1 < FILLS && fills[fill].status != status)
 		fill++;
 	c->used[fill] = true;
-	timeline_place(t, series ? row->series.began : e->began, series ? row->series.until :
-	    timeline_end(t->tree, e), at);
+	timeline_place(t, series ? row->series.began : e->began,
+	    series ? row->series.until : timeline_end(t->tree, e), at);
 	from = (size_t)(at[0] * (double)c->bar);
 	to = (size_t)(at[1] * (double)c->bar + 0.5);
 	if (from == c->bar)
@@ -254,7 +266,7 @@ print_chart(struct chart *c, struct error *err)
 			display_entry(&c->line, &c->tree, &entries[i]);
 			failed = failed != 0 ? -1 : display_line_end(&c->line, d, err);
 		}
-		add_rows(&rows, &c->tree, d->all, i, 0);
+		add_rows(&rows, d, &c->tree, i, 0);
 		if (failed == 0 && rows.count > 0)
 			failed = print_axis(c, &t, err);
 		for (size_t row = 0; failed == 0 && row < rows.count; row++)

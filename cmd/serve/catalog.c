@@ -230,7 +230,7 @@ take_figures(struct catalog *c, struct catalog_run *run, const struct overview *
 	run->alive = storage_run_alive(c->storage, run->run_id);
 	overview_summary(o, run->alive, &run->summary);
 	run->summary.origin = origin_name(c->storage, run->run_id);
-	run->waiting = overview_waiting(o);
+	run->waiting = summary_asks(&run->summary) ? overview_waiting(o) : 0;
 	run->events = o->seq;
 	memcpy(run->tokens, o->tokens, sizeof run->tokens);
 	run->cost = o->cost;

@@ -25,23 +25,40 @@
 
 /* ---- one event ---- */
 
-/* The first line of a text, cut so that the label has no more than its characters. */
+/* How many bytes the first so many characters of a text have. */
+static size_t
+bytes_of(const char *text, size_t len, size_t characters)
+{
+	size_t at = 0;
+
+	for (; at < len; at++)
+		if (((unsigned char)text[at] & 0xc0) != 0x80 && characters-- == 0)
+			break;
+	return at;
+}
+
+/* The first line of a text that has something in it, cut so that the label has no more than its
+ * characters. The page does the same (share/www/record.js). */
 static void
 append_label(struct buffer *out, struct span text)
 {
 	struct buffer plain = BUFFER_INIT;
-	size_t len, columns = out->len;
+	size_t from = 0, to, room = LABEL, len;
+
+	for (size_t i = 0; i < out->len && room > 0; i++)
+		room -= ((unsigned char)out->data[i] & 0xc0) != 0x80;
 
 	span_plain(text, &plain);
-	for (len = 0; len < plain.len && columns < LABEL; len++) {
-		if (plain.data[len] == '\n' || plain.data[len] == '\r') {
-			if (len > 0)
-				break;
-			continue;
-		}
-		columns += ((unsigned char)plain.data[len] & 0xc0) != 0x80;
-	}
-	buffer_append(out, buffer_string(&plain), utf8_whole(buffer_string(&plain), len));
+	while (from < plain.len && (plain.data[from] == '\n' || plain.data[from] == '\r'))
+		from++;
+	for (to = from; to < plain.len && plain.data[to] != '\n' && plain.data[to] != '\r';)
+		to++;
+	len = bytes_of(buffer_string(&plain) + from, to - from, room);
+	if (len < to - from && room > 0)
+		len = bytes_of(plain.data + from, len, room - 1);
+	buffer_append(out, buffer_string(&plain) + from, len);
+	if (from + len < to && room > 0)
+		buffer_text(out, "…");
 	buffer_free(&plain);
 }
 

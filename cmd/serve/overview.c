@@ -328,7 +328,7 @@ overview_summary(const struct overview *o, bool alive, struct summary *s)
 	memcpy(s->run_id, o->run_id, ID_SIZE);
 	memcpy(s->parent, m->parent_run_id, ID_SIZE);
 	memcpy(s->forked_from, o->forked_from, ID_SIZE);
-	snprintf(s->status, sizeof s->status, "%s", ended ? o->status : alive ? "running" : "died");
+	snprintf(s->status, sizeof s->status, "%s", told_state_status(o->status, alive));
 	s->duration_ms = ended ? o->duration_ms :
 	    (last - (m->attempt > 0 ? m->started : o->started)) / 1000;
 	s->calls = ended && o->calls_are_told ? o->calls_told : m->begun;
@@ -369,13 +369,23 @@ write_dollars(struct writer *w, int64_t cost)
 		writer_member_string(w, "cost", money_number(cost, dollars));
 }
 
+const char *
+overview_state_word(enum view_saying state)
+{
+	switch (state) {
+	case VIEW_RUNNING:
+	case VIEW_UNFINISHED:
+		return "open";
+	case VIEW_DONE:
+		return "succeeded";
+	default:
+		return view_words[state].text;
+	}
+}
+
 void
 overview_write_call(const struct overview *o, const struct model_call *c, struct writer *w)
 {
-	static const char *const states[] = {
-		[CALL_OPEN] = "open", [CALL_SUCCEEDED] = "succeeded", [CALL_FAILED] = "failed",
-		[CALL_SKIPPED] = "skipped", [CALL_CLOSED] = "closed", [CALL_WAITING] = "waiting",
-	};
 	static const struct overview_call nothing = { .cost = COST_NONE };
 	const struct overview_call *more = c->number < o->room ? &o->calls[c->number] : &nothing;
 	char text[CLOCK_TEXT_SIZE], id[ID_SIZE];
@@ -390,7 +400,7 @@ overview_write_call(const struct overview *o, const struct model_call *c, struct
 	writer_member_integer(w, "iteration", c->iteration);
 	if (c->around != NULL)
 		writer_member_integer(w, "around", (int64_t)c->around->number);
-	writer_member_string(w, "state", states[c->state]);
+	writer_member_string(w, "state", overview_state_word(told_state_of_call(c)));
 	if (c->state == CALL_FAILED || c->state == CALL_CLOSED || c->state == CALL_WAITING)
 		writer_member_string(w, "code", error_name(c->code));
 	writer_member_string(w, "started", clock_text(c->started, text));

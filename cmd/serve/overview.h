@@ -19,6 +19,7 @@
 #include "run/model.h"
 #include "run/storage.h"
 #include "run/summary.h"
+#include "run/told_state.h"
 #include "serve/loop.h"
 
 /* What is told of a call beside its model. */
@@ -99,7 +100,9 @@ size_t overview_waiting(const struct overview *o);
 int64_t overview_answered(const struct overview *o, const struct model_call *call);
 /* Nano-dollars, or COST_UNKNOWN. */
 int64_t overview_cost(const struct overview *o);
-/* A call as an object. */
+/* The word for a state in answers. "open" is what has no end, or waits and asks nobody. */
+const char *overview_state_word(enum view_saying state);
+/* A call as an object, its state that which its end tells. */
 void overview_write_call(const struct overview *o, const struct model_call *call,
     struct writer *w);
 

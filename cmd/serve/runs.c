@@ -93,22 +93,22 @@ write_usage(struct writer *w, const struct model *m)
 	writer_object_end(w);
 }
 
-/* How many calls of the last attempt are in which state. */
+/* How many calls of the last attempt are in which state, as the run is in this one. */
 static void
-write_counts(struct writer *w, const struct model *m)
+write_counts(struct writer *w, const struct model *m, enum view_saying run)
 {
-	static const char *const names[] = { [CALL_OPEN] = "open", [CALL_SUCCEEDED] = "succeeded",
-		[CALL_FAILED] = "failed", [CALL_SKIPPED] = "skipped", [CALL_CLOSED] = "closed",
-		[CALL_WAITING] = "waiting" };
-	int64_t counts[sizeof names / sizeof *names] = { 0 }, total = 0;
+	static const enum view_saying states[] = { VIEW_RUNNING, VIEW_DONE, VIEW_REUSED, VIEW_FAILED,
+		VIEW_CANCELLED, VIEW_SKIPPED, VIEW_CLOSED, VIEW_WAITING };
+	int64_t counts[VIEW_SAYINGS] = { 0 }, total = 0;
 
 	for (const struct model_call *c = m->first_of_attempt; c != NULL; c = c->next) {
-		counts[c->state]++;
+		counts[told_state_within(told_state_of_call(c), run)]++;
 		total++;
 	}
+	counts[VIEW_RUNNING] += counts[VIEW_UNFINISHED];
 	writer_member_object(w, "calls");
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		writer_member_integer(w, names[i], counts[i]);
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+		writer_member_integer(w, overview_state_word(states[i]), counts[states[i]]);
 	writer_member_integer(w, "total", total);
 	writer_object_end(w);
 }
@@ -181,13 +181,13 @@ write_questions(struct writer *w, const struct overview *o)
 }
 
 static void
-write_waits(struct writer *w, const struct overview *o, bool alive)
+write_waits(struct writer *w, const struct overview *o, bool asks, bool alive)
 {
 	const struct waitings *waits = &o->model.waits;
 	char text[CLOCK_TEXT_SIZE];
 
 	writer_member_array(w, "waits");
-	for (size_t i = 0; i < waits->count; i++) {
+	for (size_t i = 0; asks && i < waits->count; i++) {
 		const struct waiting *at = &waits->list[i];
 		const struct model_call *call;
 
@@ -257,7 +257,7 @@ write_run(struct writer *w, const struct overview *o, const struct server *s)
 	run.origin = origin_name(&s->storage, o->run_id);
 	writer_object(w);
 	listing_members(&run, w);
-	write_more(w, &run, overview_waiting(o), alive);
+	write_more(w, &run, summary_asks(&run) ? overview_waiting(o) : 0, alive);
 	writer_member_integer(w, "attempt", o->model.attempt);
 	if (read_head(o, id)) {
 		char digest[FRAME_DIGITS + 1];
@@ -270,10 +270,10 @@ write_run(struct writer *w, const struct overview *o, const struct server *s)
 	writer_member_string(w, "parent", run.parent[0] != '\0' ? run.parent : NULL);
 	writer_member_string(w, KEY_FORKED_FROM, run.forked_from[0] != '\0' ? run.forked_from : NULL);
 	write_usage(w, &o->model);
-	write_counts(w, &o->model);
+	write_counts(w, &o->model, told_state_of_run(run.status));
 	write_calls(w, "open", o, CALL_OPEN, SIZE_MAX);
 	write_calls(w, "failed", o, CALL_FAILED, FAILED_MOST);
-	write_waits(w, o, alive);
+	write_waits(w, o, summary_asks(&run), alive);
 	writer_object_end(w);
 	summary_free(&run);
 }

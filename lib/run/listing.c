@@ -126,8 +126,7 @@ read_waits(struct summary *run, const char *path, const struct listing_spec *spe
 	struct writer w;
 	bool any = false;
 
-	if (run->origin != NULL ||
-	    (strcmp(run->status, "waiting") != 0 && strcmp(run->status, "running") != 0))
+	if (run->origin != NULL || !summary_asks(run))
 		return;
 	model_begin(&m, MODEL_LIVE);
 	writer_begin(&w, &text);

@@ -336,7 +336,7 @@ run_completed(struct live_view *v, struct live_run *r, const struct placed *p)
 
 	span_copy(span_member(p->event->payload, KEY_STATUS), status, sizeof status);
 	end_steps(v, &r->steps);
-	tell_run(v, r, view_ended(p->event), p->wall - r->started, status);
+	tell_run(v, r, told_state_of_end(p->event), p->wall - r->started, status);
 	end_run(v, r);
 }
 
@@ -348,7 +348,7 @@ live_view_died(struct live_view *v, const char *run_id)
 	if (r == NULL)
 		return;
 	end_steps(v, &r->steps);
-	tell_run(v, r, VIEW_UNFINISHED, -1, "died");
+	tell_run(v, r, VIEW_DIED, -1, view_words[VIEW_DIED].text);
 	end_run(v, r);
 }
 
@@ -554,7 +554,7 @@ static void
 call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 {
 	const struct span error = span_member(p->event->payload, KEY_ERROR);
-	const enum view_saying how = view_ended(p->event);
+	const enum view_saying how = told_state_of_end(p->event);
 	struct live_step *s = c->step;
 	struct buffer said = BUFFER_INIT, label = BUFFER_INIT;
 	bool at_once;
@@ -572,6 +572,7 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 		add_waiting(&said, p);
 		break;
 	case VIEW_CANCELLED:
+	case VIEW_CLOSED:
 	case VIEW_SKIPPED:
 		*(how == VIEW_CANCELLED ? &s->cancelled : &s->skipped) += 1;
 		add_value(&said, member_set(error) ? span_member(error, KEY_MESSAGE) :

@@ -22,8 +22,10 @@
 static const char *const spinner[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" };
 static const char *const spinner_ascii[] = { "|", "/", "-", "\\" };
 static const char *const symbols_ascii[VIEW_SAYINGS] = {
-	[VIEW_STARTED] = ">", [VIEW_DONE] = "+", [VIEW_FAILED] = "x", [VIEW_CANCELLED] = "/", [VIEW_SKIPPED] = "-",
-	[VIEW_REUSED] = "=", [VIEW_WAITING] = ".", [VIEW_RETRY] = "~", [VIEW_UNFINISHED] = "?",
+	[VIEW_STARTED] = ">", [VIEW_SUCCESS] = "+", [VIEW_DONE] = "+", [VIEW_FAILED] = "x",
+	[VIEW_CANCELLED] = "/", [VIEW_TIMEOUT] = "x", [VIEW_DIED] = "?", [VIEW_SKIPPED] = "-",
+	[VIEW_CLOSED] = "-", [VIEW_REUSED] = "=", [VIEW_WAITING] = ".", [VIEW_RETRY] = "~",
+	[VIEW_UNFINISHED] = "?",
 };
 
 struct drawing {

@@ -29,13 +29,13 @@ const char *const model_usage_keys[MODEL_USAGE_KEYS] = {
 /* What is looked for in the payloads of calls, in one walk over each. */
 enum member {
 	AGENT, CALL, DEFINITION, FAILURE, INPUT, KIND, MODE, MODEL_NAME, NAME, OUTCOME, PROVIDER,
-	REASON, RETRIES, SKIPPED, STDIN, STRATEGY, TOOL, TRY, MEMBERS
+	REASON, RETRIES, REUSED, SKIPPED, STDIN, STRATEGY, TOOL, TRY, MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
 	[AGENT] = KEY_AGENT, [CALL] = KEY_CALL, [DEFINITION] = KEY_DEFINITION_SHA256,
 	[FAILURE] = KEY_ERROR, [INPUT] = KEY_INPUT_SHA256, [KIND] = KEY_KIND, [MODE] = KEY_MODE,
 	[MODEL_NAME] = KEY_MODEL, [NAME] = KEY_NAME, [OUTCOME] = KEY_OUTCOME,
-	[PROVIDER] = KEY_PROVIDER, [REASON] = KEY_REASON, [RETRIES] = KEY_RETRIES,
+	[PROVIDER] = KEY_PROVIDER, [REASON] = KEY_REASON, [RETRIES] = KEY_RETRIES, [REUSED] = KEY_REUSED_FROM,
 	[SKIPPED] = KEY_SKIPPED, [STDIN] = KEY_STDIN, [STRATEGY] = KEY_STRATEGY,
 	[TOOL] = KEY_TOOL, [TRY] = KEY_TRY,
 };
@@ -476,6 +476,17 @@ leave_inside(const struct model_call *closed)
 	}
 }
 
+/* Whether it was to be given what a call that waits has not given yet: recordings of before say only
+ * that it was skipped. */
+static bool
+is_behind_waiting(const struct model_call *c)
+{
+	for (size_t i = 0; i < c->before_count; i++)
+		if (c->before[i]->state == CALL_WAITING || c->before[i]->behind)
+			return true;
+	return false;
+}
+
 static void
 end_call(struct model *m, struct model_call *c, const struct event_view *event,
     const struct span members[], struct event_place place)
@@ -509,6 +520,8 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 	}
 	if (given(members[SKIPPED])) {
 		c->state = CALL_SKIPPED;
+		c->behind = span_is(members[SKIPPED], "upstream_waiting") ||
+		    (span_is(members[SKIPPED], "upstream_failed") && is_behind_waiting(c));
 		/* What the user says was done has made good what it was for. */
 		if (span_is(members[SKIPPED], "by_user"))
 			catch_failures(c);
@@ -525,6 +538,7 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 		free(code);
 	} else {
 		c->state = CALL_SUCCEEDED;
+		c->reused = given(members[REUSED]);
 		catch_failures(c);
 	}
 	if (c->work != NULL && (c->state != CALL_FAILED || m->level == MODEL_LIVE)) {

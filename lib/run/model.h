@@ -117,6 +117,8 @@ struct model_call {
 	bool by_tool : 1;             /* a tool made it: what became of it is the tool's result */
 	bool caught : 1;              /* a --rescue call that was given its failure succeeded */
 	bool decided : 1;             /* it waited, and somebody has decided since */
+	bool reused : 1;              /* what it gave is of an earlier attempt */
+	bool behind : 1;              /* it was skipped, as what it would have been given waits */
 	bool left : 1;                /* it was ended because nobody read what it was in any more */
 
 	char id[];                    /* the chain NAME:OCCURRENCE:ITEM; "": none, nothing ends it */

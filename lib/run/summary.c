@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "run/follow.h"
 #include "run/model.h"
+#include "run/told_state.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
@@ -133,7 +134,7 @@ find_out_status(struct summary *s, const struct reader *r)
 {
 	bool alive = transcript_alive(r->path, s->run_id);
 
-	snprintf(s->status, sizeof s->status, "%s", alive ? "running" : "died");
+	snprintf(s->status, sizeof s->status, "%s", told_state_status("", alive));
 	return alive;
 }
 
@@ -183,6 +184,12 @@ int
 summary_read_ends(struct summary *s, const char *path, struct error *err)
 {
 	return read_summary(s, path, false, err);
+}
+
+bool
+summary_asks(const struct summary *s)
+{
+	return told_state_asks(told_state_of_run(s->status));
 }
 
 void

@@ -39,6 +39,10 @@ int summary_read(struct summary *s, const char *path, struct error *err);
 /* The same without the figures: duration, calls and tokens. It reads the first line and
  * the last ones, however long it is. */
 int summary_read_ends(struct summary *s, const char *path, struct error *err);
+/* Whether calls of it that wait ask somebody: those of a run that lives, or that has ended because
+ * of them. What a run that was cancelled, failed, timed out or died has left open asks nobody: it is
+ * asked anew if the run is resumed. All displays of runs go by this. */
+bool summary_asks(const struct summary *s);
 void summary_free(struct summary *s);
 /* The error in the payload of a run.completed, as JSON; NULL: there is none, or it is too long for
  * a list. */

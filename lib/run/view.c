@@ -42,43 +42,6 @@
 #define NUMBERED ((size_t)8192) /* calls of tools, before all of them are forgotten */
 #define INDENT_COLUMNS ((size_t)255) /* at most */
 
-const struct view_word view_words[VIEW_SAYINGS] = {
-	[VIEW_STARTED] = { "started", "▸", BOLD },
-	[VIEW_DONE] = { "done", "✓", GREEN },
-	[VIEW_FAILED] = { "failed", "✗", RED },
-	[VIEW_CANCELLED] = { "cancelled", "■", YELLOW },
-	[VIEW_SKIPPED] = { "skipped", "–", YELLOW },
-	[VIEW_REUSED] = { "reused", "=", GREEN },
-	[VIEW_WAITING] = { "waiting", "…", YELLOW },
-	[VIEW_RETRY] = { "retry", "↻", YELLOW },
-	[VIEW_USER] = { "user", "»", BLUE },
-	[VIEW_ASSISTANT] = { "assistant", "«", "" },
-	[VIEW_CALL] = { "call", "→", CYAN },
-	[VIEW_RESULT] = { "result", "←", CYAN },
-	[VIEW_RUNNING] = { "running", "▸", BOLD },
-	[VIEW_UNFINISHED] = { "unfinished", "?", RED },
-};
-
-enum view_saying
-view_ended(const struct event_view *event)
-{
-	struct span payload = event->payload, error = span_member(payload, KEY_ERROR);
-	struct span status = span_member(payload, KEY_STATUS);
-
-	if (event->type == EVENT_RUN_COMPLETED)
-		return span_is(status, "success") ? VIEW_DONE : span_is(status, "waiting") ? VIEW_WAITING :
-		    span_is(status, "cancelled") ? VIEW_CANCELLED : VIEW_FAILED;
-	if (member_set(span_member(payload, KEY_SKIPPED)))
-		return VIEW_SKIPPED;
-	if (member_set(span_member(payload, KEY_REUSED_FROM)))
-		return VIEW_REUSED;
-	if (!member_set(error))
-		return VIEW_DONE;
-	error = span_member(error, KEY_CODE);
-	return span_is(error, "waiting") ? VIEW_WAITING : span_is(error, "cancelled") ? VIEW_CANCELLED :
-	    VIEW_FAILED;
-}
-
 char *
 count_text(int64_t count, char *out, size_t size)
 {
@@ -389,7 +352,7 @@ static void
 show_run_completed(struct view *v, const struct event_view *event)
 {
 	struct span status = span_member(event->payload, KEY_STATUS);
-	struct view_word word = view_words[view_ended(event)];
+	struct view_word word = view_words[told_state_of_end(event)];
 	char text[32];
 	long long code;
 
@@ -509,10 +472,10 @@ show_step_completed(struct view *v, const struct event_view *event)
 	struct span outcome = span_member(payload, KEY_OUTCOME);
 	struct span approval = span_member(payload, KEY_APPROVAL);
 	struct span by = span_member(approval, KEY_BY);
-	const enum view_saying ended = view_ended(event);
+	const enum view_saying ended = told_state_of_end(event);
 	/* Recordings of before say only that it was skipped. */
-	const bool behind = span_is(skipped, "upstream_waiting") ||
-	    (is_behind_waiting(v, event) && span_is(skipped, "upstream_failed"));
+	const bool behind = member_set(skipped) && (ended == VIEW_WAITING ||
+	    (is_behind_waiting(v, event) && span_is(skipped, "upstream_failed")));
 	const char *member = result_member(payload), *item = "";
 	struct buffer text = BUFFER_INIT;
 	long long lines = 0, of_group;
@@ -523,7 +486,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 	if (ended == VIEW_WAITING)
 		map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
 	/* Which item it is of which something has to be said. */
-	if ((ended == VIEW_FAILED || ended == VIEW_CANCELLED || ended == VIEW_WAITING) && event->iteration != 0 &&
+	if ((ended == VIEW_FAILED || ended == VIEW_CANCELLED || ended == VIEW_WAITING) && !behind &&
+	    event->iteration != 0 &&
 	    !within_group(event, &of_group))
 		item = item_names_find(&v->items, event);
 	add_head(v, event, item, &view_words[behind ? VIEW_WAITING : ended]);
@@ -565,7 +529,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 	} else if (behind) {
 		/* It has not failed: it begins when the other one has ended. */
 		details_end(v);
-		buffer_text(&v->text, ": for the step before it");
+		buffer_text(&v->text, ": " VIEW_BEHIND);
 	} else if (span_type(skipped) == 's') {
 		add_preview(v, skipped);
 	} else if (member_set(outcome)) {

@@ -15,24 +15,11 @@
 #include "base/buffer.h"
 #include "base/map.h"
 #include "run/item_name.h"
+#include "run/told_state.h"
 #include "transcript/event.h"
 
 #define VIEW_MARKS 4
 #define VIEW_PLAIN "\033[0m" /* ends a colour */
-
-/* What is said of an event or a call: the word, a symbol, and their colour ("": none). */
-enum view_saying {
-	VIEW_STARTED, VIEW_DONE, VIEW_FAILED, VIEW_CANCELLED, VIEW_SKIPPED, VIEW_REUSED, VIEW_WAITING, VIEW_RETRY,
-	VIEW_USER, VIEW_ASSISTANT, VIEW_CALL, VIEW_RESULT, VIEW_RUNNING, VIEW_UNFINISHED, VIEW_SAYINGS
-};
-struct view_word {
-	const char *text, *symbol, *colour;
-};
-extern const struct view_word view_words[VIEW_SAYINGS];
-/* How a run, a call or a tool call ended, of the event that ends it. */
-enum view_saying view_ended(const struct event_view *event);
-
-struct model_call;
 
 struct view {
 	/* Set by the caller. */

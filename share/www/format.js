@@ -56,13 +56,9 @@ export function short(text, most = 80) {
 export const line = (value, most) => value === undefined || value === null ? "" :
 	short(typeof value === "string" ? value : JSON.stringify(value), most);
 
-// The state of a run of this status in which so many calls wait: one that has waited and does no
-// more goes on when somebody resumes it.
-export const stateOf = (status, waiting) => waiting > 0 ? "waiting" : status === "waiting" ? "decided" : status;
-
 // Runs and calls alike: the sign, and the word, for who does not see it.
 export const signs = {
 	__proto__: null,
-	running: "▶", open: "▶", success: "✓", succeeded: "✓", failed: "✗", timeout: "✗", died: "✗",
-	cancelled: "■", waiting: "‖", decided: "‖", queued: "…", skipped: "–", closed: "–",
+	running: "▶", success: "✓", done: "✓", reused: "=", failed: "✗", timeout: "✗", died: "✗",
+	unfinished: "?", cancelled: "■", waiting: "‖", queued: "…", skipped: "–", closed: "–",
 };

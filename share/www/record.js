@@ -3,7 +3,6 @@
 // event that comes later is added by the same rules. Events are numbered 1, 2, 3 …, without a gap:
 // one that has come before is passed over, one that is missing is noticed.
 import { get, runPath } from "/www/api.js";
-import { line } from "/www/format.js";
 
 // ms since 1970, to the microsecond as records have it; NaN if that is no time.
 const wallOf = (text) => Date.parse(text) + Number("0." + (/\.\d{3}(\d+)/.exec(text)?.[1] ?? "0"));
@@ -15,6 +14,9 @@ const number = (value) => Number.isFinite(value) ? value : 0;
 const textOr = (value, other) => typeof value === "string" ? value : other;
 
 const OUTLINE_LIMIT = 20_000;
+
+// Of calls that ended with one of these errors more is said than that they failed.
+const errorStates = { __proto__: null, waiting: "waiting", cancelled: "cancelled", downstream_closed: "closed" };
 
 export class Record {
 	// started: when its first event was.
@@ -30,7 +32,7 @@ export class Record {
 		this.calls = [];              // by n
 		this.open = new Set();        // numbers of calls without an end
 		this.failed = new Set();      // of those that failed, in the order of their ends
-		this.attempts = [];           // { from, to: ms since the first event, or null }
+		this.attempts = [];           // { from, to: ms since the first event, or null; waits: it ended as that }
 		this.zero = 0;                // ms since 1970 of the first event
 		this.#events = new Map();     // event id → { call: its number, ends: whether it is its end, at }
 		this.#ids = new Map();        // call id → number, of the last attempt that has it
@@ -94,6 +96,7 @@ export class Record {
 			this.attempts.push({ from: entry.at, to: null });
 		} else if (entry.type === "run.completed" && this.attempts.length > 0) {
 			this.attempts.at(-1).to = entry.at;
+			this.attempts.at(-1).waits = entry.code === "waiting" || entry.label === "waiting";
 		}
 		if (entry.call !== null && this.calls[entry.call])
 			this.calls[entry.call].events.push(this.seq);
@@ -182,17 +185,32 @@ export class Record {
 			return;
 		const code = textOr(payload.error?.code, payload.error ? "exit_status" : undefined);
 		call.until = at;
-		call.state = payload.skipped ? "skipped" : code === "waiting" ? "waiting" :
-			code === "downstream_closed" ? "closed" : code ? "failed" : "succeeded";
-		if (call.state !== "skipped")
+		call.state = payload.skipped ? payload.skipped === "upstream_waiting" ? "waiting" : "skipped" :
+			errorStates[code] ?? (code ? "failed" : payload.reused_from ? "reused" : "succeeded");
+		if (!payload.skipped)
 			call.code = code;
 		this.#settle(call);
 	}
 
+	// The state of a call as every display tells it (lib/run/told_state.h has the table): what its end
+	// tells, in an attempt that has come to what it has.
+	told(call) {
+		const attempt = this.attempts[this.attemptOf(call)];
+		const runs = this.goesOn && attempt === this.attempts.at(-1);
+		if (call.state === "open")
+			return runs ? "running" : "unfinished";
+		if (call.state === "waiting" && !runs && !attempt?.waits)
+			return "unfinished";
+		return call.state === "succeeded" ? "done" : call.state;
+	}
+
+	// In which attempt a call began: index.
+	attemptOf(call) { return Math.max(0, this.attempts.findLastIndex(({ from }) => from <= call.at)); }
+
 	// Whether an attempt goes on. One that died has no end, and leaves its calls open.
 	get goesOn() { return this.alive && this.attempts.at(-1)?.to === null; }
 
-	running(call) { return this.goesOn && call.state === "open" && call.at >= this.attempts.at(-1).from; }
+	running(call) { return this.told(call) === "running"; }
 
 	// The call that an event is of, by the id of the event; null: it is not known.
 	callOf(eventId) { return this.#events.get(eventId)?.call ?? null; }
@@ -229,16 +247,28 @@ export class Record {
 	}
 }
 
-// An event on one line, as the outline has it.
+const LABEL = 80;                     // characters
+
+// The first line of a value that has something in it, cut to so many characters.
+function excerpt(value, room = LABEL) {
+	const text = value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
+	const characters = [...text.replace(/^[\r\n]+/, "").split(/[\r\n]/, 1)[0]];
+	return characters.length <= room ? characters.join("") : room > 0 ? characters.slice(0, room - 1).join("") + "…" : "";
+}
+
+// An event on one line, as the outline has it (cmd/serve/outline.c).
 export function label(type, payload) {
 	if (typeof payload.error?.message === "string")
-		return line(payload.error.message);
+		return excerpt(payload.error.message);
 	if (type.startsWith("message.")) {
 		const blocks = Array.isArray(payload.blocks) ? payload.blocks : [];
-		return line(blocks.find((each) => each?.text)?.text ?? blocks.find((each) => each?.thinking)?.thinking ??
+		return excerpt(blocks.find((each) => each?.text)?.text ?? blocks.find((each) => each?.thinking)?.thinking ??
 		    blocks.find((each) => each?.tool_name)?.tool_name);
 	}
 	if (type === "run.completed")
-		return line(payload.status);
-	return line(type === "tool.call" ? `${line(payload.name)} ${line(payload.input)}` : payload.name);
+		return excerpt(payload.status);
+	if (type !== "tool.call")
+		return excerpt(payload.name);
+	const name = excerpt(payload.name) + " ";
+	return name + excerpt(payload.input, LABEL - [...name].length);
 }

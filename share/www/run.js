@@ -6,7 +6,7 @@ import { forgetOpened } from "/www/blocks.js";
 import { Conversation } from "/www/conversation.js";
 import { ask, byId, h, say, throttle } from "/www/dom.js";
 import { isError } from "/www/event.js";
-import { count, dollars, duration, signs, stateOf, when } from "/www/format.js";
+import { count, dollars, duration, signs, when } from "/www/format.js";
 import { parse, parseExactly } from "/www/json.js";
 import { setKeys } from "/www/keys.js";
 import { Outcome } from "/www/outcome.js";
@@ -50,7 +50,7 @@ const isOver = () => !info.alive && idOf(info) === lastId;
 /* ---- what is shown ---- */
 
 function showInfo() {
-	const state = stateOf(info.status, info.waits?.length);
+	const state = info.status;
 	record.alive = info.alive;
 	parts.state.className = "state " + state;
 	say(parts.state, `${signs[state] ?? "·"} ${state}`);
@@ -63,7 +63,7 @@ function showInfo() {
 	say(parts.error, info.error && !["running", "waiting"].includes(info.status) && !outcome.tells(info.error.code) ?
 	    `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
 	parts.resume.hidden = info.alive || info.status === "success";
-	parts.resume.classList.toggle("decided", state === "decided");
+	parts.resume.classList.toggle("decided", state === "waiting" && !(info.waits?.length > 0));
 	waits.show(info.waits);
 	document.title = `${signs[state] ?? ""} ${info.name ?? "run"} ${info.run_id.slice(0, 8)} – AWF`;
 }

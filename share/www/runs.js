@@ -3,7 +3,7 @@
 // so that a list can be kept as a bookmark, and reload shows the same.
 import { get, runPath } from "/www/api.js";
 import { arrange, byId, h, say, throttle } from "/www/dom.js";
-import { ago, count, dollars, duration, line, signs, stateOf, when } from "/www/format.js";
+import { ago, count, dollars, duration, line, signs, when } from "/www/format.js";
 import { setKeys } from "/www/keys.js";
 import { Stream } from "/www/stream.js";
 
@@ -62,8 +62,7 @@ async function load() {
 // At most so many are counted: that there are many is enough.
 async function countRuns() {
 	const all = await Promise.all(counted.map(async ([, choice]) =>
-		(await get("/api/runs?" + new URLSearchParams({ ...choice, limit: COUNTED }))).runs
-			.filter((run) => choice.status !== "waiting" || run.waiting > 0).length));
+		(await get("/api/runs?" + new URLSearchParams({ ...choice, limit: COUNTED }))).runs.length));
 	counted.forEach(([word, choice], i) => {
 		const button = counts.children[i];
 		button.hidden = all[i] === 0;
@@ -73,12 +72,11 @@ async function countRuns() {
 
 function cells(run) {
 	const tokens = (run.input_tokens ?? 0) + (run.output_tokens ?? 0);
-	const shown = stateOf(run.status, run.waiting);
 	const took = run.status === "running" ? Date.now() - Date.parse(run.started) : run.duration_ms;
 	return [
-		[`state ${shown}`, `${signs[shown] ?? "·"} ${shown}${run.waiting > 1 ? " " + run.waiting : ""}`],
+		[`state ${run.status}`, `${signs[run.status] ?? "·"} ${run.status}${run.status === "running" && run.waiting > 0 ? `, ${run.waiting} waiting` : run.waiting > 1 ? " " + run.waiting : ""}`],
 		["name", run.name ?? "?"],
-		["why", shown === "decided" ? "goes on with awf-run --resume" : shown === "success" || shown === "running" ? "" : line(run.error?.message, 200)],
+		["why", run.status === "waiting" && run.waiting === 0 ? "decided: goes on with awf-run --resume" : run.status === "success" || run.status === "running" ? "" : line(run.error?.message, 200)],
 		["id", run.run_id.slice(0, 8)],
 		["ago", ago(run.started)],
 		["number", duration(took ?? 0)],

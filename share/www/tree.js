@@ -10,7 +10,31 @@ import { axis, bar, Scale, setBars } from "/www/timeline.js";
 const ROW_PX = 28;
 const GROUP_FROM = 12;                // so many calls of a step beside each other are one row
 const SHOWN_OF_GROUP = 10;
+// States of items that people want to see one by one, from the worst on.
+const worst = ["failed", "unfinished", "waiting", "running"];
 const BARS_MOST = 300;                // of turns and tools in the row of their call
+
+// Behind the last colon of a call's id is the number of its item, or of the round or branch.
+const numberOf = ({ id }) => Number(id.slice(id.lastIndexOf(":") + 1)) || 0;
+
+// Items, rounds and branches by their numbers, however they have begun: each in a place of one of its
+// own, so that those of several steps stay mixed as they were. As trees of awf-replay have them.
+function byNumber(calls) {
+	const last = new Map();
+	if (calls.every((call) => !(last.get(call.series) > numberOf(call)) && last.set(call.series, numberOf(call))))
+		return calls;
+	const sorted = new Map(), places = new Map();
+	for (const call of calls)
+		if (!sorted.get(call.series)?.push(call))
+			sorted.set(call.series, [call]);
+	for (const list of sorted.values())
+		list.sort((a, b) => numberOf(a) - numberOf(b));
+	return calls.map(({ series }) => {
+		const place = places.get(series) ?? 0;
+		places.set(series, place + 1);
+		return sorted.get(series)[place];
+	});
+}
 
 export class Tree {
 	// on: choose(call number or null), event(seq).
@@ -63,27 +87,47 @@ export class Tree {
 
 	#open(key, usual) { return usual !== this.toggled.has(key); }
 
+	// Many items of a step are one row, where the first of them stands, whatever began in between.
+	// Rounds and branches of a group stand each for itself.
 	#enter(calls, level) {
-		for (let i = 0; i < calls.length;) {
-			let end = i + 1;
-			while (end < calls.length && calls[end].path === calls[i].path && calls[end].name === calls[i].name)
-				end++;
-			if (end - i >= GROUP_FROM)
-				this.#enterGroup(calls.slice(i, end), level);
-			else
-				for (const call of calls.slice(i, end))
-					this.#enterCall(call, level);
-			i = end;
+		const steps = new Map();
+		calls.forEach((call) => this.#markSeries(call));
+		calls = byNumber(calls);
+		for (const call of calls)
+			if (!steps.get(call.step)?.push(call))
+				steps.set(call.step, [call]);
+		for (const call of calls) {
+			const items = steps.get(call.step);
+			if (items.length < GROUP_FROM)
+				this.#enterCall(call, level);
+			else if (items[0] === call)
+				this.#enterGroup(items, level);
 		}
+	}
+
+	// What a call is part of: the items of a step, or the rounds or branches of a group, of its attempt;
+	// and its step, which a round or branch, whose id begins as that of its group does, is alone. Worked
+	// out once for each call: there may be very many.
+	#markSeries(call) {
+		if (call.step !== undefined)
+			return;
+		const [group, member] = call.id.split("/").slice(-2);
+		call.series = this.record.attemptOf(call) + "/" + call.id.slice(0, call.id.lastIndexOf(":"));
+		call.step = member?.includes(":") && group.startsWith(member.slice(0, member.indexOf(":") + 1)) ? call.n :
+		    [call.series, call.path, call.name].join("\n");
 	}
 
 	#enterGroup(calls, level) {
 		const key = "group" + calls[0].n, open = this.#open(key, false);
 		this.rows.push({ key, level, kind: "group", calls, open });
-		const told = open ? calls : calls.filter((call) => call.state === "failed" || call.state === "waiting" ||
-		    this.record.running(call)).slice(0, SHOWN_OF_GROUP);
+		const told = open ? calls : calls.filter((call) => this.#tells(call)).slice(0, SHOWN_OF_GROUP);
 		for (const call of told)
 			this.#enterCall(call, level + 1);
+	}
+
+	// Whether an item is one to be seen. What waits for a step before it is not: that step is.
+	#tells(call) {
+		return worst.includes(this.record.told(call)) && !(call.state === "waiting" && call.code === undefined);
 	}
 
 	#enterCall(call, level) {
@@ -155,29 +199,25 @@ export class Tree {
 	_group({ calls }) {
 		const states = {};
 		for (const call of calls)
-			states[this.#state(call)] = (states[this.#state(call)] ?? 0) + 1;
-		const worst = ["failed", "waiting", "running", "open"].find((state) => states[state]) ?? "succeeded";
+			states[this.record.told(call)] = (states[this.record.told(call)] ?? 0) + 1;
+		const state = [...worst, "cancelled", "done", "reused", "closed"].find((each) => states[each]) ?? "skipped";
 		const until = calls.reduce((last, call) =>
 			Math.max(last, call.until ?? (this.record.running(call) ? this.now : call.at)), 0);
 		return {
-			sign: signs[worst], state: worst, name: `${calls[0].name} ×${count(calls.length)}`, took: duration(until - calls[0].at),
-			about: Object.entries(states).map(([state, n]) => `${count(n)} ${state}`).join(", "),
-			bars: [bar(this.scale, calls[0].at, until, `call is-${worst === "failed" ? "succeeded" : worst}`, ""),
-				...calls.filter((call) => call.state === "failed" || call.state === "waiting").slice(0, BARS_MOST)
-					.map((call) => bar(this.scale, call.at, call.until ?? call.at, "call is-" + call.state, ""))],
+			sign: signs[state], state, name: `${calls[0].name} ×${count(calls.length)}`, took: duration(until - calls[0].at),
+			about: Object.entries(states).map(([each, n]) => `${count(n)} ${each}`).join(", "),
+			bars: [bar(this.scale, calls[0].at, until, `call is-${worst.includes(state) && state !== "running" ? "done" : state}`, ""),
+				...calls.filter((call) => this.#tells(call) && !this.record.running(call)).slice(0, BARS_MOST)
+					.map((call) => bar(this.scale, call.at, call.until ?? call.at, "call is-" + this.record.told(call), ""))],
 		};
 	}
 
-	#state(call) {
-		return call.state !== "open" ? call.state : this.record.running(call) ? "running" : "open";
-	}
-
 	_call({ call, open }) {
-		const state = this.#state(call);
+		const state = this.record.told(call);
 		const until = call.until ?? (state === "running" ? this.now : Math.max(call.at, ...call.events.slice(-1).map((seq) => this.record.entries[seq - 1].at)));
-		// Of a step that is made several times: which time, and which item.
+		// Of a step that is made several times: which time, and which item; of a round or branch its number.
 		const [item, occurrence] = (call.id ?? "").split(":").reverse();
-		const many = (occurrence > 0 ? ":" + occurrence : "") + (item > 0 ? `[${item}]` : "");
+		const many = (occurrence > 0 ? ":" + occurrence : "") + (item > 0 || call.step === call.n ? `[${item}]` : "");
 		const bars = [bar(this.scale, call.at, until, `call is-${state}`, `${call.name} ${duration(until - call.at)}`)];
 		if (call.children.length === 0 && !open)
 			for (const seq of call.events.slice(0, BARS_MOST))
@@ -185,7 +225,7 @@ export class Tree {
 		return {
 			sign: signs[state], state, name: call.name + many, took: duration(until - call.at), kind: call.kind, bars,
 			about: [
-				state === "succeeded" || state === "running" ? null : call.code ?? state, dollars(call.cost),
+				state === "done" || state === "running" ? null : state === "unfinished" ? state : call.code ?? state, dollars(call.cost),
 				call.tokensIn + call.tokensOut > 0 ? count(call.tokensIn + call.tokensOut) + " tok" : null,
 			].filter(Boolean).join(" · "),
 		};

@@ -216,7 +216,7 @@ tree() {
 		8 1 - step.started {"name":"d","kind":"command","call":"d:0:0","attempt":1}
 		9 8 - step.completed {"call":"d:0:0","error":"odd"}
 	END
-	)" 'n unfinished (00000000-0000-4000-8000-000000000001, 2026-11-21)
+	)" 'n died (00000000-0000-4000-8000-000000000001, 2026-11-21)
 ├─ a command done (0ms, 2 retries): make…
 ├─ b operation reused: look
 ├─ c agent unfinished (p)
@@ -255,6 +255,11 @@ tree() {
    └─ d[0] k unfinished'
 	same "$(awf-replay --tree t.jsonl | wc -l)" 18
 	same "$(awf-replay --tree --all t.jsonl | wc -l)" 27
+	# The timeline has the same rows; those of a series are one bar, from the first to the last.
+	same "$(awf-replay --timeline t.jsonl | sed -n '3,7s/^\( *[a-z][^ ]*\)\( ×12\)\? .* /\1\2 /p')" \
+		$'a 0ms\nb ×12 ✗\n  b failed\n  b unfinished\nc unfinished'
+	same "$(awf-replay --timeline t.jsonl | wc -l)" 20
+	same "$(awf-replay --timeline --all t.jsonl | wc -l)" 29
 	[[ $(awf-replay --tree --color always t.jsonl) == *$'b ×12: \e[31m9 ✓ 1 – 1 ? 1 ✗\e[0m (3.0s)'* ]]
 	# A timeline has the same rows.
 	same "$(awf-replay --timeline t.jsonl | grep -c '^ *[bc]')" 14
@@ -295,6 +300,21 @@ tree() {
 	[[ $(awf-replay --timeline @ended) == 'ended cancelled ('*'/ cancelled' ]]
 }
 
+@test "branches of a group stand in the order of their numbers, whichever began first" {
+	local i
+	events >t.jsonl <<-END
+		1 - - run.started {"name":"n","attempt":1}
+		2 1 - step.started {"name":"p","kind":"parallel","call":"p:0:0"}
+		$(for i in 10 2 0 1; do echo "3 2 - step.started {\"name\":\"p\",\"kind\":\"branch\",\"call\":\"p:0:0/p:0:$i\"}"; done)
+		7 1 - step.started {"name":"q","kind":"k","call":"q:0:0"}
+	END
+	sed -i 's/"path":"","iteration":0\(.*"name":"p".*"call":"[^"]*:\([0-9]*\)"\)/"path":"p","iteration":\2\1/' t.jsonl
+	same "$(awf-replay --tree t.jsonl | grep -o '[pq]\[[0-9]*\]\|q k')" $'p[0]\np[1]\np[2]\np[10]\nq k'
+	same "$(awf-replay --timeline t.jsonl | grep -o '^ *[pq]\(\[[0-9]*\]\)\?')" $'p\n  p[0]\n  p[1]\n  p[2]\n  p[10]\nq'
+	awf-replay --timeline --html page.html t.jsonl
+	same "$(grep -o '<b>[pq][^<]*' page.html)" $'<b>p\n<b>p[0]\n<b>p[1]\n<b>p[2]\n<b>p[10]\n<b>q'
+}
+
 @test "--tree: what tells of no attempt, no call, or twice" {
 	same "$(tree <<-'END'
 		2 - - step.started {"name":"a","kind":"k","call":"a:0:0"}
@@ -306,7 +326,7 @@ tree() {
 		8 2 - step.completed {"call":"b:0:0"}
 		9 2 - later {}
 	END
-	)" 'run unfinished (00000000-0000-4000-8000-000000000001, 2026-11-21)
+	)" 'run died (00000000-0000-4000-8000-000000000001, 2026-11-21)
 └─ a k done (0ms)
    └─ t done (0ms)'
 	same "$(tree </dev/null 2>&1 || echo "$?")" "awf-replay: t.jsonl: no whole line is in it
@@ -319,7 +339,7 @@ tree() {
 		2 1 - step.started {"name":"a&b","kind":"<i>","call":"\"x'","attempt":1,"blocks":[{"command":"\u202e<script>alert(1)</script>"}]}
 		3 2 - step.completed {"call":"\"x'","error":{"code":"c","message":"<img src=x>\u0007"}}
 	END
-	same "$(awf-replay --tree --color always t.jsonl)" $'\\x1b[2J<b> \e[31munfinished\e[0m (00000000-0000-4000-8000-000000000001, 2026-11-21)
+	same "$(awf-replay --tree --color always t.jsonl)" $'\\x1b[2J<b> \e[31mdied\e[0m (00000000-0000-4000-8000-000000000001, 2026-11-21)
 └─ a&b <i> \e[31mfailed\e[0m (0ms): c: <img src=x>\\x07'
 	[[ $(awf-replay --timeline t.jsonl) == *'a&b '*'0ms failed'* ]]
 }
@@ -452,11 +472,11 @@ page() {
 			'07 3 - run.started {"name":"c","attempt":2}' \
 			'08 4 3 step.call_workflow.started {"name":"two","kind":"k","call":"two:0:0"}'
 	} | timed "$child" "$child" >"$child.jsonl"
-	same "$(awf-replay --tree parent.jsonl)" "p unfinished ($NESTED, 2026-11-21)
-├─ attempt 1 unfinished
+	same "$(awf-replay --tree parent.jsonl)" "p died ($NESTED, 2026-11-21)
+├─ attempt 1 died
 │  └─ w call_workflow unfinished (run 00000000)
 │     └─ one k unfinished
-└─ attempt 2 unfinished
+└─ attempt 2 died
    └─ w call_workflow done (3.0s, run 00000000)
       └─ two k unfinished (run 00000000)"
 	# Two that are each other's child: each stands there once.
@@ -468,7 +488,7 @@ page() {
 		01 1 - run.started {"name":"p","attempt":1}
 		02 2 1 step.call_workflow.started {"name":"w","kind":"k","call":"w:0:0"}
 	END
-	same "$(awf-replay --tree "$NESTED.jsonl")" "p unfinished ($NESTED, 2026-11-21)
+	same "$(awf-replay --tree "$NESTED.jsonl")" "p died ($NESTED, 2026-11-21)
 └─ w k unfinished (run 00000000)
    └─ back k unfinished (run b7e0c3d2)"
 	rm "$child.jsonl"
@@ -532,7 +552,7 @@ one             ??????????????????????? unfinished
 	echo z >go
 	wait "$pid"
 	same "$(awf-replay --state slow)" '{"call":"slow:0:0","attempt":1,"input":"y","output":"z"}'
-	awf-replay --tree | grep -q '^pipeline done '
+	awf-replay --tree | grep -q '^pipeline success '
 }
 
 @test "--state: inputs that were results, several calls, blobs, bytes, errors" {
@@ -585,7 +605,7 @@ one             ??????????????????????? unfinished
 	for display in --tree --timeline; do
 		run -0 --separate-stderr awf-replay "$display" t.jsonl
 		same "$stderr" 'awf-replay: t.jsonl: line 2 is damaged (see awf-verify)'
-		[[ $output == 'nested done ('* ]]
+		[[ $output == 'nested success ('* ]]
 	done
 	sed '1s/"payload"/payload/' "$AWF_STORAGE/transcripts/$NESTED.jsonl" >t.jsonl
 	run -0 --separate-stderr awf-replay --state count t.jsonl

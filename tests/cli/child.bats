@@ -94,7 +94,7 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 	script middle 'awf-run -n ./inner; awf-step -n after -q -- true'
 	awf-run -n --name top -c 'awf-run -n ./middle'
 	run -0 awf-replay --tree
-	same "$(sed 's/[(].*//; s/ *$//' <<<"$output")" "top done
+	same "$(sed 's/[(].*//; s/ *$//' <<<"$output")" "top success
 └─ middle call_workflow done
    ├─ inner call_workflow done
    │  └─ deep command done

@@ -148,7 +148,7 @@ complete_line() {
 @test "README: the ten minutes" {
 	export JQ=jq
 	run -0 env -u AWF_MODEL sh -c "$(readme 'awf init' | sed "s|/tmp/demo|$PWD/begun|g")"
-	[[ $output == *'In autumn the tree packs up the green'*'brief.awf done ('*'notes done ('* ]]
+	[[ $output == *'In autumn the tree packs up the green'*'brief.awf success ('*'notes done ('* ]]
 	rm -r "$HOME/.local/share/awf"
 	same "$(sh -c "$(readme 'awf-step count')" | tr -d ' ')" 3
 	same "$(sh -c "$(readme 'awf-run --name sorted')")" '[1,4,9]'

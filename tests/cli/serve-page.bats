@@ -1,24 +1,15 @@
 #!/usr/bin/env bats
-# The page of awf-serve, in Chromium. What it needs is no part of AWF: playwright-core and
-# axe-core of npm, in NODE_PATH.
+# The page of awf-serve, in Chromium (tests/support/page.bash says what that needs).
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/agent
 load ../support/writing
 load ../support/serve
+load ../support/page
 
-prepare() {
-	command -v chromium >/dev/null || skip "no chromium"
-	node -e 'require("playwright-core"); require("axe-core")' 2>/dev/null || skip "no playwright-core and axe-core in NODE_PATH"
-	CHROMIUM=$(command -v chromium)
-	export CHROMIUM
-	# Chromium keeps its caches there.
-	export XDG_CACHE_HOME="$BATS_TEST_TMPDIR/cache"
-	patient
-}
-
-drive() { timeout 300 node "$ROOT/tests/page/drive.mjs" "$1" "$URL" "$CODE" "${@:2}" 3>&-; }
+prepare() { page_prepare; }
+drive() { page_drive "$@"; }
 demo() { awf-run -n --name demo -c 'awf-step -n a -- echo x | awf-step b -q -- cat; awf-step -n c -q -- true'; }
 
 @test "the list of runs, filters and search; a run; a link to one event in another tab" {

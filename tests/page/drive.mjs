@@ -131,6 +131,23 @@ async function sameAfterReload(what, tab = page) {
 	}
 }
 
+// What the page of a run says of it and its calls: [name, status, waits, call=state…].
+async function told([name, status, waits, ...calls], anew = true) {
+	if (anew)
+		await openRun("@" + name);
+	assert.equal((await page.textContent("main .state")).split(" ")[1], status, name);
+	assert.equal((await page.$$(".wait")).length, Number(waits), name);
+	assert.deepEqual((await page.$$eval(".item.call", (rows) => rows.map((row) => row.querySelector(".name").textContent + "=" +
+	    [...row.classList].find((each) => each.startsWith("is-")).slice(3)))).sort(), calls, name);
+	// The word that is read out is that of the sign.
+	for (const [word, state] of await page.$$eval(".item.call", (rows) => rows.map((row) => [row.querySelector(".unseen").textContent.trim(), row.className])))
+		assert.ok(state.includes("is-" + word), `${name}: ${word}, ${state}`);
+	const figures = Object.entries({ open: /=(running|unfinished)$/, failed: /=failed$/, waiting: /=waiting$/ })
+		.map(([word, of]) => [calls.filter((each) => of.test(each)).length, word]).filter(([n]) => n > 0).map((each) => each.join(" "));
+	assert.equal(await page.evaluate(() => [...document.querySelectorAll(".figures > div")].find((each) => each.firstChild.textContent === "Calls").lastChild.textContent),
+	    [calls.length, ...figures].join(", "), name);
+}
+
 // The rows of the list of runs, and the counts above it.
 const listed = (tab) => tab.evaluate(() => [...document.querySelectorAll(".counts button:not([hidden])")].map((each) => each.textContent)
 	.concat([...document.querySelectorAll("tbody tr")].map((row) => [...row.cells].filter((cell) => !cell.classList.contains("ago")).map((cell) => cell.textContent).join(" | "))));
@@ -650,7 +667,7 @@ const scenarios = {
 		assert.equal(status, 75);
 		await settled("waiting");
 		assert.equal(spawnSync("awf-ctl", ["approve", "ok", "@" + name]).status, 0);
-		await settled("decided");
+		await settled("waiting");
 		starts("--resume", "@" + name);
 		await goesOn();
 		assert.equal(status, 3);
@@ -833,7 +850,8 @@ const scenarios = {
 		await page.fill(".wait input", "not today");
 		await page.click(".wait button:text-is('Deny')");
 		await page.waitForSelector(".wait", { state: "detached" });
-		assert.match(await page.textContent(".state"), /decided/);
+		assert.match(await page.textContent(".state"), /waiting/);
+		assert.match(await page.textContent(".resume.decided"), /goes on with/);
 		await until("the reason", async () => /not today/.test(await page.textContent(".conversation .scroll")));
 		// By keys alone: to what waits, past its text and the reason.
 		await openRun(asItIs);
@@ -910,12 +928,54 @@ const scenarios = {
 		await until("it has died", async () => (await page.textContent(".state")).includes("died"));
 		assert.equal(await page.isVisible(".running-list"), false);
 		await page.reload();
-		await page.waitForSelector(".item.is-open");
+		await page.waitForSelector(".item.is-unfinished");
 		assert.equal((await page.$$(".is-running")).length, 0);
 		assert.equal(await page.isVisible("text=Stop"), false);
 		const [figures, took] = [await page.textContent(".figures"), await page.textContent(".item.call .took")];
 		await page.waitForTimeout(2200);
 		assert.deepEqual([await page.textContent(".figures"), await page.textContent(".item.call .took")], [figures, took]);
+	},
+
+	// Each of "NAME STATUS WAITS CALL=STATE…", of calls in the order of their names, is told so in the
+	// list, above it, and on the page of the run.
+	async states(...table) {
+		await logIn();
+		const runs = table.map((each) => each.split(" "));
+		const inList = async () => Object.fromEntries(await page.$$eval("tbody tr", (rows) => rows.map((row) =>
+		    [row.cells[1].textContent, [...row.cells[0].classList].find((each) => each !== "state")])));
+		await until("all are listed", async () => Object.keys(await inList()).length === runs.length);
+		assert.deepEqual(await inList(), Object.fromEntries(runs.map(([name, status]) => [name, status])));
+		// As many as are counted are shown.
+		const named = (status) => runs.filter((each) => each[1] === status).map(([name]) => name).sort();
+		for (const status of ["waiting", "running"]) {
+			await page.goto(`${url}/#`);
+			await page.waitForSelector(`.counts .${status}`);
+			assert.match(await page.textContent(`.counts .${status}`), new RegExp(` ${named(status).length} `));
+			await page.click(`.counts .${status}`);
+			await until(status, async () => JSON.stringify(Object.keys(await inList()).sort()) === JSON.stringify(named(status)));
+		}
+		for (const run of runs)
+			await told(run);
+	},
+
+	// The rows of the tree are those of awf-replay --tree.
+	async mixed(expected) {
+		await logIn();
+		await openRun("@mixed");
+		assert.equal((await page.$$eval(".item.call .name, .item.group .name", (names) => names.map((each) => each.textContent))).join(","), expected);
+	},
+
+	// A run is ended by Ctrl-C while its page is open.
+	async ends(pid, expected) {
+		await logIn();
+		const run = expected.split(" ");
+		await openRun("@" + run[0]);
+		await page.waitForSelector(".wait");
+		process.kill(-Number(pid), "SIGINT");
+		await until("its end", async () => (await page.textContent("main .state")).includes(run[1]));
+		await until("no form", async () => (await page.$$(".wait")).length === 0);
+		await told(run, false);
+		await told(run);
 	},
 
 	// A run is stopped, after a question.

@@ -354,6 +354,19 @@ test_what_waits_and_what_asks(void **state)
 	    "{\"code\":\"waiting\",\"message\":\"waits\"},\"approval\":{\"asks\":\"approval\"}}");
 	told("… check          200ms  waits: awf-ctl approve check:0:0 0b7a1c52\n");
 	shows(300, "slow.awf 0b7a1c52   300ms   0 running, 1 waiting\n");
+	/* One behind it says no more than that. */
+	happens(&model, 300, 10, 3, "step.started", "go", 0, "{\"name\":\"go\",\"call\":\"go:0:0\"}");
+	happens(&model, 310, 11, 10, "step.completed", "go", 0, "{\"call\":\"go:0:0\",\"skipped\":\"upstream_waiting\"}");
+	told_by(2000, "");
+	/* What was ended, or whose output nobody read any more, has neither failed nor been skipped. */
+	happens(&model, 320, 12, 1, "step.started", "b", 0, "{\"name\":\"b\",\"call\":\"b:0:0\"}");
+	happens(&model, 330, 13, 12, "step.completed", "b", 0, "{\"call\":\"b:0:0\",\"error\":"
+	    "{\"code\":\"cancelled\",\"message\":\"by signal 2\"}}");
+	happens(&model, 320, 14, 1, "step.started", "c", 0, "{\"name\":\"c\",\"call\":\"c:0:0\"}");
+	happens(&model, 330, 15, 14, "step.completed", "c", 0, "{\"call\":\"c:0:0\",\"error\":"
+	    "{\"code\":\"downstream_closed\",\"message\":\"nobody reads it\"}}");
+	told_by(2000, "■ b               10ms  by signal 2\n"
+	    "– c               10ms  nobody reads it\n");
 	/* Decided about meanwhile: that is for the next attempt. */
 	happens(&model, 400, 4, 3, "step.completed", "check", 0,
 	    "{\"call\":\"check:0:0\",\"approval\":{\"decision\":\"approved\",\"by\":\"alice\"}}");

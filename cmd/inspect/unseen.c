@@ -377,7 +377,8 @@ follow_node(struct search *s, const char *from, const char *word)
 		modules = path_join(at, "node_modules");
 		path = path_join(modules, name);
 		if (lstat(path, &st) == 0) {
-			follow(s, path);
+			/* All of them may lie elsewhere. */
+			follow(s, lstat(modules, &st) == 0 && S_ISLNK(st.st_mode) ? modules : path);
 			follow_links(s, modules, true);
 		}
 		free(path);

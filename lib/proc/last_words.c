@@ -133,26 +133,67 @@ last_words_at(const struct error *error)
 	return at != NULL ? (size_t)(at - error->message) : strlen(error->message);
 }
 
+/* Takes the last line off the first *len bytes, as text. false: there is none. */
+static bool
+line_before(const char *errors, size_t *len, struct buffer *line)
+{
+	const size_t end = *len;
+
+	buffer_clear(line);
+	if (end == 0)
+		return false;
+	while (*len > 0 && errors[*len - 1] != '\n')
+		--*len;
+	line_plain(errors + *len, end - *len, line);
+	if (*len > 0)
+		--*len;
+	return true;
+}
+
+/* Node.js prints the properties of an error behind its last frame, "at f (x.js:1:2) {", up to "}".
+ * Where the lines before that frame end, if the first len bytes are followed by such a "}"; else len.
+ * What the error says of its innermost cause, "[cause]: Error: …", is appended to cause. */
+static size_t
+skip_properties(const char *errors, size_t len, struct buffer *cause)
+{
+	static const char says_cause[] = "[cause]: ";
+	struct buffer line = BUFFER_INIT;
+	size_t at = len, found = len;
+
+	for (int lines = 0, depth = 1; depth > 0 && lines < LINES_MOST && line_before(errors, &at, &line);
+	    lines++) {
+		const char *text = buffer_string(&line);
+
+		if (text[0] == '}')
+			depth++;
+		else if (line.len > 0 && text[line.len - 1] == '{' && --depth == 0 && strncmp(text, "at ", 3) == 0)
+			found = at;
+		if (cause->len == 0 && strncmp(text, says_cause, sizeof says_cause - 1) == 0)
+			buffer_text(cause, text + sizeof says_cause - 1);
+	}
+	if (found == len)
+		buffer_clear(cause);
+	buffer_free(&line);
+	return found;
+}
+
 void
 last_words(const char *errors, size_t len, struct buffer *out)
 {
 	struct buffer line = BUFFER_INIT, fallback = BUFFER_INIT;
-	const char *from;
 
-	for (int lines = 0; len > 0 && lines < LINES_MOST; lines++) {
-		size_t end = len;
+	for (int lines = 0; lines < LINES_MOST && line_before(errors, &len, &line); lines++) {
+		const char *text = buffer_string(&line);
 
-		while (len > 0 && errors[len - 1] != '\n')
-			len--;
-		from = errors + len;
-		buffer_clear(&line);
-		line_plain(from, end - len, &line);
-		if (len > 0)
-			len--;
-		if (line.len == 0 || !has_words(buffer_string(&line)))
+		if (strcmp(text, "}") == 0) {
+			buffer_clear(&line);
+			len = skip_properties(errors, len, &line);
+			text = buffer_string(&line);
+		}
+		if (line.len == 0 || !has_words(text))
 			continue;
-		if (!is_noise(buffer_string(&line))) {
-			fallback.len = 0;
+		if (!is_noise(text)) {
+			buffer_clear(&fallback);
 			buffer_append(&fallback, line.data, line.len);
 			break;
 		}

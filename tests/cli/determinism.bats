@@ -341,6 +341,16 @@ environment() {
 	ln -s "$HOME/mono/node_modules" node_modules
 	awf-run -c 'awf-step -n a -q -- node -p "require(\"dep\")"'
 	hinted "$HOME/mono"
+	# A directory of packages, of which the first alone is missed.
+	for package in one two; do
+		mkdir -p "$HOME/packages/$package"
+		echo '{}' >"$HOME/packages/$package/package.json"
+		echo 'module.exports = 1' >"$HOME/packages/$package/index.js"
+	done
+	rm node_modules
+	ln -s "$HOME/packages" node_modules
+	awf-run -c 'awf-step -n a -q -- node -p "require(\"one\") + require(\"two\")"'
+	hinted "$HOME/packages"
 }
 
 @test "pipelines that are deterministic, in parallel" {

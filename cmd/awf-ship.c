@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folded_messages.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
@@ -90,6 +91,15 @@ fail(struct shipper *p, const struct error *err)
 		p->status = status;
 }
 
+static void
+print_refused(const char *text)
+{
+	message_print(PROGRAM, "%s", text);
+}
+
+/* A storage decides how many of its runs cannot be sent. */
+static struct folded_messages refusals = FOLDED_MESSAGES_INIT(print_refused);
+
 /* ---- runs ---- */
 
 static void
@@ -125,6 +135,8 @@ look(struct shipper *p, struct error *err)
 	if (!p->changed || now < p->look_at)
 		return 0;
 	p->changed = false;
+	/* Who follows is told how many there were now and then. */
+	folded_messages_end(&refusals);
 	if (p->all && add_all(p, err) != 0)
 		return -1;
 	for (size_t i = 0; i < p->count; i++) {
@@ -143,8 +155,13 @@ refuse(struct shipper *p, struct shipment *run, const struct error *err)
 {
 	/* It was removed meanwhile, perhaps. */
 	shipment_look(run);
-	if (!run->gone && !run->told)
-		fail(p, err);
+	if (!run->gone && !run->told) {
+		char text[sizeof err->place + sizeof err->message + 4];
+
+		folded_messages_add(&refusals, err->message, error_text(err, text, sizeof text));
+		if (p->status == STATUS_OK)
+			p->status = error_status(err->code);
+	}
 	run->told = true;
 	shipment_refuse(run, clock_monotonic() + SHIP_REFUSED_MS);
 }
@@ -407,6 +424,7 @@ end(struct shipper *p)
 {
 	int status = STATUS_OK;
 
+	folded_messages_end(&refusals);
 	if (p->peer.process.pid != 0)
 		status = process_exit_code(peer_end(&p->peer));
 	if (p->status == STATUS_OK && status != STATUS_OK && *interrupts->signal_number == 0)

@@ -191,6 +191,19 @@ there|elsewhere"
 	same "$(sql "SELECT status FROM runs WHERE name = 'two'")" success
 }
 
+@test "runs that are refused for one reason are told three times and then counted" {
+	command -v sqlite3 >/dev/null || skip 'no sqlite3'
+	for name in 1 2 3 4 5 6 7; do awf-run -n --name "n$name" -c 'awf-step -n -q a -- true'; done
+	awf-run -n --name whole true
+	for file in "$AWF_STORAGE"/transcripts/*.jsonl; do
+		! grep -q '"name":"n[0-9]"' "$file" || sed -i 2d "$file"
+	done
+	run -3 --separate-stderr awf-ship --to sqlite:runs.db
+	same "$(wc -l <<<"$stderr")" 4
+	same "${stderr##*$'\n'}" 'awf-ship: the line does not follow from the one before it, and nothing more of the run is sent: see awf-verify … and 4 more like it'
+	same "$(sqlite3 runs.db "SELECT count(*) FROM runs WHERE status = 'success'")" 1
+}
+
 @test "what the database cannot hold holds up no other run" {
 	others_come 'UNIQUE constraint failed'
 }

@@ -98,6 +98,7 @@ struct models {
 	struct error refused;        /* what a request was refused for */
 	struct error failed;         /* of the machine, while nobody asked */
 	struct error waited;         /* what a request waited for when the command's time was over */
+	struct error unanswered;     /* why the last request that ended has no answer; ERROR_NONE: it has */
 	int64_t late;                /* when it is, monotonic ms; 0: never */
 	struct buffer diverged_line; /* of the first request that a replay was refused, */
 	size_t diverged;             /* and its place, from 1; 0: none was */
@@ -457,6 +458,8 @@ take_recorded(struct models *m, struct api_request *r, struct exchanged *x, stru
 		return -1;
 	x->used = true;
 	r->over = true;
+	if (!recalled_error(x->answered, &m->unanswered))
+		m->unanswered.code = ERROR_NONE;
 	say_recorded(m, r->number, x);
 	return count_cost(m, r, span_member(payload, KEY_MODEL), span_member(payload, KEY_USAGE), true, err);
 }
@@ -747,6 +750,7 @@ take_answer(struct models *m, struct api_request *r, struct span line, struct er
 
 	state_error(error, &why);
 	span_integer(span_path(line, KEY_RESPONSE, KEY_STATUS, NULL), &status);
+	m->unanswered = why;
 	throttle_leave(&r->throttle, throttle_outcome(why.code, (long)status));
 	if ((!r->within && record_answer(m, r, line, err) == -1) ||
 	    count_cost(m, r, span_member(message, KEY_MODEL), span_member(message, KEY_USAGE), r->within,
@@ -883,6 +887,20 @@ record_diverged(struct models *m, struct error *err)
 	return result;
 }
 
+/* A command that fails as it had no answer seldom prints why it had none. */
+static void
+add_unanswered(const struct models *m, struct error *error)
+{
+	const size_t at = strlen(error->message);
+
+	if (error->code != ERROR_EXIT_STATUS || m->unanswered.code == ERROR_NONE ||
+	    strstr(error->message, m->unanswered.message) != NULL)
+		return;
+	snprintf(error->message + at, sizeof error->message - at, "%s the model API: %s",
+	    strchr(error->message, ':') != NULL ? ";" : ":", m->unanswered.message);
+	error->message[utf8_whole(error->message, strlen(error->message))] = '\0';
+}
+
 int
 models_settle(struct models *m, struct error *error, struct error *err)
 {
@@ -911,6 +929,8 @@ models_settle(struct models *m, struct error *error, struct error *err)
 		*error = m->refused;
 	else if (error->code == ERROR_TIMEOUT && m->waited.code != ERROR_NONE)
 		*error = m->waited;
+	else
+		add_unanswered(m, error);
 	m->refused = (struct error)ERROR_INIT;
 	return result == -1 ? -1 : record_diverged(m, err);
 }

@@ -580,6 +580,21 @@ app done'
 	same "$(awf-replay -q --isolation copy)" "$output"
 }
 
+@test "a command that fails without its last answer is told to have none, and why, from the record too" {
+	export ANTHROPIC_BASE_URL=http://127.0.0.1:1 ANTHROPIC_API_KEY=some-real-key
+	program <<<'ask one >/dev/null; echo "Bad Gateway" >&2; exit 4'
+	models
+	same "$status" 3
+	[[ $(awf-tail --list --json | jq -r .error.message) == 'sh: exit status 4: Bad Gateway; the model API: Failed to connect to 127.0.0.1 port 1'* ]]
+	awf-verify --determinism
+	# What came in the end was an answer.
+	model_server --answer hello.jsonl
+	ANTHROPIC_BASE_URL=$MODEL_SERVER
+	program <<<'ask one >/dev/null; echo "no disk" >&2; exit 4'
+	models
+	same "$(awf-tail --list --json -n 1 | jq -r .error.message)" 'sh: exit status 4: no disk'
+}
+
 @test "no server is a 502 that says why, and a program that hangs up has had what came" {
 	export ANTHROPIC_BASE_URL=http://127.0.0.1:1 ANTHROPIC_API_KEY=some-real-key
 	program <<<'ask one | jq -r .error.message'

@@ -176,6 +176,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	memset(&r, 0, sizeof r); /* its padding is written too */
 	memcpy(r.key, sorted->key, sizeof r.key);
 	memcpy(r.guard, c->guard, sizeof r.guard);
+	r.given = c->input;
 	r.definition = c->definition;
 	r.identity = sorted->identity;
 	r.exact = sorted->exact;

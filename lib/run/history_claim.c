@@ -361,6 +361,13 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 	buffer_free(&text);
 }
 
+/* Whether a call that is to come will have the record. */
+static bool
+is_expected(const struct history *h, size_t i)
+{
+	return h->expected != NULL && h->expected[i];
+}
+
 /* Whether a is what a call of the item with another guard is compared with, rather than
  * b. */
 static bool
@@ -439,7 +446,7 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
  * resume only those count that began to change something. */
 static struct index_record *
 find_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
-    const struct recall_query *query)
+    const struct recall_query *query, bool same_input)
 {
 	size_t first = history_bound(h, key, NULL);
 	struct index_record *found = NULL;
@@ -453,7 +460,8 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 		enum likeness like;
 
 		if ((!r->began && h->head->mode != RECALL_REPLAY) || !history_comparable(r, query) ||
-		    !history_free(r))
+		    !history_free(r) || is_expected(h, i) ||
+		    (same_input && r->given != index_digest(query->input_sha256)))
 			continue;
 		/* One of its own input and definition was looked at before. */
 		like = likeness(h, r, query);
@@ -557,7 +565,7 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
 		return;
 	record = &h->records[first];
 	atomic_fetch_add(&history_key(h, record)->anew, 1);
-	if (record->definition != index_definition(query->definition_sha256))
+	if (record->definition != index_digest(query->definition_sha256))
 		atomic_fetch_add(&history_key(h, record)->redefined, 1);
 }
 
@@ -601,23 +609,25 @@ refuse_unknown(const struct recall_query *query, struct recalled *r, struct erro
 	return -1;
 }
 
-/* What a call is compared with that has no record of the same guard: what whoever looked ahead has
- * found, or the nearest, once that is nobody else's; NULL. */
+/* What a call is compared with that has no record of the same guard: that of the same input, what
+ * whoever looked ahead has found, or the nearest, once that is nobody else's; NULL. */
 static struct index_record *
 find_compared(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
 {
-	struct index_record *found = NULL;
+	bool resume = h->head->mode == RECALL_RESUME;
+	struct index_record *found;
 
 	if (query->compared == RECALL_COMPARED_WITH_NONE)
 		return NULL;
-	if (query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
-	    history_free(&h->records[query->compared - 1]))
-		found = &h->records[query->compared - 1];
-	else
-		found = find_changed(h, key, guard, query);
-	while (found != NULL && h->head->mode == RECALL_RESUME && leave_to_own(h, guard, found, query))
-		found = find_changed(h, key, guard, query);
+	do {
+		found = resume ? find_changed(h, key, guard, query, true) : NULL;
+		if (found == NULL && query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
+		    history_free(&h->records[query->compared - 1]))
+			found = &h->records[query->compared - 1];
+		else if (found == NULL)
+			found = find_changed(h, key, guard, query, false);
+	} while (found != NULL && resume && leave_to_own(h, guard, found, query));
 	return found;
 }
 
@@ -891,12 +901,6 @@ claimed(void *history, const struct recalled *r)
 }
 
 /* ---- calls that are to come ---- */
-
-static bool
-is_expected(const struct history *h, size_t i)
-{
-	return h->expected != NULL && h->expected[i];
-}
 
 static bool
 is_left_over(struct history *h, size_t i, const struct recall_query *query)

@@ -58,7 +58,7 @@ struct index_record {
 	bool repeated;               /* the user wants it made again: nothing of it is used */
 	bool outdated;               /* its programs have changed since */
 	bool encloses;               /* others were made in it, or in the one whose end it took over */
-	uint64_t definition;         /* part of its digest */
+	uint64_t given, definition;  /* parts of the digests of its input and definition */
 	uint64_t start, directory, variables; /* recorded_marks, in text */
 	uint64_t changed_inside;     /* in text: the call in it that has; "" */
 	char root[ID_SIZE];

@@ -37,12 +37,13 @@ index_key(const char *root, const char *name, int64_t item, unsigned char key[DI
 }
 
 uint64_t
-index_definition(const char *definition_sha256)
+index_digest(const char *sha256)
 {
-	uint64_t part;
+	uint64_t part = 0;
 
-	memcpy(&part, definition_sha256, sizeof part);
-	return strlen(definition_sha256) < sizeof part ? 0 : part;
+	if (strlen(sha256) >= sizeof part)
+		memcpy(&part, sha256, sizeof part);
+	return part;
 }
 
 void

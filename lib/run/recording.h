@@ -49,7 +49,7 @@ struct recorded_call {
 	size_t start, directory, variables; /* recorded_marks, in the recording's marks */
 	struct place early;          /* the result of its try, which came before that ended; length 0 */
 	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
-	uint64_t definition;         /* the beginning of its digest */
+	uint64_t input, definition;  /* the beginnings of their digests */
 	int64_t last_try;            /* of its own, in which others were made */
 	const char *cut;             /* why it counts as cut off; NULL */
 	uint32_t source, attempt;    /* that it is of; attempts are counted over all sources */
@@ -260,7 +260,8 @@ void recording_free_programs(struct recording *rec);
 #define ANY_ITEM INT64_C(-1)
 void index_key(const char *root, const char *name, int64_t item,
     unsigned char key[DIGEST_BYTES]);
-uint64_t index_definition(const char *definition_sha256);
+/* The beginning of a digest; 0: there is none. */
+uint64_t index_digest(const char *sha256);
 void index_guard(const char *input_sha256, const char *definition_sha256,
     unsigned char guard[DIGEST_BYTES]);
 

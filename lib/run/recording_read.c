@@ -234,7 +234,8 @@ take_started(struct recording *rec, const struct reading *at)
 	span_copy(at->members[INPUT_SHA256], input, sizeof input);
 	span_copy(at->members[DEFINITION_SHA256], definition, sizeof definition);
 	index_guard(input, definition, c->guard);
-	c->definition = index_definition(definition);
+	c->input = index_digest(input);
+	c->definition = index_digest(definition);
 	c->made_again = span_true(at->members[MADE_AGAIN]);
 	recording_take_programs(rec, c, at->members[FILES]);
 	take_marks(rec, c, at);

@@ -4,14 +4,12 @@
  * Whatever has come, each step looks at all that is led: there are few runs, and fewer questions.
  * A transcript wakes this up by its watch; that a run has died is asked for now and then.
  */
-#define _GNU_SOURCE /* memfd_create() */
 #include "gates/led.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +28,6 @@
 
 #define CHECKPOINT "checkpoint"      /* the type of an event that has notes */
 #define RECORD_MS 10000              /* that recording one may take */
-#define ERRORS_SHOWN ((size_t)4096)  /* of what awf-run says */
 
 static struct led *
 led_of(const struct leading *l, const struct followed *run)
@@ -269,7 +266,7 @@ leading_end(struct leading *l)
 			free(texts[t]);
 		list_free(led->notes);
 		file_close(&led->ended_fd);
-		file_close(&led->errors);
+		drain_close(&led->drain);
 		free(led);
 	}
 	while (l->waiters != NULL)
@@ -295,7 +292,8 @@ add_led(struct leading *l, const char *run_id, const struct workflow_entry *work
 {
 	struct led *led = memory_zero(1, sizeof *led);
 
-	led->ended_fd = led->errors = -1;
+	led->ended_fd = -1;
+	led->drain = (struct drain)DRAIN_NONE;
 	led->workflow = workflow;
 	memcpy(led->run_id, run_id, ID_SIZE);
 	l->list = memory_array(l->list, l->count + 1, sizeof *l->list);
@@ -308,24 +306,22 @@ static int
 led_start(struct led *led, char *const *argv, char *const *environment, struct span input,
     struct error *err)
 {
-	/* Files: nobody need read them, and awf-run keeps what the workflow prints into one. */
-	int output = workflow_check(led->workflow, err) == 0 ? memfd_create("awf-output", MFD_CLOEXEC) : -2;
 	struct process_spec spec = { .argv = argv, .environment = environment, .group = true,
 		.in = input.at != NULL ? PROCESS_INPUT : PROCESS_NULL, .input = input.at,
-		.input_len = input.len, .out = output };
+		.input_len = input.len };
 	struct process process;
 	int failed;
 
-	if (output == -2)
+	if (workflow_check(led->workflow, err) != 0)
 		return -1;
 	file_close(&led->ended_fd);
-	file_close(&led->errors);
-	spec.err = led->errors = memfd_create("awf-errors", MFD_CLOEXEC);
-	if (output == -1 || led->errors == -1)
-		failed = error_errno(err, ERROR_SYSTEM, NULL, "unable to make a file in memory");
-	else
-		failed = process_start(&process, &spec, NULL, err);
-	file_close(&output);
+	drain_close(&led->drain);
+	if (drain_start(&led->drain, err) != 0)
+		return -1;
+	spec.out = led->drain.out;
+	spec.err = led->drain.err;
+	failed = process_start(&process, &spec, NULL, err);
+	drain_given(&led->drain);
 	if (failed != 0)
 		return -1;
 	led->pid = process.pid;
@@ -343,7 +339,7 @@ leading_start(struct leading *l, const char *run_id, const struct workflow_entry
 	if (led_start(led, argv, environment, input, err) == 0)
 		return led;
 	l->count--;
-	file_close(&led->errors);
+	drain_close(&led->drain);
 	free(led);
 	return NULL;
 }
@@ -586,26 +582,6 @@ leading_note(struct leading *l, const struct led *led, const char *note, struct 
 	return failed;
 }
 
-/* The last line that awf-run has said. */
-static void
-read_errors(struct led *led, char *text, size_t size)
-{
-	char said[ERRORS_SHOWN + 1];
-	off_t end = lseek(led->errors, 0, SEEK_END);
-	off_t from = end > (off_t)ERRORS_SHOWN ? end - (off_t)ERRORS_SHOWN : 0;
-	ssize_t got = pread(led->errors, said, ERRORS_SHOWN, from);
-	char *line;
-
-	*text = '\0';
-	if (got <= 0)
-		return;
-	said[got] = '\0';
-	while (got > 0 && said[got - 1] == '\n')
-		said[--got] = '\0';
-	line = strrchr(said, '\n');
-	snprintf(text, size, "%.*s", (int)size - 1, line != NULL ? line + 1 : said);
-}
-
 /* awf-run has ended. One that has begun nothing says why, unless another has been first to resume
  * the run. */
 static void
@@ -622,7 +598,7 @@ reap(const struct leading *l, struct led *led)
 	file_close(&led->ended_fd);
 	if (led->attempts > led->started || led->again || storage_run_alive(&l->storage, led->run_id))
 		return;
-	read_errors(led, text, sizeof text);
+	drain_last_line(&led->drain, text, sizeof text);
 	error_set(&led->failed, ERROR_SYSTEM, NULL, "%s", *text != '\0' ? text :
 	    process_status_text(status, status_text, sizeof status_text));
 }

@@ -27,6 +27,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "gates/drain.h"
 #include "gates/rpc.h"
 #include "gates/workflows.h"
 #include "json/line_input.h"
@@ -63,7 +64,7 @@ struct led {
 	pid_t pid;               /* awf-run; 0: none of ours, or it has ended */
 	pid_t cancelling;        /* awf-ctl, which ends the run; 0 */
 	int ended_fd;            /* readable when that has; -1 */
-	int errors;              /* what it says; -1 */
+	struct drain drain;      /* of what it prints and says */
 	struct error failed;     /* it could not be started */
 	bool again;              /* it is resumed as soon as nothing of it lives any more */
 	char origin[ID_SIZE];    /* the run that it is a fork of, once that does not live any more, */

@@ -609,3 +609,35 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 	# A server that knows the file as it is now goes on with it.
 	same "$(asks "$STATE" <<<"TOOL:resume_session {\"run\":\"$run\"}")" '["waiting",false,"Is cake right?"]'
 }
+
+@test "what a workflow prints and says without an end is in no memory, also when the server has ended" {
+	printf '%s\n' '#!/usr/bin/env -S awf-run -n' 'head -c 50M /dev/zero >&2' 'head -c 1M /dev/zero' 'echo said >&2' 'touch said' 'until [ -e go ]; do sleep 0.05; done' >flows/noisy.awf
+	chmod +x flows/noisy.awf
+	mkfifo asked
+	python3 -S "$ROOT/tests/support/mcp-client.py" awf-mcp -w flows <asked >answered 3>&- &
+	client=$!
+	exec 7>asked
+	echo 'TOOL:start_workflow {"workflow":"noisy"}' >&7
+	eventually test -e said
+	# MiB that files in memory have which processes in this directory hold open.
+	in_memory() {
+		local total=0 fd
+		for fd in $(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD" 2>/dev/null | sed 's/cwd$/fd/'); do
+			for file in "$fd"/*; do
+				case $(readlink "$file" 2>/dev/null) in /memfd:*) total=$((total + $(stat -L -c %s "$file"))) ;; esac
+			done
+		done
+		echo $((total >> 20))
+	}
+	[ "$(in_memory)" -lt 10 ] || { in_memory >&2; return 1; }
+	exec 7>&-
+	wait "$client"
+	[ "$(in_memory)" -lt 10 ]
+	touch go
+	ended() { grep -qs run.completed "$AWF_STORAGE"/transcripts/*.jsonl; }
+	eventually ended
+	same "$(jq -r 'select(.type == "run.completed").payload.status' "$AWF_STORAGE"/transcripts/*.jsonl)" success
+	# Who reads for nobody goes with those that write.
+	gone() { [ -z "$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$PWD" 2>/dev/null | sed 's/cwd$/comm/' | xargs cat 2>/dev/null | grep -x awf-mcp)" ]; }
+	eventually gone
+}

@@ -18,6 +18,7 @@
 #include "proc/api_keys.h"
 #include "proc/message.h"
 #include "proc/project_files.h"
+#include "run/sandboxed_times.h"
 #include "run/unreviewed.h"
 #include "transcript/event_keys.h"
 
@@ -396,6 +397,17 @@ refuse_inner_repository(struct cli_run *r)
 	free(directory);
 }
 
+/* Whether a file of the table is one that the CLI takes: its own, or those of the runtime and of the
+ * manager of versions that it may be started by. */
+static bool
+is_taken(const struct project_file *file, const struct cli_run *r)
+{
+	static const char *const clis[] = { "claude", "codex", "gemini", "copilot", "opencode", NULL };
+
+	return file->use == PROJECT_FILE_RUNS && (strcmp(file->program, r->cli->name) == 0 ||
+	    text_index(file->program, clis) == -1);
+}
+
 /* Whether the CLI may take settings of the project: its agent file says so, or the user's config. Those
  * that a sandboxed program made are looked at by somebody first. */
 static void
@@ -416,11 +428,17 @@ decide_project_settings(struct cli_run *r)
 	for (const struct project_file *file = project_files; r->project_settings && !r->failed &&
 	    file->program != NULL; file++) {
 		const char *const names[] = { file->name, NULL };
-		char *path = file->use == PROJECT_FILE_RUNS && strcmp(file->program, r->cli->name) == 0 ?
-		    cli_project_file(names) : NULL;
+		char *path = is_taken(file, r) ? cli_project_file(names) : NULL, *written;
 
 		if (path != NULL && unreviewed_check(path, &err) != 0)
 			cli_fail_as(r, ERROR_INVALID, "%s", error_text(&err, text, sizeof text));
+		/* Of one in another directory than where the sandboxed program began nothing is noted. */
+		written = path == NULL || r->failed ? NULL :
+		    project_file_find(names, sandboxed_times_have_below);
+		if (written != NULL)
+			cli_fail_as(r, ERROR_INVALID, "%s: a sandboxed program may have written it, or what is in it: "
+			    "read it, then touch all of it", written);
+		free(written);
 		free(path);
 	}
 }

@@ -27,6 +27,8 @@
 #define CALL ".call"
 #define SECOND INT64_C(1000000000)
 #define FILE_LIMIT ((size_t)1 << 20)
+#define LOOKED_AT_LIMIT 10000
+#define DEPTH_LIMIT 8
 #define LONG ((size_t)64 << 10)   /* a file that is to be made shorter */
 #define IDENTITY_SIZE 64
 
@@ -353,6 +355,49 @@ sandboxed_times_have(const char *path)
 		closedir(dir);
 	free(at);
 	free(given);
+	free(times);
+	return have;
+}
+
+static bool
+have_below(const char *path, int depth, int *looked_at)
+{
+	const struct dirent *entry;
+	char *real = NULL, *below;
+	struct stat st;
+	bool have;
+	DIR *dir;
+
+	if (lstat(path, &st) != 0)
+		return false;
+	if (depth == DEPTH_LIMIT || ++*looked_at == LOOKED_AT_LIMIT || sandboxed_times_have(path))
+		return true;
+	if (S_ISLNK(st.st_mode)) {
+		real = realpath(path, NULL);
+		have = real != NULL && have_below(real, depth + 1, looked_at);
+		free(real);
+		return have;
+	}
+	have = false;
+	dir = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
+	while (!have && dir != NULL && (entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+			below = path_join(path, entry->d_name);
+			have = have_below(below, depth + 1, looked_at);
+			free(below);
+		}
+	if (dir != NULL)
+		closedir(dir);
+	return have;
+}
+
+bool
+sandboxed_times_have_below(const char *path)
+{
+	char *times = times_directory();
+	int looked_at = 0;
+	bool have = times != NULL && access(times, F_OK) == 0 && have_below(path, 0, &looked_at);
+
 	free(times);
 	return have;
 }

@@ -35,5 +35,7 @@ int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct
 int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
 /* Whether what a path names, a link itself, was changed at such a time. */
 bool sandboxed_times_have(const char *path);
+/* The same, or anything below it, or what it leads to by a link: what is too much to look at was. */
+bool sandboxed_times_have_below(const char *path);
 
 #endif

@@ -564,6 +564,48 @@ switches() {
 	same "$(jq -c '.arguments | index("--setting-sources")' started.jsonl)" null
 }
 
+@test "settings of the project that a sandboxed program may have written are not taken, in whichever directory" {
+	local sandbox=$BUILD/libexec/awf/awf-sandbox path asked
+	"$sandbox" -- true || skip 'no sandbox'
+	export AWF_STORAGE=$PWD/storage FAKE_CLI
+	mkdir storage
+	FAKE_CLI=$(fixture claude tool)
+	asked=$(request 1 '"project_settings":true')
+	takes() { (cd "$1" && provider claude <<<"$asked") >answers; run ! grep -q 'sandboxed program' answers; }
+	refuses() {
+		(cd "$1" && provider claude <<<"$asked") >answers || true
+		same "$(jq -r .message answers)" "$PWD/$2: a sandboxed program may have written it, or what is in it: read it, then touch all of it"
+		find "$2" -exec touch -h {} +
+	}
+	mkdir -p .git below/.claude/agents other
+	echo '{}' | tee below/.claude/settings.json >other/settings.json
+	takes below
+	# It changes a file, makes one, takes one away; leads to another place; behind a runtime's name, above.
+	for path in 'echo x >>below/.claude/settings.json' 'echo x >below/.claude/agents/a.md' \
+		'rm below/.claude/agents/a.md'; do
+		"$sandbox" -- sh -c "$path"
+		refuses below below/.claude
+		takes below
+	done
+	"$sandbox" -- sh -c 'mkdir new; echo "[]" >new/.mcp.json'
+	refuses new new/.mcp.json
+	takes new
+	mkdir linked
+	"$sandbox" -- ln -s ../other linked/.claude
+	refuses linked linked/.claude
+	takes linked
+	"$sandbox" -- sh -c 'echo preload = 1 >below/bunfig.toml'
+	mkdir below/more
+	refuses below/more below/bunfig.toml
+	takes below/more
+	# What other CLIs would take is no matter.
+	"$sandbox" -- sh -c 'echo "{}" >below/opencode.json'
+	takes below
+	# What no sandboxed program can have written is not looked at.
+	echo x >below/.claude/settings.json
+	takes below
+}
+
 @test "what is a sign in a CLI's prompt is text, or is refused" {
 	export JQ=jq
 	local text

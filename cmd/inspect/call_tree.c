@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "inspect/call_differences.h"
 #include "projection/excerpt.h"
 #include "run/follow.h"
 #include "run/model.h"
@@ -55,6 +56,10 @@ add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 	if (tree->lines) {
 		tree->lines = memory_array(tree->lines, tree->count, sizeof *tree->lines);
 		tree->lines[at] = (struct call_tree_lines){ .cost = 0 };
+	}
+	if (tree->marks) {
+		tree->marks = memory_array(tree->marks, tree->count, sizeof *tree->marks);
+		tree->marks[at] = (struct call_tree_marks){ NULL, NULL };
 	}
 	if (above == CALL_TREE_NONE)
 		return e;
@@ -171,6 +176,25 @@ start_attempt(struct reading *r, const struct placed *p)
 }
 
 static void
+keep_marks(struct reading *r, uint32_t entry, struct span payload)
+{
+	struct call_tree_marks *marks = &r->tree->marks[entry];
+	struct span directory = span_member(payload, KEY_DIRECTORY);
+	struct span variables = span_member(payload, KEY_VARIABLES);
+
+	if (span_type(directory) == 's') {
+		buffer_clear(&r->scratch);
+		span_decode(directory, &r->scratch);
+		marks->directory = keep_shared(r->tree, buffer_string(&r->scratch));
+	}
+	if (span_type(variables) == 'o') {
+		buffer_clear(&r->scratch);
+		buffer_append(&r->scratch, variables.at, variables.len);
+		marks->variables = keep_shared(r->tree, buffer_string(&r->scratch));
+	}
+}
+
+static void
 start_call(struct reading *r, const struct placed *p)
 {
 	struct call_tree *tree = r->tree;
@@ -202,6 +226,7 @@ start_call(struct reading *r, const struct placed *p)
 		    span_member(span_element(span_member(payload, KEY_BLOCKS), 0), KEY_COMMAND)));
 	if (call->rare->child_run_id[0] != '\0')
 		e->child = keep(tree, call->rare->child_run_id);
+	keep_marks(r, r->calls[call->number], payload);
 }
 
 /* Why it ended so is "CODE: MESSAGE" of an error, or what is said of a skipped one. */
@@ -625,6 +650,7 @@ call_tree_read(struct call_tree *tree, const struct run_ref *run,
 	memset(tree, 0, sizeof *tree);
 	if (spec->cost)
 		tree->lines = memory_array(NULL, 1, sizeof *tree->lines);
+	tree->marks = memory_array(NULL, 1, sizeof *tree->marks);
 	add_entry(tree, CALL_TREE_RUN, CALL_TREE_NONE);
 	if (read_run(&r, run->path, 0, INT64_MAX, err) != 0) {
 		call_tree_free(tree);
@@ -647,6 +673,10 @@ call_tree_read(struct call_tree *tree, const struct run_ref *run,
 	}
 	for (uint32_t i = 0; i < tree->count; i++)
 		order_children(tree, i);
+	for (uint32_t i = 0; i < tree->count; i++)
+		call_differences_find(tree, tree->entries[i].first);
+	free(tree->marks);
+	tree->marks = NULL;
 	if (r.lines > 0 && tree->count > 1)
 		return 0;
 	call_tree_free(tree);
@@ -683,6 +713,7 @@ call_tree_free(struct call_tree *tree)
 {
 	free(tree->entries);
 	free(tree->lines);
+	free(tree->marks);
 	map_free(&tree->taken);
 	arena_free(&tree->memory);
 	map_free(&tree->shared);

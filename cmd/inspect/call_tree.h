@@ -53,6 +53,8 @@ struct call_tree_entry {
 	                                 workflow's, of a turn the agent who took it over */
 	const char *kind, *call, *model; /* of a call */
 	const char *child;            /* run id */
+	const char *differs;          /* of a call: in what it differs from others of its name beside it:
+	                                 "in eu, STAGE=prod" */
 	const char *does;             /* the command, the arguments: an excerpt */
 	const char *why;              /* it failed, waits, was skipped, was decided about: an excerpt */
 };
@@ -65,10 +67,16 @@ struct call_tree_lines {
 	int64_t cost;                 /* nano-dollars, with all that is in it */
 };
 
+/* What a call depended on besides its input and definition, as recorded; NULL: nothing. */
+struct call_tree_marks {
+	const char *directory, *variables;
+};
+
 struct call_tree {
 	char run_id[ID_SIZE];
 	struct call_tree_entry *entries; /* the first is the run */
 	struct call_tree_lines *lines; /* of each entry; NULL: not asked for */
+	struct call_tree_marks *marks; /* of each entry, while it is read; NULL */
 	uint32_t count;
 	bool alive;
 	struct map taken;              /* attempts of each run that were taken in */

@@ -137,7 +137,11 @@ add_abouts(struct page *p, uint32_t entry)
 	buffer_text(&p->out, " <span class=\"about\">");
 	if (e->status != VIEW_DONE && e->status != VIEW_SUCCESS && e->status != VIEW_RUNNING)
 		buffer_format(&p->out, " %s%s", view_words[e->status].text,
-		    e->why || e->kind || e->does ? " ·" : "");
+		    e->why || e->kind || e->does || e->differs ? " ·" : "");
+	if (e->differs)
+		add_excerpt(p, " ", e->differs);
+	if (e->differs && (e->why || e->kind || e->does))
+		buffer_text(&p->out, " ·");
 	if ((e->status == VIEW_FAILED || e->status == VIEW_CANCELLED) && e->why) {
 		add_excerpt(p, " ", e->why);
 	} else {

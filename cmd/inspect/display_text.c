@@ -94,6 +94,7 @@ add_details(struct display_line *l, const struct call_tree *tree, const struct c
 		display_line_detail(l, tree->run_id);
 		display_line_detail(l, day);
 	}
+	display_line_detail(l, e->differs);
 	if (e->status != VIEW_SKIPPED && e->status != VIEW_REUSED && !e->behind && (e->ended != 0 || tree->alive))
 		display_line_detail(l, duration_text(call_tree_duration(tree, e), text, sizeof text));
 	display_line_detail(l, e->model);

@@ -224,6 +224,22 @@ tree() {
 └─ d command failed (0ms): odd'
 }
 
+@test "--tree and the time line tell calls of one name apart by their directories and variables" {
+	mkdir eu us
+	awf-run -n -c 'export SAME=1; for d in eu us; do for STAGE in test prod; do export STAGE TOKEN=0x$STAGE-$d
+		(cd $d; awf-step -n -q deploy -- true); done; done; (cd eu; awf-step -n -q other -- true); awf-step -n -q deploy -- true'
+	run -0 awf-replay --tree @
+	same "$(grep -o '[a-z]* command done (.*)' <<<"$output" | sed -E 's/(, |\()[0-9.]+m?s\)/)/')" \
+'deploy command done (in eu, STAGE=test, TOKEN)
+deploy command done (in eu, STAGE=prod, TOKEN)
+deploy command done (in us, STAGE=test, TOKEN)
+deploy command done (in us, STAGE=prod, TOKEN)
+other command done )
+deploy command done (in ., STAGE=prod, TOKEN)'
+	awf-replay --timeline --html page.html @
+	grep -q 'deploy</b>.* in us, STAGE=prod, TOKEN ·' page.html
+}
+
 @test "--tree: many items of a step are counted, and those that did not end well shown; --all" {
 	local i
 	{

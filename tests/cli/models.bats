@@ -761,6 +761,28 @@ awf-models-proxy: Empty reply from server'
 	same "$output" 270
 }
 
+@test "a program with more connections than the proxy has open files for is served all the same" {
+	api_server
+	cat >many.py <<-'END'
+		import collections, http.client, os, threading
+		port, key = int(os.environ["ANTHROPIC_BASE_URL"].split(":")[2].split("/")[0]), os.environ["ANTHROPIC_API_KEY"]
+		got, start = [], threading.Barrier(40)
+		def ask():
+		    start.wait()
+		    try:
+		        c = http.client.HTTPConnection("127.0.0.1", port, timeout=40)
+		        c.request("GET", "/v1/models", headers={"x-api-key": key})
+		        got.append(c.getresponse().status)
+		    except OSError as error:
+		        got.append(repr(error))
+		threads = [threading.Thread(target=ask) for _ in range(40)]
+		[t.start() for t in threads], [t.join() for t in threads]
+		print(dict(collections.Counter(got)))
+	END
+	run -0 --separate-stderr bash -c 'ulimit -n 64; awf-run -c "awf-step -n -r --models app -- python3 -S many.py"'
+	same "$output" '{200: 40}'
+}
+
 @test "strangers take neither the places nor the memory that a program's requests need" {
 	api_server
 	cat >strangers.py <<-'END'

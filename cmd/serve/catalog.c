@@ -221,15 +221,16 @@ read_ends(struct catalog *c, struct catalog_run *run)
 	return true;
 }
 
-/* What its overview, which was read, says. */
+/* What its overview, which was read, says. alone: it has ended, and is a transcript and nothing else:
+ * neither does anybody keep it, nor has it been sent here. */
 static void
-take_figures(struct catalog *c, struct catalog_run *run, const struct overview *o)
+take_figures(struct catalog *c, struct catalog_run *run, const struct overview *o, bool alone)
 {
 	if (run->known)
 		summary_free(&run->summary);
-	run->alive = storage_run_alive(c->storage, run->run_id);
+	run->alive = !alone && storage_run_alive(c->storage, run->run_id);
 	overview_summary(o, run->alive, &run->summary);
-	run->summary.origin = origin_name(c->storage, run->run_id);
+	run->summary.origin = alone ? NULL : origin_name(c->storage, run->run_id);
 	run->waiting = summary_asks(&run->summary) ? overview_waiting(o) : 0;
 	run->events = o->seq;
 	memcpy(run->tokens, o->tokens, sizeof run->tokens);
@@ -372,6 +373,34 @@ finish(struct catalog_query *q)
 	q->done(q);
 }
 
+/* Which runs have a directory of their own, as long as somebody keeps them, or were sent here. To ask
+ * for each of many whether it has takes longer than to read it. */
+static void
+note_beside(struct catalog_query *q)
+{
+	static const char *const directories[] = { "runs", "origins" };
+	const struct dirent *entry;
+	struct error err;
+
+	q->beside_known = true;
+	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+		DIR *directory = NULL;
+
+		q->beside_known &= storage_names(q->catalog->storage, directories[i], &directory, &err) == 0;
+		while (directory != NULL && (entry = readdir(directory)) != NULL)
+			map_put(&q->beside, entry->d_name, strlen(entry->d_name), 0);
+		if (directory != NULL)
+			closedir(directory);
+	}
+}
+
+static bool
+is_alone(const struct catalog_query *q, const struct catalog_run *run)
+{
+	return q->beside_known && q->overview->status[0] != '\0' &&
+	    map_get(&q->beside, run->run_id, ID_SIZE - 1) == NULL;
+}
+
 static void
 overview_ready(struct overview_waiter *waiter, const struct error *failed)
 {
@@ -379,7 +408,7 @@ overview_ready(struct overview_waiter *waiter, const struct error *failed)
 	    offsetof(struct catalog_query, waiter));
 
 	if (failed == NULL)
-		take_figures(q->catalog, q->found[q->at], q->overview);
+		take_figures(q->catalog, q->found[q->at], q->overview, is_alone(q, q->found[q->at]));
 	else
 		q->found[q->at]->figured = true; /* as far as they are known */
 	if (failed != NULL && q->every && q->found[q->at]->size > 0) {
@@ -460,8 +489,10 @@ query_step(struct loop_task *task)
 				add_queued(q);
 			q->phase = q->every ? CATALOG_FIGURES : CATALOG_STARTS;
 			q->at = 0;
-			if (q->every)
+			if (q->every) {
+				note_beside(q);
 				find_every(q);
+			}
 			break;
 		case CATALOG_STARTS:
 			while (q->at < c->count && (c->runs[q->at]->gone || c->runs[q->at]->started != 0))
@@ -532,6 +563,7 @@ catalog_forget(struct catalog_query *q)
 	free(q->order);
 	free(q->found);
 	globs_free(&q->names);
+	map_free(&q->beside);
 	token_release(q->token);
 	*q = (struct catalog_query){ .catalog = NULL };
 }
@@ -563,7 +595,7 @@ figures_ready(struct overview_waiter *waiter, const struct error *failed)
 	struct catalog_run *run = c->looked_at;
 
 	if (failed == NULL) {
-		take_figures(c, run, c->overview);
+		take_figures(c, run, c->overview, false);
 		tell_figures(c, run);
 	}
 	/* It will be read on soon, while it lives. */

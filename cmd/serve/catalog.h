@@ -77,6 +77,8 @@ struct catalog_query {
 	size_t order_count, at;
 	struct catalog_run *queued;  /* that wait for their turn and have no transcript */
 	size_t queued_count;
+	struct map beside;           /* of a query for sums, runs that have more than a transcript; */
+	bool beside_known;
 	struct overview *overview;   /* that is waited for */
 	struct overview_waiter waiter;
 	struct loop_task task;

@@ -235,8 +235,10 @@ workflow_check(const struct workflow_entry *e, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	char sha256[DIGEST_SIZE];
-	int failed = file_load(e->path, FILE_LIMIT, &text, err);
+	int failed = workflow_file_check(e->path, err);
 
+	if (failed == 0)
+		failed = file_load(e->path, FILE_LIMIT, &text, err);
 	if (failed == 0 && strcmp(digest_sha256(text.data, text.len, sha256), e->sha256) != 0)
 		failed = error_set(err, ERROR_BLOCKED, e->name, "has changed since awf-mcp was started, and is "
 		    "not started, resumed or continued any more: an agent that is led must not change what "

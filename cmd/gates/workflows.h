@@ -53,7 +53,7 @@ const struct workflow_entry *workflows_find(const struct workflows *w, const cha
  * be NULL. */
 const struct workflow_entry *workflows_of_run(const struct workflows *w, const struct storage *s,
     const char *run_id, char **name, struct error *err);
-/* Whether the file is as it was; else ERROR_BLOCKED. */
+/* Whether the file is as it was, and no sandboxed program may have written it; else ERROR_BLOCKED. */
 int workflow_check(const struct workflow_entry *e, struct error *err);
 /* Whether the input is one of it: 0, or -1 with *err. */
 int workflow_check_input(const struct workflow_entry *e, struct span input, struct error *err);

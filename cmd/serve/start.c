@@ -113,7 +113,8 @@ start_workflow(const struct start_spec *spec, struct error *err)
 		list_add(&argv, "--input");
 		list_add(&argv, *input);
 	}
-	if (workflow_file_options(path, &argv, &environment, err) == 0) {
+	if (workflow_file_check(path, err) == 0 &&
+	    workflow_file_options(path, &argv, &environment, err) == 0) {
 		list_add(&argv, "--");
 		list_add(&argv, path);
 		start.argv = argv;

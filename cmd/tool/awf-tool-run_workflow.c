@@ -83,7 +83,7 @@ find_workflow(const char *name, struct error *err)
 		error_set(err, ERROR_BLOCKED, name, "was written since the step began, perhaps by a "
 		    "sandboxed program: it is started by none of its agents");
 	else
-		refused = false;
+		refused = workflow_file_check(found, err) != 0;
 	free(directory);
 	if (!refused)
 		return found;

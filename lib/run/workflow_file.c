@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/sandboxed_times.h"
 
 #define LINE_LIMIT 4096          /* of a #! line */
 #define SPACE " \t\r"
@@ -27,6 +28,17 @@ workflow_file_is(const char *path)
 
 	return *path_base(path) != '.' && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
 	    (text_ends(path, WORKFLOW_SUFFIX) || access(path, X_OK) == 0);
+}
+
+int
+workflow_file_check(const char *path, struct error *err)
+{
+	char *real = realpath(path, NULL);
+	bool written = sandboxed_times_have(path) || (real != NULL && sandboxed_times_have(real));
+
+	free(real);
+	return written ? error_set(err, ERROR_BLOCKED, path, "a sandboxed program may have written it, and it "
+	    "would run in no sandbox: read it, then touch it") : 0;
 }
 
 bool

@@ -16,6 +16,9 @@
  * a directory of them: a regular file that ends in .awf or may be run, and is not hidden. Anything
  * else, a README beside them, would be run by a shell. */
 bool workflow_file_is(const char *path);
+/* Whether it is started for somebody who only names it (an outside agent, a hook, an agent's tool): not
+ * if a sandboxed program may have written it, or a link to it, as it runs in no sandbox. ERROR_BLOCKED. */
+int workflow_file_check(const char *path, struct error *err);
 /* Whether awf-run finds a workflow of this name: a file, or a program in PATH; else *err is
  * ERROR_USAGE. Those of the programs beside awf-run are in PATH (installation_join_path()). */
 bool workflow_file_found(const char *word, struct error *err);

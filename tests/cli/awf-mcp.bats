@@ -176,6 +176,17 @@ a
 a'
 }
 
+@test "a workflow that a sandboxed program may have written is not started" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip 'no sandbox'
+	mkdir -p "$AWF_STORAGE"
+	"$BUILD/libexec/awf/awf-sandbox" -- sh -c 'echo "# more" >>flows/two.awf'
+	asks "$STATE" <<<"$GO" >out
+	[[ $(tail -n 1 out) == *'flows/two.awf: a sandboxed program may have written it, and it would run in no sandbox: read it, then touch it'* ]]
+	touch flows/two.awf
+	asks "$STATE" <<<"$GO" >out
+	run ! grep -q 'a sandboxed program' out
+}
+
 @test "a workflow that has changed since is not started" {
 	mkfifo lines
 	asks "$STATE" <lines >out 3>&- &

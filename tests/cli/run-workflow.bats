@@ -125,6 +125,18 @@ boss() { awf-run -n --id-file run.id ./boss.awf; }
 ["t4",null,"x"]'
 }
 
+@test "a workflow that a sandboxed program wrote before is not started" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip 'no sandbox'
+	mkdir -p "$AWF_STORAGE"
+	"$BUILD/libexec/awf/awf-sandbox" -- sh -c 'echo "touch ran" >>shout.awf; ln -s ../shout.awf sub/link.awf'
+	script "$(start t1 '"workflow":"shout.awf"'),$(start t2 '"workflow":"sub/link.awf"')" "$(said done)"
+	same "$(boss)" done
+	same "$(results '[.error.code, (.error.message | test("a sandboxed program may have written it"))]' "$(record)")" \
+		'["exit_status",true]
+["exit_status",true]'
+	[ ! -e ran ]
+}
+
 @test "cancelling the run ends the child" {
 	workflow hold.awf 'awf-step wait -n -- sh -c ": >ready; exec sleep 60"'
 	script "$(start t1 '"workflow":"hold"')" "$(said ok)"

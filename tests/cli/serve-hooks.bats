@@ -63,6 +63,18 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	[ ! -e ledger ]
 }
 
+@test "a hook does not start what a sandboxed program may have written" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip 'no sandbox'
+	serve --workflows flows
+	"$BUILD/libexec/awf/awf-sandbox" -- sh -c 'echo "touch ran" >>flows/deploy.awf'
+	deliver '{"ref":"main"}' >answer
+	[[ $(cat answer) != *started ]]
+	same "$(runs)" 0
+	touch flows/deploy.awf
+	same "$(deliver '{"ref":"main"}')" '202 started'
+	eventually test -e flows/ran
+}
+
 @test "who may, and what is refused" {
 	: >flows/plain
 	printf '#!/bin/sh\ncat >>got\n' >flows/other.awf

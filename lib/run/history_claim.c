@@ -834,6 +834,17 @@ claim_alike(struct history *h, const unsigned char *key, struct index_record *re
 	return 0;
 }
 
+/* A child run that has not ended well goes on, unless the user wants another in its place. */
+static int
+refuse_skip(const struct history *h, const struct index_record *record, struct error *err)
+{
+	const char *call = history_text(h, record->call);
+
+	return error_set(err, ERROR_WAITING, call, "is a child run that has not ended well, and goes on: it is "
+	    "not to be skipped whole; skip a call in it, or resume with --redo %s%s for another run in its "
+	    "place", history_prefix(h), call);
+}
+
 static int
 claim(void *history, const struct recall_query *query, struct recalled *r, struct error *err)
 {
@@ -870,6 +881,12 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 		return error_set(err, ERROR_WAITING, call,
 		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
 		    history_prefix(h), call, history_prefix(h), call);
+	}
+	if (record->child && record->end != RECALL_SUCCEEDED && record->decided != RECALL_UNDECIDED) {
+		if (record->decided == RECALL_REDO)
+			return 0;
+		atomic_store(&record->mark, MARK_FREE);
+		return refuse_skip(h, record, err);
 	}
 	status = fill(h, record, r, err);
 	if (status == 1 && record->repeated) {

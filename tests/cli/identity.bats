@@ -338,3 +338,35 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 0 --skip push:1:0 --redo push:0:0
 	ledger a b
 }
+
+@test "a child run that has not ended, and had another value: made anew, or gone on with, as the user says" {
+	printf '%s\n' 'awf-step -n -q --effects external send -- sh -c '\''echo "sent $FILE" >>ledger'\' 'awf-step -n -q end -- test -e go' >child.awf
+	local said
+	for said in '--redo child:0:0|sent a,sent b' '--skip child:0:0|sent a'; do
+		rm -f ledger open go
+		echo a >value
+		flow 'FILE=$(cat value); export FILE; awf-run -n ./child.awf'
+		start 3
+		echo b >value
+		: >open
+		: >go
+		resume 75
+		[[ $stderr == *'child:0:0: FILE has another value ('*'resume with --redo child:0:0 or --skip child:0:0'* ]]
+		resume 0 ${said%|*}
+		same "$(paste -sd, ledger)" "${said#*|}"
+		awf-verify -q
+	done
+}
+
+@test "a child run that goes on is not skipped whole; another is made in its place if the user says so" {
+	printf '%s\n' 'awf-step -n -q --effects external send -- sh -c "echo sent >>ledger"' 'awf-step -n -q end -- test -e go' >child.awf
+	flow 'awf-run -n ./child.awf'
+	start 3
+	: >open
+	: >go
+	resume 75 --skip child:0:0
+	[[ $stderr == *'child:0:0: is a child run that has not ended well, and goes on: it is not to be skipped whole; skip a call in it, or resume with --redo child:0:0 '* ]]
+	ledger sent
+	resume 0 --redo child:0:0
+	ledger sent sent
+}

@@ -38,7 +38,7 @@ static char directory[] = "/tmp/fuzz-http.XXXXXX";
 static const struct refusal *
 begin(struct client *c, const struct head *h, const char *bytes, size_t len)
 {
-	assert(h->count <= HEAD_FIELDS && len <= HEAD_BYTES);
+	assert(h->count <= HEAD_FIELDS && len <= server.limits.head_bytes);
 	buffer_format(&seen, "\n%.*s %.*s %d %lld ", (int)h->method.len, h->method.at,
 	    (int)h->target.len, h->target.at, h->chunked, (long long)h->length);
 	return request_handler.begin(c, h, bytes, len);

@@ -68,7 +68,7 @@ complete -c awf-step -l env -x -a '(set -nx)' -d 'a variable that the command ha
 complete -c awf-step -l send -r -F -d 'files of this directory that go there; repeatable'
 complete -c awf-step -l fetch -x -d 'files that come back from there; repeatable'
 complete -c awf-step -l kind -x -d 'the kind that is recorded'
-complete -c awf-step -l known-end -x -d 'WORD=REASON: an answer that ends with WORD did so as stop, max_tokens …'
+complete -c awf-step -l known-end -x -d 'WORD=REASON: an answer that ends with WORD did so as stop, max_tokens and so on'
 complete -c awf-step -l dry-run -d 'print what would be asked or run, and do not'
 complete -c awf-step -s v -l verbose -d 'show an agent\'s text on stderr as it comes'
 complete -c awf-step -s h -l help -d 'print the help'

@@ -495,7 +495,7 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 {
 	static const struct option_spec options[] = {
 		{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as "
-		    "stop, max_tokens …; repeatable" },
+		    "stop, max_tokens and so on; repeatable" },
 		{ OPT_CHECK, 0, "check", NULL, "say whether it has what it needs, and ask nobody" },
 		{ OPT_WORKER, 0, "worker", "LOCK", "serve one after another on the socket that stdin is" },
 		{ OPT_PARENT, 0, "parent", "PID", "of a worker: end with this process" },

@@ -103,7 +103,7 @@ const struct option_spec step_options[] = {
 	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
 	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no more once a call has cost so much; with --models, too" },
-	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens …; repeatable" },
+	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens and so on; repeatable" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "What a command asks models" },

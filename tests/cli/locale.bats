@@ -37,6 +37,14 @@ sys.exit(utf8 != ascii)' utf8 ascii
 	same "$(cat again)" "$(cat utf8)"
 }
 
+@test "the help of every program is ASCII" {
+	for program in "$BUILD"/bin/awf* "$BUILD"/libexec/awf/awf-*; do
+		[ -x "$program" ] && [[ $program != *.json ]] || continue
+		timeout 20 "$program" --help=all </dev/null >help 2>&1 || timeout 20 "$program" --help </dev/null >help 2>&1 || :
+		run ! grep -nP '[^\x00-\x7f]' help
+	done
+}
+
 @test "data stays as it is, and so does what other programs read" {
 	awf-run -n --name data -c 'awf-step -n -q x -- echo grün ✓'
 	for form in --json '--as runtime' '--as otlp'; do

@@ -47,6 +47,10 @@ workflow_file_found(const char *word, struct error *err)
 	char *program = NULL;
 	bool found = access(word, F_OK) == 0;
 
+	if (found && path_is_directory(word)) {
+		error_set(err, ERROR_USAGE, word, "is a directory");
+		return false;
+	}
 	if (found)
 		return true;
 	if (strchr(word, '/') == NULL && getenv("PATH") != NULL)

@@ -19,8 +19,8 @@ bool workflow_file_is(const char *path);
 /* Whether it is started for somebody who only names it (an outside agent, a hook, an agent's tool): not
  * if a sandboxed program may have written it, or a link to it, as it runs in no sandbox. ERROR_BLOCKED. */
 int workflow_file_check(const char *path, struct error *err);
-/* Whether awf-run finds a workflow of this name: a file, or a program in PATH; else *err is
- * ERROR_USAGE. Those of the programs beside awf-run are in PATH (installation_join_path()). */
+/* Whether awf-run finds a workflow of this name that it can run: a file, or a program in PATH; else
+ * *err is ERROR_USAGE. Those of the programs beside awf-run are in PATH (installation_join_path()). */
 bool workflow_file_found(const char *word, struct error *err);
 /* Appends what the #! line of a file says to awf-run: its options; and sets the variables before
  * it (env -S). ERROR_DEFINITION: it says something that only a shell understands. */

@@ -275,6 +275,10 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 		[ ! -e new ] && [ ! -e "$AWF_STORAGE" ]
 	done
 	[[ $stderr == 'awf-worker: 1m: no such file '* ]]
+	mkdir flow.awf
+	run -1 --separate-stderr worker --once new ./flow.awf
+	same "$stderr" 'awf-worker: ./flow.awf: is a directory'
+	[ ! -e new ]
 	run -0 worker --once new -- --timeout 1m ./up.awf
 	run -0 worker --once new -- -nc true
 	run -0 worker --once new awf-step -n x -- true

@@ -110,6 +110,29 @@ line_plain(const char *line, size_t len, struct buffer *out)
 	buffer_free(&bytes);
 }
 
+static bool
+is_of_run_or_step(const char *line)
+{
+	return strncmp(line, "awf-run: ", strlen("awf-run: ")) == 0 ||
+	    strncmp(line, "awf-step: ", strlen("awf-step: ")) == 0;
+}
+
+/* Of a line in which a run or a step tells why it failed, the innermost of them: what is around it
+ * repeats that, once for each run that was made in another. A line of another program may quote
+ * anything. */
+static const char *
+line_innermost(const char *line)
+{
+	const char *innermost = line;
+
+	for (const char *at = line; is_of_run_or_step(line) && (at = strstr(at, ": awf-")) != NULL;) {
+		at += 2;
+		if (is_of_run_or_step(at))
+			innermost = at;
+	}
+	return innermost;
+}
+
 /* Ends it at a space if it is too long. */
 static void
 line_cut(struct buffer *line)
@@ -180,7 +203,7 @@ skip_properties(const char *errors, size_t len, struct buffer *cause)
 void
 last_words(const char *errors, size_t len, struct buffer *out)
 {
-	struct buffer line = BUFFER_INIT, fallback = BUFFER_INIT;
+	struct buffer line = BUFFER_INIT, fallback = BUFFER_INIT, said = BUFFER_INIT;
 
 	for (int lines = 0; lines < LINES_MOST && line_before(errors, &len, &line); lines++) {
 		const char *text = buffer_string(&line);
@@ -200,8 +223,10 @@ last_words(const char *errors, size_t len, struct buffer *out)
 		if (fallback.len == 0)
 			buffer_append(&fallback, line.data, line.len);
 	}
-	line_cut(&fallback);
-	buffer_append(out, buffer_string(&fallback), fallback.len);
+	buffer_text(&said, line_innermost(buffer_string(&fallback)));
+	line_cut(&said);
+	buffer_append(out, buffer_string(&said), said.len);
+	buffer_free(&said);
 	buffer_free(&line);
 	buffer_free(&fallback);
 }

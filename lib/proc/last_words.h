@@ -3,7 +3,8 @@
  * summaries that have room for one. It is the last line with words, as a terminal would show it:
  * what a carriage return led to being written over is not there, nor are colours. Lines that
  * follow the cause in many programs' output and do not name it (make's own, `set -x`, frames of a
- * stack, hints) are taken only if there is nothing else.
+ * stack, hints) are taken only if there is nothing else. Of a run in a run, however deep, they are
+ * those of the innermost step that failed.
  */
 #ifndef AWF_PROC_LAST_WORDS_H
 #define AWF_PROC_LAST_WORDS_H

@@ -4,7 +4,7 @@ import { arrange, h, say } from "/www/dom.js";
 import { count, duration, line } from "/www/format.js";
 
 const RUNNING_SHOWN = 4, FAILED_SHOWN = 3;
-const STDERR_LINES = 8;
+const STDERR_LINES = 8, WHY_MOST = 600;
 
 export class Outcome {
 	#failed = "";                       // the numbers of those that are shown
@@ -77,16 +77,27 @@ export class Outcome {
 			this.on.event(seq);
 		} }, h("span", { "aria-hidden": "true" }, "✗ "), h("strong", null, call.id), " ", call.code ?? ""), " ",
 		    h("span", { class: "why" }, entry?.label ?? ""));
-		if (ended)
-			this.#addStderr(element, seq);
+		this.#addWords(element, call, ended);
 		return element;
 	}
 
-	// The end of what it wrote, as a log has it.
-	async #addStderr(element, seq) {
-		await this.payloads.want([seq]).catch(() => null);
-		const written = this.payloads.have(seq)?.payload?.stderr;
-		if (typeof written === "string" && written.trim() !== "")
-			element.append(text("stderr" + seq, written.trimEnd().split("\n").slice(-STDERR_LINES).join("\n"), "code"));
+	// The whole of why it failed: its cause stands at the end. And the end of what it wrote, as a log has
+	// it; what a child run wrote, its caller has.
+	async #addWords(element, call, ended) {
+		for (let n = call.n; n !== null; n = this.record.calls[n].around) {
+			const seq = this.record.calls[n].events.findLast((each) => this.record.entries[each - 1]?.type.endsWith(".completed"));
+			if (seq === undefined)
+				return;
+			await this.payloads.want([seq]).catch(() => null);
+			const { error, stderr } = this.payloads.have(seq)?.payload ?? {};
+			if (n === call.n && typeof error?.message === "string")
+				say(element.querySelector(".why"), line(error.message, WHY_MOST));
+			if (!ended)
+				return;
+			if (typeof stderr === "string" && stderr.trim() !== "") {
+				element.append(text("stderr" + seq, stderr.trimEnd().split("\n").slice(-STDERR_LINES).join("\n"), "code"));
+				return;
+			}
+		}
 	}
 }

@@ -99,6 +99,20 @@ rich() {
 	drive look "$RICH" @broken
 }
 
+@test "above a run whose child run has failed stands the deepest cause, and what was written" {
+	local i
+	printf '%s\n' '#!/usr/bin/env -S awf-run --' 'awf-step -n deep -q -- sh -c "echo connecting >&2; echo the database of the customers is not there >&2; exit 4"' >l4
+	for i in 3 2 1; do printf '%s\n' '#!/usr/bin/env -S awf-run --' "awf-step -n in$i -q -- ./l$((i + 1))" >"l$i"; done
+	chmod +x l?
+	run -3 --separate-stderr awf-run -n ./l1
+	# However deep it lies, a summary has one line of it.
+	same "$(awf-tail --list --json | jq -r 'select(.name == "l1").error.message')" \
+		'./l2: exit status 3: awf-run: l4: step deep:0:0 failed: sh: exit status 4: the database of the customers is not there'
+	awf-replay --tree @l1 | head -n 1 | grep -q 'the database of the customers is not there'
+	serve
+	drive nested @l1
+}
+
 @test "what another program has written is shown, whatever shape it has" {
 	rich 2 shapes
 	serve

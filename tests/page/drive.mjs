@@ -965,6 +965,15 @@ const scenarios = {
 		assert.equal((await page.$$eval(".item.call .name, .item.group .name", (names) => names.map((each) => each.textContent))).join(","), expected);
 	},
 
+	// What a child run of a child run has failed for.
+	async nested(run) {
+		await logIn();
+		await until("why", async () => (await page.textContent("tbody tr .why")).endsWith("the database of the customers is not there"));
+		await openRun(run);
+		await until("the cause", async () => /: the database of the customers is not there$/.test(await page.textContent(".failed-list .why")));
+		await until("what it wrote", async () => /connecting\n/.test(await page.textContent(".failed-list .code")));
+	},
+
 	// A run is ended by Ctrl-C while its page is open.
 	async ends(pid, expected) {
 		await logIn();

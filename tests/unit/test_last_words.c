@@ -34,6 +34,13 @@ test_lines(void **state)
 		{ "\033[1;31merror\033[0m: \033]8;;http://x\033\\link\033]8;;\033\\\033[K\n", "error: link" },
 		{ "fatal: no upstream\nhint: set it\n", "fatal: no upstream" },
 		{ "  | as quoted\n", "as quoted" }, { "a\tb\001c\n", "a bc" }, { "\xff \xc3\xa9\n", "\xef\xbf\xbd \xc3\xa9" },
+		/* However deep it lies, it is said once. */
+		{ "awf-run: a: step b:0:0 failed: ./c: exit status 3: awf-run: c: step d:0:0 failed: sh: exit status 4: no host\n",
+			"awf-run: c: step d:0:0 failed: sh: exit status 4: no host" },
+		{ "awf-step: a: sh: exit status 3: awf-step: b: sh: exit status 4: no host\n",
+			"awf-step: b: sh: exit status 4: no host" },
+		{ "awf-run: a: step b:0:0 failed: no host\n", "awf-run: a: step b:0:0 failed: no host" },
+		{ "grep: awf-run: is not there\n", "grep: awf-run: is not there" },
 		{ "\033[", "" }, { "\033]0;title", "" }, { "\033", "" },
 	};
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "inspect/call_differences.h"
+#include "proc/last_words.h"
 #include "projection/excerpt.h"
 #include "run/follow.h"
 #include "run/model.h"
@@ -229,6 +230,26 @@ start_call(struct reading *r, const struct placed *p)
 	keep_marks(r, r->calls[call->number], payload);
 }
 
+/* Behind a reason that does not have them, as that of another program's record or an older one: the
+ * last words on stderr. */
+static void
+add_last_words(struct span payload, struct buffer *why)
+{
+	struct span stderr_text = span_member(payload, KEY_STDERR);
+	struct buffer text = BUFFER_INIT, words = BUFFER_INIT, line = BUFFER_INIT;
+
+	if (span_type(stderr_text) == 's') {
+		span_decode(stderr_text, &text);
+		last_words(buffer_string(&text), text.len, &words);
+		excerpt_text(&line, buffer_string(&words), words.len, EXCERPT_BYTES);
+	}
+	if (line.len > 0 && strstr(buffer_string(why), buffer_string(&line)) == NULL)
+		buffer_format(why, ": %s", buffer_string(&line));
+	buffer_free(&text);
+	buffer_free(&words);
+	buffer_free(&line);
+}
+
 /* Why it ended so is "CODE: MESSAGE" of an error, or what is said of a skipped one. */
 static void
 end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
@@ -259,6 +280,7 @@ end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
 	} else {
 		buffer_text(&why, excerpt_value(r, error));
 	}
+	add_last_words(p->event->payload, &why);
 	e->why = keep_shared(r->tree, buffer_string(&why));
 	buffer_free(&why);
 }

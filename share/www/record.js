@@ -204,8 +204,12 @@ export class Record {
 		return call.state === "succeeded" ? "done" : call.state;
 	}
 
-	// In which attempt a call began: index.
-	attemptOf(call) { return Math.max(0, this.attempts.findLastIndex(({ from }) => from <= call.at)); }
+	// In which attempt a call began: index. Looked for once, as there may be very many calls.
+	attemptOf(call) {
+		if (call.begunIn === undefined && this.attempts.length > 0)
+			call.begunIn = Math.max(0, this.attempts.findLastIndex(({ from }) => from <= call.at));
+		return call.begunIn ?? 0;
+	}
 
 	// Whether an attempt goes on. One that died has no end, and leaves its calls open.
 	get goesOn() { return this.alive && this.attempts.at(-1)?.to === null; }

@@ -14,21 +14,18 @@ const SHOWN_OF_GROUP = 10;
 const worst = ["failed", "unfinished", "waiting", "running"];
 const BARS_MOST = 300;                // of turns and tools in the row of their call
 
-// Behind the last colon of a call's id is the number of its item, or of the round or branch.
-const numberOf = ({ id }) => Number(id.slice(id.lastIndexOf(":") + 1)) || 0;
-
 // Items, rounds and branches by their numbers, however they have begun: each in a place of one of its
 // own, so that those of several steps stay mixed as they were. As trees of awf-replay have them.
 function byNumber(calls) {
 	const last = new Map();
-	if (calls.every((call) => !(last.get(call.series) > numberOf(call)) && last.set(call.series, numberOf(call))))
+	if (calls.every(({ series, number }) => !(last.get(series) > number) && last.set(series, number)))
 		return calls;
 	const sorted = new Map(), places = new Map();
 	for (const call of calls)
 		if (!sorted.get(call.series)?.push(call))
 			sorted.set(call.series, [call]);
 	for (const list of sorted.values())
-		list.sort((a, b) => numberOf(a) - numberOf(b));
+		list.sort((a, b) => a.number - b.number);
 	return calls.map(({ series }) => {
 		const place = places.get(series) ?? 0;
 		places.set(series, place + 1);
@@ -105,14 +102,15 @@ export class Tree {
 		}
 	}
 
-	// What a call is part of: the items of a step, or the rounds or branches of a group, of its attempt;
-	// and its step, which a round or branch, whose id begins as that of its group does, is alone. Worked
+	// What a call is part of (the items of a step, or the rounds or branches of a group, of its attempt),
+	// its number there, which stands behind the last colon of its id, and its step, which a round or branch, whose id begins as that of its group does, is alone. Worked
 	// out once for each call: there may be very many.
 	#markSeries(call) {
 		if (call.step !== undefined)
 			return;
-		const [group, member] = call.id.split("/").slice(-2);
-		call.series = this.record.attemptOf(call) + "/" + call.id.slice(0, call.id.lastIndexOf(":"));
+		const [group, member] = call.id.split("/").slice(-2), colon = call.id.lastIndexOf(":");
+		call.series = this.record.attemptOf(call) + "/" + call.id.slice(0, colon);
+		call.number = Number(call.id.slice(colon + 1)) || 0;
 		call.step = member?.includes(":") && group.startsWith(member.slice(0, member.indexOf(":") + 1)) ? call.n :
 		    [call.series, call.path, call.name].join("\n");
 	}

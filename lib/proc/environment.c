@@ -141,7 +141,8 @@ static const char *const secret_last[] = { "AUTH", "PWD" };
 static const char *const secret_starts[] = { "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_",
 	"whsec_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "xoxb-", "xoxp-",
 	"xoxa-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "hf_", "npm_", "pypi-", "dop_v1_", "shpat_", "SG.",
-	"Bearer ", "Basic ", "-----BEGIN ", "https://hooks.slack.com/", "https://discord.com/api/webhooks/",
+	"gsk_", "xai-", "nvapi-", "pplx-", "tvly-", "r8_", "dckr_pat_", "glsa_", "hvs.", "ya29.", "GOCSPX-",
+	"AGE-SECRET-KEY-", "figd_", "lin_api_", "ntn_", "shpss_", "sntrys_", "dapi", "Bearer ", "Basic ", "-----BEGIN ", "https://hooks.slack.com/", "https://discord.com/api/webhooks/",
 	"https://discordapp.com/api/webhooks/", "https://outlook.office.com/webhook/",
 	"https://chat.googleapis.com/v1/spaces/" };
 enum { SECRET_LEAST = 20 }; /* bytes of a value that is one by how it begins */
@@ -226,7 +227,8 @@ has_url_credentials(const char *value)
 	return false;
 }
 
-/* PASSWORD=x among other words, as in the options of a program or the parameters of a URL. */
+/* PASSWORD=x or --password x among other words, as in the options of a program or the parameters of a
+ * URL; -D says that what follows is a name. */
 static bool
 has_secret_parameter(const char *value)
 {
@@ -234,10 +236,21 @@ has_secret_parameter(const char *value)
 	bool found = false;
 
 	for (const char *word = value; !found && *word != '\0';) {
-		size_t len = strcspn(word, between), name = strcspn(word, "=");
+		size_t len = strcspn(word, between), name = strcspn(word, "="), begin = 0;
+		const char *rest = word + len;
 
-		if (name < len && word[name + 1] != '\0' && strchr(between, word[name + 1]) == NULL) {
-			char *text = memory_copy(word, name);
+		if (name < len) {
+			rest = word + name + 1;
+			rest += *rest == '"' || *rest == '\'' || *rest == '\\';
+			begin = strncmp(word, "-D", 2) == 0 ? 2 : 0;
+		} else if (len > 2 && strncmp(word, "--", 2) == 0) {
+			rest += strspn(rest, " \t\n");
+			name = len;
+		} else {
+			name = 0;
+		}
+		if (name > 0 && *rest != '\0' && strchr(between, *rest) == NULL) {
+			char *text = memory_copy(word + begin, name - begin);
 
 			found = named_secretly(text);
 			free(text);

@@ -62,6 +62,8 @@ secrets_are_told_from_the_rest(void **state)
 		{ "PIP_INDEX_URL", "https://0123@host/simple" }, { "all_proxy", "http://user@proxy" },
 		{ "JAVA_TOOL_OPTIONS", "-Xmx1g -Djavax.net.ssl.trustStorePassword=x" },
 		{ "MAKEFLAGS", "k -- DB_PW=x" }, { "DSN", "Server=h;Password=x;" }, { "X", "host/?a=b&token=x" },
+		{ "JAVA_OPTS", "-Dapi.key=x" }, { "CFLAGS", "-O2 -DAPI_KEY=\"x\"" }, { "OPTIONS", "-v --password x" },
+		{ "NVIDIA_NGC", "nvapi-0123456789abcdefghij" },
 	};
 	static const char *const other[][2] = {
 		{ "TOKENIZERS_PARALLELISM", "false" }, { "MAX_TOKENS", "1" }, { "PATH", "/bin" },
@@ -74,6 +76,7 @@ secrets_are_told_from_the_rest(void **state)
 		{ "X", "sk-" }, { "LANG", "sk_SK.UTF-8" }, { "X", "eyJ.x" }, { "X", "https://hooks.example.org/" },
 		{ "CFLAGS", "-O2 -DMAX=3" }, { "MAKEFLAGS", "k -- CC=clang" }, { "NO_PROXY", "a,b" },
 		{ "X", "password=" }, { "X", "postgres://user@host/db" }, { "X", "a@b" }, { "X", "a=b=c" },
+		{ "X", "--password" }, { "X", "--passive --author x" }, { "CFLAGS", "-DKEY=1 -DAPI=\"x\"" },
 	};
 
 	(void)state;

@@ -67,9 +67,9 @@ static void
 what_is_listed_is_seen_and_nothing_else(void **state)
 {
 	(void)state;
-	sees(LIST("LANG=C", "LC_TIME=C", "TZ=UTC", "CUDA_HOME=/c", "FOO=1", "MY_CREDS=x", "REDIS=x",
+	sees(LIST("LANG=C", "LC_TIME=C", "LC_MYPW=x", "TZ=UTC", "CUDA_HOME=/c", "FOO=1", "MY_CREDS=x", "REDIS=x",
 	    "lang=C", "LANGX=C", "PATH=/bin",), NULL, NULL, "LANG LC_TIME TZ CUDA_HOME PATH",
-	    "FOO MY_CREDS REDIS lang LANGX");
+	    "LC_MYPW FOO MY_CREDS REDIS lang LANGX");
 	sees(LIST("HTTPS_PROXY=http://p:80", "https_proxy=http://u:p@p:80", "GOPROXY=https://x@p",
 	    "NVIDIA_API_KEY=x", "AWF_RUN_ID=x", "AWF_SERVE_TOKEN=x", "AWF_INPUT_k=v", "AWF_ANY=x",), NULL,
 	    NULL, "HTTPS_PROXY AWF_RUN_ID AWF_INPUT_k",

@@ -571,7 +571,7 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
 
 /* Calls that a workflow makes side by side come in any order: the record of another input or
  * definition may be that of one which is about to come. It is waited for, a little, where no file was
- * edited, or this call was not, or where the user has been asked about the record:
+ * edited, or this call was not, or where the user has been asked about the record, or has decided:
  * the longer the less it is like the record, for its own call may differ, too. Whether the record is
  * gone. */
 static bool
@@ -586,7 +586,7 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 		differences = (differences > 0 ? differences : 0) + 2;
 	if (differences > OWN_DIFFERENCES_MOST)
 		differences = OWN_DIFFERENCES_MOST;
-	if ((h->head->edited && !record->doubtful &&
+	if ((h->head->edited && !record->doubtful && record->decided == RECALL_UNDECIDED &&
 	    record->definition != index_digest(query->definition_sha256)) ||
 	    atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
 		return false;

@@ -79,7 +79,7 @@ readme_blocks() {
 		TERM=dumb LC_ALL=C.UTF-8 bash ../script >../said 2>../complaints) || { cat complaints; false; }
 	run ! grep '^failed' said
 	for words in 'In autumn the tree' '^3$' '^\[1,4,9\]$' 'sorted .* success' 'Solid-state batteries: better' \
-		'"name": "word_count"' '"model": "claude-sonnet-4-5"' '^no$' 'lottery done' '^64$' 'square.awf .* success .* 2 '; do
+		'"name": "word_count"' '"model": "claude-sonnet-4-5"' '^no$' 'lottery success' '^64$' 'square.awf .* success .* 2 '; do
 		grep -q -- "$words" said || { echo "nothing says: $words"; cat said complaints; false; }
 	done
 	# The number that was drawn is published, replayed, shown as input, and published again.

@@ -45,6 +45,15 @@ sys.exit(utf8 != ascii)' utf8 ascii
 	done
 }
 
+@test "messages are ASCII too, but for data in them" {
+	run -1 awf-step -n --via '' x -- true
+	[[ $output == *'srun -n1 …'* ]]
+	LC_ALL=C run -1 awf-step -n --via '' x -- true
+	run ! grep -P '[^\x00-\x7f]' <<<"$output"
+	LC_ALL=C run ! awf-run ./grün.awf
+	[[ $output == *grün.awf* ]]
+}
+
 @test "data stays as it is, and so does what other programs read" {
 	awf-run -n --name data -c 'awf-step -n -q x -- echo grün ✓'
 	for form in --json '--as runtime' '--as otlp'; do

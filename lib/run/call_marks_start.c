@@ -134,6 +134,9 @@ marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], st
 		file_close(&fd);
 		unlink(made);
 		free(made);
+		/* What is recorded under it is worth nothing without it. */
+		if (result == 1)
+			result = file_sync_name(path, err) == 0 ? 1 : -1;
 		if (result == 1)
 			fd = key_open(path, O_RDONLY);
 	}

@@ -281,6 +281,12 @@ linkat(int from_at, const char *from, int to_at, const char *to, int flags)
 }
 
 int
+link(const char *from, const char *to)
+{
+	return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int
 mkdir(const char *path, mode_t mode)
 {
 	int (*function)(const char *, mode_t), result;

@@ -1,5 +1,6 @@
 /* What the agents of a team, and a tool, would run outside of a sandbox (agent/trust.h). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/provider.h"
 #include "agent/sandboxing.h"
@@ -56,6 +57,20 @@ add_server(struct trust_items *items, const struct agent *agent, const struct mc
 	}
 }
 
+/* Whether a definition says more of a server than a program and its words: what starts the sandbox has
+ * its variables and its directory, which is the sandbox's workspace then, and a value may be the user's;
+ * what lies beside a program with a path is seen in the sandbox. */
+static bool
+shapes_sandbox(const struct mcp_definition *server)
+{
+	bool shapes = server->variables != NULL || server->directory != NULL ||
+	    (server->command != NULL && (*server->command == '/' || strstr(server->command, "${") != NULL));
+
+	for (char **word = server->arguments; !shapes && word != NULL && *word != NULL; word++)
+		shapes = strstr(*word, "${") != NULL;
+	return shapes;
+}
+
 static void
 add_member(struct trust_items *items, const struct member *m, const struct sandbox *step)
 {
@@ -81,7 +96,8 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 	if (m->stop.name != NULL)
 		trust_add_tool_of(items, a, &m->stop, step);
 	for (size_t i = 0; i < m->server_count; i++)
-		if (!enclosed || m->servers[i]->definition.url != NULL)
+		if (!enclosed || m->servers[i]->definition.url != NULL ||
+		    shapes_sandbox(&m->servers[i]->definition))
 			add_server(items, a, &m->servers[i]->definition);
 }
 

@@ -684,3 +684,22 @@ shown() { run -1 grep -P '[\x00-\x08\x0b-\x1f\x7f\x{202e}]' <<<"$output$stderr";
 	wait
 	same "$(awf trust --list | grep -c '^allow')" 6
 }
+
+@test "a server in a sandbox is asked about if its definition shapes the sandbox, or takes a value of the user's" {
+	local members
+	export DB_PW=hunter2-hunter2
+	for members in '"command":"true","env":{"LD_PRELOAD":"./x.so"}' '"command":"sh","args":["-c","true"],"cwd":"${userHome}/.ssh"' \
+		'"command":"true","env":{"AWF_SANDBOX_PATH":"/root"}' '"command":"sh","args":["-c","echo ${DB_PW}"]' \
+		'"command":"true","env":{"K":"${env:DB_PW}"}' "\"command\":\"$PROJECT/evil\""; do
+		printf '{"mcpServers":{"lint":{%s}}}\n' "$members" >.mcp.json
+		agent $'mcp_servers: [lint]\nsandbox: workspace'
+		run -2 awf-step -n -p hi -a reviewer x </dev/null
+		[[ $output == *'MCP server lint:'*'nobody has allowed that'* ]]
+		[ ! -e "$CANARY" ]
+		[[ $output != *hunter2* ]]
+	done
+	server '"command":"true"'
+	agent $'mcp_servers: [lint]\nsandbox: workspace'
+	run awf-step -n -p hi -a reviewer x </dev/null
+	[[ $output != *'nobody has allowed'* ]]
+}

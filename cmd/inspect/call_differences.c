@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "run/call_marks.h"
+#include "transcript/call.h"
 
 /* The calls of a name. */
 struct alike {
@@ -23,15 +24,6 @@ struct differences {
 	struct alike *list;
 	size_t count;
 };
-
-/* a/b:0:1 is a call of b. */
-static char *
-name_of(const struct call_tree_entry *e)
-{
-	const char *slash = strrchr(e->call, '/'), *name = slash ? slash + 1 : e->call;
-
-	return memory_copy(name, strcspn(name, ":"));
-}
 
 static struct recorded_marks
 marks_of(const struct call_tree *tree, uint32_t entry)
@@ -71,7 +63,7 @@ static void
 compare_call(struct differences *d, const struct call_tree *tree, uint32_t entry)
 {
 	const struct recorded_marks marks = marks_of(tree, entry);
-	char *name = name_of(&tree->entries[entry]);
+	char *name = call_id_name(tree->entries[entry].call);
 	char *text = memory_format("%s\n%s\n%s", name, marks.directory, marks.variables);
 	struct alike *a = find_alike(d, name);
 
@@ -95,7 +87,7 @@ describe_call(struct differences *d, struct call_tree *tree, uint32_t entry)
 {
 	const struct recorded_marks marks = marks_of(tree, entry);
 	struct span object = span_of(marks.variables, strlen(marks.variables));
-	char *name = name_of(&tree->entries[entry]);
+	char *name = call_id_name(tree->entries[entry].call);
 	const struct alike *a = find_alike(d, name);
 	struct buffer text = BUFFER_INIT;
 

@@ -85,9 +85,10 @@ file_names_dropped(const struct file_names *n, const char *name, bool lately)
 }
 
 bool
-file_names_written(const struct file_names *n, const char *text)
+file_names_written(const struct file_names *n, const char *text, bool ever)
 {
-	return *text != '\0' && has_word(&n->now, text);
+	return *text != '\0' && (has_word(&n->now, text) ||
+	    (ever && (has_word(&n->latest, text) || has_word(&n->earlier, text))));
 }
 
 void

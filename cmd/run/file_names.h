@@ -22,8 +22,8 @@ void file_names_read(struct file_names *n, const struct definition_files *files,
 /* Whether a text that was recorded has the name (lately: of the last attempt's), and none has it
  * now. */
 bool file_names_dropped(const struct file_names *n, const char *name, bool lately);
-/* Whether a text stands as a word in one of them as it is now. */
-bool file_names_written(const struct file_names *n, const char *text);
+/* Whether a text stands as a word in one of them as it is now; ever: or as it was in an attempt. */
+bool file_names_written(const struct file_names *n, const char *text, bool ever);
 void file_names_free(struct file_names *n);
 
 #endif

@@ -554,11 +554,11 @@ is_dropped(void *context, const char *name, bool lately)
 }
 
 static bool
-is_written(void *context, const char *text)
+is_written(void *context, const char *text, bool ever)
 {
 	const struct resume *r = context;
 
-	return file_names_written(&r->file_names, text);
+	return file_names_written(&r->file_names, text, ever);
 }
 
 int

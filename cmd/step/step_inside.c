@@ -46,6 +46,15 @@ struct inside {
 
 static bool read_run(struct inside *in, const char *path, int64_t from);
 
+/* Whether a call was made in one, be it by others in that. */
+static bool
+is_inside(const struct model_call *call, const char *around)
+{
+	size_t len = strlen(around);
+
+	return strncmp(call->id, around, len) == 0 && (len == 0 || call->id[len] == '/');
+}
+
 /* What begins is noted if it is to change something that is not to be changed twice. */
 static void
 begin(struct inside *in, const struct event_view *event, const char *name_key)
@@ -89,12 +98,10 @@ take(void *context, const struct placed *placed, struct error *err)
 	const struct event_view *event = placed->event;
 	const struct model_call *call = placed->call;
 	struct span payload = event->payload;
-	size_t len = strlen(in->call);
 	char cause[ID_SIZE];
 
 	(void)err;
-	if (call == NULL ||
-	    (len > 0 && (strncmp(call->id, in->call, len) != 0 || call->id[len] != '/')))
+	if (call == NULL || !is_inside(call, in->call))
 		return 0;
 	if (event_type_starts_call(event->type)) {
 		/* The effects of an operation are those of its tool's calls. */
@@ -175,12 +182,10 @@ note_waiting(void *context, const struct placed *placed, struct error *err)
 {
 	struct waiting_inside *w = context;
 	const struct event_view *event = placed->event;
-	size_t len = strlen(w->call);
 	struct span error;
 
 	(void)err;
-	if (placed->call == NULL || !event_type_ends_call(event->type) ||
-	    strncmp(placed->call->id, w->call, len) != 0 || placed->call->id[len] != '/')
+	if (placed->call == NULL || !event_type_ends_call(event->type) || !is_inside(placed->call, w->call))
 		return 0;
 	error = span_member(event->payload, KEY_ERROR);
 	if (span_is(span_member(error, KEY_CODE), error_name(ERROR_WAITING))) {

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "transcript/call.h"
 
 #define OUT_SIZE ((size_t)64 << 10) /* of the index, written at a time */
 
@@ -215,6 +216,8 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.maybe = recording_only_begun(rec, call);
 	r.encloses = c->encloses || rec->calls[c->failed_first].encloses ||
 	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
+	r.placed = rec->spec->names != NULL && rec->spec->names->written(rec->spec->names->context,
+	    recording_marks(rec, c).directory, true);
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
@@ -296,7 +299,7 @@ add_written(struct index *x)
 
 			buffer_clear(&value);
 			if (strstr(buffer_string(&found), line) == NULL && marks_shown(member.value, &value) &&
-			    names->written(names->context, buffer_string(&value)))
+			    names->written(names->context, buffer_string(&value), false))
 				buffer_text(&found, line);
 			free(line);
 			free(name);

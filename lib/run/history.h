@@ -87,8 +87,9 @@ struct history_names {
 	 * that has changed since), and none names it now. */
 	bool (*dropped)(void *context, const char *name, bool lately);
 	/* Whether one has a text as a word now: a variable whose recorded value is written there tells calls
-	 * apart, for one with that value may come yet. */
-	bool (*written)(void *context, const char *text);
+	 * apart, for one with that value may come yet. ever: or had it, as where a script names directories,
+	 * which are others then, whatever it was edited to. */
+	bool (*written)(void *context, const char *text, bool ever);
 	void *context;
 };
 

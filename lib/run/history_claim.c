@@ -104,11 +104,25 @@ tells_apart(struct history *h, const char *name)
 	return known->apart;
 }
 
+/* Whether the directory of a record tells it from other calls of its key: another began elsewhere in
+ * its attempt, or the files of the run name it. */
+static bool
+directory_tells_apart(const struct history *h, const struct index_record *r)
+{
+	const char *start = history_text(h, r->start), *directory = history_text(h, r->directory);
+
+	for (size_t i = history_bound(h, r->key, NULL); history_same_key(h, i, r->key); i++)
+		if (strcmp(history_text(h, h->records[i].directory), directory) != 0 &&
+		    strcmp(history_text(h, h->records[i].start), start) == 0)
+			return true;
+	return r->placed;
+}
+
 /* What a resumed call has to do with a record, by their marks. */
 enum likeness {
 	LIKE,      /* they agree, or cannot be compared */
-	DIFFERING, /* in variables that tell no calls apart */
-	ANOTHER    /* it was in another directory, or differs in what told calls apart */
+	DIFFERING, /* in a directory, or in variables, that tell no calls apart */
+	ANOTHER    /* in what told calls apart */
 };
 
 static enum likeness
@@ -125,7 +139,8 @@ likeness(struct history *h, const struct index_record *r, const struct recall_qu
 	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
 		char *name = memory_copy(line, len);
 
-		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 || tells_apart(h, name)))
+		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 ? directory_tells_apart(h, r) :
+		    tells_apart(h, name)))
 			found = ANOTHER;
 		free(name);
 	}
@@ -449,6 +464,7 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
     const struct recall_query *query, bool same_input)
 {
 	size_t first = history_bound(h, key, NULL);
+	const uint64_t given = index_digest(query->input_sha256);
 	struct index_record *found = NULL;
 	int least = INT_MAX;
 
@@ -459,9 +475,8 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 		struct index_record *r = &h->records[i];
 		enum likeness like;
 
-		if ((!r->began && h->head->mode != RECALL_REPLAY) || !history_comparable(r, query) ||
-		    !history_free(r) || is_expected(h, i) ||
-		    (same_input && r->given != index_digest(query->input_sha256)))
+		if ((same_input && r->given != given) || (!r->began && h->head->mode != RECALL_REPLAY) ||
+		    !history_comparable(r, query) || !history_free(r) || is_expected(h, i))
 			continue;
 		/* One of its own input and definition was looked at before. */
 		like = likeness(h, r, query);

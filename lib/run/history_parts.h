@@ -19,7 +19,7 @@
 #include "run/history.h"
 #include "run/recording.h"
 
-#define HISTORY_MAGIC "awf-hst9"
+#define HISTORY_MAGIC "awf-hs10"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 
 /* The index file: head, sources, records, keys, places, text, each an array. */
@@ -57,6 +57,7 @@ struct index_record {
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool repeated;               /* the user wants it made again: nothing of it is used */
 	bool outdated;               /* its programs have changed since */
+	bool placed;                 /* its directory is named in a file of the run */
 	bool encloses;               /* others were made in it, or in the one whose end it took over */
 	uint64_t given, definition;  /* parts of the digests of its input and definition */
 	uint64_t start, directory, variables; /* recorded_marks, in text */

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/call_marks.h"
+#include "transcript/call.h"
 #include "transcript/event_keys.h"
 
 #define WHAT_COLUMNS 72 /* of the text that says what was done */
@@ -433,14 +434,6 @@ recording_note_effects(struct recording *rec)
 }
 
 /* ---- what the user is told of those in doubt ---- */
-
-char *
-call_id_name(const char *id)
-{
-	const char *slash = strrchr(id, '/'), *last = slash != NULL ? slash + 1 : id;
-
-	return memory_copy(last, strcspn(last, ":"));
-}
 
 struct recorded_marks
 recording_marks(const struct recording *rec, const struct recorded_call *c)

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "run/call_marks.h"
 
 #define HINTED "told-variables" /* in the run directory: the hint was told */
@@ -248,18 +249,6 @@ is_set_since(const struct attempt_start *start, const char *entry, size_t len)
 	    attempt_start_set_since(start, entry, len, entry + len + 1);
 }
 
-/* Whether AWF has set it for the program (MARKS_OWN). */
-static bool
-is_own(const char *own, const char *name, size_t len)
-{
-	for (size_t part; own != NULL && *own != '\0'; own += part + (own[part] == ' ')) {
-		part = strcspn(own, " ");
-		if (part == len && memcmp(own, name, len) == 0)
-			return true;
-	}
-	return false;
-}
-
 int
 sandbox_environment_close(struct environment *e, const char *run_directory,
     char *const *passed, char ***left, struct error *err)
@@ -276,7 +265,7 @@ sandbox_environment_close(struct environment *e, const char *run_directory,
 		bool sees = entry[len] == '=' && is_passed(passed, entry, len);
 
 		if (!sees && entry[len] == '=' && (sandbox_environment_lists(entry, len) ||
-		    is_own(own_names, entry, len) || is_set_since(start, entry, len))) {
+		    text_has_part(own_names, ' ', entry, len) || is_set_since(start, entry, len))) {
 			char *name = memory_copy(entry, len);
 
 			sees = !environment_is_secret(name, entry + len + 1);

@@ -280,6 +280,14 @@ call_is_member(const char *id)
 	return strncmp(around, own, strcspn(own, ":") + 1) == 0;
 }
 
+char *
+call_id_name(const char *id)
+{
+	const char *slash = strrchr(id, '/'), *last = slash != NULL ? slash + 1 : id;
+
+	return memory_copy(last, strcspn(last, ":"));
+}
+
 int
 call_around(const char **call, const char **path, struct error *err)
 {

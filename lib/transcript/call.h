@@ -57,6 +57,8 @@ bool call_is_named(const char *name, const char *call, const char *path, int64_t
 /* Whether the call has the name of the one around it, as the rounds and branches of a group
  * have; so has a step in it that is called as the group is. */
 bool call_is_member(const char *id);
+/* The name of a call's step, the caller's: send for brief:0:0/send:1:0. */
+char *call_id_name(const char *id);
 /* Members of payloads: {"code": …, "message": …}, and the block of what is run, or one
  * block for each branch. */
 void call_write_error(struct writer *w, const char *key, const struct error *error);

@@ -370,3 +370,22 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 0 --redo child:0:0
 	ledger sent sent
 }
+
+@test "a directory that tells no calls apart is asked about, as a variable is; one that the script names is another" {
+	flow 'D=d$(date +%s%N); mkdir "$D"; cd "$D"' 'unset D' "$PUSH"' '\''echo x >>../ledger'\' 'cd ..'
+	start 3
+	: >open
+	resume 75
+	[[ $stderr == *'push:0:0: it was made in another directory, and it has changed something before: resume with --redo push:0:0 or --skip push:0:0'* ]]
+	ledger x
+	resume 0 --skip push:0:0
+	ledger x
+	rm ledger open
+	mkdir one two
+	flow '(cd one && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')'
+	start 3
+	flow '(cd two && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')' '(cd one && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')'
+	: >open
+	resume 0
+	ledger one two
+}

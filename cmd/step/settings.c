@@ -303,14 +303,49 @@ apply_complete(struct settings *s, const char *paths, struct error *err)
 	return 0;
 }
 
+/* An empty list is one, too. */
+static void
+apply_allow_tools(struct settings *s, const char *value)
+{
+	char **tools = memory_zero(1, sizeof *tools);
+	const char *part;
+	size_t len;
+
+	while ((part = text_part(&value, ',', &len)) != NULL)
+		if (len > 0)
+			list_take(&tools, memory_copy(part, len));
+	list_free(s->source.team.allow_tools);
+	s->source.team.allow_tools = tools;
+}
+
+static int
+apply_pending(struct step *step, const char *value, struct error *err)
+{
+	long long ms = step->pending_ms;
+
+	step->pending = true;
+	if (value != NULL && options_duration("--pending", value, &ms, err) == -1)
+		return -1;
+	step->pending_ms = ms;
+	return 0;
+}
+
+static int
+apply_models(struct step *step, const char *value, struct error *err)
+{
+	int word = value == NULL ? 0 : options_word("--models", value, models_modes, err);
+
+	if (word == -1)
+		return -1;
+	step->models = (enum models_mode)(MODELS_RECORD + word);
+	return 0;
+}
+
 static int
 apply_option(struct settings *s, int id, const char *value, struct error *err)
 {
 	struct step *step = &s->step;
-	char name[OPTION_TEXT], **tools;
-	const char *part;
-	long long ms = 0;
-	size_t len;
+	char name[OPTION_TEXT];
 	int word = 0;
 
 	for (size_t i = 0; i < sizeof plains / sizeof *plains; i++)
@@ -339,27 +374,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_NO_NETWORK: step->sandbox.network = SANDBOX_NETWORK_DENIED; break;
 	case OPT_TRUST:
 		return trust_option(value, err);
-	case OPT_ALLOW_TOOLS:
-		tools = memory_zero(1, sizeof *tools); /* an empty list is one, too */
-		while ((part = text_part(&value, ',', &len)) != NULL)
-			if (len > 0)
-				list_take(&tools, memory_copy(part, len));
-		list_free(s->source.team.allow_tools);
-		s->source.team.allow_tools = tools;
-		break;
-	case OPT_PENDING:
-		step->pending = true;
-		if (value != NULL && options_duration("--pending", value, &ms, err) == -1)
-			return -1;
-		if (value != NULL)
-			step->pending_ms = ms;
-		break;
-	case OPT_MODELS:
-		word = value == NULL ? 0 : options_word("--models", value, models_modes, err);
-		if (word == -1)
-			return -1;
-		step->models = (enum models_mode)(MODELS_RECORD + word);
-		break;
+	case OPT_ALLOW_TOOLS: apply_allow_tools(s, value); break;
 	case OPT_MODELS_IGNORE:
 		if (*value != '/')
 			return error_set(err, ERROR_USAGE, "--models-ignore", "'%s' is no JSON pointer, such as "
@@ -384,6 +399,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 		break;
 	case OPT_TOOLS_POLICY:
 		return tools_policy_parse(value, "--tools-policy", &s->source.team.tools_policy, err);
+	case OPT_PENDING: return apply_pending(step, value, err);
+	case OPT_MODELS: return apply_models(step, value, err);
 	case OPT_COMPLETE: return apply_complete(s, value, err);
 	case OPT_BACKOFF: return retry_parse_backoff(&step->retry, value, err);
 	case OPT_RETRY_ON: return retry_parse_codes(&step->retry, value, err);

@@ -120,15 +120,11 @@ print_hint(const struct step_call *call, char *const *passed, const struct subpr
 {
 	const struct step *s = call->step;
 	struct buffer line = BUFFER_INIT, label = BUFFER_INIT;
-	char **all = list_copy(passed);
 
-	for (char *const *name = s->sandbox.passed; name != NULL && *name != NULL; name++)
-		list_add(&all, *name);
 	step_label(s, call->item, call->index, &label);
-	if (sandbox_environment_hint_of(&s->environment, all, s->run->directory,
+	if (sandbox_environment_hint_of(&s->environment, passed, s->sandbox.passed, s->run->directory,
 	    process->errors.data, process->errors.len, false, &line))
 		message_print("awf-step", "%s: %s", buffer_string(&label), buffer_string(&line));
-	list_free(all);
 	buffer_free(&line);
 	buffer_free(&label);
 }
@@ -145,6 +141,48 @@ passed_variables(const struct step_call *call)
 	if (call->task != NULL)
 		list_add(&passed, "AWF_TASK_TOKEN");
 	return passed;
+}
+
+/* A key that the command was given is not recorded with what it says. */
+static void
+hide_keys(const struct step_call *call, struct subprocess *process)
+{
+	const struct step *s = call->step;
+
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		subprocess_hide(process, environment_get(&s->environment, *name));
+	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
+		subprocess_hide(process, environment_get(&s->environment, s->keys->names[i]));
+	if (call->models != NULL)
+		models_hide(call->models, process);
+}
+
+/* How the command ended, and what it wrote on stderr. passed: variables that its sandbox let through. */
+static void
+take_process_end(struct step_call *call, struct subprocess *process, char *const *passed)
+{
+	const struct step *s = call->step;
+	const bool sandboxed = sandbox_holds(&s->sandbox);
+	struct step_end *end = &call->end;
+	bool waits;
+
+	end->error = process->error;
+	end->exit_code = process->exit_code;
+	end->killed = process->exit_code > 128;
+	if (process->via != NULL)
+		far_take(&end->far, process->via);
+	if (sandboxed)
+		sandbox_blocked(process->exit_code, process->errors.data, process->errors.len, &end->error);
+	waits = s->pending && end->error.code == ERROR_EXIT_STATUS && end->exit_code == STATUS_WAITING;
+	if (sandboxed && s->via == NULL && end->error.code == ERROR_EXIT_STATUS &&
+	    end->exit_code < PROCESS_CANNOT_RUN && !waits)
+		print_hint(call, passed, process);
+	buffer_free(&end->errors);
+	end->errors = process->errors;
+	end->errors_bytes = process->errors_bytes;
+	memset(&process->errors, 0, sizeof process->errors);
+	if (waits)
+		step_wait(call, WAITING_COMPLETION, step_forms[s->output], s->pending_ms);
 }
 
 /* The roster is asked whether a step in it died, since a shell's exit status does not tell. */
@@ -202,32 +240,8 @@ try_command(struct step_call *call, struct error *err)
 	if (s->via != NULL && process.error.code == ERROR_NONE)
 		via_place(&via, &process.error);
 
-	/* A key that the command was given is not recorded with what it says. */
-	for (const char *const *name = provider_key_names(); *name != NULL; name++)
-		subprocess_hide(&process, environment_get(&s->environment, *name));
-	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
-		subprocess_hide(&process, environment_get(&s->environment, s->keys->names[i]));
-
-	if (call->models != NULL)
-		models_hide(call->models, &process);
-
-	end->error = process.error;
-	end->exit_code = process.exit_code;
-	end->killed = process.exit_code > 128;
-	if (s->via != NULL)
-		far_take(&end->far, &via);
-	if (sandboxed)
-		sandbox_blocked(process.exit_code, process.errors.data, process.errors.len, &end->error);
-	if (sandboxed && s->via == NULL && end->error.code == ERROR_EXIT_STATUS &&
-	    end->exit_code < PROCESS_CANNOT_RUN && !(s->pending && end->exit_code == STATUS_WAITING))
-		print_hint(call, passed, &process);
-	buffer_free(&end->errors);
-	end->errors = process.errors;
-	end->errors_bytes = process.errors_bytes;
-	memset(&process.errors, 0, sizeof process.errors);
-	if (s->pending && end->error.code == ERROR_EXIT_STATUS && end->exit_code == STATUS_WAITING)
-		step_wait(call, WAITING_COMPLETION, step_forms[s->output], s->pending_ms);
-
+	hide_keys(call, &process);
+	take_process_end(call, &process, passed);
 	if (result == 0 && !(s->passes && step_take_lines(call, &process.output)) &&
 	    end->error.code == ERROR_NONE)
 		take_output(end, s->output, &process.output);

@@ -548,21 +548,17 @@ run_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 static void
 print_hint(const struct turns *t, const struct tool_run *run)
 {
-	char **passed = list_copy(run->tool->environment);
 	struct buffer line = BUFFER_INIT, said = BUFFER_INIT;
 
-	for (char *const *name = run->sandbox.passed; name != NULL && *name != NULL; name++)
-		list_add(&passed, *name);
 	/* A shell's tool has both in its output. */
 	buffer_append(&said, run->process.errors.data, run->process.errors.len);
 	buffer_byte(&said, '\n');
 	buffer_append(&said, run->process.output.data, run->process.output.len);
-	if (sandbox_environment_hint_of(&run->environment, passed, t->run_directory, said.data, said.len,
-	    true, &line))
+	if (sandbox_environment_hint_of(&run->environment, run->tool->environment, run->sandbox.passed,
+	    t->run_directory, said.data, said.len, true, &line))
 		message_print("awf-step", "%s: %s", run->name, buffer_string(&line));
 	buffer_free(&said);
 	buffer_free(&line);
-	list_free(passed);
 }
 
 /* Takes over what came of a run; of one that failed what it printed, if that is as it

@@ -369,17 +369,21 @@ sandbox_environment_hint(char *const *left, const char *run_directory, const cha
 
 bool
 sandbox_environment_hint_of(const struct environment *e, char *const *passed,
-    const char *run_directory, const char *errors, size_t len, bool only_named, struct buffer *out)
+    char *const *passed_too, const char *run_directory, const char *errors, size_t len, bool only_named,
+    struct buffer *out)
 {
 	struct error unread = ERROR_INIT; /* the sandbox has said so */
 	struct environment seen;
-	char **left = NULL;
+	char **left = NULL, **all = list_copy(passed);
 	bool tells;
 
+	for (; passed_too != NULL && *passed_too != NULL; passed_too++)
+		list_add(&all, *passed_too);
 	environment_copy(&seen, e);
-	tells = sandbox_environment_close(&seen, run_directory, passed, &left, &unread) == 0 &&
+	tells = sandbox_environment_close(&seen, run_directory, all, &left, &unread) == 0 &&
 	    sandbox_environment_hint(left, run_directory, errors, len, only_named, out);
 	environment_free(&seen);
 	list_free(left);
+	list_free(all);
 	return tells;
 }

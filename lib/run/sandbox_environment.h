@@ -31,8 +31,9 @@ int sandbox_environment_close(struct environment *e, const char *run_directory,
  * none. */
 bool sandbox_environment_hint(char *const *left, const char *run_directory, const char *errors,
     size_t len, bool only_named, struct buffer *out);
-/* The same of a program that was started with the environment. */
+/* The same of a program that was started with the environment, and saw what two lists pass. */
 bool sandbox_environment_hint_of(const struct environment *e, char *const *passed,
-    const char *run_directory, const char *errors, size_t len, bool only_named, struct buffer *out);
+    char *const *passed_too, const char *run_directory, const char *errors, size_t len, bool only_named,
+    struct buffer *out);
 
 #endif

@@ -13,7 +13,7 @@ program() {
 }
 start() { run -"$1" --separate-stderr awf-run --id-file id ./flow.awf </dev/null; }
 resume() { run -"$1" --separate-stderr awf-run --resume "$(cat id)" "${@:2}" </dev/null; }
-edit() { sed -i 's/v1/v2/' "$@"; }
+edit() { sed -i 's/\<v1\>/v2/' "$@"; }
 # FILE RESULTS: the line that tells of it.
 kept() { [[ $'\n'$stderr$'\n' == *$'\n'"awf-run: $PWD/$1: has changed since it was recorded; $2 kept (--redo-changed repeats "* ]]; }
 repeated() { [[ $'\n'$stderr$'\n' == *$'\n'"awf-run: $PWD/$1: has changed since it was recorded; $2 made again"$'\n'* ]]; }

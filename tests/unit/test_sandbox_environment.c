@@ -182,12 +182,12 @@ a_hint_is_told_once_in_a_run(void **state)
 	environ = (char **)(uintptr_t)LIST("FOO=1", "SET=2",);
 	environment_begin(&e);
 	environ = before;
-	assert_false(sandbox_environment_hint_of(&e, NULL, run, "x", 1, true, &out));
-	assert_false(sandbox_environment_hint_of(&e, LIST("FOO",), run, "x", 1, false, &out));
-	assert_true(sandbox_environment_hint_of(&e, NULL, run, "x", 1, false, &out));
+	assert_false(sandbox_environment_hint_of(&e, NULL, NULL, run, "x", 1, true, &out));
+	assert_false(sandbox_environment_hint_of(&e, LIST("FOO",), NULL, run, "x", 1, false, &out));
+	assert_true(sandbox_environment_hint_of(&e, NULL, NULL, run, "x", 1, false, &out));
 	assert_string_equal(buffer_string(&out),
 	    "the sandbox left 1 variable out of its environment: FOO (--pass-env FOO passes it)");
-	assert_false(sandbox_environment_hint_of(&e, NULL, run, "x", 1, false, &out));
+	assert_false(sandbox_environment_hint_of(&e, NULL, NULL, run, "x", 1, false, &out));
 	assert_string_equal(environment_get(&e, "FOO"), "1");
 	buffer_free(&out);
 	environment_free(&e);

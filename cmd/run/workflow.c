@@ -93,8 +93,10 @@ read_ignored(struct workflow *w, const char *path, const char *text, struct erro
 		char *names, *at, *name;
 		size_t word;
 
-		for (word = 0; word < 3 && strncmp(rest, words[word], strlen(words[word])) == 0; word++)
-			rest += strlen(words[word]), rest += strspn(rest, SPACE);
+		for (word = 0; word < 3 && strncmp(rest, words[word], strlen(words[word])) == 0; word++) {
+			rest += strlen(words[word]);
+			rest += strspn(rest, SPACE);
+		}
 		if (word < 3 || rest > end)
 			continue;
 		names = at = memory_copy(rest, (size_t)(end - rest));

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "transcript/call.h"
 
 #define OUT_SIZE ((size_t)64 << 10) /* of the index, written at a time */
@@ -46,6 +47,8 @@ struct index {
 	struct buffer text;
 	uint64_t empty;              /* in text */
 	uint64_t marks;              /* in text: those of the recording begin here */
+	size_t directory;            /* the last that was asked for, in the recording's marks: */
+	bool placed;                 /* whether a file of the run names it */
 };
 
 static uint64_t
@@ -216,8 +219,12 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.maybe = recording_only_begun(rec, call);
 	r.encloses = c->encloses || rec->calls[c->failed_first].encloses ||
 	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
-	r.placed = rec->spec->names != NULL && rec->spec->names->written(rec->spec->names->context,
-	    recording_marks(rec, c).directory, true);
+	if (x->directory != c->directory) {
+		x->directory = c->directory;
+		x->placed = rec->spec->names != NULL && rec->spec->names->written(rec->spec->names->context,
+		    recording_marks(rec, c).directory, true);
+	}
+	r.placed = x->placed;
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
@@ -288,20 +295,25 @@ add_written(struct index *x)
 	const struct recording *rec = x->rec;
 	const struct history_names *names = rec->spec->names;
 	struct buffer found = BUFFER_INIT, value = BUFFER_INIT;
+	size_t last = SIZE_MAX;
 	uint64_t at;
 
 	for (uint32_t i = 0; names != NULL && i < rec->call_count; i++) {
 		const struct recorded_marks marks = recording_marks(rec, &rec->calls[i]);
 		struct span variables = span_of(marks.variables, strlen(marks.variables));
 
+		/* Calls of one process have the same text. */
+		if (rec->calls[i].variables == last)
+			continue;
+		last = rec->calls[i].variables;
 		for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
-			char *name = span_text(member.key), *line = memory_format("%s\n", name);
+			char *name = span_text(member.key);
 
 			buffer_clear(&value);
-			if (strstr(buffer_string(&found), line) == NULL && marks_shown(member.value, &value) &&
+			if (!text_has_part(buffer_string(&found), '\n', name, strlen(name)) &&
+			    marks_shown(member.value, &value) &&
 			    names->written(names->context, buffer_string(&value), false))
-				buffer_text(&found, line);
-			free(line);
+				buffer_format(&found, "%s\n", name);
 			free(name);
 		}
 	}
@@ -350,7 +362,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 static int
 index_write(const char *path, const struct recording *rec, struct error *err)
 {
-	struct index x = { .rec = rec, .fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600) };
+	struct index x = { .rec = rec, .directory = SIZE_MAX, .fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600) };
 	struct sorted_call *calls;
 	size_t count = 0;
 	int failed;

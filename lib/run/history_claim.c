@@ -80,13 +80,7 @@ values_differ(const struct history *h, const char *name)
 static bool
 is_written(const struct history *h, const char *name)
 {
-	const char *at = history_text(h, h->head->written);
-	size_t len = strlen(name);
-
-	for (; *at != '\0'; at += strcspn(at, "\n") + 1)
-		if (strncmp(at, name, len) == 0 && at[len] == '\n')
-			return true;
-	return false;
+	return text_has_part(history_text(h, h->head->written), '\n', name, strlen(name));
 }
 
 /* Either, remembered of the names that were last asked for. */

@@ -218,7 +218,10 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 
 @test "branches and rounds of a group whose variables changed are made anew; what is in them finds its own" {
 	local kind
-	for kind in '--parallel p -q -- '\''awf-step -n -q --effects external up -- sh -c "echo up \$X >>ledger"'\'' "awf-step -n -q c -- test -e open"' \
+	# A branch that fails ends the others: this one comes last.
+	printf '%s\n' '#!/bin/sh' 'until [ -e ledger ]; do sleep 0.02; done' 'test -e open' >late
+	chmod +x late
+	for kind in '--parallel p -q -- '\''awf-step -n -q --effects external up -- sh -c "echo up \$X >>ledger"'\'' "awf-step -n -q c -- ./late"' \
 		'--max 1 p -q -- sh -c '\''awf-step -n -q --effects external up -- sh -c "echo up \$X >>ledger"'\'; do
 		rm -f ledger open
 		echo prod >value
@@ -388,4 +391,15 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	: >open
 	resume 0
 	ledger one two
+}
+
+@test "a variable that the script gives a value is known by its whole name" {
+	flow 'AFILE=one FILE=two; export AFILE FILE; '"$PUSH"' '\''echo "$FILE" >>ledger'\'
+	start 3
+	# Its recorded value stands in the script still: the call of that value may come yet.
+	flow 'AFILE=one FILE=three; export AFILE FILE; '"$PUSH"' '\''echo "$FILE" >>ledger'\' \
+		'AFILE=one FILE=two; '"$PUSH"' '\''echo "$FILE" >>ledger'\'
+	: >open
+	resume 0
+	ledger three two
 }

@@ -16,6 +16,7 @@
 
 #include "agent/dialect.h"
 #include "agent/trust_files.h"
+#include "agent/trust_project.h"
 #include "base/buffer.h"
 #include "base/config.h"
 #include "base/file.h"
@@ -578,14 +579,22 @@ bool
 trust_allows(const struct trust_item *item)
 {
 	char *line = allowed_line(item), *configured = NULL;
-	bool allowed = list_has(trusted_read()->allowed, line) ||
-	    trust_list_names(environment_text(TRUST_VARIABLE), item->digest);
+	bool allowed = !item->too_large && (list_has(trusted_read()->allowed, line) ||
+	    trust_list_names(environment_text(TRUST_VARIABLE), item->digest));
 
-	if (!allowed && config_read(CONFIG_TRUST, &configured, NULL) == 0)
+	if (!allowed && !item->too_large && config_read(CONFIG_TRUST, &configured, NULL) == 0)
 		allowed = trust_list_names(configured, item->digest);
 	free(configured);
 	free(line);
 	return allowed;
+}
+
+int
+trust_refuse_too_large(const struct trust_item *item, enum error_code code, struct error *err)
+{
+	return error_set(err, code, item->file, "%s: may read any file of the project, and these are too many to "
+	    "be looked at (%d files, %lld MiB): give it a sandbox, or say awf trust --edits %s if none but your own "
+	    "edits reach it", item->what, TRUST_PROJECT_FILES, TRUST_PROJECT_BYTES >> 20, item->repository);
 }
 
 int
@@ -616,6 +625,8 @@ trust_record(const struct trust_items *items, struct error *err)
 		if (strchr(line, '\n') != NULL)
 			failed = error_set(err, ERROR_USAGE, items->list[i].repository,
 			    "a line feed in its name: it cannot be recorded");
+		else if (items->list[i].too_large)
+			failed = trust_refuse_too_large(&items->list[i], ERROR_USAGE, err);
 		else if (!list_has(trusted_read()->allowed, line))
 			buffer_format(&lines, ALLOW "%s\n", line);
 		free(line);

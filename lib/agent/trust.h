@@ -10,8 +10,8 @@
  * made as a definition is refused before, wherever it lies (run/unreviewed.h).
  *
  * What is allowed is a digest of what would run: the command line as it is written, its
- * environment, and the files of the repository that it runs, as far as its words tell
- * (trust_files.h); not prompts and descriptions. It is allowed for a repository: a worktree belongs
+ * environment, and files of the repository: those alone that it names, if it is of a form that reads no others
+ * (trust_files.h), not prompts and descriptions then; else all of them (trust_project.h). It is allowed for a repository: a worktree belongs
  * to its main checkout if that names the worktree, too; without git it is a directory. All of it
  * stands in one file of the user's, ~/.local/share/awf/trust, a line each:
  *
@@ -59,11 +59,13 @@ int trust_check_read(const char *definition, const char *file, struct error *err
 struct trust_item {
 	char *file;                  /* that defines it */
 	char *what;                  /* for people, a line: "MCP server lint: node ./lint.js" */
-	char *files;                 /* of the repository, that it runs, for people; NULL: none is known */
+	char *files;                 /* which count, for people: "with what is in x.sh"; NULL: none does */
 	char *repository;            /* absolute */
 	char digest[DIGEST_SIZE];
 	bool program;                /* one that is asked what tool it is: awf trust finds those alone
 	                                that an agent names */
+	bool too_large;              /* it may read any file of a project of which there is no digest: nobody
+	                                can allow it (agent/trust_project.h) */
 };
 struct trust_items {
 	struct trust_item *list;
@@ -100,6 +102,8 @@ bool trust_is_checked_anew(void);
 bool trust_list_names(const char *list, const char *word);
 /* Why the user's file cannot be read; NULL: it can, or there is none. */
 const struct error *trust_file_error(void);
+/* -1: says of an item that is too large what its user can do. */
+int trust_refuse_too_large(const struct trust_item *item, enum error_code code, struct error *err);
 /* Whether the user has allowed it. */
 bool trust_allows(const struct trust_item *item);
 /* From now on trust_check() asks whoever sits at the terminal, as trust_ask() does, in the name of a

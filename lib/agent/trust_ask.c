@@ -46,7 +46,7 @@ trust_items_describe(const struct trust_items *items, bool all, struct buffer *o
 		text_visible(out, item->file, strlen(item->file), 0);
 		buffer_format(out, ": %s\n", allowed ? "allowed" : item->digest);
 		if (item->files != NULL)
-			buffer_format(out, "  with what is in %s\n", item->files);
+			buffer_format(out, "  %s\n", item->files);
 	}
 }
 
@@ -82,7 +82,8 @@ trust_ask(const struct trust_items *items, const char *program, const struct int
 		buffer_format(&out, "\n%s: a definition of this project would run this in no sandbox, or send "
 		    "data to it:\n\n", program);
 		trust_items_describe(items, false, &out);
-		buffer_text(&out, "\nAllow it for ");
+		buffer_text(&out, "\nIf none but your own edits reach this directory, awf trust --edits asks no more "
+		    "about it.\nAllow it for ");
 		text_visible(&out, items->list[0].repository, strlen(items->list[0].repository), 0);
 		buffer_text(&out, ", until something of it changes? [y/N] ");
 		terminal_question_forget_typed(&q);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/trust.h"
+#include "agent/trust_project.h"
 #include "base/buffer.h"
 #include "base/config.h"
 #include "base/memory.h"
@@ -75,11 +76,13 @@ int
 trust_check(const struct trust_items *items, struct error *err)
 {
 	enum trust_answer answer = TRUST_NOBODY;
-	const struct trust_item *first = NULL;
+	const struct trust_item *first = NULL, *large = NULL;
 	struct buffer more = BUFFER_INIT, digests = BUFFER_INIT;
 	size_t count = 0;
 
 	assert(items->count == 0 || items->list != NULL);
+	/* The next look is a new one. */
+	trust_project_forget();
 	for (size_t i = 0; i < items->count; i++) {
 		if (trust_allows(&items->list[i]))
 			continue;
@@ -103,8 +106,12 @@ trust_check(const struct trust_items *items, struct error *err)
 		buffer_free(&digests);
 		return 0;
 	}
+	for (size_t i = 0; large == NULL && i < items->count; i++)
+		large = items->list[i].too_large ? &items->list[i] : NULL;
 	if (trust_file_error() != NULL) {
 		*err = *trust_file_error();
+	} else if (large != NULL) {
+		trust_refuse_too_large(large, ERROR_DEFINITION, err);
 	} else if (asking.program != NULL &&
 	    trust_ask(items, asking.program, asking.interrupts, &answer, err) == -1) {
 		answer = TRUST_NO;

@@ -14,11 +14,9 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "proc/project_files.h"
 
 enum {
-	INTERPRETERS = 5,   /* of interpreters; the kernel goes no further either */
-	FILES_MOST = 1000
+	INTERPRETERS = 5    /* of interpreters; the kernel goes no further either */
 };
 
 struct search {
@@ -39,22 +37,6 @@ search_first_line(struct search *s, const char *path, int depth)
 	if (interpreter != NULL)
 		search_text(s, interpreter, depth - 1);
 	free(interpreter);
-}
-
-/* What an interpreter runs of a directory, or a package runner reads there. */
-static void
-search_directory(struct search *s, const char *directory, const char *const *names)
-{
-	for (; *names != NULL; names++) {
-		char *path = path_join(directory, *names), *real = realpath(path, NULL);
-		struct stat status;
-
-		if (real != NULL && path_within(real, s->within) && stat(real, &status) == 0 &&
-		    S_ISREG(status.st_mode) && !list_has(s->files, real))
-			list_add(&s->files, real);
-		free(real);
-		free(path);
-	}
 }
 
 /* The links on the way of a path, by the names that they have there. */
@@ -84,21 +66,15 @@ search_links(struct search *s, const char *path)
 static void
 search_path(struct search *s, const char *path, int depth)
 {
-	static const char *const entries[] = { "__main__.py", "__init__.py", "package.json", "index.js",
-		"index.mjs", "index.cjs", "index.ts", "main.go", "Cargo.toml", "pyproject.toml", NULL };
 	char *real = realpath(path, NULL);
 	struct stat status;
 
 	if (real != NULL && strcmp(real, path) != 0)
 		search_links(s, path);
 	if (real != NULL && path_within(real, s->within) && stat(real, &status) == 0 &&
-	    list_count(s->files) < FILES_MOST) {
-		if (S_ISDIR(status.st_mode))
-			search_directory(s, real, entries);
-		if (S_ISREG(status.st_mode) && !list_has(s->files, real)) {
-			list_add(&s->files, real);
-			search_first_line(s, real, depth);
-		}
+	    list_count(s->files) < TRUST_FILES_MOST && S_ISREG(status.st_mode) && !list_has(s->files, real)) {
+		list_add(&s->files, real);
+		search_first_line(s, real, depth);
 	}
 	free(real);
 }
@@ -127,90 +103,12 @@ search_name(struct search *s, const char *name, int depth)
 	free(path);
 }
 
-/* Runners of packages and tasks: as which program of the table of project files (proc/project_files.h)
- * they take their settings, and what says what they run. Each is looked for where they start, and in
- * the directories above. */
-static const struct {
-	const char *program, *settings, *files[6];
-} runners[] = {
-	{ "npm", "npm", { "package.json" } },
-	{ "npx", "npm", { "package.json" } },
-	{ "pnpm", "npm", { "package.json", "pnpm-workspace.yaml" } },
-	{ "pnpx", "npm", { "package.json", "pnpm-workspace.yaml" } },
-	{ "yarn", "npm", { "package.json", ".yarnrc" } },
-	{ "node", NULL, { "package.json" } },
-	{ "tsx", NULL, { "package.json", "tsconfig.json" } },
-	{ "bun", "bun", { "package.json", ".npmrc" } },
-	{ "bunx", "bun", { "package.json", ".npmrc" } },
-	{ "deno", NULL, { "deno.json", "deno.jsonc", "package.json" } },
-	{ "make", NULL, { "GNUmakefile", "makefile", "Makefile" } },
-	{ "gmake", NULL, { "GNUmakefile", "makefile", "Makefile" } },
-	{ "just", NULL, { "justfile", "Justfile", ".justfile", ".env" } },
-	{ "task", NULL, { "Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml" } },
-	{ "rake", NULL, { "Rakefile", "rakefile" } },
-	{ "bundle", NULL, { "Gemfile", ".bundle/config" } },
-	{ "uv", NULL, { "pyproject.toml", "uv.toml" } },
-	{ "uvx", NULL, { "pyproject.toml", "uv.toml" } },
-	{ "poetry", NULL, { "pyproject.toml", "poetry.toml" } },
-	{ "hatch", NULL, { "pyproject.toml", "hatch.toml" } },
-	{ "tox", NULL, { "tox.ini", "pyproject.toml" } },
-	{ "cargo", NULL, { "Cargo.toml", ".cargo/config.toml", ".cargo/config", "build.rs" } },
-	{ "go", NULL, { "go.mod", "go.work" } },
-	{ "mise", "mise", { NULL } },
-};
-
-/* Adds the files of a directory and of those above it that are called so. */
-static void
-search_above(struct search *s, const char *const *names)
-{
-	char *directory = realpath(s->command->directory, NULL);
-
-	for (bool below = directory != NULL; below && path_within(directory, s->within);
-	    below = path_climb(&directory))
-		search_directory(s, directory, names);
-	free(directory);
-}
-
-static void
-search_runner(struct search *s, const char *name)
-{
-	const char *base = path_base(name), *one[] = { NULL, NULL };
-
-	for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) {
-		if (strcmp(base, runners[i].program) != 0)
-			continue;
-		search_above(s, runners[i].files);
-		for (const struct project_file *file = project_files; file->program != NULL; file++) {
-			one[0] = file->name;
-			if (runners[i].settings != NULL && strcmp(file->program, runners[i].settings) == 0)
-				search_above(s, one);
-		}
-	}
-}
-
-/* python -m MODULE: a.b is a/b.py, or a/b/__main__.py. */
-static void
-search_module(struct search *s, const char *module, int depth)
-{
-	char *path = memory_text(module), *file;
-
-	for (char *at = path; *at != '\0'; at++)
-		if (*at == '.')
-			*at = '/';
-	search_name(s, path, depth);
-	file = memory_format("%s.py", path);
-	search_name(s, file, depth);
-	free(file);
-	free(path);
-}
-
-/* The pieces of a text, a piece behind -m as a module too. */
+/* A text, and its pieces. */
 static void
 search_text(struct search *s, const char *text, int depth)
 {
 	static const char separators[] = " \t\r\n;|&<>()[]{}'\"`$,:=@";
 	char *copy = memory_text(text), *rest = copy, *piece;
-	bool module = false;
 
 	search_name(s, text, depth);
 	while ((piece = strsep(&rest, separators)) != NULL) {
@@ -219,42 +117,215 @@ search_text(struct search *s, const char *text, int depth)
 		if (*piece == '\0')
 			continue;
 		search_name(s, piece, depth);
-		search_runner(s, piece);
 		if (glued != NULL)
 			search_name(s, glued, depth); /* -r./x */
-		if (module)
-			search_module(s, piece, depth);
-		module = strcmp(piece, "-m") == 0;
 	}
 	free(copy);
 }
 
-void
-trust_files_find(struct trust_files *found, const struct trust_command *command, const char *within)
+/* PATH as the command has it: its relative directories are seen from where that runs. In memory of its own. */
+static char *
+path_of(const struct trust_command *command)
 {
-	struct search s = { .command = command, .within = within };
-	struct buffer path = BUFFER_INIT;
 	const char *list = command->path != NULL ? command->path : getenv("PATH"), *part;
-	bool module = false;
+	struct buffer path = BUFFER_INIT;
 	size_t len;
 
-	/* Its relative directories are seen from where the command runs. */
 	while (list != NULL && (part = text_part(&list, ':', &len)) != NULL) {
 		if (len > 0 && *part != '/')
 			buffer_format(&path, "%s/", command->directory);
 		buffer_format(&path, "%.*s:", (int)len, part);
 	}
-	s.path = buffer_take(&path);
-	for (char *const *word = command->words; word != NULL && *word != NULL; word++) {
+	return buffer_take(&path);
+}
+
+void
+trust_files_find(struct trust_files *found, const struct trust_command *command, const char *within)
+{
+	struct search s = { .command = command, .within = within, .path = path_of(command) };
+
+	for (char *const *word = command->words; word != NULL && *word != NULL; word++)
 		search_text(&s, *word, INTERPRETERS);
-		if (module)
-			search_module(&s, *word, INTERPRETERS);
-		module = strcmp(*word, "-m") == 0;
-	}
 	for (char *const *value = command->values; value != NULL && *value != NULL; value++)
 		search_text(&s, *value, INTERPRETERS);
 	free(s.path);
 	*found = (struct trust_files){ s.files, s.links };
+}
+
+/* ---- command lines that read what they name ---- */
+
+/* Without options, what each reads is the file that its first word names. A shell's options here take no word. */
+static const struct {
+	const char *name;
+	bool shell;
+} interpreters[] = {
+	{ "sh", true },
+	{ "bash", true },
+	{ "dash", true },
+	{ "python", false },
+	{ "python3", false },
+	{ "node", false },
+	{ "perl", false },
+	{ "ruby", false },
+};
+
+/* Whether the word is an option of this interpreter after which it still reads what its next word names. */
+static bool
+is_plain_option(size_t interpreter, const char *word)
+{
+	return interpreters[interpreter].shell && *word == '-' && word[1] != '\0' &&
+	    word[1 + strspn(word + 1, "efux")] == '\0';
+}
+
+/* The interpreter of that name; -1: none. */
+static int
+interpreter_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++)
+		if (strcmp(path_base(name), interpreters[i].name) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* What a word names, seen from where the command runs and from its definition, without links; in memory of its
+ * own. NULL: nothing is there. */
+static char *
+word_path(const struct search *s, const char *word)
+{
+	const char *const from[] = { s->command->directory, s->command->beside };
+	char *real = *word == '/' ? realpath(word, NULL) : NULL;
+
+	for (size_t i = 0; *word != '/' && real == NULL && i < sizeof from / sizeof *from; i++) {
+		char *path = path_join(from[i], word);
+
+		real = realpath(path, NULL);
+		free(path);
+	}
+	return real;
+}
+
+/* The program that a word names, in memory of its own. */
+static char *
+program_path(const struct search *s, const char *word)
+{
+	char *found = strchr(word, '/') != NULL ? word_path(s, word) : path_search(s->path, word), *real;
+
+	if (found == NULL || strchr(word, '/') != NULL)
+		return found;
+	real = realpath(found, NULL);
+	free(found);
+	return real;
+}
+
+static bool
+is_file_of(const struct search *s, const char *path)
+{
+	struct stat status;
+
+	return path != NULL && path_within(path, s->within) && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Whether the file is run by itself, or by an interpreter of which that is known. */
+static bool
+script_is_plain(const struct search *s, const char *path, int depth)
+{
+	char *line = file_interpreter(path), **words = NULL, *program = NULL;
+	bool plain = line == NULL;
+	size_t at = 0;
+	int known;
+
+	if (line != NULL) {
+		for (char *blank = line; *blank != '\0'; blank++)
+			if (*blank == '\t')
+				*blank = ' ';
+		words = list_split(line, ' ');
+	}
+	if (words != NULL && list_count(words) > 1 && strcmp(words[0], "/usr/bin/env") == 0)
+		at = 1;
+	if (words != NULL && depth > 0 && (program = program_path(s, words[at])) != NULL) {
+		known = interpreter_find(words[at]);
+		if (is_file_of(s, program))
+			plain = words[at + 1] == NULL && script_is_plain(s, program, depth - 1);
+		else
+			plain = known != -1 && (words[at + 1] == NULL || (words[at + 2] == NULL && at == 0 &&
+			    is_plain_option((size_t)known, words[at + 1])));
+	}
+	free(program);
+	list_free(words);
+	free(line);
+	return plain;
+}
+
+/* Whether a piece of a word names no directory here, nor anything by a link. */
+static bool
+piece_is_plain(const struct search *s, const char *piece)
+{
+	char *path = word_path(s, piece);
+	const bool plain = path == NULL || is_file_of(s, path) ||
+	    (!path_within(path, s->within) && !path_within(s->within, path));
+
+	free(path);
+	return plain;
+}
+
+/* Whether a word behind the script can name files alone that are known by their names. */
+static bool
+argument_is_plain(const struct search *s, const char *word)
+{
+	char *copy = memory_text(word), *rest = copy, *piece;
+	bool plain = *word != '\0' && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "0123456789@%_+=:,./-")] == '\0' && piece_is_plain(s, word);
+
+	while (plain && (piece = strsep(&rest, "=:,@")) != NULL)
+		plain = *piece == '\0' || (piece_is_plain(s, piece) &&
+		    (*piece != '-' || piece[1] == '\0' || piece[2] == '\0' || piece_is_plain(s, piece + 2)));
+	free(copy);
+	return plain;
+}
+
+/* Words in their order: a script or program of the directory, perhaps behind an interpreter. */
+static bool
+words_are_plain(const struct search *s, char *const *words)
+{
+	char *program = words == NULL || *words == NULL ? NULL : program_path(s, *words), *script = NULL;
+	int known = program == NULL ? -1 : interpreter_find(*words);
+	bool plain = false;
+
+	if (is_file_of(s, program)) {
+		plain = script_is_plain(s, program, INTERPRETERS);
+		words++;
+	} else if (known != -1 && !path_within(program, s->within)) {
+		for (words++; *words != NULL && is_plain_option((size_t)known, *words); words++)
+			;
+		script = *words == NULL || **words == '-' ? NULL : word_path(s, *words);
+		plain = is_file_of(s, script);
+		words += *words != NULL;
+	}
+	for (; plain && *words != NULL; words++)
+		plain = argument_is_plain(s, *words);
+	free(script);
+	free(program);
+	return plain;
+}
+
+bool
+trust_command_is_plain(const struct trust_command *command, const char *within)
+{
+	struct search s = { .command = command, .within = within };
+	char **words = NULL;
+	bool plain;
+
+	if (command->shaped || command->words == NULL || *command->words == NULL)
+		return false;
+	s.path = path_of(command);
+	/* A shell's text that is nothing but words, as an agent file has them. */
+	if (list_count(command->words) == 3 && strcmp(command->words[0], "sh") == 0 &&
+	    strcmp(command->words[1], "-c") == 0)
+		words = list_words(command->words[2]);
+	plain = words_are_plain(&s, words != NULL ? words : command->words);
+	list_free(words);
+	free(s.path);
+	return plain;
 }
 
 void

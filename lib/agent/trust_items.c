@@ -1,8 +1,9 @@
 /*
  * A digest is made of lines of text in which no path of the machine stands: what lies in the
  * repository is named relative to it, so that a worktree or a moved checkout asks for nothing
- * anew. Files that a command line names are in it by their content: a program that is exchanged
- * behind its name is another one.
+ * anew. Of a command line that reads no more than it names (trust_command_is_plain()) these files are in it by
+ * their content, of every other one all files of the project (agent/trust_project.h): no reader of command lines
+ * knows what make, npm, or a shell's text read.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "agent/provider.h"
 #include "agent/trust.h"
 #include "agent/trust_files.h"
+#include "agent/trust_project.h"
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -26,6 +28,7 @@ struct describing {
 	const char *file;       /* of the definition */
 	char *repository, *checkout;
 	struct buffer exact, shown, files;
+	bool too_large;         /* as in the item */
 	bool edited;            /* below a directory of the user's own edits: it counts if a sandboxed
 	                           program may have written a file that it runs */
 	char *written;          /* that file; NULL: there is none */
@@ -125,10 +128,58 @@ find_written(struct describing *d, char *const *files)
 			d->written = path_inside_of(d, *files);
 }
 
-/* A command line, and the files of the repository that it runs by their content. definition: has
- * words with variables, and says its environment; NULL. */
+/* The files that a command line names, and links on the ways there, by their content. */
 static void
-describe_command(struct describing *d, char *const *argv, const struct mcp_definition *definition)
+describe_files(struct describing *d, const struct trust_files *found)
+{
+	if (d->edited) {
+		find_written(d, found->links);
+		find_written(d, found->files);
+	}
+	for (char **file = found->files; (!d->edited || d->written != NULL) && file != NULL && *file != NULL; file++) {
+		char sha256[DIGEST_SIZE], *relative = path_inside_of(d, *file);
+		int fd = file_open_plain(*file, O_RDONLY, 0);
+
+		if (fd == -1 || digest_fd(fd, sha256) != 0)
+			memcpy(sha256, "-", 2);
+		describe_exactly(d, "file", relative);
+		describe_exactly(d, "sha256", sha256);
+		buffer_format(&d->files, "%s%s", d->files.len > 0 ? ", " : "with what is in ", relative);
+		file_close(&fd);
+		free(relative);
+	}
+}
+
+/* All files of the project, for a command that may read any of them. */
+static void
+describe_project(struct describing *d)
+{
+	char *above, *stands, *place, *definition;
+	const struct trust_project *project;
+
+	if (d->edited && d->written == NULL)
+		d->written = trust_project_written(d->checkout);
+	if (d->edited && d->written == NULL)
+		return;
+	above = path_directory(d->file);
+	stands = realpath(above, NULL);
+	place = stands == NULL ? NULL : path_join(stands, path_base(d->file));
+	definition = place == NULL ? NULL : path_inside_of(d, place);
+	project = trust_project_look(d->checkout, d->repository, definition != NULL ? definition : "");
+	free(definition);
+	free(place);
+	free(stands);
+	free(above);
+	d->too_large = d->too_large || project->too_large;
+	describe_exactly(d, "project", project->digest);
+	buffer_clear(&d->files);
+	buffer_format(&d->files, "with all files of the project (%zu), any of which it may read", project->files);
+}
+
+/* A command line, and the files of the repository that it runs by their content. definition: has
+ * words with variables, and says its environment; NULL. launched: another program starts it. */
+static void
+describe_command(struct describing *d, char *const *argv, const struct mcp_definition *definition, bool launched)
 {
 	char here[PATH_MAX], *beside = path_directory(d->file), **words = NULL, **values = NULL;
 	char *directory = NULL, *path = NULL;
@@ -158,23 +209,14 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 	command.values = values;
 	command.path = path;
 	command.directory = directory != NULL ? directory : getcwd(here, sizeof here) != NULL ? here : "/";
+	command.shaped = launched || (definition != NULL &&
+	    (definition->variables != NULL || definition->directory != NULL));
 	trust_files_find(&found, &command, d->checkout);
-	if (d->edited) {
-		find_written(d, found.links);
-		find_written(d, found.files);
-	}
-	for (char **file = found.files; (!d->edited || d->written != NULL) && file != NULL && *file != NULL; file++) {
-		char sha256[DIGEST_SIZE], *relative = path_inside_of(d, *file);
-		int fd = file_open_plain(*file, O_RDONLY, 0);
-
-		if (fd == -1 || digest_fd(fd, sha256) != 0)
-			memcpy(sha256, "-", 2);
-		describe_exactly(d, "file", relative);
-		describe_exactly(d, "sha256", sha256);
-		buffer_format(&d->files, "%s%s", d->files.len > 0 ? ", " : "", relative);
-		file_close(&fd);
-		free(relative);
-	}
+	describe_files(d, &found);
+	if (!trust_command_is_plain(&command, d->checkout) || list_count(found.files) >= TRUST_FILES_MOST)
+		describe_project(d);
+	else if (d->files.len > 0)
+		buffer_text(&d->files, "; what these load in turn is not looked at");
 	list_free(found.files);
 	list_free(found.links);
 	list_free(words);
@@ -207,6 +249,7 @@ describing_end(struct describing *d, struct trust_items *items)
 	}
 	item.file = memory_text(d->file);
 	item.program = d->program;
+	item.too_large = d->too_large;
 	item.repository = memory_text(d->repository);
 	if (d->written != NULL)
 		buffer_format(&d->shown, " (a sandboxed program may have written %s: to touch it says that it was "
@@ -239,7 +282,7 @@ trust_add_tool(struct trust_items *items, const struct tool *tool)
 		describe_exactly(&d, "key", *name);
 		buffer_format(&d.shown, " %s=…", *name);
 	}
-	describe_command(&d, tool->argv, NULL);
+	describe_command(&d, tool->argv, NULL, tool->via != NULL);
 	describing_end(&d, items);
 }
 
@@ -254,7 +297,7 @@ trust_add_program(struct trust_items *items, const char *path)
 	buffer_format(&d.shown, "tool %s:", path_base(path));
 	describe_exactly(&d, "tool", path_base(path));
 	d.program = true;
-	describe_command(&d, argv, NULL);
+	describe_command(&d, argv, NULL, false);
 	describing_end(&d, items);
 }
 
@@ -291,7 +334,7 @@ trust_add_server(struct trust_items *items, const struct mcp_definition *server)
 		list_add(&argv, server->command);
 		for (char **word = server->arguments; word != NULL && *word != NULL; word++)
 			list_add(&argv, *word);
-		describe_command(&d, argv, server);
+		describe_command(&d, argv, server, false);
 		list_free(argv);
 	}
 	describing_end(&d, items);
@@ -306,7 +349,7 @@ trust_add_command(struct trust_items *items, const struct agent *agent, const ch
 	if (argv != NULL && agent->path != NULL && describing_begin(&d, agent->path)) {
 		buffer_format(&d.shown, "%s of the agent %s:", when, agent->name);
 		describe_exactly(&d, "command", when);
-		describe_command(&d, argv, NULL);
+		describe_command(&d, argv, NULL, false);
 		describing_end(&d, items);
 	}
 }
@@ -349,7 +392,7 @@ trust_add_provider(struct trust_items *items, const struct agent *agent, const c
 	if (real != NULL && describing_begin(&d, agent->path)) {
 		buffer_format(&d.shown, "provider %s:", provider);
 		describe_exactly(&d, "provider", provider);
-		describe_command(&d, argv, NULL);
+		describe_command(&d, argv, NULL, false);
 		if (path_within(real, d.checkout)) {
 			describing_end(&d, items);
 		} else {

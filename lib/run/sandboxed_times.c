@@ -340,6 +340,16 @@ directory_tells(const char *times, DIR *dir, const char *directory, const struct
 }
 
 bool
+sandboxed_times_exist(void)
+{
+	char *times = times_directory();
+	const bool exist = times != NULL && access(times, F_OK) == 0;
+
+	free(times);
+	return exist;
+}
+
+bool
 sandboxed_times_have(const char *path)
 {
 	char *times = times_directory(), *given = path_directory(path), *at = realpath(given, NULL);
@@ -394,10 +404,7 @@ have_below(const char *path, int depth, int *looked_at)
 bool
 sandboxed_times_have_below(const char *path)
 {
-	char *times = times_directory();
 	int looked_at = 0;
-	bool have = times != NULL && access(times, F_OK) == 0 && have_below(path, 0, &looked_at);
 
-	free(times);
-	return have;
+	return sandboxed_times_exist() && have_below(path, 0, &looked_at);
 }

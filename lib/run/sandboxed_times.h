@@ -33,6 +33,8 @@ struct sandboxed_time {
 int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct error *err);
 /* When it and all that it started have ended. ERROR_BLOCKED; it then goes on until somebody looks. */
 int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
+/* Whether any sandboxed program has run of which a time is kept. */
+bool sandboxed_times_exist(void);
 /* Whether what a path names, a link itself, was changed at such a time. */
 bool sandboxed_times_have(const char *path);
 /* The same, or anything below it, or what it leads to by a link: what is too much to look at was. */

@@ -429,11 +429,12 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	local mode writes
 	tool fmt '"command":["sh","-c","exec sh ./fmt.sh"]'
 	for mode in allowed edits; do
+		rm -f there
 		echo 'touch mine' >fmt.sh
+		agent 'tools: [bash, fmt]'
 		case $mode in edits) awf trust --revoke . >/dev/null; awf trust --edits . ;; allowed) allow ;; esac
 		writes=$(called b bash "$(jq -nc --arg command "echo 'touch $CANARY' >fmt.sh; touch there" '{command: $command}')")
 		(cd ../work && script "$writes" "$(called f fmt '{}')" "$(said 'done')")
-		agent 'tools: [bash, fmt]'
 		run -0 --separate-stderr ask
 		[ ! -e "$CANARY" ]
 		same "$(jq -r 'select(.type == "tool.result" and .payload.call_id == "f").payload.error.code' "$(transcript)")" blocked
@@ -486,6 +487,161 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 		"command":"python3","args":["-m","lint.server"]|lint/server.py
 		"command":"python3","args":["lint"]|lint/__main__.py
 	END
+}
+
+# PROGRAM…: each does nothing, and lies where the user's programs are.
+installed() {
+	mkdir -p "$BATS_TEST_TMPDIR/user"
+	for program; do
+		printf '#!/bin/sh\nexit 0\n' >"$BATS_TEST_TMPDIR/user/$program"
+		chmod +x "$BATS_TEST_TMPDIR/user/$program"
+	done
+	PATH=$BATS_TEST_TMPDIR/user:$PATH
+}
+
+@test "whatever a command line reads of the repository is part of what was allowed, however it is named" {
+	local how file state git=(git -c user.name=a -c user.email=a@b)
+	installed make npm npx node perl python3 ruby cargo just xargs find awk
+	# Without a commit every file counts, with one those that git tracks.
+	for state in new committed; do
+		while IFS='|' read -r how file; do
+			rm -rf "$XDG_DATA_HOME/awf/trust" .mcp.json .git lib bin list script.sh package.json node_modules && git init -q . && mkdir lib bin
+			printf 'true\n' >script.sh
+			mkdir -p "$(dirname "$file")"
+			echo : >"$file"
+			server "$how"
+			[ "$state" = new ] || { git add -Af . && "${git[@]}" commit -qm x; }
+			refused ask || { echo "before: $how" >&2; return 1; }
+			allow
+			goes ask || { echo "allowed: $how" >&2; return 1; }
+			cp evil "$file"
+			refused ask || { echo "after ($state): $how" >&2; return 1; }
+		done <<-'END'
+			"command":"make","args":["-sC","lib"]|lib/Makefile
+			"command":"make","args":["--directory=lib"]|lib/Makefile
+			"command":"make","args":["-f","lib/Makefile"]|lib/included.mk
+			"command":"make"|lib/included.mk
+			"command":"env","args":["-C","lib","sh","x.sh"]|lib/x.sh
+			"command":"xargs","args":["-a","list","sh"]|lib/x.sh
+			"command":"perl","args":["-Ilib","-Mx","-e1"]|lib/x.pm
+			"command":"ruby","args":["-Ilib","-rx","-e1"]|lib/x.rb
+			"command":"python3","args":["-m","lib.x"]|lib/y.py
+			"command":"python3","args":["-c","import lib.x"]|lib/x.py
+			"command":"node","args":["-r","./lib","script.sh"]|lib/index.js
+			"command":"node","args":["--import=./lib/x.mjs","script.sh"]|lib/y.mjs
+			"command":"npm","args":["run","x"]|lib/x.js
+			"command":"npx","args":["-y","x"]|node_modules/.bin/x
+			"command":"find","args":["lib","-exec","sh","{}",";"]|lib/x.sh
+			"command":"awk","args":["-f","lib/x.awk"]|lib/y.awk
+			"command":"cargo","args":["run"]|lib/main.rs
+			"command":"sh","args":["-c",". '\"lib\"/x.sh'"]|lib/x.sh
+			"command":"sh","args":["-c","sh \"lib\"/x.sh"]|lib/x.sh
+			"command":"sh","args":["-c","sh lib/*.sh"]|lib/x.sh
+			"command":"sh","args":["-c","sh lib/{x,y}.sh"]|lib/x.sh
+			"command":"sh","args":["-c","cd lib && sh x.sh"]|lib/x.sh
+			"command":"sh","args":["-c","D=lib; sh $D/x.sh"]|lib/x.sh
+			"command":"sh","args":["-c","PATH=./bin:$PATH x"]|bin/x
+			"command":"sh","args":["-c","sh <li?/x.s?"]|lib/x.sh
+			"command":"sh","args":["-c","sh l\\ib/x.sh"]|lib/x.sh
+			"command":"sh","args":["-c","eval \"$(printf 'sh %s/x.sh' lib)\""]|lib/x.sh
+			"command":"bash","args":["-c","source <(cat lib/$'x.sh')"]|lib/x.sh
+			"command":"sh","args":["-c","env -C lib sh x.sh"]|lib/x.sh
+			"command":"sh","args":["-c","make -C lib"]|lib/Makefile
+			"command":"sh","args":["script.sh","lib"]|lib/x.sh
+			"command":"sh","args":["script.sh","--dir=lib"]|lib/x.sh
+			"command":"sh","args":["script.sh","lib/*.sh"]|lib/x.sh
+			"command":"sh","args":["script.sh"],"env":{"PYTHONPATH":"lib"}|lib/x.sh
+			"command":"sh","args":["script.sh"],"cwd":"."|lib/x.sh
+			"command":"just"|lib/x.just
+		END
+	done
+	# A file that was not there, a link that leads elsewhere, and one that can be executed now.
+	rm -rf .git && git init -q . && server '"command":"make"'
+	allow && echo 'all: ; true' >GNUmakefile && refused ask
+	ln -s lib further && allow && goes ask && ln -sfn bin further && refused ask
+	allow && goes ask && chmod +x script.sh && refused ask
+	# What a first line says is a command line, too.
+	printf '#!%s/user/make -f\nall: ; true\n' "$BATS_TEST_TMPDIR" >program && chmod +x program
+	server '"command":"./program"'
+	allow && goes ask && echo 'all: ; false' >lib/included.mk && refused ask
+}
+
+@test "a step's output in a repository asks nothing anew, what is pulled, and what a sandboxed program made there, does" {
+	local git=(git -c user.name=a -c user.email=a@b)
+	installed make
+	mkdir lib
+	echo 'all: ; true' >lib/Makefile
+	tool fmt '"command":["make","-C","lib"]'
+	git add -A && "${git[@]}" commit -qm x
+	allow
+	goes call fmt
+	mkdir out
+	echo output | tee out/report.txt >result.txt
+	goes call fmt
+	git checkout -qb other
+	goes call fmt
+	# Git tracks it from now on.
+	git add -A && "${git[@]}" commit -qm y
+	refused call fmt
+	allow
+	goes call fmt
+	sandboxed "printf 'all: ; touch $CANARY\n' >lib/GNUmakefile"
+	refused call fmt
+	rm lib/GNUmakefile
+	goes call fmt
+	# A repository in the repository has an index of its own.
+	git init -q deep && echo one >deep/x.sh && git -C deep add -A && "${git[@]}" -C deep commit -qm x
+	refused call fmt
+	allow
+	goes call fmt
+	echo two >deep/x.sh
+	refused call fmt
+	rm -rf deep
+	# A worktree of the same content.
+	git worktree add -q "$BATS_TEST_TMPDIR/wt"
+	(cd "$BATS_TEST_TMPDIR/wt" && goes call fmt && echo 'all: ; false' >lib/Makefile && refused call fmt)
+	# Hooks and settings of git are no data; what git counts as such is.
+	git update-ref refs/heads/more HEAD
+	goes call fmt
+	git config alias.x '!touch here'
+	refused call fmt
+	allow
+	# A definition that git does not track came otherwise, and may be run with what came so.
+	tool more '"command":["make","-C","lib"]'
+	allow
+	goes call more
+	echo 'all: ; false' >lib/GNUmakefile
+	refused call more
+	goes call fmt
+}
+
+@test "of a directory of the user's own edits everything that a sandboxed program wrote counts for a command that may read it" {
+	installed make
+	mkdir lib
+	echo 'all: ; true' >lib/Makefile
+	tool fmt '"command":["make","-C","lib"]'
+	awf trust --edits .
+	goes call fmt
+	echo 'all: ; true # mine' >lib/Makefile
+	goes call fmt
+	sandboxed "printf 'all: ; touch $CANARY\n' >lib/included.mk"
+	refused call fmt
+	[[ $stderr == *'(a sandboxed program may have written lib/included.mk: to touch it says that it was read)'* ]]
+	touch lib/included.mk
+	goes call fmt
+}
+
+@test "a project that is too large to be looked at is allowed by no digest, and says what can be done" {
+	installed make
+	tool fmt '"command":["make","-C","lib"]'
+	truncate -s 300M large
+	run -1 --separate-stderr awf trust --yes
+	[[ $stderr == *'may read any file of the project, and these are too many to be looked at'*'awf trust --edits'* ]]
+	run -2 --separate-stderr call fmt
+	[[ $stderr == *'may read any file of the project, and these are too many to be looked at'* ]]
+	run -2 awf-step --trust "$(printf '0%.0s' {1..64})" -i json -t fmt call -r <<<'{}'
+	awf trust --edits .
+	goes call fmt
 }
 
 @test "prompts, descriptions and files that nobody runs ask nothing anew" {

@@ -119,7 +119,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 		keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
 		says ask "^awf-step: a definition of this project would run this in no sandbox, or send data to it:"
 		says ask "MCP server lint: A='a b' sh -c './lint.sh \\\$A' 'two words'"
-		says ask '  with what is in lint.sh$'
+		says ask '  with all files of the project'
 		says ask "Allow it for $PWD, until something of it changes\? \[y/N\]"
 		case $answer in C-d) keys ask C-d ;; *) keys ask "$answer" Enter ;; esac
 		says ask '^ended 2$'
@@ -242,7 +242,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	(umask 077 && echo OTHER_KEY=secret-other-key >"$XDG_CONFIG_HOME/awf/keys")
 	for key in OPENAI_API_KEY OTHER_KEY; do
 		printf '{"mcpServers":{"lint":{"command":"sh","args":["./lint.sh"],"env":{"A":"${%s}"}}}}' "$key" >.mcp.json
-		awf trust --yes >shown
+		awf trust --yes >../shown
 		step 3 -a reviewer
 		[[ $stderr == *"$key is a key, which a definition of a project gets only if ~/.config/awf/config says project_keys = $key"* ]]
 		nothing_ran
@@ -251,7 +251,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	step 2 -t fmt
 	[[ $stderr == *'OTHER_KEY is a key'* ]]
 	echo 'project_keys = OTHER_KEY,OPENAI_API_KEY' >"$XDG_CONFIG_HOME/awf/config"
-	awf trust --yes >shown
+	awf trust --yes >../shown
 	awf-step -i json -r -t fmt ask <<<'{}'
 	[ -e "$CANARY" ]
 }
@@ -285,7 +285,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 }
 
 @test "a file of what is allowed that others may write is refused" {
-	awf trust --yes >shown
+	awf trust --yes >../shown
 	chmod 666 "$XDG_DATA_HOME/awf/trust"
 	step 4 -a formatter
 	nothing_ran

@@ -279,6 +279,25 @@ hide_below(struct places *p, const char *parent, const char *name)
 	free(path);
 }
 
+/* The directory that the command starts in: one that somebody names lies in the workspace, wherever
+ * links lead. */
+static int
+find_start(struct places *p, const struct settings *s, struct error *err)
+{
+	char path[PATH_MAX];
+
+	if (s->directory == NULL) {
+		p->start = memory_text(getcwd(path, sizeof path) != NULL && path_within(path, p->workspace) ?
+		    path : p->workspace);
+		return 0;
+	}
+	p->start = realpath(s->directory, NULL);
+	if (p->start == NULL)
+		return error_errno(err, ERROR_BLOCKED, s->directory, "unable to start in it");
+	return path_within(p->start, p->workspace) ? 0 : error_set(err, ERROR_BLOCKED, s->directory,
+	    "is no directory of the workspace %s: a program in a sandbox starts nowhere else", p->workspace);
+}
+
 static int
 find_workspace(struct places *p, const struct settings *s, struct error *err)
 {
@@ -341,8 +360,8 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 		return -1;
 	for (char **home = p->homes; home != NULL && *home != NULL; home++)
 		hide(p, *home);
-	p->start = memory_text(getcwd(path, sizeof path) != NULL && path_within(path, p->workspace) ?
-	    path : p->workspace);
+	if (find_start(p, s, err) == -1)
+		return -1;
 	add_found(p, memory_text(p->workspace), fcntl(p->workspace_fd, F_DUPFD_CLOEXEC, 0),
 	    s->read_only ? PLACE_READ : PLACE_WRITE);
 	return 0;

@@ -79,6 +79,7 @@ struct command {
 	struct view view;
 	struct watch watch;
 	struct environment environment; /* the command's */
+	struct environment variables;   /* that are set for it, and are not this program's */
 	sigset_t mask;           /* the caller's */
 	struct unreviewed_call made;
 	struct sandboxed_time time;  /* in the workspace */
@@ -177,13 +178,18 @@ enter(struct command *c, struct error *err)
 		free(home);
 		return -1;
 	}
+	for (size_t i = 0; i < c->variables.count; i++) {
+		char *name = memory_copy(c->variables.list[i], strcspn(c->variables.list[i], "="));
+
+		environment_set(e, name, c->variables.list[i] + strlen(name) + 1);
+		free(name);
+	}
 	environment_set(e, "HOME", home);
 	environment_set(e, "TMPDIR", p->temporary);
 	environment_set(e, "AWF_SANDBOX", sandbox_mode_name(s->read_only ?
 	    SANDBOX_READ_ONLY : SANDBOX_WORKSPACE));
 	for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
 		environment_unset(e, homes[i]);
-	environ = e->list; /* of the command, which is next */
 	free(home);
 
 	if (chdir(p->start) != 0)
@@ -234,6 +240,7 @@ be_command(struct command *c)
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (c->settings->check)
 		_exit(EXIT_SUCCESS);
+	environ = c->environment.list; /* its PATH finds the program */
 	execvp(argv[0], argv);
 	message_print(PROGRAM, "%s: unable to run: %s", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? PROCESS_NOT_FOUND : PROCESS_CANNOT_RUN);
@@ -683,6 +690,7 @@ find_environment(struct command *c, char ***left, struct error *err)
 	int failed;
 
 	environment_begin(&c->environment);
+	sandbox_take_variables(&c->environment, &c->variables);
 	failed = sandbox_environment_close(&c->environment, run, c->settings->passed, left, err);
 	if (failed != 0)
 		err->code = ERROR_BLOCKED;
@@ -705,6 +713,7 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 	*parts = (struct sandbox_parts){ .known = false };
 	if (status == -1) {
 		environment_free(&c.environment);
+		environment_free(&c.variables);
 		return -1;
 	}
 	parts->known = places_find(&places, s, err) == 0;
@@ -720,5 +729,6 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 	list_free(c.held);
 	places_free(&places);
 	environment_free(&c.environment);
+	environment_free(&c.variables);
 	return status;
 }

@@ -15,7 +15,7 @@
 #define PID_LIMIT (1 << 22)
 
 enum {
-	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_KEEP, OPT_OPEN,
+	OPT_WORKSPACE = 1, OPT_DIRECTORY, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_KEEP, OPT_OPEN,
 	OPT_PASS_ENV, OPT_PREFER, OPT_REQUIRE, OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES,
 	OPT_PARENT, OPT_LOOPBACK, OPT_WITHOUT, OPT_CHECK
 };
@@ -25,6 +25,7 @@ const char sandbox_usage[] = "awf-sandbox [options] -- command [arg ...]\n"
 
 const struct option_spec sandbox_options[] = {
 	{ OPT_WORKSPACE, 'w', "workspace", "DIR", "the directory that may be changed (this one)" },
+	{ OPT_DIRECTORY, 0, "directory", "DIR", "start the command there, in the workspace (here)" },
 	{ OPT_READ_ONLY, 0, "read-only", NULL, "not even that one may be changed" },
 	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed" },
 	{ OPT_READABLE, 0, "readable", "PATH", "may be read, too; repeatable" },
@@ -71,6 +72,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 
 	switch (id) {
 	case OPT_WORKSPACE: s->workspace = value; break;
+	case OPT_DIRECTORY: s->directory = value; break;
 	case OPT_READ_ONLY: s->read_only = true; break;
 	case OPT_NETWORK: s->network = true; break;
 	case OPT_READABLE: list_add(&s->readable, value); break;

@@ -18,6 +18,7 @@ enum part { PART_LANDLOCK = 1, PART_NAMESPACES = 2, PART_SECCOMP = 4 };
 
 struct settings {
 	const char *workspace;
+	const char *directory;       /* to start in; NULL: this one, or the workspace */
 	bool read_only;
 	bool network;
 	enum sandbox_lacking lacking;

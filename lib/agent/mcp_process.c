@@ -5,7 +5,6 @@
  */
 #include "agent/mcp_process.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +68,29 @@ sort_secrets(struct mcp_server *s)
 		qsort(s->peer.secrets, list_count(s->peer.secrets), sizeof *s->peer.secrets, longer_first);
 }
 
+/* The variables of the definition, in a sandbox alone if the server has one. */
+static int
+set_variables(struct mcp_server *s, const struct mcp_use *use, struct environment *e,
+    struct error *err)
+{
+	const struct mcp_definition *m = &s->definition;
+
+	for (size_t i = 0; m->variables != NULL && m->variables[i] != NULL; i++) {
+		char *value = expand(s, use, m->values[i], err);
+
+		if (value == NULL)
+			return -1;
+		if (keys_is_secret(use->keys, m->variables[i], value))
+			list_add(&s->peer.secrets, value);
+		if (s->enclosed)
+			sandbox_set_variable(e, m->variables[i], value);
+		else
+			environment_set(e, m->variables[i], value);
+		free(value);
+	}
+	return 0;
+}
+
 /* What marks the calls of the step is none of the server's, which outlives them. */
 static int
 make_environment(struct mcp_server *s, const struct mcp_use *use, struct environment *e,
@@ -89,14 +111,8 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 	s->peer.mark = memory_format("%s%smcp-%s", outer == NULL ? "" : outer, outer == NULL ? "" : "/",
 	    m->name);
 	environment_set(e, ORPHANS_MARK, s->peer.mark);
-	for (size_t i = 0; m->variables != NULL && m->variables[i] != NULL; i++) {
-		char *value = expand(s, use, m->values[i], err);
-
-		if (value == NULL)
-			return -1;
-		environment_set(e, m->variables[i], value);
-		free(value);
-	}
+	if (set_variables(s, use, e, err) != 0)
+		return -1;
 	/* Keys that are there, be they of the step's environment or the definition's. */
 	for (size_t i = 0; i < e->count; i++) {
 		const char *equals = strchr(e->list[i], '=');
@@ -111,11 +127,10 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 	return 0;
 }
 
-/* Puts the command line into the sandbox that agent and step say, if they say one. A program
- * that is named by its path may be read there. */
+/* The sandbox that agent and step say for a program, if they say one. */
 static int
-enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct environment *e,
-    struct error *err)
+decide_sandbox(struct mcp_server *s, const struct mcp_use *use, const char *program,
+    struct sandbox *decided, struct error *err)
 {
 	/* They run packages of a registry. */
 	static const char *const fetching[] = { "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx",
@@ -123,19 +138,22 @@ enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct en
 	static const struct sandbox nothing_said;
 	const struct sandbox *said[] = { use->sandbox == NULL ? &nothing_said : use->sandbox,
 		s->sandbox == NULL ? &nothing_said : s->sandbox, NULL };
-	char *readable[2] = { NULL, NULL }, **enclosed;
-	const char *program;
-	struct sandbox decided;
 
-	assert(*argv != NULL);
-	program = (*argv)[0];
-	if (sandbox_decide(&decided, said, err) == -1)
+	if (sandbox_decide(decided, said, err) == -1)
 		return -1;
-	s->enclosed = sandbox_holds(&decided);
-	s->cut_off = s->enclosed && decided.network == SANDBOX_NETWORK_DENIED &&
+	s->enclosed = sandbox_holds(decided);
+	s->cut_off = s->enclosed && decided->network == SANDBOX_NETWORK_DENIED &&
 	    text_index(path_base(program), fetching) != -1;
-	if (!s->enclosed)
-		return 0;
+	return 0;
+}
+
+/* Puts the command line into the sandbox. A program that is named by its path may be read there. */
+static void
+enclose(const struct mcp_server *s, const struct sandbox *decided, char ***argv, struct environment *e)
+{
+	char *readable[2] = { NULL, NULL }, **enclosed;
+	const char *program = (*argv)[0];
+
 	if (s->cut_off) {
 		/* It would ask a network that is not there again and again, for minutes. What is
 		 * there already it runs. */
@@ -145,11 +163,10 @@ enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct en
 		environment_set(e, "PIP_NO_INDEX", "1");
 	}
 	readable[0] = strchr(program, '/') == NULL ? NULL : path_directory(program);
-	enclosed = sandbox_argv(&decided, NULL, readable, s->definition.variables, *argv);
+	enclosed = sandbox_argv(decided, NULL, readable, NULL, *argv);
 	free(readable[0]);
 	list_free(*argv);
 	*argv = enclosed;
-	return 0;
 }
 
 /* Whom the program that speaks HTTP is to ask, as its first line: no key is in its arguments or
@@ -246,6 +263,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	const struct mcp_definition *m = &s->definition;
 	struct environment environment = { NULL, 0, 0 };
 	struct trust_items items = { NULL, 0 };
+	struct sandbox decided;
 	char **argv = NULL, **command = NULL, *directory = NULL, *word;
 	int status = 0;
 
@@ -262,9 +280,17 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	}
 	argv = list_copy(command);
 	if (status == 0)
-		status = make_environment(s, use, &environment, err);
+		status = decide_sandbox(s, use, command[0], &decided, err);
 	if (status == 0)
-		status = enclose(s, use, &argv, &environment, err);
+		status = make_environment(s, use, &environment, err);
+	if (status == 0 && m->directory != NULL) {
+		directory = expand(s, use, m->directory, err);
+		status = directory == NULL ? -1 : 0;
+	}
+	if (status == 0 && s->enclosed) {
+		decided.directory = directory;
+		enclose(s, &decided, &argv, &environment);
+	}
 	if (status == 0 && !s->enclosed) {
 		/* A server that is started anew is the one that was started. */
 		if (s->pins.list == NULL) {
@@ -277,13 +303,11 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 		if (status == 0)
 			status = trust_check_anew(&items, err);
 	}
-	if (status == 0 && m->directory != NULL) {
-		directory = expand(s, use, m->directory, err);
-		status = directory == NULL ? -1 : 0;
-	}
 	if (status == 0) {
+		/* What makes the sandbox starts here, and its workspace is this directory. */
 		const struct mcp_process process = { .argv = argv, .command = command,
-		    .environment = &environment, .directory = directory, .enclosed = s->enclosed };
+		    .environment = &environment, .directory = s->enclosed ? NULL : directory,
+		    .enclosed = s->enclosed };
 		struct error why = ERROR_INIT;
 		char text[sizeof why.place + sizeof why.message];
 

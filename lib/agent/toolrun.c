@@ -503,7 +503,9 @@ run_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 	for (char **name = tool->environment; name != NULL && *name != NULL; name++) {
 		const char *value = keys_value(t->keys, *name);
 
-		if (value != NULL)
+		if (value != NULL && tool->via == NULL && sandbox_holds(&run->sandbox))
+			sandbox_set_variable(&run->environment, *name, value);
+		else if (value != NULL)
 			environment_set(&run->environment, *name, value);
 	}
 
@@ -521,7 +523,7 @@ run_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 		for (; directory != NULL && *directory != NULL; directory++)
 			list_add(&readable, *directory);
 		run->sandbox.told = t->sandbox->told;
-		argv = sandbox_argv(&run->sandbox, NULL, readable, tool->environment, tool->argv);
+		argv = sandbox_argv(&run->sandbox, NULL, readable, NULL, tool->argv);
 		t->sandbox->told = true;
 		list_free(readable);
 	}

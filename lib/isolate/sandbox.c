@@ -15,6 +15,8 @@
 #include "proc/libexec.h"
 
 #define PROGRAM "awf-sandbox"
+/* In a variable, and not in an argument, which others see. */
+#define VARIABLE_PREFIX "AWF_SANDBOX_SET_"
 
 const char *const sandbox_modes[] = { "none", "workspace", "read-only", NULL };
 
@@ -103,6 +105,8 @@ sandbox_words(const struct sandbox *s, const char *workspace, char *const *reada
 
 	if (workspace != NULL)
 		add_option(&words, "--workspace", workspace);
+	if (s->directory != NULL)
+		add_option(&words, "--directory", s->directory);
 	if (s->mode == SANDBOX_READ_ONLY)
 		list_add(&words, "--read-only");
 	if (s->network == SANDBOX_NETWORK_ALLOWED) {
@@ -170,6 +174,37 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 	    memory_format("%ld", (long)getpid()), options, argv);
 	list_free(options);
 	return words;
+}
+
+void
+sandbox_set_variable(struct environment *e, const char *name, const char *value)
+{
+	char *prefixed = memory_format(VARIABLE_PREFIX "%s", name);
+
+	environment_set(e, prefixed, value);
+	free(prefixed);
+}
+
+void
+sandbox_take_variables(struct environment *e, struct environment *variables)
+{
+	const size_t prefix = sizeof VARIABLE_PREFIX - 1;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		char *entry = e->list[i], *equals = strchr(entry, '=');
+
+		if (equals == NULL || strncmp(entry, VARIABLE_PREFIX, prefix) != 0) {
+			e->list[kept++] = entry;
+			continue;
+		}
+		*equals = '\0';
+		environment_set(variables, entry + prefix, equals + 1);
+		free(entry);
+	}
+	e->count = kept;
+	if (e->list != NULL)
+		e->list[kept] = NULL;
 }
 
 void

@@ -7,6 +7,10 @@
  *
  *     sandbox_decide() → sandbox_argv() → subprocess or process → sandbox_blocked()
  *
+ * awf-sandbox itself runs outside, with AWF's own environment, in this directory: what a definition
+ * says of a program's variables and directory is handed to it as data, and holds inside alone
+ * (sandbox_set_variable(), the member directory).
+ *
  * Inside, AWF_SANDBOX tells the mode, TMPDIR and HOME are private directories. A
  * program that ends with SANDBOX_REFUSED was refused something by the sandbox, or the
  * sandbox could not be made and nothing ran; its stderr says what.
@@ -19,6 +23,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "proc/environment.h"
 
 enum { SANDBOX_REFUSED = 77 }; /* EX_NOPERM of sysexits.h */
 
@@ -37,6 +42,7 @@ struct sandbox {
 	char *const *opened; /* what may be changed though AWF takes it up; likewise */
 	char *const *passed; /* variables that are seen though they hold secrets; ends with NULL;
 	                        may be NULL */
+	const char *directory; /* in which the program starts, in the workspace; NULL: this one */
 	int loopback; /* without network: the program reaches what takes the socket that is handed out
 	                 over this descriptor (isolate/loopback.h); 0: nothing */
 };
@@ -72,6 +78,12 @@ char **sandbox_argv_of(char *const *options, char *const *argv);
  * does. */
 char **sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
     char *const *passed, char *const *argv);
+
+/* Has the program see a variable, which awf-sandbox sets when it has closed itself in: it is none of
+ * awf-sandbox's own, nor is it taken out as a secret. e: of who starts the command line. */
+void sandbox_set_variable(struct environment *e, const char *name, const char *value);
+/* For awf-sandbox: takes these out of its environment into one of nothing else. */
+void sandbox_take_variables(struct environment *e, struct environment *variables);
 
 /* Such a command line for another process to start: its program ends when that one does. */
 void sandbox_end_with(char **argv, pid_t process);

@@ -66,7 +66,7 @@ static const struct runner {
 	{ "strace ltrace", COMMAND, 0, NULL, "-o -e -p -s -E -P", NULL, NULL, NULL },
 	{ "poetry pipenv pdm hatch rye", COMMAND, 0, "run", NULL, NULL, NULL, NULL },
 	{ "uv", SCRIPT_COMMAND, 0, "run", "--with --python -p --project --directory --extra --group", NULL, "-m --module", NULL },
-	{ "awf-sandbox", COMMAND, 0, NULL, "-w --workspace --readable --hide --keep --open --pass-env "
+	{ "awf-sandbox", COMMAND, 0, NULL, "-w --workspace --directory --readable --hide --keep --open --pass-env "
 	    "--file-size --disk --temporary --processes --parent --loopback --without", NULL, NULL, NULL },
 
 	{ "sh bash dash ash ksh mksh yash zsh fish", SHELL_SCRIPT, 0, NULL, "-o +o -O +O --rcfile --init-file",

@@ -859,3 +859,47 @@ shown() { run -1 grep -P '[\x00-\x08\x0b-\x1f\x7f\x{202e}]' <<<"$output$stderr";
 	run awf-step -n -p hi -a reviewer x </dev/null
 	[[ $output != *'nobody has allowed'* ]]
 }
+
+@test "what a server's definition sets of variables and directory holds in its sandbox, and is nothing to what makes it" {
+	local secret=$BATS_TEST_TMPDIR/secret
+	echo of-the-secret >"$secret"
+	mkdir sub
+	# As the loader of awf-sandbox would have it, which writes wherever its user may; what may be read,
+	# and where AWF keeps its notes.
+	printf '{"mcpServers":{"lint":{"command":"sh","args":["-c","%s"],"cwd":"sub","env":{%s,%s,%s,%s}}}}\n' \
+		'cat '"$secret"' >&2; pwd >&2; echo in-sub >made; echo $MODE $AWF_STORAGE >&2; exit 1' \
+		'"LD_DEBUG":"libs","LD_DEBUG_OUTPUT":"'"$CANARY"'"' '"AWF_SANDBOX_PATH":"'"$secret"'"' \
+		'"AWF_STORAGE":"'"$CANARY"'-storage"' '"MODE":"fast"' >.mcp.json
+	agent $'mcp_servers: [lint]\nsandbox: workspace'
+	allow
+	run -3 --separate-stderr ask
+	[[ $stderr == *"$PROJECT/sub"* ]]
+	[[ $stderr == *"fast $CANARY-storage"* ]]
+	[[ $stderr != *of-the-secret* ]]
+	same "$(cat sub/made)" in-sub
+	run -1 compgen -G "$CANARY*"
+	# A server of the run is started by another program, in the same way.
+	sed -i 's/"cwd"/"keep":"run","cwd"/' .mcp.json
+	allow
+	run -3 --separate-stderr awf-run -n -c 'awf-step -n -a reviewer -p review ask -r'
+	[[ $stderr == *"fast $CANARY-storage"* ]]
+	[[ $stderr != *of-the-secret* ]]
+	run -1 compgen -G "$CANARY*"
+}
+
+@test "a server in a sandbox starts nowhere but in the workspace" {
+	local cwd
+	ln -s / "$PROJECT/root"
+	for cwd in /etc .. '${userHome}' root/etc; do
+		server '"command":"sh","args":["-c","touch made"],"cwd":"'"$cwd"'"'
+		agent $'mcp_servers: [lint]\nsandbox: workspace'
+		allow
+		run -3 --separate-stderr ask
+		[[ $stderr == *"is no directory of the workspace $PROJECT: a program in a sandbox starts nowhere else"* ]]
+	done
+	server '"command":"true","cwd":"absent"'
+	agent $'mcp_servers: [lint]\nsandbox: workspace'
+	allow
+	run -3 --separate-stderr ask
+	[[ $stderr == *'absent: unable to start in it'* ]]
+}

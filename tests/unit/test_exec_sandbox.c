@@ -34,11 +34,11 @@ strictest_holds(void **state)
 		{ { .network = YES }, { .network = NO }, { .mode = WORKSPACE }, WORKSPACE, NO },
 		{ { .network = YES }, { 0 }, { .mode = WORKSPACE, .network = NO }, WORKSPACE, NO },
 		/* What is preset holds as far as nobody says anything. */
-		{ { 0 }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, 0 }, WORKSPACE, NO },
-		{ { .mode = NONE }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, 0 }, NONE, YES },
-		{ { 0 }, { .mode = NONE }, { WORKSPACE, NO, true, 0, false, NULL, NULL, 0 }, NONE, YES },
-		{ { .network = YES }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, 0 }, WORKSPACE, YES },
-		{ { .mode = WORKSPACE }, { 0 }, { READ_ONLY, NO, true, 0, false, NULL, NULL, 0 }, WORKSPACE, NO },
+		{ { 0 }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, NULL, 0 }, WORKSPACE, NO },
+		{ { .mode = NONE }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, NULL, 0 }, NONE, YES },
+		{ { 0 }, { .mode = NONE }, { WORKSPACE, NO, true, 0, false, NULL, NULL, NULL, 0 }, NONE, YES },
+		{ { .network = YES }, { 0 }, { WORKSPACE, NO, true, 0, false, NULL, NULL, NULL, 0 }, WORKSPACE, YES },
+		{ { .mode = WORKSPACE }, { 0 }, { READ_ONLY, NO, true, 0, false, NULL, NULL, NULL, 0 }, WORKSPACE, NO },
 	};
 
 	(void)state;
@@ -72,7 +72,7 @@ static void
 words_go_in_front(void **state)
 {
 	char mine[] = "MY_TOKEN", its[] = "ITS_TOKEN", *kept[] = { mine, NULL }, *more[] = { its, NULL };
-	const struct sandbox s = { READ_ONLY, YES, false, SANDBOX_PREFERS, true, NULL, kept, 0 };
+	const struct sandbox s = { READ_ONLY, YES, false, SANDBOX_PREFERS, true, NULL, kept, NULL, 0 };
 	char cat[] = "cat", file[] = "a b", beside[] = "/tools";
 	char *argv[] = { cat, file, NULL }, *readable[] = { beside, NULL }, pid[32], **words;
 	const char *wanted[] = { "--parent", pid, "--workspace", "/w", "--read-only", "--network",
@@ -87,6 +87,36 @@ words_go_in_front(void **state)
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
 		assert_string_equal(words[i + 1], wanted[i]);
 	list_free(words);
+}
+
+/* No argument has the value: other processes see those. */
+static void
+variables_are_handed_over_beside_the_words(void **state)
+{
+	struct environment e = { NULL, 0, 0 }, variables = { NULL, 0, 0 };
+	const struct sandbox s = { .mode = READ_ONLY, .directory = "sub" };
+	char cat[] = "cat", *argv[] = { cat, NULL }, **words;
+
+	(void)state;
+	environment_set(&e, "PATH", "/bin");
+	sandbox_set_variable(&e, "PATH", "/elsewhere");
+	sandbox_set_variable(&e, "LD_PRELOAD", "./x.so");
+	assert_string_equal(environment_get(&e, "PATH"), "/bin");
+	assert_null(environment_get(&e, "LD_PRELOAD"));
+	sandbox_take_variables(&e, &variables);
+	assert_int_equal(e.count, 1);
+	assert_null(e.list[1]);
+	assert_int_equal(variables.count, 2);
+	assert_string_equal(environment_get(&variables, "PATH"), "/elsewhere");
+	assert_string_equal(environment_get(&variables, "LD_PRELOAD"), "./x.so");
+	environment_free(&e);
+	environment_free(&variables);
+
+	words = sandbox_words(&s, NULL, NULL, NULL);
+	assert_string_equal(words[0], "--directory");
+	assert_string_equal(words[1], "sub");
+	list_free(words);
+	list_free(sandbox_argv(&s, NULL, NULL, NULL, argv));
 }
 
 static void
@@ -129,6 +159,7 @@ main(void)
 		cmocka_unit_test(strictest_holds),
 		cmocka_unit_test(no_network_takes_a_sandbox),
 		cmocka_unit_test(words_go_in_front),
+		cmocka_unit_test(variables_are_handed_over_beside_the_words),
 		cmocka_unit_test(refusal_is_blocked),
 	};
 

@@ -77,5 +77,7 @@ void mcp_definition_free(struct mcp_definition *m);
  * added to secrets, if it is not NULL. */
 char *mcp_expand(const char *text, const char *file, const struct keys *keys, char ***secrets,
     const char *place, struct error *err);
+/* The names of the variables, or keys, whose values a definition takes (base/list.h). */
+char **mcp_taken_variables(const struct mcp_definition *m);
 
 #endif

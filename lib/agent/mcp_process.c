@@ -5,6 +5,7 @@
  */
 #include "agent/mcp_process.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,6 +280,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 			list_take(&command, word);
 	}
 	argv = list_copy(command);
+	assert(status != 0 || command != NULL);
 	if (status == 0)
 		status = decide_sandbox(s, use, command[0], &decided, err);
 	if (status == 0)

@@ -294,6 +294,20 @@ leave_out_via(struct buffer *text)
 }
 
 /* A tool that runs elsewhere has its program there, and starts no run that would be recorded here. */
+/* Which variables and keys the definition may take. */
+static int
+check_environment(const struct tool *t, struct error *err)
+{
+	struct keys values = { NULL, NULL, 0 };
+	int failed = t->environment == NULL || trust_origin(t->path) != ORIGIN_PROJECT ? 0 :
+	    keys_load(&values, err);
+
+	for (char **name = t->environment; failed == 0 && name != NULL && *name != NULL; name++)
+		failed = trust_check_variable(t->path, &values, *name, keys_value(&values, *name), t->path, err);
+	keys_free(&values);
+	return failed;
+}
+
 static int
 check_via(const struct tool *t, struct error *err)
 {
@@ -508,9 +522,8 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 		if (t->input == NULL)
 			return -1;
 	}
-	for (char **name = t->environment; name != NULL && *name != NULL; name++)
-		if (trust_check_key(t->path, *name, t->path, err) != 0)
-			return -1;
+	if (check_environment(t, err) != 0)
+		return -1;
 	own = list_has(own_directories, directory);
 	/* What AWF says of its own tools holds until somebody says something else. */
 	if (t->sandbox.mode != SANDBOX_UNSAID || t->sandbox.network != SANDBOX_NETWORK_UNSAID)

@@ -81,10 +81,14 @@ void trust_add_server(struct trust_items *items, const struct mcp_definition *se
 void trust_add_command(struct trust_items *items, const struct agent *agent, const char *when,
     char *const *argv);
 /* One of AWF's own tools, or an agent CLI, of which the file of an agent says that no sandbox holds
- * it; a tool or a server of the user's or the system's that none holds anyway. */
+ * it. */
 void trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool);
-/* The network, which the file of an agent or a tool gives a tool in its sandbox. */
-void trust_add_network(struct trust_items *items, const char *file, const char *tool);
+/* A tool or a server of the user's or the system's ("the MCP server lint") that an agent uses: it has
+ * what its owner gives it, be it enclosed or not. */
+void trust_add_use(struct trust_items *items, const struct agent *agent, const char *what, bool enclosed);
+/* The network, which the file of an agent or a tool gives a tool, a server or a command in its
+ * sandbox. */
+void trust_add_network(struct trust_items *items, const char *file, const char *what);
 /* The program of its provider, if $PATH leads into the repository. */
 void trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider);
 /* All of a tool as an agent (NULL: none) uses it, and of all agents of a team, for a step
@@ -126,9 +130,11 @@ void trust_items_merge(struct trust_items *all, struct trust_items *more);
  * keys): a project's may if the user's config names it (project_keys). ERROR_DEFINITION at
  * place. */
 int trust_check_key(const char *file, const char *key, const char *place, struct error *err);
-/* The same of a variable, which need not be a key. keys may be NULL. */
+/* The same of a variable, which need not be a key: the value of one that is none, and no secret by name
+ * or value, a project's definition may have, as it is asked about by name; inputs are given to the
+ * workflow. keys and value may be NULL. */
 int trust_check_variable(const char *file, const struct keys *keys, const char *variable,
-    const char *place, struct error *err);
+    const char *value, const char *place, struct error *err);
 
 /* ---- asking (trust_ask.c) ---- */
 

@@ -120,8 +120,8 @@ trust_check(const struct trust_items *items, struct error *err)
 	} else if (answer == TRUST_NOBODY) {
 		if (count > 1)
 			buffer_format(&more, " (and %zu more)", count - 1);
-		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, or sends data away, and "
-		    "nobody has allowed that for %s: %s%s%s%s", first->what, buffer_string(&more),
+		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, sends data away or has "
+		    "what is yours, and nobody has allowed that for %s: %s%s%s%s", first->what, buffer_string(&more),
 		    first->repository, first->program ? "" : "see awf trust", first->program || count > 3 ? "" : ", or ",
 		    count <= 3 ? "say --trust " : "", count <= 3 ? buffer_string(&digests) : "");
 	}
@@ -142,16 +142,18 @@ trust_check_key(const char *file, const char *key, const char *place, struct err
 		return -1;
 	named = trust_list_names(allowed, key);
 	free(allowed);
-	return named ? 0 : error_set(err, ERROR_DEFINITION, place, "%s is a key, which a definition of a "
-	    "project gets only if ~/.config/awf/config says project_keys = %s (or if the user has said "
-	    "awf trust --edits)", key, key);
+	return named ? 0 : error_set(err, ERROR_DEFINITION, place, "%s is a key or holds a secret, which a "
+	    "definition of a project gets only if ~/.config/awf/config says project_keys = %s (or if the user "
+	    "has said awf trust --edits)", key, key);
 }
 
 int
 trust_check_variable(const char *file, const struct keys *keys, const char *variable,
-    const char *place, struct error *err)
+    const char *value, const char *place, struct error *err)
 {
-	bool key = false;
+	static const char input[] = "AWF_INPUT_";
+	bool key = value != NULL && strncmp(variable, input, sizeof input - 1) != 0 &&
+	    environment_is_secret(variable, value);
 
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
 		key = key || strcmp(*name, variable) == 0;

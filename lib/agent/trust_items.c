@@ -305,6 +305,7 @@ void
 trust_add_server(struct trust_items *items, const struct mcp_definition *server)
 {
 	struct describing d;
+	char **taken;
 
 	if (!describing_begin(&d, server->file))
 		return;
@@ -337,6 +338,12 @@ trust_add_server(struct trust_items *items, const struct mcp_definition *server)
 		describe_command(&d, argv, server, false);
 		list_free(argv);
 	}
+	taken = mcp_taken_variables(server);
+	for (char **name = taken; name != NULL && *name != NULL; name++)
+		buffer_format(&d.shown, "%s%s", name == taken ? " (takes of your environment: " : ", ", *name);
+	if (taken != NULL)
+		buffer_text(&d.shown, ")");
+	list_free(taken);
 	describing_end(&d, items);
 }
 
@@ -369,15 +376,33 @@ trust_add_agent(struct trust_items *items, const struct agent *agent, const char
 }
 
 void
-trust_add_network(struct trust_items *items, const char *file, const char *tool)
+trust_add_use(struct trust_items *items, const struct agent *agent, const char *what, bool enclosed)
+{
+	struct describing d;
+
+	if (!enclosed) {
+		trust_add_agent(items, agent, what);
+		return;
+	}
+	if (agent->path == NULL || !describing_begin(&d, agent->path))
+		return;
+	buffer_format(&d.shown, "whatever the model of the agent %s asks of %s, which is not the project's",
+	    agent->name, what);
+	describe_exactly(&d, "agent", agent->name);
+	describe_exactly(&d, "use", what);
+	describing_end(&d, items);
+}
+
+void
+trust_add_network(struct trust_items *items, const char *file, const char *what)
 {
 	struct describing d;
 
 	if (!describing_begin(&d, file))
 		return;
-	buffer_format(&d.shown, "%s: the sandbox of the tool %s has the network, by which it can send what it reads",
-	    path_base(file), tool);
-	describe_exactly(&d, "network", tool);
+	buffer_format(&d.shown, "%s: the sandbox of %s has the network, by which it can send what it reads",
+	    path_base(file), what);
+	describe_exactly(&d, "network", what);
 	describing_end(&d, items);
 }
 

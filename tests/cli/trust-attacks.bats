@@ -392,7 +392,7 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	run -2 --separate-stderr awf-step -i json -t evil call <<<'{}'
 	[[ $stderr == *"a sandboxed program may have written own/evil.tool.json: to touch it says that it was read"* ]]
 	run -2 --separate-stderr awf-step -i json -t keys call <<<'{}'
-	[[ $stderr == *"SECRET_OF_USER is a key, which a definition of a project gets only if"* ]]
+	[[ $stderr == *"SECRET_OF_USER is a key or holds a secret, which a definition of a project gets only if"* ]]
 	# By a link that it made to what its user wrote, too.
 	echo '{"description":"x","sandbox":"none","command":["touch","'"$CANARY"'"]}' >other/evil.tool.json
 	AWF_TOOL_PATH='' sandboxed 'rm own/evil.tool.json; ln -s ../other/evil.tool.json own/evil.tool.json'
@@ -841,23 +841,107 @@ shown() { run -1 grep -P '[\x00-\x08\x0b-\x1f\x7f\x{202e}]' <<<"$output$stderr";
 	same "$(awf trust --list | grep -c '^allow')" 6
 }
 
-@test "a server in a sandbox is asked about if its definition shapes the sandbox, or takes a value of the user's" {
+@test "a server in a sandbox is asked about if it takes what is the user's, and not for what it sets inside" {
 	local members
-	export DB_PW=hunter2-hunter2
-	for members in '"command":"true","env":{"LD_PRELOAD":"./x.so"}' '"command":"sh","args":["-c","true"],"cwd":"${userHome}/.ssh"' \
-		'"command":"true","env":{"AWF_SANDBOX_PATH":"/root"}' '"command":"sh","args":["-c","echo ${DB_PW}"]' \
-		'"command":"true","env":{"K":"${env:DB_PW}"}' "\"command\":\"$PROJECT/evil\""; do
-		printf '{"mcpServers":{"lint":{%s}}}\n' "$members" >.mcp.json
+	export DB_HOST=db.example.org
+	for members in '"command":"sh","args":["-c","echo ${DB_HOST}"]' '"command":"true","env":{"K":"${env:DB_HOST}"}' \
+		'"command":"true","env":{"K":"${input:db-host}"}' '"command":"true","cwd":"${DB_HOST:-.}"' \
+		'"command":"true","env":{"K":"${{ vars.DB_HOST }}"}'; do
+		server "$members"
 		agent $'mcp_servers: [lint]\nsandbox: workspace'
-		run -2 awf-step -n -p hi -a reviewer x </dev/null
-		[[ $output == *'MCP server lint:'*'nobody has allowed that'* ]]
-		[ ! -e "$CANARY" ]
-		[[ $output != *hunter2* ]]
+		refused ask
+		[[ $stderr == *'MCP server lint:'*'(takes of your environment: DB_'* ]]
+		[[ $stderr != *db.example.org* ]]
 	done
-	server '"command":"true"'
-	agent $'mcp_servers: [lint]\nsandbox: workspace'
-	run awf-step -n -p hi -a reviewer x </dev/null
-	[[ $output != *'nobody has allowed'* ]]
+	# What lies beside a program with a path is seen in the sandbox.
+	mkdir -p sub "$BATS_TEST_TMPDIR/beside"
+	cp evil "$BATS_TEST_TMPDIR/beside"
+	ln -s "$BATS_TEST_TMPDIR/beside" link
+	for members in "$BATS_TEST_TMPDIR/beside/evil" ../beside/evil sub/../../beside/evil ./link/evil '${userHome}/x' absent/x; do
+		server '"command":"'"$members"'"'
+		agent $'mcp_servers: [lint]\nsandbox: workspace'
+		refused ask
+	done
+	for members in '"command":"true","env":{"LD_PRELOAD":"./x.so","PATH":"/nowhere"}' "\"command\":\"$PROJECT/evil\"" \
+		'"command":"./evil"' '"command":"true","cwd":"${workspaceFolder}"'; do
+		server "$members"
+		agent $'mcp_servers: [lint]\nsandbox: workspace'
+		goes ask
+	done
+}
+
+@test "a launcher runs in no sandbox, and is asked about whatever the sandbox of its tool" {
+	tool lint '"command":["true"],"sandbox":"workspace","via":"touch '"$CANARY"'"'
+	refused call lint
+	agent $'tools: [lint]\nsandbox: read-only'
+	refused ask
+	script "$(called c1 lint '{}')" "$(said 'done')"
+	refused ask
+	allow
+	goes call lint
+	[ -e "$CANARY" ]
+}
+
+@test "the network of a sandbox is asked about, whether a tool, a server or the command of stop_when has it" {
+	for keys in 'mcp_servers: {lint: {command: cat}}' 'stop_when: {command: [cat]}'; do
+		agent "$keys"$'\nsandbox: workspace\nnetwork: true'
+		refused ask
+		[[ $stderr == *'has the network, by which it can send what it reads'* ]]
+		agent "$keys"$'\nsandbox: workspace'
+		goes ask
+		agent "$keys"$'\nsandbox: workspace'
+		goes awf-step -n --network -a reviewer -p review ask -r </dev/null
+	done
+}
+
+@test "an agent of the repository asks before it uses a tool or a server of the user's, in a sandbox too" {
+	local own=$XDG_CONFIG_HOME/awf
+	mkdir -p "$own/tools"
+	printf '{"description":"d","input_schema":{"type":"object"},"command":["true"],"sandbox":"workspace","env":["CHAT_TOKEN"]}' >"$own/tools/post.tool.json"
+	echo '{"mcpServers":{"home":{"command":"cat","env":{"K":"${CHAT_TOKEN}"}}}}' >"$own/mcp.json"
+	export CHAT_TOKEN=of-the-environment
+	for keys in 'tools: [post]' 'mcp_servers: [home]'; do
+		agent "$keys"$'\nsandbox: workspace'
+		refused ask
+		[[ $stderr == *'whatever the model of the agent reviewer asks of the '*', which is not the project'\''s'* ]]
+		run -0 --separate-stderr awf trust --yes
+		[[ $output == *"asks of the ${keys:0:1}"* || $output == *'asks of the MCP server home'* ]]
+		goes ask
+		rm -f "$XDG_DATA_HOME/awf/trust"
+	done
+	# The workflow itself has the user's tools.
+	agent $'sandbox: workspace'
+	goes call post
+}
+
+@test "one rule holds for the variables that tools and servers of a repository take: no secret that the user's config does not name" {
+	local name
+	export DB_PW=hunter2-hunter2 HOOK_ADDRESS=https://hooks.slack.com/services/T00000000/B00000000/abcdefabcdefabcdefabcdef MODE=fast
+	for name in DB_PW HOOK_ADDRESS; do
+		server '"command":"sh","args":["-c","touch '"$CANARY"'"],"env":{"K":"${'"$name"'}"}'
+		allow
+		run -3 --separate-stderr ask
+		[[ $stderr == *"$name is a key or holds a secret, which a definition of a project gets only if"*"project_keys = $name"* ]]
+		[ ! -e "$CANARY" ]
+		agent 'tools: [lint]'
+		tool lint '"command":["touch","'"$CANARY"'"],"env":["'"$name"'"]'
+		run -2 --separate-stderr call lint
+		[[ $stderr == *"$name is a key or holds a secret"* ]]
+		[ ! -e "$CANARY" ]
+		[[ $stderr != *hunter2* ]]
+	done
+	# What is none is asked about by its name, in a sandbox too.
+	tool lint '"command":["sh","-c","echo $MODE"],"env":["MODE"],"sandbox":"workspace"'
+	refused call lint
+	[[ $stderr == *' MODE='* ]]
+	allow
+	run -0 call lint
+	same "$output" fast
+	echo 'project_keys = DB_PW' >"$XDG_CONFIG_HOME/awf/config"
+	tool lint '"command":["sh","-c","echo $DB_PW"],"env":["DB_PW"],"sandbox":"workspace"'
+	allow
+	run -0 call lint
+	same "$output" hunter2-hunter2
 }
 
 @test "what a server's definition sets of variables and directory holds in its sandbox, and is nothing to what makes it" {

@@ -27,7 +27,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 
 @test "an MCP server of a cloned repository is not started before it is allowed" {
 	step 2 -a reviewer
-	[[ $stderr == "awf-step: .mcp.json: MCP server lint: sh ./lint.sh --stdio: runs in no sandbox, or sends data away, and nobody has allowed that for $PWD: see awf trust, or say --trust "* ]]
+	[[ $stderr == "awf-step: .mcp.json: MCP server lint: sh ./lint.sh --stdio: runs in no sandbox, sends data away or has what is yours, and nobody has allowed that for $PWD: see awf trust, or say --trust "* ]]
 	nothing_ran
 	# Nor in a run, by an explicit path, or from elsewhere.
 	run -2 awf-run -c 'echo x | awf-step -a reviewer ask'
@@ -244,12 +244,12 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 		printf '{"mcpServers":{"lint":{"command":"sh","args":["./lint.sh"],"env":{"A":"${%s}"}}}}' "$key" >.mcp.json
 		awf trust --yes >../shown
 		step 3 -a reviewer
-		[[ $stderr == *"$key is a key, which a definition of a project gets only if ~/.config/awf/config says project_keys = $key"* ]]
+		[[ $stderr == *"$key is a key or holds a secret, which a definition of a project gets only if ~/.config/awf/config says project_keys = $key"* ]]
 		nothing_ran
 	done
 	printf '{"input_schema":{"type":"object"},"env":["OTHER_KEY"]}' >tools/fmt.tool.json
 	step 2 -t fmt
-	[[ $stderr == *'OTHER_KEY is a key'* ]]
+	[[ $stderr == *'OTHER_KEY is a key or holds a secret'* ]]
 	echo 'project_keys = OTHER_KEY,OPENAI_API_KEY' >"$XDG_CONFIG_HOME/awf/config"
 	awf trust --yes >../shown
 	awf-step -i json -r -t fmt ask <<<'{}'

@@ -149,6 +149,30 @@ write_command(const struct worker *w, const struct job *j, char ***argv, struct 
 	return failed;
 }
 
+/* ERROR_BLOCKED if a sandboxed program may have written the workflow of all jobs. Behind options of
+ * awf-run, which may take values, it is one of the words. */
+static int
+check_workflow(const struct worker *w, struct error *err)
+{
+	char *const *word = w->words;
+	int failed = 0;
+
+	if (*word != NULL && **word != '-')
+		return access(*word, F_OK) == 0 ? workflow_file_check(*word, err) : 0;
+	for (; failed == 0 && *word != NULL; word++)
+		failed = **word != '-' && workflow_file_is(*word) ? workflow_file_check(*word, err) : 0;
+	return failed;
+}
+
+/* Why a job has no run lies with it, as what awf-run would say. */
+static void
+write_reason(int fd, const struct error *err)
+{
+	char text[sizeof err->place + sizeof err->message + 4];
+
+	dprintf(fd, PROGRAM ": %s\n", error_text(err, text, sizeof text));
+}
+
 /* Starts the run of a job, which is among those that were started then. ERROR_DEFINITION: it
  * cannot have one. */
 static int
@@ -162,7 +186,9 @@ start(struct worker *w, struct job *j, struct error *err)
 
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", w->storage.root);
-	failed = write_command(w, j, &argv, &environment, err);
+	failed = check_workflow(w, err);
+	if (failed == 0)
+		failed = write_command(w, j, &argv, &environment, err);
 	if (failed == 0 && *w->words != NULL && (spec.in = open(job, O_RDONLY | O_CLOEXEC)) == -1)
 		failed = error_errno(err, ERROR_DEFINITION, job, "unable to open");
 	spec.err = open(errors, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -175,10 +201,7 @@ start(struct worker *w, struct job *j, struct error *err)
 		if (failed != 0)
 			err->code = ERROR_SYSTEM;
 	} else if (spec.err != -1) {
-		/* It is with the job, as what awf-run would say. */
-		char text[sizeof err->place + sizeof err->message + 4];
-
-		dprintf(spec.err, PROGRAM ": %s\n", error_text(err, text, sizeof text));
+		write_reason(spec.err, err);
 	}
 	if (failed == 0) {
 		w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
@@ -267,15 +290,31 @@ reap(struct worker *w)
 
 /* ---- taking ---- */
 
+/* A job that would run, and that a sandboxed program may have written, fails: whoever has read it puts
+ * it back. */
+static void
+refuse(struct worker *w, struct job *j, const struct error *why)
+{
+	char *path = job_file(j, "err");
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd != -1)
+		write_reason(fd, why);
+	file_close(&fd);
+	free(path);
+	finish(w, j, "failed", -1);
+}
+
 /* Takes one and starts its run. */
 static void
 take(struct worker *w, const char *name)
 {
 	struct job j;
-	struct error err;
-	int taken = job_take(&w->spool, &w->storage, name, &j, &err);
-	char *status;
-	int exit_code;
+	struct error err, why;
+	char *path = path_join(w->spool.root, name), *status;
+	/* To take it changes its time. */
+	const bool blocked = *w->words == NULL && workflow_file_check(path, &why) != 0;
+	int taken = job_take(&w->spool, &w->storage, name, &j, &err), exit_code;
 
 	if (taken == -1) {
 		note_trouble(w, &err);
@@ -285,6 +324,8 @@ take(struct worker *w, const char *name)
 		status = job_status(&j, &w->storage, &exit_code);
 		finish(w, &j, status, exit_code);
 		free(status);
+	} else if (blocked && j.next == JOB_BEGINS) {
+		refuse(w, &j, &why);
 	} else if (start(w, &j, &err) == -1) {
 		if (err.code == ERROR_DEFINITION) {
 			finish(w, &j, "failed", -1);
@@ -293,6 +334,7 @@ take(struct worker *w, const char *name)
 			job_let_go(&j);
 		}
 	}
+	free(path);
 }
 
 static bool

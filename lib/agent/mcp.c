@@ -39,6 +39,7 @@ mcp_free(struct mcp_server *s)
 	mcp_definition_free(&s->definition);
 	free(s->peer.mark);
 	pins_free(&s->pins);
+	environment_free(&s->environment);
 	list_free(s->peer.secrets);
 	buffer_free(&s->tools);
 	peer_free(&s->peer);

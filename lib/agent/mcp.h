@@ -48,7 +48,9 @@ struct mcp_server {
 	struct peer peer;            /* its mark and secrets, values of which none is recorded, are
 	                                the server's */
 	struct pins pins;            /* files that it runs, as they were when it was started first */
-	bool enclosed;               /* it runs in a sandbox */
+	bool enclosed;               /* it runs in a sandbox, */
+	struct environment environment; /* which was started with this, */
+	char *const *passed;         /* and lets these through: the step's */
 	bool cut_off;                /* without network, and its program fetches what it runs */
 	int exit_code;               /* that the last process ended with, as shells count */
 	bool ready;                  /* it has said what it is, */

@@ -292,6 +292,9 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	if (status == 0 && s->enclosed) {
 		decided.directory = directory;
 		enclose(s, &decided, &argv, &environment);
+		environment_free(&s->environment);
+		environment_copy(&s->environment, &environment);
+		s->passed = decided.passed;
 	}
 	if (status == 0 && !s->enclosed) {
 		/* A server that is started anew is the one that was started. */

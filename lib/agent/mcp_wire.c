@@ -14,6 +14,10 @@
 #include "base/memory.h"
 #include "json/jsonrpc.h"
 #include "json/writer.h"
+#include "proc/message.h"
+#include "proc/process.h"
+#include "run/run.h"
+#include "run/sandbox_environment.h"
 
 enum {
 	READS_AT_ONCE = 64,        /* of a server that says more and more */
@@ -60,6 +64,20 @@ break_off(struct mcp_server *s, const char *what, const char *more)
 	fail_all(s, &why);
 }
 
+/* A server that failed may have needed a variable that it did not see. */
+static void
+print_hint(const struct mcp_server *s)
+{
+	struct buffer line = BUFFER_INIT;
+	char *run = run_environment_directory();
+
+	if (sandbox_environment_hint_of(&s->environment, s->definition.variables, s->passed,
+	    s->run != NULL ? s->run->directory : run, s->peer.errors.data, s->peer.errors.len, false, &line))
+		message_print("awf-step", "the MCP server '%s': %s", s->definition.name, buffer_string(&line));
+	buffer_free(&line);
+	free(run);
+}
+
 /* It takes no more, or says no more. */
 static void
 lose(struct mcp_server *s)
@@ -88,6 +106,9 @@ lose(struct mcp_server *s)
 		    "agent's file or --network allows it, or name an installed program)" : "");
 	if (s->enclosed)
 		sandbox_blocked(s->exit_code, buffer_string(&s->peer.errors), s->peer.errors.len, &why);
+	if (s->enclosed && s->exit_code > 0 && s->exit_code < PROCESS_CANNOT_RUN &&
+	    s->exit_code != SANDBOX_REFUSED)
+		print_hint(s);
 	fail_all(s, &why);
 }
 

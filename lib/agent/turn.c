@@ -25,6 +25,9 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "proc/last_words.h"
+#include "proc/message.h"
+#include "proc/process.h"
+#include "run/sandbox_environment.h"
 #include "transcript/event_keys.h"
 
 #define INPUT_SHOWN 200  /* bytes of a tool's input, in a message */
@@ -108,6 +111,19 @@ finish(struct loop *l, struct error *err)
 	return status;
 }
 
+/* A stop command that failed may have needed a variable that it did not see. */
+static void
+print_hint(const struct turns *t, const struct sandbox *sandbox, const struct subprocess *process)
+{
+	struct buffer line = BUFFER_INIT;
+
+	if (process->exit_code < PROCESS_CANNOT_RUN && process->exit_code != SANDBOX_REFUSED &&
+	    sandbox_environment_hint_of(t->environment, NULL, sandbox->passed, t->run_directory,
+	    process->errors.data, process->errors.len, false, &line))
+		message_print("awf-step", "%s: stop_when: %s", t->member->agent.name, buffer_string(&line));
+	buffer_free(&line);
+}
+
 /* Asks the agent's stop command, if it has one: with the last text the call goes on, or ends. It
  * may run what the agent wrote: in the sandbox of its tools. */
 static int
@@ -150,6 +166,8 @@ ask_stop_command(struct loop *l, struct error *err)
 	if (subprocesses_run(&process, 1, t->interrupts, err) == 0)
 		status = process.error.code == ERROR_NONE ? ENDED :
 		    process.error.code == ERROR_EXIT_STATUS && process.exit_code == 1 ? CONTINUES : FAILED;
+	if (status == FAILED && sandbox_holds(&decided) && process.error.code == ERROR_EXIT_STATUS)
+		print_hint(t, &decided, &process);
 	if (status == ENDED)
 		status = finish(l, err);
 	else if (status == FAILED && process.error.code != ERROR_NONE)

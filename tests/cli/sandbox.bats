@@ -471,6 +471,21 @@ END
 	echo '{"command":"echo $OTHER; set -u; echo $MY_CREDS"}' >bash
 	run -3 --separate-stderr clean awf-step x -i json -t bash <bash
 	[[ $stderr == *'awf-step: bash: the sandbox left 1 variable out of its environment: MY_CREDS (--pass-env MY_CREDS passes it)'* ]]
+	# An MCP server that ended, one of the run too, and the command of stop_when.
+	hint="the sandbox left 1 variable out of its environment: MY_CREDS (--pass-env MY_CREDS passes it)"
+	echo '{"blocks":[{"type":"text","text":"d"}]}' >answer.jsonl
+	has() { printf -- '---\nmodel: replay/%s\nsandbox: workspace\n%s\n---\nHi.\n' "$PWD/answer.jsonl" "$1" >asked.md; }
+	wanting='command: sh, args: [-c, "echo KeyError: MY_CREDS OTHER >&2; exit 1"], env: {OTHER: x}'
+	has "mcp_servers: {db: {$wanting}}"
+	run -3 --separate-stderr clean awf-step --try -n -p hi -a ./asked.md x
+	[[ $stderr == *"the MCP server 'db': $hint"* ]]
+	has "mcp_servers: {db: {keep: run, $wanting}}"
+	run -3 --separate-stderr clean awf-run -n -c 'awf-step -n -p hi -a ./asked.md x'
+	[[ $stderr == *"the MCP server 'db': $hint"* ]]
+	echo '{"blocks":[{"type":"tool_use","id":"c1","name":"bash","input":{"command":"true"}}],"stop_reason":"tool_use"}' >answer.jsonl
+	has $'tools: [bash]\nstop_when: {command: [sh, -c, "echo KeyError: MY_CREDS >&2; exit 4"]}'
+	run -3 --separate-stderr clean awf-step --try -n -p hi -a ./asked.md x
+	[[ $stderr == *"asked: stop_when: $hint"* ]]
 	# By hand.
 	run -1 --separate-stderr clean "$sandbox" -- false
 	same "$stderr" 'awf-sandbox: the sandbox left 2 variables out of its environment: MY_CREDS, OTHER (--pass-env NAME passes one)'

@@ -308,3 +308,30 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 	run -0 --separate-stderr bash -c 'ulimit -Sn 64; awf-worker -j 20 --once jobs ./up.awf 3>&-'
 	same "$stderr $(cut -f2 <<<"$output" | uniq -c | xargs)" ' 20 success'
 }
+
+@test "what a sandboxed program may have written is started by no worker, as the workflow or as a job" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip 'no sandbox'
+	mkdir -p "$AWF_STORAGE"
+	give a one
+	"$BUILD/libexec/awf/awf-sandbox" -- sh -c 'echo "touch ran" >>up.awf'
+	for words in './up.awf' '-- -j 2 ./up.awf' 'up.awf'; do
+		# shellcheck disable=SC2086
+		run -3 --separate-stderr worker --once jobs $words
+		[[ $stderr == *'up.awf: a sandboxed program may have written it, and it would run in no sandbox: read it, then touch it'* ]]
+		[ ! -e ran ]
+	done
+	touch up.awf
+	run -0 worker --once jobs ./up.awf
+	[ -e ran ]
+	# A job that is a workflow itself.
+	rm ran
+	mkdir scripts
+	"$BUILD/libexec/awf/awf-sandbox" -- sh -c 'echo "touch ran" >scripts/x.awf'
+	run -3 worker --once scripts
+	[[ $output == x.awf$'\tfailed\t'* ]]
+	[ ! -e ran ]
+	grep -q 'x.awf: a sandboxed program may have written it' scripts/failed/x.awf/err
+	mv scripts/failed/x.awf scripts/running/
+	run -0 worker --once scripts
+	[ -e ran ]
+}

@@ -397,15 +397,15 @@ refuse_inner_repository(struct cli_run *r)
 	free(directory);
 }
 
-/* Whether a file of the table is one that the CLI takes: its own, or those of the runtime and of the
- * manager of versions that it may be started by. */
+/* Whether a file of the table is one that the CLI takes: its own, texts for the model too, or those of
+ * the runtime and of the manager of versions that it may be started by. */
 static bool
 is_taken(const struct project_file *file, const struct cli_run *r)
 {
 	static const char *const clis[] = { "claude", "codex", "gemini", "copilot", "opencode", NULL };
 
-	return file->use == PROJECT_FILE_RUNS && (strcmp(file->program, r->cli->name) == 0 ||
-	    text_index(file->program, clis) == -1);
+	return strcmp(file->program, r->cli->name) == 0 ||
+	    (file->use == PROJECT_FILE_RUNS && text_index(file->program, clis) == -1);
 }
 
 /* Whether the CLI may take settings of the project: its agent file says so, or the user's config. Those

@@ -8,6 +8,7 @@
 
 #include "agent/definition.h"
 #include "agent/prompt.h"
+#include "agent/prompt_files.h"
 #include "agent/sandboxing.h"
 #include "agent/trust.h"
 #include "base/file.h"
@@ -174,6 +175,20 @@ check_trust(const struct step *step, struct error *err)
 	return result;
 }
 
+/* Whether the agents may follow what their files say. A replay follows what was followed. */
+static int
+check_instructions(const struct step *step, const struct step_loaded *loaded, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	const char *template = loaded->prompt.data != NULL ? step->prompt_place : NULL;
+
+	if (step->team == NULL || prompt_files_check(step->team, template, &step->sandbox, &why) == 0 ||
+	    trust_is_replayed())
+		return 0;
+	*err = why;
+	return -1;
+}
+
 int
 step_load(struct step *step, const struct step_source *source, struct step_loaded *loaded,
     struct error *err)
@@ -198,6 +213,8 @@ step_load(struct step *step, const struct step_source *source, struct step_loade
 		result = settle_sandbox(step, err);
 	if (result == 0)
 		result = check_trust(step, err);
+	if (result == 0)
+		result = check_instructions(step, loaded, err);
 	if (result == 0)
 		step_define(step);
 	return result;

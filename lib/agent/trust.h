@@ -110,6 +110,9 @@ const struct error *trust_file_error(void);
 int trust_refuse_too_large(const struct trust_item *item, enum error_code code, struct error *err);
 /* Whether the user has allowed it. */
 bool trust_allows(const struct trust_item *item);
+/* Whether this step is replayed: in the isolation of awf-replay, where nothing of the user's config is
+ * seen, and as the user has told awf-replay to. */
+bool trust_is_replayed(void);
 /* From now on trust_check() asks whoever sits at the terminal, as trust_ask() does, in the name of a
  * program; NULL: it asks nobody any more. */
 void trust_ask_from_now(const char *program, const struct interrupts *interrupts);

@@ -43,10 +43,8 @@ trust_items_merge(struct trust_items *all, struct trust_items *more)
 	trust_items_free(more);
 }
 
-/* Whether this step is replayed: in the isolation of awf-replay, where nothing of the user's config is
- * seen, and as the user has told awf-replay to. */
-static bool
-is_replayed(void)
+bool
+trust_is_replayed(void)
 {
 	char *directory = run_environment_directory();
 	struct history *history = NULL;
@@ -102,7 +100,7 @@ trust_check(const struct trust_items *items, struct error *err)
 		one.list[0].repository = memory_text(item->repository);
 		trust_items_merge(gathered, &one);
 	}
-	if (first == NULL || is_replayed()) {
+	if (first == NULL || trust_is_replayed()) {
 		buffer_free(&digests);
 		return 0;
 	}
@@ -136,7 +134,7 @@ trust_check_key(const char *file, const char *key, const char *place, struct err
 	char *allowed = NULL;
 	bool named;
 
-	if (trust_origin(file) != ORIGIN_PROJECT || is_replayed())
+	if (trust_origin(file) != ORIGIN_PROJECT || trust_is_replayed())
 		return 0;
 	if (config_read(CONFIG_PROJECT_KEYS, &allowed, err) != 0)
 		return -1;

@@ -369,6 +369,16 @@ sandboxed_times_have(const char *path)
 	return have;
 }
 
+bool
+sandboxed_times_have_file(const char *path)
+{
+	char *real = realpath(path, NULL);
+	bool have = sandboxed_times_have(path) || (real != NULL && sandboxed_times_have(real));
+
+	free(real);
+	return have;
+}
+
 static bool
 have_below(const char *path, int depth, int *looked_at)
 {

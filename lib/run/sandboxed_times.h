@@ -37,6 +37,8 @@ int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
 bool sandboxed_times_exist(void);
 /* Whether what a path names, a link itself, was changed at such a time. */
 bool sandboxed_times_have(const char *path);
+/* The same, or that which it leads to by a link. */
+bool sandboxed_times_have_file(const char *path);
 /* The same, or anything below it, or what it leads to by a link: what is too much to look at was. */
 bool sandboxed_times_have_below(const char *path);
 

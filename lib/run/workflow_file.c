@@ -33,11 +33,7 @@ workflow_file_is(const char *path)
 int
 workflow_file_check(const char *path, struct error *err)
 {
-	char *real = realpath(path, NULL);
-	bool written = sandboxed_times_have(path) || (real != NULL && sandboxed_times_have(real));
-
-	free(real);
-	return written ? error_set(err, ERROR_BLOCKED, path, "a sandboxed program may have written it, and it "
+	return sandboxed_times_have_file(path) ? error_set(err, ERROR_BLOCKED, path, "a sandboxed program may have written it, and it "
 	    "would run in no sandbox: read it, then touch it") : 0;
 }
 

@@ -1,0 +1,88 @@
+/* Rights are looked at only once a file is found that may be a sandboxed program's: hardly ever. */
+#include "agent/prompt_files.h"
+
+#include <stdlib.h>
+
+#include "agent/provider.h"
+#include "agent/sandboxing.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "run/sandboxed_times.h"
+
+/* Of a sandbox as it was decided. NULL: there is one, without the network. In memory of its own. */
+static char *
+sandbox_rights(const struct sandbox *decided, const char *kind, const char *name)
+{
+	return !sandbox_holds(decided) ? memory_format("%s %s runs in no sandbox", kind, name) :
+	    decided->network == SANDBOX_NETWORK_ALLOWED ? memory_format("%s %s has the network", kind, name) :
+	    NULL;
+}
+
+static char *
+tool_rights(const struct member *m, const struct tool *tool, const struct sandbox *step)
+{
+	struct sandbox decided;
+
+	/* A launcher runs here, and what it starts elsewhere is elsewhere. */
+	if (tool->via != NULL || sandboxing_decide(&decided, step, &m->agent, tool, NULL) != 0)
+		decided = (struct sandbox){ .mode = SANDBOX_NONE };
+	return sandbox_rights(&decided, "the tool", tool->name);
+}
+
+char *
+prompt_files_rights(const struct member *m, const struct sandbox *step)
+{
+	struct sandbox decided;
+	const char *provider;
+	char *rights = NULL;
+
+	for (size_t i = 0; rights == NULL && (provider = team_agent_provider(&m->agent, i)) != NULL; i++)
+		if (provider_is_cli(provider))
+			rights = memory_format("the tools of %s run in no sandbox", provider);
+	for (size_t i = 0; rights == NULL && i < m->tool_count; i++)
+		rights = tool_rights(m, &m->tools[i], step);
+	if (rights == NULL && m->stop.name != NULL)
+		rights = tool_rights(m, &m->stop, step);
+	for (size_t i = 0; rights == NULL && i < m->server_count; i++) {
+		const struct mcp_definition *server = &m->servers[i]->definition;
+
+		if (server->url != NULL || sandboxing_decide_command(&decided, step, &m->agent, NULL) != 0)
+			decided = (struct sandbox){ .mode = SANDBOX_NONE };
+		rights = sandbox_rights(&decided, "the MCP server", server->name);
+	}
+	return rights;
+}
+
+static int
+check_file(const struct member *m, const char *path, const struct sandbox *step, struct error *err)
+{
+	char *rights = path != NULL && sandboxed_times_have_file(path) ? prompt_files_rights(m, step) : NULL;
+	int failed = rights == NULL ? 0 : error_set(err, ERROR_DEFINITION, path, "a sandboxed program may have "
+	    "written it, and the agent %s would follow it with more rights (%s): read it, then touch it",
+	    m->agent.name, rights);
+
+	free(rights);
+	return failed;
+}
+
+int
+prompt_files_check(const struct team *team, const char *template, const struct sandbox *step,
+    struct error *err)
+{
+	int failed = 0;
+
+	if (!sandboxed_times_exist())
+		return 0;
+	if (team->count > 0)
+		failed = check_file(team->members[0], template, step, err);
+	for (size_t i = 0; failed == 0 && i < team->count; i++) {
+		const struct member *m = team->members[i];
+
+		failed = check_file(m, m->agent.path, step, err);
+		if (failed == 0)
+			failed = check_file(m, m->agent.output.path, step, err);
+		for (char **path = m->agent.composed; failed == 0 && path != NULL && *path != NULL; path++)
+			failed = check_file(m, *path, step, err);
+	}
+	return failed;
+}

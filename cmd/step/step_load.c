@@ -13,6 +13,7 @@
 #include "agent/trust.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "run/sandboxed_times.h"
 #include "step/step.h"
 
 /* A template, or @FILE. */
@@ -182,6 +183,10 @@ check_instructions(const struct step *step, const struct step_loaded *loaded, st
 	struct error why = ERROR_INIT;
 	const char *template = loaded->prompt.data != NULL ? step->prompt_place : NULL;
 
+	/* What somebody outside may do who is asked, nobody knows. */
+	if (step->ask != NULL && template != NULL && sandboxed_times_have_file(template))
+		return error_set(err, ERROR_DEFINITION, template, "a sandboxed program may have written it, and "
+		    "who is asked would follow it in no sandbox: read it, then touch it");
 	if (step->team == NULL || prompt_files_check(step->team, template, &step->sandbox, &why) == 0 ||
 	    trust_is_replayed())
 		return 0;

@@ -76,7 +76,8 @@ set_variables(struct mcp_server *s, const struct mcp_use *use, struct environmen
 {
 	const struct mcp_definition *m = &s->definition;
 
-	for (size_t i = 0; m->variables != NULL && m->variables[i] != NULL; i++) {
+	/* What speaks to a URL is AWF's own program, and no server's. */
+	for (size_t i = 0; m->url == NULL && m->variables != NULL && m->variables[i] != NULL; i++) {
 		char *value = expand(s, use, m->values[i], err);
 
 		if (value == NULL)

@@ -29,8 +29,10 @@ tool_rights(const struct member *m, const struct tool *tool, const struct sandbo
 	return sandbox_rights(&decided, "the tool", tool->name);
 }
 
-char *
-prompt_files_rights(const struct member *m, const struct sandbox *step)
+/* What an agent has more than a sandbox without the network, as the step says of sandboxes: "the tool
+ * deploy runs in no sandbox", in memory of its own; NULL: nothing. */
+static char *
+member_rights(const struct member *m, const struct sandbox *step)
 {
 	struct sandbox decided;
 	const char *provider;
@@ -53,10 +55,27 @@ prompt_files_rights(const struct member *m, const struct sandbox *step)
 	return rights;
 }
 
-static int
-check_file(const struct member *m, const char *path, const struct sandbox *step, struct error *err)
+/* What the agent has itself, or those to which it may hand over: of a step, all. */
+static char *
+find_rights(const struct team *team, const struct member *m, const struct sandbox *step)
 {
-	char *rights = path != NULL && sandboxed_times_have_file(path) ? prompt_files_rights(m, step) : NULL;
+	char *rights = member_rights(m, step), *others;
+
+	for (size_t i = 0; rights == NULL && m->handoff_count > 0 && i < team->count; i++) {
+		others = member_rights(team->members[i], step);
+		if (others != NULL)
+			rights = memory_format("of the agent %s, to which it comes: %s", team->members[i]->agent.name,
+			    others);
+		free(others);
+	}
+	return rights;
+}
+
+static int
+check_file(const struct team *team, const struct member *m, const char *path, const struct sandbox *step,
+    struct error *err)
+{
+	char *rights = path != NULL && sandboxed_times_have_file(path) ? find_rights(team, m, step) : NULL;
 	int failed = rights == NULL ? 0 : error_set(err, ERROR_DEFINITION, path, "a sandboxed program may have "
 	    "written it, and the agent %s would follow it with more rights (%s): read it, then touch it",
 	    m->agent.name, rights);
@@ -74,15 +93,15 @@ prompt_files_check(const struct team *team, const char *template, const struct s
 	if (!sandboxed_times_exist())
 		return 0;
 	if (team->count > 0)
-		failed = check_file(team->members[0], template, step, err);
+		failed = check_file(team, team->members[0], template, step, err);
 	for (size_t i = 0; failed == 0 && i < team->count; i++) {
 		const struct member *m = team->members[i];
 
-		failed = check_file(m, m->agent.path, step, err);
+		failed = check_file(team, m, m->agent.path, step, err);
 		if (failed == 0)
-			failed = check_file(m, m->agent.output.path, step, err);
+			failed = check_file(team, m, m->agent.output.path, step, err);
 		for (char **path = m->agent.composed; failed == 0 && path != NULL && *path != NULL; path++)
-			failed = check_file(m, *path, step, err);
+			failed = check_file(team, m, *path, step, err);
 	}
 	return failed;
 }

@@ -4,7 +4,7 @@
  * sandboxed program that writes one would have the next agent do what it may not do itself, so such a
  * file is refused to an agent that has more than a sandbox: a tool, server or provider that runs in
  * none, or the network. An agent whose tools are all in sandboxes without the network takes it: it can
- * do no more than the program that wrote it.
+ * do no more than the program that wrote it. Who may hand over to another agent has the rights of that.
  *
  * What is data is no matter of this: input, attachments, what tools read.
  */
@@ -14,10 +14,6 @@
 #include "agent/team.h"
 #include "base/error.h"
 #include "isolate/sandbox.h"
-
-/* What an agent has more than a sandbox without the network, as the step says of sandboxes: "the tool
- * deploy runs in no sandbox", in memory of its own; NULL: nothing. */
-char *prompt_files_rights(const struct member *m, const struct sandbox *step);
 
 /* ERROR_DEFINITION at a file of instructions that a sandboxed program may have written
  * (run/sandboxed_times.h) and that an agent with more rights would follow. template: of the first agent;

@@ -83,8 +83,8 @@ void trust_add_command(struct trust_items *items, const struct agent *agent, con
 /* One of AWF's own tools, or an agent CLI, of which the file of an agent says that no sandbox holds
  * it. */
 void trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool);
-/* A tool or a server of the user's or the system's ("the MCP server lint") that an agent uses: it has
- * what its owner gives it, be it enclosed or not. */
+/* A tool, a server or an agent of the user's or the system's ("the MCP server lint") that an agent uses:
+ * it has what its owner gives it, be it enclosed or not. */
 void trust_add_use(struct trust_items *items, const struct agent *agent, const char *what, bool enclosed);
 /* The network, which the file of an agent or a tool gives a tool, a server or a command in its
  * sandbox. */

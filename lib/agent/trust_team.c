@@ -101,6 +101,17 @@ add_server(struct trust_items *items, const struct agent *agent, const struct mc
 	free(what);
 }
 
+/* An agent of the user's does what one of the project hands over to it, with all that it has itself. */
+static void
+add_handoff(struct trust_items *items, const struct agent *agent, const struct agent *to)
+{
+	char *what = memory_format("the agent %s", to->name);
+
+	if (to->path != NULL && trust_origin(to->path) < ORIGIN_EDITED)
+		trust_add_use(items, agent, what, true);
+	free(what);
+}
+
 static void
 add_member(struct trust_items *items, const struct member *m, const struct sandbox *step)
 {
@@ -128,6 +139,8 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 		trust_add_tool_of(items, a, &m->tools[i], step);
 	if (m->stop.name != NULL)
 		trust_add_tool_of(items, a, &m->stop, step);
+	for (size_t i = 0; i < m->handoff_count; i++)
+		add_handoff(items, a, &m->handoffs[i].to->agent);
 	for (size_t i = 0; i < m->server_count; i++)
 		add_server(items, a, &m->servers[i]->definition, step, &decided);
 }

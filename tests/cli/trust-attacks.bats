@@ -896,7 +896,7 @@ shown() { run -1 grep -P '[\x00-\x08\x0b-\x1f\x7f\x{202e}]' <<<"$output$stderr";
 
 @test "an agent of the repository asks before it uses a tool or a server of the user's, in a sandbox too" {
 	local own=$XDG_CONFIG_HOME/awf
-	mkdir -p "$own/tools"
+	mkdir -p "$own/tools" "$own/agents"
 	printf '{"description":"d","input_schema":{"type":"object"},"command":["true"],"sandbox":"workspace","env":["CHAT_TOKEN"]}' >"$own/tools/post.tool.json"
 	echo '{"mcpServers":{"home":{"command":"cat","env":{"K":"${CHAT_TOKEN}"}}}}' >"$own/mcp.json"
 	export CHAT_TOKEN=of-the-environment
@@ -909,6 +909,13 @@ shown() { run -1 grep -P '[\x00-\x08\x0b-\x1f\x7f\x{202e}]' <<<"$output$stderr";
 		goes ask
 		rm -f "$XDG_DATA_HOME/awf/trust"
 	done
+	# Nor is an agent of the user's handed over to unasked, which has what it has.
+	printf -- '---\nprovider: scripted\nmodel: m\ntools: [bash]\nsandbox: none\n---\nHi.\n' >"$own/agents/mighty.md"
+	agent $'handoffs: [mighty]\nsandbox: workspace'
+	refused ask
+	[[ $stderr == *'whatever the model of the agent reviewer asks of the agent mighty'* ]]
+	allow
+	goes ask
 	# The workflow itself has the user's tools.
 	agent $'sandbox: workspace'
 	goes call post
@@ -1036,6 +1043,10 @@ ask_of() { awf-step -a "$1" -r ask "${@:2}" <<<review; }
 	touch docs/letters.md
 	agent $'tools: [bash]\nsandbox: none'
 	guarded prompt.md reviewer -p @prompt.md
+	tamper prompt.md
+	run -2 --separate-stderr awf-step -n --ask @prompt.md x
+	[[ $stderr == *'prompt.md: a sandboxed program may have written it, and who is asked would follow it'* ]]
+	touch prompt.md
 	mv agents/reviewer.md docs/reviewer.md
 	guarded docs/reviewer.md ./docs/reviewer.md
 	agent $'tools: [bash]\nsandbox: none\noutput_schema: ../docs/schema.json'
@@ -1072,9 +1083,24 @@ ask_of() { awf-step -a "$1" -r ask "${@:2}" <<<review; }
 		allow
 		run -0 --separate-stderr ask_of reviewer
 	done
+	# So do the rights of whom it hands over to.
+	printf -- '---\nprovider: scripted\nmodel: m\ntools: [deploy]\n---\nHi.\n' >agents/other.md
+	agent $'agents_md: true\nhandoffs: [other]\nsandbox: none'
+	tamper AGENTS.md
+	allow
+	run -2 --separate-stderr ask_of reviewer
+	[[ $stderr == *'(of the agent other, to which it comes: the tool deploy runs in no sandbox)'* ]]
 	# What the step says counts, too.
 	agent $'agents_md: true\ntools: [deploy]'
 	allow
 	run -0 --separate-stderr ask_of reviewer --sandbox workspace
 	run -2 --separate-stderr ask_of reviewer --sandbox workspace --network
+}
+
+@test "the variables of a definition with a URL are nothing to the program of AWF's that asks it" {
+	agent 'mcp_servers: {s: {url: "http://127.0.0.1:9/", env: {LD_DEBUG: libs, LD_DEBUG_OUTPUT: "'"$CANARY"'"}}}'
+	allow
+	run -3 --separate-stderr ask
+	[[ $stderr == *"the MCP server 's'"* ]]
+	run -1 compgen -G "$CANARY*"
 }

@@ -84,6 +84,18 @@ check_file(const struct team *team, const struct member *m, const char *path, co
 	return failed;
 }
 
+/* What tools say of themselves is a part of the prompt. */
+static int
+check_tools(const struct team *team, const struct member *m, const struct sandbox *step, struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < m->tool_count; i++)
+		if (!m->tools[i].own)
+			failed = check_file(team, m, m->tools[i].path, step, err);
+	return failed != 0 || m->stop.name == NULL ? failed : check_file(team, m, m->stop.path, step, err);
+}
+
 int
 prompt_files_check(const struct team *team, const char *template, const struct sandbox *step,
     struct error *err)
@@ -102,6 +114,8 @@ prompt_files_check(const struct team *team, const char *template, const struct s
 			failed = check_file(team, m, m->agent.output.path, step, err);
 		for (char **path = m->agent.composed; failed == 0 && path != NULL && *path != NULL; path++)
 			failed = check_file(team, m, *path, step, err);
+		if (failed == 0)
+			failed = check_tools(team, m, step, err);
 	}
 	return failed;
 }

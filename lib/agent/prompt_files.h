@@ -1,6 +1,7 @@
 /*
  * Files of instructions: what the prompts of a step's agents are made of beside the data. These are
- * agent files, their output schemas, AGENTS.md and SKILL.md files, and the template of -p @FILE. A
+ * agent files, their output schemas, AGENTS.md and SKILL.md files, the files of tools, which say what they
+ * are for, and the template of -p @FILE. A
  * sandboxed program that writes one would have the next agent do what it may not do itself, so such a
  * file is refused to an agent that has more than a sandbox: a tool, server or provider that runs in
  * none, or the network. An agent whose tools are all in sandboxes without the network takes it: it can

@@ -118,8 +118,8 @@ trust_check(const struct trust_items *items, struct error *err)
 	} else if (answer == TRUST_NOBODY) {
 		if (count > 1)
 			buffer_format(&more, " (and %zu more)", count - 1);
-		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, sends data away or has "
-		    "what is yours, and nobody has allowed that for %s: %s%s%s%s", first->what, buffer_string(&more),
+		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, sends data away or "
+		    "has what is yours, and nobody has allowed that for %s: %s%s%s%s", first->what, buffer_string(&more),
 		    first->repository, first->program ? "" : "see awf trust", first->program || count > 3 ? "" : ", or ",
 		    count <= 3 ? "say --trust " : "", count <= 3 ? buffer_string(&digests) : "");
 	}

@@ -373,7 +373,8 @@ bool
 sandboxed_times_have_file(const char *path)
 {
 	char *real = realpath(path, NULL);
-	bool have = sandboxed_times_have(path) || (real != NULL && sandboxed_times_have(real));
+	bool have = sandboxed_times_have(path) ||
+	    (real != NULL && strcmp(real, path) != 0 && sandboxed_times_have(real));
 
 	free(real);
 	return have;

@@ -73,7 +73,7 @@ load_question(struct step *step, const struct step_source *source, struct step_l
 	step->kind = "question";
 	step->answer_schema = &loaded->answer_schema;
 	if (source->team.output_schema != NULL &&
-	    output_schema_load(&loaded->answer_schema, source->team.output_schema, err) == -1)
+	    output_schema_load(&loaded->answer_schema, source->team.output_schema, NULL, err) == -1)
 		return -1;
 	return load_prompt(step, step->ask, "--ask", loaded, err);
 }

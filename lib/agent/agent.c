@@ -160,9 +160,7 @@ read_output_schema(const struct definition *d, const struct definition_key *key,
 		directory = path_directory(d->path);
 		path = *json_string_value(value) == '/' ? memory_text(json_string_value(value))
 		    : path_join(directory, json_string_value(value));
-		result = trust_check_read(d->path, path, &why);
-		if (result == 0)
-			result = output_schema_load(&a->output, path, &why);
+		result = output_schema_load(&a->output, path, d->path, &why);
 		free(path);
 		free(directory);
 	}
@@ -478,10 +476,8 @@ int
 agent_load(struct agent *a, const char *path, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
-	int result = trust_check_read(path, path, err);
+	int result = trust_file_load(path, path, DEFINITION_LIMIT, &text, err);
 
-	if (result == 0)
-		result = file_load(path, DEFINITION_LIMIT, &text, err);
 	if (result == 0)
 		result = unreviewed_check(path, err);
 	if (result == 0)

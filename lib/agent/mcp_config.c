@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/tool_name.h"
+#include "agent/trust.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -529,6 +530,7 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 		workflow_directory == NULL ? NULL : path_join(workflow_directory, EDITORS_FILE),
 		path_config("mcp.json") };
 	char **looked = NULL, **others = NULL;
+	struct buffer text = BUFFER_INIT;
 	bool found = false;
 	int result = 0;
 
@@ -544,7 +546,9 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 		list_add(&looked, files[i]);
 		if (!there)
 			continue;
-		document = value_load_relaxed(files[i], ERROR_DEFINITION, err);
+		document = trust_file_load(files[i], files[i], DEFINITION_LIMIT, &text, err) != 0 ? NULL :
+		    value_parse_relaxed(&text, files[i], ERROR_DEFINITION, err);
+		buffer_clear(&text);
 		servers = servers_of(document);
 		if (document == NULL || unreviewed_check(files[i], err) == -1) {
 			result = -1;
@@ -562,17 +566,17 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 		json_decref(document);
 	}
 
+	buffer_clear(&text);
 	if (result == 0 && !found) {
 		char *hint = text_hint(name, (const char *const *)(uintptr_t)others);
-		struct buffer text = BUFFER_INIT;
 
 		for (size_t i = 0; looked != NULL && looked[i] != NULL; i++)
 			buffer_format(&text, "%s%s", i > 0 ? ", " : "", looked[i]);
 		result = error_set(err, ERROR_DEFINITION, NULL, "no MCP server '%s' in %s%s", name,
 		    buffer_string(&text), hint);
-		buffer_free(&text);
 		free(hint);
 	}
+	buffer_free(&text);
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
 		free(files[i]);
 	list_free(looked);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/definition.h"
+#include "agent/trust.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "json/value.h"
@@ -40,7 +41,7 @@ output_schema_take(struct output_schema *o, json_t *value, struct error *err)
 }
 
 int
-output_schema_load(struct output_schema *o, const char *path, struct error *err)
+output_schema_load(struct output_schema *o, const char *path, const char *definition, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	json_t *document = NULL;
@@ -51,7 +52,8 @@ output_schema_load(struct output_schema *o, const char *path, struct error *err)
 	if (path[strspn(path, " \t\n")] == '{' && access(path, F_OK) != 0)
 		return error_set(err, ERROR_DEFINITION, "--output-schema",
 		    "takes the name of a file with the schema, not the schema itself");
-	if (file_load(path, DEFINITION_LIMIT, &text, err) == -1)
+	if ((definition == NULL ? file_load(path, DEFINITION_LIMIT, &text, err) :
+	    trust_file_load(definition, path, DEFINITION_LIMIT, &text, err)) == -1)
 		err->code = ERROR_DEFINITION;
 	else
 		document = value_parse(buffer_string(&text), text.len, path, ERROR_DEFINITION, err);

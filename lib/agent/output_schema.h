@@ -20,9 +20,9 @@ struct output_schema {
 	char *path;              /* of its file; NULL: it stands in the agent file */
 };
 
-/* Reads it from a JSON file, or takes the value; ERROR_DEFINITION, of a value without
+/* Reads it from a JSON file, which a definition may name (NULL: the user does), or takes the value; ERROR_DEFINITION, of a value without
  * place. Whatever was there is freed. */
-int output_schema_load(struct output_schema *o, const char *path, struct error *err);
+int output_schema_load(struct output_schema *o, const char *path, const char *definition, struct error *err);
 int output_schema_take(struct output_schema *o, json_t *value, struct error *err);
 /* Appends the JSON of an answer, minified: all of its text, but for white space and one
  * fence (```json) around it. -1, and why in one line, if it is none or breaks the

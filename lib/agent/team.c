@@ -13,12 +13,14 @@
 #include "agent/mcp_tools.h"
 #include "agent/model_alias.h"
 #include "agent/skills.h"
+#include "agent/trust.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 #define READ_TOOL "read"
+#define REPLAY "replay" /* the provider whose models are files */
 #define DEFAULT_MODEL "default" /* an agent CLI knows which */
 
 static const char *
@@ -57,10 +59,29 @@ said_model(const struct team_source *source, const struct agent *agent, char **m
 	return result;
 }
 
+/* Recorded answers that the agent's file names, as its model or in a model's place, are a file that it names. */
+static int
+check_recordings(const struct agent *agent, bool model_is_of_file, struct error *err)
+{
+	int result = 0;
+
+	if (agent->path == NULL || environment_text("AWF_PROVIDER") != NULL || environment_text("AWF_REPLAY") != NULL)
+		return 0;
+	if (model_is_of_file && agent->provider != NULL && strcmp(agent->provider, REPLAY) == 0)
+		result = trust_file_check(agent->path, agent->model, err);
+	for (size_t i = 0; result == 0 && i < agent->fallback.count; i++)
+		if (strcmp(agent->fallback.list[i].provider, REPLAY) == 0)
+			result = trust_file_check(agent->path, agent->fallback.list[i].model, err);
+	/* A replay opens none of them. */
+	return result != 0 && trust_is_replayed() ? 0 : result;
+}
+
 /* The model that is asked, and whose; $AWF_PROVIDER stands in for whatever provider was said. */
 static int
 choose_model(const struct team_source *source, struct agent *agent, struct error *err)
 {
+	const bool of_file = (source == NULL || source->model == NULL) && agent->model != NULL &&
+	    (agent->provider != NULL || strchr(agent->model, '/') != NULL);
 	const char *place, *other = environment_text("AWF_PROVIDER");
 	struct error why = ERROR_INIT;
 	char *name, *model;
@@ -69,7 +90,7 @@ choose_model(const struct team_source *source, struct agent *agent, struct error
 	if (result == 0 && model != NULL && *model != '\0')
 		result = agent_set_model(agent, model, place, err);
 	free(model);
-	if (result != 0)
+	if (result != 0 || check_recordings(agent, of_file, err) != 0)
 		return -1;
 	if (other != NULL) {
 		if (provider_check_named(other, err) == -1) {
@@ -278,7 +299,7 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 	if (source->max_tokens_total >= 0)
 		agent->max_tokens_total = source->max_tokens_total;
 	if (source->output_schema != NULL &&
-	    output_schema_load(&agent->output, source->output_schema, err) == -1)
+	    output_schema_load(&agent->output, source->output_schema, NULL, err) == -1)
 		return -1;
 	agent_tell_output(agent);
 	if (choose_model(leads ? source : NULL, agent, err) == -1)
@@ -362,7 +383,7 @@ load_handoff(struct team *t, struct member *from, const char *name,
 	if (path == NULL)
 		return error_set(err, ERROR_DEFINITION, agent->handoffs_place, "handoffs: %s",
 		    error_text(&why, text, sizeof text));
-	to = load_other(t, path, source, err);
+	to = trust_file_check(agent->path, path, err) != 0 ? NULL : load_other(t, path, source, err);
 	free(path);
 	if (to == NULL)
 		return -1;

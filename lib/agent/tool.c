@@ -457,7 +457,7 @@ load_text(const struct tool *t, struct buffer *text, struct error *err)
 	if (unreviewed_check(t->path, err) != 0)
 		return -1;
 	if (program ? allow_program(t, err) != 0 || ask_program(t, text, err) != 0 :
-	    file_load(t->path, DEFINITION_LIMIT, text, err) != 0)
+	    trust_file_load(t->path, t->path, DEFINITION_LIMIT, text, err) != 0)
 		return -1;
 	if (is_list(t->path) && pick_entry(t->name, text) == 0)
 		return error_set(err, ERROR_DEFINITION, t->path, "has no tool '%s'", t->name);
@@ -589,8 +589,8 @@ list_with(const char *directory, const char *name)
 	for (char **file = files; found == NULL && file != NULL && *file != NULL; file++) {
 		struct buffer text = BUFFER_INIT;
 
-		if (definition_exists(*file) && file_load(*file, DEFINITION_LIMIT, &text, NULL) == 0 &&
-		    pick_entry(name, &text) == 1)
+		if (definition_exists(*file) &&
+		    trust_file_load(*file, *file, DEFINITION_LIMIT, &text, NULL) == 0 && pick_entry(name, &text) == 1)
 			found = memory_text(*file);
 		buffer_free(&text);
 	}
@@ -601,12 +601,15 @@ list_with(const char *directory, const char *name)
 int
 tool_list_names(const char *path, char ***names, struct error *err)
 {
+	struct buffer text = BUFFER_INIT;
 	json_t *file, *entries, *entry;
 	size_t i, before = list_count(*names);
 
 	if (!is_list(path))
 		return 0;
-	file = value_load(path, ERROR_DEFINITION, err);
+	file = trust_file_load(path, path, DEFINITION_LIMIT, &text, err) != 0 ? NULL :
+	    value_parse(buffer_string(&text), text.len, path, ERROR_DEFINITION, err);
+	buffer_free(&text);
 	if (file == NULL)
 		return -1;
 	entries = json_is_object(file) ? json_object_get(file, "tools") : file;

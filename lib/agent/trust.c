@@ -17,6 +17,7 @@
 #include "agent/dialect.h"
 #include "agent/trust_files.h"
 #include "agent/trust_project.h"
+#include "base/beneath.h"
 #include "base/buffer.h"
 #include "base/config.h"
 #include "base/file.h"
@@ -221,7 +222,7 @@ is_users_place(const char *path)
 	char *config = path_config(""), *real = config == NULL ? NULL : realpath(config, NULL);
 	char *others = dialect_user_directories();
 	const char *directories = others, *directory;
-	bool is = real != NULL && path_within(path, real);
+	bool is = (real != NULL && path_within(path, real)) || (config != NULL && path_within(path, config));
 	size_t len;
 
 	free(real);
@@ -230,7 +231,7 @@ is_users_place(const char *path)
 		char *place = memory_copy(directory, len);
 
 		real = realpath(place, NULL);
-		is = real != NULL && path_within(path, real);
+		is = (real != NULL && path_within(path, real)) || path_within(path, place);
 		free(real);
 		free(place);
 	}
@@ -338,6 +339,19 @@ trust_written(const char *path)
 	return written;
 }
 
+/* Whether the path is a project's by its text: links on the way do not make what it names the user's. */
+static bool
+is_projects_name(const char *path)
+{
+	char here[PATH_MAX], *absolute = *path == '/' || getcwd(here, sizeof here) == NULL ? memory_text(path) :
+	    path_join(here, path), *normal = path_normal(absolute);
+	const bool is = origin_of_place(normal) == ORIGIN_PROJECT;
+
+	free(normal);
+	free(absolute);
+	return is;
+}
+
 /* Both where it stands, beside which its programs are looked for, and where it leads by a link. */
 enum origin
 trust_origin(const char *path)
@@ -354,6 +368,8 @@ trust_origin(const char *path)
 		origin = other > origin ? other : origin;
 		free(place);
 	}
+	if (origin == ORIGIN_USER && is_projects_name(path))
+		origin = ORIGIN_PROJECT;
 	if (origin == ORIGIN_EDITED && (written = trust_written(path)) != NULL)
 		origin = ORIGIN_PROJECT;
 	free(written);
@@ -521,28 +537,102 @@ project_by_name(const char *definition)
 	return path;
 }
 
-int
-trust_check_read(const char *definition, const char *file, struct error *err)
+/* A file within a directory, by the text of its path or what its links make of that. -1 with errno. */
+static int
+beneath_open_any(const char *root, const char *absolute)
 {
-	char *real, *root, *real_root;
-	enum origin leads_to;
-	int failed = 0;
+	char *normal = path_normal(absolute);
+	const char *part = beneath_part(root, absolute);
+	int directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1, why;
 
-	if (trust_origin(definition) != ORIGIN_PROJECT || (real = realpath(file, NULL)) == NULL)
-		return 0;
-	root = project_by_name(definition);
-	real_root = realpath(root, NULL);
-	if (real_root == NULL || !path_within(real, real_root)) {
-		leads_to = origin_of_place(real);
-		/* The user's own agents may be linked; what else lies beside them, keys too, may not. */
-		if (leads_to == ORIGIN_PROJECT || (leads_to == ORIGIN_USER && !text_ends(real, ".md")))
-			failed = error_set(err, ERROR_DEFINITION, file, "leads out of %s, and is not read for a "
-			    "definition of that project: put a copy there", root);
+	part = part != NULL ? part : beneath_part(root, normal);
+	errno = part == NULL ? EXDEV : errno;
+	if (part != NULL && directory != -1)
+		fd = beneath_open(directory, part);
+	why = errno;
+	file_close(&directory);
+	free(normal);
+	errno = why;
+	return fd;
+}
+
+/* Opens what a link leads to without following another. -1 with errno: EXDEV if it may not be read. */
+static int
+linked_file_open(const char *root, const char *file)
+{
+	char *real = realpath(file, NULL), *real_root = realpath(root, NULL);
+	enum origin leads_to = real == NULL ? ORIGIN_PROJECT : origin_of_place(real);
+	int fd = -1, why = EXDEV;
+
+	/* The user's own agents may be linked; what else lies beside them, keys too, may not. */
+	if (real != NULL && (leads_to == ORIGIN_SYSTEM || (leads_to == ORIGIN_USER && text_ends(real, ".md")) ||
+	    (real_root != NULL && path_within(real, real_root)))) {
+		fd = open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		why = errno;
 	}
-	free(real_root);
-	free(root);
 	free(real);
-	return failed;
+	free(real_root);
+	errno = why;
+	return fd;
+}
+
+/* -1 with errno; *root: the project that the file leads out of, in memory of its own, if that is why (EXDEV). */
+static int
+definition_file_open(const char *definition, const char *file, char **root)
+{
+	char here[PATH_MAX], *absolute;
+	int fd, why;
+
+	*root = NULL;
+	/* What lies in the user's configuration by its name they have linked themselves. */
+	if (trust_origin(definition) != ORIGIN_PROJECT || !is_projects_name(definition))
+		return open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	*root = project_by_name(definition);
+	absolute = *file == '/' || getcwd(here, sizeof here) == NULL ? memory_text(file) : path_join(here, file);
+	fd = beneath_open_any(*root, absolute);
+	/* Old kernels follow no link at all. */
+	if (fd == -1 && (errno == EXDEV || errno == ELOOP))
+		fd = linked_file_open(*root, file);
+	why = errno;
+	free(absolute);
+	errno = why;
+	return fd;
+}
+
+static int
+refuse_outside(const char *file, const char *root, struct error *err)
+{
+	return error_set(err, ERROR_DEFINITION, file, "leads out of %s, and is not read for a "
+	    "definition of that project: put a copy there", root);
+}
+
+int
+trust_file_load(const char *definition, const char *file, size_t limit, struct buffer *text, struct error *err)
+{
+	char *root;
+	int fd = definition_file_open(definition, file, &root), result;
+
+	if (fd != -1)
+		result = file_read_named(fd, file, limit, text, err);
+	else
+		result = errno == EXDEV && root != NULL ? refuse_outside(file, root, err) :
+		    error_errno(err, ERROR_SYSTEM, file, "unable to open");
+	file_close(&fd);
+	free(root);
+	return result;
+}
+
+int
+trust_file_check(const char *definition, const char *file, struct error *err)
+{
+	char *root;
+	int fd = definition_file_open(definition, file, &root), result = 0;
+
+	if (fd == -1 && errno == EXDEV && root != NULL)
+		result = refuse_outside(file, root, err);
+	file_close(&fd);
+	free(root);
+	return result;
 }
 
 /* ---- what would run (trust_items.c) ---- */

@@ -51,9 +51,24 @@ enum origin trust_origin(const char *path);
  * written, relative to the repository, in memory of its own; NULL: nothing, or it lies elsewhere. */
 char *trust_written(const char *path);
 
-/* ERROR_DEFINITION at a file that a definition of a project is, or names, and that lies outside of that
- * project: the model would be told what is in it. */
-int trust_check_read(const char *definition, const char *file, struct error *err);
+/* What a definition is, or has read by a name in it, of a project lies in that project: else it would have the
+ * user's other files read, and the model told of them. All of it is opened here:
+ *
+ *     agent files, and those of handoffs      agent.c, team.c
+ *     tool files, of one tool or several      tool.c
+ *     .mcp.json, .vscode/mcp.json             mcp_config.c
+ *     output_schema: FILE                     agent.c
+ *     model: replay/FILE, and of fallback     team.c: trust_file_check(), as the provider opens it
+ *
+ * Skills and AGENTS.md have a rule of their own, which also asks whose files they are (skills.c). A link is
+ * followed within the project, and to the user's own agents and what came with AWF; what is read is what was
+ * looked at, whoever exchanges a link or a directory meanwhile. Of what is not a project's any file is opened.
+ * ERROR_DEFINITION at a file that lies elsewhere, ERROR_SYSTEM. */
+int trust_file_load(const char *definition, const char *file, size_t limit, struct buffer *text,
+    struct error *err);
+/* The same of a file that another program opens; one that is not there is none outside either, if the text of
+ * its path leads nowhere else. */
+int trust_file_check(const char *definition, const char *file, struct error *err);
 
 /* Something that a project's definition would run. */
 struct trust_item {
@@ -101,6 +116,10 @@ void trust_items_free(struct trust_items *items);
 /* Whether anything that was described until now is not the user's or the system's in each case: then
  * it is described and checked anew each time that it is started, as it may be another one by then. */
 bool trust_is_checked_anew(void);
+
+/* Whether this step is replayed: in the isolation of awf-replay, where nothing of the user's config is
+ * seen, and as the user has told awf-replay to. */
+bool trust_is_replayed(void);
 
 /* Whether the word is in a list with commas; list may be NULL. */
 bool trust_list_names(const char *list, const char *word);

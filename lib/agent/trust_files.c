@@ -154,27 +154,42 @@ trust_files_find(struct trust_files *found, const struct trust_command *command,
 
 /* ---- command lines that read what they name ---- */
 
-/* Without options, what each reads is the file that its first word names. A shell's options here take no word. */
+/* What each reads is the file that its first word names: behind options of these letters, none of which takes a word,
+ * and behind -f if it has its script there. */
 static const struct {
-	const char *name;
-	bool shell;
+	const char *name, *letters;
+	bool by_f;
 } interpreters[] = {
-	{ "sh", true },
-	{ "bash", true },
-	{ "dash", true },
-	{ "python", false },
-	{ "python3", false },
-	{ "node", false },
-	{ "perl", false },
-	{ "ruby", false },
+	{ "sh", "efux", false },
+	{ "bash", "efux", false },
+	{ "dash", "efux", false },
+	{ "python", "", false },
+	{ "python3", "", false },
+	{ "node", "", false },
+	{ "perl", "", false },
+	{ "ruby", "", false },
+	{ "jq", "cenrsS", true },
+	{ "awk", "", true },
 };
 
-/* Whether the word is an option of this interpreter after which it still reads what its next word names. */
-static bool
-is_plain_option(size_t interpreter, const char *word)
+/* The first word behind an interpreter's options, which is to be its script; NULL: they are not of that form.
+ * The array ends with NULL, which is where a script's first line leaves its name to the kernel. */
+static char *const *
+script_word(size_t interpreter, char *const *words)
 {
-	return interpreters[interpreter].shell && *word == '-' && word[1] != '\0' &&
-	    word[1 + strspn(word + 1, "efux")] == '\0';
+	const char *letters = interpreters[interpreter].letters;
+	bool named = !interpreters[interpreter].by_f;
+
+	for (; *words != NULL && **words == '-'; words++) {
+		const bool is_f = interpreters[interpreter].by_f && strcmp(*words, "-f") == 0;
+
+		/* Behind -f stands the script. */
+		if ((named && interpreters[interpreter].by_f) || (!is_f && ((*words)[1] == '\0' ||
+		    (*words)[1 + strspn(*words + 1, letters)] != '\0')))
+			return NULL;
+		named = named || is_f;
+	}
+	return named ? words : NULL;
 }
 
 /* The interpreter of that name; -1: none. */
@@ -229,7 +244,7 @@ is_file_of(const struct search *s, const char *path)
 static bool
 script_is_plain(const struct search *s, const char *path, int depth)
 {
-	char *line = file_interpreter(path), **words = NULL, *program = NULL;
+	char *line = file_interpreter(path), **words = NULL, *program = NULL, *const *script;
 	bool plain = line == NULL;
 	size_t at = 0;
 	int known;
@@ -240,15 +255,16 @@ script_is_plain(const struct search *s, const char *path, int depth)
 				*blank = ' ';
 		words = list_split(line, ' ');
 	}
+	/* The kernel makes one word of what stands behind the program. */
 	if (words != NULL && list_count(words) > 1 && strcmp(words[0], "/usr/bin/env") == 0)
-		at = 1;
-	if (words != NULL && depth > 0 && (program = program_path(s, words[at])) != NULL) {
+		at = strcmp(words[1], "-S") == 0 && words[2] != NULL ? 2 : list_count(words) == 2 ? 1 : 0;
+	if (words != NULL && depth > 0 && (at == 2 || list_count(words) <= 2) &&
+	    (program = program_path(s, words[at])) != NULL) {
 		known = interpreter_find(words[at]);
 		if (is_file_of(s, program))
 			plain = words[at + 1] == NULL && script_is_plain(s, program, depth - 1);
-		else
-			plain = known != -1 && (words[at + 1] == NULL || (words[at + 2] == NULL && at == 0 &&
-			    is_plain_option((size_t)known, words[at + 1])));
+		else if (known != -1 && (script = script_word((size_t)known, words + at + 1)) != NULL)
+			plain = *script == NULL;
 	}
 	free(program);
 	list_free(words);
@@ -289,17 +305,19 @@ words_are_plain(const struct search *s, char *const *words)
 {
 	char *program = words == NULL || *words == NULL ? NULL : program_path(s, *words), *script = NULL;
 	int known = program == NULL ? -1 : interpreter_find(*words);
-	bool plain = false;
+	/* A tool may be nothing but what the model fills in: there is no program of its name. */
+	bool plain = program == NULL && words != NULL && *words != NULL && strchr(*words, '/') != NULL;
 
-	if (is_file_of(s, program)) {
+	if (plain) {
+		words += list_count(words);
+	} else if (is_file_of(s, program)) {
 		plain = script_is_plain(s, program, INTERPRETERS);
 		words++;
 	} else if (known != -1 && !path_within(program, s->within)) {
-		for (words++; *words != NULL && is_plain_option((size_t)known, *words); words++)
-			;
-		script = *words == NULL || **words == '-' ? NULL : word_path(s, *words);
+		words = script_word((size_t)known, words + 1);
+		script = words == NULL || *words == NULL ? NULL : word_path(s, *words);
 		plain = is_file_of(s, script);
-		words += *words != NULL;
+		words += plain;
 	}
 	for (; plain && *words != NULL; words++)
 		plain = argument_is_plain(s, *words);

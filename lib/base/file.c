@@ -124,17 +124,25 @@ file_read(int fd, struct buffer *b, size_t limit)
 }
 
 int
+file_read_named(int fd, const char *path, size_t limit, struct buffer *b, struct error *err)
+{
+	int status = file_read(fd, b, limit);
+
+	if (status < 0 && errno == EFBIG)
+		error_set(err, ERROR_SYSTEM, path, "larger than %zu bytes", limit);
+	else if (status < 0)
+		error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	return status;
+}
+
+int
 file_load(const char *path, size_t limit, struct buffer *b, struct error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), status;
 
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	status = file_read(fd, b, limit);
-	if (status < 0 && errno == EFBIG)
-		error_set(err, ERROR_SYSTEM, path, "larger than %zu bytes", limit);
-	else if (status < 0)
-		error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	status = file_read_named(fd, path, limit, b, err);
 	close(fd);
 	return status;
 }

@@ -23,6 +23,8 @@ int file_write(int fd, const void *bytes, size_t len);
 int file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop);
 /* Appends what is left of fd to b; -1 with errno, EFBIG above limit bytes. */
 int file_read(int fd, struct buffer *b, size_t limit);
+/* The same, of a file of this path, with errors: ERROR_SYSTEM. */
+int file_read_named(int fd, const char *path, size_t limit, struct buffer *b, struct error *err);
 /* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */
 int file_load(const char *path, size_t limit, struct buffer *b, struct error *err);
 /* As file_load(), of a text that people write: without the byte order mark that it may begin with. */

@@ -144,17 +144,12 @@ blank_out(char *at, const char *end)
 }
 
 json_t *
-value_load_relaxed(const char *path, enum error_code code, struct error *err)
+value_parse_relaxed(struct buffer *text, const char *place, enum error_code code, struct error *err)
 {
-	struct buffer text = BUFFER_INIT;
-	json_t *value = NULL;
-
-	if (file_load_text(path, VALUE_LIMIT, &text, err) == 0) {
-		blank_out(text.data, text.data + text.len);
-		value = value_parse(buffer_string(&text), text.len, path, code, err);
-	}
-	buffer_free(&text);
-	return value;
+	buffer_drop(text, text_byte_order_mark(text->data, text->len));
+	if (text->len > 0)
+		blank_out(text->data, text->data + text->len);
+	return value_parse(buffer_string(text), text->len, place, code, err);
 }
 
 void

@@ -20,9 +20,9 @@ json_t *value_parse(const char *bytes, size_t len, const char *place,
     enum error_code code, struct error *err);
 /* The same from a file of at most 16 MiB. */
 json_t *value_load(const char *path, enum error_code code, struct error *err);
-/* The same, as editors keep their settings: with comments as those of C, and commas before what
- * ends an object or a list. */
-json_t *value_load_relaxed(const char *path, enum error_code code, struct error *err);
+/* value_parse() of a text, which it changes, as editors keep their settings: with a byte order mark, comments as
+ * those of C, and commas before what ends an object or a list. */
+json_t *value_parse_relaxed(struct buffer *text, const char *place, enum error_code code, struct error *err);
 /* Appends compact JSON, keys in their order. */
 void value_write(const json_t *value, struct buffer *out);
 

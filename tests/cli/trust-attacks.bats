@@ -140,9 +140,12 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 	cp evil tools/lint
 	ln -s "$own/mcp.json" .mcp.json
 	agent 'mcp_servers: [lint]'
-	refused ask
+	run -2 --separate-stderr ask
+	[[ $stderr == *'leads out of '*': put a copy there' ]]
 	ln -s "$own/tools/lint.tool.json" tools/lint.tool.json
-	refused call lint
+	run -2 --separate-stderr call lint
+	[[ $stderr == *'leads out of '*': put a copy there' ]]
+	[ ! -e "$CANARY" ]
 	# A link within the repository is followed.
 	rm -r .mcp.json agents
 	mkdir -p deep/agents
@@ -318,6 +321,69 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 	agent_of '' >"$XDG_CONFIG_HOME/awf/agents/mine.md"
 	ln -s "$XDG_CONFIG_HOME/awf/agents/mine.md" agents/mine.md
 	run -0 awf-step -n -a mine -p review --dry-run ask
+}
+
+@test "no file outside of the repository is a tool file, a file of servers, recorded answers or an agent of its" {
+	local outside=$BATS_TEST_TMPDIR/private form
+	mkdir -p "$outside/tools" "$XDG_CONFIG_HOME/awf/tools" deep
+	printf '{"blocks":[{"type":"text","text":"PRIVATE"}]}\n' | tee "$outside/answers.jsonl" >deep/answers.jsonl
+	printf '{"description":"PRIVATE","input_schema":{"type":"object"},"command":["true"],"sandbox":"workspace"}' |
+		tee "$outside/tools/lint.tool.json" >"$XDG_CONFIG_HOME/awf/tools/theirs.tool.json"
+	printf '[{"name":"lint","description":"PRIVATE","command":["true"],"sandbox":"workspace"}]' >"$outside/tools.json"
+	printf '{"mcpServers":{"lint":{"command":"PRIVATE"}}}' | tee "$outside/mcp.json" >"$XDG_CONFIG_HOME/awf/mcp.json"
+	printf -- '---\nprovider: scripted\nmodel: m\n---\nPRIVATE\n' >"$outside/notes.md"
+	for form in tool tool-directory tool-of-user tools servers servers-of-user editors replay replay-absolute \
+		replay-link replay-directory replay-provider fallback handoff handoff-absolute; do
+		rm -rf tools agents .mcp.json .vscode link && mkdir tools agents
+		case $form in
+		tool) agent 'tools: [lint]' && ln -s "$outside/tools/lint.tool.json" tools/ ;;
+		tool-directory) agent 'tools: [lint]' && rmdir tools && ln -s "$outside/tools" tools ;;
+		tool-of-user) agent 'tools: [theirs]' && ln -s "$XDG_CONFIG_HOME/awf/tools/theirs.tool.json" tools/ ;;
+		tools) agent 'tools: [lint]' && ln -s "$outside/tools.json" tools/tools.json ;;
+		servers) agent 'mcp_servers: [lint]' && ln -s "$outside/mcp.json" .mcp.json ;;
+		servers-of-user) agent 'mcp_servers: [lint]' && ln -s "$XDG_CONFIG_HOME/awf/mcp.json" .mcp.json ;;
+		editors) agent 'mcp_servers: [lint]' && ln -s "$outside" .vscode ;;
+		replay) agent '' && sed -i '/^provider/d; s|^model.*|model: replay/../private/answers.jsonl|' agents/reviewer.md ;;
+		replay-absolute) agent '' && sed -i "/^provider/d; s|^model.*|model: replay/$outside/answers.jsonl|" agents/reviewer.md ;;
+		replay-link) agent '' && ln -s "$outside/answers.jsonl" link && sed -i '/^provider/d; s|^model.*|model: replay/link|' agents/reviewer.md ;;
+		replay-directory) agent '' && ln -s "$outside" link && sed -i '/^provider/d; s|^model.*|model: replay/deep/../link/answers.jsonl|' agents/reviewer.md ;;
+		replay-provider) agent '' && sed -i 's|^provider.*|provider: replay|; s|^model.*|model: ../private/answers.jsonl|' agents/reviewer.md ;;
+		fallback) agent 'fallback: [replay/../private/answers.jsonl]' ;;
+		handoff) agent 'handoffs: [../../private/notes]' ;;
+		handoff-absolute) agent "handoffs: [$outside/notes.md]" ;;
+		esac
+		rm -f ../work/requests.jsonl
+		run --separate-stderr ask
+		[ "$status" -eq 2 ] || { echo "$form: status $status: $stderr" >&2; false; }
+		case $form in
+		tools) [[ $stderr == *'not found in'* ]] ;;
+		*) [[ $stderr == *'leads out of '*': put a copy there' ]] ;;
+		esac || { echo "$form: $stderr" >&2; false; }
+		[ ! -e ../work/requests.jsonl ]
+		[[ $output$stderr != *PRIVATE* ]]
+	done
+	# Within the repository they lead; and what the user says on the command line is the user's.
+	rm -rf link agents tools .vscode .mcp.json && mkdir agents tools
+	agent ''
+	run -0 awf-step -n -a reviewer -m replay/../private/answers.jsonl -p x ask -r
+	sed -i '/^provider/d; s|^model.*|model: replay/link|' agents/reviewer.md
+	ln -s deep link && sed -i 's|replay/link|replay/agents/../link/answers.jsonl|' agents/reviewer.md
+	run -0 ask
+}
+
+@test "the user's directory behind a link of the repository is the repository's by its name" {
+	mkdir -p "$XDG_CONFIG_HOME/awf/agents" "$XDG_CONFIG_HOME/awf/tools"
+	printf '{"description":"d","input_schema":{"type":"object"},"command":["touch","%s"]}' "$CANARY" >"$XDG_CONFIG_HOME/awf/tools/lint.tool.json"
+	rmdir tools && ln -s "$XDG_CONFIG_HOME/awf/tools" tools
+	run -2 --separate-stderr call lint
+	[[ $stderr == *'leads out of '*': put a copy there' ]]
+	[ ! -e "$CANARY" ]
+	rm tools
+	goes call lint
+	[ -e "$CANARY" ]
+	# The user's own configuration may be a link.
+	mv "$XDG_CONFIG_HOME/awf" "$BATS_TEST_TMPDIR/dotfiles" && ln -s "$BATS_TEST_TMPDIR/dotfiles" "$XDG_CONFIG_HOME/awf"
+	goes call lint
 }
 
 # COMMAND: a sandboxed tool runs it.
@@ -656,6 +722,21 @@ installed() {
 	echo >>README
 	goes ask
 	goes call lint
+	# A script behind an interpreter that is known reads what it names, and is another once it changes.
+	for line in '/usr/bin/env -S jq -c -f' '/bin/sh -eu' '/usr/bin/env python3'; do
+		printf '#!%s\n1\n' "$line" >tools/count
+		chmod +x tools/count
+		tool count '"effects":"read"'
+		allow
+		echo >>README
+		goes call count
+		echo 2 >>tools/count
+		refused call count
+	done
+	tool form '"effects":"read"'
+	allow
+	echo >>README
+	goes call form
 	git add . && git -c user.name=a -c user.email=a@b commit -qm x
 	git checkout -qb other
 	goes ask

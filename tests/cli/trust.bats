@@ -73,6 +73,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	printf '{"description":"Formats.","input_schema":{"type":"object"}}' >tools/fmt.tool.json
 	allowed formatter
 	# A worktree and another name of the directory are of the same repository.
+	sed -i 's|^model:.*|model: replay/answer.jsonl|' agents/*.md
 	git add -A && git -c user.name=x -c user.email=x@example.org commit -qm x
 	git worktree add -q ../tree
 	(cd ../tree && allowed formatter)
@@ -111,12 +112,14 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 }
 
 @test "a step asks on the terminal itself, shows what would run, and takes nothing but a yes for one" {
+	local rounds=0
 	terminals_begin
 	printf '{"mcpServers":{"lint":{"command":"sh","args":["-c","./lint.sh $A","two words"],"env":{"A":"a b"}}}}' >.mcp.json
 	chmod +x lint.sh
 	prompt ask 160 40
 	for answer in '' n nonsense yess C-d; do
-		keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+		keys ask "clear; echo round-$((++rounds)); awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+		says ask "^round-$rounds$"
 		says ask "^awf-step: a definition of this project would run this in no sandbox, or send data to it:"
 		says ask "MCP server lint: A='a b' sh -c './lint.sh \\\$A' 'two words'"
 		says ask '  with all files of the project'
@@ -127,16 +130,19 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 		nothing_ran
 		[ ! -e "$XDG_DATA_HOME/awf/trust" ]
 	done
-	keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	keys ask "clear; echo round-$((++rounds)); awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	says ask "^round-$rounds$"
 	says ask 'until something of it changes'
 	keys ask yes Enter
 	says ask '^ended [0-9]*$'
 	[ -e "$CANARY" ]
 	# It is not asked again, until the file is another.
-	keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	keys ask "clear; echo round-$((++rounds)); awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	says ask "^round-$rounds$"
 	says ask '^ended 3$'
 	echo 'echo other' >>lint.sh
-	keys ask "clear; awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	keys ask "clear; echo round-$((++rounds)); awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	says ask "^round-$rounds$"
 	says ask 'until something of it changes'
 	keys ask n Enter
 	says ask '^ended 2$'

@@ -116,7 +116,7 @@ job_attempt(struct job *j, struct error *err)
 	struct run_spec spec = describe_run(j, NULL);
 
 	spec.snapshot = j->resume.snapshot; /* it is the run's, and stays */
-	if (reopen_input(j, err) != 0 ||
+	if (place_set_around(&j->place, j->run.directory, err) != 0 || reopen_input(j, err) != 0 ||
 	    run_restart(&j->run, j->resume.history.attempts + 1, &spec, err) != 0)
 		return -1;
 	j->input_open = true;
@@ -128,7 +128,8 @@ make_run(struct job *j, struct error *err)
 {
 	const struct run_spec spec = describe_run(j, j->place.id);
 
-	return run_create(&j->run, &spec, err) == 0 ? GO : -1;
+	return run_create(&j->run, &spec, err) == 0 &&
+	    place_set_around(&j->place, j->run.directory, err) == 0 ? GO : -1;
 }
 
 static int

@@ -1,6 +1,6 @@
 /*
- * A name counts where it stands as a word. Of programs that are too large to be kept nothing is
- * looked at: they name no steps.
+ * A name counts where it stands as a word, and now not in a comment that has a line of its own. Of
+ * programs that are too large to be kept nothing is looked at: they name no steps.
  */
 #include "run/file_names.h"
 
@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "transcript/blob.h"
 
 /* Adds a text, and ends its line; bytes that are none hold no names. */
@@ -19,6 +20,27 @@ add_text(struct buffer *out, const struct buffer *text)
 		return;
 	buffer_append(out, text->data, text->len);
 	buffer_byte(out, '\n');
+}
+
+/* Adds the lines that are no comments of a shell, or of most other languages. */
+static void
+add_code(struct buffer *out, const struct buffer *text)
+{
+	const char *rest = buffer_string(text), *line;
+	struct buffer code = BUFFER_INIT;
+	size_t len;
+
+	while (memchr(buffer_string(text), '\0', text->len) == NULL &&
+	    (line = text_part(&rest, '\n', &len)) != NULL) {
+		size_t blank = strspn(line, " \t");
+
+		if (blank >= len || line[blank] == '#' || strncmp(line + blank, "//", 2) == 0)
+			continue;
+		buffer_append(&code, line, len);
+		buffer_byte(&code, '\n');
+	}
+	add_text(out, &code);
+	buffer_free(&code);
 }
 
 static void
@@ -49,7 +71,7 @@ file_names_read(struct file_names *n, const struct definition_files *files, cons
 				n->edited = true;
 				add_blob(&n->latest, f, blobs);
 			}
-			add_text(&n->now, &text);
+			add_code(&n->now, &text);
 		}
 		buffer_free(&text);
 	}

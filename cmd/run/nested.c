@@ -247,6 +247,12 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 	return find_decisions(n, c, err) != 0 ? -1 : choose(n, c, input, err);
 }
 
+bool
+nested_goes_on(const struct nested *n)
+{
+	return n->history != NULL && n->recall.mode == RECALL_RESUME;
+}
+
 void
 nested_claimed(struct nested *n)
 {

@@ -62,6 +62,8 @@ struct nested {
  * defined. input: what it is given (-1: nothing), which may have been read to its end
  * then, and is another descriptor with the same bytes. nested_free() whatever the result. */
 int nested_find(struct nested *n, struct child *c, int *input, struct error *err);
+/* Whether its parent goes on, so that its calls are compared with what that did. */
+bool nested_goes_on(const struct nested *n);
 /* Its step.call_workflow.started is on disk: the claim stands. */
 void nested_claimed(struct nested *n);
 void nested_free(struct nested *n);

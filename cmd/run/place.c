@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/patience.h"
 #include "base/terminal.h"
 #include "proc/descendants.h"
@@ -67,6 +69,8 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	child_define(c, &start);
 	if (!spec->unrecorded) {
 		failed = nested_find(&p->nested, c, &input, err);
+		if (nested_goes_on(&p->nested))
+			p->around = memory_text(c->parent.directory);
 		/* What was read to see whether it is what it was is given to the workflow. */
 		if (input > STDIN_FILENO) {
 			dup2(input, STDIN_FILENO);
@@ -246,6 +250,13 @@ place_skipped(struct place *p)
 }
 
 int
+place_set_around(const struct place *p, const char *run_directory, struct error *err)
+{
+	return p->around != NULL ? history_set_around(run_directory, p->around,
+	    p->child.marks.directory, err) : 0;
+}
+
+int
 place_nest_input(const struct place *p, struct input *in, const char *run_directory,
     struct error *err)
 {
@@ -272,5 +283,6 @@ place_free(struct place *p)
 	output_close(&p->output);
 	nested_free(&p->nested);
 	child_leave(&p->child);
+	free(p->around);
 	redactor_free(&p->redactor);
 }

@@ -25,6 +25,7 @@ struct place {
 	bool nested_in;            /* it is one, and its call is this process's: */
 	struct child child;
 	struct nested nested;      /* what it takes over */
+	char *around;              /* the run directory of a parent that goes on; NULL */
 	struct redactor redactor;   /* of its parent */
 	struct output output;
 };
@@ -77,6 +78,8 @@ void place_unrecorded(struct place *p, const struct error *why);
 /* There is to be no run: a parent need not think that it died. */
 void place_skipped(struct place *p);
 
+/* Lets the calls of the run be compared with what its parent did, if that goes on. */
+int place_set_around(const struct place *p, const char *run_directory, struct error *err);
 /* What comes from the parent, before the workflow runs in this directory of its run. */
 int place_nest_input(const struct place *p, struct input *in, const char *run_directory,
     struct error *err);

@@ -320,8 +320,6 @@ begin_reading(struct resume *r, const struct resume_plan *plan, struct error *er
 		.prefix = r->prefix, .excused = r->excused, .names = &r->names };
 
 	history_reading_free(r->reading);
-	definition_files_free(&r->files);
-	file_names_free(&r->file_names);
 	if (plan->forks) {
 		if (r->others == NULL)
 			r->others = memory_zero(1, sizeof *r->others);
@@ -338,6 +336,7 @@ struct checking {
 	struct resume *r;
 	const struct resume_plan *plan;
 	bool failed;
+	bool again;                  /* its calls alone are read once more */
 	struct error *err;
 };
 
@@ -374,8 +373,12 @@ take_line(void *context, const char *line, size_t len, int64_t at)
 		c->failed = begin_reading(c->r, c->plan, c->err) != 0;
 	if (!c->failed)
 		c->failed = history_take(c->r->reading, line, len, at, c->err) != 0;
-	if (event_view(line, len, &event) != 0)
+	if (c->again || event_view(line, len, &event) != 0)
 		return;
+	if (at == 0) {
+		definition_files_free(&c->r->files);
+		file_names_free(&c->r->file_names);
+	}
 	if (at > 0 && event.type == EVENT_RUN_STARTED && !c->failed)
 		c->failed = take_attempt(c->r, line, len, c->err) != 0;
 	definition_files_take(&c->r->files, &event);
@@ -414,7 +417,7 @@ int
 resume_check_record(struct resume *r, const struct resume_plan *plan,
     void (*repaired)(const char *text), struct error *err)
 {
-	struct checking checking = { r, plan, false, err };
+	struct checking checking = { r, plan, false, false, err };
 	const struct verify_spec spec = { .take = take_line, .context = &checking };
 	struct verify_report report;
 	int again;
@@ -429,6 +432,32 @@ resume_check_record(struct resume *r, const struct resume_plan *plan,
 	history_end(r->reading);
 	return 0;
 }
+
+/* Reads the record without checking it; again: where its workspace is, and its files, are known. */
+static int
+read_lines(struct resume *r, const struct resume_plan *plan, bool again, struct error *err)
+{
+	struct checking checking = { r, plan, false, again, err };
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int got = 0;
+
+	if (reader_open(&reader, r->path, err) != 0)
+		return -1;
+	while (!checking.failed && (got = reader_next(&reader, &line, &len, err)) == 1)
+		take_line(&checking, line, len, reader.line_start);
+	if (!checking.failed && got == 0 && reader.line_start == 0 && reader.position == 0)
+		checking.failed = begin_reading(r, plan, err) != 0;
+	reader_close(&reader);
+	if (checking.failed || got == -1)
+		return -1;
+	history_end(r->reading);
+	return 0;
+}
+
+static int build(struct resume *r, const struct resume_plan *plan, const char *index, bool inside,
+    struct error *err);
 
 /* ---- programs that have changed ---- */
 
@@ -457,38 +486,64 @@ static void
 move_child(struct resume *child, const struct resume *parent)
 {
 	size_t len = parent->moved_from != NULL ? strlen(parent->moved_from) : 0;
+	char *directory;
 
 	if (parent->moved_from == NULL || !path_within(child->directory, parent->moved_from))
 		return;
+	directory = memory_format("%s%s", parent->directory, child->directory + len);
+	moved_files(child, directory, parent->storage.root);
 	child->moved_from = child->directory;
-	child->directory = memory_format("%s%s", parent->directory, child->directory + len);
+	child->directory = directory;
 }
 
 struct looking {
-	const struct resume *parent;
+	struct resume *parent;
 	const struct resume_plan *plan;
 	struct history_summary found; /* programs */
 };
+
+/* Where the index of a run inside is made, if it is to be: what has changed nothing has none. */
+static int
+build_inside(struct resume *inner, const struct resume *parent, const struct history_child *child,
+    const struct resume_plan *plan, struct error *err)
+{
+	char *index = parent->indexes_in != NULL ? history_inside(parent->indexes_in, child->run_id) : NULL;
+	int built;
+
+	inner->indexes_in = parent->indexes_in;
+	inner->prefix = memory_format("%s%s/", parent->prefix != NULL ? parent->prefix : "", child->call);
+	built = read_lines(inner, plan, false, err);
+	if (built == 0) {
+		move_child(inner, parent);
+		built = build(inner, plan, index, true, err);
+	}
+	free(index);
+	return built;
+}
 
 /* Of history_check_children(). A record that cannot be read is not this one's to tell of. */
 static bool
 look_into_child(void *context, const struct history_child *child)
 {
 	struct looking *l = context;
-	const struct resume_plan plan = { .forks = child->forked, .redo_changed = l->plan->redo_changed };
+	char **redo = nested_paths(l->plan->redo, child->call, child->path);
+	char **skip = nested_paths(l->plan->skip, child->call, child->path);
+	const struct resume_plan plan = { child->forked, NULL, redo, skip, l->plan->redo_changed };
 	struct resume inner = { .path = NULL };
 	struct error ignored = ERROR_INIT;
 	bool outdated = false;
 
 	if (resume_find(&inner, &l->parent->storage, child->run_id, &ignored) == 0) {
-		move_child(&inner, l->parent);
-		if (resume_build(&inner, &plan, NULL, &ignored) != -1)
+		if (build_inside(&inner, l->parent, child, &plan, &ignored) != -1)
 			for (size_t i = 0; i < inner.history.program_count; i++)
 				outdated |= inner.history.programs[i].results > 0;
 		if (outdated)
 			add_programs(&l->found, &inner.history);
+		l->parent->file_names.edited |= inner.file_names.edited;
 	}
 	resume_free(&inner);
+	list_free(redo);
+	list_free(skip);
 	return outdated;
 }
 
@@ -517,23 +572,23 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 	bool failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
 	    resume_check_ended(&inner, &r->storage, err) != 0;
 
-	if (!failed && strcmp(inner.status, "success") != 0) {
-		move_child(&inner, r);
+	if (!failed) {
 		inner.excused = child->excused;
-		failed = resume_build(&inner, &plan, NULL, err) == -1;
+		failed = build_inside(&inner, r, child, &plan, err) == -1;
+		r->file_names.edited |= inner.file_names.edited;
+	}
+	/* Its parent died before it knew that it had succeeded. */
+	if (!failed && strcmp(inner.status, "success") != 0) {
 		its = &inner.history;
 		if (!failed)
 			own->doubts = memory_array(own->doubts, own->doubt_count + its->doubt_count + 1,
 			    sizeof *own->doubts);
 		for (size_t i = 0; !failed && i < its->doubt_count; i++) {
 			struct history_doubt *doubt = &own->doubts[own->doubt_count++];
-			char *call = its->doubts[i].call;
 
 			*doubt = its->doubts[i];
-			doubt->call = memory_format("%s/%s", child->call, call);
 			if (doubt->run_id[0] == '\0')
 				memcpy(doubt->run_id, child->run_id, ID_SIZE);
-			free(call);
 		}
 		if (!failed)
 			its->doubt_count = 0;
@@ -561,22 +616,18 @@ is_written(void *context, const char *text, bool ever)
 	return file_names_written(&r->file_names, text, ever);
 }
 
-int
-resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
-    struct error *err)
+/* As resume_build(), with the index at a path; NULL: none. inside: none either if nothing has changed. */
+static int
+build(struct resume *r, const struct resume_plan *plan, const char *index, bool inside, struct error *err)
 {
-	char *path = run_directory != NULL ? path_join(run_directory, HISTORY_FILE) : NULL;
 	struct looking looking = { .parent = r, .plan = plan };
 	int failed = 0;
+	char *path;
 
 	history_summary_free(&r->history);
-	if (r->reading == NULL || !history_is_of(r->reading)) {
-		if (begin_reading(r, plan, err) != 0 || history_take_file(r->reading, err) != 0)
-			failed = -1;
-		else
-			history_end(r->reading);
-	}
-	if (!r->file_names.read)
+	if (r->reading == NULL || !history_is_of(r->reading))
+		failed = read_lines(r, plan, true, err);
+	if (failed == 0 && !r->file_names.read)
 		file_names_read(&r->file_names, &r->files, r->blobs);
 	r->names = (struct history_names){ r->file_names.edited, is_dropped, is_written, r };
 	if (failed == 0) {
@@ -585,12 +636,6 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 		add_programs(&r->history, &looking.found);
 		history_summary_free(&looking.found);
 	}
-	if (failed == 0 && path != NULL) {
-		failed = history_write(r->reading, path, err);
-		history_reading_free(r->reading);
-		r->reading = NULL;
-	}
-	free(path);
 	/* Children that came to be: a parent may have died before. */
 	for (size_t i = 0; failed == 0 && i < r->history.child_count; i++) {
 		const struct history_child *child = &r->history.children[i];
@@ -600,12 +645,33 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 			failed = add_child(r, child, plan, err);
 		free(path);
 	}
+	r->names.edited = r->file_names.edited;
+	if (failed == 0 && index != NULL && (!inside || r->history.changed || r->history.has_children))
+		failed = history_write(r->reading, index, err);
+	if (index != NULL) {
+		history_reading_free(r->reading);
+		r->reading = NULL;
+	}
 	if (failed != 0)
 		return -1;
 	for (size_t i = 0; i < r->history.doubt_count; i++)
 		if (r->history.doubts[i].decided == RECALL_UNDECIDED)
 			return 0;
 	return 1;
+}
+
+int
+resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
+    struct error *err)
+{
+	char *index = run_directory != NULL ? path_join(run_directory, HISTORY_FILE) : NULL;
+	int built;
+
+	r->indexes_in = run_directory;
+	built = build(r, plan, index, false, err);
+	r->indexes_in = NULL;
+	free(index);
+	return built;
 }
 
 void

@@ -53,6 +53,7 @@ struct resume {
 	char *traceparent;            /* of the first attempt; NULL */
 	struct run_cause cause;       /* of a child: what started it */
 	char *prefix;                 /* history_spec.prefix; NULL */
+	const char *indexes_in;       /* directory for those of the runs inside, while they are built; NULL */
 	struct definition_files files; /* that its record names */
 	struct file_names file_names; /* of steps in these */
 	struct history_names names;   /* history_spec.names */

@@ -343,6 +343,8 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	}
 	if (count > 1)
 		qsort(calls, count, sizeof *calls, compare_calls);
+	for (size_t i = 0; i < count; i++)
+		head.children += calls[i].call->child;
 	if (put_bytes(x, &head, sizeof head) != 0 ||
 	    put_bytes(x, sources, (size_t)head.sources * sizeof *sources) != 0 ||
 	    put_records(x, calls, count) != 0 || put_keys(x, calls, count, &head.keys) != 0 ||
@@ -490,6 +492,8 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 		if (!recording_counts(rec, i))
 			continue;
 		summary->calls++;
+		summary->changed |= recording_changed(rec, i);
+		summary->has_children |= c->child;
 		if (!c->child || c->state == RECALL_SUCCEEDED)
 			continue;
 		summary->children = memory_array(summary->children, summary->child_count + 1,

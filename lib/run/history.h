@@ -23,6 +23,10 @@
  *
  * A failure that the run went on from (recording_caught.c) stands as a result does.
  *
+ * What moved between a run and its child runs has its record in another's history. There is an index of
+ * each run inside, and a child run's directory names that of the run around it: a call that is new is
+ * compared with the effects there which nothing has taken over (history_elsewhere.c).
+ *
  * What the code relies on:
  *   - A mark is set by compare-and-swap in the shared mapping, so two processes never
  *     claim the same; it tells its process until the claim is recorded, and counts
@@ -45,6 +49,14 @@
 #include "run/recall.h"
 
 #define HISTORY_FILE "history" /* in the run directory */
+
+/* The index of a run inside of this one: of a child run of it, or of one of that. In memory of its own. */
+char *history_inside(const char *run_directory, const char *run_id);
+/* Lets the calls of a run, which is a child run or is to be one, be compared with what was recorded of the
+ * run around it, whose run directory is given; place: where in the workspace of that it is started
+ * (call_marks.directory). ERROR_SYSTEM. */
+int history_set_around(const char *run_directory, const char *around, const char *place,
+    struct error *err);
 
 /* An effect that was begun and whose end is not known. */
 struct history_doubt {
@@ -119,6 +131,8 @@ struct history_summary {
 	size_t child_count;
 	struct history_program *programs; /* if they were checked */
 	size_t program_count;
+	bool changed;                /* a call has changed something, or may have */
+	bool has_children;           /* there are calls of child runs */
 	int attempts;                /* in own */
 	char status[16];             /* of own's last run.completed, "" if it has none */
 	bool reader_gone;            /* which came as nobody read its output any more */
@@ -163,7 +177,7 @@ void history_summary_free(struct history_summary *summary);
 
 struct history;
 
-/* Opens the history of a run directory; *h is NULL if it has none. */
+/* Opens the history of a run directory; *h is NULL if it has none, and none around it. */
 int history_open(struct history **h, const char *run_directory, struct error *err);
 /* How many calls were made anew while recorded ones of the same name that had succeeded were
  * not used; text: which, and what is another. */

@@ -31,32 +31,63 @@ add_input(struct buffer *out, struct span now, const struct recalled_event *star
 		buffer_text(out, "another than the recorded one");
 }
 
+/* As cmd/step/step_recall.c says what a step does. */
 static void
-add_definition(struct buffer *out, const char *now, struct span payload)
+describe_definition(struct buffer *recorded, struct span payload)
 {
 	struct span agent = span_member(payload, KEY_AGENT), tool = span_member(payload, KEY_TOOL);
 	struct span blocks = span_member(payload, KEY_BLOCKS);
-	struct buffer recorded = BUFFER_INIT;
 
-	/* As cmd/step/step_recall.c says what a step does. */
 	if (agent.at != NULL) {
-		buffer_text(&recorded, "agent ");
-		span_decode(agent, &recorded);
-		buffer_text(&recorded, ", ");
-		span_decode(span_member(payload, KEY_PROVIDER), &recorded);
-		buffer_byte(&recorded, '/');
-		span_decode(span_member(payload, KEY_MODEL), &recorded);
+		buffer_text(recorded, "agent ");
+		span_decode(agent, recorded);
+		buffer_text(recorded, ", ");
+		span_decode(span_member(payload, KEY_PROVIDER), recorded);
+		buffer_byte(recorded, '/');
+		span_decode(span_member(payload, KEY_MODEL), recorded);
 	} else if (tool.at != NULL) {
-		buffer_text(&recorded, "tool ");
-		span_decode(tool, &recorded);
+		buffer_text(recorded, "tool ");
+		span_decode(tool, recorded);
 	} else if (span_type(blocks) == 'a') {
 		/* The command, or those of all branches. */
 		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-			if (recorded.len > 0)
-				buffer_byte(&recorded, ' ');
-			span_decode(span_member(block.value, KEY_COMMAND), &recorded);
+			if (recorded->len > 0)
+				buffer_byte(recorded, ' ');
+			span_decode(span_member(block.value, KEY_COMMAND), recorded);
 		}
 	}
+}
+
+size_t
+history_alike(struct history *h, const struct index_record *record, const struct recall_query *query)
+{
+	const char *now = query->definition != NULL ? query->definition : "";
+	size_t len = strlen(now), most, before = 0, behind = 0;
+	struct recalled_event started;
+	struct buffer recorded = BUFFER_INIT;
+
+	if (history_line(h, &record->started, &started, NULL) == 0)
+		describe_definition(&recorded, started.view.payload);
+	most = len < recorded.len ? len : recorded.len;
+	while (before < most && now[before] == recorded.data[before])
+		before++;
+	while (behind < most - before && now[len - 1 - behind] == recorded.data[recorded.len - 1 - behind])
+		behind++;
+	recalled_event_free(&started);
+	buffer_free(&recorded);
+	if (most == 0)
+		return 0;
+	/* Where nothing but something between was added or taken away: all of it. */
+	return before + behind == most ? ALIKE_WHOLE : (before + behind) * (ALIKE_WHOLE / 2) / most;
+}
+
+static void
+add_definition(struct buffer *out, const char *now, struct span payload)
+{
+	struct span blocks = span_member(payload, KEY_BLOCKS);
+	struct buffer recorded = BUFFER_INIT;
+
+	describe_definition(&recorded, payload);
 	buffer_text(out, "its definition is ");
 	if (now != NULL && recorded.len > 0 && !buffer_equal(&recorded, now))
 		recalled_difference(out, span_of(now, strlen(now)), span_of(recorded.data, recorded.len));

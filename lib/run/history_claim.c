@@ -28,119 +28,8 @@
 #define OWN_WAIT_MS 300 /* for each difference, of OWN_DIFFERENCES_MOST */
 #define OWN_DIFFERENCES_MOST 4
 #define OWN_NAP_MS 10
+#define DEFINITIONS_MOST 256 /* that a call with another is compared with */
 #define OWN_WAITS_MOST 8 /* of calls of a key, in an attempt */
-
-/* Whether marks have no part in finding the record of a call: it reads no environment, or nothing is
- * known of its run's. */
-static bool
-has_no_marks(const struct recall_query *query)
-{
-	return query->marks == NULL || !query->marks->known;
-}
-
-/* In how many marks the call differs from the record: marks_difference(). */
-static int
-difference(const struct history *h, const struct index_record *r,
-    const struct recall_query *query, struct buffer *names)
-{
-	const struct recorded_marks recorded = history_marks(h, r);
-
-	return has_no_marks(query) ? 0 : marks_difference(query->marks, &recorded, names);
-}
-
-/* Whether calls of one attempt had different values of the variable: it tells calls apart, as FILE
- * does in a loop over files. What all have alike, such as the time of the start, says nothing of which
- * call is which. */
-static bool
-values_differ(const struct history *h, const char *name)
-{
-	struct recorded_marks *firsts = NULL; /* of each attempt, the first call that has it */
-	size_t count = 0, attempt;
-	bool differ = false;
-
-	for (size_t i = 0; !differ && i < h->head->records; i++) {
-		const struct recorded_marks marks = history_marks(h, &h->records[i]);
-
-		if (!marks_have(&marks, name))
-			continue;
-		for (attempt = 0; attempt < count && firsts[attempt].start != marks.start;)
-			attempt++;
-		if (attempt < count) {
-			differ = marks_recorded_differ(&firsts[attempt], &marks, name);
-		} else {
-			firsts = memory_array(firsts, count + 1, sizeof *firsts);
-			firsts[count++] = marks;
-		}
-	}
-	free(firsts);
-	return differ;
-}
-
-/* Whether the files of the run have a recorded value of the variable. */
-static bool
-is_written(const struct history *h, const char *name)
-{
-	return text_has_part(history_text(h, h->head->written), '\n', name, strlen(name));
-}
-
-/* Either, remembered of the names that were last asked for. */
-static bool
-tells_apart(struct history *h, const char *name)
-{
-	struct history_name *known = h->names;
-
-	for (size_t i = 0; i < HISTORY_NAMES; i++)
-		if (known[i].name != NULL && strcmp(known[i].name, name) == 0)
-			return known[i].apart;
-	known += h->next_name++ % HISTORY_NAMES;
-	free(known->name);
-	*known = (struct history_name){ memory_text(name), is_written(h, name) || values_differ(h, name) };
-	return known->apart;
-}
-
-/* Whether the directory of a record tells it from other calls of its key: another began elsewhere in
- * its attempt, or the files of the run name it. */
-static bool
-directory_tells_apart(const struct history *h, const struct index_record *r)
-{
-	const char *start = history_text(h, r->start), *directory = history_text(h, r->directory);
-
-	for (size_t i = history_bound(h, r->key, NULL); history_same_key(h, i, r->key); i++)
-		if (strcmp(history_text(h, h->records[i].directory), directory) != 0 &&
-		    strcmp(history_text(h, h->records[i].start), start) == 0)
-			return true;
-	return r->placed;
-}
-
-/* What a resumed call has to do with a record, by their marks. */
-enum likeness {
-	LIKE,      /* they agree, or cannot be compared */
-	DIFFERING, /* in a directory, or in variables, that tell no calls apart */
-	ANOTHER    /* in what told calls apart */
-};
-
-static enum likeness
-likeness(struct history *h, const struct index_record *r, const struct recall_query *query)
-{
-	enum likeness found = LIKE;
-	struct buffer names = BUFFER_INIT;
-	const char *rest, *line;
-	size_t len;
-
-	if (h->head->mode == RECALL_RESUME && difference(h, r, query, &names) > 0)
-		found = DIFFERING;
-	rest = buffer_string(&names);
-	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
-		char *name = memory_copy(line, len);
-
-		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 ? directory_tells_apart(h, r) :
-		    tells_apart(h, name)))
-			found = ANOTHER;
-		free(name);
-	}
-	buffer_free(&names);
-	return found;
-}
 
 /* What is found of the records with the guard of a call. */
 struct same {
@@ -177,7 +66,7 @@ take_agreeing(const struct history *h, struct same *same, struct index_record *r
     const struct recall_query *query)
 {
 	const struct recorded_marks marks = history_marks(h, r);
-	bool is_exact = r->exact == 0 || has_no_marks(query) ||
+	bool is_exact = r->exact == 0 || history_has_no_marks(query) ||
 	    (r->exact == exact && exact != MARKS_NEVER_EXACT) ||
 	    marks_same_paths(query->marks, &marks, NULL);
 
@@ -262,7 +151,7 @@ find_old(struct history *h, const unsigned char *key, const unsigned char *guard
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (difference(h, r, query, NULL) != -1)
+		if (history_difference(h, r, query, NULL) != -1)
 			continue;
 		several |= *history_text(h, r->start) != '\0' ||
 		    (one != NULL && one->occurrence != r->occurrence);
@@ -284,7 +173,7 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 	size_t first;
 
 	memset(same, 0, sizeof *same);
-	if (has_no_marks(query)) {
+	if (history_has_no_marks(query)) {
 		find_unmarked(h, key, guard, query, same);
 		return;
 	}
@@ -298,7 +187,7 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 	}
 	/* What one attempt has set, the other may have been started with. */
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
-		if (history_free(&h->records[i]) && difference(h, &h->records[i], query, NULL) == 0)
+		if (history_free(&h->records[i]) && history_difference(h, &h->records[i], query, NULL) == 0)
 			take_agreeing(h, same, &h->records[i], exact, query);
 	if (same->record == NULL)
 		find_old(h, key, guard, query, same);
@@ -331,7 +220,7 @@ note_differing(struct history *h, const struct index_record *record,
 
 	if (record->end == RECALL_SUCCEEDED) {
 		atomic_fetch_add(&key->differing, 1);
-		difference(h, record, query, &names);
+		history_difference(h, record, query, &names);
 		note_name(key, buffer_string(&names));
 	}
 	buffer_free(&names);
@@ -353,7 +242,7 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 		buffer_clear(&text);
 		if (!history_free(&h->records[i]))
 			continue;
-		count = difference(h, &h->records[i], query, &text);
+		count = history_difference(h, &h->records[i], query, &text);
 		if (count <= 0 || (nearest != NULL && (count > least ||
 		    (count == least && h->records[i].order < nearest->order))))
 			continue;
@@ -377,24 +266,6 @@ is_expected(const struct history *h, size_t i)
 	return h->expected != NULL && h->expected[i];
 }
 
-/* Whether a is what a call of the item with another guard is compared with, rather than
- * b. */
-static bool
-nearer(const struct index_record *a, const struct index_record *b, int64_t item)
-{
-	if (b == NULL)
-		return true;
-	if ((a->decided != RECALL_UNDECIDED) != (b->decided != RECALL_UNDECIDED))
-		return a->decided != RECALL_UNDECIDED;
-	if (a->superseded != b->superseded)
-		return b->superseded;
-	if (a->item != b->item)
-		return history_distance(a->item, item) < history_distance(b->item, item);
-	if (a->occurrence != b->occurrence)
-		return a->occurrence < b->occurrence;
-	return a->order < b->order;
-}
-
 /* The free record of this key and guard that the call would be, had variables the values that they
  * had. */
 static struct index_record *
@@ -406,7 +277,7 @@ find_differing(struct history *h, const unsigned char *key, const unsigned char 
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (history_free(r) && nearer(r, found, query->item) && likeness(h, r, query) == DIFFERING)
+		if (history_free(r) && history_nearer(r, found, query->item) && history_likeness(h, r, query) == DIFFERING)
 			found = r;
 	}
 	return found;
@@ -438,7 +309,7 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 
 		if ((!r->changed && !r->child) || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
 		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_free(r) ||
-		    !nearer(r, found, query->item) || likeness(h, r, query) == ANOTHER)
+		    !history_nearer(r, found, query->item) || history_likeness(h, r, query) == ANOTHER)
 			continue;
 		/* Those of the same names are in another item, or round, of the same group. */
 		buffer_clear(&other);
@@ -459,7 +330,9 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 {
 	size_t first = history_bound(h, key, NULL);
 	const uint64_t given = index_digest(query->input_sha256);
+	const uint64_t definition = index_digest(query->definition_sha256);
 	struct index_record *found = NULL;
+	size_t alike = 0, looked = 0;
 	int least = INT_MAX;
 
 	if (!history_same_key(h, first, key) ||
@@ -468,17 +341,18 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 	for (size_t i = first; history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
 		enum likeness like;
+		size_t text;
 
 		if ((same_input && r->given != given) || (!r->began && h->head->mode != RECALL_REPLAY) ||
 		    !history_comparable(r, query) || !history_free(r) || is_expected(h, i))
 			continue;
 		/* One of its own input and definition was looked at before. */
-		like = likeness(h, r, query);
+		like = history_likeness(h, r, query);
 		if (like == ANOTHER || (like == DIFFERING && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
 			continue;
 		if (h->head->mode == RECALL_RESUME) {
 			/* Of another guard too: who was in the same place with the same variables. */
-			int count = difference(h, r, query, NULL);
+			int count = history_difference(h, r, query, NULL);
 
 			if (found != NULL && count > least)
 				continue;
@@ -486,8 +360,14 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 				found = NULL;
 			least = found == NULL ? count : least;
 		}
-		if (nearer(r, found, query->item))
+		/* Where a command was edited that many calls have, each is like its own. */
+		text = 0;
+		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
+			text = history_alike(h, r, query);
+		if (found == NULL || text > alike || (text == alike && history_nearer(r, found, query->item))) {
 			found = r;
+			alike = text;
+		}
 	}
 	return found;
 }
@@ -588,18 +468,20 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
     const struct recall_query *query)
 {
 	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
-	int differences = difference(h, record, query, NULL);
+	int differences = history_difference(h, record, query, NULL), most;
 
-	/* Another input or definition says more than a variable. */
-	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
-		differences = (differences > 0 ? differences : 0) + 2;
 	if (differences > OWN_DIFFERENCES_MOST)
 		differences = OWN_DIFFERENCES_MOST;
+	most = (differences > 0 ? differences : 0) * OWN_WAIT_MS;
+	/* Another input or definition says more than a variable, a text that was added or taken away less. */
+	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
+		most += record->definition == index_digest(query->definition_sha256) ? 2 * OWN_WAIT_MS :
+		    2 * OWN_WAIT_MS - (int)(history_alike(h, record, query) * 3 * OWN_WAIT_MS / (2 * ALIKE_WHOLE));
 	if ((h->head->edited && !record->doubtful && record->decided == RECALL_UNDECIDED &&
 	    record->definition != index_digest(query->definition_sha256)) ||
 	    atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
 		return false;
-	for (int waited = 0; waited < differences * OWN_WAIT_MS && history_free(record); waited += OWN_NAP_MS)
+	for (int waited = 0; waited < most && history_free(record); waited += OWN_NAP_MS)
 		if (nanosleep(&nap, NULL) != 0)
 			return false;
 	return !history_free(record);
@@ -689,7 +571,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 	bool moved, asked;
 	int status;
 
-	if (h->head->mode != RECALL_RESUME || has_no_marks(query))
+	if (h->head->mode != RECALL_RESUME || history_has_no_marks(query))
 		return 0;
 	for (;;) {
 		record = find_differing(h, key, guard, query);
@@ -722,6 +604,34 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 	return status != 1 || record->child ||
 	    (record->decided == RECALL_SKIP && r->end == RECALL_SUCCEEDED) ? status :
 	    decide_anyhow(record, r);
+}
+
+/* No record of this run is the call's, but one of a run inside of it, or around it, may be. */
+static int
+claim_elsewhere(struct history *h, const unsigned char *guard, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	struct elsewhere found;
+	int status;
+
+	if (h->head->mode != RECALL_RESUME || history_has_no_marks(query) || query->member)
+		return 0;
+	do {
+		if (history_find_elsewhere(h, guard, query, &found, err) != 0)
+			return -1;
+		if (found.record == NULL)
+			return 0;
+		if (leave_to_own(found.owners, guard, found.owner, query))
+			continue;
+		if (found.record->decided == RECALL_UNDECIDED)
+			return refuse_moved(found.history, found.record, query, err);
+	} while (!history_mark(found.history, found.record));
+	status = fill(found.history, found.record, r, err);
+	if (status != 1)
+		return status;
+	memcpy(r->run_id, found.history->sources[found.record->started.source].run_id, ID_SIZE);
+	r->elsewhere = found.history;
+	return decide_anyhow(found.record, r);
 }
 
 /* ---- a decision, while the attempt runs ---- */
@@ -796,7 +706,7 @@ peek(void *history, const struct recall_query *query, struct recalled_event *sta
 
 	history_keys(h, query, key, NULL);
 	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++)
-		if (h->records[i].item == query->item && nearer(&h->records[i], found, query->item) &&
+		if (h->records[i].item == query->item && history_nearer(&h->records[i], found, query->item) &&
 		    history_free(&h->records[i]))
 			found = &h->records[i];
 	return found != NULL && history_line(h, &found->started, started, NULL) == 0;
@@ -810,7 +720,7 @@ refuse_alike(const struct history *h, const struct index_record *record,
 	const char *call = history_text(h, record->call);
 	struct buffer name = BUFFER_INIT, why = BUFFER_INIT;
 
-	if (difference(h, record, query, NULL) == -1)
+	if (history_difference(h, record, query, NULL) == -1)
 		buffer_text(&why, "their directories and variables are not known");
 	else if (marks_same_paths(query->marks, &marks, &name) || buffer_equal(&name, MARKS_DIRECTORY))
 		buffer_text(&why, "their directories were new");
@@ -876,6 +786,8 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 		return claim_alike(h, key, record, query, r, err);
 	if (record == NULL) {
 		status = claim_other(h, key, guard, query, r, err);
+		if (status == 0)
+			status = claim_elsewhere(h, guard, query, r, err);
 		if (status != 0)
 			return status;
 		status = claim_changed(h, key, guard, query, r, err);
@@ -922,7 +834,7 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 static void
 claimed(void *history, const struct recalled *r)
 {
-	struct history *h = history;
+	struct history *h = r->elsewhere != NULL ? r->elsewhere : history;
 
 	atomic_store(&h->records[r->record].mark, MARK_CLAIMED);
 }
@@ -935,7 +847,7 @@ is_left_over(struct history *h, size_t i, const struct recall_query *query)
 	const struct index_record *r = &h->records[i];
 
 	return r->began && !is_expected(h, i) && history_comparable(r, query) &&
-	    history_free(r) && likeness(h, r, query) != ANOTHER;
+	    history_free(r) && history_likeness(h, r, query) != ANOTHER;
 }
 
 static bool
@@ -972,7 +884,7 @@ expect(void *history, const struct recall_query *query)
 	history_keys(h, query, key, guard);
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		if (is_expected(h, i) || !history_free(&h->records[i]) ||
-		    difference(h, &h->records[i], query, NULL) > 0)
+		    history_difference(h, &h->records[i], query, NULL) > 0)
 			continue;
 		if (found == SIZE_MAX || history_distance(h->records[i].item, query->item) <
 		    history_distance(h->records[found].item, query->item))

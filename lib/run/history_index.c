@@ -21,6 +21,9 @@
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
 
+#define AROUND_FILE "around"   /* in the run directory: the path of another */
+#define PATH_LIMIT ((size_t)64 << 10)
+
 /* ---- opened ---- */
 
 static int
@@ -69,21 +72,16 @@ map_index(struct history *h, int fd, struct error *err)
 }
 
 int
-history_open(struct history **opened, const char *run_directory, struct error *err)
+history_open_index(struct history **opened, const char *path, struct error *err)
 {
-	char *path = path_join(run_directory, HISTORY_FILE);
 	int fd = file_open_plain(path, O_RDWR, 0), failed;
 	struct history *h;
 
 	*opened = NULL;
-	if (fd < 0) {
-		failed = errno == ENOENT ? 0 :
-		    error_errno(err, ERROR_SYSTEM, path, "unable to open");
-		free(path);
-		return failed;
-	}
+	if (fd < 0)
+		return errno == ENOENT ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	h = memory_zero(1, sizeof *h);
-	h->path = path;
+	h->path = memory_text(path);
 	failed = map_index(h, fd, err);
 	close(fd);
 	if (failed != 0) {
@@ -97,11 +95,91 @@ history_open(struct history **opened, const char *run_directory, struct error *e
 	return 0;
 }
 
+char *
+history_inside(const char *run_directory, const char *run_id)
+{
+	return memory_format("%s/" HISTORY_FILE "-%s", run_directory, run_id);
+}
+
+int
+history_set_around(const char *run_directory, const char *around, const char *place,
+    struct error *err)
+{
+	char *path = path_join(run_directory, AROUND_FILE);
+	struct buffer text = BUFFER_INIT;
+	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), failed = 0;
+
+	buffer_append(&text, around, strlen(around) + 1);
+	buffer_text(&text, place != NULL ? place : "");
+	if (fd < 0 || file_write(fd, text.data, text.len) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	file_close(&fd);
+	buffer_free(&text);
+	free(path);
+	return failed;
+}
+
+int
+history_around(const char *run_directory, char **around, char **place, struct error *err)
+{
+	char *path = path_join(run_directory, AROUND_FILE);
+	int fd = file_open_plain(path, O_RDONLY, 0), found = 0;
+	struct buffer text = BUFFER_INIT;
+	size_t len;
+
+	*around = *place = NULL;
+	if (fd < 0 && errno != ENOENT)
+		found = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	else if (fd >= 0 && file_read(fd, &text, PATH_LIMIT) != 0)
+		found = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	else if (fd >= 0 && (len = strlen(buffer_string(&text))) < text.len) {
+		*around = memory_text(text.data);
+		*place = memory_copy(text.data + len + 1, text.len - len - 1);
+		found = 1;
+	}
+	buffer_free(&text);
+	file_close(&fd);
+	free(path);
+	return found;
+}
+
+int
+history_open(struct history **opened, const char *run_directory, struct error *err)
+{
+	static const struct index_head none = { .mode = RECALL_RESUME, .text = 1 };
+	char *path = path_join(run_directory, HISTORY_FILE), *around, *place;
+	int failed = history_open_index(opened, path, err);
+
+	/* A child run of which nothing was recorded, of a run that goes on. */
+	if (failed == 0 && *opened == NULL && history_around(run_directory, &around, &place, err) == 1) {
+		free(around);
+		free(place);
+		*opened = memory_zero(1, sizeof **opened);
+		(*opened)->head = &none;
+		(*opened)->text = "";
+		(*opened)->ahead_key = SIZE_MAX;
+	}
+	if (*opened != NULL)
+		(*opened)->directory = memory_text(run_directory);
+	free(path);
+	return failed;
+}
+
+static void
+close_elsewhere(struct history *h)
+{
+	for (size_t i = 0; h->elsewhere != NULL && h->elsewhere[i] != NULL; i++)
+		history_close(h->elsewhere[i]);
+	free(h->elsewhere);
+	h->elsewhere = NULL;
+}
+
 void
 history_close(struct history *h)
 {
 	if (h == NULL)
 		return;
+	close_elsewhere(h);
 	for (size_t i = 0; h->fds != NULL && i < h->head->sources; i++)
 		if (h->fds[i] >= 0)
 			close(h->fds[i]);
@@ -112,6 +190,7 @@ history_close(struct history *h)
 	free(h->fds);
 	free(h->expected);
 	free(h->path);
+	free(h->directory);
 	free(h);
 }
 

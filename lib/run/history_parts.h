@@ -4,6 +4,8 @@
  *   history.c          the index file, written of a recording (run/recording.h)
  *   history_index.c    the file, mapped; its records: found, marked, and their lines
  *   history_claim.c    the look-up, and that of calls that are to come
+ *   history_likeness.c what a call and a record have in common besides input and definition
+ *   history_elsewhere.c effects in the histories of runs inside and around
  *   history_changed.c  how a recorded call differs from one that starts, and what an attempt has
  *                      not used
  */
@@ -19,7 +21,7 @@
 #include "run/history.h"
 #include "run/recording.h"
 
-#define HISTORY_MAGIC "awf-hs10"
+#define HISTORY_MAGIC "awf-hs11"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 
 /* The index file: head, sources, records, keys, places, text, each an array. */
@@ -30,6 +32,7 @@ struct index_head {
 	uint64_t written;            /* in text: variables whose values are written in files of the run, each
 	                                with a newline */
 	uint64_t edited;             /* history_names.edited */
+	uint64_t children;           /* records of child runs */
 	uint64_t cut_off;            /* the attempt that a replay makes was ended from outside */
 };
 
@@ -89,6 +92,8 @@ struct history_name {
 
 struct history {
 	char *path;
+	char *directory;             /* of the run */
+	struct history **elsewhere;  /* those that were opened of other runs; the list ends with NULL */
 	void *map;
 	size_t map_len;
 	const struct index_head *head;
@@ -139,9 +144,53 @@ const char *history_text(const struct history *h, uint64_t at);
 int history_line(struct history *h, const struct place *place, struct recalled_event *e,
     struct error *err);
 
+/* history_index.c: as history_open(), of a path; *h is NULL if there is no such file. */
+int history_open_index(struct history **h, const char *path, struct error *err);
+/* 1: the directory of the run around, and where in its workspace the run was started, as call_marks has
+ * it, in memory of their own; 0: none is known; -1: ERROR_SYSTEM. */
+int history_around(const char *run_directory, char **around, char **place, struct error *err);
+
+/* history_likeness.c: whether marks have no part in finding the record of a call: it reads no environment,
+ * or nothing is known of its run's. */
+bool history_has_no_marks(const struct recall_query *query);
+/* In how many marks the call differs from the record: marks_difference(). */
+int history_difference(const struct history *h, const struct index_record *r,
+    const struct recall_query *query, struct buffer *names);
+/* What a resumed call has to do with a record, by their marks. */
+enum likeness {
+	LIKE,      /* they agree, or cannot be compared */
+	DIFFERING, /* in a directory, or in variables, that tell no calls apart */
+	ANOTHER    /* in what told calls apart */
+};
+enum likeness history_likeness(struct history *h, const struct index_record *r,
+    const struct recall_query *query);
+/* Whether a variable tells calls apart. */
+bool history_tells_apart(struct history *h, const char *name);
+/* Whether the directory of a record tells it from other calls of its key: another began elsewhere in
+ * its attempt, or the files of the run name it. */
+bool history_directory_tells_apart(const struct history *h, const struct index_record *r);
+/* Whether a is what a call of the item with another guard is compared with, rather than b. */
+bool history_nearer(const struct index_record *a, const struct index_record *b, int64_t item);
+
+/* history_elsewhere.c: a record of an effect that is the call's but for its place. */
+struct elsewhere {
+	struct history *history;     /* that it is in, which lives as long as the one that was asked */
+	struct index_record *record; /* NULL: there is none */
+	struct history *owners;      /* whose record of a child run stands for it until that is claimed; */
+	struct index_record *owner;  /* or the record itself */
+};
+/* Looks for one that nothing has taken over. -1: ERROR_SYSTEM. */
+int history_find_elsewhere(struct history *h, const unsigned char *guard,
+    const struct recall_query *query, struct elsewhere *found, struct error *err);
+
 /* history_changed.c: says in a line how the record differs from what starts: its input, its
  * definition. */
 int history_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct buffer *text, struct error *err);
+/* How much of what the call and the record do is the same, at the beginning and at the end: ALIKE_WHOLE if
+ * one of them is all in the other, else at most half of that. */
+#define ALIKE_WHOLE ((size_t)1000)
+size_t history_alike(struct history *h, const struct index_record *record,
+    const struct recall_query *query);
 
 #endif

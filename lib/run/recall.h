@@ -78,6 +78,7 @@ struct recalled {
 	struct map by_cause;         /* event id → the first event that it led to */
 	bool emitted, partial;       /* any of the events is */
 	size_t record;               /* in the history */
+	void *elsewhere;             /* or in this one, which is the history's; NULL */
 };
 
 /* Finds in the line, which is there, what the other members tell; -1: it is no event. */

@@ -178,11 +178,15 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	ledger x
 }
 
-@test "so does one whose old name stands in a comment still, and a child run of another name" {
+@test "so does one whose old name stands in a text still, and a child run of another name" {
 	flow '# push: what this does' "$PUSH"' '\''echo x >>ledger'\'
 	start 3
 	sed -i '3s/ push / tell /' flow.awf
 	: >open
+	# A comment is none of the steps.
+	resume 75
+	[[ $stderr == *'push:0:0: sh -c '*' was done, and no file of the run names this step any more'* ]]
+	sed -i '2s/.*/echo "push: what this does" >said/' flow.awf
 	resume 75
 	[[ $stderr == *'awf-step: tell: tell: push:0:0 has done the same before, under another name'* ]]
 	resume 0 --skip push:0:0
@@ -402,4 +406,100 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	: >open
 	resume 0
 	ledger three two
+}
+
+@test "what was moved into a child run, out of one, or to another asks which it is" {
+	local push="$PUSH"' "echo x >>ledger"' answer
+	child() { printf '%s\n' "$@" >child.awf; }
+	for answer in skip redo; do
+		rm -f ledger open
+		# Into the text of one.
+		flow "$push"
+		start 3
+		flow "awf-run -n -c '$push'"
+		: >open
+		resume 75
+		[[ $stderr == *'awf-step: push: push: push:0:0 has done the same before, under another name or in another place'*'resume with --redo push:0:0 or --skip push:0:0'* ]]
+		ledger x
+		resume 0 "--$answer" push:0:0
+		if [ $answer = skip ]; then ledger x; else ledger x x; fi
+		awf-verify "$(cat id)"
+		awf-verify --determinism "$(cat id)" >/dev/null
+
+		# Out of it, also where it had succeeded.
+		rm -f ledger open
+		flow "awf-run -n -c '$push'"
+		start 3
+		flow "$push"
+		: >open
+		resume 75
+		[[ $stderr == *'resume with --redo pipeline:0:0/push:0:0 or --skip pipeline:0:0/push:0:0'* ]]
+		resume 0 "--$answer" pipeline:0:0/push:0:0
+		if [ $answer = skip ]; then ledger x; else ledger x x; fi
+		awf-verify "$(cat id)"
+	done
+
+	# The text was changed around it.
+	rm -f ledger open
+	flow "awf-run -n -c '$push'"
+	start 3
+	flow "awf-run -n -c '$push; :'"
+	: >open
+	resume 75
+	[[ $stderr == *'awf-run: pipeline: step push:0:0: waiting'*'step pipeline:0:0: waiting'* ]]
+	resume 0 --skip pipeline:0:0/push:0:0
+	ledger x
+
+	# Out of the file of one whose result stands.
+	rm -f ledger open
+	child "$push"
+	flow 'awf-run -n ./child.awf'
+	start 3
+	child :
+	flow 'awf-run -n ./child.awf' "$push"
+	: >open
+	resume 75
+	resume 0 --skip child:0:0/push:0:0
+	ledger x
+
+	# From one to another that is made in a third, whose parent's files are the same.
+	rm -f ledger open
+	child "$push"
+	printf '%s\n' 'awf-run -n ./inner.awf' >outer.awf
+	printf '%s\n' : >inner.awf
+	flow 'awf-run -n ./child.awf; test -e open && awf-run -n ./outer.awf'
+	start 3
+	child :
+	printf '%s\n' "$push" >inner.awf
+	: >open
+	resume 75
+	[[ $stderr == *'--skip child:0:0/push:0:0'* ]]
+	resume 0 --skip child:0:0/push:0:0
+	ledger x
+}
+
+@test "a child run that does what another has done, and is the same, is not asked about" {
+	printf '%s\n' "$PUSH"' "echo x >>ledger"' >child.awf
+	flow 'for x in 1 2; do awf-run -n ./child.awf; done; [ ! -e open ] || awf-run -n --name third ./child.awf'
+	start 3
+	: >open
+	resume 0
+	ledger x x x
+}
+
+@test "of calls that run side by side and whose command was edited each is compared with the most alike" {
+	printf '#!/bin/sh\n[ "$1" != -v ] || shift\necho "$1" >>ledger\n' >do
+	chmod +x do
+	flow 'for x in a b c d; do awf-step -n -q --effects external push -- ./do $x & done'
+	start 3
+	sed -i 's/do \$x/do -v $x/; s/a b c d/d e c b a/' flow.awf
+	: >open
+	resume 75
+	for x in a b c d; do
+		[[ $stderr == *"definition is './do -v $x', the recorded one './do $x'"* ]]
+	done
+	ledger a b c d
+	# What is new leaves to each its own.
+	resume 0 --skip push
+	ledger a b c d e
 }

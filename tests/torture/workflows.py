@@ -106,6 +106,8 @@ class Unit:
         self.kind = choices.choice(("effect",) * 6 + ("agent", "agent", "result", "result", "approve", "tool"))
         self.form = choices.choice(FORMS)
         self.wrap = None
+        # The child run that the work of each item is in: of a text or of a file; None: of none.
+        self.nest = None
         if self.kind == "approve":
             self.form = choices.choice(("seq", "loop"))
         if self.kind == "tool" and self.form in ("child", "each", "stream"):
@@ -190,6 +192,10 @@ class Unit:
             # The tool is a file of the workflow.
             return f"echo '{{\"x\":\"'{value['i']}'\"}}' | {set_for}step -i json -q -t {self.tag} {self.name}"
         approve = f"step -n -q --approve {self.name}_ok && " if self.kind == "approve" else ""
+        if self.nest:
+            inner = f"step {given}-q --effects external {self.name} -- {effect}"
+            child = f"-c {shlex.quote(inner)}" if self.nest == "text" else f'"$AWF_WORKFLOW_DIR"/{self.tag}.awf'
+            return f"{reads}{set_for}awf-run {given}{child}"
         if self.wrap:
             # Variables of the shell around it are not those of the body.
             inner = f"step -q --effects external {self.name} -- {self.effect()} {self.flag}{self.dims or '-'} " \
@@ -203,6 +209,10 @@ class Unit:
         words = {dim: f'"${dim}"' for dim in DIMS}
         if self.program:
             files[f"{self.tag}.sh"] = f'#!/bin/sh\n# version {self.program}\nexec effect "$@"\n'
+        if self.nest == "file":
+            given = "" if "i" in self.dims else "-n "
+            files[f"{self.tag}.awf"] = f"step {given}-q --effects external {self.name} -- " \
+                f"{self.effect()} {self.flag}{self.dims or '-'} {self.tag}\n"
         rows = [" ".join([*(item[dim] for dim in DIMS), str(slot + at)])
                 for at, item in enumerate(self.items)]
         lines = [self.line(item, slot + at) for at, item in enumerate(self.items)]
@@ -338,9 +348,14 @@ def apply_edit(version, kind, unit, choices):
         unit.name += choices.choice("xyz")
         return True
     if kind == "wrap":
-        if steady or unit.kind != "effect" or unit.form in ("stream", "each", "child"):
+        if steady or unit.kind != "effect" or unit.form in ("stream", "each", "child") or unit.nest:
             return False
         unit.wrap = None if unit.wrap else f"{unit.tag}_group"
+        return True
+    if kind == "nest":
+        if steady or unit.kind != "effect" or unit.form in ("stream", "each", "child") or "a" in unit.dims:
+            return False
+        unit.wrap, unit.nest = None, choices.choice([way for way in (None, "text", "file") if way != unit.nest])
         return True
     if kind == "program":
         unit.program += unit.program > 0
@@ -360,7 +375,7 @@ def apply_edit(version, kind, unit, choices):
 
 
 EDITS = ("noise", "reorder", "insert", "remove", "items", "items", "more", "fewer", "rename",
-         "rename", "wrap", "wrap", "flag", "form", "form", "program", "program", "program")
+         "rename", "wrap", "wrap", "nest", "nest", "flag", "form", "form", "program", "program", "program")
 
 
 class Scenario:

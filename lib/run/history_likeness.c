@@ -1,0 +1,128 @@
+/*
+ * What a call has to do with a record, by what both depended on besides their input and definition. A
+ * variable or a directory tells calls apart if calls of one attempt had several, or a file of the run
+ * names a value: a call that has another is another then.
+ */
+#include "run/history_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+bool
+history_has_no_marks(const struct recall_query *query)
+{
+	return query->marks == NULL || !query->marks->known;
+}
+
+int
+history_difference(const struct history *h, const struct index_record *r,
+    const struct recall_query *query, struct buffer *names)
+{
+	const struct recorded_marks recorded = history_marks(h, r);
+
+	return history_has_no_marks(query) ? 0 : marks_difference(query->marks, &recorded, names);
+}
+
+/* Whether calls of one attempt had different values of the variable: it tells calls apart, as FILE
+ * does in a loop over files. What all have alike, such as the time of the start, says nothing of which
+ * call is which. */
+static bool
+values_differ(const struct history *h, const char *name)
+{
+	struct recorded_marks *firsts = NULL; /* of each attempt, the first call that has it */
+	size_t count = 0, attempt;
+	bool differ = false;
+
+	for (size_t i = 0; !differ && i < h->head->records; i++) {
+		const struct recorded_marks marks = history_marks(h, &h->records[i]);
+
+		if (!marks_have(&marks, name))
+			continue;
+		for (attempt = 0; attempt < count && firsts[attempt].start != marks.start;)
+			attempt++;
+		if (attempt < count) {
+			differ = marks_recorded_differ(&firsts[attempt], &marks, name);
+		} else {
+			firsts = memory_array(firsts, count + 1, sizeof *firsts);
+			firsts[count++] = marks;
+		}
+	}
+	free(firsts);
+	return differ;
+}
+
+/* Whether the files of the run have a recorded value of the variable. */
+static bool
+is_written(const struct history *h, const char *name)
+{
+	return text_has_part(history_text(h, h->head->written), '\n', name, strlen(name));
+}
+
+/* Remembered of the names that were last asked for. */
+bool
+history_tells_apart(struct history *h, const char *name)
+{
+	struct history_name *known = h->names;
+
+	for (size_t i = 0; i < HISTORY_NAMES; i++)
+		if (known[i].name != NULL && strcmp(known[i].name, name) == 0)
+			return known[i].apart;
+	known += h->next_name++ % HISTORY_NAMES;
+	free(known->name);
+	*known = (struct history_name){ memory_text(name), is_written(h, name) || values_differ(h, name) };
+	return known->apart;
+}
+
+bool
+history_directory_tells_apart(const struct history *h, const struct index_record *r)
+{
+	const char *start = history_text(h, r->start), *directory = history_text(h, r->directory);
+
+	for (size_t i = history_bound(h, r->key, NULL); history_same_key(h, i, r->key); i++)
+		if (strcmp(history_text(h, h->records[i].directory), directory) != 0 &&
+		    strcmp(history_text(h, h->records[i].start), start) == 0)
+			return true;
+	return r->placed;
+}
+
+enum likeness
+history_likeness(struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	enum likeness found = LIKE;
+	struct buffer names = BUFFER_INIT;
+	const char *rest, *line;
+	size_t len;
+
+	if (h->head->mode == RECALL_RESUME && history_difference(h, r, query, &names) > 0)
+		found = DIFFERING;
+	rest = buffer_string(&names);
+	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
+		char *name = memory_copy(line, len);
+
+		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 ? history_directory_tells_apart(h, r) :
+		    history_tells_apart(h, name)))
+			found = ANOTHER;
+		free(name);
+	}
+	buffer_free(&names);
+	return found;
+}
+
+bool
+history_nearer(const struct index_record *a, const struct index_record *b, int64_t item)
+{
+	if (b == NULL)
+		return true;
+	if ((a->decided != RECALL_UNDECIDED) != (b->decided != RECALL_UNDECIDED))
+		return a->decided != RECALL_UNDECIDED;
+	if (a->superseded != b->superseded)
+		return b->superseded;
+	if (a->item != b->item)
+		return history_distance(a->item, item) < history_distance(b->item, item);
+	if (a->occurrence != b->occurrence)
+		return a->occurrence < b->occurrence;
+	return a->order < b->order;
+}

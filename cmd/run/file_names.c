@@ -4,11 +4,13 @@
  */
 #include "run/file_names.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "transcript/blob.h"
 
@@ -86,17 +88,44 @@ is_of_name(char c)
 	    c == '_' || c == '-' || c == '.';
 }
 
-/* Whether the name stands in the text as a word. */
+/* Where the name stands as a word, from a place in the text on; NULL: nowhere. */
+static const char *
+find_word(const char *start, const char *from, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = from; (at = strstr(at, name)) != NULL; at++)
+		if ((at == start || !is_of_name(at[-1])) && !is_of_name(at[len]))
+			return at;
+	return NULL;
+}
+
 static bool
 has_word(const struct buffer *text, const char *name)
 {
-	const char *start = buffer_string(text);
-	size_t len = strlen(name);
+	return find_word(buffer_string(text), buffer_string(text), name) != NULL;
+}
 
-	for (const char *at = start; (at = strstr(at, name)) != NULL; at++)
-		if ((at == start || !is_of_name(at[-1])) && !is_of_name(at[len]))
-			return true;
-	return false;
+bool
+file_names_calls(const struct file_names *n, const char *name, const char *command)
+{
+	const char *start = buffer_string(&n->now), *words = command;
+	bool found = false;
+
+	for (const char *at = command; *at != '\0' && *at != ' '; at++)
+		if (*at == '/')
+			words = at + 1;
+	for (const char *at = start; !found && *words != '\0' && (at = find_word(start, at, words)) != NULL; at++) {
+		const char *begin = at, *end = at + strcspn(at, "\n");
+		char *line;
+
+		while (begin > start && begin[-1] != '\n')
+			begin--;
+		line = memory_copy(begin, (size_t)(end - begin));
+		found = find_word(line, line, name) != NULL;
+		free(line);
+	}
+	return found;
 }
 
 bool

@@ -616,6 +616,14 @@ is_written(void *context, const char *text, bool ever)
 	return file_names_written(&r->file_names, text, ever);
 }
 
+static bool
+calls_step(void *context, const char *name, const char *command)
+{
+	const struct resume *r = context;
+
+	return file_names_calls(&r->file_names, name, command);
+}
+
 /* As resume_build(), with the index at a path; NULL: none. inside: none either if nothing has changed. */
 static int
 build(struct resume *r, const struct resume_plan *plan, const char *index, bool inside, struct error *err)
@@ -629,7 +637,7 @@ build(struct resume *r, const struct resume_plan *plan, const char *index, bool 
 		failed = read_lines(r, plan, true, err);
 	if (failed == 0 && !r->file_names.read)
 		file_names_read(&r->file_names, &r->files, r->blobs);
-	r->names = (struct history_names){ r->file_names.edited, is_dropped, is_written, r };
+	r->names = (struct history_names){ r->file_names.edited, is_dropped, is_written, calls_step, r };
 	if (failed == 0) {
 		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);

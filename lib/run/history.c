@@ -225,6 +225,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 		    recording_marks(rec, c).directory, true);
 	}
 	r.placed = x->placed;
+	r.named = recording_named(rec, call);
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
@@ -323,6 +324,29 @@ add_written(struct index *x)
 	return at;
 }
 
+static uint64_t
+add_asked(struct index *x)
+{
+	const struct recording *rec = x->rec;
+	struct buffer all = BUFFER_INIT;
+	char text[ASKED_SIZE];
+	uint64_t at;
+
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		char *name = rec->calls[i].asked ? call_id_name(rec->calls[i].call->id) : NULL;
+
+		if (name == NULL)
+			continue;
+		index_asked(name, rec->calls[i].guard, text);
+		if (!text_has_part(buffer_string(&all), '\n', text, sizeof text - 1))
+			buffer_format(&all, "%s\n", text);
+		free(name);
+	}
+	at = add_text(x, buffer_string(&all));
+	buffer_free(&all);
+	return at;
+}
+
 /* The head comes last: before, the file is none. */
 static int
 put_index(struct index *x, struct index_source *sources, struct sorted_call *calls, size_t count)
@@ -332,6 +356,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 		.mode = rec->spec->mode };
 
 	head.written = add_written(x);
+	head.asked = add_asked(x);
 	head.edited = rec->spec->names != NULL && rec->spec->names->edited;
 	head.prefix = add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
 	x->empty = add_text(x, "");

@@ -102,6 +102,9 @@ struct history_names {
 	 * apart, for one with that value may come yet. ever: or had it, as where a script names directories,
 	 * which are others then, whatever it was edited to. */
 	bool (*written)(void *context, const char *text, bool ever);
+	/* Whether one has a line now with the name of a step and its command, whatever stands before the last
+	 * slash of its program. */
+	bool (*calls)(void *context, const char *name, const char *command);
 	void *context;
 };
 

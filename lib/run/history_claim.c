@@ -346,6 +346,9 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 		if ((same_input && r->given != given) || (!r->began && h->head->mode != RECALL_REPLAY) ||
 		    !history_comparable(r, query) || !history_free(r) || is_expected(h, i))
 			continue;
+		/* Its own call may come yet, the same as it was. */
+		if (r->named && h->head->mode == RECALL_RESUME && r->definition != definition)
+			continue;
 		/* One of its own input and definition was looked at before. */
 		like = history_likeness(h, r, query);
 		if (like == ANOTHER || (like == DIFFERING && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
@@ -523,6 +526,17 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 	return found;
 }
 
+/* Whether the user was asked, in an earlier attempt, what the call is. What he said of a record in doubt,
+ * before anything ran, is not said of a call with another input. */
+static bool
+has_asked(const struct history *h, const unsigned char *guard, const struct recall_query *query)
+{
+	char text[ASKED_SIZE];
+
+	index_asked(query->name, guard, text);
+	return text_has_part(history_text(h, h->head->asked), '\n', text, sizeof text - 1);
+}
+
 static int
 claim_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r, struct error *err)
@@ -539,7 +553,9 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 			note_anew(h, key, query);
 			return 0;
 		}
-		if (replay || record->decided == RECALL_UNDECIDED)
+		if (replay || record->decided == RECALL_UNDECIDED ||
+		    (record->doubtful && !record->child && record->given != index_digest(query->input_sha256) &&
+		    !has_asked(h, guard, query)))
 			return refuse_changed(h, record, query, err);
 	} while (!history_mark(h, record));
 	status = fill(h, record, r, err);

@@ -21,7 +21,7 @@
 #include "run/history.h"
 #include "run/recording.h"
 
-#define HISTORY_MAGIC "awf-hs11"
+#define HISTORY_MAGIC "awf-hs12"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 
 /* The index file: head, sources, records, keys, places, text, each an array. */
@@ -32,6 +32,8 @@ struct index_head {
 	uint64_t written;            /* in text: variables whose values are written in files of the run, each
 	                                with a newline */
 	uint64_t edited;             /* history_names.edited */
+	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
+	                                recorded one, each with a newline */
 	uint64_t children;           /* records of child runs */
 	uint64_t cut_off;            /* the attempt that a replay makes was ended from outside */
 };
@@ -61,6 +63,7 @@ struct index_record {
 	bool repeated;               /* the user wants it made again: nothing of it is used */
 	bool outdated;               /* its programs have changed since */
 	bool placed;                 /* its directory is named in a file of the run */
+	bool named;                  /* a file of the run has its name and its command in a line */
 	bool encloses;               /* others were made in it, or in the one whose end it took over */
 	uint64_t given, definition;  /* parts of the digests of its input and definition */
 	uint64_t start, directory, variables; /* recorded_marks, in text */

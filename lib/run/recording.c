@@ -533,6 +533,45 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 	return 0;
 }
 
+void
+index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], char text[ASKED_SIZE])
+{
+	unsigned char key[DIGEST_BYTES];
+
+	index_key("", name, ANY_ITEM, key);
+	for (size_t i = 0; i < (ASKED_SIZE - 1) / 2; i++)
+		snprintf(text + 2 * i, 3, "%02x", (unsigned)(key[i] ^ guard[i]));
+}
+
+bool
+recording_named(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	const struct history_names *names = rec->spec->names;
+	struct buffer line = BUFFER_INIT, command = BUFFER_INIT;
+	struct span what;
+	bool named = false;
+
+	if (names == NULL || !names->edited || c->child || !recording_began(rec, call) ||
+	    event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) != 0) {
+		buffer_free(&line);
+		return false;
+	}
+	what = span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_BLOCKS, NULL);
+	if (what.at != NULL)
+		what = span_member(span_element(what, 0), KEY_COMMAND);
+	if (span_type(what) == 's') {
+		char *name = call_id_name(c->call->id);
+
+		span_decode(what, &command);
+		named = names->calls(names->context, name, buffer_string(&command));
+		free(name);
+	}
+	buffer_free(&command);
+	buffer_free(&line);
+	return named;
+}
+
 bool
 recording_dropped(const struct recording *rec, uint32_t call, bool lately)
 {

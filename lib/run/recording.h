@@ -96,6 +96,7 @@ struct recorded_call {
 	bool made_again : 1;         /* as the user said: what it took over is not gone on with */
 	bool outdated : 1;           /* its result stands, and was made by other programs than there are */
 	bool repeated : 1;           /* it is to be made again for that */
+	bool asked : 1;              /* it did nothing, but asked whether it is a recorded one */
 	bool early_failed : 1;       /* `early` says that there is no result */
 };
 
@@ -264,6 +265,12 @@ void index_key(const char *root, const char *name, int64_t item,
 uint64_t index_digest(const char *sha256);
 void index_guard(const char *input_sha256, const char *definition_sha256,
     unsigned char guard[DIGEST_BYTES]);
+/* What a call of this name and guard is listed as that has asked. */
+#define ASKED_SIZE 17
+void index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], char text[ASKED_SIZE]);
+/* Whether a file of the run has the name and the command of a call in a line, which began an effect: its
+ * own call may come yet (history_names.edited). */
+bool recording_named(const struct recording *rec, uint32_t call);
 
 /* Whether the PATH (a step's, or one call) names the call. */
 bool path_names(const char *path, const struct model_call *call);

@@ -324,6 +324,7 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 	/* What was lost before the far end has answered had not begun either. */
 	if (known == ERROR_LOST && at->members[FAR_END].at != NULL)
 		c->cut = "lost";
+	c->asked = exit_code == -1 && known == ERROR_WAITING;
 	if (exit_code == -1 && (span_one_of(code, idle_codes) != NULL ||
 	    (known == ERROR_LOST && c->cut == NULL)))
 		mark_idle(rec, c);

@@ -503,3 +503,32 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 0 --skip push
 	ledger a b c d e
 }
+
+@test "what is said of an effect in doubt is not said of a call with another input, nor of one whose command stands elsewhere" {
+	printf '#!/bin/sh\nread -r x\ntest -e open || kill -9 $$ $PPID\necho "$x" >>ledger\n' >do
+	chmod +x do
+	flow 'for x in b; do echo $x | awf-step -q --effects external push -- ./do; done'
+	run -0 sh -c 'awf-run -n --id-file id ./flow.awf || :'
+	sed -i 's/in b/in a/' flow.awf
+	: >open
+	resume 75
+	resume 75 --skip push:0:0
+	[[ $stderr == *"its input is '\"a\"', the recorded one '\"b\"', and it "*' changed something before: resume with --redo push:0:0 or --skip push:0:0'* ]]
+	resume 0 --redo push:0:0
+	ledger a
+
+	# Of two calls the second was begun: the first is none of it.
+	rm -f ledger open
+	printf '#!/bin/sh\ntest "$2" = d -o -e open || kill -9 $$ $PPID\necho "$2" >>ledger\n' >do
+	printf '%s\n' 'all: x y' 'x:' "	@until [ -e begun ]; do sleep 0.02; done; awf-step -n -q --effects external push -- ./do to d" \
+		'y:' '	@>begun; awf-step -n -q --effects external push -- ./do to c' >all.mk
+	flow 'make -s -j2 -f all.mk x y; exit 3'
+	sed -i '/^x:/,/^y:/s/awf-step -n/false; awf-step -n/' all.mk
+	run -0 sh -c 'awf-run -n --id-file id ./flow.awf || :'
+	flow 'awf-step -n -q --effects external push -- ./do to d' 'awf-step -n -q --effects external push -- ./do to c'
+	: >open
+	resume 75
+	[[ $stderr == *'push:0:0: ./do to c, begun '* ]]
+	resume 0 --skip push:0:0
+	ledger d
+}

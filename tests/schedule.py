@@ -175,6 +175,13 @@ def main():
     for file in sorted(done, key=lambda f: -f.wall)[:10]:
         print(file.line())
     failed = sum(f.failed for f in done)
+    # A test may have accepted the failure.
+    log = os.environ.get("AWF_INVARIANT_LOG")
+    if log and os.path.exists(log):
+        failed += 1
+        print("== invariants that did not hold")
+        with open(log, encoding="utf-8", errors="replace") as f:
+            print(f.read(), end="")
     print(f"{sum(f.passed for f in done)} passed, {failed} failed, "
           f"{sum(f.skipped for f in done)} skipped in {len(done)} of {len(paths)} files; {wall:.0f} s, "
           f"{sum(f.cpu for f in done):.0f} s cpu, {jobs} at a time")

@@ -5,7 +5,6 @@
  */
 #include "agent/mcp_process.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "agent/mcp_kept.h"
 #include "agent/trust.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -281,7 +281,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 			list_take(&command, word);
 	}
 	argv = list_copy(command);
-	assert(status != 0 || command != NULL);
+	INVARIANT(status != 0 || command != NULL);
 	if (status == 0)
 		status = decide_sandbox(s, use, command[0], &decided, err);
 	if (status == 0)

@@ -2,7 +2,6 @@
  * Whether what definitions of a project would run may run: what the user has allowed, and what they
  * allow when they are asked.
  */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "agent/trust_project.h"
 #include "base/buffer.h"
 #include "base/config.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "proc/api_keys.h"
 #include "proc/environment.h"
@@ -78,7 +78,7 @@ trust_check(const struct trust_items *items, struct error *err)
 	struct buffer more = BUFFER_INIT, digests = BUFFER_INIT;
 	size_t count = 0;
 
-	assert(items->count == 0 || items->list != NULL);
+	INVARIANT(items->count == 0 || items->list != NULL);
 	/* The next look is a new one. */
 	trust_project_forget();
 	for (size_t i = 0; i < items->count; i++) {

@@ -5,10 +5,10 @@
  */
 #include "transcript/line.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "json/writer.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
@@ -64,7 +64,7 @@ line_members(struct line *l, const struct line_place *place, const struct event 
 	else if (blob_externalise(place->blobs, e->payload, PAYLOAD, place->sync, out, refs, err) == -1)
 		return -1;
 	w.comma = true;
-	assert(raws_in_place(e));
+	INVARIANT(raws_in_place(e));
 	for (size_t i = 0; i < e->raw_count; i++) {
 		const struct event_raw *raw = &e->raws[i];
 
@@ -122,7 +122,7 @@ line_finish(struct line *l, struct event *e, int64_t seq, int64_t wall,
 	e->seq = seq;
 	int len = snprintf(head, sizeof head, LINE_HEAD, (long long)seq,
 	    clock_text(wall, e->timestamp));
-	assert(len > 0 && (size_t)len < sizeof head);
+	INVARIANT(len > 0 && (size_t)len < sizeof head);
 	l->start = LINE_ROOM - (size_t)len;
 	memcpy(l->bytes.data + l->start, head, (size_t)len);
 	memcpy(l->bytes.data + l->bytes.len - LINE_PREV_BACK, prev, DIGEST_SIZE - 1);

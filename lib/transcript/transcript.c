@@ -5,7 +5,6 @@
  */
 #include "transcript/transcript.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -39,7 +39,7 @@ open_as(struct transcript *t, const char *path, int flags, const char *blobs, co
 	int fd = open_file(path, flags), cause = errno, result;
 	struct stat status;
 
-	assert(strlen(run_id) < ID_SIZE);
+	INVARIANT(strlen(run_id) < ID_SIZE);
 	*t = (struct transcript){ .fd = fd, .owner = getpid(), .lock_ms = TRANSCRIPT_LOCK_MS };
 	/* From here on t has the descriptor: memory may run out (lib/shared). */
 	t->path = memory_text(path);

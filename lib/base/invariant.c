@@ -1,0 +1,41 @@
+/*
+ * No memory is taken on the way: what does not hold may be the heap.
+ */
+#include "base/invariant.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void
+write_line(int fd, const char *line, size_t len)
+{
+	while (len > 0) {
+		ssize_t written = write(fd, line, len);
+
+		if (written <= 0)
+			return;
+		line += written;
+		len -= (size_t)written;
+	}
+}
+
+noreturn void
+invariant_fail(const char *condition, const char *file, int line)
+{
+	const char *log = getenv("AWF_INVARIANT_LOG");
+	char text[1024];
+	int fd, len = snprintf(text, sizeof text, "%s:%d: %s does not hold\n", file, line, condition);
+
+	if (len >= (int)sizeof text) {
+		len = (int)sizeof text - 1;
+		text[len - 1] = '\n';
+	}
+	write_line(STDERR_FILENO, text, (size_t)len);
+	fd = log != NULL && *log != '\0' ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0)
+		write_line(fd, text, (size_t)len);
+	abort();
+}

@@ -196,6 +196,26 @@ refuse_path(const struct recording *rec, const char *option, const char *path, s
 	return -1;
 }
 
+/* One call's PATH that, by now, names those of several attempts in doubt. */
+static int
+refuse_ambiguous(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	const size_t *named = map_get(&rec->calls_by_id, path, strlen(path));
+	struct buffer labels = BUFFER_INIT;
+	size_t count = 0;
+
+	for (uint32_t i = 0; named != NULL && *named > 1 && i < rec->call_count; i++)
+		if (recording_counts(rec, i) && strcmp(rec->calls[i].call->id, path) == 0 &&
+		    recording_doubtful(rec, i))
+			buffer_format(&labels, "%s%s@%lu", count++ > 0 ? " or " : "", path,
+			    (unsigned long)rec->calls[i].attempt);
+	if (count > 1)
+		error_set(err, ERROR_USAGE, option, "%s is in doubt of several attempts: say which, %s", path,
+		    buffer_string(&labels));
+	buffer_free(&labels);
+	return count > 1 ? -1 : 0;
+}
+
 static int
 check_path(const struct recording *rec, const char *option, const char *path,
     struct error *err)
@@ -210,7 +230,7 @@ check_path(const struct recording *rec, const char *option, const char *path,
 			return !at ? 0 : error_set(err, ERROR_USAGE, option,
 			    "'%s' is in a child run: name the call of that, %s", path, call->id);
 		if (names_call(path, &rec->calls[i]))
-			return 0;
+			return at ? 0 : refuse_ambiguous(rec, option, path, err);
 	}
 	return refuse_path(rec, option, path, err);
 }

@@ -285,6 +285,8 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 75
 	same "$(grep -oE '\(in .\)|--skip push:0:0@[12]' <<<"$stderr" | paste -sd' ')" '(in a) --skip push:0:0@1 (in b) --skip push:0:0@2'
 	: >open
+	resume 125 --skip push:0:0
+	[[ $stderr == *'--skip: push:0:0 is in doubt of several attempts: say which, push:0:0@1 or push:0:0@2'* ]]
 	resume 0 --skip push:0:0@1 --redo push:0:0@2
 	ledger a b b
 }
@@ -528,7 +530,7 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	flow 'awf-step -n -q --effects external push -- ./do to d' 'awf-step -n -q --effects external push -- ./do to c'
 	: >open
 	resume 75
-	[[ $stderr == *'push:0:0: ./do to c, begun '* ]]
-	resume 0 --skip push:0:0
+	[[ $stderr == *': ./do to c, begun '* ]]
+	resume 0 --skip "$(grep -oE 'push:[01]:0' <<<"$stderr" | head -1)"
 	ledger d
 }

@@ -59,6 +59,7 @@
 #include "sandbox/public.h"
 #include "sandbox/repositories.h"
 #include "sandbox/resolve.h"
+#include "sandbox/terminals.h"
 #include "sandbox/view.h"
 
 #define PROGRAM "awf-sandbox"
@@ -656,6 +657,7 @@ run_blocked(struct command *c, struct error *err)
 {
 	const struct settings *s = c->settings;
 	struct keeper_report r = { .what = KEEPER_KILLED, .error = ERROR_INIT };
+	struct terminal_state terminals[TERMINALS];
 	sigset_t all;
 	int failed;
 
@@ -674,7 +676,9 @@ run_blocked(struct command *c, struct error *err)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &c->mask);
 	start_successor(c);
+	terminals_save(terminals);
 	failed = run(c, &r);
+	terminals_restore(terminals);
 	end_repositories(c);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (failed != 0)

@@ -40,6 +40,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/kd.h>
+#include <linux/vt.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -128,8 +130,13 @@ static const struct rule always[] = {
 	DENY(clock_adjtime), DENY(clock_adjtime64), DENY(adjtimex), DENY(sethostname),
 	DENY(setdomainname), DENY(iopl), DENY(ioperm), DENY(uselib), DENY(_sysctl), DENY(sysfs),
 	DENY(modify_ldt), DENY(vm86), DENY(vm86old),
-	/* a terminal that is at hand is not typed on */
+	/* a terminal that is at hand is not typed on, nor made deaf, dumb or somebody's own; how it is set
+	   otherwise cmd/sandbox/terminals.c restores */
 	DENY_IF(ioctl, IS(1, TIOCSTI)), DENY_IF(ioctl, IS(1, TIOCLINUX)),
+	DENY_IF(ioctl, IS(1, TIOCSETD)), DENY_IF(ioctl, IS(1, TIOCEXCL)), DENY_IF(ioctl, IS(1, TIOCCONS)),
+	DENY_IF(ioctl, IS(1, KDSETMODE)), DENY_IF(ioctl, IS(1, KDSKBMODE)), DENY_IF(ioctl, IS(1, KDSKBENT)),
+	DENY_IF(ioctl, IS(1, KDSKBSENT)), DENY_IF(ioctl, IS(1, 0x4b51 /* KDSKBMUTE */)), DENY_IF(ioctl, IS(1, VT_SETMODE)),
+	DENY_IF(ioctl, IS(1, VT_LOCKSWITCH)), DENY_IF(ioctl, IS(1, VT_ACTIVATE)),
 	/* blocks without writing; a hole gives them back */
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(fallocate), OTHER(1, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)),
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, RESERVE)),

@@ -1001,3 +1001,31 @@ before_turn: $command"
 		cd mounted && mkdir -p w && cd w && exec "$@"' - python3 "$BATS_TEST_DIRNAME/../support/refuse.py" mount_setattr ENOSYS \
 		"$sandbox" -- sh -c 'grep -c " $(realpath ..)[^ ]* ro[^ ]*nosuid[^ ]*noexec" /proc/self/mountinfo; printf "#!/bin/sh\necho ran" >x; chmod +x x; ./x 2>/dev/null; echo $?; touch ../x ../below/x 2>/dev/null || echo closed')" $'2\n126\nclosed'
 }
+
+@test "a terminal that a sandboxed program writes to is as it was when that has ended" {
+	cat >spoil.pl <<-'END'
+		use POSIX;
+		my $t = POSIX::Termios->new;
+		$t->getattr(2);
+		$t->setlflag($t->getlflag & ~(ECHO | ISIG | ICANON));
+		$t->setattr(2, TCSANOW);
+		open(S, ">&", \*STDERR);
+		my ($size, $number, $none) = (pack("S4", 3, 4, 0, 0), pack("i", 27), 0);
+		ioctl(S, 0x5414, $size);                         # TIOCSWINSZ
+		my $dumb = ioctl(S, 0x5423, $number) ? "set" : "refused";
+		my $own = ioctl(S, 0x540c, $none) ? "set" : "refused";     # TIOCEXCL
+		open(F, ">", "spoilt");
+		print F "$dumb $own ", ($t->getlflag & ISIG) ? "" : "changed", "\n";
+	END
+	cat >user.sh <<-'END'
+		stty cols 91 rows 33
+		stty -a >before
+		awf sandbox -q -- perl spoil.pl
+		stty -a >after
+		echo 'heard: the end'
+	END
+	script -qec 'sh user.sh' typescript </dev/null >seen
+	same "$(cat spoilt)" 'refused refused changed'
+	diff before after
+	grep -q 'heard: the end' seen
+}

@@ -119,6 +119,12 @@ file_names_calls(const struct file_names *n, const char *name, const char *comma
 		const char *begin = at, *end = at + strcspn(at, "\n");
 		char *line;
 
+		/* With more words behind it is another command. */
+		const char *behind = at + strlen(words);
+
+		behind += strspn(behind, " \t");
+		if (*behind != '\0' && strchr("\n'\"`);&|<>\\", *behind) == NULL)
+			continue;
 		while (begin > start && begin[-1] != '\n')
 			begin--;
 		line = memory_copy(begin, (size_t)(end - begin));

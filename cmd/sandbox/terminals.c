@@ -12,9 +12,15 @@ terminals_save(struct terminal_state states[TERMINALS])
 	for (int fd = 0; fd < TERMINALS; fd++) {
 		struct terminal_state *s = &states[fd];
 
-		memset(s, 0, sizeof *s); /* padding is compared, too */
 		s->known = tcgetattr(fd, &s->settings) == 0 && ioctl(fd, TIOCGWINSZ, &s->size) == 0;
 	}
+}
+
+static bool
+same_settings(const struct termios *a, const struct termios *b)
+{
+	return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_cflag == b->c_cflag &&
+	    a->c_lflag == b->c_lflag && memcmp(a->c_cc, b->c_cc, sizeof a->c_cc) == 0;
 }
 
 void
@@ -26,9 +32,9 @@ terminals_restore(const struct terminal_state states[TERMINALS])
 	for (int fd = 0; fd < TERMINALS; fd++) {
 		if (!states[fd].known || !now[fd].known)
 			continue;
-		if (memcmp(&states[fd].settings, &now[fd].settings, sizeof now[fd].settings) != 0)
+		if (!same_settings(&states[fd].settings, &now[fd].settings))
 			tcsetattr(fd, TCSANOW, &states[fd].settings);
-		if (memcmp(&states[fd].size, &now[fd].size, sizeof now[fd].size) != 0)
+		if (states[fd].size.ws_row != now[fd].size.ws_row || states[fd].size.ws_col != now[fd].size.ws_col)
 			ioctl(fd, TIOCSWINSZ, &states[fd].size);
 	}
 }

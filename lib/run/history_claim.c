@@ -277,7 +277,7 @@ find_differing(struct history *h, const unsigned char *key, const unsigned char 
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (history_free(r) && history_nearer(r, found, query->item) && history_likeness(h, r, query) == DIFFERING)
+		if (history_free(r) && history_nearer(r, found, query) && history_likeness(h, r, query) == DIFFERING)
 			found = r;
 	}
 	return found;
@@ -309,7 +309,7 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 
 		if ((!r->changed && !r->child) || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
 		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_free(r) ||
-		    !history_nearer(r, found, query->item) || history_likeness(h, r, query) == ANOTHER)
+		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
 			continue;
 		/* Those of the same names are in another item, or round, of the same group. */
 		buffer_clear(&other);
@@ -367,7 +367,7 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 		text = 0;
 		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
 			text = history_alike(h, r, query);
-		if (found == NULL || text > alike || (text == alike && history_nearer(r, found, query->item))) {
+		if (found == NULL || text > alike || (text == alike && history_nearer(r, found, query))) {
 			found = r;
 			alike = text;
 		}
@@ -526,8 +526,14 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 	return found;
 }
 
-/* Whether the user was asked, in an earlier attempt, what the call is. What he said of a record in doubt,
- * before anything ran, is not said of a call with another input. */
+static bool
+has_several(const struct history *h, const unsigned char *key)
+{
+	return history_same_key(h, history_bound(h, key, NULL) + 1, key);
+}
+
+/* Whether the user was asked, in an earlier attempt, what the call is. What he said of one of several
+ * records, as it was in doubt before anything ran, is not said of a call with another input. */
 static bool
 has_asked(const struct history *h, const unsigned char *guard, const struct recall_query *query)
 {
@@ -555,7 +561,7 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		}
 		if (replay || record->decided == RECALL_UNDECIDED ||
 		    (record->doubtful && !record->child && record->given != index_digest(query->input_sha256) &&
-		    !has_asked(h, guard, query)))
+		    has_several(h, key) && !has_asked(h, guard, query)))
 			return refuse_changed(h, record, query, err);
 	} while (!history_mark(h, record));
 	status = fill(h, record, r, err);
@@ -722,7 +728,7 @@ peek(void *history, const struct recall_query *query, struct recalled_event *sta
 
 	history_keys(h, query, key, NULL);
 	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++)
-		if (h->records[i].item == query->item && history_nearer(&h->records[i], found, query->item) &&
+		if (h->records[i].item == query->item && history_nearer(&h->records[i], found, query) &&
 		    history_free(&h->records[i]))
 			found = &h->records[i];
 	return found != NULL && history_line(h, &found->started, started, NULL) == 0;
@@ -916,6 +922,41 @@ expect(void *history, const struct recall_query *query)
 	return true;
 }
 
+/* A record that is left over, as it is shared out. */
+struct left_record {
+	uint64_t distance;           /* of its place among the calls of its name from that of the process */
+	size_t i;
+};
+
+static int
+compare_left(const void *a, const void *b)
+{
+	const struct left_record *left = a, *right = b;
+
+	if (left->distance != right->distance)
+		return left->distance < right->distance ? -1 : 1;
+	return (left->i > right->i) - (left->i < right->i);
+}
+
+/* The records of a key, those of a process in the same place first. */
+static struct left_record *
+sort_left(const struct history *h, const unsigned char *key, const struct recall_query *query,
+    size_t *count)
+{
+	size_t first = history_bound(h, key, NULL);
+	struct left_record *list;
+
+	for (*count = 0; history_same_key(h, first + *count, key);)
+		(*count)++;
+	list = memory_array(NULL, *count + 1, sizeof *list);
+	for (size_t i = 0; i < *count; i++)
+		list[i] = (struct left_record){ history_distance(h->records[first + i].occurrence,
+			query->occurrence), first + i };
+	if (*count > 1)
+		qsort(list, *count, sizeof *list, compare_left);
+	return list;
+}
+
 /* A call that is left without a record is new, unless one of them waits for a decision:
  * which of the calls that is about, the user is to say. */
 static void
@@ -925,11 +966,15 @@ share_out(void *history, const struct recall_query *query, const int64_t *items,
 	struct history *h = history;
 	unsigned char key[DIGEST_BYTES];
 	int64_t undecided = RECALL_COMPARED_WITH_NONE;
+	struct left_record *left;
+	size_t left_count;
 
 	for (size_t i = 0; i < count; i++)
 		compared[i] = RECALL_COMPARED_WITH_NONE;
 	history_keys(h, query, key, NULL);
-	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++) {
+	left = sort_left(h, key, query, &left_count);
+	for (size_t l = 0; l < left_count; l++) {
+		const size_t i = left[l].i;
 		struct recall_query at = *query;
 		size_t nearest = count;
 
@@ -944,9 +989,10 @@ share_out(void *history, const struct recall_query *query, const int64_t *items,
 			continue;
 		if (nearest < count)
 			compared[nearest] = (int64_t)i + 1;
-		if (h->records[i].decided == RECALL_UNDECIDED)
+		if (undecided == RECALL_COMPARED_WITH_NONE && h->records[i].decided == RECALL_UNDECIDED)
 			undecided = (int64_t)i + 1;
 	}
+	free(left);
 	for (size_t i = 0; i < count; i++)
 		if (compared[i] == RECALL_COMPARED_WITH_NONE)
 			compared[i] = undecided;

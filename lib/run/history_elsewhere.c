@@ -149,7 +149,7 @@ find_effect(struct looking *l, struct history *h, const struct recorded_marks *a
 			continue;
 		like = compare_effect(l, &at, around);
 		if (like == ANOTHER || (nearest != NULL && (like > l->like ||
-		    (like == l->like && !history_nearer(r, nearest, l->query->item)))))
+		    (like == l->like && !history_nearer(r, nearest, l->query)))))
 			continue;
 		/* A call that was taken over does not wait for its owner. */
 		if (dropped)

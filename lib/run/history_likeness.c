@@ -112,8 +112,11 @@ history_likeness(struct history *h, const struct index_record *r, const struct r
 }
 
 bool
-history_nearer(const struct index_record *a, const struct index_record *b, int64_t item)
+history_nearer(const struct index_record *a, const struct index_record *b,
+    const struct recall_query *query)
 {
+	uint64_t of_a, of_b;
+
 	if (b == NULL)
 		return true;
 	if ((a->decided != RECALL_UNDECIDED) != (b->decided != RECALL_UNDECIDED))
@@ -121,8 +124,10 @@ history_nearer(const struct index_record *a, const struct index_record *b, int64
 	if (a->superseded != b->superseded)
 		return b->superseded;
 	if (a->item != b->item)
-		return history_distance(a->item, item) < history_distance(b->item, item);
-	if (a->occurrence != b->occurrence)
-		return a->occurrence < b->occurrence;
+		return history_distance(a->item, query->item) < history_distance(b->item, query->item);
+	of_a = history_distance(a->occurrence, query->occurrence);
+	of_b = history_distance(b->occurrence, query->occurrence);
+	if (of_a != of_b)
+		return of_a < of_b;
 	return a->order < b->order;
 }

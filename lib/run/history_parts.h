@@ -172,8 +172,10 @@ bool history_tells_apart(struct history *h, const char *name);
 /* Whether the directory of a record tells it from other calls of its key: another began elsewhere in
  * its attempt, or the files of the run name it. */
 bool history_directory_tells_apart(const struct history *h, const struct index_record *r);
-/* Whether a is what a call of the item with another guard is compared with, rather than b. */
-bool history_nearer(const struct index_record *a, const struct index_record *b, int64_t item);
+/* Whether a is what a call with another guard is compared with, rather than b: by its item, then its place
+ * among the calls of its name. */
+bool history_nearer(const struct index_record *a, const struct index_record *b,
+    const struct recall_query *query);
 
 /* history_elsewhere.c: a record of an effect that is the call's but for its place. */
 struct elsewhere {

@@ -507,17 +507,17 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 }
 
 @test "what is said of an effect in doubt is not said of a call with another input, nor of one whose command stands elsewhere" {
-	printf '#!/bin/sh\nread -r x\ntest -e open || kill -9 $$ $PPID\necho "$x" >>ledger\n' >do
+	printf '#!/bin/sh\nread -r x\ntest $x = d -o -e open || kill -9 $$ $PPID\necho "$x" >>ledger\n' >do
 	chmod +x do
-	flow 'for x in b; do echo $x | awf-step -q --effects external push -- ./do; done'
+	flow 'for x in d b; do echo $x | awf-step -q --effects external push -- ./do; done'
 	run -0 sh -c 'awf-run -n --id-file id ./flow.awf || :'
-	sed -i 's/in b/in a/' flow.awf
+	sed -i 's/in d b/in d a/' flow.awf
 	: >open
 	resume 75
-	resume 75 --skip push:0:0
-	[[ $stderr == *"its input is '\"a\"', the recorded one '\"b\"', and it "*' changed something before: resume with --redo push:0:0 or --skip push:0:0'* ]]
-	resume 0 --redo push:0:0
-	ledger a
+	resume 75 --skip push:1:0
+	[[ $stderr == *"its input is '\"a\"', the recorded one '\"b\"', and it "*' changed something before: resume with --redo push:1:0 or --skip push:1:0'* ]]
+	resume 0 --redo push:1:0
+	ledger a d
 
 	# Of two calls the second was begun: the first is none of it.
 	rm -f ledger open
@@ -533,4 +533,22 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	[[ $stderr == *': ./do to c, begun '* ]]
 	resume 0 --skip "$(grep -oE 'push:[01]:0' <<<"$stderr" | head -1)"
 	ledger d
+}
+
+@test "of calls in several lines with one name, one whose input was edited is compared with the record of its place" {
+	printf '#!/bin/sh\nread -r x\necho "$x" >>ledger\n' >do
+	chmod +x do
+	for x in a b c; do echo "echo $x | awf-step -q --effects external push -- ./do"; done >lines
+	for at in 1 2 3; do
+		rm -f ledger open
+		flow "$(cat lines)"
+		start 3
+		old=$(sed -n "${at}s/echo \(.\).*/\1/p" lines)
+		flow "$(sed "${at}s/echo ./echo X/" lines)"
+		: >open
+		resume 75
+		[[ $stderr == *"push:$((at - 1)):0: its input is '\"X\"', the recorded one '\"$old\"'"* ]]
+		resume 0 --redo "push:$((at - 1)):0"
+		ledger X a b c
+	done
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +24,23 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/moved_directories.h"
 
 #define CALL ".call"
 #define SECOND INT64_C(1000000000)
-#define FILE_LIMIT ((size_t)1 << 20)
+#define FILE_LIMIT ((size_t)64 << 20)
+#define MOVED_LIMIT 64            /* more are not named in one line */
+#define UNKNOWN " *"              /* instead: nobody knows which were moved */
 #define LOOKED_AT_LIMIT 10000
 #define DEPTH_LIMIT 8
+#define LINKS_LIMIT 16
 #define LONG ((size_t)64 << 10)   /* a file that is to be made shorter */
 #define IDENTITY_SIZE 64
 
 struct span_of_time {
 	int64_t begin, end;
+	const char *moved;   /* the inodes of directories that were moved in it, a space before each; or UNKNOWN */
+	size_t moved_len;
 };
 
 /* In memory of its own; NULL: there is no storage. */
@@ -108,11 +115,26 @@ span_read(const char **at, struct span_of_time *span)
 {
 	const char *line;
 	size_t len;
+	int used;
 
 	while ((line = text_part(at, '\n', &len)) != NULL)
-		if (sscanf(line, "%" SCNd64 " %" SCNd64, &span->begin, &span->end) == 2)
+		if (sscanf(line, "%" SCNd64 " %" SCNd64 "%n", &span->begin, &span->end, &used) == 2) {
+			span->moved = line + used;
+			span->moved_len = len - (size_t)used;
 			return true;
+		}
 	return false;
+}
+
+static void
+span_append(struct buffer *text, const struct span_of_time *span, const struct buffer *moved)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < moved->len; i++)
+		count += moved->data[i] == ' ';
+	buffer_format(text, "%" PRId64 " %" PRId64 "%s\n", span->begin, span->end,
+	    count > MOVED_LIMIT || strchr(buffer_string(moved), '*') != NULL ? UNKNOWN : buffer_string(moved));
 }
 
 /* Where the lines of a file that was read begin; NULL: it is none. */
@@ -131,8 +153,8 @@ static void
 text_shorten(struct buffer *text)
 {
 	for (int64_t gap = SECOND; text->len > LONG / 2; gap *= 2) {
-		struct buffer shorter = BUFFER_INIT;
-		struct span_of_time last = { 0, 0 }, next;
+		struct buffer shorter = BUFFER_INIT, moved = BUFFER_INIT;
+		struct span_of_time last = { .begin = 0 }, next;
 		const char *at = lines_of(text);
 		bool any = false;
 
@@ -141,15 +163,19 @@ text_shorten(struct buffer *text)
 			if (any && next.begin <= last.end + gap) {
 				last.begin = next.begin < last.begin ? next.begin : last.begin;
 				last.end = next.end;
+				buffer_append(&moved, next.moved, next.moved_len);
 				continue;
 			}
 			if (any)
-				buffer_format(&shorter, "%" PRId64 " %" PRId64 "\n", last.begin, last.end);
+				span_append(&shorter, &last, &moved);
 			last = next;
+			buffer_clear(&moved);
+			buffer_append(&moved, next.moved, next.moved_len);
 			any = true;
 		}
 		if (any)
-			buffer_format(&shorter, "%" PRId64 " %" PRId64 "\n", last.begin, last.end);
+			span_append(&shorter, &last, &moved);
+		buffer_free(&moved);
 		buffer_free(text);
 		*text = shorter;
 	}
@@ -157,7 +183,7 @@ text_shorten(struct buffer *text)
 
 /* Adds a time to the file of a directory. -1 with errno. */
 static int
-time_add(const char *file, const char *path, const struct span_of_time *span)
+time_add(const char *file, const char *path, const struct span_of_time *span, const struct buffer *moved)
 {
 	struct buffer text = BUFFER_INIT;
 	struct error err = ERROR_INIT;
@@ -171,7 +197,7 @@ time_add(const char *file, const char *path, const struct span_of_time *span)
 	}
 	if (st.st_size == 0)
 		buffer_append(&text, path, strlen(path) + 1);
-	buffer_format(&text, "%" PRId64 " %" PRId64 "\n", span->begin, span->end);
+	span_append(&text, span, moved);
 	failed = file_write(fd, text.data, text.len);
 	buffer_clear(&text);
 	if (failed == 0 && (size_t)st.st_size > LONG && lseek(fd, 0, SEEK_SET) == 0 &&
@@ -188,30 +214,68 @@ time_add(const char *file, const char *path, const struct span_of_time *span)
 	return failed;
 }
 
+/* What a call's file says of the directories that there were when it began. */
+struct call_note {
+	const char *note;
+	size_t len;
+	bool whole;   /* else it is not known */
+};
+
+/* False: it is no file of a call. */
+static bool
+call_read(const struct buffer *text, int64_t *begin, struct call_note *n)
+{
+	const char *at = lines_of(text), *end = at == NULL ? NULL : strchr(at, '\n');
+
+	if (at == NULL || sscanf(at, "%" SCNd64, begin) != 1)
+		return false;
+	*n = (struct call_note){ NULL, 0, false };
+	if (end != NULL && end[-1] != '*')
+		*n = (struct call_note){ end + 1, (size_t)(text->data + text->len - (end + 1)), true };
+	return true;
+}
+
+/* The directories that a program may have moved. file: that of the workspace's times, by whose name it is known,
+ * as something else may have its path now. */
+static void
+find_moved(struct buffer *moved, const struct call_note *n, const char *workspace, const char *file, int64_t begin)
+{
+	char identity[IDENTITY_SIZE];
+
+	directory_identify(identity, workspace);
+	if (n->whole && strcmp(identity, path_base(file)) == 0 &&
+	    directories_compare(n->note, n->len, workspace, begin, moved) == 0)
+		return;
+	buffer_clear(moved);
+	buffer_text(moved, UNKNOWN);
+}
+
 /* Ends a program whose lock is had: the call's file becomes a line. -1 with errno. */
 static int
 call_settle(const char *path, int fd)
 {
 	char *directory = path_directory(path), *file = memory_text(path);
 	int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = -1;
-	struct buffer text = BUFFER_INIT;
-	struct span_of_time span = { 0, 0 };
-	const char *at;
+	struct buffer text = BUFFER_INIT, moved = BUFFER_INIT;
+	struct span_of_time span = { .begin = 0 };
+	struct call_note n;
+	bool known;
 
 	/* FILE.ID.call */
 	*strrchr(file, '.') = '\0';
 	*strrchr(file, '.') = '\0';
 	if (lock != -1 && lock_file_wait(lock) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
 	    file_read(fd, &text, FILE_LIMIT) == 0) {
-		at = lines_of(&text);
-		if (at != NULL)
-			sscanf(at, "%" SCNd64, &span.begin);
+		known = call_read(&text, &span.begin, &n);
+		if (known)
+			find_moved(&moved, &n, text.data, file, span.begin);
 		span.end = now();
-		failed = at == NULL ? 0 : time_add(file, text.data, &span);
+		failed = known ? time_add(file, text.data, &span, &moved) : 0;
 		if (failed == 0)
 			failed = unlink(path);
 	}
 	file_close(&lock);
+	buffer_free(&moved);
 	buffer_free(&text);
 	free(file);
 	free(directory);
@@ -224,7 +288,8 @@ int
 sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct error *err)
 {
 	char *times = times_directory(), identity[IDENTITY_SIZE], id[ID_SIZE], *hidden = NULL;
-	struct buffer text = BUFFER_INIT;
+	struct buffer text = BUFFER_INIT, note = BUFFER_INIT;
+	int64_t begin = now_of_files();
 	int failed = 0;
 
 	*t = (struct sandboxed_time){ NULL, -1 };
@@ -234,7 +299,13 @@ sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct err
 		return 0;
 	}
 	buffer_append(&text, directory, strlen(directory) + 1);
-	buffer_format(&text, "%" PRId64, now_of_files());
+	if (directories_note(&note, directory) == 0) {
+		buffer_format(&text, "%" PRId64 "\n", begin);
+		buffer_append(&text, buffer_string(&note), note.len);
+	} else {
+		buffer_format(&text, "%" PRId64 UNKNOWN "\n", begin);
+	}
+	buffer_free(&note);
 	t->path = memory_format("%s/%s.%s" CALL, times, identity, id_new(id));
 	/* It appears when it is whole and locked. */
 	hidden = memory_format("%s/.%s", times, id);
@@ -291,28 +362,111 @@ change_is_within(const struct timespec *change, const struct span_of_time *span)
 	return at >= span->begin && at <= span->end;
 }
 
-/* Whether one of the times of a file is that of the change. */
-static bool
-file_tells(int fd, bool call, const struct timespec *change)
-{
-	struct buffer text = BUFFER_INIT;
-	struct span_of_time span = { 0, INT64_MAX };
-	bool changed = false;
-	const char *at;
+/* What is looked at: the time of its last change, and the directories on the path to it that were looked at yet,
+ * from below. */
+struct look {
+	struct timespec change;
+	const char *directory;   /* that which it lies in */
+	struct buffer above;     /* struct above */
+};
 
-	if (file_read(fd, &text, FILE_LIMIT) == 0 && (at = lines_of(&text)) != NULL) {
-		if (call && sscanf(at, "%" SCNd64, &span.begin) == 1)
-			changed = change_is_within(change, &span);
-		while (!call && !changed && span_read(&at, &span))
-			changed = change_is_within(change, &span);
-	}
-	buffer_free(&text);
-	return changed;
+struct above {
+	struct stat status;
+	size_t path_len;         /* of that directory: this one's */
+};
+
+/* Whether one of the directories was changed since a time: if none was, none was moved. */
+static bool
+any_changed_since(const struct look *l, int64_t since)
+{
+	const struct above *above = (const struct above *)(const void *)l->above.data;
+	const struct span_of_time later = { .begin = since, .end = INT64_MAX };
+
+	for (size_t i = 0; i < l->above.len / sizeof *above; i++)
+		if (change_is_within(&above[i].status.st_ctim, &later))
+			return true;
+	return false;
 }
 
-/* Whether a directory's files tell that the change was made at such a time. */
+/* Whether one of them was moved in a time that is over, and the file was not changed since. */
 static bool
-directory_tells(const char *times, DIR *dir, const char *directory, const struct timespec *change)
+any_was_moved(const struct look *l, const struct span_of_time *span)
+{
+	const struct above *above = (const struct above *)(const void *)l->above.data;
+	const struct span_of_time before = { .begin = 0, .end = span->end };
+	char inode[32];
+
+	if (span->moved_len == 0 || !change_is_within(&l->change, &before))
+		return false;
+	if (memchr(span->moved, '*', span->moved_len) != NULL)
+		return any_changed_since(l, span->begin);
+	for (size_t i = 0; i < l->above.len / sizeof *above; i++) {
+		snprintf(inode, sizeof inode, "%" PRIu64, (uint64_t)above[i].status.st_ino);
+		for (const char *at = span->moved; at < span->moved + span->moved_len; at++) {
+			const size_t len = strlen(inode);
+
+			if (*at == ' ' && strncmp(at + 1, inode, len) == 0 && (at[1 + len] == ' ' || at[1 + len] == '\n'))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whether one of them is not where it was when a program began that runs. */
+static bool
+any_is_moved(const struct look *l, const char *workspace, const struct call_note *n)
+{
+	const struct above *above = (const struct above *)(const void *)l->above.data;
+	const size_t skipped = strlen(workspace) + (strcmp(workspace, "/") != 0);
+
+	for (size_t i = 0; n->whole && i < l->above.len / sizeof *above; i++)
+		if (!directories_noted(n->note, n->len, l->directory + skipped, above[i].path_len - skipped,
+		    above[i].status.st_ino))
+			return true;
+	return !n->whole;
+}
+
+/* Whether one of the times of a file is that of the change. */
+static bool
+times_tell(const struct buffer *text, const struct look *l)
+{
+	struct span_of_time span;
+	const char *at = lines_of(text);
+
+	while (at != NULL && span_read(&at, &span))
+		if (change_is_within(&l->change, &span) || any_was_moved(l, &span))
+			return true;
+	return false;
+}
+
+/* Whether a call's file does: what begins it tells mostly that the note of directories, which may be long, is not
+ * needed. */
+static bool
+call_tells(int fd, const char *workspace, const struct look *l)
+{
+	struct span_of_time span = { .end = INT64_MAX };
+	char head[PATH_MAX + 64];
+	const ssize_t len = pread(fd, head, sizeof head - 1, 0);
+	struct buffer text = BUFFER_INIT;
+	struct call_note n;
+	bool tells = false;
+
+	if (len > 0) {
+		buffer_append(&text, head, (size_t)len);
+		tells = call_read(&text, &span.begin, &n) && change_is_within(&l->change, &span);
+		if (!tells && any_changed_since(l, span.begin)) {
+			buffer_clear(&text);
+			tells = file_read(fd, &text, FILE_LIMIT) != 0 ||
+			    (call_read(&text, &span.begin, &n) && any_is_moved(l, workspace, &n));
+		}
+	}
+	buffer_free(&text);
+	return tells;
+}
+
+/* Whether a directory's files tell that it was changed at such a time, or moved with a directory. */
+static bool
+directory_tells(const char *times, DIR *dir, const char *directory, const struct look *l)
 {
 	char identity[IDENTITY_SIZE];
 	const struct dirent *entry;
@@ -322,6 +476,7 @@ directory_tells(const char *times, DIR *dir, const char *directory, const struct
 	rewinddir(dir);
 	while (!tells && *identity != '\0' && (entry = readdir(dir)) != NULL) {
 		const char *rest = entry->d_name + strlen(identity);
+		struct buffer text = BUFFER_INIT;
 		char *file;
 		int fd;
 
@@ -329,10 +484,14 @@ directory_tells(const char *times, DIR *dir, const char *directory, const struct
 			continue;
 		file = path_join(times, entry->d_name);
 		fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-		tells = fd != -1 && file_tells(fd, *rest == '.', change);
+		if (fd != -1 && *rest == '.')
+			tells = call_tells(fd, directory, l);
+		else if (fd != -1 && file_read(fd, &text, FILE_LIMIT) == 0)
+			tells = times_tell(&text, l);
 		/* What a killed program left ends now. */
 		if (fd != -1 && *rest == '.' && lock_file_take(fd) == 0 && lock_named(fd, file))
 			call_settle(file, fd);
+		buffer_free(&text);
 		file_close(&fd);
 		free(file);
 	}
@@ -352,29 +511,80 @@ sandboxed_times_exist(void)
 bool
 sandboxed_times_have(const char *path)
 {
-	char *times = times_directory(), *given = path_directory(path), *at = realpath(given, NULL);
-	DIR *dir = times == NULL || at == NULL ? NULL : opendir(times);
+	char *times = times_directory(), *given = path_directory(path), *directory = realpath(given, NULL), *at;
+	DIR *dir = times == NULL || directory == NULL ? NULL : opendir(times);
+	struct look look = { .directory = directory, .above = BUFFER_INIT };
+	struct above above;
 	bool have = false;
 	struct stat st;
 
-	if (dir != NULL && lstat(path, &st) == 0)
-		do
-			have = directory_tells(times, dir, at, &st.st_ctim);
-		while (!have && path_climb(&at));
+	if (dir != NULL && lstat(path, &st) == 0) {
+		look.change = st.st_ctim;
+		at = memory_text(directory);
+		do {
+			have = directory_tells(times, dir, at, &look);
+			above.path_len = strlen(at);
+			if (!have && lstat(at, &above.status) == 0)
+				buffer_append(&look.above, &above, sizeof above);
+		} while (!have && path_climb(&at));
+		free(at);
+	}
 	if (dir != NULL)
 		closedir(dir);
-	free(at);
+	buffer_free(&look.above);
+	free(directory);
 	free(given);
 	free(times);
+	return have;
+}
+
+/* The path that a link leads to, without links on the way to the link itself. */
+static char *
+link_target(const char *path)
+{
+	char target[PATH_MAX], *given, *directory, *joined;
+	const ssize_t len = readlink(path, target, sizeof target - 1);
+
+	if (len <= 0)
+		return NULL;
+	target[len] = '\0';
+	if (*target == '/')
+		return memory_text(target);
+	given = path_directory(path);
+	directory = realpath(given, NULL);
+	joined = directory == NULL ? NULL : path_join(directory, target);
+	free(directory);
+	free(given);
+	return joined;
+}
+
+/* Whether a link on the way to a path, which may be its last part, or on the way to what it leads to was made at
+ * such a time. */
+static bool
+any_link_have(const char *path, int depth)
+{
+	bool have = false;
+
+	for (size_t len = 1; !have && len <= strlen(path); len++) {
+		char *part, *target;
+
+		if (path[len] != '/' && path[len] != '\0')
+			continue;
+		part = memory_copy(path, len);
+		target = link_target(part);
+		have = target != NULL && (depth == 0 || sandboxed_times_have(part) || any_link_have(target, depth - 1));
+		free(target);
+		free(part);
+	}
 	return have;
 }
 
 bool
 sandboxed_times_have_file(const char *path)
 {
-	char *real = realpath(path, NULL);
-	bool have = sandboxed_times_have(path) ||
-	    (real != NULL && strcmp(real, path) != 0 && sandboxed_times_have(real));
+	char *real = sandboxed_times_exist() ? realpath(path, NULL) : NULL;
+	bool have = sandboxed_times_have(path) || (real != NULL && strcmp(real, path) != 0 &&
+	    (any_link_have(path, LINKS_LIMIT) || sandboxed_times_have(real)));
 
 	free(real);
 	return have;
@@ -395,7 +605,7 @@ have_below(const char *path, int depth, int *looked_at)
 		return true;
 	if (S_ISLNK(st.st_mode)) {
 		real = realpath(path, NULL);
-		have = real != NULL && have_below(real, depth + 1, looked_at);
+		have = real != NULL && (any_link_have(path, LINKS_LIMIT) || have_below(real, depth + 1, looked_at));
 		free(real);
 		return have;
 	}
@@ -417,5 +627,5 @@ sandboxed_times_have_below(const char *path)
 {
 	int looked_at = 0;
 
-	return sandboxed_times_exist() && have_below(path, 0, &looked_at);
+	return sandboxed_times_exist() && (any_link_have(path, LINKS_LIMIT) || have_below(path, 0, &looked_at));
 }

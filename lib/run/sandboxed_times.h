@@ -3,14 +3,18 @@
  * time may be their work, what was changed at no such time is not. The time is that of the last
  * change (ctime), which the kernel sets and no sandboxed program does.
  *
+ * A directory that is renamed takes its files along with their times. So those that are not where they were when the
+ * program began are noted too (run/moved_directories.h): what lies in one counts until it is changed after that program
+ * has ended. A directory in which a program makes, renames or removes something does not count for that.
+ *
  * STORAGE/sandboxed/times holds a file for each directory, called as that is known after it was
  * moved (its inode, and the time of its birth): the directory's path, a NUL, and a line for each
- * time, BEGIN END in nanoseconds. While a program runs there is FILE.ID.call, which it has locked,
- * with the path, a NUL and BEGIN; what a killed one leaves ends when somebody looks. Where no
- * sandboxed program ran there is no such directory: a look costs next to nothing.
+ * time, BEGIN END in nanoseconds and the inodes of the moved directories; * for these if they are too many to tell: then
+ * all count that were changed since BEGIN. While a program runs there is FILE.ID.call, which it has locked,
+ * with the path, a NUL, BEGIN, a newline and the note of the directories; what a killed one leaves ends when somebody
+ * looks. Where no sandboxed program ran there is no such directory: a look costs next to nothing.
  *
- * A directory that is given another's name takes its files along as they are. On tmpfs a file can be
- * changed through a mapping of its memory without a change of its times.
+ * On tmpfs a file can be changed through a mapping of its memory without a change of its times.
  */
 #ifndef AWF_RUN_SANDBOXED_TIMES_H
 #define AWF_RUN_SANDBOXED_TIMES_H
@@ -35,9 +39,9 @@ int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct
 int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
 /* Whether any sandboxed program has run of which a time is kept. */
 bool sandboxed_times_exist(void);
-/* Whether what a path names, a link itself, was changed at such a time. */
+/* Whether what a path names, a link itself, was changed at such a time, or moved with a directory. */
 bool sandboxed_times_have(const char *path);
-/* The same, or that which it leads to by a link. */
+/* The same, or that which it leads to by links, or one of these. */
 bool sandboxed_times_have_file(const char *path);
 /* The same, or anything below it, or what it leads to by a link: what is too much to look at was. */
 bool sandboxed_times_have_below(const char *path);

@@ -491,6 +491,120 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	refused call fmt
 }
 
+@test "a directory that a sandboxed program puts in the place of another takes no file along that runs unasked" {
+	local how path
+	mkdir user
+	printf '#!/bin/sh\ntouch %s.mine\n' "$CANARY" >user/p
+	chmod +x user/p
+	awf trust --edits .
+	# The definition stays, and what it runs lies in a directory, or in one below it.
+	for path in lib/p lib/sub/p; do
+		for how in 'mv lib old; mv samples lib' \
+			'mv lib old; mv samples lib; touch lib/new; rm lib/new' \
+			'mkdir made; mv samples made/lib; mv lib old; mv made/lib lib' \
+			'rm -r lib; mkdir made; mv samples made/x; mv made/x lib' \
+			'mv lib old; ln -s samples lib' \
+			'mv samples other; mv lib old; ln -s other lib' \
+			'mv lib old; mv samples lib; chmod 711 lib; chmod 755 lib; touch -d 2001-01-01 lib'; do
+			rm -rf lib samples old other made
+			mkdir -p "$(dirname "$path")" "$(dirname "samples/${path#lib/}")"
+			cp user/p "$path"
+			printf '#!/bin/sh\ntouch %s\n' "$CANARY" >"samples/${path#lib/}"
+			chmod +x "samples/${path#lib/}"
+			agent "before_turn: [./$path]"
+			goes ask
+			sandboxed "$how"
+			refused ask
+			[[ $stderr == *"a sandboxed program may have written "*": to touch it says that it was read"* ]]
+			# What the user makes there later hides nothing.
+			touch lib/later
+			refused ask
+			# Its user has read it.
+			touch -h "$path" lib
+			goes ask
+			[ -e "$CANARY" ]
+		done
+	done
+	# The definition, and with it an agent's file by its path; one that moved with the directory below another.
+	rm -rf lib samples old other made
+	mkdir -p defs/own samples/own
+	printf -- '---\nname: x\nprovider: scripted\nmodel: m\n---\nhi\n' >defs/own/x.md
+	sed "s,^model,before_turn: touch $CANARY\nmodel," defs/own/x.md >samples/own/x.md
+	goes awf-step -n -a defs/own/x.md -p hi ask
+	sandboxed 'mv defs old; mv samples defs'
+	refused awf-step -n -a defs/own/x.md -p hi ask
+	sandboxed 'mkdir more; mv defs/own more/own; rmdir defs; mv more defs'
+	refused awf-step -n -a defs/own/x.md -p hi ask
+}
+
+@test "a directory that is moved counts while the sandboxed program runs, and where that was killed" {
+	mkdir lib samples
+	echo true >lib/fmt.sh
+	echo "touch $CANARY" >samples/fmt.sh
+	echo true >beside.sh
+	awf trust --edits .
+	tool fmt '"command":["sh","lib/fmt.sh"]'
+	tool other '"command":["sh","tools/other.sh"]'
+	echo true >tools/other.sh
+	sandboxed "mv lib old; mv samples lib; echo >tools/x; echo >there; sleep 600" &
+	eventually test -e there
+	pid=$!
+	refused call fmt
+	# What is beside what it writes is not its.
+	goes call other
+	pkill -KILL -P "$pid" || true
+	kill -KILL "$pid" || true
+	refused call fmt
+	eventually eval 'goes call other'
+	touch lib/fmt.sh
+	goes call fmt
+}
+
+@test "what a sandboxed program does beside a file that runs asks nothing" {
+	mkdir -p lib/deep src
+	printf '#!/bin/sh\ntouch %s\n' "$CANARY" >lib/deep/p
+	chmod +x lib/deep/p
+	echo 'int a;' >src/a.c
+	agent 'before_turn: [./lib/deep/p]'
+	tool fmt '"command":["sh","lib/deep/p"]'
+	awf trust --edits .
+	goes ask
+	for _ in 1 2; do
+		sandboxed "echo 'int b;' >src/a.c.new; mv src/a.c.new src/a.c
+			echo o >lib/deep/p.o; echo o >lib/p.o; rm -f lib/deep/p.o
+			mkdir -p lib/deep/obj/x lib/obj agents/obj; echo o >lib/deep/obj/x/o; rm -r agents/obj
+			mkdir lib/one; mv lib/one lib/two; rm -rf lib/three; mv lib/two lib/three
+			mv lib lib.x; mv lib.x lib"
+		goes ask
+		goes call fmt
+	done
+	# A directory of its user's own making or renaming asks nothing either.
+	mv lib/deep lib/moved && mkdir lib/deep && cp lib/moved/p lib/deep/
+	sandboxed true
+	goes ask
+	sandboxed 'echo o >lib/deep/o; echo o >lib/moved/o'
+	goes ask
+}
+
+@test "a directory that git does not track counts when a sandboxed program moves it" {
+	local git=(git -c user.name=a -c user.email=a@b)
+	installed make
+	mkdir gen spare
+	echo true >gen/x
+	echo "touch $CANARY" >spare/x
+	printf 'gen\nspare\n' >.gitignore
+	printf 'all: ; @sh gen/x\n' >Makefile
+	tool fmt '"command":["make","-s"]'
+	git add -A && "${git[@]}" commit -qm x
+	allow
+	sandboxed 'echo o >gen.o; mkdir -p out; rm gen.o'
+	goes call fmt
+	sandboxed 'mv gen old; mv spare gen'
+	refused call fmt
+	allow
+	goes call fmt
+}
+
 @test "what a sandboxed tool changes is not run outside of the sandbox by the same step" {
 	local mode writes
 	tool fmt '"command":["sh","-c","exec sh ./fmt.sh"]'

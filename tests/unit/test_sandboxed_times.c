@@ -108,6 +108,97 @@ a_killed_program_ends_when_somebody_looks(void **state)
 	assert_false(sandboxed_times_have(file));
 }
 
+/* COMMAND runs in the workspace at such a time. */
+static void
+at_such_a_time(const char *command)
+{
+	char line[512];
+	struct sandboxed_time t;
+	struct error err;
+
+	nap();
+	snprintf(line, sizeof line, "cd %s && %s", work, command);
+	assert_int_equal(sandboxed_time_begin(&t, work, &err), 0);
+	nap();
+	assert_int_equal(system(line), 0);
+	assert_int_equal(sandboxed_time_end(&t, &err), 0);
+	nap();
+}
+
+static void
+make_directories(void)
+{
+	char line[256];
+
+	snprintf(line, sizeof line, "cd %s && rm -rf a b x && mkdir -p a/below b/below x && touch a/below/f b/below/f x/f a/f",
+	    work);
+	assert_int_equal(system(line), 0);
+}
+
+static bool
+have(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", work, name);
+	return sandboxed_times_have_file(path);
+}
+
+static void
+a_moved_directory_takes_its_files_along(void **state)
+{
+	static const char *const moves[] = { "mv a c && mv b a", "mv a/below x/y && mv b/below a/below",
+		"mkdir n && mv b n/a && rm -r a && mv n/a a", "mkdir n && mv b/below n/below && rm -r a && mv n a",
+		"rm -r a && ln -s b a", "rm -r a && mv b c && ln -s c a",
+		"rm -r a/below && mv b/below a && touch a/below/later && rm a/below/later", NULL };
+	char line[256];
+
+	(void)state;
+	for (const char *const *move = moves; *move != NULL; move++) {
+		make_directories();
+		at_such_a_time(*move);
+		assert_true(have("a/below/f"));
+		assert_false(have("x/f"));
+		/* What is made there later does not hide it; who has read it touches it. */
+		snprintf(line, sizeof line, "cd %s && touch a/below/more", work);
+		assert_int_equal(system(line), 0);
+		assert_true(have("a/below/f"));
+		assert_false(have("a/below/more") && strstr(*move, "ln -s") == NULL);
+		snprintf(line, sizeof line, "cd %s && touch -h a a/below/f", work);
+		assert_int_equal(system(line), 0);
+		nap();
+		assert_false(have("a/below/f"));
+		snprintf(line, sizeof line, "rm -rf %s/c %s/n", work, work);
+		assert_int_equal(system(line), 0);
+	}
+}
+
+static void
+what_is_made_beside_a_file_does_not_count_for_it(void **state)
+{
+	(void)state;
+	make_directories();
+	at_such_a_time("touch a/new a/below/new x/new && rm a/new && mkdir -p a/below/o/p && mkdir x/y && mv x/y x/z");
+	assert_true(have("a/below/new"));
+	assert_false(have("a/below/f"));
+	assert_false(have("a/f"));
+	assert_false(have("x/f"));
+	at_such_a_time("mv a c && mv c a && chmod 711 a");
+	assert_false(have("a/below/f"));
+}
+
+static void
+too_many_directories_count_if_they_changed(void **state)
+{
+	(void)state;
+	make_directories();
+	at_such_a_time("for i in $(seq 70); do mkdir -p x/$i/y; done");
+	at_such_a_time("touch a/new && for i in $(seq 70); do mv x/$i x/n$i; done");
+	assert_true(have("a/f"));
+	assert_true(have("x/f"));
+	assert_false(have("b/below/f"));
+}
+
 static void
 many_times_take_little_room(void **state)
 {
@@ -138,6 +229,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_change_counts_by_its_time),
 		cmocka_unit_test(a_killed_program_ends_when_somebody_looks),
+		cmocka_unit_test(a_moved_directory_takes_its_files_along),
+		cmocka_unit_test(what_is_made_beside_a_file_does_not_count_for_it),
+		cmocka_unit_test(too_many_directories_count_if_they_changed),
 		cmocka_unit_test(many_times_take_little_room),
 	};
 

@@ -38,6 +38,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "isolate/git_config.h"
+#include "sandbox/repository_data.h"
 
 #define CONTENT_LIMIT ((size_t)1 << 20)
 #define NAMES_ASIDE 1000
@@ -465,18 +466,45 @@ judge_objects(struct walk *w, int at, const char *directory, const char *name)
 	free(path);
 }
 
-/* Refs and logs: a link would lead what git writes there to another file. */
 static void
-judge_names(struct walk *w, int at, const char *directory, const char *name)
+add_leading(struct walk *w, int at, const char *directory, const char *name)
+{
+	add_item(w, at, directory, name, NULL, NULL);
+	w->r->items[w->r->count - 1].leads = true;
+}
+
+/* A link would lead what git writes there to another file. */
+static void
+judge_files(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct stat st;
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
 	if (S_ISDIR(st.st_mode))
-		judge_each(w, at, directory, name, judge_names);
+		judge_each(w, at, directory, name, judge_files);
 	else if (!S_ISREG(st.st_mode))
-		add_item(w, at, directory, name, NULL, NULL);
+		add_leading(w, at, directory, name);
+}
+
+/* A ref, or a directory of them, by its own name. */
+static void
+judge_ref(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	if (!repository_ref_is_plain(at, name))
+		add_leading(w, at, directory, name);
+	else if (S_ISDIR(st.st_mode))
+		judge_each(w, at, directory, name, judge_ref);
+}
+
+static void
+judge_refs(struct walk *w, int at, const char *directory, const char *name)
+{
+	judge_each(w, at, directory, name, judge_ref);
 }
 
 /* The words that a list of what is to be done may begin its lines with: none of them runs a command. */
@@ -579,14 +607,22 @@ judge_parts(struct walk *w, int at, const char *directory, const char *name)
 	judge_each(w, at, directory, name, judge_part);
 }
 
+static void judge_linked_part(struct walk *w, int at, const char *directory, const char *name);
+
+static void
+judge_linked(struct walk *w, int at, const char *directory, const char *name)
+{
+	judge_each(w, at, directory, name, judge_linked_part);
+}
+
 /* All that git reads of a repository and that is no data. */
 static const struct { const char *name; judge *judge; } read_by_git[] = {
 	{ "branches", judge_all_odd }, { "commondir", judge_commondir }, { "config", judge_config },
 	{ "config.worktree", judge_config }, { "gitdir", judge_gitdir }, { "hooks", judge_hooks },
-	{ "info", judge_info }, { "logs", judge_names }, { "modules", judge_parts },
+	{ "info", judge_info }, { "logs", judge_files }, { "modules", judge_parts },
 	{ "objects", judge_objects }, { "rebase-apply", judge_odd }, { "rebase-merge", judge_rebase },
-	{ "refs", judge_names }, { "remotes", judge_all_odd }, { "sequencer", judge_sequencer },
-	{ "worktrees", judge_parts },
+	{ "refs", judge_refs }, { "remotes", judge_all_odd }, { "rr-cache", judge_files },
+	{ "sequencer", judge_sequencer }, { "worktrees", judge_linked },
 };
 
 /* Other names that are data, or nothing to git. Those in capital letters are refs, states and
@@ -595,12 +631,24 @@ static bool
 is_data(const char *name)
 {
 	static const char *const data[] = { "addp-hunk-edit.diff", "description", "fsmonitor--daemon*",
-		"gc.log", "gc.pid", "gitk.cache", "index", "index.stash.*", "lfs", "next-index-*", "packed-refs",
-		"packed-refs.new", "reftable", "rr-cache", "shallow", "sharedindex.*", "sharedindex_*", "tmp_*", NULL };
+		"gc.log", "gc.pid", "gitk.cache", "index", "index.stash.*", "lfs", "locked", "next-index-*", "packed-refs",
+		"packed-refs.new", "reftable", "shallow", "sharedindex.*", "sharedindex_*", "tmp_*", NULL };
 
 	return *name == '.' || text_ends(name, "~") || text_ends(name, REPOSITORY_ASIDE) ||
 	    is_one_of(name, data) || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == strlen(name) ||
 	    (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") > 2 && text_ends(name, ".patch"));
+}
+
+/* Data of git's own form, that leads to no other place. What is there before is remembered if git needs it. */
+static void
+judge_data(struct walk *w, int at, const char *directory, const char *name)
+{
+	if (!repository_data_is_plain(at, name, is_linked_part(directory))) {
+		add_leading(w, at, directory, name);
+	} else if (w->before == NULL && repository_data_is_needed(name)) {
+		add_item(w, at, directory, name, NULL, NULL);
+		w->r->items[w->r->count - 1].plain = true;
+	}
 }
 
 /* Judges what is in a repository. one_by_shape: it is one because of what lies in it, beside which may lie
@@ -628,6 +676,8 @@ judge_repository(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 		if (kind_of(dir, entry) == S_IFLNK ? is_data(entry->d_name) || !one_by_shape :
 		    !is_data(entry->d_name) && !one_by_shape)
 			add_item(w, dirfd(dir), path, entry->d_name, NULL, NULL);
+		else if (kind_of(dir, entry) == S_IFREG && is_data(entry->d_name))
+			judge_data(w, dirfd(dir), path, entry->d_name);
 	}
 	for (size_t i = before; one_by_shape && i < w->r->count; i++)
 		if (w->r->items[i].repository == NULL)
@@ -661,6 +711,22 @@ judge_part(struct walk *w, int at, const char *directory, const char *name)
 		else
 			judge_each(w, at, directory, name, judge_part);
 		closedir(dir);
+	}
+	free(path);
+}
+
+/* Of a linked work tree: git takes each directory there for one. */
+static void
+judge_linked_part(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *path = join(directory, name);
+	DIR *dir = is_link(at, name) ? NULL : open_directory(w->r->workspace, path);
+
+	if (dir != NULL) {
+		judge_repository(w, dir, path, false);
+		closedir(dir);
+	} else if (is_link(at, name)) {
+		add_item(w, at, directory, name, NULL, NULL);
 	}
 	free(path);
 }
@@ -790,14 +856,22 @@ find_item(const struct repositories *r, const char *path)
 	return NULL;
 }
 
+static bool
+was_odd(const struct repositories *before, const char *path)
+{
+	const struct odd_item *was = find_item(before, path);
+
+	return was != NULL && !was->plain;
+}
+
 /* Whether a repository (a path relative to the workspace) was looked at, and nothing in it is odd that
  * stays there. */
 static bool
 is_plain_repository(const struct walk *w, const char *path)
 {
 	for (size_t i = 0; i < w->r->count; i++)
-		if ((*path == '\0' || path_within(w->r->items[i].path, path)) &&
-		    (w->before == NULL || find_item(w->before, w->r->items[i].path) != NULL))
+		if (!w->r->items[i].plain && (*path == '\0' || path_within(w->r->items[i].path, path)) &&
+		    (w->before == NULL || was_odd(w->before, w->r->items[i].path)))
 			return false;
 	return repositories_have(w->r, path);
 }
@@ -1002,6 +1076,8 @@ settle_item(const struct repositories *before, const struct repositories *after,
 {
 	const struct odd_item *was = find_item(before, item->path);
 	bool made = item->repository != NULL && !repositories_have(before, item->repository), back;
+	const char *harm = item->leads ? "git may write to other files by what it says," :
+	    "git may run it, or what it says,";
 	char *path = made ? join(item->repository, "HEAD") : memory_text(item->path), *aside;
 	int reason;
 
@@ -1009,11 +1085,11 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	reason = errno;
 	back = aside != NULL && !made && was != NULL && put_back(after, was);
 	if (aside != NULL)
-		list_take(done, memory_format("%s: git may run it, or what it says, outside of the sandbox: it "
-		    "is now called %s%s", path, aside, back ? ", and what was there is there again" : ""));
+		list_take(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s", path, harm, aside,
+		    back ? ", and what was there is there again" : ""));
 	else if (reason != ENOENT) /* with its repository it may have gone already */
-		list_take(done, memory_format("%s: git may run it, or what it says, outside of the sandbox, "
-		    "and it could not be renamed (%s): remove it", path, strerror(reason)));
+		list_take(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
+		    path, harm, strerror(reason)));
 	free(aside);
 	free(path);
 }
@@ -1028,7 +1104,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 	for (size_t i = 0; i < after.count; i++) {
 		const struct odd_item *item = &after.items[i], *was = find_item(before, item->path);
 
-		if ((was == NULL || !is_as_before(was, item)) &&
+		if ((was == NULL || was->plain || !is_as_before(was, item)) &&
 		    !is_within(after.root, item->path, kept) && !is_within(after.root, item->path, opened))
 			settle_item(before, &after, item, &done);
 	}
@@ -1036,7 +1112,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
 
-		if (find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
+		if (!item->plain && find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
 		    !is_within(before->root, item->path, opened) && put_back(before, item))
 			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
 	}

@@ -24,7 +24,7 @@
 
 #define REPOSITORY_ASIDE ".unreviewed"
 
-/* Something in a repository that is not plain. */
+/* Something in a repository that is not plain, or that is and is put back if the command makes it otherwise. */
 struct odd_item {
 	char *path;          /* relative to the workspace */
 	char *repository;    /* the directory that it makes a repository of, likewise; NULL: .git says so */
@@ -33,6 +33,8 @@ struct odd_item {
 	char *content;       /* of a file, where a link leads; of others, and of large files, what it is */
 	size_t len;
 	bool whole;          /* the content can be put back */
+	bool plain;
+	bool leads;          /* not plain, because git would write where it says */
 };
 
 /* A directory that was looked at. */

@@ -483,7 +483,8 @@ find_repositories(struct command *c)
 
 	repositories_find(r, p->workspace_fd, p->workspace);
 	for (size_t i = 0; i < r->count; i++)
-		places_keep(p, r->items[i].path);
+		if (!r->items[i].plain)
+			places_keep(p, r->items[i].path);
 	for (char **used = r->used; used != NULL && *used != NULL; used++)
 		places_keep(p, *used);
 	find_held(c);

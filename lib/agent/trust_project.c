@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +19,13 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "isolate/git_index.h"
 #include "run/sandboxed_times.h"
 #include "run/storage.h"
 
 #define SEEN_LIMIT 500000      /* names */
 #define DEPTH_LIMIT 100
+#define SHA1_LENGTH 20
 #define INDEX_LIMIT ((size_t)64 << 20)
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
@@ -72,74 +73,13 @@ tracked_free(struct tracked *t)
 	*t = (struct tracked){ .paths = NULL };
 }
 
-static uint32_t
-number_at(const unsigned char *bytes)
+static void
+tracked_add(void *context, const char *path)
 {
-	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
+	struct tracked *t = context;
 
-/* Takes one entry of an index at *at. -1: this reader does not know it. */
-static int
-tracked_add_entry(struct tracked *t, uint32_t version, const unsigned char *bytes, size_t len, size_t *at)
-{
-	enum { ENTRY = 62, MODE = 24, FLAGS = 60 };
-	const char *before = t->count == 0 ? "" : t->paths[t->count - 1];
-	size_t start = *at, name, kept = 0, length;
-	const unsigned char *end;
-	struct buffer path = BUFFER_INIT;
-
-	if (len - start < ENTRY + 2 || (number_at(bytes + start + MODE) & 0170000) == 0040000)
-		return -1;
-	name = start + ENTRY + ((bytes[start + FLAGS] & 0x40) != 0 ? 2 : 0);
-	if (version == 4) {
-		/* So many bytes of the path before are dropped. */
-		size_t dropped = 0;
-		unsigned char byte;
-
-		do {
-			if (name >= len || dropped > PATH_MAX)
-				return -1;
-			byte = bytes[name++];
-			dropped = (dropped << 7 | (byte & 0x7f)) + ((byte & 0x80) != 0 ? 1 : 0);
-		} while ((byte & 0x80) != 0);
-		if (dropped > strlen(before))
-			return -1;
-		kept = strlen(before) - dropped;
-	}
-	end = name < len ? memchr(bytes + name, '\0', len - name) : NULL;
-	if (end == NULL)
-		return -1;
-	length = (size_t)(end - (bytes + name));
-	buffer_append(&path, before, kept);
-	buffer_append(&path, bytes + name, length);
-	if (path.len == 0 || (t->count > 0 && strcmp(before, buffer_string(&path)) > 0)) {
-		buffer_free(&path);
-		return -1;
-	}
 	t->paths = memory_array(t->paths, t->count + 1, sizeof *t->paths);
-	t->paths[t->count++] = buffer_take(&path);
-	/* Older versions fill up to a multiple of eight bytes with NULs, at least one. */
-	*at = version == 4 ? name + length + 1 : start + ((name - start + length) / 8 + 1) * 8;
-	return *at <= len ? 0 : -1;
-}
-
-/* Whether behind the entries nothing says that others stand elsewhere, or for a whole directory. */
-static bool
-extensions_are_known(const unsigned char *bytes, size_t len, size_t at)
-{
-	enum { CHECKSUM = 20, HEAD = 8 };
-
-	while (len - at > CHECKSUM) {
-		size_t size;
-
-		if (len - at < CHECKSUM + HEAD || memcmp(bytes + at, "link", 4) == 0 || memcmp(bytes + at, "sdir", 4) == 0)
-			return false;
-		size = number_at(bytes + at + 4);
-		if (size > len - at - HEAD - CHECKSUM)
-			return false;
-		at += HEAD + size;
-	}
-	return len - at == CHECKSUM;
+	t->paths[t->count++] = memory_text(path);
 }
 
 /* Reads the index of the repository that begins in a directory. false: there is none, or none that this
@@ -151,9 +91,6 @@ tracked_read(struct tracked *t, int directory, size_t base)
 	struct buffer text = BUFFER_INIT;
 	struct stat status;
 	int git = -1, fd, named;
-	const unsigned char *bytes;
-	size_t at = 12;
-	uint32_t version, count;
 	bool known;
 
 	*t = (struct tracked){ .base = base };
@@ -171,14 +108,7 @@ tracked_read(struct tracked *t, int directory, size_t base)
 	buffer_clear(&text);
 	fd = git == -1 ? -1 : openat(git, "index", FILE_FLAGS);
 	known = fd != -1 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && file_read(fd, &text, INDEX_LIMIT) == 0 &&
-	    text.len >= 12 + 20 && memcmp(text.data, "DIRC", 4) == 0;
-	bytes = (const unsigned char *)text.data;
-	version = known ? number_at(bytes + 4) : 0;
-	count = known ? number_at(bytes + 8) : 0;
-	known = known && version >= 2 && version <= 4;
-	while (known && count-- > 0)
-		known = tracked_add_entry(t, version, bytes, text.len, &at) == 0;
-	known = known && extensions_are_known(bytes, text.len, at);
+	    git_index_read(buffer_string(&text), text.len, SHA1_LENGTH, tracked_add, t) == 0;
 	if (!known)
 		tracked_free(t);
 	file_close(&fd);

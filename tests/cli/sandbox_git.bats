@@ -377,6 +377,174 @@ $line" $options
 	run -2 "$sandbox" -- sh -c 'echo y >ours/pre-commit'
 }
 
+# A program that writes an index with these paths, of a file that says "left"; -v4 with prefixes left out, -damaged with
+# a byte too few, -blocks with a good path in the list and a bad one where IEOT says.
+index_writer() {
+	cat >"$1" <<-'END'
+		use Digest::SHA qw(sha1);
+		my $blob = pack 'H40', `echo left | git -c safe.directory='*' -C . hash-object -w --stdin`;
+		my ($file, $how, @paths) = @ARGV;
+		my $version = $how eq 'v4' ? 4 : 2;
+		my ($entries, $before) = ('', '');
+		for my $path (sort @paths) {
+			my $entry = pack('N10', (0) x 6, 0100755, 0, 0, 0) . $blob . pack('n', $how eq 'short' ? 1 : length $path);
+			my $common = 0;
+			$common++ while $common < length $before && substr($before, $common, 1) eq substr($path, $common, 1);
+			if ($version == 4) { $entry .= pack('C', length($before) - $common) . substr($path, $common) . "\0"; }
+			else { $entry .= $path . "\0" x (8 - length($entry . $path) % 8); }
+			$entries .= $entry;
+			$before = $path;
+		}
+		my $index = 'DIRC' . pack('N2', $how eq 'version' ? 9 : $version, scalar @paths) . $entries;
+		$index .= 'IEOT' . pack('N4', 12, 1, 20, scalar @paths) if $how eq 'blocks';
+		$index .= sha1($index);
+		$index = substr($index, 0, -30) if $how eq 'damaged';
+		unlink $file;
+		open my $out, '>', $file or die;
+		print $out $index;
+	END
+}
+
+# What the user's git writes later in a directory, without a look at what a sandboxed program left.
+user_restores() {
+	(
+		set +e
+		cd "$1" || exit
+		echo more >>a
+		git restore .
+		git checkout .
+		echo more >>a
+		git commit -qam later
+		echo more >>a
+		git stash
+		git stash pop
+		git rerere
+		git commit -qam later
+		git gc -q
+		true
+	) >/dev/null 2>&1
+}
+
+# Nothing came where a sandboxed program's paths lead: beside the workspace, and among what git runs or believes.
+nothing_written() {
+	if [ -n "$(find "$WORK/.." -maxdepth 1 -name 'out*')" ] || find "$WORK" -path '*/hooks/*' -name 'post-checkout' | grep -q . ||
+		find "$WORK" -path '*.git/outside*' | grep -q . || grep -rqs left "$WORK"/.git/hooks; then
+		echo "the user's git wrote outside: $1"
+		cat "$BATS_TEST_TMPDIR/said"
+		return 1
+	fi
+}
+
+@test "an index that a sandboxed program left leads the user's git to no other file" {
+	perl -MDigest::SHA -e 1 2>/dev/null || skip 'no perl'
+	index_writer ../writer
+	for options in '' '--without namespaces'; do
+		while read -r how paths; do
+			fresh
+			rm -r evil
+			cp ../writer .
+			# shellcheck disable=SC2086
+			attempt "perl writer .git/index $how $paths" $options
+			grep -q '.git/index: git may write to other files by what it says, outside of the sandbox: it is now called index.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said"
+			user_restores .
+			nothing_written "$how $paths"
+			same "$(git ls-files)" "$(printf '.gitattributes\na')"
+		done <<-'END'
+			v2 ../outside a
+			v2 x/../../outside
+			v2 /tmp/outside
+			v2 .git/hooks/post-checkout a
+			v2 x/.GIT/hooks/post-checkout
+			v2 .git./x
+			v2 GIT~1/x
+			v2 x//y
+			v4 ../out ../outside .git/hooks/post-checkout
+			damaged a
+			version a
+			short ../outside
+			blocks a
+		END
+	done
+	# The other file of a split index, and the index of a repository in the workspace and of a linked work tree.
+	fresh
+	rm -r evil && cp ../writer . && cp -a ../first nested && git worktree add -q linked side
+	attempt 'perl writer .git/sharedindex.1234567890123456789012345678901234567890 v2 ../outside; cd nested; perl ../writer .git/index v2 ../../outside; cd ..; perl writer .git/worktrees/linked/index v2 ../../outside'
+	same "$(grep -c 'it is now called' "$BATS_TEST_TMPDIR/said")" 3
+	for directory in . nested linked; do user_restores $directory; done
+	nothing_written elsewhere
+	# One that was there before and is not changed stays.
+	fresh
+	rm -r evil && cp ../writer . && perl writer .git/index v2 ../outside
+	cp .git/index ../index
+	run -0 --separate-stderr "$sandbox" -- true
+	same "$stderr" ''
+	cmp .git/index ../index
+}
+
+@test "a symbolic ref that a sandboxed program left leads the user's git to no other file" {
+	for options in '' '--without namespaces'; do
+		while IFS='|' read -r file content; do
+			fresh
+			rm -r evil
+			cp -a ../first nested
+			git worktree add -q linked side
+			# shellcheck disable=SC2086
+			attempt "mkdir -p \$(dirname $file); rm -f $file; printf '$content' >$file" $options
+			grep -q "awf-sandbox: $file: git may write to other files by what it says" "$BATS_TEST_TMPDIR/said"
+			[ -e "$file.unreviewed" ]
+			for directory in . nested linked; do user_restores $directory; done
+			nothing_written "$file $content"
+			git rev-parse -q --verify HEAD >/dev/null
+			[ -e .git/HEAD ] && [ -e nested/.git/HEAD ]
+		done <<-'END'
+			.git/HEAD|ref: refs/heads/../../../../outside\n
+			.git/HEAD|ref: refs/heads/../../outside\n
+			.git/HEAD|ref:refs/heads//x\n
+			.git/HEAD|ref: HEAD.x\n
+			.git/HEAD|ref: refs/heads/x.lock\n
+			.git/HEAD|ref: refs/heads/x.unreviewed\n
+			.git/refs/stash|ref: refs/heads/../../../../outside\n
+			.git/refs/heads/new|ref: refs/../hooks/post-checkout
+			.git/refs/heads/a..b|0000
+			.git/ORIG_HEAD|ref: refs/heads/../../../outside\n
+			.git/FETCH_HEAD|ref: /outside\n
+			nested/.git/HEAD|ref: refs/heads/../../../../outside\n
+			nested/.git/refs/stash|ref: refs/heads/../../../../outside\n
+			.git/worktrees/linked/HEAD|ref: refs/heads/../../../../../../outside\n
+			.git/packed-refs|1234567890123456789012345678901234567890 refs/heads/../../../outside\n
+			.git/MERGE_RR|1234567890123456789012345678901234567890\t../outside\0
+		END
+	done
+}
+
+@test "a repository with an index of any version, split, sparse or of SHA-256 is worked on in a sandbox" {
+	while read -r settings; do
+		fresh
+		rm -r evil
+		mkdir -p in/deep && echo x >in/deep/x && git add in && git commit -qm deep
+		attempt "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+			set -e; alias git='git $settings -c user.name=x -c user.email=x@y'
+			echo y >new; git add new; git update-index --refresh; git commit -qm new; git switch -qc topic; echo z >>new; git commit -qam z
+			echo q >>a; git stash -q; git stash pop -q; git reset -q --hard; git switch -q main; git merge -q --no-ff -m merged topic; git pack-refs --all
+			git init -q --object-format=sha256 made; cd made; echo x >x; git add x; git commit -qm x; cd ..; : >done"
+		[ -e done ] || { cat "$BATS_TEST_TMPDIR/said"; false; }
+		same "$(cat "$BATS_TEST_TMPDIR/said")" ''
+		same "$(git log -1 --format=%s) $(git status --porcelain -uno) $(find . -name '*.unreviewed')" 'merged  '
+		same "$(git -C made ls-files)" x
+	done <<-'END'
+		-c index.version=2
+		-c index.version=3
+		-c index.version=4
+		-c core.splitIndex=true
+		-c index.threads=4 -c index.version=4
+	END
+	# A sparse index.
+	git sparse-checkout set --cone --sparse-index in/deep
+	mkdir other && echo x >other/x && git add --sparse other && git commit -qm other && git sparse-checkout reapply
+	run -0 --separate-stderr "$sandbox" -- sh -ec 'git config --global safe.directory "*"; echo more >>in/deep/x; git add in; git -c user.name=x -c user.email=x@y commit -qm sparse'
+	same "$stderr" ''
+}
+
 @test "who is killed leaves nothing either" {
 	patient
 	for aim in sandbox step; do

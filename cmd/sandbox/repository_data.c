@@ -1,0 +1,210 @@
+#include "sandbox/repository_data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "isolate/git_index.h"
+#include "isolate/git_names.h"
+#include "sandbox/repositories.h"
+
+#define DATA_LIMIT ((size_t)256 << 20)
+#define REF_LIMIT ((size_t)4 << 10)
+#define SHA1_LENGTH 20
+#define SHA256_LENGTH 32
+
+/* false: it is no file, cannot be read, or is too large; a file that is not there is empty. */
+static bool
+load_data(int at, const char *name, struct buffer *content, size_t limit)
+{
+	int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	bool whole = fd == -1 ? errno == ENOENT :
+	    fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && file_read(fd, content, limit) == 0;
+
+	file_close(&fd);
+	return whole;
+}
+
+/* ---- the index ---- */
+
+/* Whether the configuration says, in the form that git writes it, that names of objects are SHA-256. */
+static bool
+is_said_sha256(char *text)
+{
+	char *rest = text, *line;
+	bool extensions = false, said = false;
+
+	if (strstr(text, "\\\n") != NULL || strstr(text, "\\\r\n") != NULL)
+		return false;
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		const char *word = line + strspn(line, " \t");
+
+		if (*word == '[')
+			extensions = strcasecmp(word, "[extensions]") == 0;
+		else if (extensions && strncasecmp(word, "objectformat", 12) == 0)
+			said = strcasecmp(word, "objectformat = sha256") == 0;
+	}
+	return said;
+}
+
+static size_t
+object_name_length(int at, bool linked)
+{
+	struct buffer text = BUFFER_INIT;
+	bool sha256;
+
+	if (!load_data(at, linked ? "../../config" : "config", &text, (size_t)1 << 20))
+		buffer_clear(&text);
+	buffer_append(&text, "", 1);
+	sha256 = is_said_sha256(text.data);
+	buffer_free(&text);
+	return sha256 ? SHA256_LENGTH : SHA1_LENGTH;
+}
+
+/* Of a split index "" stands for a path of its other file, of a sparse one "PATH/" for a directory. */
+static void
+look_at_path(void *context, const char *path)
+{
+	bool *plain = context;
+	size_t len = strlen(path);
+	char *text = memory_copy(path, len > 0 && path[len - 1] == '/' ? len - 1 : len);
+
+	*plain = *plain && (len == 0 || git_path_is_plain(text));
+	free(text);
+}
+
+static bool
+is_index_plain(int at, const char *name, bool linked)
+{
+	struct buffer content = BUFFER_INIT;
+	bool plain = true, known = load_data(at, name, &content, DATA_LIMIT) &&
+	    git_index_read(buffer_string(&content), content.len, object_name_length(at, linked), look_at_path, &plain) != -1;
+
+	buffer_free(&content);
+	return known && plain;
+}
+
+/* ---- refs ---- */
+
+/* What was set aside is no ref for others to stand for: nobody looks at it again. */
+static bool
+is_ref_name_plain(const char *name)
+{
+	return git_ref_is_plain(name) && strstr(name, REPOSITORY_ASIDE "/") == NULL && !text_ends(name, REPOSITORY_ASIDE);
+}
+
+/* invalid: it may be the one that git writes into HEAD where refs are kept in another form. */
+static bool
+is_ref_plain(int at, const char *name, bool invalid)
+{
+	static const char word[] = "ref:";
+	struct buffer content = BUFFER_INIT;
+	int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char start[sizeof word - 1];
+	ssize_t len = fd == -1 ? -1 : pread(fd, start, sizeof start, 0);
+	bool plain = len >= 0;
+	const char *target;
+
+	file_close(&fd);
+	if (len == (ssize_t)sizeof start && memcmp(start, word, sizeof start) == 0) {
+		plain = load_data(at, name, &content, REF_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;
+		while (content.len > 0 && strchr(" \t\r\n\v\f", content.data[content.len - 1]) != NULL)
+			content.data[--content.len] = '\0';
+		target = buffer_string(&content) + (content.len < sizeof start ? content.len : sizeof start);
+		target += strspn(target, " \t\r\n\v\f");
+		plain = plain && (is_ref_name_plain(target) || (invalid && strcmp(target, "refs/heads/.invalid") == 0));
+	}
+	buffer_free(&content);
+	return plain;
+}
+
+bool
+repository_ref_is_plain(int at, const char *name)
+{
+	struct stat st;
+
+	if (text_ends(name, ".lock")) /* git reads none */
+		return true;
+	return git_ref_part_is_plain(name, strlen(name)) && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && is_ref_plain(at, name, false)));
+}
+
+/* Lines "NAME-OF-OBJECT REF", comments, and what a tag points to ("^NAME-OF-OBJECT"). */
+static bool
+are_packed_refs_plain(int at, const char *name)
+{
+	struct buffer content = BUFFER_INIT;
+	bool plain = load_data(at, name, &content, DATA_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;
+	char *rest = content.len == 0 ? NULL : content.data, *line, *ref; /* a buffer's text ends in a NUL */
+
+	while (plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
+		size_t len = strspn(line, "0123456789abcdefABCDEF");
+
+		ref = line[len] == ' ' ? line + len + 1 : NULL;
+		plain = *line == '#' || *line == '^' || (*line == '\0' && rest == NULL) ||
+		    (ref != NULL && is_ref_name_plain(ref));
+	}
+	buffer_free(&content);
+	return plain;
+}
+
+/* ---- conflicts ---- */
+
+/* MERGE_RR: which of the recorded resolutions git writes into which file, "ID TAB PATH NUL". */
+static bool
+are_resolutions_plain(int at, const char *name)
+{
+	struct buffer content = BUFFER_INIT;
+	bool plain = load_data(at, name, &content, DATA_LIMIT);
+
+	for (size_t start = 0; plain && start < content.len;) {
+		const char *entry = content.data + start, *end = memchr(entry, '\0', content.len - start);
+		const char *tab = end == NULL ? NULL : memchr(entry, '\t', (size_t)(end - entry));
+
+		plain = tab != NULL && strspn(entry, "0123456789abcdef.") == (size_t)(tab - entry) && git_path_is_plain(tab + 1);
+		start += end == NULL ? 0 : (size_t)(end - entry) + 1;
+	}
+	buffer_free(&content);
+	return plain;
+}
+
+/* ---- by name ---- */
+
+static bool
+is_name_of_ref(const char *name)
+{
+	static const char *const refs[] = { "AUTO_MERGE", "BISECT_EXPECTED_REV", "MERGE_AUTOSTASH", "NOTES_MERGE_PARTIAL",
+		"NOTES_MERGE_REF", NULL };
+
+	return text_ends(name, "HEAD") || text_index(name, refs) != -1;
+}
+
+bool
+repository_data_is_plain(int at, const char *name, bool linked)
+{
+	if (text_ends(name, ".lock")) /* git reads none */
+		return true;
+	if (strcmp(name, "index") == 0 || strncmp(name, "index.", 6) == 0 || strncmp(name, "next-index-", 11) == 0 ||
+	    strncmp(name, "sharedindex.", 12) == 0)
+		return is_index_plain(at, name, linked);
+	if (strcmp(name, "packed-refs") == 0)
+		return are_packed_refs_plain(at, name);
+	if (strcmp(name, "MERGE_RR") == 0)
+		return are_resolutions_plain(at, name);
+	return !is_name_of_ref(name) || is_ref_plain(at, name, strcmp(name, "HEAD") == 0);
+}
+
+bool
+repository_data_is_needed(const char *name)
+{
+	return strcmp(name, "HEAD") == 0 || strcmp(name, "index") == 0 || strcmp(name, "packed-refs") == 0;
+}

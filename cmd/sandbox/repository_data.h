@@ -1,0 +1,18 @@
+/*
+ * Data of a repository that says where git writes: the paths of an index, the refs that symbolic ones stand for.
+ * git believes them, so a user's "git restore ." or "git commit" would write wherever they lead.
+ */
+#ifndef AWF_SANDBOX_REPOSITORY_DATA_H
+#define AWF_SANDBOX_REPOSITORY_DATA_H
+
+#include <stdbool.h>
+
+/* Whether a file of a repository's own directory leads nowhere else. at: that directory. linked: it is a part for a
+ * linked work tree, in worktrees/. */
+bool repository_data_is_plain(int at, const char *name, bool linked);
+/* The same for a file or directory below refs/ and logs/, by its name and by what it says. */
+bool repository_ref_is_plain(int at, const char *name);
+/* Whether what was there is put back when another was made in its place: without it, git knows nothing of the work. */
+bool repository_data_is_needed(const char *name);
+
+#endif

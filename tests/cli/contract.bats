@@ -257,7 +257,7 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 
 @test "the environment of what a step runs" {
 	awf-run -n -c 'awf-step -n -r a -- sh -c "env | grep ^AWF_ | sort"' >have
-	grep -v '^AWF_PROVIDER_PATH\|^AWF_SYNC\|^AWF_CAPTURES\|^AWF_SCHEMA_SUITE\|^AWF_TEST_' have >awf
+	grep -v '^AWF_PROVIDER_PATH\|^AWF_SYNC\|^AWF_CAPTURES\|^AWF_SCHEMA_SUITE\|^AWF_TEST_\|^AWF_INVARIANT_LOG' have >awf
 	same "$(cut -d = -f 1 awf | tr '\n' ' ')" \
 		'AWF_CALL AWF_PARENT AWF_PATH AWF_RUN_ID AWF_STORAGE AWF_TRANSCRIPT AWF_WORKFLOW_DIR '
 	grep -qx 'AWF_CALL=a:0:0' awf

@@ -638,7 +638,7 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 
 	if (h->head->mode != RECALL_RESUME || history_has_no_marks(query) || query->member)
 		return 0;
-	do {
+	for (;;) {
 		if (history_find_elsewhere(h, guard, query, &found, err) != 0)
 			return -1;
 		if (found.record == NULL)
@@ -647,7 +647,9 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 			continue;
 		if (found.record->decided == RECALL_UNDECIDED)
 			return refuse_moved(found.history, found.record, query, err);
-	} while (!history_mark(found.history, found.record));
+		if (history_mark(found.history, found.record))
+			break;
+	}
 	status = fill(found.history, found.record, r, err);
 	if (status != 1)
 		return status;

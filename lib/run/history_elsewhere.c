@@ -116,12 +116,10 @@ compare_effect(const struct looking *l, const struct elsewhere *at, const struct
 	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
 		char *name = memory_copy(line, len);
 
-		if (len == 0)
-			found = DIFFERING;
-		else if (strcmp(name, MARKS_DIRECTORY) == 0 ?
+		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 ?
 		    history_directory_tells_apart(at->history, at->record) ||
 		    history_directory_tells_apart(at->owners, at->owner) :
-		    history_tells_apart(at->history, name) || history_tells_apart(at->owners, name))
+		    history_tells_apart(at->history, name) || history_tells_apart(at->owners, name)))
 			found = ANOTHER;
 		free(name);
 	}
@@ -131,8 +129,7 @@ compare_effect(const struct looking *l, const struct elsewhere *at, const struct
 }
 
 /* Effects in a history of a run that was started with these marks, which are the call's but for where they
- * were made. owner: the record of its run in the
- * history of owners; NULL: they stand for themselves. dropped: its files must not name them. */
+ * were made. owner: the record of its run in the history of owners; NULL: they stand for themselves. dropped: its files must not name them. */
 static void
 find_effect(struct looking *l, struct history *h, const struct recorded_marks *around,
     struct history *owners, struct index_record *owner, bool dropped)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/line_diff.h"
 #include "base/text.h"
-#include "inspect/line_diff.h"
 #include "transcript/event_keys.h"
 
 #define SHOWN_COLUMNS 72 /* of a value */
@@ -351,12 +351,11 @@ struct changed_lines {
 };
 
 static void
-take_changed_line(void *context, char sign, const char *line, size_t len)
+take_changed_line(void *user, char sign, const char *line, size_t len, bool lf)
 {
-	struct changed_lines *changed = context;
+	struct changed_lines *changed = user;
 
-	if (sign == '=')
-		return;
+	(void)lf;
 	changed->long_ones |= len > SHOWN_ERROR_COLUMNS;
 	if (++changed->count > SHOWN_CHANGED)
 		return;
@@ -371,14 +370,19 @@ write_changed_lines(struct difference *d, const struct sides *found)
 {
 	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
 	struct changed_lines changed = { .out = &d->lines };
+	struct line_hunk hunk = LINE_HUNK_INIT;
+	struct line_diff diff;
 
 	if (span_type(found->first) == 's' && span_type(found->second) == 's') {
 		span_decode(found->first, &first);
 		span_decode(found->second, &second);
 	}
-	if (strchr(buffer_string(&first), '\n') != NULL || strchr(buffer_string(&second), '\n') != NULL)
-		line_diff(buffer_string(&first), first.len, buffer_string(&second), second.len,
-		    take_changed_line, &changed);
+	if (strchr(buffer_string(&first), '\n') != NULL || strchr(buffer_string(&second), '\n') != NULL) {
+		line_diff_begin(&diff, buffer_string(&first), first.len, buffer_string(&second), second.len, false);
+		while (line_diff_next_hunk(&diff, 0, &hunk))
+			line_diff_hunk_lines(&diff, &hunk, take_changed_line, &changed);
+		line_diff_free(&diff);
+	}
 	if (changed.count > SHOWN_CHANGED)
 		buffer_format(&d->lines, "    and %zu more lines\n", changed.count - SHOWN_CHANGED);
 	if (changed.long_ones)

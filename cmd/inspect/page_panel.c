@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/line_diff.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "inspect/line_diff.h"
 #include "inspect/page_text.h"
 #include "run/attached.h"
 #include "run/storage.h"
@@ -184,24 +184,10 @@ add_changed(struct page_panel *p, struct span payload)
 
 /* ---- changes ---- */
 
-struct diff {
-	struct diff_line {
-		const char *at;
-		size_t len;
-		char sign;
-		bool shown;       /* it has changed, or stands near one that has */
-	} *lines;
-	size_t count;
+struct shown_diff {
+	struct page_panel *panel;
+	size_t shown, left;   /* lines of the page, and those that it leaves out at the moment */
 };
-
-static void
-take_diff_line(void *context, char sign, const char *line, size_t len)
-{
-	struct diff *d = context;
-
-	d->lines = memory_array(d->lines, d->count + 1, sizeof *d->lines);
-	d->lines[d->count++] = (struct diff_line){ line, len, sign, false };
-}
 
 static void
 add_left(struct page_panel *p, size_t *left, const char *behind)
@@ -213,37 +199,46 @@ add_left(struct page_panel *p, size_t *left, const char *behind)
 }
 
 static void
+add_diff_line(void *user, char sign, const char *line, size_t len, bool lf)
+{
+	struct shown_diff *d = user;
+	struct page_panel *p = d->panel;
+
+	(void)lf;
+	if (d->shown == DIFF_MOST) {
+		d->left++;
+		return;
+	}
+	add_left(p, &d->left, "");
+	d->shown++;
+	buffer_format(p->out, "<span class=\"%s\"><i>%c</i>", sign == '+' ? "new" :
+	    sign == '-' ? "gone" : "same", sign == '=' ? ' ' : sign);
+	page_lines(p->out, line, len, p->text_most);
+	buffer_text(p->out, "\n</span>");
+}
+
+static void
 add_diff(struct page_panel *p, struct span old, struct span now)
 {
-	struct diff d = { NULL, 0 };
+	struct shown_diff shown = { .panel = p };
+	struct line_hunk hunk = LINE_HUNK_INIT;
+	struct line_diff d;
 	struct buffer a = BUFFER_INIT, b = BUFFER_INIT;
-	size_t left = 0, shown = 0;
+	size_t passed = 0; /* lines of the old text */
 
 	span_decode(old, &a);
 	span_decode(now, &b);
-	line_diff(buffer_string(&a), a.len, buffer_string(&b), b.len, take_diff_line, &d);
-	for (size_t i = 0; i < d.count; i++)
-		for (size_t near = i < AROUND ? 0 : i - AROUND;
-		    d.lines[i].sign != '=' && near < d.count && near <= i + AROUND; near++)
-			d.lines[near].shown = true;
+	line_diff_begin(&d, buffer_string(&a), a.len, buffer_string(&b), b.len, false);
 	buffer_text(p->out, "<pre class=\"diff\">");
-	for (size_t i = 0; i < d.count; i++) {
-		const struct diff_line *line = &d.lines[i];
-
-		if (!line->shown || shown == DIFF_MOST) {
-			left++;
-			continue;
-		}
-		add_left(p, &left, "");
-		shown++;
-		buffer_format(p->out, "<span class=\"%s\"><i>%c</i>", line->sign == '+' ? "new" :
-		    line->sign == '-' ? "gone" : "same", line->sign == '=' ? ' ' : line->sign);
-		page_lines(p->out, line->at, line->len, p->text_most);
-		buffer_text(p->out, "\n</span>");
+	while (line_diff_next_hunk(&d, AROUND, &hunk)) {
+		shown.left += hunk.old - passed;
+		line_diff_hunk_lines(&d, &hunk, add_diff_line, &shown);
+		passed = hunk.old + hunk.old_count;
 	}
-	add_left(p, &left, shown == DIFF_MOST ? " more" : "");
+	shown.left += d.old.count - passed;
+	add_left(p, &shown.left, shown.shown == DIFF_MOST ? " more" : "");
 	buffer_text(p->out, "</pre>\n");
-	free(d.lines);
+	line_diff_free(&d);
 	buffer_free(&a);
 	buffer_free(&b);
 }

@@ -17,12 +17,12 @@
 #include "base/beneath.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/line_diff.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
 #define LOOKED_DEPTH 64
-#define LINES_EDITS 1000  /* lines that come and go, to be told exactly */
 #define HEAD_LIMIT ((size_t)1 << 20)
 
 struct looked {
@@ -317,14 +317,18 @@ static void
 end_file(struct changed *c)
 {
 	struct buffer after = BUFFER_INIT;
+	struct line_diff lines;
 	char sha256[DIGEST_SIZE];
 	bool exists;
 
 	if (read_file(c, &after, &exists) == 0 && (exists || c->existed) &&
 	    (exists != c->existed || after.len != c->before.len ||
 	    memcmp(buffer_string(&after), buffer_string(&c->before), after.len) != 0)) {
-		changed_lines(span_of(buffer_string(&c->before), c->before.len),
-		    span_of(buffer_string(&after), after.len), &c->added, &c->removed);
+		line_diff_begin(&lines, buffer_string(&c->before), c->before.len, buffer_string(&after), after.len,
+		    true);
+		c->added = (int64_t)lines.added;
+		c->removed = (int64_t)lines.removed;
+		line_diff_free(&lines);
 		add_file(c, c->path, !exists ? "deleted" : c->existed ? NULL : "created", !exists ? NULL :
 		    digest_sha256(buffer_string(&after), after.len, sha256), false);
 	}
@@ -473,81 +477,4 @@ changed_free(struct changed *c)
 	buffer_free(&c->before);
 	buffer_free(&c->files);
 	*c = (struct changed)CHANGED_INIT;
-}
-
-/* The lines of a text: where each begins, and the end. */
-static size_t
-find_lines(struct span text, size_t **begins)
-{
-	size_t count = 0, capacity = 64, at = 0;
-	const char *end;
-
-	for (*begins = memory_array(NULL, capacity, sizeof **begins);; count++) {
-		if (count == capacity) {
-			capacity *= 2;
-			*begins = memory_array(*begins, capacity, sizeof **begins);
-		}
-		(*begins)[count] = at;
-		if (at == text.len)
-			return count;
-		end = memchr(text.at + at, '\n', text.len - at);
-		at = end == NULL ? text.len : (size_t)(end - text.at) + 1;
-	}
-}
-
-static bool
-same_line(struct span a, const size_t *as, size_t i, struct span b, const size_t *bs, size_t k)
-{
-	size_t len = as[i + 1] - as[i];
-
-	return len == bs[k + 1] - bs[k] && memcmp(a.at + as[i], b.at + bs[k], len) == 0;
-}
-
-/* The fewest lines to take out of n and put into m to make one of the other, by E. Myers,
- * "An O(ND) difference algorithm and its variations"; -1 above LINES_EDITS. */
-static int64_t
-count_edits(struct span a, const size_t *as, size_t n, struct span b, const size_t *bs, size_t m)
-{
-	int64_t reach[2 * LINES_EDITS + 3] = { 0 }, *at = reach + LINES_EDITS + 1;
-
-	for (int64_t edits = 0; edits <= LINES_EDITS; edits++)
-		for (int64_t k = -edits; k <= edits; k += 2) {
-			int64_t x = k == -edits || (k != edits && at[k - 1] < at[k + 1]) ?
-			    at[k + 1] : at[k - 1] + 1;
-
-			while (x < (int64_t)n && x - k < (int64_t)m && x - k >= 0 &&
-			    same_line(a, as, (size_t)x, b, bs, (size_t)(x - k)))
-				x++;
-			at[k] = x;
-			if (x >= (int64_t)n && x - k >= (int64_t)m)
-				return edits;
-		}
-	return -1;
-}
-
-void
-changed_lines(struct span before, struct span after, int64_t *added, int64_t *removed)
-{
-	size_t *was, *is, n, m, first = 0;
-	int64_t edits;
-
-	n = find_lines(before, &was);
-	m = find_lines(after, &is);
-	while (first < n && first < m && same_line(before, was, first, after, is, first))
-		first++;
-	while (n > first && m > first && same_line(before, was, n - 1, after, is, m - 1)) {
-		n--;
-		m--;
-	}
-	*removed = (int64_t)(n - first);
-	*added = (int64_t)(m - first);
-	edits = count_edits(before, was + first, n - first, after, is + first, m - first);
-	if (edits >= 0) {
-		int64_t longer = *added - *removed;
-
-		*added = (edits + longer) / 2;
-		*removed = (edits - longer) / 2;
-	}
-	free(was);
-	free(is);
 }

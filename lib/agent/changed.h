@@ -68,9 +68,4 @@ void changed_take(struct changed *c, struct span payload);
 void changed_write(const struct changed *c, struct writer *w);
 void changed_free(struct changed *c);
 
-/* How many lines of a text are not in the other, in their order: those that came and
- * those that went. Texts that differ too much count as wholly changed between the lines
- * that they have in common at the beginning and the end. */
-void changed_lines(struct span before, struct span after, int64_t *added, int64_t *removed);
-
 #endif

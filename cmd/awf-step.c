@@ -276,7 +276,8 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	/* What the step may cost: of a replay, what was recorded counts. */
 	if ((s->step.team != NULL || s->step.models != MODELS_NONE) && (s->max_cost >= 0 || getenv(BUDGET_LIMIT) != NULL) &&
 	    !step_replays(&s->step)) {
-		if (budget_begin(&r->budget, s->max_cost, s->step.team, err) == -1)
+		if (budget_begin(&r->budget, s->max_cost, err) == -1 ||
+		    (s->step.team != NULL && team_check_prices(s->step.team, &r->budget, err) == -1))
 			return -1;
 		s->step.budget = r->budget.limits ? &r->budget : NULL;
 	}

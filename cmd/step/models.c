@@ -610,7 +610,7 @@ send_on(struct models *m, struct api_request *r, struct span line, struct error 
 
 /* A wait of a request for its provider that lasts. */
 static int
-tell_wait(void *context, const struct throttle_wait *wait, struct error *err)
+tell_wait(void *context, const struct provider_wait *wait, struct error *err)
 {
 	const struct models *m = context;
 

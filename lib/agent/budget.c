@@ -1,7 +1,6 @@
 /*
  * Lines are written and read under the file's lock; each step reads on from where it was. What is
- * taken out is a line with a negative number. Prices of all models that a team may ask
- * are looked up before the first request.
+ * taken out is a line with a negative number. No model is asked whose price is not known.
  */
 #include "agent/budget.h"
 
@@ -20,17 +19,18 @@
 
 #define FILE_LIMIT ((size_t)64 << 20)
 
-static int
-check_price(const struct budget *b, const char *provider, const char *model, struct error *err)
+int
+budget_check_price(const struct budget *b, const char *provider, const char *model,
+    struct error *err)
 {
-	if (prices_find(&b->prices, provider, model) != NULL)
+	if (!b->limits || prices_find(&b->prices, provider, model) != NULL)
 		return 0;
 	return error_set(err, ERROR_DEFINITION, "--max-cost", "no price of %s/%s is known "
 	    "(see awf-prices(5))", provider, model);
 }
 
 int
-budget_begin(struct budget *b, int64_t of_call, const struct team *team, struct error *err)
+budget_begin(struct budget *b, int64_t of_call, struct error *err)
 {
 	const char *limit = environment_text(BUDGET_LIMIT), *path = getenv(BUDGET_FILE);
 
@@ -44,22 +44,7 @@ budget_begin(struct budget *b, int64_t of_call, const struct team *team, struct 
 			return error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	}
 	b->limits = b->of_call >= 0 || b->of_run >= 0;
-	if (!b->limits)
-		return 0;
-
-	if (prices_load(&b->prices, err) == -1)
-		return -1;
-	for (size_t i = 0; team != NULL && i < team->count; i++) {
-		const struct agent *agent = &team->members[i]->agent;
-
-		if (check_price(b, agent->provider, agent->model, err) == -1)
-			return -1;
-		for (size_t j = 0; j < agent->fallback.count; j++)
-			if (check_price(b, agent->fallback.list[j].provider,
-			    agent->fallback.list[j].model, err) == -1)
-				return -1;
-	}
-	return 0;
+	return b->limits ? prices_load(&b->prices, err) : 0;
 }
 
 static int
@@ -198,7 +183,7 @@ budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char
 
 	if (reserved != NULL)
 		*reserved = 0;
-	if (check_price(b, provider, model, err) == -1)
+	if (budget_check_price(b, provider, model, err) == -1)
 		return -1;
 	least = price_least(prices_find(&b->prices, provider, model), least_tokens);
 	if (b->of_call >= 0 && spent >= b->of_call)

@@ -19,7 +19,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/team.h"
 #include "base/error.h"
 #include "json/scan.h"
 #include "run/price.h"
@@ -36,9 +35,12 @@ struct budget {
 	off_t position;
 };
 
-/* of_call -1: no limit. team NULL: which models are asked shows. ERROR_DEFINITION for a table that is wrong or a model of the team
- * without a price; ERROR_SYSTEM. budget_end() is called either way. */
-int budget_begin(struct budget *b, int64_t of_call, const struct team *team, struct error *err);
+/* of_call -1: no limit. ERROR_DEFINITION for a table of prices that is wrong; ERROR_SYSTEM. budget_end() is
+ * called either way. */
+int budget_begin(struct budget *b, int64_t of_call, struct error *err);
+/* Whether the price of a model is known, where there is a limit: ERROR_DEFINITION. */
+int budget_check_price(const struct budget *b, const char *provider, const char *model,
+    struct error *err);
 /* Tokens that a text in JSON, a request, has at least, whatever the model: one for each word, more
  * for long ones; none for keys, for what looks like base64, and for single words, which name
  * roles, types and models. */

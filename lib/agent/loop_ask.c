@@ -162,7 +162,7 @@ loop_event(void *context, struct span line, struct error *err)
 }
 
 static int
-loop_told(void *context, const struct throttle_wait *wait, struct error *err)
+loop_told(void *context, const struct provider_wait *wait, struct error *err)
 {
 	const struct loop *l = context;
 	const struct turns *t = l->turns;

@@ -55,7 +55,7 @@ retried_record(const struct call *call, const char *started, const struct retrie
 
 int
 retried_record_wait(const struct call *call, const char *started, const char *name,
-    const struct throttle_wait *wait, bool shown, struct error *err)
+    const struct provider_wait *wait, bool shown, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
 	struct writer w;

@@ -4,7 +4,7 @@
  * call; nothing follows from it. A resume takes nothing over of it, a replay records it again.
  * The end of the call lists them in `retries`.
  *
- * A wait for the limits of a provider (agent/throttle.h) is told in the same way, when it begins
+ * A wait for the limits of a provider is told in the same way, when it begins
  * and when it is over, and is no try.
  */
 #ifndef AWF_AGENT_RETRIED_H
@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/throttle.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "run/recall.h"
@@ -27,12 +26,21 @@ struct retried {
 	int64_t delay_ms;          /* before the next */
 };
 
+/* A wait for the limits of a provider that lasts; told when it begins, when its reason becomes another,
+ * when an API that is down is tried later than was told, and when it is over. */
+struct provider_wait {
+	const char *provider;
+	const char *reason;  /* "4 of 4 calls under way", "down since 14:02:11 UTC"; NULL: it is over */
+	int64_t delay_ms;    /* until it is over at the earliest; 0: nobody knows */
+	int64_t waited_ms;   /* altogether, if it is over */
+};
+
 /* Records it under the start of the call; tells of it on stderr too if that is `shown`. */
 int retried_record(const struct call *call, const char *started, const struct retried *retried,
     bool shown, struct error *err);
 /* Records a wait likewise; name is that of who waits. */
 int retried_record_wait(const struct call *call, const char *started, const char *name,
-    const struct throttle_wait *wait, bool shown, struct error *err);
+    const struct provider_wait *wait, bool shown, struct error *err);
 /* Records both of the recorded call under the same start again, under their ids: those
  * before the event of number `before` that are not used. */
 int retried_repeat(struct recalled *r, const struct call *call, const char *started,

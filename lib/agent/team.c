@@ -488,6 +488,22 @@ team_clis_only_read(const struct team *t)
 	return true;
 }
 
+int
+team_check_prices(const struct team *t, const struct budget *b, struct error *err)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct agent *agent = &t->members[i]->agent;
+
+		if (budget_check_price(b, agent->provider, agent->model, err) == -1)
+			return -1;
+		for (size_t j = 0; j < agent->fallback.count; j++)
+			if (budget_check_price(b, agent->fallback.list[j].provider,
+			    agent->fallback.list[j].model, err) == -1)
+				return -1;
+	}
+	return 0;
+}
+
 void
 team_connect(struct team *t, const struct keys *keys, const struct run *run, const char *step)
 {

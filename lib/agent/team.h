@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "agent/agent.h"
+#include "agent/budget.h"
 #include "agent/mcp.h"
 #include "agent/provider.h"
 #include "agent/tool.h"
@@ -77,6 +78,8 @@ bool team_runs_cli(const struct team *t);
 bool team_reads_environment(const struct team *t);
 /* Whether all that run one can do no more than read (provider_only_reads()). */
 bool team_clis_only_read(const struct team *t);
+/* Whether the prices of all models that it may ask are known, where a budget has limits. */
+int team_check_prices(const struct team *t, const struct budget *b, struct error *err);
 /* Makes the providers' processes ours to start. None runs yet. */
 void team_connect(struct team *t, const struct keys *keys, const struct run *run,
     const char *step);

@@ -275,7 +275,7 @@ write_reason(const struct wait *w, struct buffer *out)
 static int
 tell(struct wait *w, struct error *err)
 {
-	struct throttle_wait wait = { .provider = w->spec->provider };
+	struct provider_wait wait = { .provider = w->spec->provider };
 	struct buffer text = BUFFER_INIT;
 	int result;
 
@@ -363,7 +363,7 @@ take_turn(struct wait *w, struct error *err)
 static int
 wait_end(struct wait *w, int result, struct error *err)
 {
-	struct throttle_wait over = { .provider = w->spec->provider,
+	struct provider_wait over = { .provider = w->spec->provider,
 		.waited_ms = clock_monotonic() - w->since };
 	struct error ignored;
 

@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "agent/limits_file.h"
+#include "agent/retried.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "proc/interrupts.h"
@@ -46,15 +47,6 @@ struct throttle {
 };
 #define THROTTLE_INIT ((struct throttle){ .fd = -1 })
 
-/* A wait that lasts; told when it begins, when its reason becomes another, when an API that is
- * down is tried later than was told, and when it is over. */
-struct throttle_wait {
-	const char *provider;
-	const char *reason;  /* "4 of 4 calls under way", "down since 14:02:11 UTC"; NULL: it is over */
-	int64_t delay_ms;    /* until it is over at the earliest; 0: nobody knows */
-	int64_t waited_ms;   /* altogether, if it is over */
-};
-
 struct throttle_spec {
 	const struct storage *storage;
 	const char *provider;
@@ -63,7 +55,7 @@ struct throttle_spec {
 	int64_t deadline;    /* monotonic ms; 0: none */
 	const struct interrupts *interrupts;
 	/* -1 with *err ends the wait. */
-	int (*told)(void *context, const struct throttle_wait *wait, struct error *err);
+	int (*told)(void *context, const struct provider_wait *wait, struct error *err);
 	void *context;
 };
 

@@ -21,19 +21,10 @@
 #include "isolate/sandbox.h"
 #include "json/scan.h"
 #include "schema/schema.h"
+#include "transcript/effects.h"
 
 struct definition;
 struct definition_key;
-
-enum effects { EFFECTS_UNDECLARED, EFFECTS_NONE, EFFECTS_READ, EFFECTS_WORKSPACE,
-	EFFECTS_EXTERNAL };
-/* "none" …; NULL for EFFECTS_UNDECLARED. */
-const char *effects_name(enum effects effects);
-int effects_parse(const char *text, enum effects *effects);
-/* The names from EFFECTS_NONE on, which end with NULL. */
-const char *const *effects_words(void);
-/* Whether what has begun must be on disk before it begins. */
-bool effects_outside(enum effects effects); /* workspace or external */
 
 /* How the programs in AWF's own directory are called that are tools. */
 #define TOOL_OWN_PREFIX "awf-tool-"

@@ -75,7 +75,8 @@ OTLP_MODULES = @opentelemetry/otlp-transformer@0.200.0 @opentelemetry/semantic-c
 
 OPT ?= -O2
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
-	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Werror=implicit-function-declaration
+	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Werror=implicit-function-declaration \
+	-Wno-missing-field-initializers
 SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS ?= $(OPT) -g
 ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Iinclude -Ilib -Icmd -I$(BUILD)/gen \

@@ -27,30 +27,6 @@ enum { OPT_TREE = 1, OPT_ALL, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_SHOW, OPT_O
 	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET, OPT_EXPORT, OPT_WORKSPACE,
 	OPT_CURRENT };
 
-static const struct option_spec options_table[] = {
-	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls" },
-	{ OPT_ALL, 0, "all", NULL, "with --tree or --timeline: each item of a step, however many" },
-	{ OPT_TIMELINE, 0, "timeline", NULL, "the time that its calls took, as a chart" },
-	{ OPT_HTML, 0, "html", "FILE", "with --timeline: write it as a page of HTML instead" },
-	{ OPT_STATE, 0, "state", "PATH", "what flowed into and out of a step, or one call, as JSON" },
-	{ OPT_SHOW, 0, "show", "FILE", "what was run: a script or other file, stdin or stdout" },
-	{ OPT_ORDER, 0, "order", "ORDER", "print the lines in their causal order, or by seq" },
-	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in" },
-	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
-	{ OPT_FROM, 0, "from", "FILE", "run a workflow on recorded answers, as awf-run does" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "How it is run again" },
-	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
-	{ OPT_VISIBLE, 0, "visible", "DIR", "seen although it lies in a private place; repeatable" },
-	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage" },
-	{ OPT_CURRENT, 0, "current", NULL, "scripts, agents and other files as they are today" },
-	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "To take it elsewhere" },
-	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that replays elsewhere" },
-	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: today's workspace, if it has no snapshot" },
-	{ 0, 0, NULL, NULL, NULL },
-};
 static const char usage[] =
     "awf-replay [options] [RUN|FILE|URL|DIR]\n"
     "awf-replay --tree|--timeline|--state PATH|--show FILE [RUN|FILE|URL]\n"
@@ -60,21 +36,19 @@ static const char usage[] =
 static const char *const orders[] = { "causal", "seq", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 
-/* Options that show something; one at a time. */
+/* Options that show something. */
 static const struct shows {
 	int option;
 	unsigned served;          /* what it needs of a run that a server has */
-	const char *name;
-	const char *const *words; /* its argument is one of them; NULL: anything goes */
 	int (*display)(const struct display *d, struct error *err);
 } shows[] = {
-	{ OPT_TREE, SERVED_CHILDREN, "--tree", NULL, display_tree },
-	{ OPT_TIMELINE, SERVED_CHILDREN, "--timeline", NULL, display_timeline },
-	{ OPT_STATE, SERVED_ORIGINS | SERVED_BLOBS, "--state", NULL, display_state },
-	{ OPT_SHOW, SERVED_BLOBS | SERVED_INPUT, "--show", NULL, display_file },
-	{ OPT_ORDER, 0, "--order", orders, display_order },
-	{ OPT_CANONICAL, 0, "--canonical", NULL, display_canonical },
-	{ 0, 0, NULL, NULL, NULL },
+	{ OPT_TREE, SERVED_CHILDREN, display_tree },
+	{ OPT_TIMELINE, SERVED_CHILDREN, display_timeline },
+	{ OPT_STATE, SERVED_ORIGINS | SERVED_BLOBS, display_state },
+	{ OPT_SHOW, SERVED_BLOBS | SERVED_INPUT, display_file },
+	{ OPT_ORDER, 0, display_order },
+	{ OPT_CANONICAL, 0, display_canonical },
+	{ 0, 0, NULL },
 };
 
 struct replay {
@@ -90,78 +64,90 @@ struct replay {
 	const char *export;        /* NULL: it is run */
 	bool with_workspace, quiet;
 	bool current;              /* files are not taken from the recording */
-	int of_replays;            /* an option that is about them; 0: none */
 };
 
-static int
-take_option(struct replay *r, int id, const char *value, struct error *err)
-{
-	const struct shows *wanted = shows;
+static const struct option_spec options_table[] = {
+	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls", OPTION_ONLY_SAID },
+	{ OPT_ALL, 0, "all", NULL, "with --tree or --timeline: each item of a step, however many",
+	    OPTION_INTO_FLAG(struct replay, all) },
+	{ OPT_TIMELINE, 0, "timeline", NULL, "the time that its calls took, as a chart", OPTION_ONLY_SAID },
+	{ OPT_HTML, 0, "html", "FILE", "with --timeline: write it as a page of HTML instead",
+	    OPTION_INTO_TEXT(struct replay, html) },
+	{ OPT_STATE, 0, "state", "PATH", "what flowed into and out of a step, or one call, as JSON",
+	    OPTION_INTO_TEXT(struct replay, argument) },
+	{ OPT_SHOW, 0, "show", "FILE", "what was run: a script or other file, stdin or stdout",
+	    OPTION_INTO_TEXT(struct replay, argument) },
+	{ OPT_ORDER, 0, "order", "ORDER", "print the lines in their causal order, or by seq",
+	    OPTION_INTO_CHOICE(struct replay, argument, orders) },
+	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in",
+	    OPTION_ONLY_SAID },
+	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never",
+	    OPTION_INTO_CHOICE(struct replay, color, colors) },
+	{ OPT_FROM, 0, "from", "FILE", "run a workflow on recorded answers, as awf-run does" },
 
-	if (id == OPT_ISOLATION || id == OPT_VISIBLE || id == OPT_CURRENT || id == OPT_RECORD ||
-	    id == OPT_QUIET)
-		r->of_replays = id;
-	switch (id) {
-	case OPTION_WORD:
-		if (r->run)
-			return error_set(err, ERROR_USAGE, value, "only one run at a time");
-		r->run = value;
-		return 0;
-	case OPT_ALL: r->all = true; return 0;
-	case OPT_HTML: r->html = value; return 0;
-	case OPT_COLOR: r->color = value; return options_choice("--color", value, colors, err);
-	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
-	    "what follows it is for awf-run");
-	case OPT_ISOLATION: return isolation_parse(value, &r->isolation, err);
-	case OPT_VISIBLE: return replay_env_show(&r->visible, value, err);
-	case OPT_EXPORT: r->export = value; return 0;
-	case OPT_WORKSPACE: r->with_workspace = true; return 0;
-	case OPT_CURRENT: r->current = true; return 0;
-	case OPT_RECORD: r->record = value; return 0;
-	case OPT_QUIET: r->quiet = true; return 0;
-	}
-	while (wanted->option != id)
-		wanted++;
-	if (r->shows && r->shows != wanted)
-		return error_set(err, ERROR_USAGE, wanted->name, "not with %s", r->shows->name);
-	r->shows = wanted;
-	r->argument = value;
-	return wanted->words ? options_choice(wanted->name, value, wanted->words, err) : 0;
-}
+	{ OPTION_SECTION, 0, NULL, NULL, "How it is run again" },
+	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
+	{ OPT_VISIBLE, 0, "visible", "DIR", "seen although it lies in a private place; repeatable" },
+	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage",
+	    OPTION_INTO_TEXT(struct replay, record) },
+	{ OPT_CURRENT, 0, "current", NULL, "scripts, agents and other files as they are today",
+	    OPTION_INTO_FLAG(struct replay, current) },
+	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated",
+	    OPTION_INTO_FLAG(struct replay, quiet) },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "To take it elsewhere" },
+	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that replays elsewhere",
+	    OPTION_INTO_TEXT(struct replay, export) },
+	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: today's workspace, if it has no snapshot",
+	    OPTION_INTO_FLAG(struct replay, with_workspace) },
+	{ 0, 0, NULL, NULL, NULL },
+};
+
+#define SAID(id) OPTION_SAID(id)
+#define CHARTS (SAID(OPT_TREE) | SAID(OPT_TIMELINE))
+#define SHOWS (CHARTS | SAID(OPT_STATE) | SAID(OPT_SHOW) | SAID(OPT_ORDER) | SAID(OPT_CANONICAL))
+
+/* An export may be quiet, and names files that may lie in private places. */
+static const struct option_rule rules[] = {
+	{ SHOWS, SHOWS, 0, NULL },
+	{ SAID(OPT_EXPORT), SHOWS, 0, NULL },
+	{ SAID(OPT_ISOLATION) | SAID(OPT_RECORD) | SAID(OPT_CURRENT), SHOWS | SAID(OPT_EXPORT), 0,
+	    "not with %s, which runs nothing" },
+	{ SAID(OPT_VISIBLE) | SAID(OPT_QUIET), SHOWS, 0, "not with %s, which runs nothing" },
+	{ SAID(OPT_COLOR), 0, CHARTS, NULL },
+	{ SAID(OPT_ALL), 0, CHARTS, "only with %s, and not with --html" },
+	{ SAID(OPT_ALL), SAID(OPT_HTML), 0, "only with --tree or --timeline, and not with %s" },
+	{ SAID(OPT_HTML), 0, SAID(OPT_TIMELINE), NULL },
+	{ SAID(OPT_WORKSPACE), 0, SAID(OPT_EXPORT), NULL },
+};
 
 /* 0, or the id of --help or --version, or -1. */
 static int
 read_options(struct replay *r, int argc, char **argv, struct error *err)
 {
 	struct options o;
-	char text[OPTION_TEXT];
-	int id, shown;
+	int id;
 
 	options_begin(&o, options_table, argc, argv);
+	options_bind(&o, r);
 	while ((id = options_next(&o, err)) != OPTION_END) {
 		if (id == -1 || OPTION_ASKS(id))
 			return id;
-		if (take_option(r, id, o.value, err) != 0)
+		if (id == OPT_FROM)
+			return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
+			    "what follows it is for awf-run");
+		if ((id == OPT_ISOLATION && isolation_parse(o.value, &r->isolation, err) != 0) ||
+		    (id == OPT_VISIBLE && replay_env_show(&r->visible, o.value, err) != 0))
 			return -1;
+		if (id == OPTION_WORD && r->run != NULL)
+			return error_set(err, ERROR_USAGE, o.value, "only one run at a time");
+		if (id == OPTION_WORD)
+			r->run = o.value;
 	}
-	/* What shows or exports the recording does not go with what is said of a replay, but an
-	 * export may be quiet, and names files that may lie in private places. */
-	shown = r->shows ? r->shows->option : 0;
-	if (shown && r->export)
-		return error_set(err, ERROR_USAGE, "--export", "not with %s", r->shows->name);
-	if (r->of_replays && (shown ||
-	    (r->export && r->of_replays != OPT_QUIET && r->of_replays != OPT_VISIBLE)))
-		return error_set(err, ERROR_USAGE, option_text(options_table, r->of_replays, text),
-		    "not with %s, which runs nothing", shown ? r->shows->name : "--export");
-	if (r->color && shown != OPT_TREE && shown != OPT_TIMELINE)
-		return error_set(err, ERROR_USAGE, "--color", "only with --tree or --timeline");
-	if (r->all && ((shown != OPT_TREE && shown != OPT_TIMELINE) || r->html))
-		return error_set(err, ERROR_USAGE, "--all", "only with --tree or --timeline, and not with --html");
-	if (r->html && shown != OPT_TIMELINE)
-		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
-	if (r->with_workspace && !r->export)
-		return error_set(err, ERROR_USAGE, "--with-workspace", "only with --export");
-	return 0;
+	for (const struct shows *s = shows; s->option != 0; s++)
+		if ((o.said & SAID(s->option)) != 0)
+			r->shows = s;
+	return options_check(&o, rules, sizeof rules / sizeof *rules, err);
 }
 
 /* The copy of a run that a server has. */

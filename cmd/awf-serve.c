@@ -66,13 +66,13 @@ static const char usage[] =
     OPTION_SAID(OPT_CLIENTS_FROM) | OPTION_SAID(OPT_INGEST_RATE) | OPTION_SAID(OPT_BLOB_QUOTA))
 
 static const struct option_rule rules[] = {
-	{ OPT_NAME, 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
-	{ OPT_LABEL, 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
-	{ OPT_NEW_TOKEN, SERVING | OPTION_SAID(OPT_LIST_TOKENS) | OPTION_SAID(OPT_REVOKE_TOKEN), 0,
+	{ OPTION_SAID(OPT_NAME), 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
+	{ OPTION_SAID(OPT_LABEL), 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
+	{ OPTION_SAID(OPT_NEW_TOKEN), SERVING | OPTION_SAID(OPT_LIST_TOKENS) | OPTION_SAID(OPT_REVOKE_TOKEN), 0,
 	    "stands alone, but for --name and --label" },
-	{ OPT_LIST_TOKENS, SERVING | OPTION_SAID(OPT_REVOKE_TOKEN), 0, "stands alone" },
-	{ OPT_REVOKE_TOKEN, SERVING, 0, "stands alone" },
-	{ OPT_WORKFLOWS, OPTION_SAID(OPT_DB), 0, "runs that hooks start are recorded in the storage, and "
+	{ OPTION_SAID(OPT_LIST_TOKENS), SERVING | OPTION_SAID(OPT_REVOKE_TOKEN), 0, "stands alone" },
+	{ OPTION_SAID(OPT_REVOKE_TOKEN), SERVING, 0, "stands alone" },
+	{ OPTION_SAID(OPT_WORKFLOWS), OPTION_SAID(OPT_DB), 0, "runs that hooks start are recorded in the storage, and "
 	    "not in a database (awf-ship -f takes them there)" },
 };
 
@@ -169,7 +169,7 @@ read_options(struct serve_command *c, int argc, char **argv, struct error *err)
 		if (take_value(c, id, o.value, err) != 0)
 			return -1;
 	}
-	return options_check(options_table, rules, sizeof rules / sizeof *rules, c->said, err);
+	return options_check(&o, rules, sizeof rules / sizeof *rules, err);
 }
 
 /* What is done to the tokens. */

@@ -40,119 +40,14 @@ enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
 	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST,
-	OPT_LOG, OPT_NO_VIEW, OPT_FULL, OPT_COUNT,
-	/* operands, as far as options go with them or not */
-	WITH_RUN = OPT_COUNT, WITH_URL, WITH_STDIN, AS_DOCUMENT, JSON_LINES, GIVEN_COUNT
+	OPT_LOG, OPT_NO_VIEW, OPT_FULL,
+	/* no options, but rules are about them */
+	WITH_RUN, WITH_STDIN, AS_DOCUMENT, JSON_LINES
 };
 
-static const struct option_spec options_table[] = {
-	{ OPT_LINES, 'n', "lines", "N", "the last N events; with --list, runs (20)" },
-	{ OPT_FOLLOW, 'f', "follow", NULL, "follow to the end of the run, or of the next one" },
-	{ OPT_FOREVER, 'F', "follow-latest", NULL, "follow the latest run, for ever" },
-	{ OPT_CHILDREN, 'R', "children", NULL, "take in child runs" },
-	{ OPT_LIST, 0, "list", NULL, "list runs, the newest first" },
-	{ OPT_NAME, 0, "name", "GLOB,...", "list runs of these workflows" },
-	{ OPT_STATUS, 0, "status", "STATUS", "list runs with this status" },
-	{ OPT_SINCE, 0, "since", "TIME", "events, or runs, since a time or an age such as 2h" },
-	{ OPT_TYPE, 0, "type", "GLOB,...", "events of these types" },
-	{ OPT_PATH, 0, "path", "GLOB,...", "events of these step paths" },
-	{ OPT_GREP, 0, "grep", "REGEX", "events whose line matches" },
-	{ OPT_ERRORS, 0, "errors", NULL, "failed calls, with their stderr" },
-	{ OPT_FULL, 0, "full", NULL, "with all that was said, for a pager: --full | less -R" },
-	{ OPT_LOG, 0, "log", NULL, "while following on a terminal, events line by line" },
-	{ OPT_COST, 0, "cost", NULL, "what answers have cost, see awf-prices(5)" },
-	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run" },
-	{ OPT_AS, 0, "as", "NAME", "in another vocabulary, see awf-projections(7)" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Seldom needed" },
-	{ OPT_AFTER, 0, "after", "SEQ", "events after this number" },
-	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines" },
-	{ OPT_TOOLS, 0, "tools", NULL, "with --as daemon-event: tool calls too" },
-	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
-	{ OPT_NO_VIEW, 0, "no-view", NULL, "the same, and nothing that is drawn anew" },
-	{ OPT_EXIT_STATUS, 0, "exit-status", NULL, "exit with the run's exit code" },
-	{ OPT_DROP, 0, "drop", NULL, "drop events that a slow reader has no room for" },
-	{ OPT_BUFFER, 0, "buffer", "N", "events kept before any is dropped (256)" },
-	{ 0, 0, NULL, NULL, NULL },
-};
 static const char usage[] =
     "awf-tail [options] [RUN|FILE|URL|-]\n"
     "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--json]";
-
-/* As messages name it. */
-static const char *
-given_name(int id, char text[OPTION_TEXT])
-{
-	switch (id) {
-	case WITH_RUN:
-		return "RUN";
-	case WITH_STDIN:
-		return "-";
-	case AS_DOCUMENT:
-		return "--as agentloom";
-	default:
-		return option_text(options_table, id == JSON_LINES ? OPT_JSON : id, text);
-	}
-}
-
-/* What goes together; everything else does. */
-static const struct rule {
-	int option, other;
-	bool needed; /* the other must be there, else it must not */
-} rules[] = {
-	{ OPT_BUFFER, OPT_DROP, true },
-	{ OPT_NAME, OPT_LIST, true },
-	{ OPT_STATUS, OPT_LIST, true },
-	{ OPT_TOOLS, OPT_AS, true },
-	{ OPT_COST, JSON_LINES, false },
-	{ OPT_COST, OPT_AS, false },
-	{ OPT_COST, WITH_STDIN, false },
-	{ OPT_FOLLOW, OPT_FOREVER, false },
-	{ OPT_FULL, OPT_JSON, false },
-	{ OPT_FULL, OPT_AS, false },
-	{ OPT_FULL, OPT_LIST, false },
-	{ OPT_AS, OPT_JSON, false },
-	{ OPT_AS, OPT_INLINE, false },
-	{ OPT_AS, WITH_STDIN, false },
-	{ OPT_AS, OPT_LIST, false },
-	{ OPT_FOLLOW, AS_DOCUMENT, false },
-	{ OPT_FOREVER, AS_DOCUMENT, false },
-	{ OPT_LINES, AS_DOCUMENT, false },
-	{ OPT_AFTER, AS_DOCUMENT, false },
-	{ OPT_SINCE, AS_DOCUMENT, false },
-	{ OPT_TYPE, AS_DOCUMENT, false },
-	{ OPT_PATH, AS_DOCUMENT, false },
-	{ OPT_GREP, AS_DOCUMENT, false },
-	{ OPT_ERRORS, AS_DOCUMENT, false },
-	{ OPT_DROP, AS_DOCUMENT, false },
-	{ OPT_TOOLS, AS_DOCUMENT, false },
-	{ OPT_EXIT_STATUS, OPT_FOREVER, false },
-	{ WITH_RUN, OPT_FOREVER, false },
-	{ OPT_FOLLOW, WITH_STDIN, false },
-	{ OPT_FOREVER, WITH_STDIN, false },
-	{ OPT_CHILDREN, WITH_STDIN, false },
-	{ OPT_EXIT_STATUS, WITH_STDIN, false },
-	{ OPT_LOG, OPT_LIST, false },
-	{ OPT_NO_VIEW, OPT_LIST, false },
-	{ WITH_RUN, OPT_LIST, false },
-	{ WITH_STDIN, OPT_LIST, false },
-	{ OPT_FOLLOW, OPT_LIST, false },
-	{ OPT_FOREVER, OPT_LIST, false },
-	{ OPT_EXIT_STATUS, OPT_LIST, false },
-	{ OPT_AFTER, OPT_LIST, false },
-	{ OPT_TYPE, OPT_LIST, false },
-	{ OPT_PATH, OPT_LIST, false },
-	{ OPT_GREP, OPT_LIST, false },
-	{ OPT_ERRORS, OPT_LIST, false },
-	{ OPT_INLINE, OPT_LIST, false },
-	{ OPT_DROP, OPT_LIST, false },
-};
-
-/* Who says which events are shown, or how, wants to see events. */
-static const int of_the_log[] = {
-	OPT_LOG, OPT_NO_VIEW, OPT_LINES, OPT_AFTER, OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP,
-	OPT_ERRORS, OPT_FULL, OPT_JSON, OPT_INLINE, OPT_AS, OPT_DROP
-};
 
 static const char *const statuses[] = {
 	"queued", "running", "waiting", "success", "failed", "cancelled", "timeout", "died", NULL
@@ -160,8 +55,9 @@ static const char *const statuses[] = {
 static const char *const colors[] = { "auto", "always", "never", NULL };
 
 struct tail {
-	bool given[GIVEN_COUNT];
-	long long lines, after, buffer;
+	uint64_t said;             /* OPTION_SAID() */
+	int64_t lines, after, buffer;
+	bool at_server;            /* the run is named by a URL */
 	const char *run;           /* NULL: the latest */
 	const char *color, *status;
 	int64_t since;
@@ -184,6 +80,78 @@ struct tail {
 	struct followed *subject;  /* whose end is waited for; NULL: none yet */
 	int64_t checked_at;
 };
+
+static const struct option_spec options_table[] = {
+	{ OPT_LINES, 'n', "lines", "N", "the last N events; with --list, runs (20)",
+	    OPTION_INTO_NUMBER(struct tail, lines, 0, INT32_MAX) },
+	{ OPT_FOLLOW, 'f', "follow", NULL, "follow to the end of the run, or of the next one",
+	    OPTION_ONLY_SAID },
+	{ OPT_FOREVER, 'F', "follow-latest", NULL, "follow the latest run, for ever", OPTION_ONLY_SAID },
+	{ OPT_CHILDREN, 'R', "children", NULL, "take in child runs", OPTION_ONLY_SAID },
+	{ OPT_LIST, 0, "list", NULL, "list runs, the newest first", OPTION_ONLY_SAID },
+	{ OPT_NAME, 0, "name", "GLOB,...", "list runs of these workflows" },
+	{ OPT_STATUS, 0, "status", "STATUS", "list runs with this status",
+	    OPTION_INTO_CHOICE(struct tail, status, statuses) },
+	{ OPT_SINCE, 0, "since", "TIME", "events, or runs, since a time or an age such as 2h",
+	    OPTION_INTO_TIME(struct tail, since) },
+	{ OPT_TYPE, 0, "type", "GLOB,...", "events of these types" },
+	{ OPT_PATH, 0, "path", "GLOB,...", "events of these step paths" },
+	{ OPT_GREP, 0, "grep", "REGEX", "events whose line matches" },
+	{ OPT_ERRORS, 0, "errors", NULL, "failed calls, with their stderr", OPTION_ONLY_SAID },
+	{ OPT_FULL, 0, "full", NULL, "with all that was said, for a pager: --full | less -R",
+	    OPTION_ONLY_SAID },
+	{ OPT_LOG, 0, "log", NULL, "while following on a terminal, events line by line", OPTION_ONLY_SAID },
+	{ OPT_COST, 0, "cost", NULL, "what answers have cost, see awf-prices(5)", OPTION_ONLY_SAID },
+	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run", OPTION_ONLY_SAID },
+	{ OPT_AS, 0, "as", "NAME", "in another vocabulary, see awf-projections(7)" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Seldom needed" },
+	{ OPT_AFTER, 0, "after", "SEQ", "events after this number",
+	    OPTION_INTO_NUMBER(struct tail, after, 0, INT64_MAX) },
+	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines", OPTION_ONLY_SAID },
+	{ OPT_TOOLS, 0, "tools", NULL, "with --as daemon-event: tool calls too",
+	    OPTION_INTO_FLAG(struct tail, projector.tools) },
+	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never",
+	    OPTION_INTO_CHOICE(struct tail, color, colors) },
+	{ OPT_NO_VIEW, 0, "no-view", NULL, "the same, and nothing that is drawn anew", OPTION_ONLY_SAID },
+	{ OPT_EXIT_STATUS, 0, "exit-status", NULL, "exit with the run's exit code", OPTION_ONLY_SAID },
+	{ OPT_DROP, 0, "drop", NULL, "drop events that a slow reader has no room for", OPTION_ONLY_SAID },
+	{ OPT_BUFFER, 0, "buffer", "N", "events kept before any is dropped (256)",
+	    OPTION_INTO_NUMBER(struct tail, buffer, 1, INT32_MAX) },
+
+	OPTION_PSEUDO(WITH_RUN, "RUN"), OPTION_PSEUDO(WITH_STDIN, "-"), OPTION_PSEUDO(JSON_LINES, "--json"),
+	OPTION_PSEUDO(AS_DOCUMENT, "--as agentloom"),
+	{ 0, 0, NULL, NULL, NULL },
+};
+
+#define SAID(id) OPTION_SAID(id)
+#define LIVE (SAID(OPT_FOLLOW) | SAID(OPT_FOREVER))
+/* What says which events are shown, and all that says how. */
+#define SOME_EVENTS (SAID(OPT_AFTER) | SAID(OPT_TYPE) | SAID(OPT_PATH) | SAID(OPT_GREP) | SAID(OPT_ERRORS))
+#define OF_THE_LOG (SOME_EVENTS | SAID(OPT_LINES) | SAID(OPT_SINCE) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) | \
+    SAID(OPT_FULL) | SAID(OPT_JSON) | SAID(OPT_INLINE) | SAID(OPT_AS) | SAID(OPT_DROP))
+
+static const struct option_rule rules[] = {
+	{ SAID(OPT_BUFFER), 0, SAID(OPT_DROP), NULL },
+	{ SAID(OPT_NAME) | SAID(OPT_STATUS), 0, SAID(OPT_LIST), NULL },
+	{ SAID(OPT_TOOLS), 0, SAID(OPT_AS), NULL },
+	{ SAID(OPT_COST), SAID(JSON_LINES) | SAID(OPT_AS) | SAID(WITH_STDIN), 0, NULL },
+	{ SAID(OPT_FOLLOW), SAID(OPT_FOREVER), 0, NULL },
+	{ SAID(OPT_FULL), SAID(OPT_JSON) | SAID(OPT_AS) | SAID(OPT_LIST), 0, NULL },
+	{ SAID(OPT_AS), SAID(OPT_JSON) | SAID(OPT_INLINE) | SAID(WITH_STDIN) | SAID(OPT_LIST), 0, NULL },
+	{ SOME_EVENTS | LIVE | SAID(OPT_LINES) | SAID(OPT_SINCE) | SAID(OPT_DROP) | SAID(OPT_TOOLS),
+	    SAID(AS_DOCUMENT), 0, NULL },
+	{ SAID(OPT_EXIT_STATUS) | SAID(WITH_RUN), SAID(OPT_FOREVER), 0, NULL },
+	{ LIVE | SAID(OPT_CHILDREN) | SAID(OPT_EXIT_STATUS), SAID(WITH_STDIN), 0, NULL },
+	{ SOME_EVENTS | LIVE | SAID(WITH_RUN) | SAID(WITH_STDIN) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) |
+	    SAID(OPT_EXIT_STATUS) | SAID(OPT_INLINE) | SAID(OPT_DROP), SAID(OPT_LIST), 0, NULL },
+};
+
+static bool
+has_option(const struct tail *t, int id)
+{
+	return (t->said & SAID(id)) != 0;
+}
 
 static struct tail tail = { .color = "auto", .buffer = BUFFER_DEFAULT };
 static volatile sig_atomic_t end_signal, resized;
@@ -227,7 +195,7 @@ warn(const struct error *warning)
 	char text[sizeof warning->place + sizeof warning->message + 4];
 	struct error named = *warning;
 
-	if (tail.given[OPT_FOLLOW] || tail.given[OPT_FOREVER]) {
+	if ((tail.said & LIVE) != 0) {
 		fail(warning);
 		return;
 	}
@@ -236,29 +204,19 @@ warn(const struct error *warning)
 	folded_messages_add(&warnings, NULL, text);
 }
 
-/* An operand, or an option with its argument, if it has one. */
+/* An operand, or an option that no member stands for. */
 static int
-take_value(struct tail *t, int id, const char *value, struct error *err)
+accept_value(struct tail *t, struct options *o, int id, struct error *err)
 {
+	const char *value = o->value;
+
 	switch (id) {
 	case OPTION_WORD:
 		if (t->run)
 			return error_set(err, ERROR_USAGE, value, "only one run at a time");
 		t->run = value;
-		t->given[strcmp(value, "-") == 0 ? WITH_STDIN : WITH_RUN] = true;
-		t->given[WITH_URL] = served_is_url(value);
-		return 0;
-	case OPT_LINES:
-		return options_number("-n", value, 0, INT32_MAX, &t->lines, err);
-	case OPT_AFTER:
-		return options_number("--after", value, 0, INT64_MAX, &t->after, err);
-	case OPT_BUFFER:
-		return options_number("--buffer", value, 1, INT32_MAX, &t->buffer, err);
-	case OPT_SINCE:
-		if (clock_parse(value, clock_wall(), &t->since) != 0)
-			return error_set(err, ERROR_USAGE, "--since",
-			    "'%s' is no time (as in 2026-11-21, 2026-11-21T08:15:30Z, 2h)", value);
-		clock_text(t->since, t->filter.since);
+		o->said |= SAID(strcmp(value, "-") == 0 ? WITH_STDIN : WITH_RUN);
+		t->at_server = served_is_url(value);
 		return 0;
 	case OPT_TYPE:
 		filter_types(&t->filter, value);
@@ -271,23 +229,9 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 		return 0;
 	case OPT_GREP:
 		return filter_grep(&t->filter, value, err);
-	case OPT_COLOR:
-		t->color = value;
-		return options_choice("--color", value, colors, err);
-	case OPT_AS:
+	default: /* --as */
 		t->projector.projection = projection_find(value, "--as", err);
-		if (!t->projector.projection)
-			return -1;
-		t->given[AS_DOCUMENT] = t->projector.projection->document != NULL;
-		return 0;
-	case OPT_TOOLS:
-		t->projector.tools = true;
-		return 0;
-	case OPT_STATUS:
-		t->status = value;
-		return options_choice("--status", value, statuses, err);
-	default:
-		return 0;
+		return t->projector.projection != NULL ? 0 : -1;
 	}
 }
 
@@ -295,30 +239,30 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 static int
 read_options(struct tail *t, int argc, char **argv, struct error *err)
 {
-	char text[OPTION_TEXT], other[OPTION_TEXT];
 	struct options o;
 	int id;
 
 	options_begin(&o, options_table, argc, argv);
+	options_bind(&o, t);
 	while ((id = options_next(&o, err)) != OPTION_END) {
 		if (id == -1 || OPTION_ASKS(id))
 			return id;
-		if (id > 0)
-			t->given[id] = true;
-		if (take_value(t, id, o.value, err) != 0)
+		if (accept_value(t, &o, id, err) != 0)
 			return -1;
 	}
+	if (t->since != 0)
+		clock_text(t->since, t->filter.since);
+	if (t->projector.projection != NULL && t->projector.projection->document != NULL)
+		o.said |= SAID(AS_DOCUMENT);
 	/* The server's latest is followed by those that become it. */
-	t->given[WITH_RUN] &= !(t->given[OPT_FOREVER] && t->given[WITH_URL] && text_ends(t->run, "/@"));
-	t->given[JSON_LINES] = t->given[OPT_JSON] && !t->given[OPT_LIST];
-	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-		const struct rule *r = &rules[i];
-
-		if (t->given[r->option] && t->given[r->other] != r->needed)
-			return error_set(err, ERROR_USAGE, given_name(r->option, text), "%s %s",
-			    r->needed ? "only with" : "not with", given_name(r->other, other));
-	}
-	if (t->given[OPT_TOOLS] && !projection_has_tools(t->projector.projection))
+	if ((o.said & SAID(OPT_FOREVER)) != 0 && t->at_server && text_ends(t->run, "/@"))
+		o.said &= ~SAID(WITH_RUN);
+	if ((o.said & (SAID(OPT_JSON) | SAID(OPT_LIST))) == SAID(OPT_JSON))
+		o.said |= SAID(JSON_LINES);
+	t->said = o.said;
+	if (options_check(&o, rules, sizeof rules / sizeof *rules, err) != 0)
+		return -1;
+	if (t->projector.tools && !projection_has_tools(t->projector.projection))
 		return error_set(err, ERROR_USAGE, "--tools", "--as %s has them always",
 		    t->projector.projection->name);
 	return 0;
@@ -327,14 +271,14 @@ read_options(struct tail *t, int argc, char **argv, struct error *err)
 static bool
 live(const struct tail *t)
 {
-	return t->given[OPT_FOLLOW] || t->given[OPT_FOREVER];
+	return (t->said & LIVE) != 0;
 }
 
 /* Whether blobs are put back into their lines. */
 static bool
 wants_blobs(const struct tail *t)
 {
-	return t->given[OPT_INLINE] || t->given[OPT_FULL];
+	return has_option(t, OPT_INLINE) || has_option(t, OPT_FULL);
 }
 
 /* Warns of what is read, with the status line out of the way; place may be NULL. */
@@ -377,15 +321,15 @@ take_in(struct tail *t, struct followed *run, const char *line, size_t len)
 	struct placed placed;
 
 	t->line_cost = COST_NONE;
-	if (!t->given[OPT_COST] && !t->printer.status_line)
+	if (!has_option(t, OPT_COST) && !t->printer.status_line)
 		return;
 	if (!model_line(&run->model, line, len, place, &event, &placed))
 		return;
 	if (t->printer.live != NULL)
 		live_feed_take(&t->live, &placed);
-	else if (t->given[OPT_COST])
+	else if (has_option(t, OPT_COST))
 		t->line_cost = cost_take(&t->cost, &placed);
-	if (!t->given[OPT_COST])
+	if (!has_option(t, OPT_COST))
 		return;
 	if (event.type == EVENT_RUN_COMPLETED && run->depth == 0)
 		t->line_cost = cost_sum(&t->cost);
@@ -402,7 +346,7 @@ note_path(struct tail *t, const char *line, size_t len, enum verdict verdict)
 	char *path;
 
 	t->passed |= verdict == VERDICT_YES;
-	if (t->passed || !t->given[OPT_PATH] || event_view(line, len, &event) != 0 ||
+	if (t->passed || !has_option(t, OPT_PATH) || event_view(line, len, &event) != 0 ||
 	    (path = span_text(event.path)) == NULL)
 		return;
 	if (list_count(t->seen) < PATHS_SUGGESTED && !list_has(t->seen, path))
@@ -420,7 +364,7 @@ tell_nothing(struct tail *t)
 
 	for (size_t i = 0; i < EVENT_TYPES; i++)
 		names[i] = event_type_name((enum event_type)i);
-	for (size_t i = 0; t->given[OPT_TYPE] && i < types->count; i++)
+	for (size_t i = 0; has_option(t, OPT_TYPE) && i < types->count; i++)
 		if (strpbrk(types->patterns[i], "*?[") == NULL && text_index(types->patterns[i], names) == -1) {
 			hint = text_hint(types->patterns[i], names);
 			tell(t, "--type", "no event has the type '%s'%s", types->patterns[i], hint);
@@ -481,23 +425,23 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 	size_t len;
 	int got = 1;
 
-	if (t->given[OPT_AFTER]) {
+	if (has_option(t, OPT_AFTER)) {
 		if (reader_seek_after(r, t->after, err) != 0)
 			return -1;
 		after = r->position;
 	}
-	if (t->given[OPT_SINCE] && !t->given[OPT_CHILDREN] && !t->printer.status_line) {
+	if (has_option(t, OPT_SINCE) && !has_option(t, OPT_CHILDREN) && !t->printer.status_line) {
 		if (reader_seek_since(r, t->printer.filter.since, err) != 0)
 			return -1;
 		if (r->position < after)
 			reader_seek(r, after);
 		after = r->position;
 	}
-	if (t->given[OPT_LINES] &&
+	if (has_option(t, OPT_LINES) &&
 	    filter_seek_last(&t->printer.filter, r, t->lines, after, err) != 0)
 		return -1;
 	begin = r->position;
-	if (t->given[OPT_COST] && begin > 0) {
+	if (has_option(t, OPT_COST) && begin > 0) {
 		reader_seek(r, 0);
 		while (r->position < begin && (got = reader_next(r, &line, &len, err)) == 1)
 			take_in(t, run, line, len);
@@ -505,7 +449,7 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 		if (got == -1)
 			return -1;
 	}
-	if (live(t) && t->given[OPT_CHILDREN])
+	if (live(t) && has_option(t, OPT_CHILDREN))
 		return follow_passed_over(&t->follow, run, err);
 	return 0;
 }
@@ -566,7 +510,7 @@ start_over(struct tail *t, const struct served_change *change, struct error *err
 		return -1;
 	projector_forget(&t->projector, run->path);
 	position = run->reader.position;
-	if (run->open && (t->given[OPT_COST] || t->printer.status_line)) {
+	if (run->open && (has_option(t, OPT_COST) || t->printer.status_line)) {
 		reader_seek(&run->reader, 0);
 		while (run->reader.position < position &&
 		    (got = reader_next(&run->reader, &line, &len, err)) == 1) {
@@ -707,7 +651,7 @@ follow_default(struct tail *t, struct error *err)
 		if (add_subject(t, err) != 0)
 			return -1;
 	}
-	if (t->given[OPT_FOREVER])
+	if (has_option(t, OPT_FOREVER))
 		return follow_forever(t, err);
 	if (!t->subject || !transcript_alive(t->subject->path, t->subject->run_id)) {
 		if (t->subject && reader_seek_last(&t->subject->reader, 0, err) != 0)
@@ -740,12 +684,12 @@ static void
 choose_range(const struct tail *t, struct served_range *range)
 {
 	*range = (struct served_range){ .last = -1 };
-	if (live(t) || !t->given[OPT_JSON] || t->given[OPT_AS] || t->given[OPT_CHILDREN] ||
-	    t->given[OPT_COST])
+	if (live(t) || !has_option(t, OPT_JSON) || has_option(t, OPT_AS) || has_option(t, OPT_CHILDREN) ||
+	    has_option(t, OPT_COST))
 		return;
-	if (t->given[OPT_AFTER])
+	if (has_option(t, OPT_AFTER))
 		range->after = t->after;
-	if (t->given[OPT_LINES] && filter_open(&t->printer.filter))
+	if (has_option(t, OPT_LINES) && filter_open(&t->printer.filter))
 		range->last = t->lines;
 }
 
@@ -754,16 +698,16 @@ static int
 fetch(struct tail *t, struct error *err)
 {
 	struct served_range range;
-	bool blobs = wants_blobs(t) || t->given[AS_DOCUMENT];
+	bool blobs = wants_blobs(t) || has_option(t, AS_DOCUMENT);
 	unsigned what = (live(t) ? SERVED_FOLLOW : 0) | (blobs ? SERVED_BLOBS : 0) |
-	    (t->given[OPT_CHILDREN] ? SERVED_CHILDREN : 0) |
-	    (t->given[OPT_FOREVER] ? SERVED_LATEST : 0);
+	    (has_option(t, OPT_CHILDREN) ? SERVED_CHILDREN : 0) |
+	    (has_option(t, OPT_FOREVER) ? SERVED_LATEST : 0);
 
 	choose_range(t, &range);
 	if (served_open(&t->served, t->run, what, &range, warn, err) != 0)
 		return -1;
 	t->storage.root = memory_text(t->served.storage.root);
-	t->run = t->given[OPT_FOREVER] ? NULL : t->served.run_id;
+	t->run = has_option(t, OPT_FOREVER) ? NULL : t->served.run_id;
 	t->follow.since = 0; /* all that is there is to be shown, whatever the server's clock says */
 	return 0;
 }
@@ -773,15 +717,15 @@ show_runs(struct tail *t, struct error *err)
 {
 	int failed;
 
-	follow_begin(&t->follow, &t->callbacks, t->given[OPT_CHILDREN] || t->printer.live != NULL);
+	follow_begin(&t->follow, &t->callbacks, has_option(t, OPT_CHILDREN) || t->printer.live != NULL);
 	t->follow.level = t->printer.live != NULL ? MODEL_INSIDE :
-	    t->given[OPT_COST] ? MODEL_EVENTS : MODEL_LIVE;
+	    has_option(t, OPT_COST) ? MODEL_EVENTS : MODEL_LIVE;
 	if (live(t))
 		follow_live(&t->follow);
-	if (t->given[WITH_URL] ? fetch(t, err) != 0 :
+	if (t->at_server ? fetch(t, err) != 0 :
 	    (live(t) ? storage_prepare(&t->storage, err) : storage_locate(&t->storage, err)) != 0)
 		return -1;
-	if (live(t) && !t->given[WITH_RUN])
+	if (live(t) && !has_option(t, WITH_RUN))
 		failed = follow_default(t, err);
 	else if ((failed = add_subject(t, err)) == 0)
 		failed = live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
@@ -794,7 +738,7 @@ show_runs(struct tail *t, struct error *err)
 			tell_unfinished(t, run->path, reader_unfinished(&run->reader));
 	}
 	/* What is a document comes when everything was read. */
-	if (failed != 0 || !t->given[AS_DOCUMENT])
+	if (failed != 0 || !has_option(t, AS_DOCUMENT))
 		return failed;
 	buffer_clear(&t->projected);
 	projector_document(&t->projector, &t->projected);
@@ -849,7 +793,7 @@ read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
 			return -1;
 		if ((got = line_input_next(in, &line, &len, err)) != 1)
 			return got;
-		if (!t->given[OPT_LINES]) {
+		if (!has_option(t, OPT_LINES)) {
 			if (print_line(t, line, len, in->lines, err) != 0)
 				return -1;
 			continue;
@@ -927,10 +871,10 @@ list_runs(struct tail *t, struct error *err)
 		.status = t->status,
 		.since = t->since,
 		/* One more tells whether there are more. */
-		.count = t->given[OPT_LINES] ? (size_t)t->lines : LIST_DEFAULT + 1,
-		.children = t->given[OPT_CHILDREN],
-		.waits = t->given[OPT_JSON],
-		.cost = t->given[OPT_COST] ? &t->cost : NULL,
+		.count = has_option(t, OPT_LINES) ? (size_t)t->lines : LIST_DEFAULT + 1,
+		.children = has_option(t, OPT_CHILDREN),
+		.waits = has_option(t, OPT_JSON),
+		.cost = has_option(t, OPT_COST) ? &t->cost : NULL,
 		.warn = warn,
 	};
 	struct buffer out = BUFFER_INIT;
@@ -942,18 +886,18 @@ list_runs(struct tail *t, struct error *err)
 	if (storage_locate(&t->storage, err) != 0 ||
 	    listing_read(&list, &t->storage, &spec, err) != 0)
 		return -1;
-	more = !t->given[OPT_LINES] && list.count > LIST_DEFAULT;
+	more = !has_option(t, OPT_LINES) && list.count > LIST_DEFAULT;
 	if (more)
 		summary_free(&list.runs[--list.count]);
-	if (t->given[OPT_JSON])
+	if (has_option(t, OPT_JSON))
 		listing_json(&list, &out);
 	else
 		listing_table(&list, isatty(STDOUT_FILENO),
 		    terminal_colour(STDOUT_FILENO, t->color), &out);
-	failed = t->given[OPT_JSON] ? write_json(&out, err) : write_whole(&out, err);
+	failed = has_option(t, OPT_JSON) ? write_json(&out, err) : write_whole(&out, err);
 	if (failed == 0 && list.count == 0 && t->names.count > 0)
 		tell_no_name(t);
-	if (failed == 0 && more && !t->given[OPT_JSON]) {
+	if (failed == 0 && more && !has_option(t, OPT_JSON)) {
 		error_set(&said, ERROR_USAGE, NULL, "these are the newest %d runs: -n N lists more",
 		    LIST_DEFAULT);
 		warn(&said);
@@ -990,10 +934,10 @@ choose_view(struct tail *t, struct error *err)
 
 	if (screen_mode(&mode, NULL, err) != 0)
 		return -1;
-	for (size_t i = 0; i < sizeof of_the_log / sizeof *of_the_log; i++)
-		if (t->given[of_the_log[i]] && mode == SCREEN_LIVE)
-			mode = SCREEN_LOG;
-	if (t->given[OPT_NO_VIEW] || !terminal_moves(STDOUT_FILENO) || !live(t))
+	/* Whoever says which events are shown, or how, wants to see events. */
+	if (mode == SCREEN_LIVE && (t->said & OF_THE_LOG) != 0)
+		mode = SCREEN_LOG;
+	if (has_option(t, OPT_NO_VIEW) || !terminal_moves(STDOUT_FILENO) || !live(t))
 		mode = SCREEN_OFF;
 	p->status_line = mode != SCREEN_OFF;
 	if (mode != SCREEN_LIVE)
@@ -1003,7 +947,7 @@ choose_view(struct tail *t, struct error *err)
 	t->live.view.colour = terminal_colour(STDOUT_FILENO, t->color);
 	t->live.view.utf8 = locale_is_utf8();
 	/* Without prices the view says nothing of them. */
-	if (t->given[OPT_COST] || cost_begin(&t->cost, &none) == 0)
+	if (has_option(t, OPT_COST) || cost_begin(&t->cost, &none) == 0)
 		t->live.view.cost = &t->cost;
 	p->live = &t->live;
 	return 0;
@@ -1018,17 +962,17 @@ show(struct tail *t, struct error *err)
 	struct error late;
 	int failed;
 
-	printer_begin(p, STDOUT_FILENO, t->given[OPT_DROP] ? (size_t)t->buffer : 0);
+	printer_begin(p, STDOUT_FILENO, has_option(t, OPT_DROP) ? (size_t)t->buffer : 0);
 	p->warn = warn;
 	p->filter = t->filter;
-	p->filter.errors = t->given[OPT_ERRORS];
-	p->view.errors = t->given[OPT_ERRORS] && !t->given[OPT_FULL];
-	p->json = t->given[OPT_JSON];
-	p->full = p->view.untold = t->given[OPT_FULL];
+	p->filter.errors = has_option(t, OPT_ERRORS);
+	p->view.errors = has_option(t, OPT_ERRORS) && !has_option(t, OPT_FULL);
+	p->json = has_option(t, OPT_JSON);
+	p->full = p->view.untold = has_option(t, OPT_FULL);
 	p->inlined = wants_blobs(t);
-	p->view.cost = t->given[OPT_COST] ? &t->line_cost : NULL;
-	p->instead = t->given[OPT_AS] ? &t->projected : NULL;
-	p->headed = t->given[OPT_FOREVER];
+	p->view.cost = has_option(t, OPT_COST) ? &t->line_cost : NULL;
+	p->instead = has_option(t, OPT_AS) ? &t->projected : NULL;
+	p->headed = has_option(t, OPT_FOREVER);
 	if (choose_view(t, err) != 0)
 		return -1;
 	p->view.colour = p->screen.colour = terminal_colour(STDOUT_FILENO, t->color);
@@ -1036,8 +980,8 @@ show(struct tail *t, struct error *err)
 	printer_resize(p);
 	set_up_signals(t);
 
-	failed = t->given[WITH_STDIN] ? show_stdin(t, err) : show_runs(t, err);
-	if (failed == 0 && !t->passed && !live(t) && !t->given[OPT_LINES])
+	failed = has_option(t, WITH_STDIN) ? show_stdin(t, err) : show_runs(t, err);
+	if (failed == 0 && !t->passed && !live(t) && !has_option(t, OPT_LINES))
 		tell_nothing(t);
 	/* What others have written, or added to, is shown; the chain is for awf-verify. */
 	unchained = p->unchained;
@@ -1063,7 +1007,7 @@ status_of(const struct tail *t)
 
 	if (t->printer.incomplete)
 		return STATUS_SYSTEM;
-	if (!t->given[OPT_EXIT_STATUS] || !run)
+	if (!has_option(t, OPT_EXIT_STATUS) || !run)
 		return STATUS_OK;
 	if (run->end == RUN_COMPLETED)
 		return run->exit_code;
@@ -1097,8 +1041,8 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	if ((t->given[OPT_COST] && cost_begin(&t->cost, &err) != 0) ||
-	    (t->given[OPT_LIST] ? list_runs(t, &err) : show(t, &err)) != 0)
+	if ((has_option(t, OPT_COST) && cost_begin(&t->cost, &err) != 0) ||
+	    (has_option(t, OPT_LIST) ? list_runs(t, &err) : show(t, &err)) != 0)
 		status = fail(&err);
 	else
 		status = status_of(t);

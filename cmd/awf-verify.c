@@ -41,25 +41,6 @@ enum { OPT_REPAIR = 1, OPT_SCHEMA, OPT_KEY, OPT_HEAD, OPT_PRINT_HEAD, OPT_KEYGEN
 	OPT_VERBOSE,
 	OPT_DETERMINISM, OPT_ISOLATION, OPT_VISIBLE, OPT_FROM, OPT_AGAINST, OPT_FORMATS };
 
-static const struct option_spec options_table[] = {
-	{ OPT_REPAIR, 0, "repair", NULL, "move what a crash left of a line to <run-id>.torn" },
-	{ OPT_KEY, 0, "key", "PUB", "it must be sealed by this key: 64 hex digits, or their file" },
-	{ OPT_HEAD, 0, "head", "FILE", "it must contain the heads that FILE keeps of it" },
-	{ OPT_PRINT_HEAD, 0, "print-head", NULL, "print RUN_ID SEQ DIGEST of what was verified" },
-	{ OPT_KEYGEN, 0, "keygen", "FILE", "make a key for seals: FILE, and FILE.pub" },
-	{ OPT_DETERMINISM, 0, "determinism", NULL, "replay it twice: does it come to the same?" },
-	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none" },
-	{ OPT_VISIBLE, 0, "visible", "DIR", "what they see of private places too; repeatable" },
-	{ OPT_FROM, 0, "from", "FILE", "of a workflow on these recorded answers; the rest is awf-run's" },
-	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings" },
-	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Schemas" },
-	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line, or of a projection's" },
-	{ OPT_AGAINST, 0, "against", "SCHEMA", "check lines of JSON against the JSON Schema in this file" },
-	{ OPT_FORMATS, 0, "formats", NULL, "with --against: \"format\" is checked too" },
-	{ 0, 0, NULL, NULL, NULL },
-};
 static const char usage[] =
     "awf-verify [options] [RUN|FILE|DIR]...\n"
     "awf-verify --determinism [options] [RUN|FILE|DIR]...\n"
@@ -69,9 +50,7 @@ static const char usage[] =
     "awf-verify --against SCHEMA [--formats] [FILE]...";
 
 struct verify_command {
-	bool repair, quiet, verbose, print_head, schema, determinism;
-	int of_replays;              /* an option that is about them; 0: none */
-	int of_checks;               /* one that is about what is verified; 0: none */
+	bool repair, quiet, verbose, print_head, determinism;
 	enum isolation isolation;
 	char **visible;
 	const char *from;            /* recorded answers; NULL: the words are recorded runs */
@@ -291,56 +270,51 @@ verify_argument(struct verify_command *command, const char *argument)
 	return status;
 }
 
-static int
-set_option(struct verify_command *command, int id, const char *value, struct error *err)
-{
-	switch (id) {
-	case OPT_REPAIR: command->repair = true; return 0;
-	case OPT_KEY: return seal_public_key(value, command->seal_key, err);
-	case OPT_HEAD: command->head_file = value; return 0;
-	case OPT_PRINT_HEAD: command->print_head = true; return 0;
-	case OPT_KEYGEN: command->keygen = value; return 0;
-	case OPT_SCHEMA: command->schema = true; return 0;
-	case OPT_AGAINST: command->against = value; return 0;
-	case OPT_FORMATS: command->formats = true; return 0;
-	case OPT_QUIET: command->quiet = true; return 0;
-	case OPT_DETERMINISM: command->determinism = true; return 0;
-	case OPT_ISOLATION: return isolation_parse(value, &command->isolation, err);
-	case OPT_VISIBLE: return replay_env_show(&command->visible, value, err);
-	case OPT_FROM: command->from = value; return 0;
-	default: command->verbose = true; return 0;
-	}
-}
+static const struct option_spec options_table[] = {
+	{ OPT_REPAIR, 0, "repair", NULL, "move what a crash left of a line to <run-id>.torn",
+	    OPTION_INTO_FLAG(struct verify_command, repair) },
+	{ OPT_KEY, 0, "key", "PUB", "it must be sealed by this key: 64 hex digits, or their file" },
+	{ OPT_HEAD, 0, "head", "FILE", "it must contain the heads that FILE keeps of it",
+	    OPTION_INTO_TEXT(struct verify_command, head_file) },
+	{ OPT_PRINT_HEAD, 0, "print-head", NULL, "print RUN_ID SEQ DIGEST of what was verified",
+	    OPTION_INTO_FLAG(struct verify_command, print_head) },
+	{ OPT_KEYGEN, 0, "keygen", "FILE", "make a key for seals: FILE, and FILE.pub",
+	    OPTION_INTO_TEXT(struct verify_command, keygen) },
+	{ OPT_DETERMINISM, 0, "determinism", NULL, "replay it twice: does it come to the same?",
+	    OPTION_INTO_FLAG(struct verify_command, determinism) },
+	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none" },
+	{ OPT_VISIBLE, 0, "visible", "DIR", "what they see of private places too; repeatable" },
+	{ OPT_FROM, 0, "from", "FILE", "of a workflow on these recorded answers; the rest is awf-run's" },
+	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings", OPTION_INTO_FLAG(struct verify_command, quiet) },
+	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown",
+	    OPTION_INTO_FLAG(struct verify_command, verbose) },
 
-/* What goes together. --keygen, --schema and --against verify no transcript, so nothing can be
- * said of that. */
-static int
-check_options(const struct verify_command *command, const char *const *words, struct error *err)
-{
-	const char *alone = command->keygen ? "--keygen" : command->schema ? "--schema" :
-	    command->against ? "--against" : NULL;
-	char text[OPTION_TEXT];
+	{ OPTION_SECTION, 0, NULL, NULL, "Schemas" },
+	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line, or of a projection's",
+	    OPTION_ONLY_SAID },
+	{ OPT_AGAINST, 0, "against", "SCHEMA", "check lines of JSON against the JSON Schema in this file",
+	    OPTION_INTO_TEXT(struct verify_command, against) },
+	{ OPT_FORMATS, 0, "formats", NULL, "with --against: \"format\" is checked too",
+	    OPTION_INTO_FLAG(struct verify_command, formats) },
+	{ 0, 0, NULL, NULL, NULL },
+};
 
-	if (command->keygen && command->schema)
-		return error_set(err, ERROR_USAGE, "--schema", "does not go with --keygen");
-	if (command->against && (command->keygen || command->schema))
-		return error_set(err, ERROR_USAGE, "--against", "does not go with %s", alone);
-	if (alone && command->of_checks)
-		return error_set(err, ERROR_USAGE, option_text(options_table, command->of_checks, text),
-		    "not with %s, which verifies %s", alone, command->against ? "no transcript" : "nothing");
-	if (command->formats && !command->against)
-		return error_set(err, ERROR_USAGE, "--formats", "only with --against");
-	if (command->quiet && command->verbose)
-		return error_set(err, ERROR_USAGE, "-q", "does not go with -v");
-	if (command->print_head && command->verbose)
-		return error_set(err, ERROR_USAGE, "--print-head", "does not go with -v");
-	if (command->of_replays && !command->determinism)
-		return error_set(err, ERROR_USAGE, option_text(options_table, command->of_replays, text),
-		    "only with --determinism");
-	if (command->keygen && words[0])
-		return error_set(err, ERROR_USAGE, "--keygen", "'%s' is left over: one FILE only", words[0]);
-	return 0;
-}
+#define SAID(id) OPTION_SAID(id)
+#define REPLAYS (SAID(OPT_ISOLATION) | SAID(OPT_VISIBLE) | SAID(OPT_FROM))
+/* What is about the transcripts that are verified. */
+#define CHECKS (SAID(OPT_REPAIR) | SAID(OPT_KEY) | SAID(OPT_HEAD) | SAID(OPT_PRINT_HEAD) | SAID(OPT_DETERMINISM) | \
+    SAID(OPT_ISOLATION) | SAID(OPT_VISIBLE) | SAID(OPT_QUIET) | SAID(OPT_VERBOSE))
+/* These verify no transcript, so nothing can be said of that. */
+#define NO_CHECKS (SAID(OPT_KEYGEN) | SAID(OPT_SCHEMA) | SAID(OPT_AGAINST))
+
+static const struct option_rule rules[] = {
+	{ NO_CHECKS, NO_CHECKS, 0, NULL },
+	{ CHECKS, NO_CHECKS, SAID(OPT_AGAINST), "not with %s, which verifies nothing" },
+	{ CHECKS, SAID(OPT_AGAINST), 0, "not with %s, which verifies no transcript" },
+	{ SAID(OPT_FORMATS), 0, SAID(OPT_AGAINST), NULL },
+	{ SAID(OPT_QUIET) | SAID(OPT_PRINT_HEAD), SAID(OPT_VERBOSE), 0, NULL },
+	{ REPLAYS, 0, SAID(OPT_DETERMINISM), NULL },
+};
 
 /* Words of the command line that are no options, in order, then NULL. Those behind --from
  * FILE are all for awf-run. */
@@ -348,39 +322,35 @@ static int
 read_options(struct verify_command *command, int argc, char **argv, const char **words,
     struct error *err)
 {
-	struct options options;
+	struct options o;
 	int id, count = 0;
 
-	options_begin(&options, options_table, argc, argv);
-	while ((id = options_next(&options, err)) > 0 || id == OPTION_WORD) {
-		if (id == OPTION_WORD) {
-			words[count++] = options.value;
-			continue;
-		}
-		if (id == OPT_ISOLATION || id == OPT_VISIBLE || id == OPT_FROM)
-			command->of_replays = id;
-		if (id != OPT_SCHEMA && id != OPT_KEYGEN && id != OPT_AGAINST && id != OPT_FORMATS &&
-		    id != OPT_FROM)
-			command->of_checks = id;
-		if (set_option(command, id, options.value, err) != 0)
+	options_begin(&o, options_table, argc, argv);
+	options_bind(&o, command);
+	while (command->from == NULL && (id = options_next(&o, err)) != OPTION_END) {
+		if (id == -1 || OPTION_ASKS(id))
+			return id;
+		if (id == OPTION_WORD)
+			words[count++] = o.value;
+		else if (id == OPT_FROM)
+			command->from = o.value;
+		else if (id == OPT_KEY ? seal_public_key(o.value, command->seal_key, err) != 0 :
+		    id == OPT_ISOLATION ? isolation_parse(o.value, &command->isolation, err) != 0 :
+		    replay_env_show(&command->visible, o.value, err) != 0)
 			return -1;
-		if (id == OPT_FROM) {
-			if (count > 0)
-				return error_set(err, ERROR_USAGE, words[0],
-				    "no run goes with --from, whose workflow stands behind it");
-			for (int i = options.next; i < options.argc; i++)
-				words[count++] = options.argv[i];
-			id = OPTION_END;
-			break;
-		}
 	}
+	if (command->from != NULL && count > 0)
+		return error_set(err, ERROR_USAGE, words[0],
+		    "no run goes with --from, whose workflow stands behind it");
+	while (command->from != NULL && o.next < argc)
+		words[count++] = argv[o.next++];
 	words[count] = NULL;
-	if (id != OPTION_END)
-		return id;
-	if (check_options(command, words, err) != 0)
+	if (options_check(&o, rules, sizeof rules / sizeof *rules, err) != 0)
 		return -1;
-	return command->schema ? OPT_SCHEMA : command->keygen ? OPT_KEYGEN :
-	    command->against ? OPT_AGAINST : id;
+	if (command->keygen != NULL && count > 0)
+		return error_set(err, ERROR_USAGE, "--keygen", "'%s' is left over: one FILE only", words[0]);
+	return (o.said & SAID(OPT_SCHEMA)) != 0 ? OPT_SCHEMA : command->keygen != NULL ? OPT_KEYGEN :
+	    command->against != NULL ? OPT_AGAINST : OPTION_END;
 }
 
 static int

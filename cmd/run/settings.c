@@ -28,7 +28,7 @@
 
 /* Each is a bit of settings.given. */
 enum {
-	OPT_WORKFLOW,                 /* -c, or words; no option by itself */
+	OPT_WORKFLOW = 1,             /* -c, or words; no option by itself */
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_TRUST, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
@@ -36,7 +36,7 @@ enum {
 	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_DRY_RUN
 };
 
-_Static_assert(OPT_DRY_RUN < 64, "a bit for each");
+_Static_assert(OPT_DRY_RUN < OPTION_SAID_IDS, "a bit for each");
 
 const char run_usage[] =
     "awf-run [options] [--] WORKFLOW [ARG...]\n"
@@ -89,6 +89,7 @@ const struct option_spec run_options[] = {
 	    "if the name runs: skip, buffer-one, buffer-all, cancel-other; or allow-all" },
 	{ OPT_ON_COMPLETE, 0, "on-complete", "COMMAND", "run this after success, with a summary on stdin" },
 	{ OPT_ON_FAILURE, 0, "on-failure", "COMMAND", "run this after any other end than waiting" },
+	OPTION_PSEUDO(OPT_WORKFLOW, "a workflow"),
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
@@ -213,42 +214,42 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 #define UNRECORDED (SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_MASK))
 /* The first that is broken is told of. */
 static const struct option_rule rules[] = {
-	{ OPT_SEAL, SAID(OPT_NO_TRANSCRIPT), 0,
+	{ SAID(OPT_SEAL), SAID(OPT_NO_TRANSCRIPT), 0,
 	    "not with --no-transcript: there would be nothing to seal" },
-	{ OPT_SNAPSHOT, SAID(OPT_NO_TRANSCRIPT), 0,
+	{ SAID(OPT_SNAPSHOT), SAID(OPT_NO_TRANSCRIPT), 0,
 	    "not with --no-transcript: there would be nothing to replay" },
-	{ OPT_RESUME, WORKFLOW, 0, "not with a workflow: the run has its own" },
-	{ OPT_RESUME, SAID(OPT_INPUT) | SAID(OPT_NAME) | SAID(OPT_SHELL), 0,
+	{ SAID(OPT_RESUME), WORKFLOW, 0, "not with a workflow: the run has its own" },
+	{ SAID(OPT_RESUME), SAID(OPT_INPUT) | SAID(OPT_NAME) | SAID(OPT_SHELL), 0,
 	    "not with --input, --name or --shell: the run has its own" },
-	{ OPT_RESUME, SAID(OPT_ALLOW_TOOLS) | SAID(OPT_TOOLS_POLICY), 0,
+	{ SAID(OPT_RESUME), SAID(OPT_ALLOW_TOOLS) | SAID(OPT_TOOLS_POLICY), 0,
 	    "not with --allow-tools or --tools-policy: the run has its own" },
-	{ OPT_RESUME, SAID(OPT_CONTINUE) | SAID(OPT_FORK), 0, "not with --continue or --fork" },
-	{ OPT_DETACH, SAID(OPT_RESUME) | SAID(OPT_CONTINUE), 0,
+	{ SAID(OPT_RESUME), SAID(OPT_CONTINUE) | SAID(OPT_FORK), 0, "not with --continue or --fork" },
+	{ SAID(OPT_DETACH), SAID(OPT_RESUME) | SAID(OPT_CONTINUE), 0,
 	    "not with --resume or --continue: only a new run is left to itself" },
-	{ OPT_DETACH, SAID(OPT_OVERLAP), 0,
+	{ SAID(OPT_DETACH), SAID(OPT_OVERLAP), 0,
 	    "not with --overlap: who waits for its turn cannot be left to itself" },
-	{ OPT_ID, SAID(OPT_RESUME) | SAID(OPT_CONTINUE), 0,
+	{ SAID(OPT_ID), SAID(OPT_RESUME) | SAID(OPT_CONTINUE), 0,
 	    "not with --resume or --continue: that run has its own" },
-	{ OPT_PRINT_ID, SAID(OPT_DETACH), 0, "not with --detach, which prints it" },
-	{ OPT_FORK, SAID(OPT_CONTINUE), 0, "not with --continue" },
-	{ OPT_SNAPSHOT, AGAIN, 0,
+	{ SAID(OPT_PRINT_ID), SAID(OPT_DETACH), 0, "not with --detach, which prints it" },
+	{ SAID(OPT_FORK), SAID(OPT_CONTINUE), 0, "not with --continue" },
+	{ SAID(OPT_SNAPSHOT), AGAIN, 0,
 	    "not with --resume or --fork: what was done before is not in the workspace" },
-	{ OPT_RESUME, UNRECORDED, 0, NO_RECORD },
-	{ OPT_FORK, UNRECORDED, 0, NO_RECORD },
-	{ OPT_CONTINUE, UNRECORDED, 0, NO_RECORD },
-	{ OPT_FORK, 0, SAID(OPT_AT), "say where: --at PATH" },
-	{ OPT_AT, 0, SAID(OPT_FORK), "only with --fork" },
-	{ OPT_LOG, SAID(OPT_NO_VIEW), 0, "not with --no-view" },
-	{ OPT_DRY_RUN, ~(WORKFLOW | SAID(OPT_DRY_RUN) | SAID(OPT_PIPELINE) | SAID(OPT_NO_INPUT) |
+	{ SAID(OPT_RESUME), UNRECORDED, 0, NO_RECORD },
+	{ SAID(OPT_FORK), UNRECORDED, 0, NO_RECORD },
+	{ SAID(OPT_CONTINUE), UNRECORDED, 0, NO_RECORD },
+	{ SAID(OPT_FORK), 0, SAID(OPT_AT), "say where: --at PATH" },
+	{ SAID(OPT_AT), 0, SAID(OPT_FORK), "only with --fork" },
+	{ SAID(OPT_LOG), SAID(OPT_NO_VIEW), 0, "not with --no-view" },
+	{ SAID(OPT_DRY_RUN), ~(WORKFLOW | SAID(OPT_DRY_RUN) | SAID(OPT_PIPELINE) | SAID(OPT_NO_INPUT) |
 	    SAID(OPT_INPUT) | SAID(OPT_SHELL) | SAID(OPT_WORKSPACE) | SAID(OPT_MASK)), 0,
 	    "only with -c, -n, --input, --shell and --workspace: there is no run" },
-	{ OPT_REDO, 0, RECORDED, "only with --resume, --continue or --fork" },
-	{ OPT_SKIP, 0, RECORDED, "only with --resume, --continue or --fork" },
-	{ OPT_REDO_CHANGED, 0, RECORDED, "only with --resume, --continue or --fork" },
+	{ SAID(OPT_REDO), 0, RECORDED, "only with --resume, --continue or --fork" },
+	{ SAID(OPT_SKIP), 0, RECORDED, "only with --resume, --continue or --fork" },
+	{ SAID(OPT_REDO_CHANGED), 0, RECORDED, "only with --resume, --continue or --fork" },
 };
 
 static int
-check_options(const struct settings *s, struct error *err)
+check_options(const struct settings *s, struct options *o, struct error *err)
 {
 	const char *mask = s->mask != NULL ? s->mask : getenv(REDACTOR_COMMAND);
 	uint64_t all = s->given & ~SAID(OPT_MASK);
@@ -260,7 +261,8 @@ check_options(const struct settings *s, struct error *err)
 		all &= ~SAID(OPT_OVERLAP);
 	if (mask != NULL && *mask != '\0')
 		all |= SAID(OPT_MASK);
-	if (options_check(run_options, rules, sizeof rules / sizeof *rules, all, err) != 0)
+	o->said = all;
+	if (options_check(o, rules, sizeof rules / sizeof *rules, err) != 0)
 		return -1;
 	if ((all & (WORKFLOW | AGAIN)) == 0 && (all & SAID(OPT_CONTINUE)) != 0)
 		return error_set(err, ERROR_USAGE, "--continue", "say the workflow whose latest run is meant");
@@ -287,7 +289,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 		s->given |= SAID(id);
 	}
 	s->words = argv + o.next;
-	if (id == OPTION_END && check_options(s, err) != 0)
+	if (id == OPTION_END && check_options(s, &o, err) != 0)
 		return -1;
 	return id;
 }

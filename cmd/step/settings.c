@@ -34,22 +34,23 @@
 
 /* Each that rules are about is a bit of settings.given. */
 enum {
-	OPT_COMMAND,                  /* what follows the dashes; no option by itself */
+	OPT_COMMAND = 1,              /* what follows the dashes; no option by itself */
 	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_ATTACH, OPT_TOOL, OPT_APPROVE, OPT_ASK, OPT_ACCEPT,
 	OPT_MAX_ANSWERS, OPT_ASK_GRACE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
-	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_STATE,
+	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_NO_INPUT, OPT_STATE,
 	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_COMPLETE, OPT_JOBS, OPT_INTO, OPT_FILE,
 	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT,
 	OPT_RETRIES, OPT_BACKOFF, OPT_DELAY, OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE,
-	OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
+	OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
 	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE, OPT_VIA, OPT_LAUNCH_TIMEOUT, OPT_ENV, OPT_SEND, OPT_FETCH,
 	OPT_RULED,                    /* what no rule is about: */
-	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_FAIL_FAST, OPT_TRUST
+	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_FAIL_FAST, OPT_TRUST,
+	OPT_INPUT, OPT_PASS_KEY
 };
 
-_Static_assert(OPT_RULED <= 64, "a bit for each");
+_Static_assert(OPT_RULED <= OPTION_SAID_IDS, "a bit for each");
 
 const char step_usage[] =
     "awf-step [options] NAME -- command [arg ...]\n"
@@ -144,6 +145,7 @@ const struct option_spec step_options[] = {
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "the sandboxed program sees this variable, too, or MY_*" },
 	{ OPT_PASS_KEY, 0, "pass-key", "NAME", "leave this API key in the environment of commands" },
 	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded" },
+	OPTION_PSEUDO(OPT_COMMAND, "--"),
 	{ 0, 0, NULL, NULL, NULL }
 };
 
@@ -222,10 +224,11 @@ static const struct worded {
 };
 
 static int
-apply_plain(struct settings *s, const struct plain *p, const char *value, struct error *err)
+apply_plain(struct settings *s, const struct options *o, const struct plain *p, struct error *err)
 {
 	void *member = (char *)s + p->offset;
 	const struct option_spec *spec = step_options;
+	const char *value = o->value;
 	char name[OPTION_TEXT];
 	long long number;
 	int wrong;
@@ -257,7 +260,7 @@ apply_plain(struct settings *s, const struct plain *p, const char *value, struct
 		*(struct condition *)member = (struct condition){ spec->name, value };
 		return 0;
 	default:
-		option_text(step_options, p->option, name);
+		option_text(o, p->option, name);
 		wrong = p->kind == KIND_DURATION ? options_duration(name, value, &number, err) :
 		    options_number(name, value, p->min, p->max, &number, err);
 		if (wrong == 0)
@@ -342,18 +345,19 @@ apply_models(struct step *step, const char *value, struct error *err)
 }
 
 static int
-apply_option(struct settings *s, int id, const char *value, struct error *err)
+apply_option(struct settings *s, int id, const struct options *o, struct error *err)
 {
+	const char *value = o->value;
 	struct step *step = &s->step;
 	char name[OPTION_TEXT];
 	int word = 0;
 
 	for (size_t i = 0; i < sizeof plains / sizeof *plains; i++)
 		if (plains[i].option == id)
-			return apply_plain(s, &plains[i], value, err);
+			return apply_plain(s, o, &plains[i], err);
 	for (size_t i = 0; i < sizeof wordeds / sizeof *wordeds; i++)
 		if (wordeds[i].option == id)
-			word = options_word(option_text(step_options, id, name), value,
+			word = options_word(option_text(o, id, name), value,
 			    wordeds[i].words, err);
 	if (word == -1)
 		return -1;
@@ -432,87 +436,87 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 
 /* The first that is broken is told of. */
 static const struct option_rule rules[] = {
-	{ OPT_TERMINAL, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) |
+	{ SAID(OPT_TERMINAL), COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) |
 	    SAID(OPT_ASK), 0, "not with work to do: it decides about the run alone" },
-	{ OPT_TERMINAL, SAID(OPT_INTO) | SPARED | RETRYING | SAID(OPT_EFFECTS), 0,
+	{ SAID(OPT_TERMINAL), SAID(OPT_INTO) | SPARED | RETRYING | SAID(OPT_EFFECTS), 0,
 	    "not with options about work or its result: it does none" },
-	{ OPT_TERMINAL, SAID(OPT_TIMEOUT), SAID(OPT_WHEN),
+	{ SAID(OPT_TERMINAL), SAID(OPT_TIMEOUT), SAID(OPT_WHEN),
 	    "not with options about work or its result: it does none" },
-	{ OPT_COMMAND, AGENT | SAID(OPT_TOOL), 0, "no command together with -a, -m or -t: one of them does the work" },
-	{ OPT_TOOL, AGENT, 0,
+	{ SAID(OPT_COMMAND), AGENT | SAID(OPT_TOOL), 0, "no command together with -a, -m or -t: one of them does the work" },
+	{ SAID(OPT_TOOL), AGENT, 0,
 	    "not with -a or -m: an agent has tools by its file, or by --allow-tools" },
-	{ OPT_APPROVE, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP, 0,
+	{ SAID(OPT_APPROVE), COMMAND | AGENT | SAID(OPT_TOOL) | GROUP, 0,
 	    "not together with a command, a loop, -a, -m or -t" },
-	{ OPT_APPROVE, SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS) | SAID(OPT_INTO), 0,
+	{ SAID(OPT_APPROVE), SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS) | SAID(OPT_INTO), 0,
 	    "not with --timeout, --retries, --effects or --into: nothing is run" },
-	{ OPT_ASK, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) | SAID(OPT_PROMPT), 0,
+	{ SAID(OPT_ASK), COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) | SAID(OPT_PROMPT), 0,
 	    "not together with a command, a loop, -a, -m, -p, -t or --approve" },
-	{ OPT_ASK, SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS), 0,
+	{ SAID(OPT_ASK), SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS), 0,
 	    "not with --timeout, --retries or --effects: nothing is run" },
-	{ OPT_ACCEPT, 0, SAID(OPT_ASK), "only with --ask" },
-	{ OPT_MAX_ANSWERS, 0, SAID(OPT_ASK), "only with --ask" },
-	{ OPT_ASK_GRACE, 0, SAID(OPT_ASK), "only with --ask" },
-	{ OPT_PENDING, GROUP, 0, "only with a command, and not with a group of steps" },
-	{ OPT_PENDING, 0, COMMAND, "only with a command, and not with a group of steps" },
-	{ OPT_EACH, LOOP, 0, "not with --while, --until or --max: these make a loop of each item" },
-	{ OPT_PARALLEL, SAID(OPT_EACH) | LOOP, 0, "not with --each, --while, --until or --max" },
-	{ OPT_STRATEGY, 0, SAID(OPT_PARALLEL), "only with --parallel" },
-	{ OPT_EACH, 0, COMMAND, "only with a command, which is what is done each time" },
-	{ OPT_PARALLEL, 0, COMMAND, "only with a command, which is what is done each time" },
-	{ OPT_WHILE, 0, COMMAND, "only with a command, which is what is done each time" },
-	{ OPT_UNTIL, 0, COMMAND, "only with a command, which is what is done each time" },
-	{ OPT_MAX, 0, COMMAND, "only with a command, which is what is done each time" },
-	{ OPT_STATE, GROUP, 0, "not with a group: what it runs reads the state line" },
-	{ OPT_EFFECTS, GROUP, 0, "not with a group: its effects are those of the steps in it" },
-	{ OPT_NO_INPUT, AGENT, SAID(OPT_PROMPT), "an agent without input needs a prompt: -p TEXT" },
-	{ OPT_PROMPT, 0, AGENT, "only with -a or -m" },
-	{ OPT_ATTACH, 0, AGENT, "only with -a or -m: commands and tools get the data alone" },
-	{ OPT_ALLOW_TOOLS, 0, AGENT, "only with -a or -m" },
-	{ OPT_TOOLS_POLICY, 0, AGENT, "only with -a or -m" },
-	{ OPT_OUTPUT_SCHEMA, 0, AGENT | SAID(OPT_ASK), "only with -a, -m or --ask" },
-	{ OPT_MAX_TURNS, 0, AGENT, "only with -a or -m" },
-	{ OPT_MAX_TOKENS_TOTAL, 0, AGENT, "only with -a or -m" },
-	{ OPT_MODELS, GROUP, 0, "not with a group: say it of the steps that ask models" },
-	{ OPT_MODELS, 0, COMMAND, "only with a command: what an agent asks is recorded anyway" },
-	{ OPT_MODELS_IGNORE, 0, SAID(OPT_MODELS), "only with --models" },
-	{ OPT_MAX_COST, 0, AGENT | SAID(OPT_MODELS), "only with -a, -m or --models" },
-	{ OPT_MAX_CHILDREN, 0, AGENT, "only with -a or -m" },
-	{ OPT_VERBOSE, 0, AGENT, "only with -a or -m" },
-	{ OPT_BACKOFF, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
-	{ OPT_DELAY, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
-	{ OPT_MAX_DELAY, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
-	{ OPT_RETRY_ON, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
-	{ OPT_STATE, 0, COMMAND, "only with a command" },
-	{ OPT_OUTPUT_FORM, 0, COMMAND, "only with a command" },
-	{ OPT_INTO, SAID(OPT_OUTPUT_FORM), 0, "not with -O: there may be several results" },
-	{ OPT_BY_NAME, 0, SAID(OPT_JOIN), "only with -s" },
-	{ OPT_COMPLETE, 0, SAID(OPT_JOIN), "only with -s" },
-	{ OPT_JOBS, SAID(OPT_JOIN), SAID(OPT_PARALLEL), "not with -s: there is one call" },
-	{ OPT_RESCUE, SAID(OPT_JOIN), 0, "not with -s" },
-	{ OPT_REQUIRE, SAID(OPT_NO_INPUT), 0,
+	{ SAID(OPT_ACCEPT), 0, SAID(OPT_ASK), "only with --ask" },
+	{ SAID(OPT_MAX_ANSWERS), 0, SAID(OPT_ASK), "only with --ask" },
+	{ SAID(OPT_ASK_GRACE), 0, SAID(OPT_ASK), "only with --ask" },
+	{ SAID(OPT_PENDING), GROUP, 0, "only with a command, and not with a group of steps" },
+	{ SAID(OPT_PENDING), 0, COMMAND, "only with a command, and not with a group of steps" },
+	{ SAID(OPT_EACH), LOOP, 0, "not with --while, --until or --max: these make a loop of each item" },
+	{ SAID(OPT_PARALLEL), SAID(OPT_EACH) | LOOP, 0, "not with --each, --while, --until or --max" },
+	{ SAID(OPT_STRATEGY), 0, SAID(OPT_PARALLEL), "only with --parallel" },
+	{ SAID(OPT_EACH), 0, COMMAND, "only with a command, which is what is done each time" },
+	{ SAID(OPT_PARALLEL), 0, COMMAND, "only with a command, which is what is done each time" },
+	{ SAID(OPT_WHILE), 0, COMMAND, "only with a command, which is what is done each time" },
+	{ SAID(OPT_UNTIL), 0, COMMAND, "only with a command, which is what is done each time" },
+	{ SAID(OPT_MAX), 0, COMMAND, "only with a command, which is what is done each time" },
+	{ SAID(OPT_STATE), GROUP, 0, "not with a group: what it runs reads the state line" },
+	{ SAID(OPT_EFFECTS), GROUP, 0, "not with a group: its effects are those of the steps in it" },
+	{ SAID(OPT_NO_INPUT), AGENT, SAID(OPT_PROMPT), "an agent without input needs a prompt: -p TEXT" },
+	{ SAID(OPT_PROMPT), 0, AGENT, "only with -a or -m" },
+	{ SAID(OPT_ATTACH), 0, AGENT, "only with -a or -m: commands and tools get the data alone" },
+	{ SAID(OPT_ALLOW_TOOLS), 0, AGENT, "only with -a or -m" },
+	{ SAID(OPT_TOOLS_POLICY), 0, AGENT, "only with -a or -m" },
+	{ SAID(OPT_OUTPUT_SCHEMA), 0, AGENT | SAID(OPT_ASK), "only with -a, -m or --ask" },
+	{ SAID(OPT_MAX_TURNS), 0, AGENT, "only with -a or -m" },
+	{ SAID(OPT_MAX_TOKENS_TOTAL), 0, AGENT, "only with -a or -m" },
+	{ SAID(OPT_MODELS), GROUP, 0, "not with a group: say it of the steps that ask models" },
+	{ SAID(OPT_MODELS), 0, COMMAND, "only with a command: what an agent asks is recorded anyway" },
+	{ SAID(OPT_MODELS_IGNORE), 0, SAID(OPT_MODELS), "only with --models" },
+	{ SAID(OPT_MAX_COST), 0, AGENT | SAID(OPT_MODELS), "only with -a, -m or --models" },
+	{ SAID(OPT_MAX_CHILDREN), 0, AGENT, "only with -a or -m" },
+	{ SAID(OPT_VERBOSE), 0, AGENT, "only with -a or -m" },
+	{ SAID(OPT_BACKOFF), 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ SAID(OPT_DELAY), 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ SAID(OPT_MAX_DELAY), 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ SAID(OPT_RETRY_ON), 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ SAID(OPT_STATE), 0, COMMAND, "only with a command" },
+	{ SAID(OPT_OUTPUT_FORM), 0, COMMAND, "only with a command" },
+	{ SAID(OPT_INTO), SAID(OPT_OUTPUT_FORM), 0, "not with -O: there may be several results" },
+	{ SAID(OPT_BY_NAME), 0, SAID(OPT_JOIN), "only with -s" },
+	{ SAID(OPT_COMPLETE), 0, SAID(OPT_JOIN), "only with -s" },
+	{ SAID(OPT_JOBS), SAID(OPT_JOIN), SAID(OPT_PARALLEL), "not with -s: there is one call" },
+	{ SAID(OPT_RESCUE), SAID(OPT_JOIN), 0, "not with -s" },
+	{ SAID(OPT_REQUIRE), SAID(OPT_NO_INPUT), 0,
 	    "not with -n: there is no input to come from a step" },
-	{ OPT_REQUIRE, SAID(OPT_RESCUE), 0,
+	{ SAID(OPT_REQUIRE), SAID(OPT_RESCUE), 0,
 	    "not with --rescue: what failed was not made by the step that it came from" },
-	{ OPT_ASK, SANDBOX, 0, "not with options about a sandbox: nothing is run" },
-	{ OPT_APPROVE, SANDBOX, 0, "not with options about a sandbox: nothing is run" },
-	{ OPT_TERMINAL, SANDBOX, 0, "not with options about a sandbox: nothing is run" },
-	{ OPT_SANDBOX, GROUP, 0, NO_GROUP },
-	{ OPT_NETWORK, GROUP, 0, NO_GROUP },
-	{ OPT_NO_NETWORK, GROUP, 0, NO_GROUP },
-	{ OPT_SANDBOX_MODE, GROUP, 0, NO_GROUP },
-	{ OPT_PASS_ENV, GROUP, 0, NO_GROUP },
-	{ OPT_OPEN, GROUP, 0, NO_GROUP },
-	{ OPT_VIA, GROUP, 0, "not with a group: the steps in it are recorded here, and say it themselves" },
-	{ OPT_VIA, 0, COMMAND, "only with a command; a tool says it in its file" },
-	{ OPT_VIA, SAID(OPT_MODELS), 0, "not with --models: what records that is reached from here alone" },
-	{ OPT_LAUNCH_TIMEOUT, 0, SAID(OPT_VIA), "only with --via" },
-	{ OPT_SEND, 0, SAID(OPT_VIA), "only with --via: here the command has the files" },
-	{ OPT_FETCH, 0, SAID(OPT_VIA), "only with --via: here the command has the files" },
-	{ OPT_ENV, 0, SAID(OPT_VIA), "only with --via: here a command has the environment of the workflow" },
-	{ OPT_NETWORK, SAID(OPT_NO_NETWORK), 0, "not with --no-network" },
-	{ OPT_TRY, SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
-	{ OPT_RESCUE, SPARED, 0, "not with --try or --allow-failure" },
-	{ OPT_FILE, SAID(OPT_QUIET), 0, "not with -q" },
+	{ SAID(OPT_ASK), SANDBOX, 0, "not with options about a sandbox: nothing is run" },
+	{ SAID(OPT_APPROVE), SANDBOX, 0, "not with options about a sandbox: nothing is run" },
+	{ SAID(OPT_TERMINAL), SANDBOX, 0, "not with options about a sandbox: nothing is run" },
+	{ SAID(OPT_SANDBOX), GROUP, 0, NO_GROUP },
+	{ SAID(OPT_NETWORK), GROUP, 0, NO_GROUP },
+	{ SAID(OPT_NO_NETWORK), GROUP, 0, NO_GROUP },
+	{ SAID(OPT_SANDBOX_MODE), GROUP, 0, NO_GROUP },
+	{ SAID(OPT_PASS_ENV), GROUP, 0, NO_GROUP },
+	{ SAID(OPT_OPEN), GROUP, 0, NO_GROUP },
+	{ SAID(OPT_VIA), GROUP, 0, "not with a group: the steps in it are recorded here, and say it themselves" },
+	{ SAID(OPT_VIA), 0, COMMAND, "only with a command; a tool says it in its file" },
+	{ SAID(OPT_VIA), SAID(OPT_MODELS), 0, "not with --models: what records that is reached from here alone" },
+	{ SAID(OPT_LAUNCH_TIMEOUT), 0, SAID(OPT_VIA), "only with --via" },
+	{ SAID(OPT_SEND), 0, SAID(OPT_VIA), "only with --via: here the command has the files" },
+	{ SAID(OPT_FETCH), 0, SAID(OPT_VIA), "only with --via: here the command has the files" },
+	{ SAID(OPT_ENV), 0, SAID(OPT_VIA), "only with --via: here a command has the environment of the workflow" },
+	{ SAID(OPT_NETWORK), SAID(OPT_NO_NETWORK), 0, "not with --no-network" },
+	{ SAID(OPT_TRY), SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
+	{ SAID(OPT_RESCUE), SPARED, 0, "not with --try or --allow-failure" },
+	{ SAID(OPT_FILE), SAID(OPT_QUIET), 0, "not with -q" },
 };
 
 /* All that was said, but for what is the default anyway. */
@@ -614,7 +618,7 @@ check_patterns(const char *option, char *const *patterns, struct error *err)
 }
 
 static int
-check(const struct settings *s, struct error *err)
+check(const struct settings *s, struct options *o, struct error *err)
 {
 	const char *name = s->step.name;
 	char *const *words = s->step.group == GROUP_PARALLEL ? s->step.command : NULL;
@@ -650,7 +654,8 @@ check(const struct settings *s, struct error *err)
 		if (strcmp(path_base(*words), "awf-step") == 0)
 			return error_set(err, ERROR_USAGE, "--parallel", "each word after -- is a branch of its "
 			    "own: quote each, as in -- 'awf-step a -- cat' 'awf-step b -- wc -w'");
-	return options_check(step_options, rules, sizeof rules / sizeof *rules, said(s), err);
+	o->said = said(s);
+	return options_check(o, rules, sizeof rules / sizeof *rules, err);
 }
 
 /* Of a command line that is wrong before its NAME: the last word of those that can be one, for the
@@ -694,7 +699,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 				o.hint = "a command goes after --: awf-step NAME -- COMMAND";
 			continue;
 		}
-		if (id == -1 || apply_option(s, id, o.value, err) == -1) {
+		if (id == -1 || apply_option(s, id, &o, err) == -1) {
 			look_for_name(s, &o);
 			return -1;
 		}
@@ -706,7 +711,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 			return error_set(err, ERROR_USAGE, "--", "a command is missing after it");
 		s->step.command = argv + o.next;
 	}
-	return settle(s, err) != 0 ? -1 : check(s, err);
+	return settle(s, err) != 0 ? -1 : check(s, &o, err);
 }
 
 void

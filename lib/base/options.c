@@ -1,8 +1,8 @@
 /*
- * Each word is looked up in the program's table, then in that of what every program has. A
- * group of short options is left one letter at a time, so that each of them is one answer to
- * the caller. What goes with what is checked at the end over the set of all options that were
- * said, one bit for each.
+ * Each word is looked up in the program's table, then in that of what every program has. A group
+ * of short options is left one letter at a time, so that each of them is stored, or returned to the
+ * caller, before the next. Which options were said is a set, one bit for each id below 64; the rules
+ * are checked over that set at the end.
  */
 #include "base/options.h"
 
@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
+#include "base/invariant.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -74,13 +77,116 @@ argument_optional(const struct option_spec *s)
 	return strncmp(s->argument, "[=", 2) == 0;
 }
 
+/* The names of options of messages: "--lines" or "-n". */
+static const char *
+long_text(const struct option_spec *s, char text[OPTION_TEXT])
+{
+	snprintf(text, OPTION_TEXT, "--%s", s->name);
+	return text;
+}
+
+static const char *
+letter_text(char letter, char text[OPTION_TEXT])
+{
+	snprintf(text, OPTION_TEXT, "-%c", letter);
+	return text;
+}
+
+static int
+store_number(void *member, size_t size, long long number)
+{
+	const int narrow = (int)number;
+
+	/* Whatever whole number it is: it has these bytes. */
+	if (size == sizeof narrow)
+		memcpy(member, &narrow, sizeof narrow);
+	else
+		memcpy(member, &number, sizeof number);
+	return 0;
+}
+
+/* name: as the user said it. */
+static int
+store_option(struct options *o, const struct option_spec *s, const char *name, struct error *err)
+{
+	const struct option_into *to = &s->into;
+	void *member = (char *)o->into + to->offset;
+	const char *value = o->value;
+	long long number = 0;
+	int64_t wide = 0;
+	int failed = 0;
+
+	INVARIANT(to->kind == OPTION_KIND_CALL || to->kind == OPTION_KIND_SAID ||
+	    (o->into != NULL && o->into_size == to->whole && to->offset + to->size <= to->whole));
+	if (to->check != NULL && value != NULL && to->check(value, err) != 0)
+		return -1;
+	switch (to->kind) {
+	case OPTION_KIND_FLAG:
+		*(bool *)member = true;
+		return 0;
+	case OPTION_KIND_VALUE:
+		return store_number(member, to->size, to->min);
+	case OPTION_KIND_TEXT:
+		if (to->words != NULL && options_choice(name, value, to->words, err) != 0)
+			return -1;
+		*(const char **)member = value;
+		return 0;
+	case OPTION_KIND_LIST:
+		list_add(member, value);
+		return 0;
+	case OPTION_KIND_NUMBER:
+		failed = options_number(name, value, to->min, to->max, &number, err);
+		break;
+	case OPTION_KIND_DURATION:
+		failed = options_duration(name, value, &number, err);
+		break;
+	case OPTION_KIND_SIZE:
+		failed = options_size(name, value, &wide, err);
+		number = wide;
+		break;
+	case OPTION_KIND_TIME:
+		failed = options_time(name, value, &wide, err);
+		number = wide;
+		break;
+	case OPTION_KIND_WORD:
+		number = options_word(name, value, to->words, err);
+		failed = number == -1 ? -1 : 0;
+		number += to->min;
+		break;
+	case OPTION_KIND_OWN:
+	case OPTION_KIND_SAID:
+	case OPTION_KIND_CALL:
+		return 0;
+	}
+	return failed != 0 ? -1 : store_number(member, to->size, number);
+}
+
+/* Its id if it is the program's own, or one that every program has; 0: it was stored. */
+static int
+accept_option(struct options *o, const struct option_spec *s, bool by_name, struct error *err)
+{
+	char name[OPTION_TEXT];
+
+	if (s->id > 0 && s->id < OPTION_SAID_IDS) {
+		o->said |= OPTION_SAID(s->id);
+		if (by_name)
+			o->said_long |= OPTION_SAID(s->id);
+		else
+			o->said_long &= ~OPTION_SAID(s->id);
+		o->order[s->id] = o->count < UCHAR_MAX ? ++o->count : o->count;
+	}
+	if (s->into.kind == OPTION_KIND_OWN)
+		return s->id;
+	return store_option(o, s, by_name ? long_text(s, name) : letter_text(s->letter, name), err);
+}
+
 static int
 take_argument(struct options *o, const struct option_spec *s, const char *place, struct error *err)
 {
 	if (o->next >= o->argc)
 		return error_set(err, ERROR_USAGE, place, "needs an argument, %s", s->argument);
 	o->value = o->argv[o->next++];
-	return s->id;
+	return 0;
 }
 
 static bool
@@ -91,81 +197,97 @@ has_sections(const struct option_spec *table)
 	return table->id == OPTION_SECTION;
 }
 
-/* word is "--name" or "--name=value". */
+/* name is that of an option that there is not. */
+static int
+unknown_long(const struct options *o, const char *word, size_t len, struct error *err)
+{
+	char *place = memory_copy(word, 2 + len);
+
+	unknown(o, place, place + 2, err);
+	free(place);
+	return -1;
+}
+
+/* word is "--name" or "--name=value". As accept_option(). */
 static int
 next_long(struct options *o, const char *word, struct error *err)
 {
 	size_t len = strcspn(word + 2, "=");
 	const char *value = word[2 + len] == '=' ? word + 2 + len + 1 : NULL;
-	char *place = memory_copy(word, 2 + len);
-	const struct option_spec *s = find_option(o->table, place + 2, len, '\0');
-	int id;
+	const struct option_spec *s = find_option(o->table, word + 2, len, '\0');
+	char place[OPTION_TEXT];
 
-	if (!s) {
-		id = unknown(o, place, place + 2, err);
-	} else if (value && !s->argument) {
-		id = error_set(err, ERROR_USAGE, place, "takes no argument");
-	} else if (value && s->id == OPTION_HELP) {
-		id = has_sections(o->table) ? OPTION_HELP_ALL : OPTION_HELP;
+	if (s == NULL)
+		return unknown_long(o, word, len, err);
+	if (value != NULL && s->argument == NULL)
+		return error_set(err, ERROR_USAGE, long_text(s, place), "takes no argument");
+	if (value != NULL && s->id == OPTION_HELP) {
 		if (strcmp(value, "all") != 0)
-			id = error_set(err, ERROR_USAGE, place, "takes no argument but all: --help=all");
-	} else if (value || !s->argument || argument_optional(s)) {
-		o->value = value;
-		id = s->id;
-	} else {
-		id = take_argument(o, s, place, err);
+			return error_set(err, ERROR_USAGE, "--help", "takes no argument but all: --help=all");
+		return has_sections(o->table) ? OPTION_HELP_ALL : OPTION_HELP;
 	}
-	free(place);
-	return id;
+	o->value = value;
+	if (value == NULL && s->argument != NULL && !argument_optional(s) &&
+	    take_argument(o, s, long_text(s, place), err) == -1)
+		return -1;
+	return accept_option(o, s, true, err);
 }
 
-/* The next letter of a group such as "-vn5". */
+/* The next letter of a group such as "-vn5". As accept_option(). */
 static int
 next_short(struct options *o, struct error *err)
 {
-	char place[] = {'-', *o->cluster, '\0'};
 	const struct option_spec *s = find_option(o->table, NULL, 0, *o->cluster);
+	char place[OPTION_TEXT];
 
-	if (!s)
+	letter_text(*o->cluster, place);
+	if (s == NULL)
 		return unknown(o, place, NULL, err);
 	o->cluster++;
 	if (*o->cluster == '\0')
 		o->cluster = NULL;
-	if (!s->argument || argument_optional(s))
-		return s->id;
-	if (!o->cluster)
-		return take_argument(o, s, place, err);
-	o->value = o->cluster;
-	o->cluster = NULL;
-	return s->id;
+	if (s->argument != NULL && !argument_optional(s)) {
+		if (o->cluster == NULL && take_argument(o, s, place, err) == -1)
+			return -1;
+		if (o->cluster != NULL)
+			o->value = o->cluster;
+		o->cluster = NULL;
+	}
+	return accept_option(o, s, false, err);
 }
 
 int
 options_next(struct options *o, struct error *err)
 {
 	const char *word;
+	int id;
 
-	o->value = NULL;
-	if (o->cluster)
-		return next_short(o, err);
-	if (o->next >= o->argc)
-		return OPTION_END;
-	word = o->argv[o->next];
-	if (o->only_words || word[0] != '-' || word[1] == '\0') {
-		if (o->stop_at_word)
-			return OPTION_END;
-		o->value = o->argv[o->next++];
-		return OPTION_WORD;
+	for (;;) {
+		o->value = NULL;
+		if (o->cluster == NULL) {
+			if (o->next >= o->argc)
+				return OPTION_END;
+			word = o->argv[o->next];
+			if (o->only_words || word[0] != '-' || word[1] == '\0') {
+				if (o->stop_at_word)
+					return OPTION_END;
+				o->value = o->argv[o->next++];
+				return OPTION_WORD;
+			}
+			o->next++;
+			if (word[1] == '-' && word[2] == '\0') {
+				o->saw_dashes = o->only_words = true;
+				if (o->stop_at_dashes)
+					return OPTION_END;
+				continue;
+			}
+			if (word[1] != '-')
+				o->cluster = word + 1;
+		}
+		id = o->cluster != NULL ? next_short(o, err) : next_long(o, word, err);
+		if (id != 0)
+			return id;
 	}
-	o->next++;
-	if (word[1] != '-') {
-		o->cluster = word + 1;
-		return next_short(o, err);
-	}
-	if (word[2] != '\0')
-		return next_long(o, word, err);
-	o->saw_dashes = o->only_words = true;
-	return o->stop_at_dashes ? OPTION_END : options_next(o, err);
 }
 
 #define HELP_COLUMNS 80
@@ -225,7 +347,8 @@ options_help(FILE *out, const char *usage, const struct option_spec *table, int 
 	/* The same columns for all of it, long or short. */
 	for (size_t t = 0; t < 2; t++)
 		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
-			int len = s->id == OPTION_SECTION ? 0 : help_left(left, sizeof left, s, sections);
+			int len = s->help == NULL || s->id == OPTION_SECTION ? 0 :
+			    help_left(left, sizeof left, s, sections);
 
 			if (len > width && len <= HELP_LEFT)
 				width = len;
@@ -234,6 +357,8 @@ options_help(FILE *out, const char *usage, const struct option_spec *table, int 
 		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
 			int len;
 
+			if (s->help == NULL) /* a pseudo option */
+				continue;
 			if (s->id == OPTION_SECTION && id != OPTION_HELP_ALL)
 				break;
 			if (s->id == OPTION_SECTION) {
@@ -333,27 +458,85 @@ options_time(const char *name, const char *text, int64_t *wall, struct error *er
 }
 
 const char *
-option_text(const struct option_spec *table, int id, char text[OPTION_TEXT])
+option_text(const struct options *o, int id, char text[OPTION_TEXT])
 {
-	while (table->id != 0 && table->id != id)
-		table++;
-	if (table->letter != 0)
-		snprintf(text, OPTION_TEXT, "-%c", table->letter);
+	const struct option_spec *s = o->table;
+	bool by_name = id < OPTION_SAID_IDS && (o->said_long & OPTION_SAID(id)) != 0;
+
+	while (s->id != OPTION_END && s->id != id)
+		s++;
+	INVARIANT(s->id == id && id != OPTION_END);
+	if (s->name == NULL && s->letter == '\0')
+		snprintf(text, OPTION_TEXT, "%s", s->argument);
+	else if (s->letter != '\0' && !by_name)
+		letter_text(s->letter, text);
 	else
-		snprintf(text, OPTION_TEXT, "--%s", table->id != 0 ? table->name : "");
+		long_text(s, text);
 	return text;
 }
 
-int
-options_check(const struct option_spec *table, const struct option_rule *rules, size_t count,
-    uint64_t said, struct error *err)
+/* Adds the options of a set, in the order of the table, as "--name", "-a or -m" or "-a, -m or -t". */
+static void
+add_options(const struct options *o, uint64_t set, struct buffer *out)
 {
 	char text[OPTION_TEXT];
 
-	for (const struct option_rule *rule = rules; rule < rules + count; rule++)
-		if ((said & OPTION_SAID(rule->option)) != 0 && (said & rule->unless) == 0 &&
-		    (rule->with == 0 || (said & rule->with) != 0))
-			return error_set(err, ERROR_USAGE, option_text(table, rule->option, text), "%s",
-			    rule->what);
+	for (const struct option_spec *s = o->table; s->id != OPTION_END; s++) {
+		if (s->id < 0 || s->id >= OPTION_SAID_IDS || (set & OPTION_SAID(s->id)) == 0)
+			continue;
+		set &= ~OPTION_SAID(s->id);
+		buffer_text(out, option_text(o, s->id, text));
+		buffer_text(out, set == 0 ? "" : (set & (set - 1)) == 0 ? " or " : ", ");
+	}
+}
+
+/* Of a set, the option that was said last, or first; 0: none was said. */
+static int
+said_of(const struct options *o, uint64_t set, bool last)
+{
+	int found = 0;
+
+	for (int id = 1; id < OPTION_SAID_IDS; id++)
+		if ((o->said & set & OPTION_SAID(id)) != 0 &&
+		    (found == 0 || (last ? o->order[id] > o->order[found] : o->order[id] < o->order[found])))
+			found = id;
+	return found;
+}
+
+static int
+refuse_rule(const struct options *o, const struct option_rule *rule, int id, int other, struct error *err)
+{
+	const char *text = rule->text != NULL ? rule->text : other != 0 ? "not with %s" : "only with %s";
+	size_t len = strlen(text), before = len;
+	struct buffer message = BUFFER_INIT;
+	char place[OPTION_TEXT];
+	const char *at;
+
+	if ((at = strstr(text, "%s")) != NULL)
+		before = (size_t)(at - text);
+	buffer_append(&message, text, before);
+	if (at != NULL) {
+		add_options(o, other != 0 ? OPTION_SAID(other) : rule->unless, &message);
+		buffer_text(&message, at + 2);
+	}
+	error_set(err, ERROR_USAGE, option_text(o, id, place), "%s", buffer_string(&message));
+	buffer_free(&message);
+	return -1;
+}
+
+int
+options_check(const struct options *o, const struct option_rule *rules, size_t count, struct error *err)
+{
+	for (const struct option_rule *rule = rules; rule < rules + count; rule++) {
+		const bool one = rule->options == rule->with; /* of them at most */
+		int id, other;
+
+		if ((o->said & rule->options) == 0 || (o->said & rule->unless) != 0)
+			continue;
+		id = said_of(o, rule->options, one);
+		other = said_of(o, rule->with & ~OPTION_SAID(id), false);
+		if (rule->with == 0 || other != 0)
+			return refuse_rule(o, rule, id, other, err);
+	}
 	return 0;
 }

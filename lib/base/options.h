@@ -1,14 +1,28 @@
 /*
- * Command lines. The options of a program and their help stand in one table;
- * the parser and --help read it (--help and --version need no entry). A long table
- * begins with what most people need, which --help shows on one screen; the rest stands
- * behind it in sections, and --help=all shows it too. GNU long
- * options (--name value, --name=value, unambiguous prefixes are refused), short
- * ones (-n 5, -n5, grouped flags), "--" ends options.
+ * Command lines. A row of a program's table says all there is to an option: its name, its help,
+ * which argument it takes, and in which member of the program's struct the argument is stored. The
+ * parser stores it, and hands to the program only the options whose rows name no member. What may
+ * not be said together stands in a second table, of rules, which is checked when all was read.
+ *
+ * --help prints the table; --help and --version need no row. A long table begins with what most
+ * people need, which --help shows on one screen; the rest stands behind it in sections, and
+ * --help=all shows it too. GNU long options (--name value, --name=value, unambiguous prefixes are
+ * refused), short ones (-n 5, -n5, grouped flags), "--" ends options.
+ *
+ *	struct tail { bool follow; int64_t lines; };
+ *	static const struct option_spec table[] = {
+ *		{ OPT_FOLLOW, 'f', "follow", NULL, "go on as it grows", OPTION_INTO_FLAG(struct tail, follow) },
+ *		{ OPT_LINES, 'n', "lines", "N", "only the last N", OPTION_INTO_NUMBER(struct tail, lines, 0, INT32_MAX) },
+ *		{ OPTION_END, 0, NULL, NULL, NULL }
+ *	};
+ *	static const struct option_rule rules[] = {
+ *		{ OPTION_SAID(OPT_FOLLOW), OPTION_SAID(OPT_LINES), 0, NULL },	-f: not with -n
+ *	};
  */
 #ifndef AWF_BASE_OPTIONS_H
 #define AWF_BASE_OPTIONS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,14 +42,99 @@ enum {
 /* Whether it is asked for instead of work. */
 #define OPTION_ASKS(id) ((id) == OPTION_HELP || (id) == OPTION_HELP_ALL || (id) == OPTION_VERSION)
 
+/* What is done with an option. */
+enum option_kind {
+	OPTION_KIND_OWN,      /* options_next() returns its id */
+	OPTION_KIND_SAID,     /* nothing: the program looks at options.said */
+	OPTION_KIND_FLAG,
+	OPTION_KIND_VALUE,    /* min is stored */
+	OPTION_KIND_TEXT,
+	OPTION_KIND_NUMBER,
+	OPTION_KIND_SIZE,
+	OPTION_KIND_DURATION,
+	OPTION_KIND_TIME,
+	OPTION_KIND_WORD,     /* min and the index of the word are stored */
+	OPTION_KIND_LIST,
+	OPTION_KIND_CALL
+};
+
+/* Where the argument of an option goes. Written by the macros below, which do not compile if the
+ * member has another type, or one that does not hold all that may be stored. */
+struct option_into {
+	enum option_kind kind;
+	unsigned offset, size;   /* of the member */
+	unsigned whole;          /* size of the struct that has it */
+	long long min, max;
+	const char *const *words;
+	/* Looks at the argument first; -1 with *err refuses it. NULL: anything goes. */
+	int (*check)(const char *value, struct error *err);
+};
+
+/* owner: the struct that options_bind() gets; member: may be one inside of another, as step.raw. */
+#define OPTION_OWN { .kind = OPTION_KIND_OWN }
+#define OPTION_ONLY_SAID { .kind = OPTION_KIND_SAID }
+/* bool: true */
+#define OPTION_INTO_FLAG(owner, member) \
+	OPTION_INTO(OPTION_KIND_FLAG, owner, member, OPTION_HAS_TYPE(owner, member, bool), 0, NULL, NULL)
+/* An enum, or any whole number: this value */
+#define OPTION_INTO_VALUE(owner, member, value) \
+	OPTION_INTO(OPTION_KIND_VALUE, owner, member, (value) + OPTION_FITS(owner, member, value, value), 0, NULL, NULL)
+/* const char *: the argument as it is; NULL where it is optional and left out */
+#define OPTION_INTO_TEXT(owner, member) OPTION_INTO_TEXT_CHECKED(owner, member, NULL)
+#define OPTION_INTO_TEXT_CHECKED(owner, member, check) \
+	OPTION_INTO(OPTION_KIND_TEXT, owner, member, OPTION_HAS_TYPE(owner, member, const char *), 0, NULL, check)
+/* Any whole number, from min to max */
+#define OPTION_INTO_NUMBER(owner, member, min, max) \
+	OPTION_INTO(OPTION_KIND_NUMBER, owner, member, (min) + OPTION_FITS(owner, member, min, max), max, NULL, NULL)
+/* int64_t or long long: bytes (options_size()), ms (options_duration()), µs since 1970 (options_time()) */
+#define OPTION_INTO_SIZE(owner, member) \
+	OPTION_INTO(OPTION_KIND_SIZE, owner, member, OPTION_FITS(owner, member, 0, INT64_MAX), 0, NULL, NULL)
+#define OPTION_INTO_DURATION(owner, member) \
+	OPTION_INTO(OPTION_KIND_DURATION, owner, member, OPTION_FITS(owner, member, 0, INT64_MAX), 0, NULL, NULL)
+#define OPTION_INTO_TIME(owner, member) \
+	OPTION_INTO(OPTION_KIND_TIME, owner, member, OPTION_FITS(owner, member, INT64_MIN, INT64_MAX), 0, NULL, NULL)
+/* An enum, or any whole number: first is stored for the first of words, which end with NULL,
+ * first + 1 for the second, and so on */
+#define OPTION_INTO_WORD(owner, member, words, first) \
+	OPTION_INTO(OPTION_KIND_WORD, owner, member, (first) + OPTION_FITS(owner, member, first, INT_MAX), 0, words, NULL)
+/* const char *: one of words */
+#define OPTION_INTO_CHOICE(owner, member, words) \
+	OPTION_INTO(OPTION_KIND_TEXT, owner, member, OPTION_HAS_TYPE(owner, member, const char *), 0, words, NULL)
+/* char **, a list (base/list.h): repeatable, a copy of each argument */
+#define OPTION_INTO_LIST(owner, member) OPTION_INTO_LIST_CHECKED(owner, member, NULL)
+#define OPTION_INTO_LIST_CHECKED(owner, member, check) \
+	OPTION_INTO(OPTION_KIND_LIST, owner, member, OPTION_HAS_TYPE(owner, member, char **), 0, NULL, check)
+/* No member: the argument goes to int function(const char *value, struct error *err) */
+#define OPTION_CALL(function) { .kind = OPTION_KIND_CALL, .check = (function) }
+
+#define OPTION_INTO(kind, owner, member, min, max, words, check) \
+	{ kind, (unsigned)offsetof(owner, member), (unsigned)sizeof ((owner *)0)->member, \
+	    (unsigned)sizeof(owner), min, max, words, check }
+/* Both are 0, or do not compile. */
+#define OPTION_HAS_TYPE(owner, member, type) _Generic(((owner *)0)->member, type: 0)
+#define OPTION_FITS(owner, member, least, greatest) \
+	(0 * (int)sizeof(char[(least) >= _Generic(((owner *)0)->member, int: INT_MIN, long: LONG_MIN, \
+	    long long: LLONG_MIN, unsigned: 0, unsigned long: 0, unsigned long long: 0) && \
+	    (greatest) <= _Generic(((owner *)0)->member, int: INT_MAX, long: LONG_MAX, \
+	    long long: LLONG_MAX, unsigned: (long long)UINT_MAX, unsigned long: LONG_MAX, \
+	    unsigned long long: LLONG_MAX) ? 1 : -1]))
+
 struct option_spec {
-	int id;               /* > 0; what options_next() returns */
+	int id;               /* > 0 */
 	char letter;          /* short form, 0 if none */
 	const char *name;     /* long form, NULL if none */
 	const char *argument; /* its name in the help, NULL if it takes none; "[=NAME]": it
 	                         may have one, after = (long options alone) */
 	const char *help;     /* one line */
+	struct option_into into; /* left out: OPTION_OWN */
 };
+/* A row for what is no option, such as an operand, which rules are about, too: the program enters
+ * its id in options.said, and messages call it by this text. */
+#define OPTION_PSEUDO(id, text) { id, 0, NULL, text, NULL, OPTION_OWN }
+
+/* A set of ids; only those below 64 can be in one. */
+#define OPTION_SAID(id) (UINT64_C(1) << (id))
+#define OPTION_SAID_IDS 64
 
 struct options {
 	const struct option_spec *table; /* ends with an entry of id 0 */
@@ -50,11 +149,19 @@ struct options {
 	bool stop_at_dashes;   /* set by the caller: "--" ends all, OPTION_END */
 	const char *hint;      /* set by the caller: what may be meant by an option that there is
 	                          not, and that resembles none; NULL: "see --help" */
+	void *into;            /* options_bind() */
+	size_t into_size;
+	/* Of ids below 64: which were said; which of them by the long name; in which order. */
+	uint64_t said, said_long;
+	unsigned char order[OPTION_SAID_IDS], count;
 };
 
 void options_begin(struct options *o, const struct option_spec *table, int argc, char **argv);
-/* The next id, OPTION_WORD, OPTION_HELP, OPTION_VERSION, OPTION_END, or -1 with
- * ERROR_USAGE ("--foo: unknown option (did you mean --food?)"). */
+/* Where options are stored: the struct that the table's rows name. */
+#define options_bind(options, owner) \
+	((void)((options)->into = (owner), (options)->into_size = sizeof *(owner)))
+/* Stores options until one is the program's own: its id, OPTION_WORD, OPTION_HELP, OPTION_VERSION,
+ * OPTION_END, or -1 with ERROR_USAGE ("--foo: unknown option (did you mean --food?)"). */
 int options_next(struct options *o, struct error *err);
 /* usage (one or more lines as "awf-tail [options] [RUN|FILE]", and what stands behind an empty
  * one is text), then the table, within 80 columns; its sections too if id is OPTION_HELP_ALL. */
@@ -77,21 +184,20 @@ int options_duration(const char *name, const char *text, long long *ms, struct e
 /* The time that an age (30d) or time (clock_parse) stands for, µs since 1970. */
 int options_time(const char *name, const char *text, int64_t *wall, struct error *err);
 
-/* What goes together. A program with fewer than 64 ids has a set of those that were said,
- * in which it may enter what is none of its options, such as a command (id 0), and a table
- * of what may not be said: the option, together with any of `with` (0: at all), unless
- * with any of `unless`. */
-#define OPTION_SAID(id) (UINT64_C(1) << (id))
+/* A rule: none of `options` may be said together with any of `with`, unless any of `unless` is
+ * said too. Without `with` they may be said only together with any of `unless`. If `options` and
+ * `with` are the same, only one of them may be said. */
 struct option_rule {
-	int option;
-	uint64_t with, unless;
-	const char *what;     /* for the user */
+	uint64_t options, with, unless;
+	/* The message. %s in it stands for what was said of `with`, or for all of `unless` if there is no `with`
+	 * ("only with %s: nothing is tried again"); NULL: "not with %s", or "only with %s". */
+	const char *text;
 };
 /* ERROR_USAGE with the first rule that is broken. */
-int options_check(const struct option_spec *table, const struct option_rule *rules,
-    size_t count, uint64_t said, struct error *err);
-/* An option as people write it; "--" for an id without one. */
+int options_check(const struct options *o, const struct option_rule *rules, size_t count,
+    struct error *err);
+/* How messages name an option: as it was said; by its letter, if it has one, if it was not said. */
 #define OPTION_TEXT 32
-const char *option_text(const struct option_spec *table, int id, char text[OPTION_TEXT]);
+const char *option_text(const struct options *o, int id, char text[OPTION_TEXT]);
 
 #endif

@@ -67,7 +67,7 @@ cleanup() {
 	run -1 awf-verify --repiar
 	[[ $output == *"--repair"* ]]
 	run -1 awf-verify -q -v
-	[[ $output == *"-q: does not go with -v" ]]
+	[[ $output == *"-q: not with -v" ]]
 }
 
 @test "help, version, and a full disk under stdout" {

@@ -125,7 +125,7 @@ seal_of() { jq -r 'select(.type == "run.completed").payload.seal.'"$1" "$(transc
 	run -1 awf-verify --keygen a b
 	same "$output" "awf-verify: --keygen: 'b' is left over: one FILE only"
 	run -1 awf-verify --keygen fresh --schema
-	same "$output" "awf-verify: --schema: does not go with --keygen"
+	same "$output" "awf-verify: --schema: not with --keygen"
 	for option in --repair --print-head --determinism -q "--head none"; do
 		# shellcheck disable=SC2086
 		run -1 awf-verify --keygen fresh $option
@@ -136,7 +136,7 @@ seal_of() { jq -r 'select(.type == "run.completed").payload.seal.'"$1" "$(transc
 	done
 	[ ! -e fresh ]
 	run -1 awf-verify -v --print-head
-	same "$output" "awf-verify: --print-head: does not go with -v"
+	same "$output" "awf-verify: --print-head: not with -v"
 	run -1 awf-verify --key out
 	[[ $output == "awf-verify: out: holds no public key, "* ]]
 	run -1 awf-verify --head out

@@ -41,7 +41,7 @@ awf-verify: bad:5: 'n' is missing"
 	run -1 --separate-stderr awf-verify --against schema.json --repair
 	same "$stderr" 'awf-verify: --repair: not with --against, which verifies no transcript'
 	run -1 --separate-stderr awf-verify --against schema.json --schema
-	same "$stderr" 'awf-verify: --against: does not go with --schema'
+	same "$stderr" 'awf-verify: --schema: not with --against'
 	run -1 --separate-stderr awf-verify --formats
 	same "$stderr" 'awf-verify: --formats: only with --against'
 }

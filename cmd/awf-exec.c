@@ -680,7 +680,6 @@ main(int argc, char **argv)
 	digest_begin(&command.errors_digest);
 	interrupts = interrupts_catch(ends);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
 	if (connect_head(&head, &err) == -1) {
 		program_fail(PROGRAM, &err);
 		status = STATUS_WORK;

@@ -572,8 +572,7 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	}
 	s->step.far_gone = clock_monotonic() + FAR_GONE_MS;
 	s->dry_run = s->dry_run || (!run_in_environment() && environment_text(DRY_RUN_FILE) != NULL);
-	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the children's ends away */
-	descendants_adopt();      /* what a child leaves behind is ended with it */
+	descendants_adopt(); /* what a child leaves behind is ended with it */
 	collect_inputs(&s->step.inputs);
 	trust_ask_from_now(PROGRAM, interrupts);
 	loaded = step_load(&s->step, &s->source, &r->loaded, &err);

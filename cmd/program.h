@@ -1,7 +1,7 @@
 /*
  * What every program does the same way: say what went wrong in one line, print
- * its version, never leave stdout half-written, and never take a file of its own
- * for a standard stream.
+ * its version, never leave stdout half-written, never take a file of its own for a standard
+ * stream, and hear of the end of every child, whatever started it.
  */
 #ifndef AWF_PROGRAM_H
 #define AWF_PROGRAM_H
@@ -18,12 +18,20 @@
 #include "proc/message.h"
 
 /* Fills closed descriptors 0, 1 and 2, so that no file of ours becomes one: stdin is
- * empty then, writing to stdout is the failure that it would be, stderr is lost. */
+ * empty then, writing to stdout is the failure that it would be, stderr is lost.
+ * SIGCHLD is not ignored, whatever the parent does: the kernel would throw away how children
+ * end, and waitpid() would find none. No signal is blocked: one that is to end the program would
+ * never arrive. Signals that are ignored to be so, as by nohup, stay ignored. */
 static inline void
 program_begin(void)
 {
 	static const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
+	sigset_t none;
 	int fd;
+
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1)

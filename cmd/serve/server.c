@@ -49,7 +49,6 @@ watch_signals(struct server *s, struct error *err)
 	sigaddset(&watched, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &watched, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
 	s->signals = (struct loop_source){ .fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC),
 		.ready = signal_ready };
 	if (s->signals.fd == -1)

@@ -106,9 +106,9 @@ TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 # The model server of the tests.
 HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
-LIB_SRC := $(filter-out lib/api/% lib/net/% lib/shared/% lib/isolate/seccomp_rules.c,$(wildcard lib/*/*.c))
+LIB_SRC := $(filter-out lib/api/% lib/httpd/% lib/net/% lib/shared/% lib/isolate/seccomp_rules.c,$(wildcard lib/*/*.c))
 # What reaches model APIs and other servers: beside HTTP, what those APIs answer.
-NET_SRC := $(wildcard lib/net/*.c lib/api/*.c)
+NET_SRC := $(wildcard lib/net/*.c lib/httpd/*.c lib/api/*.c)
 SHARED_SRC := $(wildcard lib/shared/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 # Rooms of programs: their parts are an archive each, for tests too.

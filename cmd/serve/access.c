@@ -2,7 +2,6 @@
  * Names of hosts are compared in lower case, without their port, which must be the one that the
  * connection came to unless the name was given with --host: a proxy has another.
  */
-#define _GNU_SOURCE /* struct ucred */
 #include "serve/access.h"
 
 #include <arpa/inet.h>
@@ -19,61 +18,6 @@ static const struct refusal misdirected = { 421, "misdirected",
 	"no such host is served here (--host)" };
 static const struct refusal cross_origin = { 403, "forbidden",
 	"the request was made by a page of another origin" };
-
-/* ---- the other end ---- */
-
-static void
-address_text(const struct sockaddr_storage *address, char text[PEER_ADDRESS], int *port,
-    bool *loopback)
-{
-	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-
-	text[0] = '\0';
-	if (address->ss_family == AF_INET) {
-		inet_ntop(AF_INET, &four->sin_addr, text, PEER_ADDRESS);
-		*port = ntohs(four->sin_port);
-		*loopback = (ntohl(four->sin_addr.s_addr) >> 24) == 127;
-	} else if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
-		inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], text, PEER_ADDRESS);
-		*port = ntohs(six->sin6_port);
-		*loopback = six->sin6_addr.s6_addr[12] == 127;
-	} else if (address->ss_family == AF_INET6) {
-		inet_ntop(AF_INET6, &six->sin6_addr, text, PEER_ADDRESS);
-		*port = ntohs(six->sin6_port);
-		*loopback = IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
-	}
-}
-
-void
-peer_of(struct peer *p, int fd)
-{
-	struct sockaddr_storage address;
-	struct ucred credentials;
-	socklen_t len = sizeof address;
-	int port;
-	bool loopback = false;
-
-	*p = (struct peer){ .uid = (uid_t)-1 };
-	memset(&address, 0, sizeof address);
-	if (getsockname(fd, (struct sockaddr *)&address, &len) != 0)
-		return;
-	if (address.ss_family == AF_UNIX) {
-		p->local = true;
-		memcpy(p->address, "unix", sizeof "unix");
-		len = sizeof credentials;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) == 0) {
-			p->uid = credentials.uid;
-			p->pid = credentials.pid;
-		}
-		return;
-	}
-	address_text(&address, p->own, &p->port, &p->loopback);
-	memset(&address, 0, sizeof address);
-	len = sizeof address;
-	if (getpeername(fd, (struct sockaddr *)&address, &len) == 0)
-		address_text(&address, p->address, &port, &loopback);
-}
 
 /* ---- hosts ---- */
 
@@ -125,7 +69,7 @@ listed(char *const *list, struct span name)
 }
 
 const struct refusal *
-access_host(const struct access *a, const struct peer *p, const struct head *h)
+access_host(const struct access *a, const struct connection_peer *p, const struct head *h)
 {
 	struct span text = head_value(h, "Host"), name;
 	int port;
@@ -167,7 +111,7 @@ access_origin(const struct head *h)
 /* ---- tokens ---- */
 
 void
-access_cookie(const struct peer *p, char name[32])
+access_cookie(const struct connection_peer *p, char name[32])
 {
 	if (p->local)
 		snprintf(name, 32, "awf-session");
@@ -211,7 +155,7 @@ passed_on(const struct head *h)
 }
 
 struct token *
-access_token(struct access *a, const struct peer *p, const struct head *h, bool safe, int64_t now)
+access_token(struct access *a, const struct connection_peer *p, const struct head *h, bool safe, int64_t now)
 {
 	struct span given = head_value(h, "Authorization"), cookie;
 	char name[32];
@@ -237,7 +181,7 @@ access_signed(const struct head *h)
 }
 
 void
-access_address(const struct access *a, const struct peer *p, const struct head *h,
+access_address(const struct access *a, const struct connection_peer *p, const struct head *h,
     char address[PEER_ADDRESS])
 {
 	struct span said = SPAN_NONE;

@@ -18,26 +18,12 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "httpd/connection_peer.h"
 #include "net/head.h"
 #include "net/refusal.h"
 #include "serve/tokens.h"
 
-#define PEER_ADDRESS 48
 #define ACCESS_SIGNATURE "X-Hub-Signature-256"
-
-/* Who is at the other end of a connection. */
-struct peer {
-	bool local;                    /* of a Unix socket */
-	uid_t uid;                     /* then */
-	pid_t pid;                     /* who has connected then; 0: he cannot be seen from here */
-	char address[PEER_ADDRESS];    /* else, its IP address as text; of a local one "unix" */
-	char own[PEER_ADDRESS];        /* ours, that it came to */
-	int port;                      /* ours */
-	bool loopback;                 /* ours is one */
-};
-
-/* Of a connected socket. */
-void peer_of(struct peer *p, int fd);
 
 struct access {
 	char **hosts;                  /* --host */
@@ -48,19 +34,19 @@ struct access {
 };
 
 /* NULL if the Host is one of ours. */
-const struct refusal *access_host(const struct access *a, const struct peer *p,
+const struct refusal *access_host(const struct access *a, const struct connection_peer *p,
     const struct head *h);
 /* NULL unless a page of another origin has made it. */
 const struct refusal *access_origin(const struct head *h);
 /* Whose it is: held; NULL: nobody that is known. safe: it changes nothing. */
-struct token *access_token(struct access *a, const struct peer *p, const struct head *h,
+struct token *access_token(struct access *a, const struct connection_peer *p, const struct head *h,
     bool safe, int64_t now);
 /* Whether what is said of who it is from is a signature of its body, and no token. */
 bool access_signed(const struct head *h);
 /* The address of who has sent it: of a trusted proxy's requests, what that says. */
-void access_address(const struct access *a, const struct peer *p, const struct head *h,
+void access_address(const struct access *a, const struct connection_peer *p, const struct head *h,
     char address[PEER_ADDRESS]);
 /* The name of the cookie of sessions at this port. */
-void access_cookie(const struct peer *p, char name[32]);
+void access_cookie(const struct connection_peer *p, char name[32]);
 
 #endif

@@ -69,7 +69,7 @@ static void
 fetch(struct request *r, const char *run_id, const char *name)
 {
 	struct error err;
-	struct upload *u = upload_begin(&r->server->uploads, UPLOAD_FETCH, r->token, r->client->address,
+	struct upload *u = upload_begin(&r->server->uploads, UPLOAD_FETCH, r->token, r->connection->address,
 	    &err);
 
 	if (u == NULL) {

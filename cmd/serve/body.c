@@ -34,7 +34,7 @@ bool
 body_read(struct request *r, const struct body_member *members, size_t count, struct span *values)
 {
 	static const char *const meant[] = { [BODY_TEXT] = "a text", [BODY_BOOLEAN] = "true or false" };
-	struct span body = span_of(buffer_string(&r->body), r->body.len);
+	struct span body = span_of(buffer_string(&r->connection->body), r->connection->body.len);
 	const char *wrong;
 	size_t bad;
 

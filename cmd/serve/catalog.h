@@ -21,7 +21,7 @@
 #include "json/writer.h"
 #include "run/storage.h"
 #include "run/summary.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 #include "serve/overview.h"
 #include "serve/tokens.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "run/storage.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 
 struct peer;
 

@@ -179,7 +179,7 @@ complete(struct deciding *d, struct span data, struct error *err)
 static pid_t
 asker(const struct request *r)
 {
-	return r->token == r->server->access.own ? r->client->peer.pid : getpid();
+	return r->token == r->server->access.own ? r->connection->peer.pid : getpid();
 }
 
 static int

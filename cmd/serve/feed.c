@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "net/framing.h"
-#include "serve/descriptors.h"
+#include "httpd/descriptors.h"
 #include "serve/frame.h"
 #include "serve/stream.h"
 #include "transcript/event.h"

@@ -21,7 +21,7 @@
 #include "base/id.h"
 #include "run/storage.h"
 #include "serve/backlog.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 
 #define FEED_TAIL 64
 

@@ -81,7 +81,7 @@ check_signature(const struct delivery *d, struct error *err)
 			result = 0;
 	}
 	if (result == 0 && secret.len > 0) {
-		digest_hmac(secret.data, secret.len, buffer_string(&r->body), r->body.len, digest);
+		digest_hmac(secret.data, secret.len, buffer_string(&r->connection->body), r->connection->body.len, digest);
 		result = sodium_memcmp(digest, d->signature, DIGEST_SIZE) == 0;
 	}
 	if (secret.len > 0)
@@ -98,7 +98,7 @@ start(const struct delivery *d, struct claims *claims, struct error *err)
 	const struct request *r = d->request;
 	struct start_spec spec = { .storage = &r->server->storage,
 		.directory = r->server->settings.workflows, .file = d->file, .run_id = claims->run_id,
-		.stdin = span_of(buffer_string(&r->body), r->body.len) };
+		.stdin = span_of(buffer_string(&r->connection->body), r->connection->body.len) };
 	char **inputs = NULL, *input;
 	enum started found;
 
@@ -137,7 +137,7 @@ work(void *context, void *answer)
 	struct hook_outcome *o = answer;
 	const struct request *r = d->request;
 	/* A body without a signature proves nothing, and may come as often as somebody likes. */
-	struct span body = d->signature != NULL ? span_of(buffer_string(&r->body), r->body.len) :
+	struct span body = d->signature != NULL ? span_of(buffer_string(&r->connection->body), r->connection->body.len) :
 	    SPAN_NONE;
 	struct claims claims;
 	int is_signed = d->signature != NULL ? check_signature(d, &o->err) : 1;

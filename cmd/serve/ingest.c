@@ -152,7 +152,7 @@ begin(struct request *r, enum upload_kind kind)
 
 	if (r->server->settings.database != NULL && r->server->database.shipper == NULL)
 		return &no_ingest;
-	u = upload_begin(&r->server->uploads, kind, r->token, r->client->address, &err);
+	u = upload_begin(&r->server->uploads, kind, r->token, r->connection->address, &err);
 	if (u == NULL && err.code == ERROR_BLOCKED)
 		return &too_busy;
 	if (u == NULL) {

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,39 +21,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "serve/client.h"
 #include "serve/serve.h"
 
 #define LISTEN_DEFAULT "127.0.0.1:8741"
 #define UNIX "unix:"
 #define PASSED_FIRST 3           /* sd_listen_fds(3) */
 #define BACKLOG 1024
-#define PAUSE_MS 100             /* while there is nothing to let anybody in with */
-
-static void
-listener_ready(struct loop_source *source, uint32_t events)
-{
-	struct listener *l = (struct listener *)(void *)((char *)source -
-	    offsetof(struct listener, source));
-
-	(void)events;
-	/* Who waits would be told of again and again. */
-	if (!client_accept(l->server, source->fd)) {
-		loop_remove(&l->server->loop, source);
-		loop_set(&l->server->loop, &l->pause, PAUSE_MS);
-	}
-}
-
-static void
-pause_over(struct loop_timer *timer)
-{
-	struct listener *l = (struct listener *)(void *)((char *)timer -
-	    offsetof(struct listener, pause));
-	struct error err;
-
-	if (loop_add(&l->server->loop, &l->source, EPOLLIN, &err) != 0)
-		loop_set(&l->server->loop, &l->pause, PAUSE_MS);
-}
 
 /* "127.0.0.1:8741", "[::1]:8741", ":8741" (all addresses); a name is looked up. */
 static int
@@ -117,7 +89,7 @@ url_of(int fd, bool *local)
 	return memory_format(strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s", host, port);
 }
 
-/* Takes a listening socket into the loop. */
+/* Takes in a listening socket, and the path at which it was made. */
 static int
 add_listener(struct server *s, int fd, char *path, struct error *err)
 {
@@ -125,8 +97,7 @@ add_listener(struct server *s, int fd, char *path, struct error *err)
 
 	s->listeners = memory_array(s->listeners, s->listener_count + 1, sizeof *s->listeners);
 	l = &s->listeners[s->listener_count++];
-	*l = (struct listener){ .source = { .fd = fd, .ready = listener_ready },
-		.pause.due = pause_over, .server = s, .path = path };
+	*l = (struct listener){ .fd = fd, .path = path };
 	l->url = url_of(fd, &l->local);
 	if (l->url == NULL)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to look at a listening socket");
@@ -243,9 +214,11 @@ listen_open(struct server *s, struct error *err)
 		    open_unix(s, *text + sizeof UNIX - 1, err) : open_tcp(s, *text, err);
 	if (failed == 0 && s->listener_count == 0)
 		failed = open_tcp(s, LISTEN_DEFAULT, err);
-	/* Sources stay where they are from now on. */
-	for (size_t i = 0; failed == 0 && i < s->listener_count; i++)
-		failed = loop_add(&s->loop, &s->listeners[i].source, EPOLLIN, err);
+	/* They stay where they are from now on. */
+	for (size_t i = 0; failed == 0 && i < s->listener_count; i++) {
+		failed = httpd_listener_add(&s->listeners[i].accepts, &s->httpd, s->listeners[i].fd, err);
+		s->listeners[i].fd = -1;
+	}
 	return failed;
 }
 
@@ -255,10 +228,8 @@ listen_close(struct server *s)
 	for (size_t i = 0; i < s->listener_count; i++) {
 		struct listener *l = &s->listeners[i];
 
-		if (l->source.fd != -1)
-			loop_remove(&s->loop, &l->source);
-		loop_unset(&s->loop, &l->pause);
-		file_close(&l->source.fd);
+		httpd_listener_remove(&l->accepts);
+		file_close(&l->fd);
 		if (l->path != NULL)
 			unlink(l->path);
 		free(l->path);

@@ -22,7 +22,7 @@
 #include "run/live.h"
 #include "run/watch.h"
 #include "serve/feed.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 #include "serve/overview.h"
 
 /* A call that is writing. */

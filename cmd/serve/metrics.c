@@ -91,7 +91,7 @@ write_runs(struct buffer *out, const struct catalog_query *q)
 static void
 write_server(struct buffer *out, const struct server *s)
 {
-	write_figure(out, "awf_serve_clients", "gauge", "Connections.", (int64_t)s->client_count);
+	write_figure(out, "awf_serve_clients", "gauge", "Connections.", (int64_t)s->httpd.count);
 	write_figure(out, "awf_serve_streams", "gauge", "Streams that go on.", (int64_t)s->streams.count);
 	write_figure(out, "awf_serve_requests_total", "counter", "Requests.", s->counts.requests);
 	write_figure(out, "awf_serve_refused_total", "counter", "Requests answered with 4xx or 5xx.",
@@ -99,7 +99,7 @@ write_server(struct buffer *out, const struct server *s)
 	write_figure(out, "awf_serve_ingested_total", "counter", "Events that clients have sent.",
 	    s->counts.ingested);
 	write_figure(out, "awf_serve_stream_bytes_total", "counter", "Bytes sent in streams.",
-	    s->counts.bytes);
+	    s->httpd.stream_bytes);
 	if (s->settings.database == NULL)
 		return;
 	write_figure(out, "awf_database_connected", "gauge", "Whether the database is there.",

@@ -20,7 +20,7 @@
 #include "run/storage.h"
 #include "run/summary.h"
 #include "run/told_state.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 
 /* What is told of a call beside its model. */
 struct overview_call {

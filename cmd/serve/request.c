@@ -1,6 +1,6 @@
 /*
- * A request is judged by its head, before its body is read. An answer is a head that is written
- * here and what follows it, which the client sends.
+ * A request is judged by its head, before its body is read. Of an answer the fields of its head are
+ * written here.
  */
 #include "serve/request.h"
 
@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "json/writer.h"
-#include "serve/descriptors.h"
+#include "httpd/descriptors.h"
 #include "serve/log.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
@@ -31,13 +31,6 @@ static const struct refusal too_many_from = { 429, "too_many",
 	"too many clients from this address" };
 static const struct refusal too_busy = { 503, "unavailable",
 	"the server has too many files open: try again later" };
-/* Whoever sends a body need not have shown yet who it is: a hook's signature is of all of it. One
- * address alone does not keep out the others. */
-#define BODY_ROOM ((size_t)16 << 10) /* that it is given at once */
-static const struct refusal too_much_held = { 503, "unavailable",
-	"the server has too much to keep of the bodies that others send" };
-static const struct refusal too_much_from = { 429, "too_many",
-	"too much is kept of the bodies that this address sends" };
 static const struct refusal unanswered = { 500, "internal", "the server failed to answer" };
 
 /* ---- the head of the answer ---- */
@@ -83,12 +76,11 @@ add_date(struct buffer *head)
 		add_field(head, "Date", text);
 }
 
-/* Writes the head of the answer, but for how long it is, and the empty line. */
+/* Writes the fields of the answer's head. */
 static void
 begin_answer(struct request *r, struct buffer *head, unsigned status, const char *type,
     const char *const *more)
 {
-	buffer_format(head, "HTTP/1.1 %u %s\r\n", status, head_reason(status));
 	add_date(head);
 	if (type != NULL)
 		add_field(head, "Content-Type", type);
@@ -103,27 +95,10 @@ begin_answer(struct request *r, struct buffer *head, unsigned status, const char
 		add_field(head, "Retry-After", "5");
 	if (status == 405)
 		add_allowed(head, r);
-	client_answers(r->client);
-	if (r->client->close)
-		add_field(head, "Connection", "close");
 	r->answered = true;
 	r->waiting = false;
 	if (status >= 400)
 		r->server->counts.refused++;
-}
-
-static void
-end_answer(struct buffer *head, unsigned status, int64_t len)
-{
-	if (status != 204 && status != 304)
-		buffer_format(head, "Content-Length: %" PRId64 "\r\n", len);
-	buffer_text(head, "\r\n");
-}
-
-static bool
-is_head(const struct request *r)
-{
-	return strcmp(r->method, "HEAD") == 0;
 }
 
 /* ---- the answer ---- */
@@ -135,10 +110,7 @@ request_bytes(struct request *r, unsigned status, const char *type, struct buffe
 	struct buffer head = BUFFER_INIT;
 
 	begin_answer(r, &head, status, type, more);
-	end_answer(&head, status, (int64_t)bytes->len);
-	if (is_head(r))
-		buffer_free(bytes);
-	client_answer(r->client, &head, bytes);
+	connection_answer(r->connection, status, &head, bytes);
 }
 
 void
@@ -218,44 +190,37 @@ request_file(struct request *r, const char *type, int fd, int64_t offset, int64_
 		return;
 	}
 	begin_answer(r, &head, 200, type, more);
-	end_answer(&head, 200, len);
-	if (is_head(r) || len == 0) {
-		len = 0;
-		file_close(&fd);
-	}
-	client_answer_file(r->client, &head, fd, offset, len);
+	connection_answer_file(r->connection, 200, &head, fd, offset, len);
 }
 
 void
 request_stream(struct request *r, struct stream *stream)
 {
 	static const char *const more[] = { "X-Accel-Buffering", "no", NULL };
-	struct buffer head = BUFFER_INIT, none = BUFFER_INIT;
+	struct buffer head = BUFFER_INIT;
 
 	r->stream = stream;
-	/* Where it ends, is told by the last chunk, or by the end of the connection. */
 	begin_answer(r, &head, 200, stream->source->type, more);
-	buffer_text(&head, r->http11 ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n");
-	if (is_head(r)) {
-		client_answer(r->client, &head, &none);
+	connection_stream(r->connection, 200, &head, -1);
+	if (r->connection->bodiless) {
+		connection_end(r->connection, false);
 		return;
 	}
 	buffer_free(&r->head);
-	r->client->state = CLIENT_STREAMING;
-	stream_begin(stream, r->client, &head, r->http11);
+	stream_begin(stream, r->connection);
 }
 
 void
 request_wait(struct request *r)
 {
 	r->waiting = true;
-	r->client->state = CLIENT_WAITING;
+	connection_wait(r->connection);
 }
 
 void
 request_hold(struct request *r, bool held)
 {
-	client_hold(r->client, held);
+	connection_pause(r->connection, held);
 }
 
 void
@@ -264,7 +229,7 @@ request_wake(struct request *r)
 	if (!r->waiting)
 		return;
 	r->waiting = false;
-	client_wake(r->client);
+	connection_wake(r->connection);
 }
 
 /* ---- what is asked for ---- */
@@ -448,14 +413,14 @@ static const struct refusal *
 judge(struct request *r, const struct head *h)
 {
 	struct access *a = &r->server->access;
-	const struct peer *peer = &r->client->peer;
+	const struct connection_peer *peer = &r->connection->peer;
 	const struct refusal *refusal;
-	bool safe = strcmp(r->method, "GET") == 0 || is_head(r), needs_token;
+	bool safe = strcmp(r->method, "GET") == 0 || r->connection->bodiless, needs_token;
 	const char *unknown;
 	char address[PEER_ADDRESS];
 
 	access_address(a, peer, h, address);
-	if (!client_from(r->client, address))
+	if (!connection_from(r->connection, address))
 		return &too_many_from;
 	if ((refusal = access_host(a, peer, h)) != NULL ||
 	    (refusal = target_read(&r->target, h->target)) != NULL ||
@@ -467,10 +432,10 @@ judge(struct request *r, const struct head *h)
 	needs_token = r->route->may != 0 && !((r->route->may & MAY_SIGNED) != 0 && access_signed(h));
 	if (needs_token) {
 		r->token = access_token(a, peer, h, safe, clock_wall());
-		r->client->admitted |= r->token != NULL;
+		r->connection->admitted |= r->token != NULL;
 	}
 	/* The places beside the last are for those who have shown who they are. */
-	if (r->token == NULL && r->server->client_count > (size_t)r->server->settings.clients)
+	if (r->token == NULL && r->server->httpd.count > r->server->httpd.limits.connections)
 		return &too_many_clients;
 	if (needs_token) {
 		unsigned may = r->route->may & MAY_ALL;
@@ -489,95 +454,60 @@ judge(struct request *r, const struct head *h)
 }
 
 static struct request *
-make_request(struct client *c)
+make_request(struct connection *c)
 {
 	struct request *r = memory_zero(1, sizeof *r);
 
-	r->server = c->server;
-	r->client = c;
+	r->server = (struct server *)(void *)((char *)c->httpd - offsetof(struct server, httpd));
+	r->connection = c;
 	r->server->counts.requests++;
 	c->request = r;
 	return r;
 }
 
 static const struct refusal *
-begin_request(struct client *c, const struct head *h, const char *bytes, size_t len)
+begin_request(struct connection *c, const struct head *h, struct span bytes)
 {
 	struct request *r = make_request(c);
+	const struct refusal *refusal;
 	struct error err;
 	bool revoked;
 
 	if (h->method.len < sizeof r->method)
 		memcpy(r->method, h->method.at, h->method.len);
-	r->http11 = h->http11;
 	r->secure = head_is(head_value(h, "X-Forwarded-Proto"), "https");
 	if (tokens_refresh(&r->server->access.tokens, &revoked, &err) != 0)
 		log_warn(&err);
 	if (revoked)
 		streams_check(r->server);
-	r->refusal = judge(r, h);
-	if (r->refusal == NULL)
-		buffer_append(&r->head, bytes, len);
-	if (r->refusal == NULL && r->route->take != NULL)
+	refusal = judge(r, h);
+	if (refusal == NULL)
+		buffer_append(&r->head, bytes.at, bytes.len);
+	if (refusal == NULL && r->route->take != NULL)
 		c->body_ms = CLIENT_UPLOAD_MS;
-	return r->refusal;
-}
-
-/* Room that the bodies have which come from an address. */
-static size_t
-held_from(const struct server *s, const char *address)
-{
-	size_t held = 0;
-
-	for (const struct client *c = s->clients; c != NULL; c = c->next)
-		if (c->request != NULL && c->request->room > 0 && strcmp(c->address, address) == 0)
-			held += c->request->room;
-	return held;
-}
-
-/* Gives a body room for some more bytes. They may come one by one: all clients are not looked at
- * for each of them. */
-static const struct refusal *
-give_room(struct request *r, size_t len)
-{
-	size_t more = 0;
-
-	while (r->room + more < r->body.len + len)
-		more += BODY_ROOM;
-	if (more > r->server->limits.bodies_bytes - r->server->held)
-		return &too_much_held;
-	if (more > 0 && held_from(r->server, r->client->address) + more > r->server->limits.body_bytes)
-		return &too_much_from;
-	r->room += more;
-	r->server->held += more;
-	return NULL;
+	return refusal;
 }
 
 static const struct refusal *
-take_body(struct client *c, struct span piece, int64_t left)
+take_body(struct connection *c, struct span piece, int64_t left)
 {
 	struct request *r = c->request;
 
-	if (r->received + piece.len + (size_t)left > r->route->body) {
-		r->refusal = refuse_size(r);
-	} else if (piece.len > 0 && r->route->take != NULL) {
-		r->refusal = r->route->take(r, piece);
-	} else if (piece.len > 0 && (r->refusal = give_room(r, piece.len)) == NULL) {
-		buffer_append(&r->body, piece.at, piece.len);
-	}
+	if (r->received + piece.len + (size_t)left > r->route->body)
+		return refuse_size(r);
 	r->received += piece.len;
-	return r->refusal;
+	if (piece.len == 0)
+		return NULL;
+	return r->route->take != NULL ? r->route->take(r, piece) : connection_keep(c, piece);
 }
 
 static void
-answer_request(struct client *c)
+answer_request(struct connection *c)
 {
 	struct request *r = c->request;
 
 	if (r->server->closing)
 		request_refuse(r, &closing);
-	else if (r->refusal != NULL)
-		request_refuse(r, r->refusal);
 	else
 		r->route->answer(r);
 	if (!r->answered && !r->waiting)
@@ -585,37 +515,34 @@ answer_request(struct client *c)
 }
 
 static void
-refuse_request(struct client *c, const struct refusal *refusal)
+refuse_request(struct connection *c, const struct refusal *refusal)
 {
 	request_refuse(c->request != NULL ? c->request : make_request(c), refusal);
 }
 
 static void
-socket_ready(struct client *c, uint32_t events)
+write_more(struct connection *c)
 {
-	stream_ready(c->request->stream, events);
+	const struct request *r = c->request;
+
+	stream_wake(r->stream);
 }
 
 static void
-end_request(struct client *c)
+end_request(struct connection *c)
 {
 	struct request *r = c->request;
 
-	c->request = NULL;
-	if (r == NULL)
-		return;
 	stream_free(r->stream);
 	if (r->free_state != NULL)
 		r->free_state(r->state);
 	token_release(r->token);
 	target_free(&r->target);
 	buffer_free(&r->head);
-	r->server->held -= r->room;
-	buffer_free(&r->body);
 	free(r);
 }
 
-const struct client_handler request_handler = {
+const struct connection_handler request_handler = {
 	.begin = begin_request, .body = take_body, .answer = answer_request,
-	.refuse = refuse_request, .ready = socket_ready, .end = end_request,
+	.refuse = refuse_request, .ready = write_more, .end = end_request,
 };

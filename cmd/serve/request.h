@@ -2,7 +2,7 @@
  * Requests: from their head to their answer. What stands in a table (serve/routes.c) says who may
  * ask for what; before that net/head.h, serve/target.h and serve/access.h have refused what may
  * not be asked at all. An answer is made at once, or later: its maker lets the request wait, and
- * is called again.
+ * is called again. Bytes are read and written by httpd/connection.h.
  */
 #ifndef AWF_SERVE_REQUEST_H
 #define AWF_SERVE_REQUEST_H
@@ -14,9 +14,9 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "httpd/connection.h"
 #include "net/head.h"
 #include "net/refusal.h"
-#include "serve/client.h"
 #include "serve/target.h"
 #include "serve/tokens.h"
 
@@ -37,22 +37,18 @@ struct route {
 
 struct request {
 	struct server *server;
-	struct client *client;
+	struct connection *connection;
 	struct buffer head;      /* its bytes, until it is answered */
 	char method[8];
-	bool http11;
 	bool secure;             /* it came to a proxy by TLS */
 	struct target target;
 	const struct route *route;
-	const struct refusal *refusal; /* that it gets; NULL */
 	struct {
 		struct refusal refusal;
 		char text[512];
 	} said;                        /* one that says what was meant */
 	struct token *token;     /* held; NULL: nobody's */
-	struct buffer body;
-	size_t room;             /* bytes that it may fill so far */
-	size_t received;         /* bytes of it */
+	size_t received;         /* bytes of its body */
 	bool answered, waiting;
 	struct stream *stream;   /* that it is answered with; NULL */
 	/* Of who answers, while it waits. */
@@ -99,8 +95,8 @@ void request_hold(struct request *r, bool held);
 void request_wait(struct request *r);
 void request_wake(struct request *r);
 
-/* ---- for clients ---- */
+/* ---- for connections ---- */
 
-extern const struct client_handler request_handler;
+extern const struct connection_handler request_handler;
 
 #endif

@@ -2,10 +2,10 @@
  * The server: what all of awf-serve's parts share. It works on the storage's files, as other
  * programs do; it holds nothing that would be lost with it.
  *
- * One loop (serve/loop.h) in one thread; what clients send is put on disk by threads beside it
- * (serve/upload.h), what else takes long is done by processes (serve/work.h). HTTP is spoken here, not by a library: those that there
- * are forgive what must be refused of a request that somebody else passes on, and have no limits
- * of time that hold; and what is left, of a server of files and streams, is little.
+ * One loop (httpd/loop.h) in one thread; what clients send is put on disk by threads beside it
+ * (serve/upload.h), what else takes long is done by processes (serve/work.h). HTTP is spoken by
+ * httpd/connection.h, not by a library: those that there are forgive what must be refused of a
+ * request that somebody else passes on, and have no limits of time that hold.
  */
 #ifndef AWF_SERVE_SERVE_H
 #define AWF_SERVE_SERVE_H
@@ -14,14 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/connection_limits.h"
+#include "httpd/connection.h"
+#include "httpd/loop.h"
 #include "run/storage.h"
 #include "serve/access.h"
 #include "serve/catalog.h"
 #include "serve/database.h"
 #include "serve/feed.h"
 #include "serve/live.h"
-#include "serve/loop.h"
 #include "serve/overview.h"
 #include "serve/spool.h"
 #include "serve/upload.h"
@@ -29,13 +29,10 @@
 #include "serve/www.h"
 
 struct route;
-struct client;
-struct client_handler;
 
 struct listener {
-	struct loop_source source;
-	struct loop_timer pause; /* set while nobody can be let in */
-	struct server *server;
+	struct httpd_listener accepts;
+	int fd;                  /* until that has it */
 	char *path;              /* of a Unix socket that was made; NULL */
 	char *url;               /* "http://127.0.0.1:8741", "unix:PATH" */
 	bool local;
@@ -53,12 +50,11 @@ struct settings {
 
 /* What happened since the start. */
 struct counts {
-	int64_t requests, refused, bytes, ingested;
+	int64_t requests, refused, ingested;
 };
 
 struct server {
 	struct settings settings;
-	struct connection_limits limits;
 	struct storage storage;  /* that is served */
 	struct storage outgoing; /* where what clients send is taken in: the same, but for a database */
 	struct storage home;     /* this user's, with the tokens: the same, but for a database */
@@ -69,10 +65,7 @@ struct server {
 	size_t listener_count;
 
 	const struct route *routes;
-	const struct client_handler *handler;
-	struct client *clients;  /* all of them */
-	size_t client_count;
-	size_t held;             /* bytes of room for bodies that are kept until they are whole */
+	struct httpd httpd;      /* its connections */
 
 	struct www www;
 	struct feeds feeds;

@@ -13,8 +13,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "serve/client.h"
-#include "serve/descriptors.h"
+#include "httpd/descriptors.h"
 #include "serve/listen.h"
 #include "serve/request.h"
 #include "serve/routes.h"
@@ -121,8 +120,11 @@ server_open(struct server *s, struct error *err)
 	s->signals.fd = s->uploads.told.fd = s->database.lock = -1;
 	if (open_record(s, err) != 0 || loop_open(&s->loop, err) != 0 || watch_signals(s, err) != 0)
 		return -1;
-	s->limits = connection_limits_of(CONNECTION_SERVE);
-	connection_limits_resize(&s->limits, (size_t)s->settings.clients);
+	s->httpd = (struct httpd){ .loop = &s->loop, .handler = &request_handler,
+		.limits = connection_limits_of(CONNECTION_SERVE),
+		.per_address = (size_t)s->settings.clients_per_address,
+		.spare_files = DESCRIPTORS_CLIENT, .turns_away = true, .half_closed = true };
+	connection_limits_resize(&s->httpd.limits, (size_t)s->settings.clients);
 	descriptors_begin(s->settings.clients);
 	tokens_begin(&a->tokens, &s->home);
 	a->own = memory_zero(1, sizeof *a->own);
@@ -145,7 +147,6 @@ server_open(struct server *s, struct error *err)
 	    uploads_to_database(&s->uploads, &s->database, &s->storage, err) != 0)
 		return -1;
 	s->routes = routes;
-	s->handler = &request_handler;
 	return s->settings.database != NULL ? database_begin(&s->database, &s->loop, err) : 0;
 }
 
@@ -166,7 +167,7 @@ server_close(struct server *s)
 		loop_remove(&s->loop, &s->signals);
 	file_close(&s->signals.fd);
 	s->closing = true;
-	clients_close(s);
+	httpd_close(&s->httpd);
 	uploads_close(&s->uploads);
 	works_close(&s->works);
 	spools_close(&s->spools);

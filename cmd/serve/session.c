@@ -77,7 +77,7 @@ answer_session(struct request *r)
 	token = tokens_session(t, parent, parent != NULL ? parent->may : MAY_READ | MAY_DECIDE, now,
 	    text);
 	token_release(parent);
-	access_cookie(&r->client->peer, name);
+	access_cookie(&r->connection->peer, name);
 	if (span_true(values[2]))
 		snprintf(cookie, sizeof cookie, "%s=%s; Path=/; Max-Age=%" PRId64 "; HttpOnly; "
 		    "SameSite=Strict%s", name, text, (token->expires - now) / 1000000, r->secure ? "; Secure" : "");
@@ -110,7 +110,7 @@ answer_session_end(struct request *r)
 	char name[32], cookie[128];
 	const char *const more[] = { "Set-Cookie", cookie, NULL };
 
-	access_cookie(&r->client->peer, name);
+	access_cookie(&r->connection->peer, name);
 	snprintf(cookie, sizeof cookie, "%s=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict", name);
 	tokens_session_end(&r->server->access.tokens, r->token);
 	request_status(r, 204, more);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "serve/descriptors.h"
+#include "httpd/descriptors.h"
 
 #define PIECE_MS 4
 #define PIECE ((size_t)256 << 10) /* of the transcript, projected at once */

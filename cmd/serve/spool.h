@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "projection/projection.h"
 #include "serve/feed.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 
 struct spool {
 	struct spools *all;

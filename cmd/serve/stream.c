@@ -5,17 +5,15 @@
  */
 #include "serve/stream.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "httpd/connection.h"
 #include "net/framing.h"
-#include "serve/client.h"
 #include "serve/feed.h"
 #include "serve/frame.h"
 #include "serve/log.h"
@@ -81,28 +79,28 @@ stream_make(struct server *server, const struct stream_source *source, struct fe
 }
 
 void
-stream_begin(struct stream *s, struct client *client, struct buffer *head, bool chunked)
+stream_begin(struct stream *s, struct connection *c)
 {
-	s->client = client;
-	s->chunked = chunked;
-	s->out = *head;
-	*head = (struct buffer)BUFFER_INIT;
+	s->connection = c;
 	loop_enter(&s->server->loop, &s->task);
 }
 
-/* Gives the socket back: the client ends the answer, or is let go. */
+/* Ends the answer, or breaks it off. */
 static void
 finish(struct stream *s, bool failed)
 {
-	struct client *client = s->client;
+	struct connection *c = s->connection;
 
-	if (client == NULL)
+	if (c == NULL)
 		return;
 	loop_leave(&s->server->loop, &s->task);
 	loop_unset(&s->server->loop, &s->timer);
-	s->client = NULL;
+	s->connection = NULL;
 	leave_feed(s);
-	client_streamed(client, s->chunked, s->failed || failed);
+	if (s->failed || failed)
+		connection_break(c);
+	else
+		connection_end(c, false);
 }
 
 void
@@ -121,33 +119,18 @@ stream_free(struct stream *s)
 	if (--s->server->streams.count == 0)
 		loop_unset(&s->server->loop, &s->server->streams.check);
 	token_release(s->token);
-	buffer_free(&s->out);
 	free(s);
 }
 
 /* ---- writing ---- */
 
-/* How many bytes the client has taken; fewer: it has to take them first. */
+/* The client has taken so many bytes: a sign of life is not needed for a while. */
 static size_t
-send_bytes(struct stream *s, const char *bytes, size_t len)
+put_off_heartbeat(struct stream *s, size_t sent)
 {
-	ssize_t sent;
-
-	do
-		sent = send(s->client->source.fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (sent < 0 && errno == EINTR);
-	if (sent < 0 && errno != EAGAIN) {
-		s->ending = s->failed = s->blocked = true;
-		return 0;
-	}
-	s->blocked = sent < (ssize_t)len;
-	if (sent > 0) {
-		s->server->counts.bytes += sent;
-		loop_set(&s->server->loop, &s->timer, s->blocked ? STREAM_STALL_MS : STREAM_HEARTBEAT_MS);
-	} else if (s->timer.at == 0) {
-		loop_set(&s->server->loop, &s->timer, STREAM_STALL_MS);
-	}
-	return sent > 0 ? (size_t)sent : 0;
+	if (sent > 0)
+		loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
+	return sent;
 }
 
 /* Takes it out of the backlog: what is left of the chunk that it is in is on its way. */
@@ -170,7 +153,7 @@ fall_out(struct stream *s)
 		return;
 	}
 	bytes = backlog_bytes(b, s->at, &len);
-	buffer_append(&s->out, bytes, (size_t)(backlog_chunk_end(b, chunk) - s->at));
+	connection_queue(s->connection, bytes, (size_t)(backlog_chunk_end(b, chunk) - s->at));
 	s->offset = chunk->to;
 }
 
@@ -183,15 +166,15 @@ send_piece(struct stream *s)
 	size_t start = 0, sent = 0;
 
 	buffer_clear(piece);
-	if (s->chunked)
+	if (s->connection->chunked)
 		start = framing_chunk(piece);
 	state = s->source->fill(s, piece);
-	if (s->chunked)
+	if (s->connection->chunked)
 		framing_chunk_end(piece, start);
 	if (piece->len > 0) {
-		sent = send_bytes(s, piece->data, piece->len);
+		sent = put_off_heartbeat(s, connection_send(s->connection, piece->data, piece->len));
 		if (sent < piece->len)
-			buffer_append(&s->out, piece->data + sent, piece->len - sent);
+			connection_queue(s->connection, piece->data + sent, piece->len - sent);
 	}
 	if (piece->capacity > 4 * STREAM_PIECE)
 		buffer_free(piece);
@@ -199,7 +182,7 @@ send_piece(struct stream *s)
 	s->failed |= state == STREAM_FAILED;
 	s->at_head = state == STREAM_HEAD;
 	/* From here on the backlog has what it needs, or will have. */
-	if (s->source->shared && s->chunked && !s->ending) {
+	if (s->source->shared && s->connection->chunked && !s->ending) {
 		if (s->at_head && s->offset == s->feed->end) {
 			s->at = backlog_end(&s->feed->backlog);
 			s->standing = true;
@@ -211,25 +194,12 @@ send_piece(struct stream *s)
 }
 
 static size_t
-send_on_way(struct stream *s)
-{
-	size_t sent = send_bytes(s, s->out.data + s->sent, s->out.len - s->sent);
-
-	s->sent += sent;
-	if (s->sent == s->out.len) {
-		buffer_free(&s->out);
-		s->sent = 0;
-	}
-	return sent;
-}
-
-static size_t
 send_backlog(struct stream *s)
 {
 	size_t len, sent;
 	const char *bytes = backlog_bytes(&s->feed->backlog, s->at, &len);
 
-	sent = send_bytes(s, bytes, len);
+	sent = put_off_heartbeat(s, connection_send(s->connection, bytes, len));
 	s->at += sent;
 	s->at_head = sent == len;
 	return sent;
@@ -239,11 +209,12 @@ static void
 pump(struct loop_task *task)
 {
 	struct stream *s = stream_of_task(task);
+	struct connection *c = s->connection;
 	size_t sent = 0;
 
-	while (!s->blocked && sent < STREAM_TURN) {
-		if (s->out.len > 0) {
-			sent += send_on_way(s);
+	while (!c->blocked && sent < STREAM_TURN) {
+		if (connection_unsent(c) > 0) {
+			sent += put_off_heartbeat(s, connection_flush(c));
 		} else if (s->ending) {
 			break;
 		} else if (s->standing && s->at < backlog_end(&s->feed->backlog)) {
@@ -257,15 +228,15 @@ pump(struct loop_task *task)
 			piece = send_piece(s);
 			sent += piece;
 			/* Who looks through much and finds nothing has had his turn, too. */
-			if (piece == 0 || (s->at_head && s->out.len == 0))
+			if (piece == 0 || (s->at_head && connection_unsent(c) == 0))
 				break;
 		}
 	}
-	if (s->failed || (s->ending && s->out.len == 0)) {
+	if (s->failed || (s->ending && connection_unsent(c) == 0)) {
 		finish(s, false);
 		return;
 	}
-	if (s->blocked || s->at_head)
+	if (c->blocked || s->at_head)
 		loop_leave(&s->server->loop, &s->task);
 	if (s->timer.at == 0)
 		loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
@@ -274,44 +245,24 @@ pump(struct loop_task *task)
 void
 stream_wake(struct stream *s)
 {
-	if (s->client != NULL && !s->blocked)
+	if (s->connection != NULL && !s->connection->blocked)
 		loop_enter(&s->server->loop, &s->task);
 }
 
-void
-stream_ready(struct stream *s, uint32_t events)
-{
-	if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) {
-		finish(s, true);
-		return;
-	}
-	if ((events & EPOLLOUT) != 0 && s->blocked) {
-		s->blocked = false;
-		loop_enter(&s->server->loop, &s->task);
-	}
-}
-
-/* Either the client has taken nothing for too long, or there was nothing for it. */
+/* There was nothing for the client for so long. */
 static void
 tick(struct loop_timer *timer)
 {
 	struct stream *s = (struct stream *)(void *)((char *)timer - offsetof(struct stream, timer));
-	size_t start = 0;
 
-	if (s->blocked) {
-		finish(s, true);
+	if (s->connection == NULL)
 		return;
-	}
-	if (s->out.len == 0 && s->at_head) {
-		if (s->chunked)
-			start = framing_chunk(&s->out);
-		buffer_text(&s->out, s->source->heartbeat);
-		if (s->chunked)
-			framing_chunk_end(&s->out, start);
+	if (connection_unsent(s->connection) == 0 && !s->connection->blocked && s->at_head) {
+		connection_write(s->connection, s->source->heartbeat, strlen(s->source->heartbeat));
 		s->at_head = false;
 	}
 	loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
-	loop_enter(&s->server->loop, &s->task);
+	stream_wake(s);
 }
 
 /* ---- all of them ---- */
@@ -330,10 +281,8 @@ streams_send(struct feed *feed)
 			stream_wake(s);
 			continue;
 		}
-		if (!s->blocked && s->out.len == 0 && s->at < backlog_end(b))
+		if (connection_unsent(s->connection) == 0 && s->at < backlog_end(b))
 			send_backlog(s);
-		if (s->failed)
-			loop_enter(&s->server->loop, &s->task);
 		if (s->at < floor)
 			fall_out(s);
 		else if (s->at < least)
@@ -353,19 +302,17 @@ void
 streams_reset(struct feed *feed)
 {
 	for (struct stream *s = feed->streams; s != NULL; s = s->next_of_feed) {
-		size_t start = 0;
+		struct buffer again = BUFFER_INIT;
 
 		if (s->standing)
 			fall_out(s);
 		stream_wake(s);
-		if (s->source->projected || s->offset == 0)
+		if (s->source->projected || s->offset == 0 || s->connection == NULL)
 			continue;
 		if (s->source->reset != NULL) {
-			if (s->chunked)
-				start = framing_chunk(&s->out);
-			s->source->reset(s, &s->out);
-			if (s->chunked)
-				framing_chunk_end(&s->out, start);
+			s->source->reset(s, &again);
+			connection_write(s->connection, buffer_string(&again), again.len);
+			buffer_free(&again);
 			s->offset = 0;
 		} else {
 			s->ending = s->failed = true;

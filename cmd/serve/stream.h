@@ -1,6 +1,6 @@
 /*
- * Streams: answers that go on while a run does. They are written to the client's socket here,
- * each time something is there and the client takes it; at the end the client has it back.
+ * Streams: answers that go on while a run does. They are written to a connection here, each time
+ * something is there and the client takes it.
  *
  * What the code relies on: nothing waits for a client. What it is sent next is a position, in the
  * feed's backlog or in the file; beside that it has at most one piece on its way, of STREAM_PIECE
@@ -15,13 +15,13 @@
 
 #include "base/buffer.h"
 #include "serve/backlog.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 #include "serve/tokens.h"
 
 #define STREAM_PIECE ((size_t)64 << 10)
 #define STREAM_TURN ((size_t)512 << 10)  /* written to one client before the next has its turn */
 
-struct client;
+struct connection;
 struct feed;
 struct server;
 struct stream;
@@ -52,17 +52,13 @@ struct stream_source {
 struct stream {
 	struct server *server;
 	const struct stream_source *source;
-	struct client *client;      /* whose socket is written to; NULL: not yet, or not any more */
-	bool chunked;               /* HTTP/1.1 */
+	struct connection *connection; /* that is written to; NULL: not yet, or not any more */
 	bool standing;              /* in the backlog, at `at`; else at `offset` of the file */
-	bool blocked;               /* the client has to take something first */
 	bool at_head;               /* nothing was left when it was looked at last */
 	bool ending, failed;        /* what is on its way is the last */
 	bool always;                /* it goes on after the run's end */
 	uint64_t at;
 	int64_t offset;
-	struct buffer out;          /* what is on its way */
-	size_t sent;                /* of it */
 	struct feed *feed;          /* held; NULL */
 	struct stream *next_of_feed, *previous_of_feed;
 	struct stream *next, *previous; /* of all */
@@ -75,11 +71,9 @@ struct stream {
 /* Makes one that is not begun. The feed is held by it from then on. */
 struct stream *stream_make(struct server *s, const struct stream_source *source,
     struct feed *feed, struct token *token);
-/* From now on the client's socket is the stream's. The head of the answer is sent first. */
-void stream_begin(struct stream *s, struct client *client, struct buffer *head, bool chunked);
-/* Something has happened to the socket: events of epoll(7). */
-void stream_ready(struct stream *s, uint32_t events);
-/* There may be more for a stream that had nothing to send. */
+/* From now on the connection's answer, which is one that grows, is the stream's. */
+void stream_begin(struct stream *s, struct connection *c);
+/* There may be more for a stream that had nothing to send, or the client has taken some of it. */
 void stream_wake(struct stream *s);
 /* To all streams of a feed that stand in its backlog, which has grown. */
 void streams_send(struct feed *feed);

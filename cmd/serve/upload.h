@@ -32,7 +32,7 @@
 #include "run/storage.h"
 #include "serve/access.h"
 #include "serve/database.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 #include "serve/outbox.h"
 #include "serve/pace.h"
 #include "serve/tokens.h"

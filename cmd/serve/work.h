@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "serve/loop.h"
+#include "httpd/loop.h"
 
 #define WORK_MOST 16               /* at a time */
 #define WORK_ANSWER ((size_t)4096) /* bytes of an answer, at most */

@@ -12,12 +12,12 @@ connection_limits_of(enum connection_kind which)
 	const struct connection_limits table[CONNECTION_KINDS] = {
 		[CONNECTION_SERVE] = { "awf-serve", .connections = 1024, .strangers = 256,
 			.head_bytes = KIB(16), .body_bytes = MIB(32), .bodies_bytes = MIB(128),
-			.idle_ms = CLIENT_IDLE_MS, .head_ms = CLIENT_HEAD_MS, .body_ms = CLIENT_BODY_MS,
+			.address_bytes = MIB(32), .stall_ms = CLIENT_STALL_MS, .idle_ms = CLIENT_IDLE_MS, .head_ms = CLIENT_HEAD_MS, .body_ms = CLIENT_BODY_MS,
 			.leave_ms = CLIENT_LEAVE_MS, .leave_bytes = MIB(1) },
 		/* A program may keep its connection as long as it likes once it has shown its token. */
 		[CONNECTION_MODELS] = { "awf-models-proxy", .connections = 256, .strangers = 64,
 			.head_bytes = KIB(16), .body_bytes = MIB(128), .bodies_bytes = MIB(256),
-			.idle_ms = CLIENT_IDLE_MS, .head_ms = CLIENT_HEAD_MS, .body_ms = CLIENT_UPLOAD_MS,
+			.stall_ms = CLIENT_STALL_MS, .patient = true, .idle_ms = CLIENT_IDLE_MS, .head_ms = CLIENT_HEAD_MS, .body_ms = CLIENT_UPLOAD_MS,
 			.leave_ms = CLIENT_LEAVE_MS, .leave_bytes = MIB(1) },
 		/* Somebody may look at a question as long as he likes. */
 		[CONNECTION_ANSWER] = { "awf-step --ask", .connections = 16, .body_bytes = MIB(32),

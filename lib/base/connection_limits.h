@@ -14,6 +14,7 @@
 #ifndef AWF_BASE_CONNECTION_LIMITS_H
 #define AWF_BASE_CONNECTION_LIMITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,9 +40,12 @@ struct connection_limits {
 	                            user id shows that */
 	size_t body_bytes;       /* of a request, or a line, that is kept in memory */
 	size_t bodies_bytes;     /* of all of them together; 0: as many as there are connections */
+	size_t address_bytes;    /* of those that come from one address; 0: as all of them */
 	int64_t idle_ms;         /* while nothing is begun; 0: as long as it likes */
 	int64_t head_ms;
 	int64_t body_ms;         /* 0: as long as it likes */
+	int64_t stall_ms;        /* for taking a byte of an answer */
+	bool patient;            /* who has shown whose he is may be idle, or stall, as long as he likes */
 	int64_t leave_ms;        /* to read why it was refused; */
 	size_t leave_bytes;      /* of it are dropped meanwhile */
 };

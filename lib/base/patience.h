@@ -164,15 +164,15 @@ patience_of(int ms)
 #define CHECK_LIMIT_MS 10000
 /* For a worker that was started to say that it listens. */
 #define WORKER_START_MS 5000
-/* For a client of awf-serve to send the head of a request, its body, and the next request; and
+/* For a client that speaks HTTP to send the head of a request, its body, and the next request; and
  * to take a byte of what it is sent. */
 #define CLIENT_HEAD_MS patience_of(10000)
 #define CLIENT_BODY_MS patience_of(30000)
 #define CLIENT_UPLOAD_MS patience_of(600000)
 #define CLIENT_IDLE_MS patience_of(60000)
+#define CLIENT_STALL_MS patience_of(60000)
 /* For one that was refused while it sent to read why. */
 #define CLIENT_LEAVE_MS patience_of(5000)
-#define STREAM_STALL_MS patience_of(60000)
 /* For a run that a client has cancelled to end, before he is told that it was told to. */
 #define CANCEL_ANSWER_MS patience_of(20000)
 /* For a workflow that a hook has started to begin, before that is answered; and for another delivery

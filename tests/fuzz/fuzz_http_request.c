@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "serve/client.h"
+#include "httpd/connection.h"
 #include "net/head.h"
 #include "serve/request.h"
 #include "serve/routes.h"
@@ -36,16 +36,16 @@ static char directory[] = "/tmp/fuzz-http.XXXXXX";
 /* ---- what the handler is told ---- */
 
 static const struct refusal *
-begin(struct client *c, const struct head *h, const char *bytes, size_t len)
+begin(struct connection *c, const struct head *h, struct span bytes)
 {
-	assert(h->count <= HEAD_FIELDS && len <= server.limits.head_bytes);
+	assert(h->count <= HEAD_FIELDS && bytes.len <= server.httpd.limits.head_bytes);
 	buffer_format(&seen, "\n%.*s %.*s %d %lld ", (int)h->method.len, h->method.at,
 	    (int)h->target.len, h->target.at, h->chunked, (long long)h->length);
-	return request_handler.begin(c, h, bytes, len);
+	return request_handler.begin(c, h, bytes);
 }
 
 static const struct refusal *
-body(struct client *c, struct span piece, int64_t left)
+body(struct connection *c, struct span piece, int64_t left)
 {
 	const struct refusal *refused = request_handler.body(c, piece, left);
 
@@ -57,36 +57,38 @@ body(struct client *c, struct span piece, int64_t left)
 }
 
 static void
-answer(struct client *c)
+answer(struct connection *c)
 {
+	const struct request *r = c->request;
+
 	/* Again, if it had to wait. */
-	if (c->request->state == NULL)
+	if (r->state == NULL)
 		buffer_text(&seen, " asked");
 	request_handler.answer(c);
-	assert(c->request->answered || c->request->waiting);
+	assert(r->answered || r->waiting);
 }
 
 static void
-refuse(struct client *c, const struct refusal *refusal)
+refuse(struct connection *c, const struct refusal *refusal)
 {
-	assert(c->close && refusal->status >= 400 && refusal->status < 600);
+	assert(refusal->status >= 400 && refusal->status < 600);
 	buffer_text(&seen, " refused");
 	request_handler.refuse(c, refusal);
 }
 
 static void
-ready(struct client *c, uint32_t events)
+ready(struct connection *c)
 {
-	request_handler.ready(c, events);
+	request_handler.ready(c);
 }
 
 static void
-end(struct client *c)
+end(struct connection *c)
 {
 	request_handler.end(c);
 }
 
-static const struct client_handler handler = { begin, body, answer, refuse, ready, end };
+static const struct connection_handler handler = { begin, body, answer, refuse, ready, end };
 
 /* ---- a server ---- */
 
@@ -140,7 +142,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 		abort();
 	}
 	server.routes = reading_routes();
-	server.handler = &handler;
+	server.httpd.handler = &handler;
 	snprintf(path, sizeof path, "%s/transcripts/" RUN ".jsonl", directory);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert(fd != -1 && write(fd, lines, sizeof lines - 1) == (ssize_t)sizeof lines - 1);
@@ -188,7 +190,7 @@ connect_and_send(const char *bytes, size_t len, size_t piece, struct buffer *got
 	bool open = true;
 
 	assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-	assert(client_add(&server, ends[0]) == 0);
+	assert(httpd_admit(&server.httpd, ends[0]) == 0);
 	for (size_t at = 0; open && at < len; at += piece) {
 		size_t part = len - at < piece ? len - at : piece;
 
@@ -197,10 +199,10 @@ connect_and_send(const char *bytes, size_t len, size_t piece, struct buffer *got
 		open = let_work(ends[1], got);
 	}
 	close(ends[1]);
-	for (int i = 0; i < 100 && server.clients != NULL; i++)
+	for (int i = 0; i < 100 && server.httpd.first != NULL; i++)
 		let_work(-1, got);
-	clients_close(&server);
-	assert(server.client_count == 0 && server.streams.count == 0);
+	httpd_close(&server.httpd);
+	assert(server.httpd.count == 0 && server.streams.count == 0);
 }
 
 int

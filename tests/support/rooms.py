@@ -23,6 +23,7 @@ BELOW = {
     "isolate": "base proc",
     "agent": "base json schema transcript proc run isolate",
     "net": "base json",
+    "httpd": "base json net",
     "api": "base json transcript proc run agent net",
     "projection": "base json transcript proc run agent",
     "shared": "base json transcript proc run",

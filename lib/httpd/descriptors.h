@@ -4,8 +4,8 @@
  * to say so to a client. Clients are refused first, then files that are held as long as a client
  * wants them; the last are for files that are looked into and closed again at once.
  */
-#ifndef AWF_SERVE_DESCRIPTORS_H
-#define AWF_SERVE_DESCRIPTORS_H
+#ifndef AWF_HTTPD_DESCRIPTORS_H
+#define AWF_HTTPD_DESCRIPTORS_H
 
 #include <stdbool.h>
 #include <stdint.h>

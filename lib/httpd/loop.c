@@ -2,7 +2,7 @@
  * epoll(7). Timers are kept in lists, one for each length of time, so that setting one costs
  * nothing however many there are: thousands of clients have the same few limits.
  */
-#include "serve/loop.h"
+#include "httpd/loop.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -154,15 +154,20 @@ run_tasks(struct loop *l)
 	}
 }
 
+int64_t
+loop_wait(struct loop *l, int64_t most)
+{
+	l->now = clock_monotonic();
+	return l->first != NULL ? 0 : time_left(l, most);
+}
+
 int
 loop_round(struct loop *l, int64_t most, struct error *err)
 {
 	struct epoll_event events[READY_MOST];
-	int64_t left;
+	int64_t left = loop_wait(l, most);
 	int count;
 
-	l->now = clock_monotonic();
-	left = l->first != NULL ? 0 : time_left(l, most);
 	count = epoll_wait(l->epoll, events, READY_MOST, left > INT32_MAX ? INT32_MAX : (int)left);
 	if (count == -1 && errno != EINTR)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to wait");

@@ -1,12 +1,13 @@
 /*
- * The one loop: what is ready, what time it is, and what is left to do. Everything that awf-serve
- * waits for is a source of this; nothing else in it blocks.
+ * A loop: what is ready, what time it is, and what is left to do. Everything that awf-serve waits
+ * for is a source of this; nothing else in it blocks. A program that waits for other things, too,
+ * watches the loop's own descriptor among them, and gives it a round of no time when that is ready.
  *
  * A task is work that would take long, in pieces of a few milliseconds each: as long as there is
  * one, the loop gives each a piece, between looks at what is ready.
  */
-#ifndef AWF_SERVE_LOOP_H
-#define AWF_SERVE_LOOP_H
+#ifndef AWF_HTTPD_LOOP_H
+#define AWF_HTTPD_LOOP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ struct loop_task {
 };
 
 struct loop {
-	int epoll;
+	int epoll;                      /* ready to be read while something is ready */
 	/* Timers in lists by how long they were set for: each list is in the order of its times. */
 	struct loop_timers {
 		int64_t after;
@@ -63,6 +64,8 @@ void loop_enter(struct loop *l, struct loop_task *task);
 void loop_leave(struct loop *l, struct loop_task *task);
 /* One round: waits until something is to be done, at most most ms (-1: no limit), and does it. */
 int loop_round(struct loop *l, int64_t most, struct error *err);
+/* How many ms a program that waits itself may do so before the next round, at most most. */
+int64_t loop_wait(struct loop *l, int64_t most);
 void loop_close(struct loop *l);
 
 #endif

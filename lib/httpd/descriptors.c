@@ -1,7 +1,7 @@
 /*
  * A client has a socket, and at most two files beside it: a transcript, and what was made of it.
  */
-#include "serve/descriptors.h"
+#include "httpd/descriptors.h"
 
 #include <sys/resource.h>
 

@@ -80,32 +80,37 @@ begin_listening(struct proxy *p, struct error *err)
 	struct sockaddr_in address = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof address;
+	int fd;
 
 	if (p->borrow != -1)
 		return 0;
-	p->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (p->listener == -1 ||
-	    bind(p->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
-	    listen(p->listener, SOMAXCONN) != 0 ||
-	    getsockname(p->listener, (struct sockaddr *)&address, &len) != 0)
-		return error_errno(err, ERROR_SYSTEM, "127.0.0.1", "unable to listen");
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd == -1 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+	    listen(fd, SOMAXCONN) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
+		error_errno(err, ERROR_SYSTEM, "127.0.0.1", "unable to listen");
+		file_close(&fd);
+		return -1;
+	}
 	p->port = ntohs(address.sin_port);
-	return 0;
+	return httpd_listener_add(&p->listener, &p->httpd, fd, err);
 }
 
 /* What listens in the sandbox of a further try takes the place of that before. */
-static void
-borrow(struct proxy *p)
+static int
+borrow(struct proxy *p, struct error *err)
 {
 	int fd = loopback_borrow(p->borrow);
 
 	if (fd > 0) {
-		file_close(&p->listener);
-		p->listener = fd;
+		httpd_listener_remove(&p->listener);
 		fcntl(fd, F_SETFL, O_NONBLOCK);
-	} else if (fd == 0 || (errno != EAGAIN && errno != EINTR)) {
+		return httpd_listener_add(&p->listener, &p->httpd, fd, err);
+	}
+	if (fd == 0 || (errno != EAGAIN && errno != EINTR)) {
 		file_close(&p->borrow);
 	}
+	return 0;
 }
 
 static void
@@ -129,46 +134,15 @@ take_transfers(struct proxy *p)
 static int
 wait_for_any(struct proxy *p, struct error *err)
 {
-	struct curl_waitfd *fds = memory_zero(p->client_count + 3, sizeof *fds);
-	unsigned count = 0;
-	CURLMcode failed;
+	struct curl_waitfd fds[] = {
+		{ .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN },
+		{ .fd = p->loop.epoll, .events = CURL_WAIT_POLLIN },
+		{ .fd = p->borrow, .events = CURL_WAIT_POLLIN }
+	};
+	const unsigned count = p->borrow != -1 ? 3 : 2;
 
-	fds[count++] = (struct curl_waitfd){ .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN };
-	if (p->borrow != -1)
-		fds[count++] = (struct curl_waitfd){ .fd = p->borrow, .events = CURL_WAIT_POLLIN };
-	if (p->listener != -1 && p->client_count < p->limits.connections)
-		fds[count++] = (struct curl_waitfd){ .fd = p->listener, .events = CURL_WAIT_POLLIN };
-	for (struct client *c = p->clients; c != NULL; c = c->next)
-		fds[count++] = (struct curl_waitfd){ .fd = c->fd,
-			.events = (short)((client_reads(c) ? CURL_WAIT_POLLIN : 0) |
-			    (client_writes(c) ? CURL_WAIT_POLLOUT : 0)) };
-	failed = curl_multi_poll(p->multi, fds, count, clients_expire(p, LOOK_MS), NULL);
-	free(fds);
-	return failed == CURLM_OK ? 0 : error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
-}
-
-/* Where there is no place for another connection, one ends: the oldest of those that have never had the
- * token, if these have more than their share, else the oldest of those that nothing goes on upon. */
-static void
-make_room(struct proxy *p)
-{
-	struct client *idle = NULL, *stranger = NULL;
-	size_t strangers = 0;
-
-	if (p->client_count < p->limits.connections)
-		return;
-	for (struct client *c = p->clients; c != NULL; c = c->next) {
-		strangers += !c->admitted;
-		if (!c->admitted)
-			stranger = c;
-		else if (c->state == CLIENT_HEAD && c->in.len == 0 && !client_writes(c))
-			idle = c;
-	}
-	if (stranger != NULL && (strangers > p->limits.strangers || idle == NULL))
-		stranger->gone = true;
-	else if (idle != NULL)
-		idle->gone = true;
-	clients_sweep(p);
+	return curl_multi_poll(p->multi, fds, count, (int)loop_wait(&p->loop, LOOK_MS), NULL) ==
+	    CURLM_OK ? 0 : error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
 }
 
 /* Until awf-step has closed its end. */
@@ -181,7 +155,7 @@ serve(struct proxy *p, struct error *err)
 	int running;
 
 	while (got != 0) {
-		if (wait_for_any(p, err) == -1)
+		if (wait_for_any(p, err) == -1 || loop_round(&p->loop, 0, err) == -1)
 			return -1;
 		got = line_input_read(&p->in);
 		if (got == -1 && (errno == EAGAIN || errno == EINTR))
@@ -191,19 +165,11 @@ serve(struct proxy *p, struct error *err)
 		while (line_input_take(&p->in, &line, &len) == 1)
 			if (scan_check(line, len, &bad) == NULL)
 				exchange_told(p, span_of(line, len));
-		if (p->borrow != -1)
-			borrow(p);
-		if (p->listener != -1 && p->client_count < p->limits.connections)
-			client_accept(p);
-		for (struct client *c = p->clients; c != NULL; c = c->next)
-			client_serve(c);
-		clients_expire(p, LOOK_MS);
-		clients_sweep(p);
+		if (p->borrow != -1 && borrow(p, err) == -1)
+			return -1;
 		if (curl_multi_perform(p->multi, &running) != CURLM_OK)
 			return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
 		take_transfers(p);
-		clients_sweep(p);
-		make_room(p);
 	}
 	exchanges_end(p);
 	return 0;
@@ -216,10 +182,12 @@ run(struct proxy *p, struct error *err)
 	struct writer w;
 	int result = -1;
 
-	p->limits = connection_limits_of(CONNECTION_MODELS);
-	connection_limits_fit(&p->limits, &client_files);
+	p->httpd = (struct httpd){ .loop = &p->loop, .handler = &client_handler,
+		.limits = connection_limits_of(CONNECTION_MODELS) };
+	connection_limits_fit(&p->httpd.limits, &client_files);
 	line_input_begin(&p->in, STDIN_FILENO, "stdin");
-	if (read_settings(p, err) == 0 && begin_listening(p, err) == 0) {
+	if (loop_open(&p->loop, err) == 0 && read_settings(p, err) == 0 &&
+	    begin_listening(p, err) == 0) {
 		writer_begin(&w, &line);
 		writer_object(&w);
 		writer_member_integer(&w, "port", p->port);
@@ -228,10 +196,10 @@ run(struct proxy *p, struct error *err)
 		fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
 		result = serve(p, err);
 	}
-	for (struct client *c = p->clients; c != NULL; c = c->next)
-		c->gone = true;
-	clients_sweep(p);
-	file_close(&p->listener);
+	p->ended = true;
+	httpd_listener_remove(&p->listener);
+	httpd_close(&p->httpd);
+	loop_close(&p->loop);
 	file_close(&p->borrow);
 	line_input_free(&p->in);
 	free(p->token);
@@ -245,7 +213,7 @@ run(struct proxy *p, struct error *err)
 int
 main(int argc, char **argv)
 {
-	struct proxy p = { .handler = &exchange_handler, .listener = -1, .borrow = -1 };
+	struct proxy p = { .loop.epoll = -1, .borrow = -1 };
 	struct error err = ERROR_INIT;
 	struct options o;
 	int id, status = STATUS_OK;

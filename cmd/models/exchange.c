@@ -62,33 +62,36 @@ write_body(struct writer *w, const struct buffer *body)
 
 /* ---- the request ---- */
 
-static void
-begin(struct client *c, const struct head *h, struct meaning meaning)
+void
+exchange_begin(struct request *r)
 {
-	struct proxy *p = c->proxy;
+	const struct meaning meaning = r->meaning;
+	struct proxy *p = r->proxy;
 	struct exchange *e = memory_zero(1, sizeof *e);
 	struct buffer line = BUFFER_INIT, method = BUFFER_INIT;
 	struct span body;
 	struct writer w;
+	struct head h;
 	size_t bad;
 
 	e->proxy = p;
-	e->client = c;
+	e->request = r;
 	e->number = ++p->requests;
 	e->meaning = meaning;
-	e->within = c->within;
-	e->bodiless = head_is(h->method, "HEAD");
-	e->head = c->head;
-	e->body = c->body;
-	c->head = c->body = (struct buffer)BUFFER_INIT;
+	e->within = r->within;
+	e->bodiless = r->connection->bodiless;
+	e->head = r->head;
+	e->body = r->connection->body;
+	r->head = r->connection->body = (struct buffer)BUFFER_INIT;
+	head_read(&h, e->head.data, e->head.len);
 	stream_open(&e->stream, meaning.generation != NULL ? meaning.generation : &openai_stream);
 	e->stream.secret = p->keys[meaning.family];
-	apis_bare_target(&e->target, h->target);
+	apis_bare_target(&e->target, h.target);
 	e->next = p->exchanges;
 	p->exchanges = e;
-	c->exchange = e;
+	r->exchange = e;
 
-	buffer_append(&method, h->method.at, h->method.len);
+	buffer_append(&method, h.method.at, h.method.len);
 	begin_line(&w, &line, e, "request");
 	writer_member_string(&w, KEY_API, meaning.generation != NULL ? meaning.generation->name :
 	    family_names[meaning.family]);
@@ -102,7 +105,7 @@ begin(struct client *c, const struct head *h, struct meaning meaning)
 	body = span_of(buffer_string(&e->body), e->body.len);
 	if (meaning.generation != NULL && scan_check(body.at, body.len, &bad) == NULL) {
 		writer_member_object(&w, "generation");
-		asked_write(&w, meaning.generation, span_trim(body), h->target);
+		asked_write(&w, meaning.generation, span_trim(body), h.target);
 		writer_object_end(&w);
 	}
 	writer_object_end(&w);
@@ -113,8 +116,8 @@ begin(struct client *c, const struct head *h, struct meaning meaning)
 static void
 exchange_free(struct exchange *e)
 {
-	if (e->client != NULL && e->client->exchange == e)
-		e->client->exchange = NULL;
+	if (e->request != NULL)
+		e->request->exchange = NULL;
 	if (e->easy != NULL) {
 		curl_multi_remove_handle(e->proxy->multi, e->easy);
 		curl_easy_cleanup(e->easy);
@@ -208,26 +211,13 @@ answer_field(const struct exchange *e, const char *name)
 static void
 send_head(struct exchange *e, long status, struct span fields, long long length)
 {
-	struct client *c = e->client;
 	struct buffer head = BUFFER_INIT;
-	bool none = e->bodiless || status == 204 || status == 304;
 
 	e->begun = true;
-	e->chunked = length < 0 && !none && c != NULL && c->http11;
-	if (c == NULL)
+	if (e->request == NULL)
 		return;
-	c->close |= length < 0 && !none && !e->chunked;
-	buffer_format(&head, "HTTP/1.1 %ld %s\r\n", status, head_reason((unsigned)status));
 	buffer_append(&head, fields.at, fields.len);
-	if (e->chunked)
-		buffer_text(&head, "Transfer-Encoding: chunked\r\n");
-	else if (length >= 0 && status != 204)
-		buffer_format(&head, "Content-Length: %lld\r\n", length);
-	if (c->close)
-		buffer_text(&head, "Connection: close\r\n");
-	buffer_text(&head, "\r\n");
-	client_send(c, head.data, head.len);
-	buffer_free(&head);
+	connection_stream(e->request->connection, (unsigned)status, &head, length);
 }
 
 /* The head that the API has sent. length: as libcurl counts it, which is where the answer ends,
@@ -254,9 +244,6 @@ pass_head(struct exchange *e, long long length)
 static void
 pass_bytes(struct exchange *e, const char *bytes, size_t len)
 {
-	struct buffer chunk = BUFFER_INIT;
-	size_t start;
-
 	if (len == 0)
 		return;
 	e->answer_bytes += len;
@@ -264,35 +251,21 @@ pass_bytes(struct exchange *e, const char *bytes, size_t len)
 		buffer_append(&e->answer, bytes, len);
 	else
 		e->too_long = true;
-	if (e->client == NULL)
+	if (e->request == NULL)
 		return;
-	if (!e->chunked) {
-		buffer_append(&chunk, bytes, len);
-	} else {
-		start = framing_chunk(&chunk);
-		buffer_append(&chunk, bytes, len);
-		framing_chunk_end(&chunk, start);
-	}
 	if (e->holds)
-		buffer_append(&e->held, chunk.data, chunk.len);
+		buffer_append(&e->held, bytes, len);
 	else
-		client_send(e->client, chunk.data, chunk.len);
-	buffer_free(&chunk);
+		connection_write(e->request->connection, bytes, len);
 }
 
 /* It is recorded: the program may have the end. */
 static void
 release(struct exchange *e)
 {
-	static const char last[] = "0\r\n\r\n";
-	struct client *c = e->client;
-
-	if (c != NULL) {
-		if (e->held.len > 0)
-			client_send(c, e->held.data, e->held.len);
-		if (e->chunked && !e->broken)
-			client_send(c, last, sizeof last - 1);
-		client_answered(c, e->broken);
+	if (e->request != NULL) {
+		connection_write(e->request->connection, e->held.data, e->held.len);
+		connection_end(e->request->connection, e->broken);
 	}
 	exchange_remove(e);
 }
@@ -362,7 +335,7 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 	if (e->swollen)
 		return 0;
 
-	if (e->client != NULL && client_unsent(e->client) > EXCHANGE_ROOM) {
+	if (e->request != NULL && connection_unsent(e->request->connection) > EXCHANGE_ROOM) {
 		e->paused = true;
 		return CURL_WRITEFUNC_PAUSE;
 	}
@@ -535,7 +508,7 @@ write_failure(const struct exchange *e, struct writer *w, bool transferred)
 {
 	struct failure f = { .status = e->status };
 
-	if (e->client == NULL && !transferred)
+	if (e->request == NULL && !transferred)
 		error_set(&f.error, ERROR_CANCELLED, NULL, "the program has closed the connection");
 	else if (!transferred)
 		error_set(&f.error, ERROR_NETWORK, NULL, "%s", broken_by(e));
@@ -686,10 +659,10 @@ say_left(const struct exchange *e)
 	proxy_say(&line);
 }
 
-static void
-deserted(struct exchange *e)
+void
+exchange_desert(struct exchange *e)
 {
-	e->client = NULL;
+	e->request = NULL;
 	/* An answer that has come to its end is waited for: it is whole. */
 	if (e->easy != NULL && !e->stream.message.ended)
 		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
@@ -697,17 +670,15 @@ deserted(struct exchange *e)
 		say_left(e);
 }
 
-static void
-resume(struct exchange *e)
+void
+exchange_resume(struct exchange *e)
 {
-	if (e->paused && e->easy != NULL && client_unsent(e->client) <= EXCHANGE_ROOM / 2) {
+	if (e->paused && e->easy != NULL &&
+	    connection_unsent(e->request->connection) <= EXCHANGE_ROOM / 2) {
 		e->paused = false;
 		curl_easy_pause(e->easy, CURLPAUSE_CONT);
 	}
 }
-
-const struct client_handler exchange_handler = { .begin = begin, .deserted = deserted,
-	.resume = resume };
 
 /* ---- what awf-step says ---- */
 
@@ -744,10 +715,8 @@ static void
 refuse(struct exchange *e, struct span why)
 {
 	char *message = span_text(span_member(why, KEY_MESSAGE));
-	struct client *c = e->client;
-
-	if (c != NULL)
-		client_error(c, e->meaning.family, 400, "x-should-retry: false\r\n",
+	if (e->request != NULL)
+		proxy_error(e->request->connection, e->meaning.family, 400, "x-should-retry: false\r\n",
 		    message != NULL ? message : "");
 	free(message);
 	exchange_remove(e);
@@ -784,7 +753,7 @@ exchange_told(struct proxy *p, struct span line)
 		answer_from_record(e, answer);
 	else if (refused.at != NULL)
 		refuse(e, refused);
-	else if (e->client == NULL)
+	else if (e->request == NULL)
 		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
 	else
 		forward(e);
@@ -797,10 +766,10 @@ exchanges_end(struct proxy *p)
 
 	while ((e = p->exchanges) != NULL) {
 		p->exchanges = e->next;
-		/* The connection outlives the exchange, and gets nothing more. */
-		if (e->client != NULL)
-			e->client->exchange = NULL;
-		e->client = NULL;
+		/* The request outlives the exchange, and gets nothing more. */
+		if (e->request != NULL)
+			e->request->exchange = NULL;
+		e->request = NULL;
 		if (e->easy != NULL)
 			exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
 		exchange_free(e);

@@ -1,8 +1,8 @@
 /*
  * A proxy for the requests that one program makes of model APIs: connections of the program
- * (client.c), requests that go on to an API or are answered from a record (exchange.c), and
- * awf-step, which decides and records (awf-models-proxy(1) has the lines). One thread, and one
- * wait for everything.
+ * (httpd/connection.h) and which of its requests go on (client.c), to an API or to be answered from a
+ * record (exchange.c), and awf-step, which decides and records (awf-models-proxy(1) has the lines).
+ * One thread, and one wait for everything.
  *
  *   - No request goes anywhere before awf-step has said so, as it has recorded it by then.
  *   - The end of an answer is held back until awf-step has recorded that: what the program knows,
@@ -22,9 +22,9 @@
 
 #include "apis.h"
 #include "base/buffer.h"
-#include "base/connection_limits.h"
+#include "httpd/connection.h"
+#include "httpd/loop.h"
 #include "json/line_input.h"
-#include "net/framing.h"
 #include "net/handle.h"
 #include "net/head.h"
 #include "proc/model_token.h"
@@ -35,33 +35,21 @@
 
 struct exchange;
 
-/* A connection of the program. */
-struct client {
+/* A request of the program, as long as its connection has it. */
+struct request {
 	struct proxy *proxy;
-	int fd;
-	enum { CLIENT_HEAD, CLIENT_BODY, CLIENT_WAITS, CLIENT_LEAVES } state;
-	struct buffer in;             /* what has come and is not taken */
-	int64_t deadline;             /* monotonic ms, until which what comes must be there; 0: none */
-	bool admitted;                /* a request with the token came */
-	struct meaning meaning;       /* of the request */
-	size_t dropped;               /* bytes that came after it was refused */
-	size_t looked;                /* so much of it was looked at for a head */
-	struct buffer head, body;     /* of the request that comes */
-	struct framing framing;
-	bool whole;
-	struct exchange *exchange;    /* that it waits for; NULL */
-	struct buffer out;            /* of the answer: */
-	size_t sent;
-	bool http11, close;           /* the connection ends with the answer */
+	struct connection *connection;
+	struct meaning meaning;
+	struct buffer head;           /* until there is an exchange, which takes it */
 	bool within;                  /* a step inside of the program asks */
-	bool gone;
-	struct client *next;
+	struct refusal refusal;       /* one that was made for it */
+	struct exchange *exchange;    /* that it waits for; NULL */
 };
 
-/* A request of the program, and its answer. */
+/* What became of a request, and its answer. */
 struct exchange {
 	struct proxy *proxy;
-	struct client *client;        /* NULL: it is gone */
+	struct request *request;      /* NULL: the program has closed the connection */
 	long number;
 	struct meaning meaning;
 	struct buffer head, body;     /* as they came */
@@ -98,7 +86,7 @@ struct exchange {
 	bool events;                  /* the answer is a stream of events */
 	bool too_long;                /* to be kept */
 	bool swollen;                 /* it was compressed, and is larger than that */
-	bool begun, chunked;          /* the answer, to the program */
+	bool begun;                   /* the answer, to the program */
 	bool holds;                   /* what comes now is held */
 	bool reported;                /* awf-step knows what came of it */
 	bool broken;                  /* it did not come whole */
@@ -106,18 +94,10 @@ struct exchange {
 	char message[CURL_ERROR_SIZE];
 };
 
-/* What becomes of requests: exchange.c. */
-struct client_handler {
-	/* One has come whole (head and body of the client, which it takes). */
-	void (*begin)(struct client *c, const struct head *h, struct meaning meaning);
-	/* The program has closed the connection; its reader has taken some. */
-	void (*deserted)(struct exchange *e);
-	void (*resume)(struct exchange *e);
-};
-
 struct proxy {
-	const struct client_handler *handler;
-	struct connection_limits limits;
+	struct loop loop;             /* of its connections alone */
+	struct httpd httpd;
+	struct httpd_listener listener;
 	CURLM *multi;
 	const char *authorities;
 	char *token, within[MODEL_TOKEN_SIZE]; /* of the program, of steps inside of it */
@@ -125,43 +105,33 @@ struct proxy {
 	bool passes;                  /* steps inside of the program record what they ask */
 	bool tells_text;              /* awf-step shows the text as it comes */
 	struct line_input in;
-	int listener, borrow;         /* a descriptor over which that comes; -1: none */
+	int borrow;                   /* a descriptor over which what listens comes; -1: none */
 	int port;
-	struct client *clients;
-	size_t client_count;
 	struct exchange *exchanges;
 	long requests;
+	bool ended;                   /* awf-step has closed its end */
 };
 
-/* ---- client.c ---- */
+/* ---- proxy.c ---- */
 
 /* Says a line to awf-step. */
 void proxy_say(struct buffer *line);
-
-void client_accept(struct proxy *p);
-/* Reads and writes what it can. */
-void client_serve(struct client *c);
-/* Whether it is to be read from, now; written to. */
-bool client_reads(const struct client *c);
-bool client_writes(const struct client *c);
-/* Bytes that it has not taken yet. */
-size_t client_unsent(const struct client *c);
-/* Sends bytes of an answer. */
-void client_send(struct client *c, const char *bytes, size_t len);
-/* The answer has ended: the next request may come. broken: the program is to see that it was cut
- * off. */
-void client_answered(struct client *c, bool broken);
-/* A whole answer that no API gave. more: further fields, each with its CR LF; "". */
-void client_error(struct client *c, enum family family, unsigned status, const char *more,
+/* Answers a request with an error that no API gave. more: further fields, each with its CR LF; "". */
+void proxy_error(struct connection *c, enum family family, unsigned status, const char *more,
     const char *message);
-/* Ends those whose time is over; returns the ms until the next one's is, at most most. */
-int clients_expire(struct proxy *p, int most);
-/* Frees those that are gone. */
-void clients_sweep(struct proxy *p);
+
+/* ---- client.c ---- */
+
+/* What is done with the requests of the program. */
+extern const struct connection_handler client_handler;
 
 /* ---- exchange.c ---- */
 
-extern const struct client_handler exchange_handler;
+/* A request has come whole. */
+void exchange_begin(struct request *r);
+/* The program has closed the connection; it has taken some of the answer. */
+void exchange_desert(struct exchange *e);
+void exchange_resume(struct exchange *e);
 /* A line of awf-step. */
 void exchange_told(struct proxy *p, struct span line);
 /* What curl has done. */

@@ -29,6 +29,7 @@
 #define READ_AT_ONCE 16384
 #define TURN ((size_t)1 << 20)          /* bytes of one connection, before the next has its turn */
 #define ROOM_AT_ONCE ((size_t)16 << 10) /* that a body is given */
+#define NEWCOMER_MS 1000                /* in which somebody who came may begin to say something */
 #define PAUSE_MS 100                    /* while there is nothing to let anybody in with */
 
 static const char full[] =
@@ -554,14 +555,13 @@ work_later(struct connection *c)
 static void
 begin_answer(struct connection *c, unsigned status, struct buffer *fields, int64_t length)
 {
-	const bool bodiless = c->bodiless || status == 204 || status == 304;
-
 	INVARIANT(c->state <= CONNECTION_WAITS && connection_unsent(c) == 0);
+	c->bodiless |= status == 204 || status == 304;
 	/* Bytes of a body would be taken for the next head. */
 	if (c->state == CONNECTION_READS_BODY)
 		c->close = c->linger = true;
-	c->chunked = length < 0 && !bodiless && c->http11;
-	c->close |= length < 0 && !bodiless && !c->http11;
+	c->chunked = length < 0 && !c->bodiless && c->http11;
+	c->close |= length < 0 && !c->bodiless && !c->http11;
 	c->sent = 0;
 	buffer_format(&c->head, "HTTP/1.1 %u %s\r\n", status, head_reason(status));
 	buffer_append(&c->head, fields->data, fields->len);
@@ -639,9 +639,8 @@ connection_write(struct connection *c, const char *bytes, size_t len)
 {
 	size_t start = 0;
 
-	if (c->state != CONNECTION_STREAMS || len == 0)
+	if (c->state != CONNECTION_STREAMS || c->bodiless || len == 0)
 		return;
-	INVARIANT(!c->bodiless);
 	if (c->chunked)
 		start = framing_chunk(&c->content);
 	buffer_append(&c->content, bytes, len);
@@ -826,20 +825,30 @@ connection_from(struct connection *c, const char *address)
 	return !c->crowded;
 }
 
+/* Whether nothing of a next request is there, read or not. */
+static bool
+is_idle(const struct connection *c)
+{
+	char byte;
+
+	return c->state == CONNECTION_READS_HEAD && c->in.len == 0 &&
+	    recv(c->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
 /* Ends a connection to make room for another: of those that have shown nothing, if they have more
  * than their share of the places, the one that has been there longest and whose request is not
- * whole. Where nobody is turned away, else the one that has been idle longest; else one of those. */
+ * whole. Where nobody is turned away, else one that is known and idle, else one of those; and none
+ * that has just come. */
 static bool
 evict(struct httpd *h)
 {
 	struct connection *idle = NULL, *sending = NULL, *known = NULL, *leaves;
 	size_t strangers = 0;
-	bool most;
 
 	/* The newest stands first. */
 	for (struct connection *c = h->first; c != NULL; c = c->next) {
 		strangers += !c->admitted;
-		if (c->admitted && c->state == CONNECTION_READS_HEAD && c->in.len == 0)
+		if (c->admitted && !h->turns_away && is_idle(c))
 			known = c;
 		else if (c->admitted)
 			continue;
@@ -849,11 +858,12 @@ evict(struct httpd *h)
 			sending = c;
 	}
 	leaves = idle != NULL ? idle : sending;
-	most = strangers > h->limits.strangers;
-	if (!h->turns_away && (leaves == NULL || !most) && known != NULL)
-		leaves = known;
-	else if (h->turns_away && !most)
+	if (!h->turns_away && leaves != NULL && h->loop->now - leaves->came < NEWCOMER_MS)
 		leaves = NULL;
+	if (strangers <= h->limits.strangers)
+		leaves = h->turns_away ? NULL : known != NULL ? known : leaves;
+	else if (leaves == NULL && !h->turns_away)
+		leaves = known;
 	if (leaves != NULL)
 		connection_close(leaves);
 	return leaves != NULL;
@@ -904,6 +914,7 @@ httpd_admit(struct httpd *h, int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	c = memory_zero(1, sizeof *c);
 	c->httpd = h;
+	c->came = h->loop->now;
 	c->source = (struct loop_source){ .fd = fd, .ready = socket_ready };
 	c->task.step = work_on_task;
 	c->limit.due = limit_due;

@@ -95,11 +95,13 @@ struct connection {
 	void *request;               /* the handler's; NULL: there is none */
 	struct buffer body;          /* that connection_keep() has kept */
 	bool admitted;               /* the handler's: it has shown who it is */
-	bool http11, bodiless;       /* of the request: the answer to a HEAD has no body */
+	bool http11;
+	bool bodiless;               /* the answer has no body: it is to a HEAD, or a 204 or 304 */
 	int64_t body_ms;             /* in which the body has to come; the handler's, in begin() */
 
 	/* ---- its own ---- */
 	enum connection_state state;
+	int64_t came;                /* loop->now then */
 	struct loop_source source;
 	struct loop_task task;       /* entered while there is more to do */
 	struct loop_timer limit;

@@ -1,0 +1,27 @@
+/* What is said to awf-step is a line; to the program, an error as its API would say it. */
+#include "proxy.h"
+
+#include <unistd.h>
+
+#include "base/terminal.h"
+
+void
+proxy_say(struct buffer *line)
+{
+	buffer_byte(line, '\n');
+	/* Nobody to say it to: what comes next on stdin is its end. */
+	(void)terminal_write_json(STDOUT_FILENO, line->data, line->len);
+	buffer_free(line);
+}
+
+void
+proxy_error(struct connection *c, enum family family, unsigned status, const char *more,
+    const char *message)
+{
+	struct buffer fields = BUFFER_INIT, body = BUFFER_INIT;
+
+	apis_error(&body, family, status, message);
+	buffer_text(&fields, "Content-Type: application/json\r\n");
+	buffer_text(&fields, more);
+	connection_answer(c, status, &fields, &body);
+}

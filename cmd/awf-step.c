@@ -87,13 +87,13 @@ report(const char *text)
 static int
 take_environment(struct settings *s, struct resources *r, struct error *err)
 {
-	struct environment *e = &s->step.environment;
-	bool hidden = s->step.group == GROUP_NONE || sandbox_holds(&s->step.sandbox);
+	struct environment *e = &s->step.place.environment;
+	bool hidden = s->step.options.group.kind == GROUP_NONE || sandbox_holds(&s->step.options.sandbox);
 	const char *const *name;
 
 	if (keys_load(&r->keys, err) == -1)
 		return -1;
-	s->step.keys = &r->keys;
+	s->step.place.keys = &r->keys;
 	environment_begin(e);
 	for (name = provider_key_names(); hidden && *name != NULL; name++)
 		if (!list_has(s->pass_keys, *name))
@@ -111,7 +111,7 @@ take_environment(struct settings *s, struct resources *r, struct error *err)
 static int
 enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
 {
-	struct run_spec spec = { .name = s->step.name, .kind = "step", .argv = argv,
+	struct run_spec spec = { .name = s->step.options.name, .kind = "step", .argv = argv,
 		.keep_transcript = true, .latest = true, .repaired = report };
 	int entered;
 
@@ -124,18 +124,18 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 			entered = history_open(&r->history, r->run.directory, err);
 		if (entered == 0 && r->history != NULL) {
 			r->recall = history_recall(r->history);
-			s->step.recall = &r->recall;
+			s->step.place.recall = &r->recall;
 		}
-		redactor_environment(&r->redactor, &s->step.environment);
+		redactor_environment(&r->redactor, &s->step.place.environment);
 		return entered;
 	}
 	r->own_run = true;
 	installation_join_path();
 	if (getenv("PATH") != NULL)
-		environment_set(&s->step.environment, "PATH", getenv("PATH"));
+		environment_set(&s->step.place.environment, "PATH", getenv("PATH"));
 	if (redactor_open(&r->redactor, NULL, err) == -1)
 		return -1;
-	redactor_environment(&r->redactor, &s->step.environment);
+	redactor_environment(&r->redactor, &s->step.place.environment);
 	spec.redaction = redactor_redaction(&r->redactor);
 	return run_create(&r->run, &spec, err);
 }
@@ -147,45 +147,45 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 {
 	const char *enclosing = "", *path = "";
 	struct step *step = &s->step;
-	struct environment *e = &step->environment;
+	struct environment *e = &step->place.environment;
 	bool prints = !s->quiet && s->file == NULL, replays = step_replays(step);
-	struct roster_entry entry = { .name = step->name,
-		.tried = step->failure == FAILURE_TRY && !late, .out = prints ? STDOUT_FILENO : -1 };
+	struct roster_entry entry = { .name = step->options.name,
+		.tried = step->options.failure == FAILURE_TRY && !late, .out = prints ? STDOUT_FILENO : -1 };
 	char here[PATH_MAX];
 
-	step->run = &r->run;
-	step->gate.run_id = r->run.id;
-	step->gate.attempt = r->run.attempt;
-	step->gate.key = r->run.key;
+	step->place.run = &r->run;
+	step->options.gate.run_id = r->run.id;
+	step->options.gate.attempt = r->run.attempt;
+	step->options.gate.key = r->run.key;
 	if (!r->own_run && call_around(&enclosing, &path, err) != 0)
 		return -1;
-	step->enclosing = enclosing;
-	step->outermost = *enclosing == '\0';
-	step->root = recall_root(enclosing);
-	step->try_number = call_try_around();
-	step->parent = r->run.started;
-	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
-	step->path = r->path;
+	step->place.enclosing = enclosing;
+	step->place.outermost = *enclosing == '\0';
+	step->place.root = recall_root(enclosing);
+	step->place.try_number = call_try_around();
+	step->place.parent = r->run.started;
+	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->options.name);
+	step->place.path = r->path;
 	if (interrupts != NULL) /* a refusal is recorded without */
-		step->interrupts.signal_number = interrupts->signal_number;
+		step->place.interrupts.signal_number = interrupts->signal_number;
 	/* Nobody reading ends the step; in a replay, once what was recorded has been made. */
-	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
-	step->reader = prints && replays ? STDOUT_FILENO : 0;
+	step->place.interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
+	step->place.reader = prints && replays ? STDOUT_FILENO : 0;
 
-	step->workspace = run_workspace(&r->run);
-	if (!r->own_run && (step->team == NULL || team_reads_environment(step->team)) &&
-	    marks_find(&step->marks, r->run.directory, step->workspace, NULL, err) == -1)
+	step->place.workspace = run_workspace(&r->run);
+	if (!r->own_run && (step->definition.team == NULL || team_reads_environment(step->definition.team)) &&
+	    marks_find(&step->place.marks, r->run.directory, step->place.workspace, NULL, err) == -1)
 		return -1;
 	entry.enclosing = enclosing;
 	entry.owner = r->own_run;
 	if (roster_begin(&r->roster, r->run.directory, &entry, err) == -1)
 		return -1;
-	step->process = memory_format("%s%s%s:%ld", enclosing, *enclosing != '\0' ? "/" : "",
-	    step->name, r->roster.occurrence);
+	step->place.process = memory_format("%s%s%s:%ld", enclosing, *enclosing != '\0' ? "/" : "",
+	    step->options.name, r->roster.occurrence);
 	environment_set(e, "AWF_RUN_ID", r->run.id);
 	environment_set(e, "AWF_TRANSCRIPT", r->run.transcript.path);
 	environment_set(e, "AWF_STORAGE", r->run.storage.root);
-	environment_set(e, "AWF_PATH", step->path);
+	environment_set(e, "AWF_PATH", step->place.path);
 	environment_set(e, TRACEPARENT, r->run.traceparent);
 	if (r->own_run && getcwd(here, sizeof here) != NULL)
 		environment_set(e, "AWF_WORKFLOW_DIR", here);
@@ -220,7 +220,7 @@ finish_run(struct resources *r, const struct step *step, const struct stream *st
     const struct error *failure, struct error *err)
 {
 	/* A failure that was only to be tried is told to the shell, and fails no run. */
-	const bool tried = step->failure == FAILURE_TRY && *status == STATUS_WORK;
+	const bool tried = step->options.failure == FAILURE_TRY && *status == STATUS_WORK;
 	struct conclusion c;
 	struct run_end end;
 	struct outcome outcome;
@@ -274,12 +274,12 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	int result;
 
 	/* What the step may cost: of a replay, what was recorded counts. */
-	if ((s->step.team != NULL || s->step.models != MODELS_NONE) && (s->max_cost >= 0 || getenv(BUDGET_LIMIT) != NULL) &&
+	if ((s->step.definition.team != NULL || s->step.options.models.mode != MODELS_NONE) && (s->step.options.max_cost >= 0 || getenv(BUDGET_LIMIT) != NULL) &&
 	    !step_replays(&s->step)) {
-		if (budget_begin(&r->budget, s->max_cost, err) == -1 ||
-		    (s->step.team != NULL && team_check_prices(s->step.team, &r->budget, err) == -1))
+		if (budget_begin(&r->budget, s->step.options.max_cost, err) == -1 ||
+		    (s->step.definition.team != NULL && team_check_prices(s->step.definition.team, &r->budget, err) == -1))
 			return -1;
-		s->step.budget = r->budget.limits ? &r->budget : NULL;
+		s->step.definition.budget = r->budget.limits ? &r->budget : NULL;
 	}
 
 	if (s->file != NULL && replacement_open(&output, s->file, 0666, err) == -1)
@@ -291,8 +291,8 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	stream->roster = &r->roster;
 	stream->out = s->file != NULL ? output.fd : s->quiet ? -1 : STDOUT_FILENO;
 	/* Of those within a call what is printed is recorded, as that call's stderr. */
-	stream->owner_counts = s->step.outermost;
-	result = s->jobs == 1 && s->step.recall == NULL ?
+	stream->owner_counts = s->step.place.outermost;
+	result = s->jobs == 1 && s->step.place.recall == NULL ?
 	    step_start_provider_early(&s->step, STDIN_FILENO, err) : 0;
 	if (result == 0)
 		result = stream_run(stream, err);
@@ -327,7 +327,7 @@ tell_script(const struct settings *s, const struct resources *r)
 	struct error advice;
 
 	if (script != NULL && first) {
-		error_set(&advice, ERROR_USAGE, s->step.name, "a shell runs %s, so that each of its steps is a "
+		error_set(&advice, ERROR_USAGE, s->step.options.name, "a shell runs %s, so that each of its steps is a "
 		    "run of its own: awf-run %s makes one of all", script, script);
 		program_fail(PROGRAM, &advice);
 	}
@@ -341,7 +341,7 @@ tell_other_run(const struct settings *s, const struct resources *r, const struct
 {
 	if (r->own_run && stream->producers.foreign && terminal_is(STDERR_FILENO))
 		message_print(PROGRAM, "%s: its input is of another run, and this is a run of its own: "
-		    "awf-run -c 'awf-step %s | awf-step %s' makes one of all", s->step.name,
+		    "awf-run -c 'awf-step %s | awf-step %s' makes one of all", s->step.options.name,
 		    locale_choose("…", "..."), locale_choose("…", "..."));
 }
 
@@ -376,14 +376,14 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 {
 	struct error err = ERROR_INIT;
 
-	if (s->step.name == NULL || !name_valid(s->step.name))
+	if (s->step.options.name == NULL || !name_valid(s->step.options.name))
 		return;
-	s->step.team = NULL;
-	s->step.agent = NULL;
-	s->step.operation = NULL;
-	if (s->step.kind == NULL)
-		s->step.kind = "command";
-	digest_sha256("", 0, s->step.definition_sha256);
+	s->step.definition.team = NULL;
+	s->step.definition.agent = NULL;
+	s->step.definition.operation = NULL;
+	if (s->step.definition.kind == NULL)
+		s->step.definition.kind = "command";
+	digest_sha256("", 0, s->step.definition.sha256);
 	if (take_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
 	    take_place(s, r, false, &err) == 0 && fail_before_call(s, why) == 0)
 		roster_end(&r->roster);
@@ -407,25 +407,25 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	script = tell_script(s, r);
 	/* A step at a prompt: what it gives is read by a person. */
 	if (r->own_run && s->file == NULL && terminal_is(STDOUT_FILENO))
-		s->step.raw = true;
+		s->step.options.raw = true;
 
 	/* Who is here before its run, or a call around it, is being ended gets the signal; who
 	 * comes later begins nothing, unless it cleans up: that is not ended by the signals that
 	 * end the rest, nor is what it runs. */
 	ending = ending_begun(r->run.directory);
-	if (ending != NULL && s->step.cleanup) {
+	if (ending != NULL && s->step.options.cleanup) {
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
 		signal(SIGHUP, SIG_IGN);
 		*interrupts->signal_number = 0;
 	} else if (ending != NULL) {
 		if (take_place(s, r, true, &err) == 0)
-			error_set(&err, ERROR_CANCELLED, s->step.name, "not begun: %s is being ended", ending);
+			error_set(&err, ERROR_CANCELLED, s->step.options.name, "not begun: %s is being ended", ending);
 		return program_fail(PROGRAM, &err);
 	}
 
 	if (take_place(s, r, false, &err) == -1 ||
-	    step_name_files(&s->step, &s->source, &err) == -1 ||
+	    step_name_files(&s->step, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1) {
 		status = program_fail(PROGRAM, &err);
 		/* What only the run knows, such as its budget, may refuse a step, too. */
@@ -448,7 +448,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	 * to know. */
 	if (status == STATUS_OK && !stream.printed)
 		roster_end_empty(&r->roster);
-	else if (s->step.failure == FAILURE_TRY || (*interrupts->signal_number == 0 && status != STATUS_SYSTEM))
+	else if (s->step.options.failure == FAILURE_TRY || (*interrupts->signal_number == 0 && status != STATUS_SYSTEM))
 		roster_end(&r->roster);
 	else if (status == STATUS_SYSTEM)
 		roster_fail(&r->roster, err.code != ERROR_NONE ? &err : &late);
@@ -476,9 +476,9 @@ tell_dry_run(const struct settings *s, const char *file, const struct buffer *li
 		if (span_member(span_of(line, len), "step").at != NULL)
 			buffer_format(&named, "%.*s\n", (int)len, line);
 		else if (len > 1)
-			buffer_format(&named, "{\"step\":\"%s\",%.*s\n", s->step.name, (int)len - 1, line + 1);
+			buffer_format(&named, "{\"step\":\"%s\",%.*s\n", s->step.options.name, (int)len - 1, line + 1);
 	if (named.len > 0 && !s->quiet && s->file == NULL)
-		buffer_format(&gives, "(what %s gives)\n", s->step.name);
+		buffer_format(&gives, "(what %s gives)\n", s->step.options.name);
 	if (fd == -1 || file_write(fd, buffer_string(&named), named.len) == -1)
 		result = error_errno(err, ERROR_SYSTEM, file, "unable to write");
 	else if (file_write(STDOUT_FILENO, buffer_string(&gives), gives.len) == -1 && errno != EPIPE)
@@ -504,7 +504,7 @@ dry_run(struct settings *s, struct resources *r)
 	struct stream stream;
 	int done;
 
-	s->step.shown = isatty(STDOUT_FILENO);
+	s->step.place.shown = isatty(STDOUT_FILENO);
 	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
 	reader.no_states = true;
 	prepare_stream(s, &stream, &reader);
@@ -551,9 +551,9 @@ collect_inputs(struct buffer *out)
 static bool
 warns_of_prompt(const struct settings *s)
 {
-	return s->source.prompt != NULL && s->step.team != NULL && s->input != INPUT_NONE &&
+	return s->step.options.agent.prompt != NULL && s->step.definition.team != NULL && s->input != INPUT_NONE &&
 	    !s->dry_run && !run_in_environment() && terminal_is_told(STDERR_FILENO) &&
-	    !prompt_has_data(s->step.prompt);
+	    !prompt_has_data(s->step.definition.prompt);
 }
 
 /* Does what the command line asks for. All that can be wrong with definitions is said before
@@ -566,22 +566,22 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	int loaded;
 
 	if (environment_text(FRAME_MARKER) != NULL && !run_in_environment()) {
-		error_set(&err, ERROR_USAGE, s->step.name, "this is the far end of a launcher, where no step is "
+		error_set(&err, ERROR_USAGE, s->step.options.name, "this is the far end of a launcher, where no step is "
 		    "recorded: --via belongs to the awf-step there (awf-run makes a run of its own here)");
 		return program_fail(PROGRAM, &err);
 	}
-	s->step.far_gone = clock_monotonic() + FAR_GONE_MS;
+	s->step.place.far_gone = clock_monotonic() + FAR_GONE_MS;
 	s->dry_run = s->dry_run || (!run_in_environment() && environment_text(DRY_RUN_FILE) != NULL);
 	descendants_adopt(); /* what a child leaves behind is ended with it */
-	collect_inputs(&s->step.inputs);
+	collect_inputs(&s->step.place.inputs);
 	trust_ask_from_now(PROGRAM, interrupts);
-	loaded = step_load(&s->step, &s->source, &r->loaded, &err);
+	loaded = step_load(&s->step, &r->loaded, &err);
 	trust_ask_from_now(NULL, NULL);
 	for (size_t i = 0; i < team->count; i++) {
 		const char *doubts = team->members[i]->agent.doubt, *line;
 		size_t len;
 
-		if (s->step.verbose && team->members[i]->agent.unused != NULL)
+		if (s->step.options.agent.verbose && team->members[i]->agent.unused != NULL)
 			message_print(PROGRAM, "%s", team->members[i]->agent.unused);
 		while ((line = text_part(&doubts, '\n', &len)) != NULL)
 			if (len > 0)
@@ -589,8 +589,8 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	}
 	if (loaded == 0 && warns_of_prompt(s))
 		message_print(PROGRAM, "%s: the prompt has no {{data}}: what is read is not in it (-n reads "
-		    "nothing)", s->step.name);
-	s->step.verbose = s->step.verbose || (team->count > 0 && terminal_is_told(STDERR_FILENO));
+		    "nothing)", s->step.options.name);
+	s->step.options.agent.verbose = s->step.options.agent.verbose || (team->count > 0 && terminal_is_told(STDERR_FILENO));
 	if (loaded == -1) {
 		if (!s->dry_run && run_in_environment())
 			record_refusal(s, r, argv, &err);
@@ -635,12 +635,12 @@ main(int argc, char **argv)
 	}
 
 	settings_free(&settings);
-	free(settings.step.process);
-	marks_free(&settings.step.marks);
-	free(settings.step.workspace);
+	free(settings.step.place.process);
+	marks_free(&settings.step.place.marks);
+	free(settings.step.place.workspace);
 	free(r.path);
-	buffer_free(&settings.step.inputs);
-	environment_free(&settings.step.environment);
+	buffer_free(&settings.step.place.inputs);
+	environment_free(&settings.step.place.environment);
 	step_unload(&settings.step, &r.loaded);
 	keys_free(&r.keys);
 	budget_end(&r.budget);

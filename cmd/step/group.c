@@ -65,26 +65,26 @@ group_open(struct group *g, struct step_call *call)
 	memset(g, 0, sizeof *g);
 	g->call = call;
 	g->step = *s;
-	g->step.group = GROUP_NONE;
-	g->step.member = true;
-	g->step.compared = 0;
-	g->step.reader = 0;
-	g->step.enclosing = call->id;
-	g->step.try_number = 0;
-	g->step.root = recalled ? call->verdict.recalled.root : NULL;
-	g->step.parent = call->started;
-	g->step.process = memory_format("%s/%s:0", call->id, s->name);
-	memset(&g->step.environment, 0, sizeof g->step.environment);
-	environment_copy(&g->step.environment, &s->environment);
+	g->step.options.group.kind = GROUP_NONE;
+	g->step.place.member = true;
+	g->step.place.compared = 0;
+	g->step.place.reader = 0;
+	g->step.place.enclosing = call->id;
+	g->step.place.try_number = 0;
+	g->step.place.root = recalled ? call->verdict.recalled.root : NULL;
+	g->step.place.parent = call->started;
+	g->step.place.process = memory_format("%s/%s:0", call->id, s->options.name);
+	memset(&g->step.place.environment, 0, sizeof g->step.place.environment);
+	environment_copy(&g->step.place.environment, &s->place.environment);
 	/* What the group itself sees to. */
-	g->step.into = NULL;
-	g->step.gate.count = 0;
-	g->step.rescue = g->step.raw = false;
-	g->step.failure = FAILURE_TRAVELS;
-	g->step.fail_fast = false;
+	g->step.options.into = NULL;
+	g->step.options.gate.count = 0;
+	g->step.options.rescue = g->step.options.raw = false;
+	g->step.options.failure = FAILURE_TRAVELS;
+	g->step.options.fail_fast = false;
 
 	step_state_line(call, false, &line);
-	item_take_state(&g->item, span_of(line.data, line.len), s->run->id);
+	item_take_state(&g->item, span_of(line.data, line.len), s->place.run->id);
 	buffer_free(&line);
 	causes_add_item(&g->causes, &g->step, &g->item);
 }
@@ -99,8 +99,8 @@ group_call(struct group *g, int64_t index, struct step_result *result, struct er
 static void
 group_close(struct group *g)
 {
-	free(g->step.process);
-	environment_free(&g->step.environment);
+	free(g->step.place.process);
+	environment_free(&g->step.place.environment);
 	item_free(&g->item);
 	causes_free(&g->causes);
 }
@@ -122,7 +122,7 @@ take_round(struct group *g, int64_t round, struct step_result *result)
 
 	if (why->code != ERROR_NONE) {
 		call->end.told = result->told;
-		if (round >= call->step->max_rounds) /* which was not to be made any more */
+		if (round >= call->step->options.group.max_rounds) /* which was not to be made any more */
 			call->end.error = *why;
 		else
 			error_set(&call->end.error, why->code, NULL, "round %lld: %s", (long long)round,
@@ -131,7 +131,7 @@ take_round(struct group *g, int64_t round, struct step_result *result)
 	}
 	if (result->skipped)
 		return;
-	state_reader_begin(&r, -1, INPUT_STATE, call->step->run->id);
+	state_reader_begin(&r, -1, INPUT_STATE, call->step->place.run->id);
 	state_reader_give(&r, &result->out);
 	while (state_reader_next(&r, &g->item, &ignored) == 1)
 		count++;
@@ -143,8 +143,8 @@ take_round(struct group *g, int64_t round, struct step_result *result)
 	}
 	causes_free(&g->causes);
 	memset(&g->causes, 0, sizeof g->causes);
-	own = memory_format("%s:%lld", g->step.process, (long long)round);
-	causes_add(&g->causes, &g->step, g->step.run->id, result->ended, own);
+	own = memory_format("%s:%lld", g->step.place.process, (long long)round);
+	causes_add(&g->causes, &g->step, g->step.place.run->id, result->ended, own);
 	maker = item_metadata(&g->item, "event_id");
 	if (maker == NULL || strcmp(maker, result->ended) != 0)
 		causes_add_item(&g->causes, &g->step, &g->item);
@@ -164,16 +164,16 @@ group_run_loop(struct step_call *call, struct error *err)
 	int made = 0;
 
 	group_open(&group, call);
-	group.step.when = s->proceed;
+	group.step.options.when = s->options.group.proceed;
 	for (int64_t round = 0;; round++) {
-		if (round >= s->max_rounds && s->proceed.text == NULL) {
-			if (s->until.text != NULL)
+		if (round >= s->options.group.max_rounds && s->options.group.proceed.text == NULL) {
+			if (s->options.group.until.text != NULL)
 				error_set(error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s (--max)",
 				    (long long)round, round == 1 ? "" : "s");
 			break;
 		}
 		/* With --while a further one may still find that none is to be made. */
-		group.step.spent = round >= s->max_rounds;
+		group.step.definition.spent = round >= s->options.group.max_rounds;
 		made = group_call(&group, round, &result, err);
 		if (made == -1)
 			break;
@@ -215,7 +215,7 @@ is_cut(enum error_code code)
 static void
 turn_to(struct branches *b, int64_t number)
 {
-	process_shell(b->argv, b->group.call->step->command[number]);
+	process_shell(b->argv, b->group.call->step->options.command.argv[number]);
 	step_define(&b->group.step);
 }
 
@@ -227,25 +227,25 @@ choose(struct branches *b)
 	const struct step *s = b->group.call->step;
 	char sha256[DIGEST_SIZE];
 
-	for (int64_t i = 0; s->command[i] != NULL; i++) {
+	for (int64_t i = 0; s->options.command.argv[i] != NULL; i++) {
 		enum recall_end end = RECALL_OPEN;
 		bool known = false;
 
-		if (s->recall != NULL) {
+		if (s->place.recall != NULL) {
 			struct recall_query query = step_query(&b->group.step, i);
 
-			query.definition_sha256 = b->group.step.definition_sha256;
+			query.definition_sha256 = b->group.step.definition.sha256;
 			attachments_digest(&b->group.call->attachments, &b->group.item.data.json, sha256);
 			query.input_sha256 = sha256;
 			turn_to(b, i);
-			known = s->recall->look(s->recall->history, &query, &end);
+			known = s->place.recall->look(s->place.recall->history, &query, &end);
 		}
 		if (step_replays(s)) {
 			if (known)
 				b->numbers[b->count++] = i;
 			continue;
 		}
-		if (known && end == RECALL_SUCCEEDED && s->strategy == STRATEGY_ANY) {
+		if (known && end == RECALL_SUCCEEDED && s->options.group.strategy == STRATEGY_ANY) {
 			b->numbers[0] = i;
 			b->count = 1;
 			return;
@@ -276,7 +276,7 @@ end_worker(void *context)
 {
 	struct branches *b = context;
 
-	transcript_close(&b->group.step.run->transcript);
+	transcript_close(&b->group.step.place.run->transcript);
 }
 
 /* Looks at answers as they come, and stops the rest once a branch has decided, or the group is
@@ -293,18 +293,18 @@ look_around(struct branches *b)
 
 		if (step_replays(s))
 			continue;
-		if (s->strategy == STRATEGY_ALL)
+		if (s->options.group.strategy == STRATEGY_ALL)
 			decided |= code != ERROR_NONE && code != ERROR_WAITING;
-		else if (s->strategy == STRATEGY_ANY)
+		else if (s->options.group.strategy == STRATEGY_ANY)
 			decided |= code == ERROR_NONE;
 	}
 	if (b->stopped)
 		return;
-	b->stopped = decided || interrupted(&s->interrupts, &b->interrupted);
+	b->stopped = decided || interrupted(&s->place.interrupts, &b->interrupted);
 	if (decided)
 		workers_signal(&b->workers, SIGTERM);
 	else if (b->interrupted.code == ERROR_CANCELLED)
-		workers_signal(&b->workers, *s->interrupts.signal_number);
+		workers_signal(&b->workers, *s->place.interrupts.signal_number);
 	/* That nobody reads, those that work see themselves. */
 }
 
@@ -313,7 +313,7 @@ static int
 make_branches(struct branches *b, struct error *err)
 {
 	struct workers *w = &b->workers;
-	size_t jobs = b->group.call->step->jobs, at_a_time = jobs > 0 ? jobs : JOBS_MOST;
+	size_t jobs = b->group.call->step->options.group.jobs, at_a_time = jobs > 0 ? jobs : JOBS_MOST;
 	const size_t most = open_files_most(&workers_files);
 	struct buffer message = BUFFER_INIT;
 	int done = 0;
@@ -380,7 +380,7 @@ conclude(struct branches *b)
 {
 	struct step_call *call = b->group.call;
 	struct step_end *end = &call->end;
-	enum step_strategy strategy = call->step->strategy;
+	enum step_strategy strategy = call->step->options.group.strategy;
 	const struct step_result *worst = NULL; /* the first of the lowest rank */
 	size_t first = b->begun;                /* that succeeded */
 	struct error named = ERROR_INIT;
@@ -430,7 +430,7 @@ conclude(struct branches *b)
 
 	/* Who works may have seen it before us. */
 	if (b->interrupted.code == ERROR_NONE && worst != NULL && is_cut(code))
-		interrupted(&call->step->interrupts, &b->interrupted);
+		interrupted(&call->step->place.interrupts, &b->interrupted);
 	if (b->interrupted.code != ERROR_NONE) {
 		end->error = b->interrupted;
 	} else if (worst != NULL) {
@@ -450,9 +450,9 @@ group_run_parallel(struct step_call *call, struct error *err)
 
 	memset(&b, 0, sizeof b);
 	group_open(&b.group, call);
-	b.group.step.command = b.argv;
-	b.group.step.when.text = NULL;
-	while (call->step->command[count] != NULL)
+	b.group.step.options.command.argv = b.argv;
+	b.group.step.options.when.text = NULL;
+	while (call->step->options.command.argv[count] != NULL)
 		count++;
 	b.numbers = memory_zero(count, sizeof *b.numbers);
 	b.results = memory_zero(count, sizeof *b.results);

@@ -116,7 +116,7 @@ make_pair(struct models *m, struct error *err)
 	struct step *s = m->call->step;
 	int ends[2];
 
-	if (!sandbox_holds(&s->sandbox) || s->sandbox.network == SANDBOX_NETWORK_ALLOWED)
+	if (!sandbox_holds(&s->options.sandbox) || s->options.sandbox.network == SANDBOX_NETWORK_ALLOWED)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pair of sockets");
@@ -139,7 +139,7 @@ tell_settings(struct models *m)
 	writer_member_string(&w, "token", m->token);
 	writer_member_bool(&w, "text", m->live.run_directory != NULL);
 	/* Nothing inside of a sandbox could record what it asks. */
-	writer_member_bool(&w, "within", !sandbox_holds(&s->sandbox));
+	writer_member_bool(&w, "within", !sandbox_holds(&s->options.sandbox));
 	if (m->borrowed != -1) {
 		writer_member_integer(&w, "borrow", m->borrowed);
 		writer_member_integer(&w, "port", LOOPBACK_PORT);
@@ -153,7 +153,7 @@ tell_settings(struct models *m)
 		for (const char *const *name = f->bases; *name != NULL && base == NULL; name++)
 			base = environment_text(*name);
 		for (const char *const *name = f->keys; *name != NULL && key == NULL; name++)
-			key = keys_value(s->keys, *name);
+			key = keys_value(s->place.keys, *name);
 		/* Of a command around this one, whose proxy passes what is recorded here. */
 		if (model_token_is(key)) {
 			model_token_within(key, within);
@@ -173,7 +173,7 @@ static void
 set_environment(const struct models *m, long long port)
 {
 	static const char *const exempt[] = { "NO_PROXY", "no_proxy" };
-	struct environment *e = &m->call->step->environment;
+	struct environment *e = &m->call->step->place.environment;
 	struct buffer names = BUFFER_INIT;
 
 	for (size_t i = 0; i < FAMILY_COUNT; i++) {
@@ -216,7 +216,7 @@ wait_for_port(struct models *m, long long *port, struct error *err)
 	int taken;
 
 	while ((taken = peer_line(&m->proxy, &line)) == 0 && event == PEER_SERVED)
-		event = peer_wait(&m->proxy, deadline, &m->call->step->interrupts, err);
+		event = peer_wait(&m->proxy, deadline, &m->call->step->place.interrupts, err);
 	if (event == PEER_INTERRUPTED)
 		return -1;
 	if (taken == 1 && span_integer(span_member(line, "port"), port))
@@ -239,14 +239,14 @@ models_begin(struct step_call *call, struct error *err)
 	m->call = call;
 	m->lent = m->borrowed = -1;
 	m->replays = step_replays(s);
-	m->recalls = call->verdict.recalls && !r->changed && (s->models != MODELS_LIVE || m->replays);
+	m->recalls = call->verdict.recalls && !r->changed && (s->options.models.mode != MODELS_LIVE || m->replays);
 	if (m->recalls)
-		traffic_begin(&m->traffic, r, s->models_ignored);
+		traffic_begin(&m->traffic, r, s->options.models.ignored);
 	else
-		m->traffic.ignored = s->models_ignored;
+		m->traffic.ignored = s->options.models.ignored;
 	/* In a replay the program has the same environment each time. */
 	model_token_make(m->replays ? call->id : NULL, m->token);
-	live_begin(&m->live, m->replays ? NULL : live_place(s->run));
+	live_begin(&m->live, m->replays ? NULL : live_place(s->place.run));
 	m->proxy.end_ms = PROVIDER_END_MS;
 	if (argv[0] == NULL) {
 		error_set(err, ERROR_SYSTEM, PROXY, "is not there (is AWF installed whole?)");
@@ -266,7 +266,7 @@ models_begin(struct step_call *call, struct error *err)
 		m->listens = true;
 		if (m->lent != -1) {
 			fcntl(m->lent, F_SETFD, 0);
-			call->step->sandbox.loopback = m->lent;
+			call->step->options.sandbox.loopback = m->lent;
 		}
 		set_environment(m, port);
 		return m;
@@ -379,7 +379,7 @@ static int
 count_cost(struct models *m, struct api_request *r, struct span model, struct span usage,
     bool known, struct error *err)
 {
-	const struct budget *b = m->call->step->budget;
+	const struct budget *b = m->call->step->definition.budget;
 	char *answered = span_text(model);
 	int64_t cost = 0;
 
@@ -543,7 +543,7 @@ note_unknown(struct models *m, const struct api_request *r, struct span line)
 	m->noted = true;
 	traffic_differs(&m->traffic, line, &text);
 	message_print("awf-step", "%s: request %lld, %s, is not in the record, and is asked live%s",
-	    m->call->step->name, r->number, r->name, buffer_string(&text));
+	    m->call->step->options.name, r->number, r->name, buffer_string(&text));
 	buffer_free(&text);
 }
 
@@ -589,8 +589,8 @@ send_on(struct models *m, struct api_request *r, struct span line, struct error 
 	const struct step *s = m->call->step;
 	struct error why = ERROR_INIT;
 
-	if (s->budget != NULL && r->generation &&
-	    budget_reserve(s->budget, m->spent, least_tokens(line), NULL, r->api,
+	if (s->definition.budget != NULL && r->generation &&
+	    budget_reserve(s->definition.budget, m->spent, least_tokens(line), NULL, r->api,
 	    r->model != NULL ? r->model : "", r->within ? NULL : &r->reserved, &why) == -1) {
 		if (why.code == ERROR_SYSTEM) {
 			*err = why;
@@ -614,7 +614,7 @@ tell_wait(void *context, const struct provider_wait *wait, struct error *err)
 {
 	const struct models *m = context;
 
-	return retried_record_wait(&m->call->events, m->call->started, m->call->step->name, wait,
+	return retried_record_wait(&m->call->events, m->call->started, m->call->step->options.name, wait,
 	    terminal_is_told(STDERR_FILENO), err);
 }
 
@@ -691,9 +691,9 @@ static int
 take_request(struct models *m, struct span line, struct error *err)
 {
 	const struct step *s = m->call->step;
-	const bool offline = m->replays || s->models == MODELS_REPLAY;
+	const bool offline = m->replays || s->options.models.mode == MODELS_REPLAY;
 	struct api_request *r = add_request(m);
-	struct throttle_spec spec = { .storage = &s->run->storage, .told = tell_wait, .context = m };
+	struct throttle_spec spec = { .storage = &s->place.run->storage, .told = tell_wait, .context = m };
 	struct exchanged *x = NULL;
 	struct error why = ERROR_INIT;
 	int began;
@@ -938,7 +938,7 @@ models_settle(struct models *m, struct error *error, struct error *err)
 static void
 warn(const struct models *m)
 {
-	const char *name = m->call->step->name;
+	const char *name = m->call->step->options.name;
 	const struct step_end *end = &m->call->end;
 	bool ran = end->error.code == ERROR_NONE ||
 	    (end->error.code == ERROR_EXIT_STATUS && end->exit_code < PROCESS_CANNOT_RUN);
@@ -968,7 +968,7 @@ models_end(struct models *m)
 			continue;
 	}
 	peer_end(&m->proxy);
-	m->call->step->sandbox.loopback = 0;
+	m->call->step->options.sandbox.loopback = 0;
 	file_close(&m->lent);
 	file_close(&m->borrowed);
 	follow(m);

@@ -160,48 +160,48 @@ static const struct plain {
 } plains[] = {
 #define AT(member) offsetof(struct settings, member)
 	{ OPT_ALLOW_EMPTY, KIND_FLAG, AT(allow_empty), 0, 0 },
-	{ OPT_STATE, KIND_FLAG, AT(step.feed_state), 0, 0 },
+	{ OPT_STATE, KIND_FLAG, AT(step.options.command.feed_state), 0, 0 },
 	{ OPT_JOIN, KIND_FLAG, AT(joined), 0, 0 },
 	{ OPT_BY_NAME, KIND_FLAG, AT(by_name), 0, 0 },
-	{ OPT_RAW, KIND_FLAG, AT(step.raw), 0, 0 },
+	{ OPT_RAW, KIND_FLAG, AT(step.options.raw), 0, 0 },
 	{ OPT_QUIET, KIND_FLAG, AT(quiet), 0, 0 },
-	{ OPT_APPROVE, KIND_FLAG, AT(step.approve), 0, 0 },
-	{ OPT_RESCUE, KIND_FLAG, AT(step.rescue), 0, 0 },
-	{ OPT_CLEANUP, KIND_FLAG, AT(step.cleanup), 0, 0 },
-	{ OPT_FAIL_FAST, KIND_FLAG, AT(step.fail_fast), 0, 0 },
+	{ OPT_APPROVE, KIND_FLAG, AT(step.options.approve), 0, 0 },
+	{ OPT_RESCUE, KIND_FLAG, AT(step.options.rescue), 0, 0 },
+	{ OPT_CLEANUP, KIND_FLAG, AT(step.options.cleanup), 0, 0 },
+	{ OPT_FAIL_FAST, KIND_FLAG, AT(step.options.fail_fast), 0, 0 },
 	{ OPT_DRY_RUN, KIND_FLAG, AT(dry_run), 0, 0 },
-	{ OPT_VERBOSE, KIND_FLAG, AT(step.verbose), 0, 0 },
-	{ OPT_AGENT, KIND_TEXT, AT(source.team.agent_file), 0, 0 },
-	{ OPT_MODEL, KIND_TEXT, AT(source.team.model), 0, 0 },
-	{ OPT_OUTPUT_SCHEMA, KIND_TEXT, AT(source.team.output_schema), 0, 0 },
-	{ OPT_PROMPT, KIND_TEXT, AT(source.prompt), 0, 0 },
-	{ OPT_ASK, KIND_TEXT, AT(step.ask), 0, 0 },
-	{ OPT_TOOL, KIND_TEXT, AT(source.tool), 0, 0 },
-	{ OPT_INTO, KIND_TEXT, AT(step.into), 0, 0 },
-	{ OPT_VIA, KIND_TEXT, AT(step.via), 0, 0 },
-	{ OPT_ATTACH, KIND_LIST, AT(source.attach), 0, 0 },
+	{ OPT_VERBOSE, KIND_FLAG, AT(step.options.agent.verbose), 0, 0 },
+	{ OPT_AGENT, KIND_TEXT, AT(step.options.agent.file), 0, 0 },
+	{ OPT_MODEL, KIND_TEXT, AT(step.options.agent.model), 0, 0 },
+	{ OPT_OUTPUT_SCHEMA, KIND_TEXT, AT(step.options.output_schema), 0, 0 },
+	{ OPT_PROMPT, KIND_TEXT, AT(step.options.agent.prompt), 0, 0 },
+	{ OPT_ASK, KIND_TEXT, AT(step.options.question.text), 0, 0 },
+	{ OPT_TOOL, KIND_TEXT, AT(step.options.tool), 0, 0 },
+	{ OPT_INTO, KIND_TEXT, AT(step.options.into), 0, 0 },
+	{ OPT_VIA, KIND_TEXT, AT(step.options.elsewhere.launcher), 0, 0 },
+	{ OPT_ATTACH, KIND_LIST, AT(step.options.agent.attach), 0, 0 },
 	{ OPT_PASS_KEY, KIND_NAMES, AT(pass_keys), 0, 0 },
-	{ OPT_ENV, KIND_LIST, AT(far_variables), 0, 0 },
-	{ OPT_SEND, KIND_LIST, AT(send), 0, 0 },
-	{ OPT_FETCH, KIND_LIST, AT(fetch), 0, 0 },
+	{ OPT_ENV, KIND_LIST, AT(step.options.elsewhere.variables), 0, 0 },
+	{ OPT_SEND, KIND_LIST, AT(step.options.elsewhere.send), 0, 0 },
+	{ OPT_FETCH, KIND_LIST, AT(step.options.elsewhere.fetch), 0, 0 },
 	{ OPT_OPEN, KIND_LIST, AT(opened), 0, 0 },
 	{ OPT_PASS_ENV, KIND_PATTERNS, AT(pass_variables), 0, 0 },
-	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
-	{ OPT_UNTIL, KIND_CONDITION, AT(step.until), 0, 0 },
-	{ OPT_WHEN, KIND_CONDITION, AT(step.when), 0, 0 },
-	{ OPT_ACCEPT, KIND_CONDITION, AT(step.accept), 0, 0 },
-	{ OPT_MAX, KIND_NUMBER, AT(step.max_rounds), 1, ROUNDS_MAX },
-	{ OPT_MAX_ANSWERS, KIND_NUMBER, AT(step.max_answers), 0, LIMIT_MAX },
-	{ OPT_MAX_TURNS, KIND_NUMBER, AT(source.team.max_turns), 0, LIMIT_MAX },
-	{ OPT_MAX_TOKENS_TOTAL, KIND_NUMBER, AT(source.team.max_tokens_total), 0, LIMIT_MAX },
-	{ OPT_MAX_CHILDREN, KIND_NUMBER, AT(step.max_children), 0, LIMIT_MAX },
+	{ OPT_WHILE, KIND_CONDITION, AT(step.options.group.proceed), 0, 0 },
+	{ OPT_UNTIL, KIND_CONDITION, AT(step.options.group.until), 0, 0 },
+	{ OPT_WHEN, KIND_CONDITION, AT(step.options.when), 0, 0 },
+	{ OPT_ACCEPT, KIND_CONDITION, AT(step.options.question.accept), 0, 0 },
+	{ OPT_MAX, KIND_NUMBER, AT(step.options.group.max_rounds), 1, ROUNDS_MAX },
+	{ OPT_MAX_ANSWERS, KIND_NUMBER, AT(step.options.question.max_answers), 0, LIMIT_MAX },
+	{ OPT_MAX_TURNS, KIND_NUMBER, AT(step.options.agent.max_turns), 0, LIMIT_MAX },
+	{ OPT_MAX_TOKENS_TOTAL, KIND_NUMBER, AT(step.options.agent.max_tokens_total), 0, LIMIT_MAX },
+	{ OPT_MAX_CHILDREN, KIND_NUMBER, AT(step.options.agent.max_children), 0, LIMIT_MAX },
 	{ OPT_JOBS, KIND_NUMBER, AT(jobs), 1, JOBS_LIMIT },
 	{ OPT_RETRIES, KIND_NUMBER, AT(retries), 0, RETRIES_LIMIT },
-	{ OPT_TIMEOUT, KIND_DURATION, AT(step.timeout_ms), 0, 0 },
-	{ OPT_ASK_GRACE, KIND_DURATION, AT(step.ask_grace_ms), 0, 0 },
-	{ OPT_LAUNCH_TIMEOUT, KIND_DURATION, AT(step.launch_ms), 0, 0 },
-	{ OPT_DELAY, KIND_DURATION, AT(step.retry.delay_ms), 0, 0 },
-	{ OPT_MAX_DELAY, KIND_DURATION, AT(step.retry.max_delay_ms), 0, 0 },
+	{ OPT_TIMEOUT, KIND_DURATION, AT(step.options.timeout_ms), 0, 0 },
+	{ OPT_ASK_GRACE, KIND_DURATION, AT(step.options.question.grace_ms), 0, 0 },
+	{ OPT_LAUNCH_TIMEOUT, KIND_DURATION, AT(step.options.elsewhere.launch_ms), 0, 0 },
+	{ OPT_DELAY, KIND_DURATION, AT(step.options.retry.delay_ms), 0, 0 },
+	{ OPT_MAX_DELAY, KIND_DURATION, AT(step.options.retry.max_delay_ms), 0, 0 },
 #undef AT
 };
 
@@ -209,7 +209,6 @@ static const struct plain {
 static const char *const outcomes[] = { "success", "failure", NULL };
 static const char *const models_modes[] = { "record", "replay", "live", NULL };
 static const char *const input_forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
-static const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
 
 static const struct worded {
 	int option;
@@ -278,11 +277,11 @@ apply_effects(struct step *step, const char *text, struct error *err)
 
 	if (text_ends(word, flag)) {
 		word[strlen(word) - (sizeof flag - 1)] = '\0';
-		step->idempotent = true;
+		step->options.idempotent = true;
 	}
 	index = options_word("--effects", word, effects_words(), err);
 	if (index != -1)
-		step->effects = (enum effects)((int)EFFECTS_NONE + index);
+		step->options.effects = (enum effects)((int)EFFECTS_NONE + index);
 	free(word);
 	return index == -1 ? -1 : 0;
 }
@@ -317,19 +316,19 @@ apply_allow_tools(struct settings *s, const char *value)
 	while ((part = text_part(&value, ',', &len)) != NULL)
 		if (len > 0)
 			list_take(&tools, memory_copy(part, len));
-	list_free(s->source.team.allow_tools);
-	s->source.team.allow_tools = tools;
+	list_free(s->step.options.agent.allow_tools);
+	s->step.options.agent.allow_tools = tools;
 }
 
 static int
 apply_pending(struct step *step, const char *value, struct error *err)
 {
-	long long ms = step->pending_ms;
+	long long ms = step->options.pending_ms;
 
-	step->pending = true;
+	step->options.pending = true;
 	if (value != NULL && options_duration("--pending", value, &ms, err) == -1)
 		return -1;
-	step->pending_ms = ms;
+	step->options.pending_ms = ms;
 	return 0;
 }
 
@@ -340,7 +339,7 @@ apply_models(struct step *step, const char *value, struct error *err)
 
 	if (word == -1)
 		return -1;
-	step->models = (enum models_mode)(MODELS_RECORD + word);
+	step->options.models.mode = (enum models_mode)(MODELS_RECORD + word);
 	return 0;
 }
 
@@ -363,19 +362,19 @@ apply_option(struct settings *s, int id, const struct options *o, struct error *
 		return -1;
 
 	switch (id) {
-	case OPT_TERMINAL: step->terminal = outcomes[word]; break;
-	case OPT_STRATEGY: step->strategy = (enum step_strategy)word; break;
-	case OPT_SANDBOX: step->sandbox.mode = (enum sandbox_mode)(SANDBOX_NONE + word); break;
-	case OPT_SANDBOX_MODE: step->sandbox.lacking = (enum sandbox_lacking)(SANDBOX_REQUIRES + word); break;
+	case OPT_TERMINAL: step->options.terminal = outcomes[word]; break;
+	case OPT_STRATEGY: step->options.group.strategy = (enum step_strategy)word; break;
+	case OPT_SANDBOX: step->options.sandbox.mode = (enum sandbox_mode)(SANDBOX_NONE + word); break;
+	case OPT_SANDBOX_MODE: step->options.sandbox.lacking = (enum sandbox_lacking)(SANDBOX_REQUIRES + word); break;
 	case OPT_INPUT: s->input = (enum input_form)word; break;
-	case OPT_OUTPUT_FORM: step->output = (enum output_form)word; break;
+	case OPT_OUTPUT_FORM: step->options.output = (enum output_form)word; break;
 	case OPT_NO_INPUT: s->input = INPUT_NONE; break;
-	case OPT_EACH: step->group = GROUP_EACH; break;
-	case OPT_PARALLEL: step->group = GROUP_PARALLEL; break;
-	case OPT_ALLOW_FAILURE: step->failure = FAILURE_ALLOWED; break;
-	case OPT_TRY: step->failure = FAILURE_TRY; break;
-	case OPT_NETWORK: step->sandbox.network = SANDBOX_NETWORK_ALLOWED; break;
-	case OPT_NO_NETWORK: step->sandbox.network = SANDBOX_NETWORK_DENIED; break;
+	case OPT_EACH: step->options.group.kind = GROUP_EACH; break;
+	case OPT_PARALLEL: step->options.group.kind = GROUP_PARALLEL; break;
+	case OPT_ALLOW_FAILURE: step->options.failure = FAILURE_ALLOWED; break;
+	case OPT_TRY: step->options.failure = FAILURE_TRY; break;
+	case OPT_NETWORK: step->options.sandbox.network = SANDBOX_NETWORK_ALLOWED; break;
+	case OPT_NO_NETWORK: step->options.sandbox.network = SANDBOX_NETWORK_DENIED; break;
 	case OPT_TRUST:
 		return trust_option(value, err);
 	case OPT_ALLOW_TOOLS: apply_allow_tools(s, value); break;
@@ -383,13 +382,13 @@ apply_option(struct settings *s, int id, const struct options *o, struct error *
 		if (*value != '/')
 			return error_set(err, ERROR_USAGE, "--models-ignore", "'%s' is no JSON pointer, such as "
 			    "/metadata/user_id", value);
-		list_add(&s->models_ignored, value);
+		list_add(&s->step.options.models.ignored, value);
 		break;
 	case OPT_KIND:
 		if (!name_valid(value))
 			return error_set(err, ERROR_USAGE, "--kind", "'%s' is no word of A-Z a-z 0-9 _ -",
 			    value);
-		s->source.kind = value;
+		s->step.options.kind = value;
 		break;
 	case OPT_FILE:
 		if (*value == '\0')
@@ -397,18 +396,18 @@ apply_option(struct settings *s, int id, const struct options *o, struct error *
 		s->file = value;
 		break;
 	case OPT_MAX_COST:
-		if (!money_parse(value, &s->max_cost))
+		if (!money_parse(value, &s->step.options.max_cost))
 			return error_set(err, ERROR_USAGE, "--max-cost",
 			    "'%s' is no amount of dollars, such as 0.50", value);
 		break;
 	case OPT_TOOLS_POLICY:
-		return tools_policy_parse(value, "--tools-policy", &s->source.team.tools_policy, err);
+		return tools_policy_parse(value, "--tools-policy", &s->step.options.agent.tools_policy, err);
 	case OPT_PENDING: return apply_pending(step, value, err);
 	case OPT_MODELS: return apply_models(step, value, err);
 	case OPT_COMPLETE: return apply_complete(s, value, err);
-	case OPT_BACKOFF: return retry_parse_backoff(&step->retry, value, err);
-	case OPT_RETRY_ON: return retry_parse_codes(&step->retry, value, err);
-	case OPT_REQUIRE: return gate_require(&step->gate, value, err);
+	case OPT_BACKOFF: return retry_parse_backoff(&step->options.retry, value, err);
+	case OPT_RETRY_ON: return retry_parse_codes(&step->options.retry, value, err);
+	case OPT_REQUIRE: return gate_require(&step->options.gate, value, err);
 	case OPT_EFFECTS: return apply_effects(step, value, err);
 	default:
 		assert(id == OPT_KNOWN_END);
@@ -525,13 +524,13 @@ said(const struct settings *s)
 {
 	uint64_t all = s->given;
 
-	if (s->step.command != NULL)
+	if (s->step.options.command.argv != NULL)
 		all |= COMMAND;
 	if (s->input != INPUT_NONE)
 		all &= ~SAID(OPT_NO_INPUT);
-	if (s->step.output == OUTPUT_TEXT)
+	if (s->step.options.output == OUTPUT_TEXT)
 		all &= ~SAID(OPT_OUTPUT_FORM);
-	if (s->step.group != GROUP_PARALLEL && s->jobs == 1)
+	if (s->step.options.group.kind != GROUP_PARALLEL && s->jobs == 1)
 		all &= ~SAID(OPT_JOBS);
 	return all;
 }
@@ -542,21 +541,21 @@ settle(struct settings *s, struct error *err)
 {
 	const uint64_t work = WORK | SAID(OPT_PENDING) | GROUP;
 	struct step *step = &s->step;
-	struct team_source *team = &s->source.team;
-	struct retry *retry = &step->retry;
-	const bool asks = step->proceed.text != NULL || step->until.text != NULL;
+	struct agent_options *agent = &step->options.agent;
+	struct retry *retry = &step->options.retry;
+	const bool asks = step->options.group.proceed.text != NULL || step->options.group.until.text != NULL;
 
 	if (open_files_check(&workers_files, "-j", s->jobs, err) == -1)
 		return -1;
 	/* Any of the loop's options makes a loop. */
-	if (asks || step->max_rounds > 0)
-		step->group = GROUP_LOOP;
-	if (asks && step->max_rounds == 0)
-		step->max_rounds = ROUNDS;
-	step->passes = step->group != GROUP_NONE;
+	if (asks || step->options.group.max_rounds > 0)
+		step->options.group.kind = GROUP_LOOP;
+	if (asks && step->options.group.max_rounds == 0)
+		step->options.group.max_rounds = ROUNDS;
+	step->definition.passes = step->options.group.kind != GROUP_NONE;
 	/* Branches are what runs at a time then. */
-	if (step->group == GROUP_PARALLEL) {
-		step->jobs = (size_t)s->jobs;
+	if (step->options.group.kind == GROUP_PARALLEL) {
+		step->options.group.jobs = (size_t)s->jobs;
 		s->jobs = 0;
 	}
 	if (s->jobs == 0)
@@ -564,10 +563,10 @@ settle(struct settings *s, struct error *err)
 
 	/* A prompt alone is for the model that is the user's for all runs. */
 	if ((said(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0) {
-		if (model_default(&s->usual_model, &team->model_place, err) != 0)
+		if (model_default(&s->usual_model, &agent->model_place, err) != 0)
 			return -1;
-		team->model = s->usual_model;
-		if (team->model != NULL)
+		agent->model = s->usual_model;
+		if (agent->model != NULL)
 			s->given |= SAID(OPT_MODEL);
 	}
 
@@ -576,16 +575,16 @@ settle(struct settings *s, struct error *err)
 	 * somebody ended is not tried again. */
 	if (s->retries >= 0)
 		retry->retries = (int)s->retries;
-	else if (team->agent_file == NULL && team->model == NULL)
+	else if (agent->file == NULL && agent->model == NULL)
 		retry->retries = 0;
-	if (!retry->codes_given && team->agent_file == NULL && team->model == NULL) {
+	if (!retry->codes_given && agent->file == NULL && agent->model == NULL) {
 		retry->codes[ERROR_EXIT_STATUS] = retry->codes[ERROR_TIMEOUT] = true;
 		retry->codes[ERROR_SCHEMA] = retry->codes[ERROR_LOST] = retry->codes_given = true;
-		for (int code = 0; step->passes && code < ERROR_CODES; code++)
+		for (int code = 0; step->definition.passes && code < ERROR_CODES; code++)
 			if (error_class((enum error_code)code) == CLASS_WORK ||
 			    error_class((enum error_code)code) == CLASS_TRANSIENT)
 				retry->codes[code] = true;
-		if (step->passes) {
+		if (step->definition.passes) {
 			retry->codes[ERROR_NONE] = retry->codes[ERROR_CANCELLED] = false;
 			retry->codes[ERROR_DOWNSTREAM_CLOSED] = retry->codes[ERROR_DIVERGENCE] = false;
 		}
@@ -595,15 +594,11 @@ settle(struct settings *s, struct error *err)
 	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
 		list_add(&s->pass_variables, *name);
 	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
-		list_add(&s->far_variables, *name);
-	step->far_variables = s->far_variables;
-	step->send = s->send;
-	step->fetch = s->fetch;
-	step->sandbox.passed = s->pass_variables;
-	step->sandbox.opened = s->opened;
-	step->models_ignored = s->models_ignored;
-	if (step->max_children < 0)
-		step->max_children = CHILDREN;
+		list_add(&s->step.options.elsewhere.variables, *name);
+	step->options.sandbox.passed = s->pass_variables;
+	step->options.sandbox.opened = s->opened;
+	if (step->options.agent.max_children < 0)
+		step->options.agent.max_children = CHILDREN;
 	return 0;
 }
 
@@ -620,8 +615,8 @@ check_patterns(const char *option, char *const *patterns, struct error *err)
 static int
 check(const struct settings *s, struct options *o, struct error *err)
 {
-	const char *name = s->step.name;
-	char *const *words = s->step.group == GROUP_PARALLEL ? s->step.command : NULL;
+	const char *name = s->step.options.name;
+	char *const *words = s->step.options.group.kind == GROUP_PARALLEL ? s->step.options.command.argv : NULL;
 
 	if (name == NULL)
 		return error_set(err, ERROR_USAGE, NULL,
@@ -630,18 +625,18 @@ check(const struct settings *s, struct options *o, struct error *err)
 		return error_set(err, ERROR_USAGE, name, "no name of a step: A-Z a-z 0-9 _ - only%s",
 		    text_ends(name, "\r") ? " (a carriage return follows it, as where lines end as on Windows: CRLF)" :
 		    "");
-	if (s->step.via != NULL && s->step.via[strspn(s->step.via, " \t\n")] == '\0')
+	if (s->step.options.elsewhere.launcher != NULL && s->step.options.elsewhere.launcher[strspn(s->step.options.elsewhere.launcher, " \t\n")] == '\0')
 		return error_set(err, ERROR_USAGE, "--via", "the launcher is empty: ssh HOST, srun -n1 …");
-	for (char *const *variable = s->far_variables; variable != NULL && *variable != NULL; variable++)
+	for (char *const *variable = s->step.options.elsewhere.variables; variable != NULL && *variable != NULL; variable++)
 		if (**variable == '=' || **variable == '\0')
 			return error_set(err, ERROR_USAGE, "--env", "'%s' is no variable: NAME, or NAME=VALUE",
 			    *variable);
-	if (s->step.fail_fast && (said(s) & (SAID(OPT_JOIN) | SAID(OPT_NO_INPUT))) != 0)
+	if (s->step.options.fail_fast && (said(s) & (SAID(OPT_JOIN) | SAID(OPT_NO_INPUT))) != 0)
 		return error_set(err, ERROR_USAGE, "--fail-fast", "not with -s or -n: there is one call");
-	if (s->step.fail_fast && (said(s) & (SAID(OPT_ALLOW_FAILURE) | SAID(OPT_TERMINAL))) != 0)
+	if (s->step.options.fail_fast && (said(s) & (SAID(OPT_ALLOW_FAILURE) | SAID(OPT_TERMINAL))) != 0)
 		return error_set(err, ERROR_USAGE, "--fail-fast", "not with --allow-failure or --terminal: no call "
 		    "fails");
-	if (check_patterns("--send", s->send, err) == -1 || check_patterns("--fetch", s->fetch, err) == -1)
+	if (check_patterns("--send", s->step.options.elsewhere.send, err) == -1 || check_patterns("--fetch", s->step.options.elsewhere.fetch, err) == -1)
 		return -1;
 	if ((said(s) & (WORK | GROUP)) == 0 && (said(s) & SAID(OPT_PROMPT)) != 0)
 		return error_set(err, ERROR_USAGE, "-p", "no model is to be asked: say -m PROVIDER/MODEL, "
@@ -667,11 +662,11 @@ look_for_name(struct settings *s, struct options *o)
 	const char *last = NULL;
 	int id;
 
-	while (s->step.name == NULL && (o->cluster = NULL, id = options_next(o, &ignored)) != OPTION_END)
+	while (s->step.options.name == NULL && (o->cluster = NULL, id = options_next(o, &ignored)) != OPTION_END)
 		if (id == OPTION_WORD && name_valid(o->value))
 			last = o->value;
-	if (s->step.name == NULL)
-		s->step.name = last;
+	if (s->step.options.name == NULL)
+		s->step.options.name = last;
 }
 
 int
@@ -681,20 +676,20 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	int id;
 
 	memset(s, 0, sizeof *s);
-	s->source.team.max_turns = s->source.team.max_tokens_total = s->step.max_children = -1;
-	s->retries = s->max_cost = -1;
-	s->step.ask_grace_ms = ASK_GRACE_MS;
-	retry_default(&s->step.retry);
+	s->step.options.agent.max_turns = s->step.options.agent.max_tokens_total = s->step.options.agent.max_children = -1;
+	s->retries = s->step.options.max_cost = -1;
+	s->step.options.question.grace_ms = ASK_GRACE_MS;
+	retry_default(&s->step.options.retry);
 	options_begin(&o, step_options, argc, argv);
 	o.stop_at_dashes = true;
 	while ((id = options_next(&o, err)) != OPTION_END) {
 		if (OPTION_ASKS(id))
 			return id;
 		if (id == OPTION_WORD) {
-			if (s->step.name != NULL)
+			if (s->step.options.name != NULL)
 				return error_set(err, ERROR_USAGE, o.value,
 				    "one NAME only (a command goes after --)");
-			s->step.name = o.value;
+			s->step.options.name = o.value;
 			if (!list_has(argv + o.next, "--"))
 				o.hint = "a command goes after --: awf-step NAME -- COMMAND";
 			continue;
@@ -709,7 +704,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	if (o.saw_dashes) {
 		if (o.next >= argc)
 			return error_set(err, ERROR_USAGE, "--", "a command is missing after it");
-		s->step.command = argv + o.next;
+		s->step.options.command.argv = argv + o.next;
 	}
 	return settle(s, err) != 0 ? -1 : check(s, &o, err);
 }
@@ -717,16 +712,16 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 void
 settings_free(struct settings *s)
 {
-	list_free(s->source.team.allow_tools);
-	list_free(s->source.attach);
+	list_free(s->step.options.agent.allow_tools);
+	list_free(s->step.options.agent.attach);
 	list_free(s->pass_keys);
-	list_free(s->far_variables);
-	list_free(s->send);
-	list_free(s->fetch);
+	list_free(s->step.options.elsewhere.variables);
+	list_free(s->step.options.elsewhere.send);
+	list_free(s->step.options.elsewhere.fetch);
 	list_free(s->makers);
 	list_free(s->pass_variables);
-	list_free(s->models_ignored);
+	list_free(s->step.options.models.ignored);
 	list_free(s->opened);
 	free(s->usual_model);
-	gate_free(&s->step.gate);
+	gate_free(&s->step.options.gate);
 }

@@ -15,18 +15,13 @@
 
 struct settings {
 	struct step step;
-	struct step_source source;
 	const char *file;
 	char **pass_keys;                      /* names; ends with NULL; NULL: none */
-	char **far_variables;                  /* of --env, and the keys; likewise */
-	char **send, **fetch;                  /* patterns; likewise */
 	char **opened;                         /* paths; likewise */
-	char **models_ignored;                 /* JSON pointers; likewise */
 	char **makers;                         /* paths of --complete; likewise */
 	char **pass_variables;                 /* into sandboxes, the keys too; likewise */
 	char *usual_model;                     /* of a prompt alone; NULL: none was looked for */
 	enum input_form input;
-	int64_t max_cost;                      /* nano-dollars; -1: no limit */
 	int64_t jobs, retries;                 /* retries -1: the default */
 	uint64_t given;                        /* the options, a bit of each */
 	bool joined, by_name, allow_empty, complete, quiet, dry_run;

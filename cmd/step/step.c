@@ -17,6 +17,7 @@
 #include "run/item_name.h"
 #include "transcript/call.h"
 
+const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
 const char *const step_strategies[] = { "all", "any", "best-effort", NULL };
 
 /* The step's prompt is the first member's: in this order calls of earlier recordings are
@@ -24,20 +25,20 @@ const char *const step_strategies[] = { "all", "any", "best-effort", NULL };
 static void
 define_member(const struct step *s, const struct member *m, struct writer *w)
 {
-	bool first = m == s->team->members[0];
+	bool first = m == s->definition.team->members[0];
 	struct buffer params = BUFFER_INIT;
 
 	writer_string(w, m->agent.sha256);
 	if (first)
-		writer_string(w, s->prompt);
+		writer_string(w, s->definition.prompt);
 	writer_string(w, m->agent.provider);
 	writer_string(w, m->agent.model);
 	for (size_t i = 0; i < m->agent.fallback.count; i++) {
 		writer_string(w, m->agent.fallback.list[i].provider);
 		writer_string(w, m->agent.fallback.list[i].model);
 	}
-	if (first && s->prompt != NULL && strstr(s->prompt, "inputs.") != NULL)
-		writer_raw(w, buffer_string(&s->inputs), s->inputs.len);
+	if (first && s->definition.prompt != NULL && strstr(s->definition.prompt, "inputs.") != NULL)
+		writer_raw(w, buffer_string(&s->place.inputs), s->place.inputs.len);
 	if (m->agent.params != NULL) {
 		value_write(m->agent.params, &params);
 		writer_raw(w, params.data, params.len);
@@ -64,64 +65,64 @@ step_define(struct step *s)
 
 	writer_begin(&w, &text);
 	writer_array(&w);
-	for (i = 0; s->command != NULL && s->command[i] != NULL; i++)
-		writer_string(&w, s->command[i]);
-	if (s->feed_state)
+	for (i = 0; s->options.command.argv != NULL && s->options.command.argv[i] != NULL; i++)
+		writer_string(&w, s->options.command.argv[i]);
+	if (s->options.command.feed_state)
 		writer_string(&w, "-e");
-	if (s->output != OUTPUT_TEXT)
-		writer_integer(&w, (int64_t)s->output);
-	if (s->into != NULL)
-		writer_string(&w, s->into);
-	if (s->terminal != NULL)
-		writer_string(&w, s->terminal);
-	if (s->group != GROUP_NONE)
-		writer_integer(&w, (int64_t)s->group);
-	if (s->group == GROUP_PARALLEL)
-		writer_string(&w, step_strategies[s->strategy]);
-	if (s->group == GROUP_LOOP) {
+	if (s->options.output != OUTPUT_TEXT)
+		writer_integer(&w, (int64_t)s->options.output);
+	if (s->options.into != NULL)
+		writer_string(&w, s->options.into);
+	if (s->options.terminal != NULL)
+		writer_string(&w, s->options.terminal);
+	if (s->options.group.kind != GROUP_NONE)
+		writer_integer(&w, (int64_t)s->options.group.kind);
+	if (s->options.group.kind == GROUP_PARALLEL)
+		writer_string(&w, step_strategies[s->options.group.strategy]);
+	if (s->options.group.kind == GROUP_LOOP) {
 		/* --max is a limit, unless nothing else ends the loop: then it says what is done. */
-		writer_string(&w, s->until.text);
-		writer_string(&w, s->proceed.text);
-		if (s->until.text == NULL && s->proceed.text == NULL)
-			writer_integer(&w, s->max_rounds);
+		writer_string(&w, s->options.group.until.text);
+		writer_string(&w, s->options.group.proceed.text);
+		if (s->options.group.until.text == NULL && s->options.group.proceed.text == NULL)
+			writer_integer(&w, s->options.group.max_rounds);
 	}
-	for (i = 0; s->team != NULL && i < s->team->count; i++)
-		define_member(s, s->team->members[i], &w);
-	if (s->team != NULL && s->team->policy != TOOLS_UNSAID)
-		writer_string(&w, tools_policy_name(s->team->policy));
-	if (s->operation != NULL)
-		writer_string(&w, s->operation->sha256);
-	if (s->approve)
+	for (i = 0; s->definition.team != NULL && i < s->definition.team->count; i++)
+		define_member(s, s->definition.team->members[i], &w);
+	if (s->definition.team != NULL && s->definition.team->policy != TOOLS_UNSAID)
+		writer_string(&w, tools_policy_name(s->definition.team->policy));
+	if (s->definition.operation != NULL)
+		writer_string(&w, s->definition.operation->sha256);
+	if (s->options.approve)
 		writer_string(&w, "--approve");
-	if (s->ask != NULL) {
+	if (s->options.question.text != NULL) {
 		writer_string(&w, "--ask");
-		writer_string(&w, s->prompt);
-		if (strstr(s->prompt, "inputs.") != NULL)
-			writer_raw(&w, buffer_string(&s->inputs), s->inputs.len);
-		writer_string(&w, s->answer_schema->text.len > 0 ? s->answer_schema->text.data : NULL);
-		writer_string(&w, s->accept.text);
+		writer_string(&w, s->definition.prompt);
+		if (strstr(s->definition.prompt, "inputs.") != NULL)
+			writer_raw(&w, buffer_string(&s->place.inputs), s->place.inputs.len);
+		writer_string(&w, s->definition.answer_schema->text.len > 0 ? s->definition.answer_schema->text.data : NULL);
+		writer_string(&w, s->options.question.accept.text);
 	}
 	writer_array_end(&w);
-	digest_sha256(text.data, text.len, s->definition_sha256);
+	digest_sha256(text.data, text.len, s->definition.sha256);
 	buffer_free(&text);
 }
 
 int
 step_start_provider(struct step *s, struct error *err)
 {
-	if (s->team == NULL)
+	if (s->definition.team == NULL)
 		return 0;
-	team_connect(s->team, s->keys, s->run, s->path);
-	return provider_start(s->team->members[0]->provider, err);
+	team_connect(s->definition.team, s->place.keys, s->place.run, s->place.path);
+	return provider_start(s->definition.team->members[0]->provider, err);
 }
 
 int
 step_start_provider_early(struct step *s, int in, struct error *err)
 {
-	if (s->team == NULL)
+	if (s->definition.team == NULL)
 		return 0;
-	team_connect(s->team, s->keys, s->run, s->path);
-	if (provider_shared(s->team->members[0]->provider) && poll_now(in, POLLIN) == 0)
+	team_connect(s->definition.team, s->place.keys, s->place.run, s->place.path);
+	if (provider_shared(s->definition.team->members[0]->provider) && poll_now(in, POLLIN) == 0)
 		return 0;
 	return step_start_provider(s, err);
 }
@@ -129,16 +130,16 @@ step_start_provider_early(struct step *s, int in, struct error *err)
 bool
 step_replays(const struct step *s)
 {
-	return s->recall != NULL && s->recall->mode == RECALL_REPLAY;
+	return s->place.recall != NULL && s->place.recall->mode == RECALL_REPLAY;
 }
 
 struct recall_query
 step_query(const struct step *s, int64_t index)
 {
-	const char *occurrence = strrchr(s->process, ':');
+	const char *occurrence = strrchr(s->place.process, ':');
 
-	return (struct recall_query){ .enclosing = s->enclosing, .root = s->root, .name = s->name,
-		.item = index, .member = s->member, .marks = &s->marks,
+	return (struct recall_query){ .enclosing = s->place.enclosing, .root = s->place.root, .name = s->options.name,
+		.item = index, .member = s->place.member, .marks = &s->place.marks,
 		.occurrence = occurrence != NULL ? strtoll(occurrence + 1, NULL, 10) : -1 };
 }
 
@@ -148,12 +149,12 @@ causes_add(struct causes *c, const struct step *s, const char *run_id, const cha
 {
 	const char *slash = strrchr(call, '/');
 	size_t around = slash != NULL ? (size_t)(slash - call) : 0;
-	bool own_run = strcmp(run_id, s->run->id) == 0;
+	bool own_run = strcmp(run_id, s->place.run->id) == 0;
 
-	if (strcmp(event_id, s->parent) == 0)
+	if (strcmp(event_id, s->place.parent) == 0)
 		return; /* it is the parent, unless a call in between is */
-	if (own_run && c->parent[0] == '\0' && around == strlen(s->enclosing) &&
-	    memcmp(call, s->enclosing, around) == 0)
+	if (own_run && c->parent[0] == '\0' && around == strlen(s->place.enclosing) &&
+	    memcmp(call, s->place.enclosing, around) == 0)
 		memcpy(c->parent, event_id, ID_SIZE);
 	else
 		event_add_link(&c->links, own_run ? NULL : run_id, event_id);
@@ -184,11 +185,11 @@ causes_free(struct causes *c)
 void
 step_label(const struct step *s, const struct item *item, int64_t index, struct buffer *out)
 {
-	buffer_text(out, s->name);
+	buffer_text(out, s->options.name);
 	if (index <= 0)
 		return;
 	buffer_format(out, "[%lld]", (long long)index);
-	if (*s->enclosing == '\0' && !s->run->transcript.masked && !data_binary(&item->data))
+	if (*s->place.enclosing == '\0' && !s->place.run->transcript.masked && !data_binary(&item->data))
 		item_name(span_of(buffer_string(&item->data.json), item->data.json.len), out);
 }
 

@@ -21,128 +21,67 @@
 
 #include "agent/attachment.h"
 #include "agent/output_schema.h"
-#include "agent/retry.h"
 #include "agent/team.h"
 #include "agent/tool.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "isolate/sandbox.h"
 #include "proc/environment.h"
 #include "proc/subprocess.h"
 #include "run/call_marks.h"
 #include "run/recall.h"
 #include "run/run.h"
 #include "run/state.h"
-#include "step/gate.h"
+#include "step/step_options.h"
 
-/* How a command is run for an item; all but the first are groups (group.c). */
-enum step_group { GROUP_NONE, GROUP_EACH, GROUP_LOOP, GROUP_PARALLEL };
-enum step_strategy { STRATEGY_ALL, STRATEGY_ANY, STRATEGY_BEST_EFFORT };
-extern const char *const step_strategies[]; /* their names; ends with NULL */
-/* Shell text whose exit status is the answer: 0 yes, 1 no. It reads a state line. */
-struct condition {
-	const char *word;            /* how it is asked for and recorded: "when" */
-	const char *text;            /* NULL: it is not asked */
-};
-enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
-/* What is done about the model traffic of a command (models.h). */
-enum models_mode { MODELS_NONE, MODELS_RECORD, MODELS_REPLAY, MODELS_LIVE };
-enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
-
-struct step {
-	/* What it does: one of command, team, operation, approve, ask, terminal. */
-	const char *name;
-	const char *kind;            /* as the record has it: step_load(), or --kind */
-	char *const *command;        /* argv; of a parallel group, shell text of each branch;
-	                                NULL */
-	bool feed_state;             /* -e: the command reads the state line */
+/* What it is: what its options, and the files that they name, come to. */
+struct step_definition {
+	const char *kind;            /* as the record has it */
 	bool passes;                 /* state lines that the command prints pass (group.c) */
-	enum step_group group;
-	struct condition proceed;    /* --while; of a loop */
-	struct condition until;      /* --until; of a loop and its rounds */
-	int64_t max_rounds;          /* --max */
 	bool spent;                  /* of a round: none may be made any more */
-	enum step_strategy strategy; /* of a parallel group */
-	size_t jobs;                 /* its branches at a time; 0: the default */
-	enum output_form output;     /* -O */
-	bool approve;                /* --approve: a person decides about the data */
-	bool pending;                /* --pending: the command may end as STATUS_WAITING */
-	int64_t pending_ms;          /* and waits so long; 0: no limit */
-	const char *ask;             /* --ask: a question, the prompt then; NULL */
-	const struct output_schema *answer_schema; /* of the answer to it */
-	struct condition accept;     /* --accept: whether an answer is taken */
-	int64_t max_answers;         /* that are refused before the call fails; 0: no limit */
-	int64_t ask_grace_ms;        /* how long it asks while nobody is there */
+	const struct output_schema *answer_schema; /* of the answer to a question */
 	struct team *team;           /* NULL */
 	const struct agent *agent;   /* the team's first; NULL */
 	const struct attachments *attached; /* --attach, for each item; NULL: none */
 	const char *prompt;          /* template */
 	const char *prompt_place;    /* for messages */
 	struct tool *operation;      /* -t: it is called with the data; NULL */
-	const char *via;             /* --via: the launcher of the command, shell text; NULL: it
-	                                runs here */
-	char *const *far_variables;  /* NAME, or NAME=VALUE, that it has there; ends with NULL; NULL */
-	char *const *send;           /* --send, --fetch: patterns of files; end with NULL; NULL: none */
-	char *const *fetch;
-	int64_t launch_ms;           /* --launch-timeout; 0: no limit */
-	const char *terminal;        /* --terminal: "success" or "failure"; it does no work */
-
-	/* How. */
-	const char *into;            /* --into KEY; NULL */
-	struct condition when;       /* --when; of a round, the loop's --while */
-	struct gate gate;            /* --require */
-	bool rescue;
-	enum failure_mode failure;
-	int64_t timeout_ms;          /* of a try; of the whole call for an agent */
-	struct retry retry;
-	enum effects effects;
-	bool idempotent;
-	bool cleanup;                /* it works while its run is being ended */
-	bool fail_fast;              /* --fail-fast: a failed call is the last that begins */
-	const volatile bool *ended_by_failure; /* a worker that runs is to end for that, as another
-	                                call has failed; NULL: none ends it */
-	bool verbose;                /* an agent's text on stderr as it comes */
-	bool raw;                    /* -r */
-	bool shown;                  /* --dry-run on a terminal */
-	struct sandbox sandbox;      /* of the command, or of all tools */
 	struct budget *budget;       /* of what an agent, or a command, may cost; NULL: no limit */
-	enum models_mode models;     /* --models: of a command */
-	char *const *models_ignored; /* JSON pointers: what of a request may change; NULL */
-	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
+	char sha256[DIGEST_SIZE];    /* of all that makes its result */
+	struct buffer files;         /* that it is made of: JSON, absolute paths */
+};
 
-	/* Where. */
+/* Where it runs. */
+struct step_place {
 	struct run *run;
 	const struct recall *recall; /* what was recorded before; NULL: nothing */
 	char *workspace;             /* of the run, absolute; NULL */
 	struct call_marks marks;     /* what its calls depend on besides input and definition */
-	int64_t far_gone;            /* when nothing runs at a far end any more that an earlier attempt
-	                                has left there (monotonic ms) */
-	int64_t compared;            /* of the call that comes next: recall_query.compared, or
-	                                STEP_CUT_OFF */
-	bool member;                 /* it is a round or a branch of the call around it */
-	bool outermost;              /* its process is in no call: what that prints a person reads */
-	int reader;                  /* in a replay: the output whose reader may go; else 0 */
+	const char *path;            /* this step's dotted path */
+	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
 	const char *enclosing;       /* $AWF_CALL; "" */
 	const char *parent;          /* event that calls follow which no other led to: $AWF_PARENT */
 	const char *root;            /* what that took over is known by (recall_root()) */
-	const char *path;            /* this step's dotted path */
 	int64_t try_number;          /* of the call around it: how many tries failed before */
-	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
+	bool outermost;              /* its process is in no call: what that prints a person reads */
+	bool member;                 /* it is a round or a branch of the call around it */
+	int64_t compared;            /* of the call that comes next: recall_query.compared, or
+	                                STEP_CUT_OFF */
+	int64_t far_gone;            /* when nothing runs at a far end any more that an earlier attempt
+	                                has left there (monotonic ms) */
+	int reader;                  /* in a replay: the output whose reader may go; else 0 */
+	bool shown;                  /* --dry-run on a terminal */
+	const volatile bool *ended_by_failure; /* a worker that runs is to end for that, as another
+	                                call has failed; NULL: none ends it */
 	struct environment environment; /* of processes */
 	struct buffer inputs;        /* {"k": "v"} of AWF_INPUT_* */
 	const struct keys *keys;
 	struct interrupts interrupts;
-	char definition_sha256[DIGEST_SIZE];
-	struct buffer files;         /* that it is made of: JSON, absolute paths */
 };
 
-/* What the step is made of, as its user named it; NULL: not given. */
-struct step_source {
-	struct team_source team;
-	const char *prompt;          /* text, or @FILE */
-	char **attach;               /* files; ends with NULL */
-	const char *tool;            /* of an operation */
-	const char *kind;            /* instead of command, agent … */
+struct step {
+	struct step_options options;
+	struct step_definition definition;
+	struct step_place place;
 };
 
 /* What was loaded; the step points into it. */
@@ -158,19 +97,18 @@ struct step_loaded {
 
 /* Fills the step's kind, team and prompt, or operation, and its definition's digest.
  * ERROR_DEFINITION, ERROR_USAGE; step_unload() is called either way. */
-int step_load(struct step *step, const struct step_source *source,
-    struct step_loaded *loaded, struct error *err);
+int step_load(struct step *step, struct step_loaded *loaded, struct error *err);
 void step_unload(struct step *step, struct step_loaded *loaded);
 
 /* step_files.c */
 
 /* Names the files that the step is made of, and those of the workspace that its commands run, for
  * its record, which keeps them. The step is in its run. */
-int step_name_files(struct step *step, const struct step_source *source, struct error *err);
+int step_name_files(struct step *step, struct error *err);
 
 /* step.c */
 
-/* Computes definition_sha256 from what the step does. */
+/* Computes definition.sha256 from what the step does. */
 void step_define(struct step *s);
 /* Starts the provider of the first agent, if it is not running. */
 int step_start_provider(struct step *s, struct error *err);
@@ -179,7 +117,7 @@ int step_start_provider(struct step *s, struct error *err);
 int step_start_provider_early(struct step *s, int in, struct error *err);
 /* Whether a recording is made once more. */
 bool step_replays(const struct step *s);
-/* step.compared: its input broke off before it was known which recorded call it is. */
+/* place.compared: its input broke off before it was known which recorded call it is. */
 #define STEP_CUT_OFF INT64_C(-2)
 /* What a call asks what is recorded by, but for what it is made of: input, definition. */
 struct recall_query step_query(const struct step *s, int64_t index);

@@ -34,7 +34,7 @@ begin_approval(struct step_call *call)
 void
 step_wait(struct step_call *call, enum waiting_for what, const char *form, int64_t timeout_ms)
 {
-	const struct run *run = call->step->run;
+	const struct run *run = call->step->place.run;
 	struct writer w;
 
 	/* A decision goes by the record, and so does resuming. */
@@ -71,10 +71,10 @@ step_name_task(struct step_call *call)
 		call->task = span_type(began) == 's' ? span_text(began) :
 		    span_text(span_member(recorded, KEY_CALL));
 	if (call->task == NULL)
-		call->task = s->run->attempt <= 1 ? memory_text(call->id) :
-		    memory_format("%s@%lld", call->id, (long long)s->run->attempt);
-	task = memory_format("%s/%s", s->run->id, call->task);
-	environment_set(&call->step->environment, "AWF_TASK", task);
+		call->task = s->place.run->attempt <= 1 ? memory_text(call->id) :
+		    memory_format("%s@%lld", call->id, (long long)s->place.run->attempt);
+	task = memory_format("%s/%s", s->place.run->id, call->task);
+	environment_set(&call->step->place.environment, "AWF_TASK", task);
 	free(task);
 }
 
@@ -82,10 +82,10 @@ void
 step_name_try(struct step_call *call)
 {
 	struct step *s = call->step;
-	char *name = waiting_token(call->id, s->run->attempt, ++call->number);
-	char *token = memory_format("%s/%s", s->run->id, name);
+	char *name = waiting_token(call->id, s->place.run->attempt, ++call->number);
+	char *token = memory_format("%s/%s", s->place.run->id, name);
 
-	environment_set(&s->environment, "AWF_TASK_TOKEN", token);
+	environment_set(&s->place.environment, "AWF_TASK_TOKEN", token);
 	free(token);
 	free(name);
 }
@@ -221,9 +221,9 @@ step_approve(struct step_call *call, struct error *err)
 	struct span json = span_of(data->json.data, data->json.len);
 	bool text = span_type(json) == 's';
 	struct edit edit = { .original = data };
-	struct question q = { .about = call->id, .directory = call->step->run->directory,
+	struct question q = { .about = call->id, .directory = call->step->place.run->directory,
 		.file = data_binary(data) ? NULL : text ? "data.txt" : "data.json",
-		.environment = call->step->environment.list, .interrupts = &call->step->interrupts,
+		.environment = call->step->place.environment.list, .interrupts = &call->step->place.interrupts,
 		.check = check_edit, .context = &edit };
 	enum question_answer answer = ANSWER_NONE;
 

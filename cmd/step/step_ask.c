@@ -53,8 +53,8 @@ step_render_question(struct step_call *call)
 	const struct step *s = call->step;
 	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
 
-	if (s->ask != NULL)
-		prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len), s->prompt_place,
+	if (s->options.question.text != NULL)
+		prompt_render(s->definition.prompt, data, span_of(s->place.inputs.data, s->place.inputs.len), s->definition.prompt_place,
 		    &call->question, &call->end.error);
 }
 
@@ -63,14 +63,14 @@ step_write_question(const struct step_call *call, struct writer *w)
 {
 	const struct step *s = call->step;
 
-	if (s->ask == NULL || call->question.len == 0)
+	if (s->options.question.text == NULL || call->question.len == 0)
 		return;
 	writer_member_object(w, KEY_QUESTION);
 	writer_key(w, KEY_PROMPT);
 	writer_bytes(w, call->question.data, call->question.len);
-	if (s->answer_schema->schema != NULL)
-		writer_member_buffer(w, KEY_SCHEMA, &s->answer_schema->text);
-	writer_member_string(w, KEY_ACCEPT, s->accept.text);
+	if (s->definition.answer_schema->schema != NULL)
+		writer_member_buffer(w, KEY_SCHEMA, &s->definition.answer_schema->text);
+	writer_member_string(w, KEY_ACCEPT, s->options.question.accept.text);
 	writer_object_end(w);
 }
 
@@ -84,16 +84,16 @@ ask_condition(struct step_call *call, struct buffer *why, struct error *err)
 	struct step *s = call->step;
 	struct buffer line = BUFFER_INIT;
 	char *argv[4];
-	struct subprocess process = { .argv = argv, .environment = s->environment.list };
+	struct subprocess process = { .argv = argv, .environment = s->place.environment.list };
 	int result;
 
-	if (s->accept.text == NULL)
+	if (s->options.question.accept.text == NULL)
 		return 1;
 	step_put_results(call, NULL, &line);
 	process.input = line.data;
 	process.input_len = line.len;
-	process_shell(argv, s->accept.text);
-	result = subprocesses_run(&process, 1, &s->interrupts, err);
+	process_shell(argv, s->options.question.accept.text);
+	result = subprocesses_run(&process, 1, &s->place.interrupts, err);
 	if (result == 0 && process.error.code == ERROR_NONE) {
 		result = 1;
 	} else if (result == 0 && process.error.code != ERROR_EXIT_STATUS) {
@@ -123,7 +123,7 @@ check_result(struct step_call *call, struct buffer *why, struct error *err)
 {
 	const struct buffer *json = &call->end.results[0].json;
 
-	if (output_schema_check(call->step->answer_schema, span_of(json->data, json->len), why) != 0)
+	if (output_schema_check(call->step->definition.answer_schema, span_of(json->data, json->len), why) != 0)
 		return 0;
 	return ask_condition(call, why, err);
 }
@@ -208,7 +208,7 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 	}
 	if (taken == 0)
 		say(client->fd, &refused, NULL);
-	if (taken == 0 && s->max_answers > 0 && ++a->refused == s->max_answers) {
+	if (taken == 0 && s->options.question.max_answers > 0 && ++a->refused == s->options.question.max_answers) {
 		error_set(&end->error, ERROR_SCHEMA, NULL, "no answer was taken in %lld: %s",
 		    (long long)a->refused, refused.message);
 		a->over = true;
@@ -372,8 +372,8 @@ wait_for_answer(struct asking *a, struct error *err)
 		fds[1] = (struct pollfd){ .fd = call->listener, .events = POLLIN };
 		for (size_t i = 0; i < count; i++)
 			fds[2 + i] = (struct pollfd){ .fd = a->clients[i].fd, .events = POLLIN };
-		if (interrupts_wait(&s->interrupts, fds, 2 + count,
-		    count > 0 ? next : alone + s->ask_grace_ms, &call->end.error) == -1)
+		if (interrupts_wait(&s->place.interrupts, fds, 2 + count,
+		    count > 0 ? next : alone + s->options.question.grace_ms, &call->end.error) == -1)
 			break;
 		for (size_t i = count; i-- > 0 && !a->over && result == 0;)
 			if (fds[2 + i].revents != 0)
@@ -386,7 +386,7 @@ wait_for_answer(struct asking *a, struct error *err)
 			accept_client(a);
 		if (count > 0 && a->count == 0)
 			alone = clock_monotonic();
-		if (a->count == 0 && count == 0 && clock_monotonic() >= alone + s->ask_grace_ms)
+		if (a->count == 0 && count == 0 && clock_monotonic() >= alone + s->options.question.grace_ms)
 			break;
 	}
 	free(fds);
@@ -397,9 +397,9 @@ void
 step_open_question(struct step_call *call)
 {
 	const struct step *s = call->step;
-	const struct run *run = s->run;
+	const struct run *run = s->place.run;
 
-	if (s->ask == NULL || step_replays(s) || !run->keep_transcript || run->transcript.masked)
+	if (s->options.question.text == NULL || step_replays(s) || !run->keep_transcript || run->transcript.masked)
 		return;
 	question_token(run->id, call->started, call->token);
 	call->listener = question_open(run->directory, call->token);
@@ -408,7 +408,7 @@ step_open_question(struct step_call *call)
 void
 step_close_question(struct step_call *call)
 {
-	question_close(call->step->run->directory, call->token, &call->listener);
+	question_close(call->step->place.run->directory, call->token, &call->listener);
 }
 
 int
@@ -433,7 +433,7 @@ step_ask(struct step_call *call, struct error *err)
 	step_close_question(call);
 	if (result == 0 && !a.over && call->end.error.code == ERROR_NONE) {
 		seal_key_forget(&call->end.seal);
-		step_wait(call, WAITING_COMPLETION, s->answer_schema->schema != NULL ? "value" : "text", 0);
+		step_wait(call, WAITING_COMPLETION, s->definition.answer_schema->schema != NULL ? "value" : "text", 0);
 	}
 	return result;
 }

@@ -42,11 +42,11 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 	call->index = index;
 	call->begun = clock_monotonic();
 	digest_sha256(item->data.json.data, item->data.json.len, call->input_sha256);
-	call->id = memory_format("%s:%lld", s->process, (long long)index);
+	call->id = memory_format("%s:%lld", s->place.process, (long long)index);
 	id_new(call->started);
-	call->events.transcript = &s->run->transcript;
-	call->events.name = s->name;
-	call->events.path = s->path;
+	call->events.transcript = &s->place.run->transcript;
+	call->events.name = s->options.name;
+	call->events.path = s->place.path;
 	call->events.id = call->id;
 	call->events.iteration = index;
 
@@ -55,7 +55,7 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 		causes_add_item(&call->own, s, item);
 		call->causes = &call->own;
 	}
-	memcpy(call->parent, call->causes->parent[0] != '\0' ? call->causes->parent : s->parent, ID_SIZE);
+	memcpy(call->parent, call->causes->parent[0] != '\0' ? call->causes->parent : s->place.parent, ID_SIZE);
 }
 
 static void
@@ -94,15 +94,15 @@ read_attachments(struct step_call *call)
 	struct span list = step_listed_attachments(call->item), recorded = SPAN_NONE;
 	struct recalled_event started = { .line = BUFFER_INIT };
 
-	if ((s->team == NULL && !s->passes) || (list.at == NULL && s->attached == NULL))
+	if ((s->definition.team == NULL && !s->definition.passes) || (list.at == NULL && s->definition.attached == NULL))
 		return;
-	if (s->attached != NULL)
-		attachments_share(a, s->attached);
+	if (s->definition.attached != NULL)
+		attachments_share(a, s->definition.attached);
 	/* The start of a call that this may be, for what it says of files that have gone since. */
-	if (list.at != NULL && s->recall != NULL) {
+	if (list.at != NULL && s->place.recall != NULL) {
 		const struct recall_query query = step_query(s, call->index);
 
-		if (s->recall->peek(s->recall->history, &query, &started))
+		if (s->place.recall->peek(s->place.recall->history, &query, &started))
 			recorded = span_member(started.view.payload, KEY_ATTACHMENTS);
 	}
 	if (attachments_read(a, list, recorded, &call->end.error) == -1) {
@@ -127,7 +127,7 @@ read_attachments(struct step_call *call)
 	}
 	recalled_event_free(&started);
 	attachments_digest(a, &call->item->data.json, call->input_sha256);
-	if (s->team == NULL)
+	if (s->definition.team == NULL)
 		attachments_drop_bytes(a);
 }
 
@@ -136,14 +136,14 @@ read_attachments(struct step_call *call)
 static void
 find_conversation(struct step_call *call)
 {
-	const struct agent *agent = call->step->agent;
+	const struct agent *agent = call->step->definition.agent;
 	struct continuation *c = &call->continued;
 	struct error *error = &call->end.error;
 	char digests[DIGEST_SIZE + ID_SIZE];
 	size_t len = strlen(call->input_sha256);
 
 	if (agent == NULL || agent->continue_from == NULL || error->code != ERROR_NONE ||
-	    continuation_find(c, &call->step->run->transcript, agent->continue_from, error) == -1)
+	    continuation_find(c, &call->step->place.run->transcript, agent->continue_from, error) == -1)
 		return;
 	if (c->session == NULL || c->provider == NULL || strcmp(c->provider, agent->provider) != 0) {
 		free(c->session);
@@ -193,7 +193,7 @@ take_recorded_ids(struct step_call *call)
 		if (v->recalls && events[i].recorded->line.len > 0) {
 			memcpy(events[i].id, events[i].recorded->id, ID_SIZE);
 		} else {
-			char *text = memory_format("%s %s %s", call->step->run->id, call->id, events[i].type);
+			char *text = memory_format("%s %s %s", call->step->place.run->id, call->id, events[i].type);
 
 			id_derive(text, events[i].id);
 			free(text);
@@ -217,12 +217,12 @@ recall(struct step_call *call, struct error *err)
 		/* If nobody reads the output of a replay, or nobody does soon, the recorded step ended
 		 * then, before this call, and how soon was left to chance. It is waited for once: who
 		 * still reads then will, and what was not recorded differs. */
-		if (!none && s->reader != 0) {
-			struct pollfd output = { .fd = s->reader };
+		if (!none && s->place.reader != 0) {
+			struct pollfd output = { .fd = s->place.reader };
 
 			none = poll(&output, 1, READER_MS) == 1 && (output.revents & POLLERR) != 0;
 			if (!none)
-				s->reader = 0;
+				s->place.reader = 0;
 		}
 		if (end->error.code == ERROR_NONE) {
 			end->error = v->error;
@@ -238,12 +238,12 @@ recall(struct step_call *call, struct error *err)
 static int
 record_start(struct step_call *call, struct error *err)
 {
-	const struct recall *recorded = call->step->recall;
+	const struct recall *recorded = call->step->place.recall;
 
 	memcpy(call->events.last, call->started, ID_SIZE);
 	if (step_record_start(call, err) == -1)
 		return -1;
-	call->record_from = call->step->run->transcript.size;
+	call->record_from = call->step->place.run->transcript.size;
 	if (call->verdict.recalls)
 		recorded->claimed(recorded->history, &call->verdict.recalled);
 	return 0;
@@ -329,7 +329,7 @@ carry_out(struct step_call *call, struct error *err)
 	struct data data = { BUFFER_INIT, false, false };
 	bool taken;
 
-	if (s->terminal != NULL) {
+	if (s->options.terminal != NULL) {
 		/* An item without a line of this run becomes the result, others pass. */
 		if (item_error(item).at == NULL && (item->line.len == 0 || item->foreign)) {
 			data_copy(&data, &item->data);
@@ -338,15 +338,15 @@ carry_out(struct step_call *call, struct error *err)
 		return 0;
 	}
 	/* What was told of retries is told again; those of an agent when their turn comes. */
-	if (v->recalls && step_replays(s) && s->team == NULL && retried_repeat(&v->recalled,
+	if (v->recalls && step_replays(s) && s->definition.team == NULL && retried_repeat(&v->recalled,
 	    &call->events, call->started, RECALL_TO_THE_END, err) == -1)
 		return -1;
 	taken = take_verdict(call);
 	/* What a command asked models is told again although it is not run. */
-	if (taken && step_replays(s) && s->models != MODELS_NONE && v->recalls &&
+	if (taken && step_replays(s) && s->options.models.mode != MODELS_NONE && v->recalls &&
 	    models_repeat(call, err) == -1)
 		return -1;
-	if (taken && s->ask != NULL) {
+	if (taken && s->options.question.text != NULL) {
 		int checked = step_check_answer(call, err);
 
 		if (checked == -1 && call->end.error.code == ERROR_NONE)
@@ -357,12 +357,12 @@ carry_out(struct step_call *call, struct error *err)
 		if (step_work(call, err) == -1)
 			return -1;
 		step_note_ending(call);
-		if (s->ended_by_failure != NULL && *s->ended_by_failure &&
+		if (s->place.ended_by_failure != NULL && *s->place.ended_by_failure &&
 		    call->end.error.code == ERROR_CANCELLED)
 			step_end_by_failure(&call->end.error);
 	}
 	/* A round's end is asked about, if it gave something. */
-	if (s->until.text != NULL && s->group == GROUP_NONE && goes_well(call))
+	if (s->options.group.until.text != NULL && s->options.group.kind == GROUP_NONE && goes_well(call))
 		return step_ask_until(call, err);
 	return 0;
 }
@@ -458,9 +458,9 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	bool failed = item_error(item).at != NULL;
 	int recalled;
 
-	if (failed && (!s->rescue || !error_of_work(passed_code(item)))) {
+	if (failed && (!s->options.rescue || !error_of_work(passed_code(item)))) {
 		end->skipped = passed_code(item) == ERROR_WAITING ? "upstream_waiting" : "upstream_failed";
-	} else if (!failed && s->rescue) {
+	} else if (!failed && s->options.rescue) {
 		end->skipped = "nothing_failed";
 	} else if (refused != NULL) {
 		end->error = *refused;
@@ -479,21 +479,21 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	}
 
 	/* What runs inside of the call finds out here where it is. */
-	environment_set(&s->environment, "AWF_CALL", call->id);
-	environment_set(&s->environment, "AWF_PARENT", call->started);
-	traceparent_enter(&s->environment, call->started);
-	environment_unset(&s->environment, CALL_TRY);
-	if (s->pending)
+	environment_set(&s->place.environment, "AWF_CALL", call->id);
+	environment_set(&s->place.environment, "AWF_PARENT", call->started);
+	traceparent_enter(&s->place.environment, call->started);
+	environment_unset(&s->place.environment, CALL_TRY);
+	if (s->options.pending)
 		step_name_task(call);
 	if (call->verdict.recalled.root[0] != '\0' && !call->verdict.recalled.changed)
-		environment_set(&s->environment, "AWF_CLAIMED", call->verdict.recalled.root);
-	else if (s->recall != NULL)
-		environment_unset(&s->environment, "AWF_CLAIMED");
+		environment_set(&s->place.environment, "AWF_CLAIMED", call->verdict.recalled.root);
+	else if (s->place.recall != NULL)
+		environment_unset(&s->place.environment, "AWF_CLAIMED");
 
 	/* An item that is not taken is not looked at by --when either. */
-	if (goes_well(call) && s->when.text != NULL && step_ask_when(call, err) == -1)
+	if (goes_well(call) && s->options.when.text != NULL && step_ask_when(call, err) == -1)
 		return -1;
-	if (goes_well(call) && s->spent)
+	if (goes_well(call) && s->definition.spent)
 		error_set(&end->error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s (--max)",
 		    (long long)call->index, call->index == 1 ? "" : "s");
 
@@ -565,14 +565,14 @@ step_expects(struct step *s, const struct item *item, int64_t index)
 	struct step_call call;
 
 	/* What an agent goes on with is known once those before it have ended. */
-	if (failed != s->rescue || (s->agent != NULL && s->agent->continue_from != NULL))
+	if (failed != s->options.rescue || (s->definition.agent != NULL && s->definition.agent->continue_from != NULL))
 		return true;
 	begin(&call, s, item, NULL, index);
 	read_attachments(&call);
 	query.input_sha256 = call.input_sha256;
-	query.definition_sha256 = s->definition_sha256;
+	query.definition_sha256 = s->definition.sha256;
 	if (call.end.error.code == ERROR_NONE)
-		expects = s->recall->expect(s->recall->history, &query);
+		expects = s->place.recall->expect(s->place.recall->history, &query);
 	release(&call);
 	return expects;
 }
@@ -584,11 +584,11 @@ describe_request(struct step *s, const struct item *item, struct buffer *out, st
 	struct step_call call = { .step = s, .item = item };
 	struct span data = span_of(item->data.json.data, item->data.json.len);
 	struct buffer prompt = BUFFER_INIT;
-	struct turns t = { .member = s->team->members[0], .environment = &s->environment,
-		.keys = s->keys, .sandbox = &s->sandbox, .attachments = &call.attachments,
-		.shown = s->shown, .step = s->path != NULL ? s->path : s->name };
-	int result = prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
-	    s->prompt_place, &prompt, err);
+	struct turns t = { .member = s->definition.team->members[0], .environment = &s->place.environment,
+		.keys = s->place.keys, .sandbox = &s->options.sandbox, .attachments = &call.attachments,
+		.shown = s->place.shown, .step = s->place.path != NULL ? s->place.path : s->options.name };
+	int result = prompt_render(s->definition.prompt, data, span_of(s->place.inputs.data, s->place.inputs.len),
+	    s->definition.prompt_place, &prompt, err);
 
 	read_attachments(&call);
 	if (result == 0 && call.end.error.code != ERROR_NONE) {
@@ -611,21 +611,21 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 {
 	struct writer w;
 
-	if (s->team != NULL)
+	if (s->definition.team != NULL)
 		return describe_request(s, item, out, err);
 	writer_begin(&w, out);
 	writer_object(&w);
-	if (s->operation != NULL)
-		writer_member_string(&w, "tool", s->operation->name);
-	if (s->approve)
+	if (s->definition.operation != NULL)
+		writer_member_string(&w, "tool", s->definition.operation->name);
+	if (s->options.approve)
 		writer_member_bool(&w, "approve", true);
-	if (s->ask != NULL)
-		writer_member_string(&w, "ask", s->prompt);
-	writer_member_string(&w, "terminal", s->terminal);
-	writer_member_string(&w, "via", s->via);
-	if (s->command != NULL) {
-		writer_member_array(&w, s->group == GROUP_PARALLEL ? "branches" : "command");
-		for (char *const *word = s->command; *word != NULL; word++)
+	if (s->options.question.text != NULL)
+		writer_member_string(&w, "ask", s->definition.prompt);
+	writer_member_string(&w, "terminal", s->options.terminal);
+	writer_member_string(&w, "via", s->options.elsewhere.launcher);
+	if (s->options.command.argv != NULL) {
+		writer_member_array(&w, s->options.group.kind == GROUP_PARALLEL ? "branches" : "command");
+		for (char *const *word = s->options.command.argv; *word != NULL; word++)
 			writer_string(&w, *word);
 		writer_array_end(&w);
 	}

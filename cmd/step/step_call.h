@@ -130,14 +130,14 @@ struct step_call {
 static inline bool
 step_several_results(const struct step_call *call)
 {
-	return call->step->output != OUTPUT_TEXT && call->step->command != NULL;
+	return call->step->options.output != OUTPUT_TEXT && call->step->options.command.argv != NULL;
 }
 
 /* Whether there is no result, as the item is the output (--terminal). */
 static inline bool
 step_passes_item(const struct step_call *call)
 {
-	return call->step->terminal != NULL && call->end.error.code == ERROR_NONE &&
+	return call->step->options.terminal != NULL && call->end.error.code == ERROR_NONE &&
 	    call->end.result_count == 0;
 }
 
@@ -146,7 +146,7 @@ step_passes_item(const struct step_call *call)
 static inline bool
 step_fails(const struct step_call *call)
 {
-	return call->step->failure != FAILURE_ALLOWED || !error_of_work(call->end.error.code);
+	return call->step->options.failure != FAILURE_ALLOWED || !error_of_work(call->end.error.code);
 }
 
 /* step_output.c: results, and lines that a body has printed (step_work.c). */
@@ -194,11 +194,9 @@ void step_state_line(const struct step_call *call, bool failures, struct buffer 
 
 /* step_approve.c: a call that ends waiting for somebody. */
 
-/* From here on: for whom, in which form the result is to come, how long (0: no limit). */
+/* From here on: for whom, in which form (output_forms) the result is to come, how long (0: no limit). */
 void step_wait(struct step_call *call, enum waiting_for what, const char *form,
     int64_t timeout_ms);
-/* In which form a result is to come, by its `output`. */
-extern const char *const step_forms[];
 /* --pending: names the work for those who do it, for the call and for its next try. */
 void step_name_task(struct step_call *call);
 void step_name_try(struct step_call *call);

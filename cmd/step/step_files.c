@@ -168,46 +168,46 @@ add_commands(struct naming *n, const struct step *step)
 	const char *path = n->programs.path;
 
 	/* What a name means elsewhere is not known here. */
-	if (step->via != NULL)
+	if (step->options.elsewhere.launcher != NULL)
 		n->programs.path = NULL;
-	if (step->group == GROUP_PARALLEL)
-		for (char *const *branch = step->command; *branch != NULL; branch++)
+	if (step->options.group.kind == GROUP_PARALLEL)
+		for (char *const *branch = step->options.command.argv; *branch != NULL; branch++)
 			add_shell(n, *branch);
-	else if (step->command != NULL)
-		command_files_add(&n->programs, step->command);
+	else if (step->options.command.argv != NULL)
+		command_files_add(&n->programs, step->options.command.argv);
 	n->programs.path = path;
-	add_shell(n, step->when.text);
-	add_shell(n, step->proceed.text);
-	add_shell(n, step->until.text);
-	add_shell(n, step->accept.text);
+	add_shell(n, step->options.when.text);
+	add_shell(n, step->options.group.proceed.text);
+	add_shell(n, step->options.group.until.text);
+	add_shell(n, step->options.question.accept.text);
 }
 
 int
-step_name_files(struct step *step, const struct step_source *source, struct error *err)
+step_name_files(struct step *step, struct error *err)
 {
-	struct naming n = { .run = step->run, .err = err };
-	const char *prompt = step->ask != NULL ? step->ask : source->prompt;
+	struct naming n = { .run = step->place.run, .err = err };
+	const char *prompt = step->options.question.text != NULL ? step->options.question.text : step->options.agent.prompt;
 	char *libexec;
 
 	if (getcwd(n.here, sizeof n.here) == NULL)
 		return 0;
 	libexec = libexec_path();
 	n.own = memory_format("%s:%s", libexec, installation_share());
-	n.programs.workspace = step->workspace != NULL ? step->workspace : n.here;
+	n.programs.workspace = step->place.workspace != NULL ? step->place.workspace : n.here;
 	n.programs.directory = n.here;
 	n.programs.path = getenv("PATH");
-	writer_begin(&n.w, &step->files);
+	writer_begin(&n.w, &step->definition.files);
 	writer_array(&n.w);
-	for (size_t i = 0; step->team != NULL && i < step->team->count; i++)
-		name_member(&n, step->team->members[i]);
+	for (size_t i = 0; step->definition.team != NULL && i < step->definition.team->count; i++)
+		name_member(&n, step->definition.team->members[i]);
 	if (prompt != NULL && prompt[0] == '@')
 		name_file(&n, prompt + 1, definition_file_keep);
-	if (step->ask != NULL)
-		name_file(&n, step->answer_schema->path, definition_file_keep);
-	for (char **file = source->attach; file != NULL && *file != NULL; file++)
+	if (step->options.question.text != NULL)
+		name_file(&n, step->definition.answer_schema->path, definition_file_keep);
+	for (char **file = step->options.agent.attach; file != NULL && *file != NULL; file++)
 		name_file(&n, *file, definition_file_keep);
-	if (step->operation != NULL)
-		name_tool(&n, step->operation);
+	if (step->definition.operation != NULL)
+		name_tool(&n, step->definition.operation);
 	add_commands(&n, step);
 	for (char **file = n.programs.list; file != NULL && *file != NULL; file++)
 		if (n.named == NULL || !list_has(n.named, *file))
@@ -216,8 +216,8 @@ step_name_files(struct step *step, const struct step_source *source, struct erro
 		if (n.named == NULL || !list_has(n.named, *file))
 			name_file(&n, *file, definition_file_sourced);
 	writer_array_end(&n.w);
-	if (step->files.len == 2)
-		buffer_clear(&step->files);
+	if (step->definition.files.len == 2)
+		buffer_clear(&step->definition.files);
 	list_free(n.programs.list);
 	list_free(n.programs.sourced);
 	list_free(n.named);

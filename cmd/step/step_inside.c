@@ -162,7 +162,7 @@ read_run(struct inside *in, const char *path, int64_t from)
 bool
 step_has_changed(const struct step_call *call, struct buffer *what)
 {
-	const struct run *run = call->step->run;
+	const struct run *run = call->step->place.run;
 	struct inside in = { .run = run, .call = call->id, .what = what };
 
 	return read_run(&in, run->transcript.path, call->record_from);
@@ -202,7 +202,7 @@ note_waiting(void *context, const struct placed *placed, struct error *err)
 void
 step_look_for_waiting(struct step_call *call)
 {
-	const struct run *run = call->step->run;
+	const struct run *run = call->step->place.run;
 	struct waiting_inside w = { .call = call->id, .id = BUFFER_INIT };
 	struct error ignored;
 	struct model m;
@@ -243,14 +243,14 @@ step_look_for_dead(struct step_call *call)
 
 	if (error->code != ERROR_NONE && error->code != ERROR_EXIT_STATUS && !ended->told)
 		return;
-	if (!roster_died(s->run->directory, call->id, &death)) {
+	if (!roster_died(s->place.run->directory, call->id, &death)) {
 		/* A step that comes after the run's end begins nothing, and is told so alone. Where a
 		 * group's body, or the last that its shell waited for, was killed, it was a step that
 		 * had no time to enter the roster, as likely as not: what a body works is in its
 		 * steps. */
-		if (error->code == ERROR_NONE && s->passes && is_deserted(s->run))
+		if (error->code == ERROR_NONE && s->definition.passes && is_deserted(s->place.run))
 			error_set(error, ERROR_INTERRUPTED, NULL, "awf-run of this run is gone");
-		else if (s->passes && error->code == ERROR_EXIT_STATUS && !ended->told &&
+		else if (s->definition.passes && error->code == ERROR_EXIT_STATUS && !ended->told &&
 		    ended->exit_code == 128 + SIGKILL)
 			error_set(error, ERROR_INTERRUPTED, NULL, "the body, or a step in it, was killed");
 		else
@@ -267,11 +267,11 @@ step_look_for_dead(struct step_call *call)
 void
 step_note_ending(struct step_call *call)
 {
-	const struct run *run = call->step->run;
+	const struct run *run = call->step->place.run;
 	struct error *error = &call->end.error, why = *error;
 	const char *place = *why.place != '\0' ? why.place : NULL, *ending;
 
-	if (why.code == ERROR_NONE || !error_of_work(why.code) || call->step->cleanup ||
+	if (why.code == ERROR_NONE || !error_of_work(why.code) || call->step->options.cleanup ||
 	    step_replays(call->step))
 		return;
 	ending = ending_begun(run->directory);

@@ -21,68 +21,73 @@ static int
 load_prompt(struct step *step, const char *prompt, const char *place, struct step_loaded *loaded,
     struct error *err)
 {
-	step->prompt = prompt;
-	step->prompt_place = place;
+	step->definition.prompt = prompt;
+	step->definition.prompt_place = place;
 	if (prompt[0] == '@') {
-		step->prompt_place = prompt + 1;
-		if (file_load(step->prompt_place, SCAN_LINE_LIMIT, &loaded->prompt, err) == -1) {
+		step->definition.prompt_place = prompt + 1;
+		if (file_load(step->definition.prompt_place, SCAN_LINE_LIMIT, &loaded->prompt, err) == -1) {
 			err->code = ERROR_DEFINITION;
 			return -1;
 		}
-		step->prompt = buffer_string(&loaded->prompt);
+		step->definition.prompt = buffer_string(&loaded->prompt);
 	}
-	return prompt_check(step->prompt, step->prompt_place, err);
+	return prompt_check(step->definition.prompt, step->definition.prompt_place, err);
 }
 
 static int
-load_agents(struct step *step, const struct step_source *source, struct step_loaded *loaded,
+load_agents(struct step *step, struct step_loaded *loaded,
     struct error *err)
 {
+	const struct agent_options *asked = &step->options.agent;
+	const struct team_source source = { .agent_file = asked->file, .model = asked->model,
+		.model_place = asked->model_place, .allow_tools = asked->allow_tools,
+		.tools_policy = asked->tools_policy, .max_turns = asked->max_turns,
+		.max_tokens_total = asked->max_tokens_total, .output_schema = step->options.output_schema };
 	int result;
 
-	step->kind = "agent";
+	step->definition.kind = "agent";
 	if (ceiling_check(err) == -1)
 		return -1;
-	result = team_load(&loaded->team, &source->team, step->name, err);
-	step->agent = &loaded->team.members[0]->agent;
+	result = team_load(&loaded->team, &source, step->options.name, err);
+	step->definition.agent = &loaded->team.members[0]->agent;
 	if (result == -1)
 		return -1;
-	step->team = &loaded->team;
-	if (step->timeout_ms == 0)
-		step->timeout_ms = step->agent->timeout_ms;
-	if (step->effects == EFFECTS_UNDECLARED && team_runs_cli(&loaded->team))
-		step->effects = team_clis_only_read(&loaded->team) ? EFFECTS_READ : EFFECTS_EXTERNAL;
+	step->definition.team = &loaded->team;
+	if (step->options.timeout_ms == 0)
+		step->options.timeout_ms = step->definition.agent->timeout_ms;
+	if (step->options.effects == EFFECTS_UNDECLARED && team_runs_cli(&loaded->team))
+		step->options.effects = team_clis_only_read(&loaded->team) ? EFFECTS_READ : EFFECTS_EXTERNAL;
 
-	if (load_prompt(step, source->prompt != NULL ? source->prompt : "{{data}}",
-	    source->prompt != NULL ? "-p" : "prompt", loaded, err) == -1)
+	if (load_prompt(step, step->options.agent.prompt != NULL ? step->options.agent.prompt : "{{data}}",
+	    step->options.agent.prompt != NULL ? "-p" : "prompt", loaded, err) == -1)
 		return -1;
-	for (char *const *file = source->attach; file != NULL && *file != NULL; file++)
+	for (char *const *file = step->options.agent.attach; file != NULL && *file != NULL; file++)
 		if (attachments_add_file(&loaded->attachments, *file, err) == -1) {
 			err->code = ERROR_DEFINITION;
 			return -1;
 		}
-	step->attached = loaded->attachments.count > 0 ? &loaded->attachments : NULL;
+	step->definition.attached = loaded->attachments.count > 0 ? &loaded->attachments : NULL;
 	return 0;
 }
 
 /* The schema is that of the answer. */
 static int
-load_question(struct step *step, const struct step_source *source, struct step_loaded *loaded,
+load_question(struct step *step, struct step_loaded *loaded,
     struct error *err)
 {
-	step->kind = "question";
-	step->answer_schema = &loaded->answer_schema;
-	if (source->team.output_schema != NULL &&
-	    output_schema_load(&loaded->answer_schema, source->team.output_schema, NULL, err) == -1)
+	step->definition.kind = "question";
+	step->definition.answer_schema = &loaded->answer_schema;
+	if (step->options.output_schema != NULL &&
+	    output_schema_load(&loaded->answer_schema, step->options.output_schema, NULL, err) == -1)
 		return -1;
-	return load_prompt(step, step->ask, "--ask", loaded, err);
+	return load_prompt(step, step->options.question.text, "--ask", loaded, err);
 }
 
 static int
 load_operation(struct step *step, const char *name, struct step_loaded *loaded,
     struct error *err)
 {
-	step->kind = "operation";
+	step->definition.kind = "operation";
 	if (ceiling_check(err) == -1)
 		return -1;
 	if (ceiling_forbids(name))
@@ -90,10 +95,10 @@ load_operation(struct step *step, const char *name, struct step_loaded *loaded,
 		    "the run does not allow the tool '%s' (awf-run --allow-tools)", name);
 	if (tool_load(&loaded->operation, name, getenv("AWF_WORKFLOW_DIR"), err) == -1)
 		return -1;
-	step->operation = &loaded->operation;
-	if (step->effects == EFFECTS_UNDECLARED) {
-		step->effects = step->operation->effects;
-		step->idempotent = step->operation->idempotent;
+	step->definition.operation = &loaded->operation;
+	if (step->options.effects == EFFECTS_UNDECLARED) {
+		step->options.effects = step->definition.operation->effects;
+		step->options.idempotent = step->definition.operation->idempotent;
 	}
 	return 0;
 }
@@ -105,7 +110,7 @@ settle_tool(const struct step *step, const struct agent *agent, struct tool *too
 {
 	struct sandbox decided;
 
-	if (sandboxing_decide(&decided, &step->sandbox, agent, tool, err) == -1)
+	if (sandboxing_decide(&decided, &step->options.sandbox, agent, tool, err) == -1)
 		return -1;
 	if (!sandbox_holds(&decided) && !tool->own)
 		pins_read(&tool->pins);
@@ -126,7 +131,7 @@ settle_member(const struct step *step, const struct member *m, struct error *err
 	for (size_t i = 0; cli == NULL && i < a->fallback.count; i++)
 		if (provider_is_cli(a->fallback.list[i].provider))
 			cli = a->fallback.list[i].provider;
-	if (sandboxing_decide_command(&decided, &step->sandbox, a, &why) == -1 &&
+	if (sandboxing_decide_command(&decided, &step->options.sandbox, a, &why) == -1 &&
 	    m->server_count > 0)
 		return error_set(err, ERROR_DEFINITION, place, "network: %s", why.message);
 	if (cli != NULL &&
@@ -145,17 +150,17 @@ settle_sandbox(struct step *step, struct error *err)
 	struct sandbox decided;
 	struct error why = ERROR_INIT;
 
-	if (step->command != NULL) {
+	if (step->options.command.argv != NULL) {
 		/* Of a command nobody but the step says anything. */
-		if (sandboxing_decide_command(&decided, &step->sandbox, NULL, &why) == -1)
+		if (sandboxing_decide_command(&decided, &step->options.sandbox, NULL, &why) == -1)
 			return error_set(err, ERROR_USAGE, "--no-network", "%s", why.message);
-		step->sandbox = decided;
+		step->options.sandbox = decided;
 		return 0;
 	}
-	if (step->operation != NULL)
-		return settle_tool(step, NULL, step->operation, err);
-	for (size_t i = 0; step->team != NULL && i < step->team->count; i++)
-		if (settle_member(step, step->team->members[i], err) == -1)
+	if (step->definition.operation != NULL)
+		return settle_tool(step, NULL, step->definition.operation, err);
+	for (size_t i = 0; step->definition.team != NULL && i < step->definition.team->count; i++)
+		if (settle_member(step, step->definition.team->members[i], err) == -1)
 			return -1;
 	return 0;
 }
@@ -167,10 +172,10 @@ check_trust(const struct step *step, struct error *err)
 	struct trust_items items = { NULL, 0 };
 	int result;
 
-	if (step->operation != NULL)
-		trust_add_tool_of(&items, NULL, step->operation, &step->sandbox);
-	if (step->team != NULL)
-		trust_add_team(&items, step->team, &step->sandbox);
+	if (step->definition.operation != NULL)
+		trust_add_tool_of(&items, NULL, step->definition.operation, &step->options.sandbox);
+	if (step->definition.team != NULL)
+		trust_add_team(&items, step->definition.team, &step->options.sandbox);
 	result = trust_check(&items, err);
 	trust_items_free(&items);
 	return result;
@@ -181,13 +186,13 @@ static int
 check_instructions(const struct step *step, const struct step_loaded *loaded, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	const char *template = loaded->prompt.data != NULL ? step->prompt_place : NULL;
+	const char *template = loaded->prompt.data != NULL ? step->definition.prompt_place : NULL;
 
 	/* What somebody outside may do who is asked, nobody knows. */
-	if (step->ask != NULL && template != NULL && sandboxed_times_have_file(template))
+	if (step->options.question.text != NULL && template != NULL && sandboxed_times_have_file(template))
 		return error_set(err, ERROR_DEFINITION, template, "a sandboxed program may have written it, and "
 		    "who is asked would follow it in no sandbox: read it, then touch it");
-	if (step->team == NULL || prompt_files_check(step->team, template, &step->sandbox, &why) == 0 ||
+	if (step->definition.team == NULL || prompt_files_check(step->definition.team, template, &step->options.sandbox, &why) == 0 ||
 	    trust_is_replayed())
 		return 0;
 	*err = why;
@@ -195,25 +200,25 @@ check_instructions(const struct step *step, const struct step_loaded *loaded, st
 }
 
 int
-step_load(struct step *step, const struct step_source *source, struct step_loaded *loaded,
+step_load(struct step *step, struct step_loaded *loaded,
     struct error *err)
 {
 	static const char *const kinds[] = { "command", "for_each", "while", "parallel" };
 	int result = 0;
 
-	step->kind = kinds[step->group];
-	if (step->terminal != NULL)
-		step->kind = "terminal";
-	else if (source->tool != NULL)
-		result = load_operation(step, source->tool, loaded, err);
-	else if (step->approve)
-		step->kind = "approval";
-	else if (step->ask != NULL)
-		result = load_question(step, source, loaded, err);
-	else if (step->command == NULL)
-		result = load_agents(step, source, loaded, err);
-	if (source->kind != NULL)
-		step->kind = source->kind;
+	step->definition.kind = kinds[step->options.group.kind];
+	if (step->options.terminal != NULL)
+		step->definition.kind = "terminal";
+	else if (step->options.tool != NULL)
+		result = load_operation(step, step->options.tool, loaded, err);
+	else if (step->options.approve)
+		step->definition.kind = "approval";
+	else if (step->options.question.text != NULL)
+		result = load_question(step, loaded, err);
+	else if (step->options.command.argv == NULL)
+		result = load_agents(step, loaded, err);
+	if (step->options.kind != NULL)
+		step->definition.kind = step->options.kind;
 	if (result == 0)
 		result = settle_sandbox(step, err);
 	if (result == 0)
@@ -233,5 +238,5 @@ step_unload(struct step *step, struct step_loaded *loaded)
 	buffer_free(&loaded->prompt);
 	output_schema_free(&loaded->answer_schema);
 	attachments_free(&loaded->attachments);
-	buffer_free(&step->files);
+	buffer_free(&step->definition.files);
 }

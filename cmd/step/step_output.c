@@ -53,7 +53,7 @@ forget_passed(struct step_end *end)
 void
 step_put_into(struct step_call *call)
 {
-	const char *key = call->step->into;
+	const char *key = call->step->options.into;
 	struct step_end *end = &call->end;
 	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
 	struct data merged = { BUFFER_INIT, false, false };
@@ -119,7 +119,7 @@ step_pass_lines(struct step_call *call, struct buffer *lines, enum input_form fo
 	int got;
 
 	memset(&item, 0, sizeof item);
-	state_reader_begin(&r, -1, form, call->step->run->id);
+	state_reader_begin(&r, -1, form, call->step->place.run->id);
 	state_reader_give(&r, lines);
 	while ((got = state_reader_next(&r, &item, why)) == 1 && r.form == INPUT_STATE)
 		step_pass(call, &item);
@@ -217,7 +217,7 @@ step_write_lines(const struct step_call *call, struct writer *w)
 		writer_object(w);
 		writer_member_buffer(w, "data", &item->data.json);
 		if (item->line.len > 0) {
-			write_metadata(w, &call->step->gate, item, false);
+			write_metadata(w, &call->step->options.gate, item, false);
 		} else {
 			/* It is to be a line of the group's own: what its data is made of. */
 			writer_member_object(w, "metadata");
@@ -235,7 +235,7 @@ step_write_lines(const struct step_call *call, struct writer *w)
 bool
 step_recall_lines(struct step_call *call, struct span payload)
 {
-	const char *run_id = call->step->run->id;
+	const char *run_id = call->step->place.run->id;
 
 	if (span_member(payload, KEY_COUNT).at == NULL)
 		return false;
@@ -254,7 +254,7 @@ step_recall_lines(struct step_call *call, struct span payload)
 			writer_begin(&w, &line);
 			writer_object(&w);
 			writer_member_buffer(&w, "data", &item.data.json);
-			write_metadata(&w, &call->step->gate, &item, true);
+			write_metadata(&w, &call->step->options.gate, &item, true);
 			writer_object_end(&w);
 			item_take_state(&item, span_of(line.data, line.len), run_id);
 		}
@@ -278,18 +278,18 @@ spec_begin(const struct step_call *call, const struct event *completed, struct s
 	long long number;
 
 	memset(spec, 0, sizeof *spec);
-	spec->run_id = s->run->id;
+	spec->run_id = s->place.run->id;
 	spec->event_id = completed != NULL ? completed->id : call->started;
 	spec->call = call->id;
-	spec->path = s->path;
+	spec->path = s->place.path;
 	spec->iteration = call->index;
 	spec->agent_name = end->agent != NULL ? end->agent :
-	    s->agent != NULL ? s->agent->name : s->name;
+	    s->definition.agent != NULL ? s->definition.agent->name : s->options.name;
 	if (item->metadata.len > 0 && !item->foreign && span_integer(span_member(
 	    span_of(item->metadata.data, item->metadata.len), "step_index"), &number) && number >= 0)
 		spec->step_index = number + 1;
 	spec->tool_calls_count = end->tool_calls;
-	spec->attempt = s->run->attempt;
+	spec->attempt = s->place.run->attempt;
 	spec->part = -1;
 	if (completed == NULL)
 		return;
@@ -363,17 +363,17 @@ step_put_results(const struct step_call *call, const struct event *completed, st
 {
 	const struct step *s = call->step;
 	struct state_spec spec;
-	bool raw = s->raw && completed != NULL;
+	bool raw = s->options.raw && completed != NULL;
 
 	spec_begin(call, completed, &spec);
 	if (completed != NULL)
-		spec.key = s->run->key;
+		spec.key = s->place.run->key;
 	/* What was approved, or has got a further member, is still the item. */
-	if (completed != NULL && (s->approve || s->into != NULL))
+	if (completed != NULL && (s->options.approve || s->options.into != NULL))
 		spec.attachments = step_attachments(call);
 	put_passed(call, &spec, raw, out);
 	for (size_t i = 0; i < call->end.result_count; i++) {
-		if (s->output != OUTPUT_TEXT)
+		if (s->options.output != OUTPUT_TEXT)
 			spec.part = (long)i;
 		put_state(call, &call->end.results[i], &spec, raw, out);
 	}
@@ -389,12 +389,12 @@ step_put_failure(const struct step_call *call, const struct event *completed, st
 	struct writer w;
 	struct span error;
 
-	if (s->failure == FAILURE_TRY)
+	if (s->options.failure == FAILURE_TRY)
 		return;
 	spec_begin(call, completed, &spec);
 	passed = spec;
-	passed.key = s->run->key;
-	put_passed(call, &passed, s->raw, out);
+	passed.key = s->place.run->key;
+	put_passed(call, &passed, s->options.raw, out);
 
 	writer_begin(&w, &json);
 	writer_object(&w);
@@ -404,8 +404,8 @@ step_put_failure(const struct step_call *call, const struct event *completed, st
 	if (!step_fails(call)) {
 		spec.failure = error;
 		data_null(&nothing);
-		put_state(call, &nothing, &spec, s->raw, out);
-	} else if (!s->raw) {
+		put_state(call, &nothing, &spec, s->options.raw, out);
+	} else if (!s->options.raw) {
 		spec.error = error;
 		spec.attachments = step_attachments(call);
 		put_state(call, &call->item->data, &spec, false, out);
@@ -421,13 +421,13 @@ step_put_item(const struct step_call *call, const struct event *completed, struc
 	const struct item *item = call->item;
 	bool failed = item_error(item).at != NULL;
 	/* A --rescue that the user says is done has made the failure good. */
-	bool good = !failed || (s->rescue && call->end.skipped != NULL &&
+	bool good = !failed || (s->options.rescue && call->end.skipped != NULL &&
 	    strcmp(call->end.skipped, "by_user") == 0);
 	struct state_spec spec;
 
-	if (!good && s->raw)
+	if (!good && s->options.raw)
 		return;
-	if (item->line.len > 0 && !item->foreign && !s->raw && (!good || !failed)) {
+	if (item->line.len > 0 && !item->foreign && !s->options.raw && (!good || !failed)) {
 		put_as_it_came(item, out);
 		return;
 	}
@@ -436,7 +436,7 @@ step_put_item(const struct step_call *call, const struct event *completed, struc
 		spec.error = item_error(item);
 	spec.attachments = step_attachments(call);
 	spec.skipped = call->end.skipped;
-	put_state(call, &item->data, &spec, s->raw, out);
+	put_state(call, &item->data, &spec, s->options.raw, out);
 }
 
 void

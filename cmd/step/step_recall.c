@@ -19,7 +19,7 @@ int
 step_recall(const struct step_call *call, struct verdict *verdict, struct error *err)
 {
 	const struct step *s = call->step;
-	const struct recall *recall = s->recall;
+	const struct recall *recall = s->place.recall;
 	const struct buffer *input = &call->item->data.json;
 	bool idle = call->end.skipped != NULL || call->end.error.code != ERROR_NONE;
 	struct buffer definition = BUFFER_INIT;
@@ -31,28 +31,28 @@ step_recall(const struct step_call *call, struct verdict *verdict, struct error 
 		return 0;
 
 	/* What a reader is told that the step does, when it is not what was recorded. */
-	if (s->agent != NULL)
-		buffer_format(&definition, "agent %s, %s/%s", s->agent->name, s->agent->provider,
-		    s->agent->model);
-	else if (s->operation != NULL)
-		buffer_format(&definition, "tool %s", s->operation->name);
-	else if (s->approve)
+	if (s->definition.agent != NULL)
+		buffer_format(&definition, "agent %s, %s/%s", s->definition.agent->name, s->definition.agent->provider,
+		    s->definition.agent->model);
+	else if (s->definition.operation != NULL)
+		buffer_format(&definition, "tool %s", s->definition.operation->name);
+	else if (s->options.approve)
 		buffer_text(&definition, "a decision");
-	else if (s->ask != NULL)
+	else if (s->options.question.text != NULL)
 		buffer_text(&definition, "a question");
-	else if (s->terminal != NULL)
-		buffer_format(&definition, "--terminal %s", s->terminal);
-	else if (s->command == NULL)
+	else if (s->options.terminal != NULL)
+		buffer_format(&definition, "--terminal %s", s->options.terminal);
+	else if (s->options.command.argv == NULL)
 		buffer_text(&definition, "nothing, as its definition is wrong");
 	else
-		for (char *const *word = s->command; *word != NULL; word++)
+		for (char *const *word = s->options.command.argv; *word != NULL; word++)
 			buffer_format(&definition, "%s%s", definition.len > 0 ? " " : "", *word);
 	query.definition = buffer_string(&definition);
 
 	query.input_sha256 = call->input_sha256;
-	query.definition_sha256 = s->definition_sha256;
+	query.definition_sha256 = s->definition.sha256;
 	query.input = span_of(input->data, input->len);
-	query.compared = s->compared;
+	query.compared = s->place.compared;
 	found = recall->claim(recall->history, &query, &verdict->recalled, &verdict->error);
 	buffer_free(&definition);
 	if (found == -1 && verdict->error.code == ERROR_SYSTEM) {
@@ -86,7 +86,7 @@ is_bare(const struct step *s, const struct recalled *r)
 	const struct recalled_event *end = recalled_result(r);
 	struct error error;
 
-	return s->into != NULL && !recalled_error(end, &error) &&
+	return s->options.into != NULL && !recalled_error(end, &error) &&
 	    span_type(span_path(end->view.payload, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's';
 }
 
@@ -96,7 +96,7 @@ judge_resumed(const struct step *s, struct verdict *v)
 	const struct recalled *r = &v->recalled;
 
 	/* An agent goes on; the decision is about its tools. */
-	if (r->decided == RECALL_SKIP && (r->changed || s->team == NULL)) {
+	if (r->decided == RECALL_SKIP && (r->changed || s->definition.team == NULL)) {
 		v->says = VERDICT_SKIP;
 	} else if (r->changed) {
 		v->says = VERDICT_DO;
@@ -105,7 +105,7 @@ judge_resumed(const struct step *s, struct verdict *v)
 		v->says = VERDICT_TAKE;
 		v->decided = is_bare(s, r);
 		v->reuses = !v->decided;
-	} else if (r->end == RECALL_WAITING && !s->approve && s->ask == NULL) {
+	} else if (r->end == RECALL_WAITING && !s->options.approve && s->options.question.text == NULL) {
 		v->says = VERDICT_WAIT;
 	} else if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		v->says = VERDICT_SKIP;
@@ -124,12 +124,12 @@ ended_by_circumstance(const struct step *s, const struct recalled_event *end)
 	if (!recalled_error(end, &error))
 		return false;
 	span_integer(span_member(end->view.payload, KEY_EXIT_CODE), &exit_code);
-	if (!recalled_circumstance(error.code) && !(s->recall->cut_off && exit_code > 128))
+	if (!recalled_circumstance(error.code) && !(s->place.recall->cut_off && exit_code > 128))
 		return false;
-	if (s->group == GROUP_PARALLEL)
+	if (s->options.group.kind == GROUP_PARALLEL)
 		return error.code == ERROR_CANCELLED || error.code == ERROR_DOWNSTREAM_CLOSED;
 	/* Of lines that were cut off none is counted. */
-	return !s->passes || (s->group != GROUP_LOOP &&
+	return !s->definition.passes || (s->options.group.kind != GROUP_LOOP &&
 	    span_member(end->view.payload, KEY_COUNT).at == NULL);
 }
 
@@ -153,16 +153,16 @@ judge_replayed(const struct step *s, struct verdict *v)
 		v->says = VERDICT_SKIP;
 	} else if (r->end == RECALL_SKIPPED) {
 		differs = "the recorded call was skipped";
-	} else if (done_elsewhere || done_otherwise || ((s->passes || r->encloses) && done_before)) {
+	} else if (done_elsewhere || done_otherwise || ((s->definition.passes || r->encloses) && done_before)) {
 		v->says = VERDICT_TAKE;
-	} else if (s->command == NULL && !s->approve && s->ask == NULL) {
+	} else if (s->options.command.argv == NULL && !s->options.approve && s->options.question.text == NULL) {
 		v->says = VERDICT_DO;
 	} else if (r->end == RECALL_OPEN) {
 		differs = "the recording ends in the middle of this call";
-	} else if (s->approve || s->ask != NULL || r->end == RECALL_WAITING || recalled_decided(r)) {
+	} else if (s->options.approve || s->options.question.text != NULL || r->end == RECALL_WAITING || recalled_decided(r)) {
 		v->says = VERDICT_TAKE;
 		v->decided = true;
-	} else if (s->effects == EFFECTS_READ || s->effects == EFFECTS_EXTERNAL ||
+	} else if (s->options.effects == EFFECTS_READ || s->options.effects == EFFECTS_EXTERNAL ||
 	    span_member(r->started.view.payload, KEY_VIA).at != NULL ||
 	    ended_by_circumstance(s, end)) {
 		v->says = VERDICT_TAKE;
@@ -261,7 +261,7 @@ step_take_end(struct step_call *call)
 int
 step_take_early(struct step_call *call, struct event_place early, struct error *err)
 {
-	const struct transcript *t = &call->step->run->transcript;
+	const struct transcript *t = &call->step->place.run->transcript;
 	struct verdict *v = &call->verdict;
 	struct recalled_event *end = &v->recalled.completed;
 	struct buffer line = BUFFER_INIT;
@@ -303,7 +303,7 @@ step_take_tries(struct step_call *call)
 	if (!step_replays(call->step) || !call->verdict.recalls || r->end == RECALL_OPEN)
 		return 0;
 	take_retries(&call->end, recalled_result(r));
-	if (call->step->operation != NULL || call->end.retries.len == 0)
+	if (call->step->definition.operation != NULL || call->end.retries.len == 0)
 		return 0;
 	for (struct span_walk retry = span_walk(span_member(recalled_result(r)->view.payload,
 	    KEY_RETRIES));

@@ -26,7 +26,7 @@ input_is_result(const struct step_call *call)
 	struct span metadata = span_of(buffer_string(&call->item->metadata), call->item->metadata.len);
 	char sha256[DIGEST_SIZE];
 
-	if (metadata.len == 0 || call->item->foreign || strcmp(call->parent, call->step->parent) == 0 ||
+	if (metadata.len == 0 || call->item->foreign || strcmp(call->parent, call->step->place.parent) == 0 ||
 	    !span_is(span_member(metadata, "event_id"), call->parent))
 		return false;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -75,10 +75,10 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	const struct recalled *r = &call->verdict.recalled;
 
 	writer_object(w);
-	writer_member_string(w, KEY_NAME, s->name);
-	writer_member_string(w, KEY_KIND, s->kind);
+	writer_member_string(w, KEY_NAME, s->options.name);
+	writer_member_string(w, KEY_KIND, s->definition.kind);
 	writer_member_string(w, KEY_CALL, call->id);
-	writer_member_integer(w, KEY_ATTEMPT, s->run->attempt);
+	writer_member_integer(w, KEY_ATTEMPT, s->place.run->attempt);
 
 	/* What it is made of. */
 	writer_member_string(w, KEY_INPUT_SHA256, call->input_sha256);
@@ -89,61 +89,61 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	if (input->no_newline)
 		writer_member_bool(w, KEY_NO_NEWLINE, true);
 	attachments_write(&call->attachments, w);
-	writer_member_string(w, KEY_DEFINITION_SHA256, s->definition_sha256);
-	writer_member_buffer(w, KEY_FILES, &s->files);
-	marks_write(&s->marks, w);
-	writer_member_string(w, KEY_EFFECTS, effects_name(s->effects));
-	if (s->idempotent)
+	writer_member_string(w, KEY_DEFINITION_SHA256, s->definition.sha256);
+	writer_member_buffer(w, KEY_FILES, &s->definition.files);
+	marks_write(&s->place.marks, w);
+	writer_member_string(w, KEY_EFFECTS, effects_name(s->options.effects));
+	if (s->options.idempotent)
 		writer_member_bool(w, KEY_IDEMPOTENT, true);
 
 	/* What it does. */
-	if (s->group == GROUP_PARALLEL)
-		call_write_branches(w, s->command);
-	else if (s->command != NULL)
-		call_write_command(w, s->command);
-	if (s->agent != NULL) {
-		writer_member_string(w, KEY_AGENT, s->agent->name);
-		writer_member_string(w, KEY_PROVIDER, s->agent->provider);
-		writer_member_string(w, KEY_MODEL, s->agent->model);
+	if (s->options.group.kind == GROUP_PARALLEL)
+		call_write_branches(w, s->options.command.argv);
+	else if (s->options.command.argv != NULL)
+		call_write_command(w, s->options.command.argv);
+	if (s->definition.agent != NULL) {
+		writer_member_string(w, KEY_AGENT, s->definition.agent->name);
+		writer_member_string(w, KEY_PROVIDER, s->definition.agent->provider);
+		writer_member_string(w, KEY_MODEL, s->definition.agent->model);
 	}
-	if (s->operation != NULL)
-		writer_member_string(w, KEY_TOOL, s->operation->name);
-	if (s->group == GROUP_LOOP) {
+	if (s->definition.operation != NULL)
+		writer_member_string(w, KEY_TOOL, s->definition.operation->name);
+	if (s->options.group.kind == GROUP_LOOP) {
 		writer_member_object(w, KEY_LOOP);
-		writer_member_string(w, KEY_WHILE, s->proceed.text);
-		writer_member_string(w, KEY_UNTIL, s->until.text);
-		writer_member_integer(w, KEY_MAX, s->max_rounds);
+		writer_member_string(w, KEY_WHILE, s->options.group.proceed.text);
+		writer_member_string(w, KEY_UNTIL, s->options.group.until.text);
+		writer_member_integer(w, KEY_MAX, s->options.group.max_rounds);
 		writer_object_end(w);
-	} else if (s->group == GROUP_PARALLEL) {
-		writer_member_string(w, KEY_STRATEGY, step_strategies[s->strategy]);
-	} else if (s->timeout_ms > 0) {
-		writer_member_integer(w, KEY_TIMEOUT_MS, s->timeout_ms);
+	} else if (s->options.group.kind == GROUP_PARALLEL) {
+		writer_member_string(w, KEY_STRATEGY, step_strategies[s->options.group.strategy]);
+	} else if (s->options.timeout_ms > 0) {
+		writer_member_integer(w, KEY_TIMEOUT_MS, s->options.timeout_ms);
 	}
 
 	step_write_question(call, w);
 
 	/* When and how. */
-	write_answer(w, &s->when, &call->when);
-	if (s->gate.count > 0) {
+	write_answer(w, &s->options.when, &call->when);
+	if (s->options.gate.count > 0) {
 		writer_member_array(w, KEY_REQUIRE);
-		for (size_t i = 0; i < s->gate.count; i++)
-			writer_string(w, s->gate.required[i]);
+		for (size_t i = 0; i < s->options.gate.count; i++)
+			writer_string(w, s->options.gate.required[i]);
 		writer_array_end(w);
 	}
-	if (s->command != NULL)
-		sandboxing_write(&s->sandbox, w);
-	writer_member_string(w, KEY_VIA, s->via);
+	if (s->options.command.argv != NULL)
+		sandboxing_write(&s->options.sandbox, w);
+	writer_member_string(w, KEY_VIA, s->options.elsewhere.launcher);
 	if (call->verdict.recalls && !step_replays(s))
 		write_recorded(w, KEY_CLAIMS, r, r->started.id);
 	if (r->repeated)
 		writer_member_bool(w, KEY_MADE_AGAIN, true);
-	writer_member_string(w, KEY_MODE, s->rescue ? "rescue" : modes[s->failure]);
-	if (s->try_number > 0)
-		writer_member_integer(w, KEY_TRY, s->try_number);
+	writer_member_string(w, KEY_MODE, s->options.rescue ? "rescue" : modes[s->options.failure]);
+	if (s->place.try_number > 0)
+		writer_member_integer(w, KEY_TRY, s->place.try_number);
 	if (call->task != NULL) {
 		writer_member_object(w, KEY_PENDING);
 		writer_member_string(w, KEY_TASK, call->task);
-		writer_member_string(w, KEY_FORM, step_forms[s->output]);
+		writer_member_string(w, KEY_FORM, output_forms[s->options.output]);
 		writer_object_end(w);
 	}
 	writer_object_end(w);
@@ -154,11 +154,11 @@ step_record_start(const struct step_call *call, struct error *err)
 {
 	struct step *s = call->step;
 	/* What is to be decided about stands where the decision is made. */
-	bool with_input = s->approve || !input_is_result(call);
+	bool with_input = s->options.approve || !input_is_result(call);
 	struct buffer payload = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;
 	struct event e = { .type = EVENT_STEP_STARTED, .event_id = call->started,
-		.parent_event_id = call->parent, .path = s->path, .iteration = call->index };
+		.parent_event_id = call->parent, .path = s->place.path, .iteration = call->index };
 	struct writer w;
 	int result;
 
@@ -170,9 +170,9 @@ step_record_start(const struct step_call *call, struct error *err)
 		binaries_add(&binaries, &call->item->data, memory_text("/payload/input"));
 	e.raws = binaries.list;
 	e.raw_count = binaries.count;
-	result = transcript_append(&s->run->transcript, &e, err);
-	if (result == 0 && call->end.skipped == NULL && effects_outside(s->effects))
-		result = transcript_sync(&s->run->transcript, err);
+	result = transcript_append(&s->place.run->transcript, &e, err);
+	if (result == 0 && call->end.skipped == NULL && effects_outside(s->options.effects))
+		result = transcript_sync(&s->place.run->transcript, err);
 	buffer_free(&payload);
 	binaries_free(&binaries);
 	return result;
@@ -198,8 +198,8 @@ write_completed(const struct step_call *call, const struct results *results, str
 	bool failed = end->error.code != ERROR_NONE;
 
 	writer_object(w);
-	writer_member_string(w, KEY_NAME, s->name);
-	writer_member_string(w, KEY_KIND, s->kind);
+	writer_member_string(w, KEY_NAME, s->options.name);
+	writer_member_string(w, KEY_KIND, s->definition.kind);
 	writer_member_string(w, KEY_CALL, call->id);
 	writer_member_string(w, KEY_AGENT, end->agent);
 
@@ -216,13 +216,13 @@ write_completed(const struct step_call *call, const struct results *results, str
 		writer_member_integer(w, KEY_PARTS, (int64_t)end->result_count);
 	if (end->winner >= 0)
 		writer_member_integer(w, KEY_WINNER, end->winner);
-	write_answer(w, &s->until, &end->until);
-	if (s->terminal != NULL && !failed && end->skipped == NULL) {
+	write_answer(w, &s->options.group.until, &end->until);
+	if (s->options.terminal != NULL && !failed && end->skipped == NULL) {
 		/* What the run comes to, and for people why: the data. */
 		struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
 		struct buffer reason = BUFFER_INIT;
 
-		writer_member_string(w, KEY_OUTCOME, s->terminal);
+		writer_member_string(w, KEY_OUTCOME, s->options.terminal);
 		if (span_type(data) != '0')
 			span_plain(data, &reason);
 		writer_key(w, KEY_REASON);
@@ -249,7 +249,7 @@ write_completed(const struct step_call *call, const struct results *results, str
 	changed_write(&end->changed, w);
 
 	writer_member_string(w, KEY_SKIPPED, end->skipped);
-	if (s->fail_fast && failed && end->error.code != ERROR_WAITING && end->error.code != ERROR_CANCELLED)
+	if (s->options.fail_fast && failed && end->error.code != ERROR_WAITING && end->error.code != ERROR_CANCELLED)
 		writer_member_bool(w, KEY_FAIL_FAST, true);
 	if (end->reused)
 		write_recorded(w, KEY_REUSED_FROM, r, recalled_result(r)->id);
@@ -277,7 +277,7 @@ static int
 check_early(void *context, struct event *e, struct error *err)
 {
 	struct deciding *d = context;
-	int found = decision_find_early(d->call->step->run->transcript.path, d->call->record_from,
+	int found = decision_find_early(d->call->step->place.run->transcript.path, d->call->record_from,
 	    d->call->started, d->call->number, d->early, err);
 
 	(void)e;
@@ -306,8 +306,8 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 {
 	const struct step_end *end = &call->end;
 	const struct results results = { end->results, end->result_count, step_several_results(call) };
-	struct transcript *t = &call->step->run->transcript;
-	struct deciding deciding = { .call = call, .recall = call->step->recall, .waits = waits,
+	struct transcript *t = &call->step->place.run->transcript;
+	struct deciding deciding = { .call = call, .recall = call->step->place.recall, .waits = waits,
 		.early = early };
 	bool begins_to_wait = waits == NULL && call->number > 0 && end->error.code == ERROR_WAITING &&
 	    !step_replays(call->step);
@@ -323,7 +323,7 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 	*completed = (struct event){ .type = EVENT_STEP_COMPLETED,
 		.parent_event_id = call->events.last,
 		.event_id = call->ended[0] != '\0' ? call->ended : NULL,
-		.path = call->step->path, .iteration = call->index,
+		.path = call->step->place.path, .iteration = call->index,
 		.payload = span_of(payload.data, payload.len),
 		.links = span_of(call->events.links.data, call->events.links.len),
 		.raws = binaries.list, .raw_count = binaries.count,

@@ -104,15 +104,11 @@ passes_failure(const void *context, const char *line, size_t len)
 		buffer_append(&text, line + name, len - name);
 	while (text.len > 0 && text.data[text.len - 1] == '\n')
 		text.data[--text.len] = '\0';
-	passes = text.len == 0 || s->run->transcript.masked ||
-	    told_failures_add(s->run->directory, text.data);
+	passes = text.len == 0 || s->place.run->transcript.masked ||
+	    told_failures_add(s->place.run->directory, text.data);
 	buffer_free(&text);
 	return passes;
 }
-
-const char *const step_forms[] = {
-	[OUTPUT_TEXT] = "text", [OUTPUT_LINES] = "lines", [OUTPUT_NUL] = "nul", [OUTPUT_JSON] = "json"
-};
 
 /* A command that failed may have needed a variable that it did not see. */
 static void
@@ -122,7 +118,7 @@ print_hint(const struct step_call *call, char *const *passed, const struct subpr
 	struct buffer line = BUFFER_INIT, label = BUFFER_INIT;
 
 	step_label(s, call->item, call->index, &label);
-	if (sandbox_environment_hint_of(&s->environment, passed, s->sandbox.passed, s->run->directory,
+	if (sandbox_environment_hint_of(&s->place.environment, passed, s->options.sandbox.passed, s->place.run->directory,
 	    process->errors.data, process->errors.len, false, &line))
 		message_print("awf-step", "%s: %s", buffer_string(&label), buffer_string(&line));
 	buffer_free(&line);
@@ -150,9 +146,9 @@ hide_keys(const struct step_call *call, struct subprocess *process)
 	const struct step *s = call->step;
 
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
-		subprocess_hide(process, environment_get(&s->environment, *name));
-	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
-		subprocess_hide(process, environment_get(&s->environment, s->keys->names[i]));
+		subprocess_hide(process, environment_get(&s->place.environment, *name));
+	for (size_t i = 0; s->place.keys != NULL && i < s->place.keys->count; i++)
+		subprocess_hide(process, environment_get(&s->place.environment, s->place.keys->names[i]));
 	if (call->models != NULL)
 		models_hide(call->models, process);
 }
@@ -162,7 +158,7 @@ static void
 take_process_end(struct step_call *call, struct subprocess *process, char *const *passed)
 {
 	const struct step *s = call->step;
-	const bool sandboxed = sandbox_holds(&s->sandbox);
+	const bool sandboxed = sandbox_holds(&s->options.sandbox);
 	struct step_end *end = &call->end;
 	bool waits;
 
@@ -173,8 +169,8 @@ take_process_end(struct step_call *call, struct subprocess *process, char *const
 		far_take(&end->far, process->via);
 	if (sandboxed)
 		sandbox_blocked(process->exit_code, process->errors.data, process->errors.len, &end->error);
-	waits = s->pending && end->error.code == ERROR_EXIT_STATUS && end->exit_code == STATUS_WAITING;
-	if (sandboxed && s->via == NULL && end->error.code == ERROR_EXIT_STATUS &&
+	waits = s->options.pending && end->error.code == ERROR_EXIT_STATUS && end->exit_code == STATUS_WAITING;
+	if (sandboxed && s->options.elsewhere.launcher == NULL && end->error.code == ERROR_EXIT_STATUS &&
 	    end->exit_code < PROCESS_CANNOT_RUN && !waits)
 		print_hint(call, passed, process);
 	buffer_free(&end->errors);
@@ -182,7 +178,7 @@ take_process_end(struct step_call *call, struct subprocess *process, char *const
 	end->errors_bytes = process->errors_bytes;
 	memset(&process->errors, 0, sizeof process->errors);
 	if (waits)
-		step_wait(call, WAITING_COMPLETION, step_forms[s->output], s->pending_ms);
+		step_wait(call, WAITING_COMPLETION, output_forms[s->options.output], s->options.pending_ms);
 }
 
 /* The roster is asked whether a step in it died, since a shell's exit status does not tell. */
@@ -192,65 +188,65 @@ try_command(struct step_call *call, struct error *err)
 	struct step *s = call->step;
 	struct step_end *end = &call->end;
 	struct buffer input = BUFFER_INIT, told_as = BUFFER_INIT;
-	bool sandboxed = sandbox_holds(&s->sandbox);
+	bool sandboxed = sandbox_holds(&s->options.sandbox);
 	char **passed = sandboxed ? passed_variables(call) : NULL;
 	char **argv = NULL, **variables = NULL, **options = NULL;
-	struct via via = { .launcher = s->via, .argv = s->command, .launch_ms = s->launch_ms };
-	struct subprocess process = { .name = s->command[0],
-		.environment = s->environment.list, .timeout_ms = s->timeout_ms, .inherit = s->via == NULL,
-		.run_directory = s->run->directory, .call = call->id,
-		.via = s->via != NULL ? &via : NULL };
+	struct via via = { .launcher = s->options.elsewhere.launcher, .argv = s->options.command.argv, .launch_ms = s->options.elsewhere.launch_ms };
+	struct subprocess process = { .name = s->options.command.argv[0],
+		.environment = s->place.environment.list, .timeout_ms = s->options.timeout_ms, .inherit = s->options.elsewhere.launcher == NULL,
+		.run_directory = s->place.run->directory, .call = call->id,
+		.via = s->options.elsewhere.launcher != NULL ? &via : NULL };
 	int result;
 
-	if (s->via != NULL) {
-		via.send = s->send;
-		via.fetch = s->fetch;
-		via.environment = variables = far_environment(&s->environment, s->far_variables, call->id);
+	if (s->options.elsewhere.launcher != NULL) {
+		via.send = s->options.elsewhere.send;
+		via.fetch = s->options.elsewhere.fetch;
+		via.environment = variables = far_environment(&s->place.environment, s->options.elsewhere.variables, call->id);
 		if (sandboxed)
-			via.sandbox = options = sandbox_words(&s->sandbox, NULL, NULL, passed);
+			via.sandbox = options = sandbox_words(&s->options.sandbox, NULL, NULL, passed);
 	} else {
-		argv = sandboxed ? sandbox_argv(&s->sandbox, NULL, NULL, passed, s->command) :
-		    list_copy(s->command);
+		argv = sandboxed ? sandbox_argv(&s->options.sandbox, NULL, NULL, passed, s->options.command.argv) :
+		    list_copy(s->options.command.argv);
 	}
 	process.argv = argv;
 	buffer_text(&told_as, "awf-step: ");
 	step_label(s, call->item, call->index, &told_as);
 	process.told_as = told_as.data;
-	s->sandbox.told = s->sandbox.told || sandboxed;
+	s->options.sandbox.told = s->options.sandbox.told || sandboxed;
 	step_forget_results(end); /* what a try before made is none of this one's */
 	step_drop_lines(call);
-	if (s->passes || s->feed_state)
-		step_state_line(call, !s->passes, &input);
+	if (s->definition.passes || s->options.command.feed_state)
+		step_state_line(call, !s->definition.passes, &input);
 	else
 		data_feed(&call->item->data, &input);
 	process.input = buffer_string(&input);
 	process.input_len = input.len;
-	if (s->outermost) {
+	if (s->place.outermost) {
 		process.passes = passes_failure;
 		process.passes_context = s;
 	}
 	if (call->models != NULL)
 		models_attach(call->models, &process);
-	if (s->via != NULL && via_prepare(&via, &process.error) == -1) {
+	if (s->options.elsewhere.launcher != NULL && via_prepare(&via, &process.error) == -1) {
 		process.exit_code = -1;
 		result = 0;
 	} else {
-		result = subprocesses_run(&process, 1, &s->interrupts, err);
+		result = subprocesses_run(&process, 1, &s->place.interrupts, err);
 	}
-	if (s->via != NULL && process.error.code == ERROR_NONE)
+	if (s->options.elsewhere.launcher != NULL && process.error.code == ERROR_NONE)
 		via_place(&via, &process.error);
 
 	hide_keys(call, &process);
 	take_process_end(call, &process, passed);
-	if (result == 0 && !(s->passes && step_take_lines(call, &process.output)) &&
+	if (result == 0 && !(s->definition.passes && step_take_lines(call, &process.output)) &&
 	    end->error.code == ERROR_NONE)
-		take_output(end, s->output, &process.output);
+		take_output(end, s->options.output, &process.output);
 	step_look_for_dead(call);
 	step_look_for_waiting(call);
 	if (result == 0 && call->models != NULL)
 		result = models_settle(call->models, &end->error, err);
 	subprocess_free(&process);
-	if (s->via != NULL)
+	if (s->options.elsewhere.launcher != NULL)
 		via_free(&via);
 	list_free(argv);
 	list_free(passed);
@@ -271,7 +267,7 @@ run_command(struct step_call *call, int repeats, struct error *err)
 	const struct step *s = call->step;
 	int result;
 
-	if (s->models != MODELS_NONE) {
+	if (s->options.models.mode != MODELS_NONE) {
 		struct error why = ERROR_INIT;
 
 		call->models = models_begin(call, &why);
@@ -296,25 +292,25 @@ turns_begin(struct step_call *call, struct turns *t)
 	struct recalled *r = &call->verdict.recalled;
 
 	*t = (struct turns){
-		.member = s->team != NULL ? s->team->members[0] : NULL,
+		.member = s->definition.team != NULL ? s->definition.team->members[0] : NULL,
 		.call = &call->events,
-		.retry = &s->retry,
-		.interrupts = &s->interrupts,
-		.environment = &s->environment,
-		.keys = s->keys,
+		.retry = &s->options.retry,
+		.interrupts = &s->place.interrupts,
+		.environment = &s->place.environment,
+		.keys = s->place.keys,
 		.workflow_directory = getenv("AWF_WORKFLOW_DIR"),
-		.timeout_ms = s->operation != NULL ? s->timeout_ms : 0,
-		.deadline = s->timeout_ms > 0 ? clock_monotonic() + s->timeout_ms : 0,
-		.verbose = s->verbose,
+		.timeout_ms = s->definition.operation != NULL ? s->options.timeout_ms : 0,
+		.deadline = s->options.timeout_ms > 0 ? clock_monotonic() + s->options.timeout_ms : 0,
+		.verbose = s->options.agent.verbose,
 		.started = call->started,
-		.attempt = s->run->attempt,
-		.run_directory = s->run->directory,
-		.storage = &s->run->storage,
-		.live_place = live_place(s->run),
-		.sandbox = &s->sandbox,
-		.max_children = s->max_children,
-		.far_gone = s->far_gone,
-		.budget = s->budget,
+		.attempt = s->place.run->attempt,
+		.run_directory = s->place.run->directory,
+		.storage = &s->place.run->storage,
+		.live_place = live_place(s->place.run),
+		.sandbox = &s->options.sandbox,
+		.max_children = s->options.agent.max_children,
+		.far_gone = s->place.far_gone,
+		.budget = s->definition.budget,
 		.recalled = call->verdict.recalls && !r->changed ? r : NULL,
 	};
 }
@@ -327,7 +323,7 @@ turns_done(struct step_call *call, struct turns *t, int result)
 	struct data data = { BUFFER_INIT, false, false };
 
 	end->tool_calls += t->tool_calls;
-	if (t->member != NULL && t->member != call->step->team->members[0])
+	if (t->member != NULL && t->member != call->step->definition.team->members[0])
 		end->agent = memory_text(t->member->agent.name);
 	if (t->retries.len > 0) {
 		if (end->retries.len > 0)
@@ -353,12 +349,12 @@ try_operation(struct step_call *call, struct error *err)
 
 	turns_begin(call, &t);
 	if (step_replays(s)) {
-		if (t.recalled != NULL && turns_repeat_tries(&t, s->operation, input, err) == -1)
+		if (t.recalled != NULL && turns_repeat_tries(&t, s->definition.operation, input, err) == -1)
 			return -1;
 	} else if (call->end.retries.len > 0) {
 		t.recalled = NULL; /* the first try was the recorded one */
 	}
-	result = turns_operation(&t, s->operation, input, &call->end.error);
+	result = turns_operation(&t, s->definition.operation, input, &call->end.error);
 	call->end.killed = t.exit_code > 128;
 	call->end.tool_elsewhere = t.begun_elsewhere;
 	/* What a tool printed before it failed is no result; the user reads it as its stderr. */
@@ -383,13 +379,13 @@ run_agent(struct step_call *call)
 {
 	struct step *s = call->step;
 	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
-	struct span inputs = span_of(s->inputs.data, s->inputs.len);
+	struct span inputs = span_of(s->place.inputs.data, s->place.inputs.len);
 	const struct recalled *r = &call->verdict.recalled;
 	struct error *error = &call->end.error;
 	struct buffer prompt = BUFFER_INIT;
 	struct span blocks = SPAN_NONE;
 	struct turns t;
-	int ready = prompt_render(s->prompt, data, inputs, s->prompt_place, &prompt, error);
+	int ready = prompt_render(s->definition.prompt, data, inputs, s->definition.prompt_place, &prompt, error);
 
 	/* What attachments lack, as their files have gone, the recorded call has. */
 	if (ready == 0 && attachments_lack(&call->attachments)) {
@@ -428,10 +424,10 @@ may_have_happened(const struct step_call *call)
 {
 	const struct step *s = call->step;
 	enum error_code code = call->end.error.code;
-	bool outside = effects_outside(s->effects) ||
-	    (s->operation != NULL && s->effects == EFFECTS_UNDECLARED);
+	bool outside = effects_outside(s->options.effects) ||
+	    (s->definition.operation != NULL && s->options.effects == EFFECTS_UNDECLARED);
 
-	return outside && !s->idempotent && (code == ERROR_TIMEOUT || code == ERROR_CANCELLED ||
+	return outside && !s->options.idempotent && (code == ERROR_TIMEOUT || code == ERROR_CANCELLED ||
 	    code == ERROR_INTERRUPTED || call->end.killed || is_lost(call));
 }
 
@@ -467,7 +463,7 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 	struct step *s = call->step;
 	struct step_end *end = &call->end;
 	struct error *error = &end->error;
-	struct retried retried = { .name = s->name, .why = error, .tries = s->retry.retries + 1 };
+	struct retried retried = { .name = s->options.name, .why = error, .tries = s->options.retry.retries + 1 };
 	char text[16];
 
 	for (int tried = 1;; tried++) {
@@ -477,14 +473,14 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 			/* For the calls that this try makes: if it succeeds, those of the tries before
 			 * need not have. */
 			snprintf(text, sizeof text, "%d", tried - 1);
-			environment_set(&s->environment, CALL_TRY, text);
-			if (s->command != NULL)
-				roster_forgive(s->run->directory, call->id);
+			environment_set(&s->place.environment, CALL_TRY, text);
+			if (s->options.command.argv != NULL)
+				roster_forgive(s->place.run->directory, call->id);
 		}
 		if (call->task != NULL)
 			step_name_try(call);
 		memset(error, 0, sizeof *error);
-		if (interrupted(&s->interrupts, error))
+		if (interrupted(&s->place.interrupts, error))
 			return 0;
 		if (try(call, err) == -1)
 			return -1;
@@ -493,18 +489,18 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 			continue;
 		if (error->code == ERROR_NONE || error->code == ERROR_WAITING ||
 		    may_have_happened(call) || step_replays(s) ||
-		    !retry_wanted(&s->retry, error->code, tried) || would_repeat(call))
+		    !retry_wanted(&s->options.retry, error->code, tried) || would_repeat(call))
 			return 0;
 
 		/* A try that failed, and that another follows: in the end of the call, and at once. */
 		retried_list(&end->retries, &(struct failed_try){ .why = error,
 		    .exit_code = end->exit_code, .duration_ms = clock_monotonic() - began, .turn = -1 });
 		retried.tried = tried;
-		retried.delay_ms = retry_delay(&s->retry, tried, is_lost(call) ? FAR_GONE_MS : 0);
+		retried.delay_ms = retry_delay(&s->options.retry, tried, is_lost(call) ? FAR_GONE_MS : 0);
 		if (retried_record(&call->events, call->started, &retried,
 		    terminal_is_told(STDERR_FILENO), err) == -1)
 			return -1;
-		if (interrupts_sleep(&s->interrupts, retried.delay_ms, error) == -1)
+		if (interrupts_sleep(&s->place.interrupts, retried.delay_ms, error) == -1)
 			return 0;
 	}
 }
@@ -517,26 +513,26 @@ step_work(struct step_call *call, struct error *err)
 	int repeats = step_take_tries(call), result = 0;
 	size_t size = 0;
 
-	if (s->approve) {
+	if (s->options.approve) {
 		result = step_approve(call, err);
-	} else if (s->ask != NULL) {
+	} else if (s->options.question.text != NULL) {
 		result = step_ask(call, err);
-	} else if (s->group == GROUP_LOOP) {
+	} else if (s->options.group.kind == GROUP_LOOP) {
 		result = group_run_loop(call, err);
-	} else if (s->group == GROUP_PARALLEL) {
+	} else if (s->options.group.kind == GROUP_PARALLEL) {
 		result = group_run_parallel(call, err);
-	} else if (s->command != NULL) {
+	} else if (s->options.command.argv != NULL) {
 		/* What an earlier attempt has left at a far end ends without it, and not at once. */
-		if (call->verdict.recalls && !step_replays(s) && clock_monotonic() < s->far_gone &&
+		if (call->verdict.recalls && !step_replays(s) && clock_monotonic() < s->place.far_gone &&
 		    span_member(call->verdict.recalled.started.view.payload, KEY_VIA).at != NULL &&
-		    interrupts_sleep(&s->interrupts, s->far_gone - clock_monotonic(), &end->error) == -1)
+		    interrupts_sleep(&s->place.interrupts, s->place.far_gone - clock_monotonic(), &end->error) == -1)
 			return 0;
 		/* A look at the workspace around its tries has no counterpart in a replay. */
-		if (s->effects == EFFECTS_WORKSPACE && !step_replays(s))
-			changed_begin_all(&end->changed, s->run->directory);
+		if (s->options.effects == EFFECTS_WORKSPACE && !step_replays(s))
+			changed_begin_all(&end->changed, s->place.run->directory);
 		result = run_command(call, repeats, err);
 		changed_end(&end->changed);
-	} else if (s->operation != NULL) {
+	} else if (s->definition.operation != NULL) {
 		result = run_with_retries(call, try_operation, repeats, err);
 	} else {
 		run_agent(call);
@@ -546,7 +542,7 @@ step_work(struct step_call *call, struct error *err)
 			*err = end->error;
 		return -1;
 	}
-	if (result == 0 && s->into != NULL)
+	if (result == 0 && s->options.into != NULL)
 		step_put_into(call);
 
 	/* A result that no step could read is none. */
@@ -571,13 +567,13 @@ ask(struct step_call *call, const struct condition *condition, const struct buff
 	struct error *error = &call->end.error;
 	const struct buffer *data = &call->item->data.json;
 	char *argv[4];
-	struct subprocess process = { .argv = argv, .environment = s->environment.list,
-		.timeout_ms = s->timeout_ms, .input = line->data, .input_len = line->len };
+	struct subprocess process = { .argv = argv, .environment = s->place.environment.list,
+		.timeout_ms = s->options.timeout_ms, .input = line->data, .input_len = line->len };
 	bool unknown;
 	int result;
 
 	process_shell(argv, condition->text);
-	result = subprocesses_run(&process, 1, &s->interrupts, err);
+	result = subprocesses_run(&process, 1, &s->place.interrupts, err);
 	answer->asked = true;
 	answer->yes = process.error.code == ERROR_NONE;
 	answer->answered = answer->yes ||
@@ -648,7 +644,7 @@ step_ask_when(struct step_call *call, struct error *err)
 	}
 	if (replays || !take_answer(call, recorded, &call->when)) {
 		step_state_line(call, false, &line);
-		asked = ask(call, &call->step->when, &line, recorded, &call->when, err);
+		asked = ask(call, &call->step->options.when, &line, recorded, &call->when, err);
 		buffer_free(&line);
 	}
 	if (call->end.error.code == ERROR_NONE && !call->when.yes)
@@ -666,7 +662,7 @@ step_ask_until(struct step_call *call, struct error *err)
 
 	if (call->verdict.says != VERDICT_TAKE || !take_answer(call, recorded, &end->until)) {
 		step_put_results(call, NULL, &line);
-		asked = ask(call, &call->step->until, &line, recorded, &end->until, err);
+		asked = ask(call, &call->step->options.group.until, &line, recorded, &end->until, err);
 		buffer_free(&line);
 	}
 	if (end->error.code != ERROR_NONE)

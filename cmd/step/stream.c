@@ -51,7 +51,7 @@ severity(int status)
 static void
 report_failure(struct stream *s, const struct step_result *result)
 {
-	const bool shared = s->owner_counts, masked = s->step->run->transcript.masked;
+	const bool shared = s->owner_counts, masked = s->step->place.run->transcript.masked;
 	struct buffer kind = BUFFER_INIT;
 
 	if (step_result_ended_by_failure(result)) { /* told in one line: tell_fail_fast() */
@@ -59,12 +59,12 @@ report_failure(struct stream *s, const struct step_result *result)
 		return;
 	}
 	if (result->report_message > 0)
-		buffer_format(&kind, "%s: ", s->step->name);
+		buffer_format(&kind, "%s: ", s->step->options.name);
 	buffer_text(&kind, shared && masked ? error_name(result->error.code) :
 	    result->report + result->report_message);
 	if (!shared)
 		folded_messages_add(&s->failures, buffer_string(&kind), result->report);
-	else if (told_failures_add(s->step->run->directory, buffer_string(&kind)))
+	else if (told_failures_add(s->step->place.run->directory, buffer_string(&kind)))
 		s->report(result->report);
 	buffer_free(&kind);
 }
@@ -72,7 +72,7 @@ report_failure(struct stream *s, const struct step_result *result)
 int
 stream_deliver(struct stream *s, const struct step_result *result, struct error *err)
 {
-	const volatile int *signalled = s->step->interrupts.signal_number;
+	const volatile int *signalled = s->step->place.interrupts.signal_number;
 	const struct buffer *out = &result->out;
 	struct buffer shown = BUFFER_INIT;
 	int put;
@@ -84,7 +84,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	if (result->report[0] != '\0')
 		report_failure(s, result);
 	/* Of what -r prints an empty text may be all. */
-	s->printed = s->printed || out->len > 0 || s->step->raw;
+	s->printed = s->printed || out->len > 0 || s->step->options.raw;
 	if (s->out == -1 || s->closed || out->len == 0)
 		return 0;
 
@@ -92,7 +92,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	if (!terminal_is(s->out)) {
 		put = state_put(s->out, out->data, out->len, signalled);
 	} else {
-		if (s->step->raw)
+		if (s->step->options.raw)
 			terminal_text(&shown, out->data, out->len);
 		else
 			terminal_json(&shown, out->data, out->len);
@@ -104,7 +104,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	if (errno != EPIPE)
 		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 	/* A replay makes every call that was recorded, however soon its reader goes. */
-	s->closed = s->step->reader == 0;
+	s->closed = s->step->place.reader == 0;
 	s->gone = true;
 	s->out = -1;
 	return 0;
@@ -116,8 +116,8 @@ tell_fail_fast(const struct stream *s)
 {
 	char *line = s->ended > 0 ?
 	    memory_format("%s: --fail-fast: %zu running %s ended, and no further item is begun",
-	    s->step->name, s->ended, s->ended == 1 ? "call was" : "calls were") :
-	    memory_format("%s: --fail-fast: no further item is begun", s->step->name);
+	    s->step->options.name, s->ended, s->ended == 1 ? "call was" : "calls were") :
+	    memory_format("%s: --fail-fast: no further item is begun", s->step->options.name);
 
 	s->report(line);
 	free(line);
@@ -128,7 +128,7 @@ stream_must_stop(struct stream *s, const struct step_result *result)
 {
 	struct error why = ERROR_INIT;
 
-	if (!result->stop && !s->closed && !interrupted(&s->step->interrupts, &why))
+	if (!result->stop && !s->closed && !interrupted(&s->step->place.interrupts, &why))
 		return false;
 	if (why.code == ERROR_DOWNSTREAM_CLOSED)
 		s->closed = true;
@@ -180,7 +180,7 @@ stream_no_input(const struct stream *s, struct error *err)
 static bool
 recorded_torn(const struct stream *s)
 {
-	const struct recall *recall = s->step->recall;
+	const struct recall *recall = s->step->place.recall;
 	struct recalled_event started = { .line = BUFFER_INIT };
 	struct recall_query query;
 	char *call;
@@ -191,7 +191,7 @@ recorded_torn(const struct stream *s)
 	query = step_query(s->step, s->index);
 	if (!recall->peek(recall->history, &query, &started))
 		return false;
-	call = memory_format("%s:%lld", s->step->process, (long long)s->index);
+	call = memory_format("%s:%lld", s->step->place.process, (long long)s->index);
 	torn = span_type(span_member(started.view.payload, KEY_INPUT)) == '0' &&
 	    span_is(span_member(started.view.payload, KEY_CALL), call);
 	free(call);
@@ -202,7 +202,7 @@ recorded_torn(const struct stream *s)
 bool
 stream_wrong_end(const struct stream *s, struct error *why)
 {
-	const char *enclosing = s->step->enclosing;
+	const char *enclosing = s->step->place.enclosing;
 	struct upstream u;
 	struct roster_death death;
 
@@ -252,7 +252,7 @@ static void
 share_out(struct stream *s)
 {
 	struct ahead *a = &s->ahead;
-	const struct recall *recall = s->step->recall;
+	const struct recall *recall = s->step->place.recall;
 	const struct recall_query query = step_query(s->step, 0);
 	int64_t *items = memory_array(NULL, a->count + 1, sizeof *items);
 	int64_t *compared = memory_array(NULL, a->count + 1, sizeof *compared);
@@ -286,7 +286,7 @@ settle_first(struct stream *s)
 
 	if (first->expected || a->shared_out)
 		return true;
-	if (!s->step->recall->left_over(s->step->recall->history, &query)) {
+	if (!s->step->place.recall->left_over(s->step->place.recall->history, &query)) {
 		first->compared = RECALL_COMPARED_WITH_NONE;
 		return true;
 	}
@@ -295,7 +295,7 @@ settle_first(struct stream *s)
 	return a->ended;
 }
 
-/* The next item that is to be called for, and its index; step.compared is set for it. Does not
+/* The next item that is to be called for, and its index; step.place.compared is set for it. Does not
  * wait: 0 also if there is none yet, so long as not taken_all(). Else as
  * state_reader_next(). */
 static int
@@ -306,7 +306,7 @@ take(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
 	struct item next;
 	int got;
 
-	if (s->step->recall == NULL || s->step->recall->mode != RECALL_RESUME) {
+	if (s->step->place.recall == NULL || s->step->place.recall->mode != RECALL_RESUME) {
 		got = state_reader_take(s->reader, item, wrong);
 		if (got == 1) {
 			producers_note(&s->producers, item);
@@ -323,7 +323,7 @@ take(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
 			item_free(item);
 			*item = first->item;
 			*index = first->index;
-			s->step->compared = first->compared;
+			s->step->place.compared = first->compared;
 			return 1;
 		}
 		if (a->ended) {
@@ -395,12 +395,12 @@ static int
 call_gated(struct stream *s, const struct item *item, int64_t index, struct step_result *result,
     struct error *err)
 {
-	const struct gate *gate = &s->step->gate;
+	const struct gate *gate = &s->step->options.gate;
 	struct error why = ERROR_INIT;
 	bool failed = item_error(item).at != NULL;
 	bool refused = gate->count > 0 && !failed && gate_pass(gate, item, &why) == -1;
 
-	if (!refused && !failed && s->step->compared == STEP_CUT_OFF) {
+	if (!refused && !failed && s->step->place.compared == STEP_CUT_OFF) {
 		error_set(&why, ERROR_UPSTREAM_INCOMPLETE, "stdin", "broke off before it was known "
 		    "which of the recorded calls this is");
 		refused = true;
@@ -436,7 +436,7 @@ run_serially(struct stream *s, struct error *err)
 		if (stream_must_stop(s, &result))
 			break;
 		done = stream_call_item(s, &item, index, &result, err);
-		failed = s->step->fail_fast && step_result_failed(&result);
+		failed = s->step->options.fail_fast && step_result_failed(&result);
 		if (done == -1 || failed || stream_must_stop(s, &result))
 			break;
 	}
@@ -453,7 +453,7 @@ static int
 run_without_input(struct stream *s, struct error *err)
 {
 	struct step_result result = { .out = BUFFER_INIT };
-	const volatile int *signalled = s->step->interrupts.signal_number;
+	const volatile int *signalled = s->step->place.interrupts.signal_number;
 	struct item item;
 	int done;
 
@@ -513,7 +513,7 @@ work(void *context, const struct buffer *job, struct buffer *answer)
 
 	memset(&item, 0, sizeof item);
 	memcpy(&head, job->data, sizeof head);
-	s->step->compared = head.compared;
+	s->step->place.compared = head.compared;
 	item.data.no_newline = head.no_newline;
 	item.data.base64 = head.base64;
 	item.foreign = head.foreign;
@@ -532,9 +532,9 @@ work_ended(void *context)
 {
 	struct stream *s = context;
 
-	if (s->step->team != NULL)
-		team_stop(s->step->team);
-	transcript_close(&s->step->run->transcript);
+	if (s->step->definition.team != NULL)
+		team_stop(s->step->definition.team);
+	transcript_close(&s->step->place.run->transcript);
 }
 
 /* --fail-fast: a flag that workers see, who are told by a signal that it was set. */
@@ -543,12 +543,12 @@ prepare_fail_fast(struct stream *s, struct error *err)
 {
 	void *shared;
 
-	if (!s->step->fail_fast)
+	if (!s->step->options.fail_fast)
 		return 0;
 	shared = mmap(NULL, sizeof *s->failed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to share memory");
-	s->step->ended_by_failure = s->failed = shared;
+	s->step->place.ended_by_failure = s->failed = shared;
 	return 0;
 }
 
@@ -560,7 +560,7 @@ notice_failure(struct stream *s, struct workers *w)
 	struct step_result result;
 	bool failed = false;
 
-	while (s->step->fail_fast && workers_notice(w, &answer) != -1)
+	while (s->step->options.fail_fast && workers_notice(w, &answer) != -1)
 		failed = failed || (step_result_peek(answer, &result) && step_result_failed(&result));
 	return failed;
 }
@@ -570,12 +570,12 @@ notice_failure(struct stream *s, struct workers *w)
 static bool
 was_begun(const struct stream *s, int64_t index)
 {
-	const struct recall *recall = s->step->recall;
+	const struct recall *recall = s->step->place.recall;
 	struct recalled_event started = { .line = BUFFER_INIT };
 	struct recall_query query;
 	bool begun;
 
-	if (!s->step->fail_fast || !step_replays(s->step))
+	if (!s->step->options.fail_fast || !step_replays(s->step))
 		return true;
 	query = step_query(s->step, index);
 	begun = recall->peek(recall->history, &query, &started);
@@ -586,7 +586,7 @@ was_begun(const struct stream *s, int64_t index)
 static int
 run_parallel(struct stream *s, struct error *err)
 {
-	const struct interrupts *interrupts = &s->step->interrupts;
+	const struct interrupts *interrupts = &s->step->place.interrupts;
 	struct error wrong = ERROR_INIT, why = ERROR_INIT;
 	struct step_result result = { .out = BUFFER_INIT };
 	struct buffer message = BUFFER_INIT;
@@ -637,7 +637,7 @@ run_parallel(struct stream *s, struct error *err)
 			stop = beyond && failed;
 			if (beyond)
 				break;
-			pack_job(&item, index, s->step->compared, &message);
+			pack_job(&item, index, s->step->place.compared, &message);
 			done = workers_job(&w, &message, err);
 		}
 
@@ -661,7 +661,7 @@ run_parallel(struct stream *s, struct error *err)
 	workers_close(&w);
 	if (s->failed != NULL)
 		munmap(s->failed, sizeof *s->failed);
-	s->step->ended_by_failure = s->failed = NULL;
+	s->step->place.ended_by_failure = s->failed = NULL;
 	item_free(&item);
 	buffer_free(&message);
 	buffer_free(&result.out);
@@ -674,8 +674,8 @@ int
 stream_run(struct stream *s, struct error *err)
 {
 	s->producers.roster = s->roster;
-	s->producers.enclosing = s->step->enclosing;
-	s->producers.run = s->step->run;
+	s->producers.enclosing = s->step->place.enclosing;
+	s->producers.run = s->step->place.run;
 	if (s->reader->form == INPUT_NONE)
 		return run_without_input(s, err);
 	if (s->joined)
@@ -691,7 +691,7 @@ stream_describe_item(struct stream *s, const struct item *item, struct buffer *o
 {
 	bool failed = item_error(item).at != NULL;
 
-	return failed == s->step->rescue ? step_describe(s->step, item, out, err) : 0;
+	return failed == s->step->options.rescue ? step_describe(s->step, item, out, err) : 0;
 }
 
 int

@@ -141,12 +141,12 @@ note_made(struct join *j, const struct run *run, const struct item *item)
 static void
 judge_item(struct join *j, struct stream *s, const struct item *item)
 {
-	const struct gate *gate = &s->step->gate;
+	const struct gate *gate = &s->step->options.gate;
 	int from;
 
 	producers_note(&s->producers, item);
 	if (s->complete)
-		note_made(j, s->step->run, item);
+		note_made(j, s->step->place.run, item);
 	/* All items of a call must pass the gate, and all that it requires must have come. */
 	if (gate->count == 0 || item_error(item).at != NULL || j->refused.code != ERROR_NONE)
 		return;
@@ -192,9 +192,9 @@ join_all(struct join *j, struct stream *s, struct error *why)
 
 	memset(j, 0, sizeof *j);
 	j->first = true;
-	j->made.enclosing = s->step->enclosing;
+	j->made.enclosing = s->step->place.enclosing;
 	j->made.paths = s->makers;
-	j->came = memory_zero(s->step->gate.count + 1, sizeof *j->came);
+	j->came = memory_zero(s->step->options.gate.count + 1, sizeof *j->came);
 	writer_begin(&j->writer, &j->item.data.json);
 	if (s->by_name)
 		writer_object(&j->writer);
@@ -296,8 +296,8 @@ relative_lacks(struct join *j, const struct storage *storage, struct relative *r
 static bool
 join_lacks(const struct stream *s, struct join *j, struct error *why)
 {
-	const struct run *run = s->step->run;
-	const char *own = s->step->path, *last = strrchr(own, '.');
+	const struct run *run = s->step->place.run;
+	const char *own = s->step->place.path, *last = strrchr(own, '.');
 	size_t prefix = last != NULL ? (size_t)(last - own) + 1 : 0;
 
 	if (!s->complete || j->has_failed)
@@ -352,7 +352,7 @@ join_free(struct join *j)
 static int
 call_joined(struct stream *s, struct join *j, int got, struct error *why, struct error *err)
 {
-	const struct gate *gate = &s->step->gate;
+	const struct gate *gate = &s->step->options.gate;
 	struct step_result result = { .out = BUFFER_INIT };
 	bool wrong = false;
 	int done;

@@ -137,29 +137,31 @@ make(const struct sheet *sheet, const struct recall *recall, struct made *m)
 {
 	char shell[] = "/bin/sh", flag[] = "-c", process[] = "s:0", *script = memory_text(sheet->command);
 	char *argv[] = { shell, flag, script, NULL };
-	struct step s = { .name = "s", .kind = "command", .command = argv, .output = sheet->output,
-	    .feed_state = sheet->feed_state, .into = sheet->into, .when = { "when", sheet->when }, .failure = sheet->failure,
-	    .effects = sheet->effects, .run = &run, .recall = recall, .enclosing = "", .root = "",
-	    .parent = run.started, .path = "s",
-	    .process = process, .interrupts = { NULL, -1 } };
+	struct step s = {
+		.options = { .name = "s", .command = { argv, sheet->feed_state }, .output = sheet->output,
+			.into = sheet->into, .when = { "when", sheet->when }, .failure = sheet->failure,
+			.effects = sheet->effects },
+		.definition = { .kind = "command" },
+		.place = { .run = &run, .recall = recall, .enclosing = "", .root = "", .parent = run.started,
+			.path = "s", .process = process, .interrupts = { NULL, -1 } } };
 	struct item item = { .foreign = false };
 	const struct causes causes = { .parent = "" };
 	int64_t after = run.transcript.seq;
 	struct error err;
 
 	memset(m, 0, sizeof *m);
-	retry_default(&s.retry);
-	s.retry.retries = sheet->retries;
-	s.retry.delay_ms = 1;
-	s.retry.codes[ERROR_EXIT_STATUS] = s.retry.codes_given = sheet->retries > 0;
-	environment_begin(&s.environment);
+	retry_default(&s.options.retry);
+	s.options.retry.retries = sheet->retries;
+	s.options.retry.delay_ms = 1;
+	s.options.retry.codes[ERROR_EXIT_STATUS] = s.options.retry.codes_given = sheet->retries > 0;
+	environment_begin(&s.place.environment);
 	buffer_text(&item.data.json, text_item);
 	step_define(&s);
 	if (step_call(&s, &item, &causes, NULL, 0, &m->result, &err) == -1)
 		fail_msg("%s: %s: %s", sheet->what, err.place, err.message);
 	read_made(m, after);
 	item_free(&item);
-	environment_free(&s.environment);
+	environment_free(&s.place.environment);
 	free(script);
 }
 
@@ -521,12 +523,12 @@ verdicts(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct recall recall = { .mode = rows[i].mode };
-		const struct step s = { .recall = &recall, .into = rows[i].into,
-			.command = rows[i].step <= A_GROUP ? argv : NULL,
+		const struct step s = { .place = { .recall = &recall }, .options = { .into = rows[i].into,
+			.command.argv = rows[i].step <= A_GROUP ? argv : NULL,
 			.effects = rows[i].step == A_READER ? EFFECTS_READ : EFFECTS_NONE,
+			.approve = rows[i].step == AN_APPROVAL }, .definition = {
 			.passes = rows[i].step == A_GROUP,
-			.team = rows[i].step == AN_AGENT ? &team : NULL,
-			.approve = rows[i].step == AN_APPROVAL };
+			.team = rows[i].step == AN_AGENT ? &team : NULL } };
 		/* What was said before is none of this verdict. */
 		struct verdict v = { .says = VERDICT_WAIT, .recalls = true,
 			.recalled = rows[i].recalled, .reuses = true, .decided = true };

@@ -20,9 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/budget.h"
-#include "agent/prompt.h"
-#include "agent/trust.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/installation.h"
@@ -51,6 +48,7 @@
 #include "step/settings.h"
 #include "step/step.h"
 #include "step/stream.h"
+#include "step/work.h"
 #include "transcript/call.h"
 
 #define PROGRAM "awf-step"
@@ -64,8 +62,6 @@ struct resources {
 	struct redactor redactor;
 	struct roster roster;
 	struct keys keys;
-	struct step_loaded loaded;
-	struct budget budget;
 	struct history *history;   /* NULL: the run has none */
 	struct recall recall;
 	bool own_run;
@@ -88,7 +84,7 @@ static int
 take_environment(struct settings *s, struct resources *r, struct error *err)
 {
 	struct environment *e = &s->step.place.environment;
-	bool hidden = s->step.options.group.kind == GROUP_NONE || sandbox_holds(&s->step.options.sandbox);
+	bool hidden = !s->step.definition.work->passes || sandbox_holds(&s->step.options.sandbox);
 	const char *const *name;
 
 	if (keys_load(&r->keys, err) == -1)
@@ -173,7 +169,8 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	step->place.reader = prints && replays ? STDOUT_FILENO : 0;
 
 	step->place.workspace = run_workspace(&r->run);
-	if (!r->own_run && (step->definition.team == NULL || team_reads_environment(step->definition.team)) &&
+	if (!r->own_run &&
+	    (step->definition.work->reads_environment == NULL || step->definition.work->reads_environment(step)) &&
 	    marks_find(&step->place.marks, r->run.directory, step->place.workspace, NULL, err) == -1)
 		return -1;
 	entry.enclosing = enclosing;
@@ -269,18 +266,12 @@ prepare_stream(struct settings *s, struct stream *stream, struct state_reader *r
 static int
 run_stream(struct settings *s, struct resources *r, struct stream *stream, struct error *err)
 {
+	const struct work *work = s->step.definition.work;
+	/* Whether this process makes one call after the other, and no recorded one is looked for first. */
+	const bool serial = s->jobs == 1 && s->step.place.recall == NULL;
 	struct replacement output;
 	struct state_reader reader;
-	int result;
-
-	/* What the step may cost: of a replay, what was recorded counts. */
-	if ((s->step.definition.team != NULL || s->step.options.models.mode != MODELS_NONE) && (s->step.options.max_cost >= 0 || getenv(BUDGET_LIMIT) != NULL) &&
-	    !step_replays(&s->step)) {
-		if (budget_begin(&r->budget, s->step.options.max_cost, err) == -1 ||
-		    (s->step.definition.team != NULL && team_check_prices(s->step.definition.team, &r->budget, err) == -1))
-			return -1;
-		s->step.definition.budget = r->budget.limits ? &r->budget : NULL;
-	}
+	int result = 0;
 
 	if (s->file != NULL && replacement_open(&output, s->file, 0666, err) == -1)
 		return -1;
@@ -292,8 +283,8 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	stream->out = s->file != NULL ? output.fd : s->quiet ? -1 : STDOUT_FILENO;
 	/* Of those within a call what is printed is recorded, as that call's stderr. */
 	stream->owner_counts = s->step.place.outermost;
-	result = s->jobs == 1 && s->step.place.recall == NULL ?
-	    step_start_provider_early(&s->step, STDIN_FILENO, err) : 0;
+	if (work->begin != NULL)
+		result = work->begin(&s->step, serial ? STDIN_FILENO : -1, err);
 	if (result == 0)
 		result = stream_run(stream, err);
 	folded_messages_end(&stream->failures);
@@ -378,11 +369,12 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 
 	if (s->step.options.name == NULL || !name_valid(s->step.options.name))
 		return;
-	s->step.definition.team = NULL;
-	s->step.definition.agent = NULL;
-	s->step.definition.operation = NULL;
-	if (s->step.definition.kind == NULL)
+	/* Nothing is used of a definition that is wrong. */
+	step_unload(&s->step);
+	if (s->step.definition.work == NULL) {
+		s->step.definition.work = work_find(&s->step.options);
 		s->step.definition.kind = "command";
+	}
 	digest_sha256("", 0, s->step.definition.sha256);
 	if (take_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
 	    take_place(s, r, false, &err) == 0 && fail_before_call(s, why) == 0)
@@ -436,7 +428,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	}
 	if (!script)
 		tell_other_run(s, r, &stream);
-	team_stop(&r->loaded.team);
+	step_stop(&s->step);
 	if (last_signal(&stream) != 0)
 		status = 128 + last_signal(&stream);
 	if (r->own_run && finish_run(r, &s->step, &stream, &status, &err, &late) == -1)
@@ -547,13 +539,16 @@ collect_inputs(struct buffer *out)
 	writer_object_end(&w);
 }
 
-/* Whether input is read that no model sees, and a person, not a workflow, has asked for that. */
-static bool
-warns_of_prompt(const struct settings *s)
+/* Says that input is read that makes no difference, where a person, not a workflow, has asked for that. */
+static void
+warn_of_input(const struct settings *s)
 {
-	return s->step.options.agent.prompt != NULL && s->step.definition.team != NULL && s->input != INPUT_NONE &&
-	    !s->dry_run && !run_in_environment() && terminal_is_told(STDERR_FILENO) &&
-	    !prompt_has_data(s->step.definition.prompt);
+	const struct work *work = s->step.definition.work;
+	const char *why = work->ignores_input != NULL ? work->ignores_input(&s->step) : NULL;
+
+	if (why != NULL && s->input != INPUT_NONE && !s->dry_run && !run_in_environment() &&
+	    terminal_is_told(STDERR_FILENO))
+		message_print(PROGRAM, "%s: %s", s->step.options.name, why);
 }
 
 /* Does what the command line asks for. All that can be wrong with definitions is said before
@@ -561,7 +556,6 @@ warns_of_prompt(const struct settings *s)
 static int
 carry_out(struct settings *s, struct resources *r, char **argv)
 {
-	const struct team *team = &r->loaded.team;
 	struct error err = ERROR_INIT;
 	int loaded;
 
@@ -574,23 +568,9 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	s->dry_run = s->dry_run || (!run_in_environment() && environment_text(DRY_RUN_FILE) != NULL);
 	descendants_adopt(); /* what a child leaves behind is ended with it */
 	collect_inputs(&s->step.place.inputs);
-	trust_ask_from_now(PROGRAM, interrupts);
-	loaded = step_load(&s->step, &r->loaded, &err);
-	trust_ask_from_now(NULL, NULL);
-	for (size_t i = 0; i < team->count; i++) {
-		const char *doubts = team->members[i]->agent.doubt, *line;
-		size_t len;
-
-		if (s->step.options.agent.verbose && team->members[i]->agent.unused != NULL)
-			message_print(PROGRAM, "%s", team->members[i]->agent.unused);
-		while ((line = text_part(&doubts, '\n', &len)) != NULL)
-			if (len > 0)
-				message_print(PROGRAM, "%.*s", (int)len, line);
-	}
-	if (loaded == 0 && warns_of_prompt(s))
-		message_print(PROGRAM, "%s: the prompt has no {{data}}: what is read is not in it (-n reads "
-		    "nothing)", s->step.options.name);
-	s->step.options.agent.verbose = s->step.options.agent.verbose || (team->count > 0 && terminal_is_told(STDERR_FILENO));
+	loaded = step_load(&s->step, &err);
+	if (loaded == 0)
+		warn_of_input(s);
 	if (loaded == -1) {
 		if (!s->dry_run && run_in_environment())
 			record_refusal(s, r, argv, &err);
@@ -641,9 +621,9 @@ main(int argc, char **argv)
 	free(r.path);
 	buffer_free(&settings.step.place.inputs);
 	environment_free(&settings.step.place.environment);
-	step_unload(&settings.step, &r.loaded);
+	step_unload(&settings.step);
+	buffer_free(&settings.step.definition.files);
 	keys_free(&r.keys);
-	budget_end(&r.budget);
 	if (r.history != NULL)
 		history_close(r.history);
 	if (r.run.directory != NULL) {

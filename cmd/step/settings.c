@@ -543,6 +543,7 @@ settle(struct settings *s, struct error *err)
 	struct step *step = &s->step;
 	struct agent_options *agent = &step->options.agent;
 	struct retry *retry = &step->options.retry;
+	bool passes;
 	const bool asks = step->options.group.proceed.text != NULL || step->options.group.until.text != NULL;
 
 	if (open_files_check(&workers_files, "-j", s->jobs, err) == -1)
@@ -552,7 +553,7 @@ settle(struct settings *s, struct error *err)
 		step->options.group.kind = GROUP_LOOP;
 	if (asks && step->options.group.max_rounds == 0)
 		step->options.group.max_rounds = ROUNDS;
-	step->definition.passes = step->options.group.kind != GROUP_NONE;
+	passes = step->options.group.kind != GROUP_NONE;
 	/* Branches are what runs at a time then. */
 	if (step->options.group.kind == GROUP_PARALLEL) {
 		step->options.group.jobs = (size_t)s->jobs;
@@ -580,11 +581,11 @@ settle(struct settings *s, struct error *err)
 	if (!retry->codes_given && agent->file == NULL && agent->model == NULL) {
 		retry->codes[ERROR_EXIT_STATUS] = retry->codes[ERROR_TIMEOUT] = true;
 		retry->codes[ERROR_SCHEMA] = retry->codes[ERROR_LOST] = retry->codes_given = true;
-		for (int code = 0; step->definition.passes && code < ERROR_CODES; code++)
+		for (int code = 0; passes && code < ERROR_CODES; code++)
 			if (error_class((enum error_code)code) == CLASS_WORK ||
 			    error_class((enum error_code)code) == CLASS_TRANSIENT)
 				retry->codes[code] = true;
-		if (step->definition.passes) {
+		if (passes) {
 			retry->codes[ERROR_NONE] = retry->codes[ERROR_CANCELLED] = false;
 			retry->codes[ERROR_DOWNSTREAM_CLOSED] = retry->codes[ERROR_DIVERGENCE] = false;
 		}

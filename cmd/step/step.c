@@ -1,6 +1,5 @@
 /*
- * What a step is, apart from any call: the digest of its definition is over a list of all that
- * makes its result, in an order that never changes, as earlier recordings are known by it.
+ * What a step is, apart from any call.
  *
  * A result goes from a worker as a struct as it is in memory, as both ends are the same program
  * after a fork(), and behind it the lines, whose buffer in the struct is empty.
@@ -10,121 +9,74 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/polling.h"
-#include "json/value.h"
+#include "agent/budget.h"
 #include "json/writer.h"
 #include "run/item_name.h"
+#include "step/work.h"
 #include "transcript/call.h"
 
 const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
 const char *const step_strategies[] = { "all", "any", "best-effort", NULL };
 
-/* The step's prompt is the first member's: in this order calls of earlier recordings are
- * known again. */
-static void
-define_member(const struct step *s, const struct member *m, struct writer *w)
-{
-	bool first = m == s->definition.team->members[0];
-	struct buffer params = BUFFER_INIT;
-
-	writer_string(w, m->agent.sha256);
-	if (first)
-		writer_string(w, s->definition.prompt);
-	writer_string(w, m->agent.provider);
-	writer_string(w, m->agent.model);
-	for (size_t i = 0; i < m->agent.fallback.count; i++) {
-		writer_string(w, m->agent.fallback.list[i].provider);
-		writer_string(w, m->agent.fallback.list[i].model);
-	}
-	if (first && s->definition.prompt != NULL && strstr(s->definition.prompt, "inputs.") != NULL)
-		writer_raw(w, buffer_string(&s->place.inputs), s->place.inputs.len);
-	if (m->agent.params != NULL) {
-		value_write(m->agent.params, &params);
-		writer_raw(w, params.data, params.len);
-	}
-	for (size_t i = 0; i < m->tool_count; i++)
-		writer_string(w, m->tools[i].sha256);
-	if (m->stop.name != NULL)
-		writer_string(w, m->stop.sha256);
-	for (size_t i = 0; i < m->server_count; i++)
-		writer_raw(w, m->servers[i]->definition.text.data, m->servers[i]->definition.text.len);
-	for (char *const *name = m->allowed; m->server_count > 0 && name != NULL && *name != NULL; name++)
-		writer_string(w, *name);
-	if (m->agent.output.path != NULL)
-		writer_raw(w, m->agent.output.text.data, m->agent.output.text.len);
-	buffer_free(&params);
-}
-
 void
 step_define(struct step *s)
 {
+	const struct work *work = s->definition.work;
 	struct buffer text = BUFFER_INIT;
 	struct writer w;
-	size_t i;
 
 	writer_begin(&w, &text);
 	writer_array(&w);
-	for (i = 0; s->options.command.argv != NULL && s->options.command.argv[i] != NULL; i++)
-		writer_string(&w, s->options.command.argv[i]);
-	if (s->options.command.feed_state)
-		writer_string(&w, "-e");
-	if (s->options.output != OUTPUT_TEXT)
-		writer_integer(&w, (int64_t)s->options.output);
-	if (s->options.into != NULL)
-		writer_string(&w, s->options.into);
-	if (s->options.terminal != NULL)
-		writer_string(&w, s->options.terminal);
-	if (s->options.group.kind != GROUP_NONE)
-		writer_integer(&w, (int64_t)s->options.group.kind);
-	if (s->options.group.kind == GROUP_PARALLEL)
-		writer_string(&w, step_strategies[s->options.group.strategy]);
-	if (s->options.group.kind == GROUP_LOOP) {
-		/* --max is a limit, unless nothing else ends the loop: then it says what is done. */
-		writer_string(&w, s->options.group.until.text);
-		writer_string(&w, s->options.group.proceed.text);
-		if (s->options.group.until.text == NULL && s->options.group.proceed.text == NULL)
-			writer_integer(&w, s->options.group.max_rounds);
-	}
-	for (i = 0; s->definition.team != NULL && i < s->definition.team->count; i++)
-		define_member(s, s->definition.team->members[i], &w);
-	if (s->definition.team != NULL && s->definition.team->policy != TOOLS_UNSAID)
-		writer_string(&w, tools_policy_name(s->definition.team->policy));
-	if (s->definition.operation != NULL)
-		writer_string(&w, s->definition.operation->sha256);
-	if (s->options.approve)
-		writer_string(&w, "--approve");
-	if (s->options.question.text != NULL) {
-		writer_string(&w, "--ask");
-		writer_string(&w, s->definition.prompt);
-		if (strstr(s->definition.prompt, "inputs.") != NULL)
-			writer_raw(&w, buffer_string(&s->place.inputs), s->place.inputs.len);
-		writer_string(&w, s->definition.answer_schema->text.len > 0 ? s->definition.answer_schema->text.data : NULL);
-		writer_string(&w, s->options.question.accept.text);
-	}
+	if (work->define != NULL)
+		work->define(s, &w);
 	writer_array_end(&w);
 	digest_sha256(text.data, text.len, s->definition.sha256);
 	buffer_free(&text);
 }
 
-int
-step_start_provider(struct step *s, struct error *err)
+void
+step_stop(struct step *s)
 {
-	if (s->definition.team == NULL)
-		return 0;
-	team_connect(s->definition.team, s->place.keys, s->place.run, s->place.path);
-	return provider_start(s->definition.team->members[0]->provider, err);
+	if (s->definition.state != NULL && s->definition.work->stop != NULL)
+		s->definition.work->stop(s);
+}
+
+void
+step_unload(struct step *s)
+{
+	if (s->definition.state != NULL)
+		s->definition.work->unload(s);
+	s->definition.state = NULL;
+	s->definition.agent_name = NULL;
+}
+
+struct writer
+step_describe_begin(struct buffer *out)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	return w;
+}
+
+void
+step_describe_end(struct writer *w, const struct item *item)
+{
+	writer_member_span(w, "input", span_of(item->data.json.data, item->data.json.len));
+	if (item->data.base64)
+		writer_member_string(w, "input_encoding", "base64");
+	writer_object_end(w);
+	buffer_byte(w->out, '\n');
 }
 
 int
-step_start_provider_early(struct step *s, int in, struct error *err)
+step_begin_budget(struct step *s, struct budget *b, struct error *err)
 {
-	if (s->definition.team == NULL)
+	/* Of a replay, what was recorded counts. */
+	if ((s->options.max_cost < 0 && getenv(BUDGET_LIMIT) == NULL) || step_replays(s))
 		return 0;
-	team_connect(s->definition.team, s->place.keys, s->place.run, s->place.path);
-	if (provider_shared(s->definition.team->members[0]->provider) && poll_now(in, POLLIN) == 0)
-		return 0;
-	return step_start_provider(s, err);
+	return budget_begin(b, s->options.max_cost, err);
 }
 
 bool

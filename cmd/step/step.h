@@ -11,7 +11,7 @@
  *   - step.started is on disk before an effect begins, step.completed before its
  *     state line is written by anybody.
  *   - A state line is passed on as it came unless this step made or changed it.
- *   - All that can be wrong with definitions is said before any input is read (step_load.c).
+ *   - All that can be wrong with definitions is said before any input is read (work.h).
  */
 #ifndef AWF_STEP_STEP_H
 #define AWF_STEP_STEP_H
@@ -19,12 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/attachment.h"
-#include "agent/output_schema.h"
-#include "agent/team.h"
-#include "agent/tool.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "json/writer.h"
 #include "proc/environment.h"
 #include "proc/subprocess.h"
 #include "run/call_marks.h"
@@ -33,19 +30,16 @@
 #include "run/state.h"
 #include "step/step_options.h"
 
+struct work;
+
 /* What it is: what its options, and the files that they name, come to. */
 struct step_definition {
-	const char *kind;            /* as the record has it */
-	bool passes;                 /* state lines that the command prints pass (group.c) */
-	bool spent;                  /* of a round: none may be made any more */
-	const struct output_schema *answer_schema; /* of the answer to a question */
-	struct team *team;           /* NULL */
-	const struct agent *agent;   /* the team's first; NULL */
-	const struct attachments *attached; /* --attach, for each item; NULL: none */
-	const char *prompt;          /* template */
-	const char *prompt_place;    /* for messages */
-	struct tool *operation;      /* -t: it is called with the data; NULL */
-	struct budget *budget;       /* of what an agent, or a command, may cost; NULL: no limit */
+	const struct work *work;     /* what it does (work.h) */
+	void *state;                 /* of that, as it was loaded; NULL */
+	const char *kind;            /* as the record has it: that of the work, or --kind */
+	const char *agent_name;      /* that its lines name; NULL: its own */
+	bool follows_calls;          /* its input is complete once calls before it have ended */
+	struct condition until;      /* of a round: asked before it ends */
 	char sha256[DIGEST_SIZE];    /* of all that makes its result */
 	struct buffer files;         /* that it is made of: JSON, absolute paths */
 };
@@ -84,22 +78,14 @@ struct step {
 	struct step_place place;
 };
 
-/* What was loaded; the step points into it. */
-struct step_loaded {
-	struct team team;
-	struct tool operation;
-	struct buffer prompt;
-	struct output_schema answer_schema;
-	struct attachments attachments;
-};
+/* What is said of a step whose definition could not be loaded. */
+#define STEP_DEFINITION_WRONG "nothing, as its definition is wrong"
 
-/* step_load.c */
+/* work.c */
 
-/* Fills the step's kind, team and prompt, or operation, and its definition's digest.
+/* Finds what it does by its options, loads that, and computes the digest of its definition.
  * ERROR_DEFINITION, ERROR_USAGE; step_unload() is called either way. */
-int step_load(struct step *step, struct step_loaded *loaded, struct error *err);
-void step_unload(struct step *step, struct step_loaded *loaded);
-
+int step_load(struct step *s, struct error *err);
 /* step_files.c */
 
 /* Names the files that the step is made of, and those of the workspace that its commands run, for
@@ -110,11 +96,16 @@ int step_name_files(struct step *step, struct error *err);
 
 /* Computes definition.sha256 from what the step does. */
 void step_define(struct step *s);
-/* Starts the provider of the first agent, if it is not running. */
-int step_start_provider(struct step *s, struct error *err);
-/* The same while the first item is waited for: but as long as there is nothing to read from in, a
- * worker of the run is left to the steps before this one. */
-int step_start_provider_early(struct step *s, int in, struct error *err);
+/* Ends what runs for it in this process. */
+void step_stop(struct step *s);
+/* Frees what was loaded: nothing of it is known any more. */
+void step_unload(struct step *s);
+/* What would be asked or run for an item, as one JSON line (--dry-run): its members stand between. */
+struct writer step_describe_begin(struct buffer *out);
+void step_describe_end(struct writer *w, const struct item *item);
+/* Begins what its calls may cost, as far as it or the run has a limit; b->limits says so. */
+struct budget;
+int step_begin_budget(struct step *s, struct budget *b, struct error *err);
 /* Whether a recording is made once more. */
 bool step_replays(const struct step *s);
 /* place.compared: its input broke off before it was known which recorded call it is. */
@@ -189,8 +180,5 @@ int step_fail(struct step *s, const struct item *item, const struct error *why, 
 /* Before a call is made: whether a record is kept for it, or it needs none. Nothing is
  * recorded by that. */
 bool step_expects(struct step *s, const struct item *item, int64_t index);
-/* What would be asked or run for the item, as one JSON line (--dry-run). */
-int step_describe(struct step *s, const struct item *item, struct buffer *out,
-    struct error *err);
 
 #endif

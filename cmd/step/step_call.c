@@ -4,10 +4,7 @@
  * and its end, that is taken instead.
  *
  * What completes its input besides the item's data goes into the input's digest before a
- * recorded call is looked for: the digests of attachments, and the end of the call whose
- * conversation is gone on from, so that with another one before it this is another call. For
- * an attached file that has gone since, the start of the call that this may be is peeked at,
- * without claiming it.
+ * recorded call is looked for.
  */
 #include "step/step_call.h"
 
@@ -16,13 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/prompt.h"
 #include "agent/retried.h"
-#include "agent/turn.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "run/traceparent.h"
-#include "step/models.h"
+#include "step/work.h"
 #include "transcript/event_keys.h"
 
 /* ---- what it is ---- */
@@ -36,7 +31,6 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 	call->end.changed = (struct changed)CHANGED_INIT;
 	call->end.exit_code = -1;
 	call->end.winner = -1;
-	call->end.answerer = call->listener = -1;
 	call->step = s;
 	call->item = item;
 	call->index = index;
@@ -61,105 +55,26 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 static void
 release(struct step_call *call)
 {
+	const struct work *work = call->step->definition.work;
 	struct step_end *end = &call->end;
 
+	if (work->close != NULL)
+		work->close(call);
 	step_drop_lines(call);
 	step_forget_results(end);
 	buffer_free(&end->retries);
 	buffer_free(&end->errors);
 	changed_free(&end->changed);
 	free(end->agent);
-	step_tell_answerer(call, NULL);
-	step_close_question(call);
 	buffer_free(&end->approval);
-	buffer_free(&call->question);
 	seal_key_forget(&end->seal);
-	attachments_free(&call->attachments);
+	buffer_free(&call->completed_by);
 	buffer_free(&call->attached);
-	continuation_free(&call->continued);
 	free(call->id);
 	free(call->task);
 	causes_free(&call->own);
 	buffer_free(&call->events.links);
 	recalled_free(&call->verdict.recalled);
-}
-
-/* The attachments of the step and the item; commands and tools are given the data alone. What
- * is wrong with them is the call's error. */
-static void
-read_attachments(struct step_call *call)
-{
-	const struct step *s = call->step;
-	struct attachments *a = &call->attachments;
-	struct span list = step_listed_attachments(call->item), recorded = SPAN_NONE;
-	struct recalled_event started = { .line = BUFFER_INIT };
-
-	if ((s->definition.team == NULL && !s->definition.passes) || (list.at == NULL && s->definition.attached == NULL))
-		return;
-	if (s->definition.attached != NULL)
-		attachments_share(a, s->definition.attached);
-	/* The start of a call that this may be, for what it says of files that have gone since. */
-	if (list.at != NULL && s->place.recall != NULL) {
-		const struct recall_query query = step_query(s, call->index);
-
-		if (s->place.recall->peek(s->place.recall->history, &query, &started))
-			recorded = span_member(started.view.payload, KEY_ATTACHMENTS);
-	}
-	if (attachments_read(a, list, recorded, &call->end.error) == -1) {
-		attachments_free(a);
-	} else if (a->count > a->shared) {
-		/* In lines that stand for the item each entry of its list is held to the bytes that
-		 * were found: a file that is another one when it is read again is noticed. */
-		struct span_walk entry = span_walk(list);
-		struct writer w;
-
-		writer_begin(&w, &call->attached);
-		writer_array(&w);
-		for (size_t i = a->shared; i < a->count && span_next(&entry); i++) {
-			writer_object(&w);
-			for (struct span_walk member = span_walk(entry.value); span_next(&member);)
-				writer_raw_member(&w, member.key, member.value);
-			if (a->list[i]->path != NULL && span_member(entry.value, "sha256").at == NULL)
-				writer_member_string(&w, "sha256", a->list[i]->sha256);
-			writer_object_end(&w);
-		}
-		writer_array_end(&w);
-	}
-	recalled_event_free(&started);
-	attachments_digest(a, &call->item->data.json, call->input_sha256);
-	if (s->definition.team == NULL)
-		attachments_drop_bytes(a);
-}
-
-/* The conversation that the agent goes on with: a session is of the CLI that answered; whoever
- * else goes on gets the messages. That there is neither is the call's error. */
-static void
-find_conversation(struct step_call *call)
-{
-	const struct agent *agent = call->step->definition.agent;
-	struct continuation *c = &call->continued;
-	struct error *error = &call->end.error;
-	char digests[DIGEST_SIZE + ID_SIZE];
-	size_t len = strlen(call->input_sha256);
-
-	if (agent == NULL || agent->continue_from == NULL || error->code != ERROR_NONE ||
-	    continuation_find(c, &call->step->place.run->transcript, agent->continue_from, error) == -1)
-		return;
-	if (c->session == NULL || c->provider == NULL || strcmp(c->provider, agent->provider) != 0) {
-		free(c->session);
-		c->session = NULL;
-		if (c->lacks)
-			error_set(error, ERROR_INVALID_INPUT, agent->name, "continue_from: '%s' "
-			    "had attachments, whose bytes a masked run does not keep", agent->continue_from);
-		else if (c->messages.len == 0)
-			error_set(error, ERROR_INVALID_INPUT, agent->name,
-			    "continue_from: '%s' had no conversation in this run", agent->continue_from);
-		if (error->code != ERROR_NONE)
-			return;
-	}
-	memcpy(digests, call->input_sha256, len);
-	memcpy(digests + len, c->completed, ID_SIZE);
-	digest_sha256(digests, strlen(digests), call->input_sha256);
 }
 
 /* ---- what was recorded of it, and is ---- */
@@ -170,7 +85,7 @@ find_conversation(struct step_call *call)
 static void
 take_recorded_ids(struct step_call *call)
 {
-	const struct verdict *v = &call->verdict;
+	const struct call_verdict *v = &call->verdict;
 	const struct {
 		const char *type;
 		const struct recalled_event *recorded;
@@ -206,7 +121,7 @@ static int
 recall(struct step_call *call, struct error *err)
 {
 	struct step *s = call->step;
-	struct verdict *v = &call->verdict;
+	struct call_verdict *v = &call->verdict;
 	struct step_end *end = &call->end;
 	bool none = false;
 
@@ -253,7 +168,7 @@ record_start(struct step_call *call, struct error *err)
 static bool
 take_verdict(struct step_call *call)
 {
-	const struct verdict *v = &call->verdict;
+	const struct call_verdict *v = &call->verdict;
 
 	switch (v->says) {
 	case VERDICT_TAKE:
@@ -280,7 +195,7 @@ take_verdict(struct step_call *call)
 static int
 record_end(struct step_call *call, struct event *completed, struct error *err)
 {
-	struct verdict *v = &call->verdict;
+	struct call_verdict *v = &call->verdict;
 	struct step_end *end = &call->end;
 	bool waits = v->recalls && v->recalled.end == RECALL_WAITING && !step_replays(call->step);
 
@@ -324,34 +239,20 @@ static int
 carry_out(struct step_call *call, struct error *err)
 {
 	const struct step *s = call->step;
-	const struct item *item = call->item;
-	struct verdict *v = &call->verdict;
-	struct data data = { BUFFER_INIT, false, false };
+	struct call_verdict *v = &call->verdict;
 	bool taken;
 
-	if (s->options.terminal != NULL) {
-		/* An item without a line of this run becomes the result, others pass. */
-		if (item_error(item).at == NULL && (item->line.len == 0 || item->foreign)) {
-			data_copy(&data, &item->data);
-			step_add_result(&call->end, &data);
-		}
-		return 0;
-	}
-	/* What was told of retries is told again; those of an agent when their turn comes. */
-	if (v->recalls && step_replays(s) && s->definition.team == NULL && retried_repeat(&v->recalled,
-	    &call->events, call->started, RECALL_TO_THE_END, err) == -1)
+	/* What was told of retries is told again. */
+	if (v->recalls && step_replays(s) && !s->definition.work->repeats_tries &&
+	    retried_repeat(&v->recalled, &call->events, call->started, RECALL_TO_THE_END, err) == -1)
 		return -1;
 	taken = take_verdict(call);
-	/* What a command asked models is told again although it is not run. */
-	if (taken && step_replays(s) && s->options.models.mode != MODELS_NONE && v->recalls &&
-	    models_repeat(call, err) == -1)
-		return -1;
-	if (taken && s->options.question.text != NULL) {
-		int checked = step_check_answer(call, err);
+	if (taken && s->definition.work->taken != NULL) {
+		int stands = s->definition.work->taken(call, err);
 
-		if (checked == -1 && call->end.error.code == ERROR_NONE)
+		if (stands == -1)
 			return -1;
-		taken = checked != 0;
+		taken = stands == 1;
 	}
 	if (!taken) {
 		if (step_work(call, err) == -1)
@@ -362,7 +263,7 @@ carry_out(struct step_call *call, struct error *err)
 			step_end_by_failure(&call->end.error);
 	}
 	/* A round's end is asked about, if it gave something. */
-	if (s->options.group.until.text != NULL && s->options.group.kind == GROUP_NONE && goes_well(call))
+	if (s->definition.until.text != NULL && goes_well(call))
 		return step_ask_until(call, err);
 	return 0;
 }
@@ -410,7 +311,7 @@ conclude(const struct step_call *call, const struct event *completed, struct ste
 	result->told = end->told;
 	result->error = end->error;
 	memcpy(result->ended, completed->id, ID_SIZE);
-	if (end->skipped != NULL || step_passes_item(call)) {
+	if (end->skipped != NULL || end->passes_item) {
 		result->status = failure_status(passed_code(call->item));
 		step_put_item(call, completed, &result->out);
 		return;
@@ -452,6 +353,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
     struct error *err)
 {
 	struct step *s = call->step;
+	const struct work *work = s->definition.work;
 	const struct item *item = call->item;
 	struct step_end *end = &call->end;
 	struct event completed;
@@ -464,10 +366,8 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 		end->skipped = "nothing_failed";
 	} else if (refused != NULL) {
 		end->error = *refused;
-	} else {
-		read_attachments(call);
-		find_conversation(call);
-		step_render_question(call);
+	} else if (work->prepare != NULL) {
+		work->prepare(call);
 	}
 
 	recalled = recall(call, err);
@@ -493,12 +393,8 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	/* An item that is not taken is not looked at by --when either. */
 	if (goes_well(call) && s->options.when.text != NULL && step_ask_when(call, err) == -1)
 		return -1;
-	if (goes_well(call) && s->definition.spent)
-		error_set(&end->error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s (--max)",
-		    (long long)call->index, call->index == 1 ? "" : "s");
-
-	if (goes_well(call) && call->verdict.says == VERDICT_DO)
-		step_open_question(call);
+	if (goes_well(call) && work->open != NULL)
+		work->open(call);
 	if (record_start(call, err) == -1)
 		return -1;
 	if (goes_well(call) && carry_out(call, err) == -1) {
@@ -510,7 +406,8 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	}
 	if (record_end(call, &completed, err) == -1)
 		return -1;
-	step_tell_answerer(call, &completed);
+	if (work->ended != NULL)
+		work->ended(call, &completed);
 	conclude(call, &completed, result);
 	return 0;
 }
@@ -564,75 +461,15 @@ step_expects(struct step *s, const struct item *item, int64_t index)
 	bool failed = item_error(item).at != NULL, expects = true;
 	struct step_call call;
 
-	/* What an agent goes on with is known once those before it have ended. */
-	if (failed != s->options.rescue || (s->definition.agent != NULL && s->definition.agent->continue_from != NULL))
+	if (failed != s->options.rescue || s->definition.follows_calls)
 		return true;
 	begin(&call, s, item, NULL, index);
-	read_attachments(&call);
+	if (s->definition.work->prepare != NULL)
+		s->definition.work->prepare(&call);
 	query.input_sha256 = call.input_sha256;
 	query.definition_sha256 = s->definition.sha256;
 	if (call.end.error.code == ERROR_NONE)
 		expects = s->place.recall->expect(s->place.recall->history, &query);
 	release(&call);
 	return expects;
-}
-
-/* Of an agent the first request as it would be sent. */
-static int
-describe_request(struct step *s, const struct item *item, struct buffer *out, struct error *err)
-{
-	struct step_call call = { .step = s, .item = item };
-	struct span data = span_of(item->data.json.data, item->data.json.len);
-	struct buffer prompt = BUFFER_INIT;
-	struct turns t = { .member = s->definition.team->members[0], .environment = &s->place.environment,
-		.keys = s->place.keys, .sandbox = &s->options.sandbox, .attachments = &call.attachments,
-		.shown = s->place.shown, .step = s->place.path != NULL ? s->place.path : s->options.name };
-	int result = prompt_render(s->definition.prompt, data, span_of(s->place.inputs.data, s->place.inputs.len),
-	    s->definition.prompt_place, &prompt, err);
-
-	read_attachments(&call);
-	if (result == 0 && call.end.error.code != ERROR_NONE) {
-		*err = call.end.error;
-		result = -1;
-	}
-	t.prompt = span_of(buffer_string(&prompt), prompt.len);
-	if (result == 0)
-		result = turns_request(&t, out, err);
-	if (result == 0)
-		buffer_byte(out, '\n');
-	buffer_free(&prompt);
-	attachments_free(&call.attachments);
-	buffer_free(&call.attached);
-	return result;
-}
-
-int
-step_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err)
-{
-	struct writer w;
-
-	if (s->definition.team != NULL)
-		return describe_request(s, item, out, err);
-	writer_begin(&w, out);
-	writer_object(&w);
-	if (s->definition.operation != NULL)
-		writer_member_string(&w, "tool", s->definition.operation->name);
-	if (s->options.approve)
-		writer_member_bool(&w, "approve", true);
-	if (s->options.question.text != NULL)
-		writer_member_string(&w, "ask", s->definition.prompt);
-	writer_member_string(&w, "terminal", s->options.terminal);
-	writer_member_string(&w, "via", s->options.elsewhere.launcher);
-	if (s->options.command.argv != NULL) {
-		writer_member_array(&w, s->options.group.kind == GROUP_PARALLEL ? "branches" : "command");
-		for (char *const *word = s->options.command.argv; *word != NULL; word++)
-			writer_string(&w, *word);
-		writer_array_end(&w);
-	}
-	writer_member_span(&w, "input", span_of(item->data.json.data, item->data.json.len));
-	if (item->data.base64)
-		writer_member_string(&w, "input_encoding", "base64");
-	writer_object_end(&w);
-	buffer_byte(out, '\n');
-	return 0;
 }

@@ -13,8 +13,8 @@
  * Recorders (step_record.c) and makers of lines (step_output.c) change none of them.
  *
  * step_call.c needs all of the files below, and each of these of the others only what stands
- * before it here. One circle there is, as a group's work is made of calls: step_work.c,
- * group.c, step_call().
+ * before it here. What is done is the step's kind of work (work.h), which uses them too: that of a
+ * group is made of calls.
  */
 #ifndef AWF_STEP_STEP_CALL_H
 #define AWF_STEP_STEP_CALL_H
@@ -22,28 +22,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/attachment.h"
 #include "agent/changed.h"
-#include "agent/continuation.h"
 #include "agent/far.h"
 #include "base/clock.h"
 #include "json/writer.h"
 #include "run/decision.h"
-#include "run/open_question.h"
 #include "run/recall.h"
 #include "run/waiting.h"
 #include "step/step.h"
 #include "transcript/call.h"
 #include "transcript/seal.h"
 
-struct models;
-
 /* Of a condition. */
 struct condition_answer {
 	bool asked, answered, yes;
 };
 
-struct verdict {
+struct call_verdict {
 	enum {
 		VERDICT_DO,        /* its work is to be done; what was recorded inside is taken there */
 		VERDICT_TAKE,      /* the recorded end is its own */
@@ -77,13 +72,13 @@ struct step_end {
 	bool reused;               /* a recorded end is linked to, and its result not repeated */
 	bool overruled;            /* by a decision that was recorded meanwhile */
 	bool killed;               /* a signal ended the command, or the operation's tool */
-	bool tool_elsewhere;       /* the operation's tool has begun elsewhere */
+	bool begun_elsewhere;      /* it has begun at a far end */
+	bool passes_item;          /* there is no result: the item is the output */
 	struct condition_answer until;
 	int64_t winner;            /* the branch of an `any` group that won; -1 */
 	struct error lost;         /* why a branch of a group that succeeded failed; ERROR_NONE */
 
 	int exit_code;             /* of a command; -1 */
-	int answerer;              /* who gave the answer, and is to be told; -1: nobody */
 	struct far_end far;        /* of a command that ran elsewhere */
 	struct buffer retries;     /* inside of a JSON array */
 	struct buffer errors;      /* tail of stderr */
@@ -108,21 +103,19 @@ struct step_call {
 	const struct causes *causes;
 	struct causes own;         /* these, if they are the item's alone */
 	char input_sha256[DIGEST_SIZE];
-	struct attachments attachments; /* of the step and of the item */
-	struct buffer attached;         /* the item's list, with their digests; empty: as it came */
-	struct continuation continued;  /* of an agent that goes on */
+	struct buffer completed_by; /* what completes the input, as the start records it: members of a
+	                               JSON object, or empty */
+	struct buffer attached;    /* the item's attachments, with their digests; empty: as it came */
 	struct condition_answer when;
-	struct buffer question;    /* that is asked; empty: none */
-	char token[QUESTION_TOKEN_SIZE];
-	int listener;              /* where it is answered (run/open_question.h); -1 */
 	int64_t begun;             /* monotonic ms */
 	int64_t record_from;       /* where in the transcript what is made in it comes */
 	char *task;                /* --pending: how the work is known, in all tries; NULL */
 	int64_t number;            /* of the try, from 1 */
+	int tried;                 /* how many of this attempt failed before it */
 
-	struct verdict verdict;
+	struct call_verdict verdict;
 	struct step_end end;
-	struct models *models;     /* of a command with --models, while it runs; else NULL */
+	void *state;               /* of its kind of work, from prepare() to close() (work.h); NULL */
 	struct call events;        /* through which those of its work are appended */
 };
 
@@ -130,15 +123,7 @@ struct step_call {
 static inline bool
 step_several_results(const struct step_call *call)
 {
-	return call->step->options.output != OUTPUT_TEXT && call->step->options.command.argv != NULL;
-}
-
-/* Whether there is no result, as the item is the output (--terminal). */
-static inline bool
-step_passes_item(const struct step_call *call)
-{
-	return call->step->options.terminal != NULL && call->end.error.code == ERROR_NONE &&
-	    call->end.result_count == 0;
+	return call->step->options.output != OUTPUT_TEXT;
 }
 
 /* Whether its error is more than the step lets pass (--allow-failure): what waits has not
@@ -192,7 +177,7 @@ void step_put_item(const struct step_call *call, const struct event *completed,
  * read it, that of an item that failed has no error. */
 void step_state_line(const struct step_call *call, bool failures, struct buffer *out);
 
-/* step_approve.c: a call that ends waiting for somebody. */
+/* step_wait.c: a call that ends waiting for somebody. */
 
 /* From here on: for whom, in which form (output_forms) the result is to come, how long (0: no limit). */
 void step_wait(struct step_call *call, enum waiting_for what, const char *form,
@@ -207,39 +192,27 @@ void step_wait_on(struct step_call *call);
 /* What was decided: payload.approval as it stands in the recorded end; and as it is now. */
 void step_take_approval(struct step_call *call);
 void step_note_decision(struct step_call *call, const struct decision *d);
-/* Asks whoever sits at the terminal, else lets the call wait. -1: the machine failed. */
-int step_approve(struct step_call *call, struct error *err);
-
-/* step_ask.c: a question to somebody outside. */
-
-/* The question, of a step that asks; what it lacks is the call's error. */
-void step_render_question(struct step_call *call);
-/* payload.question, if there is one. */
-void step_write_question(const struct step_call *call, struct writer *w);
-/* From here on an answer to it is heard: before its start is recorded, so that whoever reads of a
- * question can answer it. And from here on not. */
-void step_open_question(struct step_call *call);
-void step_close_question(struct step_call *call);
-/* Asks until there is an answer, or lets the call wait. -1: the machine failed. */
-int step_ask(struct step_call *call, struct error *err);
-/* Whether a decision that the call has taken over may be its result: 1; 0: it is told why not, and
- * the call has none; -1: the machine failed, or the call was ended. */
-int step_check_answer(struct step_call *call, struct error *err);
-/* Tells whoever gave the answer that it was taken, once its end is recorded; NULL: it is not. */
-void step_tell_answerer(struct step_call *call, const struct event *completed);
 
 /* step_recall.c */
 
 /* Asks for the recorded call that this is, and what stands of it. What will not be done needs
  * none, but for the ids that a replay takes from it. -1: the machine failed. */
-int step_recall(const struct step_call *call, struct verdict *verdict, struct error *err);
+int step_recall(const struct step_call *call, struct call_verdict *verdict, struct error *err);
 /* What stands of the recorded call, whose end may be another by now. */
-void step_judge(const struct step *s, struct verdict *verdict);
+void step_judge(const struct step *s, struct call_verdict *verdict);
+/* The rules for kinds of work (judge in work.h). In a resume all are alike. In a replay, unless its
+ * work was done elsewhere, or it was skipped: again does it again; of a decision the recorded one
+ * stands; of a command what the record alone decides, and else it is true: it is done again unless the
+ * kind says otherwise. */
+void step_judge_again(const struct step *s, struct call_verdict *v);
+void step_judge_decision(const struct step *s, struct call_verdict *v);
+bool step_judge_command(const struct step *s, struct call_verdict *v);
+/* Whether something around the recorded call ended it; *error is what it ended with. */
+bool step_ended_by_circumstance(const struct step *s, const struct recalled *r, struct error *error);
 /* Takes the recorded end over. */
 void step_take_end(struct step_call *call);
-/* In a replay, what is recorded of the tries that failed. How many of them are made again, if
- * they fail again: those of a command, as they may have left something that the last one
- * needs. Those of a tool: turns_repeat_tries(). */
+/* In a replay, takes over what is recorded of the tries that failed: how many there are, which are made
+ * again, as they may have left something that the last one needs. */
 int step_take_tries(struct step_call *call);
 
 /* step_record.c: the two events around the work, durable as step.h promises. */
@@ -267,21 +240,24 @@ void step_look_for_waiting(struct step_call *call);
  * who keeps the run has died, becomes one of that: undisturbed it might not have failed. */
 void step_note_ending(struct step_call *call);
 
-/* group.c: make the rounds of a loop, the branches of a parallel group. As step_work(). */
-int group_run_loop(struct step_call *call, struct error *err);
-int group_run_parallel(struct step_call *call, struct error *err);
-
 /* step_work.c */
 
-/* Does the work, in as many tries as it may have. -1: the machine failed. */
+/* Does the work. -1: the machine failed. */
 int step_work(struct step_call *call, struct error *err);
+/* For work that is done in tries: tries until it succeeds or may not be tried again; the first
+ * `repeats` that fail are those of a recording. -1: the machine failed. */
+int step_try(struct step_call *call, int (*try)(struct step_call *, void *, struct error *),
+    void *context, int repeats, struct error *err);
 /* Conditions: asks, or takes the recorded answer. -1: the machine failed. */
 /* --when, or --while of a round: sets what is skipped. */
 int step_ask_when(struct step_call *call, struct error *err);
 /* --until, before the round ends. */
 int step_ask_until(struct step_call *call, struct error *err);
 
-/* step_call.c: metadata.attachments of the item, for lines that stand for it. */
+/* step_record.c: the time limit of a try, where there is one. */
+void step_write_timeout(const struct step *s, struct writer *w);
+
+/* step_output.c: metadata.attachments of the item, for lines that stand for it. */
 struct span step_attachments(const struct step_call *call);
 /* Those that the item came with; .at NULL: none, or it is of another run. */
 struct span step_listed_attachments(const struct item *item);

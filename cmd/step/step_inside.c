@@ -21,6 +21,7 @@
 #include "run/model.h"
 #include "run/roster.h"
 #include "run/storage.h"
+#include "step/work.h"
 #include "transcript/event_keys.h"
 
 #define DEPTH 16 /* of runs in runs */
@@ -248,9 +249,9 @@ step_look_for_dead(struct step_call *call)
 		 * group's body, or the last that its shell waited for, was killed, it was a step that
 		 * had no time to enter the roster, as likely as not: what a body works is in its
 		 * steps. */
-		if (error->code == ERROR_NONE && s->definition.passes && is_deserted(s->place.run))
+		if (error->code == ERROR_NONE && s->definition.work->passes && is_deserted(s->place.run))
 			error_set(error, ERROR_INTERRUPTED, NULL, "awf-run of this run is gone");
-		else if (s->definition.passes && error->code == ERROR_EXIT_STATUS && !ended->told &&
+		else if (s->definition.work->passes && error->code == ERROR_EXIT_STATUS && !ended->told &&
 		    ended->exit_code == 128 + SIGKILL)
 			error_set(error, ERROR_INTERRUPTED, NULL, "the body, or a step in it, was killed");
 		else

@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "step/work.h"
 #include "transcript/event_keys.h"
 
 /* ---- results ---- */
@@ -284,7 +285,7 @@ spec_begin(const struct step_call *call, const struct event *completed, struct s
 	spec->path = s->place.path;
 	spec->iteration = call->index;
 	spec->agent_name = end->agent != NULL ? end->agent :
-	    s->definition.agent != NULL ? s->definition.agent->name : s->options.name;
+	    s->definition.agent_name != NULL ? s->definition.agent_name : s->options.name;
 	if (item->metadata.len > 0 && !item->foreign && span_integer(span_member(
 	    span_of(item->metadata.data, item->metadata.len), "step_index"), &number) && number >= 0)
 		spec->step_index = number + 1;
@@ -369,7 +370,7 @@ step_put_results(const struct step_call *call, const struct event *completed, st
 	if (completed != NULL)
 		spec.key = s->place.run->key;
 	/* What was approved, or has got a further member, is still the item. */
-	if (completed != NULL && (s->options.approve || s->options.into != NULL))
+	if (completed != NULL && (s->definition.work->decides || s->options.into != NULL))
 		spec.attachments = step_attachments(call);
 	put_passed(call, &spec, raw, out);
 	for (size_t i = 0; i < call->end.result_count; i++) {

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "step/work.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
 int
-step_recall(const struct step_call *call, struct verdict *verdict, struct error *err)
+step_recall(const struct step_call *call, struct call_verdict *verdict, struct error *err)
 {
 	const struct step *s = call->step;
 	const struct recall *recall = s->place.recall;
@@ -31,22 +32,7 @@ step_recall(const struct step_call *call, struct verdict *verdict, struct error 
 		return 0;
 
 	/* What a reader is told that the step does, when it is not what was recorded. */
-	if (s->definition.agent != NULL)
-		buffer_format(&definition, "agent %s, %s/%s", s->definition.agent->name, s->definition.agent->provider,
-		    s->definition.agent->model);
-	else if (s->definition.operation != NULL)
-		buffer_format(&definition, "tool %s", s->definition.operation->name);
-	else if (s->options.approve)
-		buffer_text(&definition, "a decision");
-	else if (s->options.question.text != NULL)
-		buffer_text(&definition, "a question");
-	else if (s->options.terminal != NULL)
-		buffer_format(&definition, "--terminal %s", s->options.terminal);
-	else if (s->options.command.argv == NULL)
-		buffer_text(&definition, "nothing, as its definition is wrong");
-	else
-		for (char *const *word = s->options.command.argv; *word != NULL; word++)
-			buffer_format(&definition, "%s%s", definition.len > 0 ? " " : "", *word);
+	s->definition.work->label(s, &definition);
 	query.definition = buffer_string(&definition);
 
 	query.input_sha256 = call->input_sha256;
@@ -71,6 +57,8 @@ step_recall(const struct step_call *call, struct verdict *verdict, struct error 
 	return 0;
 }
 
+#define RECORDING_ENDS "the recording ends in the middle of this call"
+
 /* ---- what stands of it ---- */
 
 static bool
@@ -91,12 +79,13 @@ is_bare(const struct step *s, const struct recalled *r)
 }
 
 static void
-judge_resumed(const struct step *s, struct verdict *v)
+judge_resumed(const struct step *s, struct call_verdict *v)
 {
+	const struct work *work = s->definition.work;
 	const struct recalled *r = &v->recalled;
 
 	/* An agent goes on; the decision is about its tools. */
-	if (r->decided == RECALL_SKIP && (r->changed || s->definition.team == NULL)) {
+	if (r->decided == RECALL_SKIP && (r->changed || !work->goes_on)) {
 		v->says = VERDICT_SKIP;
 	} else if (r->changed) {
 		v->says = VERDICT_DO;
@@ -105,7 +94,7 @@ judge_resumed(const struct step *s, struct verdict *v)
 		v->says = VERDICT_TAKE;
 		v->decided = is_bare(s, r);
 		v->reuses = !v->decided;
-	} else if (r->end == RECALL_WAITING && !s->options.approve && s->options.question.text == NULL) {
+	} else if (r->end == RECALL_WAITING && !work->asks) {
 		v->says = VERDICT_WAIT;
 	} else if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		v->says = VERDICT_SKIP;
@@ -113,30 +102,29 @@ judge_resumed(const struct step *s, struct verdict *v)
 	}
 }
 
-/* Whether something around the call ended it. What ended something in a group is known
- * there: the group comes to the same end if it does that once more. */
-static bool
-ended_by_circumstance(const struct step *s, const struct recalled_event *end)
+bool
+step_ended_by_circumstance(const struct step *s, const struct recalled *r, struct error *error)
 {
-	struct error error = ERROR_INIT;
+	const struct recalled_event *end = recalled_result(r);
 	long long exit_code = 0;
 
-	if (!recalled_error(end, &error))
+	*error = (struct error)ERROR_INIT;
+	if (!recalled_error(end, error))
 		return false;
 	span_integer(span_member(end->view.payload, KEY_EXIT_CODE), &exit_code);
-	if (!recalled_circumstance(error.code) && !(s->place.recall->cut_off && exit_code > 128))
-		return false;
-	if (s->options.group.kind == GROUP_PARALLEL)
-		return error.code == ERROR_CANCELLED || error.code == ERROR_DOWNSTREAM_CLOSED;
-	/* Of lines that were cut off none is counted. */
-	return !s->definition.passes || (s->options.group.kind != GROUP_LOOP &&
-	    span_member(end->view.payload, KEY_COUNT).at == NULL);
+	return recalled_circumstance(error->code) || (s->place.recall->cut_off && exit_code > 128);
 }
 
-/* A command whose effects lie outside is not run again, nor one that ran elsewhere, or ended
- * because of what went on around it. */
 static void
-judge_replayed(const struct step *s, struct verdict *v)
+set_divergence(struct call_verdict *v, const char *what)
+{
+	v->says = VERDICT_DIVERGE;
+	error_set(&v->error, ERROR_DIVERGENCE, NULL, "%s", what);
+}
+
+/* In a resume, and what is alike for all in a replay: whether it is settled by that. */
+static bool
+is_settled(const struct step *s, struct call_verdict *v)
 {
 	const struct recalled *r = &v->recalled;
 	const struct recalled_event *end = recalled_result(r);
@@ -147,41 +135,69 @@ judge_replayed(const struct step *s, struct verdict *v)
 	bool done_before = span_type(span_member(r->completed.view.payload, KEY_REUSED_FROM)) == 's';
 	/* Nor is its program, which is another one there. */
 	bool done_otherwise = span_true(span_member(r->completed.view.payload, KEY_PROGRAM_CHANGED));
-	const char *differs = NULL;
 
-	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
+	if (!step_replays(s))
+		judge_resumed(s, v);
+	else if (r->end == RECALL_SKIPPED && skipped_by_user(r))
 		v->says = VERDICT_SKIP;
-	} else if (r->end == RECALL_SKIPPED) {
-		differs = "the recorded call was skipped";
-	} else if (done_elsewhere || done_otherwise || ((s->definition.passes || r->encloses) && done_before)) {
+	else if (r->end == RECALL_SKIPPED)
+		set_divergence(v, "the recorded call was skipped");
+	else if (done_elsewhere || done_otherwise ||
+	    ((s->definition.work->passes || r->encloses) && done_before))
 		v->says = VERDICT_TAKE;
-	} else if (s->options.command.argv == NULL && !s->options.approve && s->options.question.text == NULL) {
-		v->says = VERDICT_DO;
-	} else if (r->end == RECALL_OPEN) {
-		differs = "the recording ends in the middle of this call";
-	} else if (s->options.approve || s->options.question.text != NULL || r->end == RECALL_WAITING || recalled_decided(r)) {
-		v->says = VERDICT_TAKE;
-		v->decided = true;
-	} else if (s->options.effects == EFFECTS_READ || s->options.effects == EFFECTS_EXTERNAL ||
-	    span_member(r->started.view.payload, KEY_VIA).at != NULL ||
-	    ended_by_circumstance(s, end)) {
-		v->says = VERDICT_TAKE;
-	}
-	if (differs != NULL) {
-		v->says = VERDICT_DIVERGE;
-		error_set(&v->error, ERROR_DIVERGENCE, NULL, "%s", differs);
-	}
+	else
+		return false;
+	return true;
 }
 
 void
-step_judge(const struct step *s, struct verdict *verdict)
+step_judge_again(const struct step *s, struct call_verdict *v)
+{
+	is_settled(s, v);
+}
+
+void
+step_judge_decision(const struct step *s, struct call_verdict *v)
+{
+	if (is_settled(s, v))
+		return;
+	if (v->recalled.end == RECALL_OPEN) {
+		set_divergence(v, RECORDING_ENDS);
+		return;
+	}
+	v->says = VERDICT_TAKE;
+	v->decided = true;
+}
+
+/* A command whose effects lie outside is not run again, nor one that ran elsewhere. */
+bool
+step_judge_command(const struct step *s, struct call_verdict *v)
+{
+	const struct recalled *r = &v->recalled;
+
+	if (is_settled(s, v))
+		return false;
+	if (r->end == RECALL_OPEN) {
+		set_divergence(v, RECORDING_ENDS);
+	} else if (r->end == RECALL_WAITING || recalled_decided(r)) {
+		v->says = VERDICT_TAKE;
+		v->decided = true;
+	} else if (s->options.effects == EFFECTS_READ || s->options.effects == EFFECTS_EXTERNAL ||
+	    span_member(r->started.view.payload, KEY_VIA).at != NULL) {
+		v->says = VERDICT_TAKE;
+	} else {
+		return true;
+	}
+	return false;
+}
+
+void
+step_judge(const struct step *s, struct call_verdict *verdict)
 {
 	verdict->says = VERDICT_DO;
 	verdict->reuses = verdict->decided = false;
-	if (step_replays(s))
-		judge_replayed(s, verdict);
-	else
-		judge_resumed(s, verdict);
+	if (s->definition.work->judge != NULL)
+		s->definition.work->judge(s, verdict);
 }
 
 /* ---- what is taken over ---- */
@@ -217,7 +233,7 @@ take_retries(struct step_end *to, const struct recalled_event *end)
 void
 step_take_end(struct step_call *call)
 {
-	const struct verdict *v = &call->verdict;
+	const struct call_verdict *v = &call->verdict;
 	const struct recalled_event *recorded = recalled_result(&v->recalled);
 	struct span payload = recorded->view.payload, result = span_member(payload, KEY_RESULT);
 	struct step_end *end = &call->end;
@@ -262,7 +278,7 @@ int
 step_take_early(struct step_call *call, struct event_place early, struct error *err)
 {
 	const struct transcript *t = &call->step->place.run->transcript;
-	struct verdict *v = &call->verdict;
+	struct call_verdict *v = &call->verdict;
 	struct recalled_event *end = &v->recalled.completed;
 	struct buffer line = BUFFER_INIT;
 	struct span refs;
@@ -303,8 +319,6 @@ step_take_tries(struct step_call *call)
 	if (!step_replays(call->step) || !call->verdict.recalls || r->end == RECALL_OPEN)
 		return 0;
 	take_retries(&call->end, recalled_result(r));
-	if (call->step->definition.operation != NULL || call->end.retries.len == 0)
-		return 0;
 	for (struct span_walk retry = span_walk(span_member(recalled_result(r)->view.payload,
 	    KEY_RETRIES));
 	    span_next(&retry);)

@@ -7,14 +7,11 @@
 
 #include <string.h>
 
-#include "agent/sandboxing.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "run/decision.h"
 #include "run/results.h"
+#include "step/work.h"
 #include "transcript/event_keys.h"
-
-#define REASON_SIZE ((size_t)1000) /* of an error's message */
 
 /* Whether the item's data is, byte for byte, the result of the parent event, so
  * that step.started need not repeat it. A call that failed or was skipped has none, nor
@@ -66,12 +63,21 @@ write_recorded(struct writer *w, const char *key, const struct recalled *r, cons
 	writer_object_end(w);
 }
 
+void
+step_write_timeout(const struct step *s, struct writer *w)
+{
+	if (s->options.timeout_ms > 0)
+		writer_member_integer(w, KEY_TIMEOUT_MS, s->options.timeout_ms);
+}
+
 static void
 write_started(const struct step_call *call, bool with_input, struct writer *w)
 {
 	static const char *const modes[] = { NULL, "try", "allow-failure" };
 	const struct step *s = call->step;
+	const struct work *work = s->definition.work;
 	const struct data *input = &call->item->data;
+	const struct span completed = span_of(buffer_string(&call->completed_by), call->completed_by.len);
 	const struct recalled *r = &call->verdict.recalled;
 
 	writer_object(w);
@@ -88,7 +94,8 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	}
 	if (input->no_newline)
 		writer_member_bool(w, KEY_NO_NEWLINE, true);
-	attachments_write(&call->attachments, w);
+	for (struct span_walk member = span_walk(completed); completed.len > 0 && span_next(&member);)
+		writer_raw_member(w, member.key, member.value);
 	writer_member_string(w, KEY_DEFINITION_SHA256, s->definition.sha256);
 	writer_member_buffer(w, KEY_FILES, &s->definition.files);
 	marks_write(&s->place.marks, w);
@@ -97,30 +104,10 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 		writer_member_bool(w, KEY_IDEMPOTENT, true);
 
 	/* What it does. */
-	if (s->options.group.kind == GROUP_PARALLEL)
-		call_write_branches(w, s->options.command.argv);
-	else if (s->options.command.argv != NULL)
-		call_write_command(w, s->options.command.argv);
-	if (s->definition.agent != NULL) {
-		writer_member_string(w, KEY_AGENT, s->definition.agent->name);
-		writer_member_string(w, KEY_PROVIDER, s->definition.agent->provider);
-		writer_member_string(w, KEY_MODEL, s->definition.agent->model);
-	}
-	if (s->definition.operation != NULL)
-		writer_member_string(w, KEY_TOOL, s->definition.operation->name);
-	if (s->options.group.kind == GROUP_LOOP) {
-		writer_member_object(w, KEY_LOOP);
-		writer_member_string(w, KEY_WHILE, s->options.group.proceed.text);
-		writer_member_string(w, KEY_UNTIL, s->options.group.until.text);
-		writer_member_integer(w, KEY_MAX, s->options.group.max_rounds);
-		writer_object_end(w);
-	} else if (s->options.group.kind == GROUP_PARALLEL) {
-		writer_member_string(w, KEY_STRATEGY, step_strategies[s->options.group.strategy]);
-	} else if (s->options.timeout_ms > 0) {
-		writer_member_integer(w, KEY_TIMEOUT_MS, s->options.timeout_ms);
-	}
-
-	step_write_question(call, w);
+	if (work->record_work != NULL)
+		work->record_work(call, w);
+	else
+		step_write_timeout(s, w);
 
 	/* When and how. */
 	write_answer(w, &s->options.when, &call->when);
@@ -130,9 +117,8 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 			writer_string(w, s->options.gate.required[i]);
 		writer_array_end(w);
 	}
-	if (s->options.command.argv != NULL)
-		sandboxing_write(&s->options.sandbox, w);
-	writer_member_string(w, KEY_VIA, s->options.elsewhere.launcher);
+	if (work->record_place != NULL)
+		work->record_place(call, w);
 	if (call->verdict.recalls && !step_replays(s))
 		write_recorded(w, KEY_CLAIMS, r, r->started.id);
 	if (r->repeated)
@@ -154,7 +140,7 @@ step_record_start(const struct step_call *call, struct error *err)
 {
 	struct step *s = call->step;
 	/* What is to be decided about stands where the decision is made. */
-	bool with_input = s->options.approve || !input_is_result(call);
+	bool with_input = s->definition.work->decides || !input_is_result(call);
 	struct buffer payload = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;
 	struct event e = { .type = EVENT_STEP_STARTED, .event_id = call->started,
@@ -185,7 +171,7 @@ holds_result(const struct step_call *call)
 {
 	const struct step_end *end = &call->end;
 
-	return end->error.code == ERROR_NONE && end->skipped == NULL && !step_passes_item(call) &&
+	return end->error.code == ERROR_NONE && end->skipped == NULL && !end->passes_item &&
 	    (!end->reused || call->verdict.recalled.run_id[0] != '\0');
 }
 
@@ -216,20 +202,9 @@ write_completed(const struct step_call *call, const struct results *results, str
 		writer_member_integer(w, KEY_PARTS, (int64_t)end->result_count);
 	if (end->winner >= 0)
 		writer_member_integer(w, KEY_WINNER, end->winner);
-	write_answer(w, &s->options.group.until, &end->until);
-	if (s->options.terminal != NULL && !failed && end->skipped == NULL) {
-		/* What the run comes to, and for people why: the data. */
-		struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
-		struct buffer reason = BUFFER_INIT;
-
-		writer_member_string(w, KEY_OUTCOME, s->options.terminal);
-		if (span_type(data) != '0')
-			span_plain(data, &reason);
-		writer_key(w, KEY_REASON);
-		writer_bytes(w, buffer_string(&reason), utf8_whole(buffer_string(&reason),
-		    reason.len < REASON_SIZE ? reason.len : REASON_SIZE));
-		buffer_free(&reason);
-	}
+	write_answer(w, &s->definition.until, &end->until);
+	if (s->definition.work->record_end != NULL)
+		s->definition.work->record_end(call, w);
 
 	/* How it went. */
 	writer_member_integer(w, KEY_DURATION_MS, end->duration_ms);

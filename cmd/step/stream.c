@@ -29,6 +29,7 @@
 #include "base/polling.h"
 #include "base/terminal.h"
 #include "run/told_failures.h"
+#include "step/work.h"
 #include "step/workers.h"
 #include "transcript/event_keys.h"
 
@@ -532,8 +533,7 @@ work_ended(void *context)
 {
 	struct stream *s = context;
 
-	if (s->step->definition.team != NULL)
-		team_stop(s->step->definition.team);
+	step_stop(s->step);
 	transcript_close(&s->step->place.run->transcript);
 }
 
@@ -691,7 +691,7 @@ stream_describe_item(struct stream *s, const struct item *item, struct buffer *o
 {
 	bool failed = item_error(item).at != NULL;
 
-	return failed == s->step->options.rescue ? step_describe(s->step, item, out, err) : 0;
+	return failed == s->step->options.rescue ? s->step->definition.work->describe(s->step, item, out, err) : 0;
 }
 
 int

@@ -49,7 +49,6 @@ APART = ("cmd/clock/",)
 
 # Circles of files that need each other by their nature: a file of each, and why.
 CIRCLES = {
-    r"cmd/step/group\.c": "a call of a group makes calls, and a call may be one of a group",
     r"cmd/step/stream\.c": "items joined are a stream of one, with the same ends",
     r"cmd/provider/cli\.c": "a CLI's request, its process and its lines end in one answer",
 }

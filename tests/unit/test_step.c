@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "proc/descendants.h"
 #include "step/step_call.h"
+#include "step/work.h"
 #include "transcript/blob.h"
 #include "transcript/reader.h"
 
@@ -141,7 +142,7 @@ make(const struct sheet *sheet, const struct recall *recall, struct made *m)
 		.options = { .name = "s", .command = { argv, sheet->feed_state }, .output = sheet->output,
 			.into = sheet->into, .when = { "when", sheet->when }, .failure = sheet->failure,
 			.effects = sheet->effects },
-		.definition = { .kind = "command" },
+		.definition = { .work = &work_command, .kind = "command" },
 		.place = { .run = &run, .recall = recall, .enclosing = "", .root = "", .parent = run.started,
 			.path = "s", .process = process, .interrupts = { NULL, -1 } } };
 	struct item item = { .foreign = false };
@@ -517,20 +518,17 @@ verdicts(void **state)
 		    { .end = RECALL_SUCCEEDED }, "{\"reused_from\":{\"run_id\":\"x\"}}", VERDICT_TAKE,
 		    false, false },
 	};
-	char none[] = "", *argv[] = { none, NULL };
-	struct team team = { .count = 0 };
+	static const struct work *const works[] = { [A_COMMAND] = &work_command, [A_READER] = &work_command,
+		[A_GROUP] = &work_each, [AN_AGENT] = &work_agent, [AN_APPROVAL] = &work_approve };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct recall recall = { .mode = rows[i].mode };
-		const struct step s = { .place = { .recall = &recall }, .options = { .into = rows[i].into,
-			.command.argv = rows[i].step <= A_GROUP ? argv : NULL,
-			.effects = rows[i].step == A_READER ? EFFECTS_READ : EFFECTS_NONE,
-			.approve = rows[i].step == AN_APPROVAL }, .definition = {
-			.passes = rows[i].step == A_GROUP,
-			.team = rows[i].step == AN_AGENT ? &team : NULL } };
+		const struct step s = { .place.recall = &recall, .options = { .into = rows[i].into,
+			.effects = rows[i].step == A_READER ? EFFECTS_READ : EFFECTS_NONE },
+			.definition.work = works[rows[i].step] };
 		/* What was said before is none of this verdict. */
-		struct verdict v = { .says = VERDICT_WAIT, .recalls = true,
+		struct call_verdict v = { .says = VERDICT_WAIT, .recalls = true,
 			.recalled = rows[i].recalled, .reuses = true, .decided = true };
 
 		print_message("# %s\n", rows[i].what);

@@ -3,7 +3,7 @@
  * it prints passes as it is if it is state lines of this run: the steps inside made
  * them. Anything else that it prints is its result, as that of a command is.
  *
- *   for_each   --each: the call is one body call (step_work.c)
+ *   for_each   --each: the call is one body call (work_body)
  *   while      --while, --until, --max: a call makes one round after the other, each a
  *              body call on what the round before it gave
  *   parallel   --parallel: a call makes one body call per branch
@@ -34,16 +34,21 @@
  * comes to the end that is recorded of it, and those that were not made are not made. A branch
  * of an `any` group that has won in an earlier attempt is the only one that is made again.
  */
-#include "step/step_call.h"
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "step/work.h"
+#include "step/work_attachments.h"
+#include "step/work_command.h"
 #include "step/workers.h"
+#include "transcript/call.h"
+#include "transcript/event_keys.h"
 
 #define JOBS_MOST 1024 /* branches at a time, unless -j says so */
+
+static const struct work work_body;
 
 /* Body calls within a call of a group. */
 struct group {
@@ -53,6 +58,7 @@ struct group {
 	struct item item;          /* the call's as they are given it, which is a line in any case;
 	                              of a loop, what the last round gave */
 	struct causes causes;      /* of the next body call, after the group's own step.started */
+	bool spent;                /* no further round may be made */
 };
 
 static void
@@ -65,7 +71,8 @@ group_open(struct group *g, struct step_call *call)
 	memset(g, 0, sizeof *g);
 	g->call = call;
 	g->step = *s;
-	g->step.options.group.kind = GROUP_NONE;
+	g->step.definition.work = &work_body;
+	g->step.definition.state = g;
 	g->step.place.member = true;
 	g->step.place.compared = 0;
 	g->step.place.reader = 0;
@@ -154,8 +161,8 @@ take_round(struct group *g, int64_t round, struct step_result *result)
 
 /* --while is the --when of a round, and asked of one more round than may be made: only then it
  * is known whether the limit ended the loop. */
-int
-group_run_loop(struct step_call *call, struct error *err)
+static int
+loop_run(struct step_call *call, int repeats, struct error *err)
 {
 	const struct step *s = call->step;
 	struct error *error = &call->end.error;
@@ -163,8 +170,10 @@ group_run_loop(struct step_call *call, struct error *err)
 	struct group group;
 	int made = 0;
 
+	(void)repeats;
 	group_open(&group, call);
 	group.step.options.when = s->options.group.proceed;
+	group.step.definition.until = s->options.group.until;
 	for (int64_t round = 0;; round++) {
 		if (round >= s->options.group.max_rounds && s->options.group.proceed.text == NULL) {
 			if (s->options.group.until.text != NULL)
@@ -173,7 +182,7 @@ group_run_loop(struct step_call *call, struct error *err)
 			break;
 		}
 		/* With --while a further one may still find that none is to be made. */
-		group.step.definition.spent = round >= s->options.group.max_rounds;
+		group.spent = round >= s->options.group.max_rounds;
 		made = group_call(&group, round, &result, err);
 		if (made == -1)
 			break;
@@ -235,7 +244,7 @@ choose(struct branches *b)
 			struct recall_query query = step_query(&b->group.step, i);
 
 			query.definition_sha256 = b->group.step.definition.sha256;
-			attachments_digest(&b->group.call->attachments, &b->group.item.data.json, sha256);
+			attachments_digest(b->group.call->state, &b->group.item.data.json, sha256);
 			query.input_sha256 = sha256;
 			turn_to(b, i);
 			known = s->place.recall->look(s->place.recall->history, &query, &end);
@@ -441,13 +450,14 @@ conclude(struct branches *b)
 	}
 }
 
-int
-group_run_parallel(struct step_call *call, struct error *err)
+static int
+parallel_run(struct step_call *call, int repeats, struct error *err)
 {
 	struct branches b;
 	size_t count = 0;
 	int made = 0;
 
+	(void)repeats;
 	memset(&b, 0, sizeof b);
 	group_open(&b.group, call);
 	b.group.step.options.command.argv = b.argv;
@@ -470,3 +480,214 @@ group_run_parallel(struct step_call *call, struct error *err)
 	group_close(&b.group);
 	return made;
 }
+
+/* ---- what all have in common ---- */
+
+/* The attachments of the item, which lines that pass bring along. */
+static void
+group_prepare(struct step_call *call)
+{
+	struct attachments *a = memory_zero(1, sizeof *a);
+
+	call->state = a;
+	work_attachments_read(call, NULL, a);
+	attachments_drop_bytes(a);
+}
+
+static void
+group_close_call(struct step_call *call)
+{
+	if (call->state != NULL)
+		attachments_free(call->state);
+	free(call->state);
+}
+
+static void
+group_define(const struct step *s, struct writer *w)
+{
+	const struct group_options *o = &s->options.group;
+
+	command_define(s, w);
+	writer_integer(w, (int64_t)o->kind);
+	if (o->kind == GROUP_PARALLEL)
+		writer_string(w, step_strategies[o->strategy]);
+	if (o->kind != GROUP_LOOP)
+		return;
+	/* --max is a limit, unless nothing else ends the loop: then it says what is done. */
+	writer_string(w, o->until.text);
+	writer_string(w, o->proceed.text);
+	if (o->until.text == NULL && o->proceed.text == NULL)
+		writer_integer(w, o->max_rounds);
+}
+
+/* ---- a body: what --each runs, a round, a branch ---- */
+
+static int
+body_run(struct step_call *call, int repeats, struct error *err)
+{
+	return command_run(call, NULL, repeats, err);
+}
+
+/* Of lines that were cut off none is counted. */
+static void
+body_judge(const struct step *s, struct call_verdict *v)
+{
+	struct error error;
+
+	if (step_judge_command(s, v) && step_ended_by_circumstance(s, &v->recalled, &error) &&
+	    span_member(recalled_result(&v->recalled)->view.payload, KEY_COUNT).at == NULL)
+		v->says = VERDICT_TAKE;
+}
+
+static void
+body_open(struct step_call *call)
+{
+	const struct group *g = call->step->definition.state;
+
+	if (g->spent)
+		error_set(&call->end.error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld round%s (--max)",
+		    (long long)call->index, call->index == 1 ? "" : "s");
+}
+
+static const struct work work_body = {
+	.passes = true,
+	.define = command_define,
+	.prepare = group_prepare,
+	.label = command_label,
+	.judge = body_judge,
+	.open = body_open,
+	.record_work = command_record_work,
+	.run = body_run,
+	.close = group_close_call,
+};
+
+static bool
+each_asked(const struct step_options *o)
+{
+	return o->group.kind == GROUP_EACH;
+}
+
+const struct work work_each = {
+	.kind = "for_each",
+	.passes = true,
+	.asked = each_asked,
+	.load = command_load,
+	.define = group_define,
+	.files = command_files,
+	.describe = command_describe,
+	.prepare = group_prepare,
+	.label = command_label,
+	.judge = body_judge,
+	.record_work = command_record_work,
+	.run = body_run,
+	.close = group_close_call,
+};
+
+/* ---- a loop ---- */
+
+static bool
+loop_asked(const struct step_options *o)
+{
+	return o->group.kind == GROUP_LOOP;
+}
+
+/* What ended something in it is known there: it comes to the same end if it does that once more. */
+static void
+loop_judge(const struct step *s, struct call_verdict *v)
+{
+	step_judge_command(s, v);
+}
+
+static void
+loop_record_work(const struct step_call *call, struct writer *w)
+{
+	const struct step_options *o = &call->step->options;
+
+	call_write_command(w, o->command.argv);
+	writer_member_object(w, KEY_LOOP);
+	writer_member_string(w, KEY_WHILE, o->group.proceed.text);
+	writer_member_string(w, KEY_UNTIL, o->group.until.text);
+	writer_member_integer(w, KEY_MAX, o->group.max_rounds);
+	writer_object_end(w);
+}
+
+const struct work work_loop = {
+	.kind = "while",
+	.passes = true,
+	.asked = loop_asked,
+	.load = command_load,
+	.define = group_define,
+	.files = command_files,
+	.describe = command_describe,
+	.prepare = group_prepare,
+	.label = command_label,
+	.judge = loop_judge,
+	.record_work = loop_record_work,
+	.run = loop_run,
+	.close = group_close_call,
+};
+
+/* ---- branches at a time ---- */
+
+static bool
+parallel_asked(const struct step_options *o)
+{
+	return o->group.kind == GROUP_PARALLEL;
+}
+
+static void
+parallel_files(const struct step *s, struct step_files *f)
+{
+	for (char *const *branch = s->options.command.argv; *branch != NULL; branch++)
+		step_files_add_shell(f, *branch);
+}
+
+static int
+parallel_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err)
+{
+	struct writer w = step_describe_begin(out);
+
+	(void)err;
+	writer_member_array(&w, "branches");
+	for (char *const *branch = s->options.command.argv; *branch != NULL; branch++)
+		writer_string(&w, *branch);
+	writer_array_end(&w);
+	step_describe_end(&w, item);
+	return 0;
+}
+
+/* What ended its branches before their time did not end the group. */
+static void
+parallel_judge(const struct step *s, struct call_verdict *v)
+{
+	struct error error;
+
+	if (step_judge_command(s, v) && step_ended_by_circumstance(s, &v->recalled, &error) &&
+	    is_cut(error.code))
+		v->says = VERDICT_TAKE;
+}
+
+static void
+parallel_record_work(const struct step_call *call, struct writer *w)
+{
+	const struct step_options *o = &call->step->options;
+
+	call_write_branches(w, o->command.argv);
+	writer_member_string(w, KEY_STRATEGY, step_strategies[o->group.strategy]);
+}
+
+const struct work work_parallel = {
+	.kind = "parallel",
+	.passes = true,
+	.asked = parallel_asked,
+	.load = command_load,
+	.define = group_define,
+	.files = parallel_files,
+	.describe = parallel_describe,
+	.prepare = group_prepare,
+	.label = command_label,
+	.judge = parallel_judge,
+	.record_work = parallel_record_work,
+	.run = parallel_run,
+	.close = group_close_call,
+};

@@ -1,4 +1,15 @@
 /*
+ * --models: the model traffic of a command. A proxy of its own stands between it and the
+ * APIs for as long as its call lasts (awf-models-proxy(1)). What the proxy tells is recorded here:
+ * a generation as a message of the user and one of the assistant, anything else as a call of a
+ * tool, each with what was asked and answered, byte for byte.
+ *
+ *   - What was answered is recorded, and on disk, before the command has the end of it.
+ *   - A resume answers what is recorded from there, and goes on with the API; a replay has the
+ *     record alone, and what it lacks is a divergence.
+ *   - Events hang on the start of the call, each answer on its request, and the end of the call on
+ *     all of them, in the order of the requests: so causes do not depend on timing.
+ *
  * The proxy is a line peer, served beside the command. Each line of it is a request that waits for
  * a word of ours, a piece of text, or what came of a request; what is said to it goes out with the
  * next look at its pipes.
@@ -10,8 +21,6 @@
  * that differs is recorded in the place of the recorded one that it is likely to be, so that whoever
  * compares the two (awf-verify) sees what has changed.
  */
-#include "step/models.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/budget.h"
 #include "agent/loop.h"
 #include "agent/retried.h"
 #include "agent/throttle.h"
@@ -26,6 +36,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
@@ -40,6 +51,8 @@
 #include "run/screen.h"
 #include "run/state.h"
 #include "step/traffic.h"
+#include "step/work.h"
+#include "step/work_command.h"
 #include "transcript/event_keys.h"
 
 #define PROXY "awf-models-proxy"
@@ -104,6 +117,15 @@ struct models {
 	size_t diverged;             /* and its place, from 1; 0: none was */
 	struct live_writer live;
 };
+
+/* Of what the command may cost; NULL: no limit. */
+static struct budget *
+budget_of(const struct step *s)
+{
+	struct budget *b = s->definition.state;
+
+	return b->limits ? b : NULL;
+}
 
 /* ---- beginning ---- */
 
@@ -225,8 +247,12 @@ wait_for_port(struct models *m, long long *port, struct error *err)
 	    "ended before it listened");
 }
 
-struct models *
-models_begin(struct step_call *call, struct error *err)
+static void models_end(struct models *m);
+
+/* Starts the proxy for a command's call, and sets the command's environment. NULL: *err, and the
+ * machine failed. */
+static struct models *
+models_start(struct step_call *call, struct error *err)
 {
 	struct models *m = memory_zero(1, sizeof *m);
 	const struct step *s = call->step;
@@ -379,7 +405,7 @@ static int
 count_cost(struct models *m, struct api_request *r, struct span model, struct span usage,
     bool known, struct error *err)
 {
-	const struct budget *b = m->call->step->definition.budget;
+	const struct budget *b = budget_of(m->call->step);
 	char *answered = span_text(model);
 	int64_t cost = 0;
 
@@ -479,8 +505,9 @@ follow(const struct models *m)
 			call_add_link(events, m->list[i].answered);
 }
 
-int
-models_repeat(struct step_call *call, struct error *err)
+/* In a replay, records once more what the traffic of a call was that is not made again. */
+static int
+repeat_all(struct step_call *call, struct error *err)
 {
 	struct models m = { .call = call };
 	int status = 0;
@@ -589,8 +616,10 @@ send_on(struct models *m, struct api_request *r, struct span line, struct error 
 	const struct step *s = m->call->step;
 	struct error why = ERROR_INIT;
 
-	if (s->definition.budget != NULL && r->generation &&
-	    budget_reserve(s->definition.budget, m->spent, least_tokens(line), NULL, r->api,
+	struct budget *budget = budget_of(s);
+
+	if (budget != NULL && r->generation &&
+	    budget_reserve(budget, m->spent, least_tokens(line), NULL, r->api,
 	    r->model != NULL ? r->model : "", r->within ? NULL : &r->reserved, &why) == -1) {
 		if (why.code == ERROR_SYSTEM) {
 			*err = why;
@@ -831,9 +860,16 @@ due(void *context)
 	return text == 0 || (turn != 0 && turn < text) ? turn : text;
 }
 
-void
-models_attach(struct models *m, struct subprocess *process)
+/* Has the proxy served beside the command. */
+static void
+models_prepare(void *context, struct command_try *try)
 {
+	struct models *m = context;
+	struct subprocess *process = &try->process;
+
+	/* The keys that the program has are none. */
+	for (const char *const *name = provider_key_names(); try->sandboxed && *name != NULL; name++)
+		list_add(&try->passed, *name);
 	/* What a try was answered from the record, the next one asks. */
 	if (m->tried && !m->replays)
 		m->recalls = false;
@@ -846,10 +882,13 @@ models_attach(struct models *m, struct subprocess *process)
 	process->context = m;
 }
 
-void
-models_hide(const struct models *m, struct subprocess *process)
+/* What the command says on stderr tells nothing of its token. */
+static void
+models_ended(void *context, struct command_try *try)
 {
-	subprocess_hide(process, m->token);
+	const struct models *m = context;
+
+	subprocess_hide(&try->process, m->token);
 }
 
 /* ---- ending ---- */
@@ -901,8 +940,10 @@ add_unanswered(const struct models *m, struct error *error)
 	error->message[utf8_whole(error->message, strlen(error->message))] = '\0';
 }
 
-int
-models_settle(struct models *m, struct error *error, struct error *err)
+/* Waits for what the command has left under way. What the traffic came to may be what the call
+ * fails with. */
+static int
+settle_traffic(struct models *m, struct error *error, struct error *err)
 {
 	const int64_t deadline = clock_monotonic() + PROVIDER_END_MS;
 	struct error late;
@@ -935,6 +976,12 @@ models_settle(struct models *m, struct error *error, struct error *err)
 	return result == -1 ? -1 : record_diverged(m, err);
 }
 
+static int
+models_settle(void *context, struct command_try *try, int result, struct error *err)
+{
+	return result == 0 ? settle_traffic(context, &try->call->end.error, err) : result;
+}
+
 static void
 warn(const struct models *m)
 {
@@ -953,7 +1000,8 @@ warn(const struct models *m)
 		    "TRAFFIC)", name);
 }
 
-void
+/* Ends the proxy, and has the call's end follow the answers. */
+static void
 models_end(struct models *m)
 {
 	const int64_t deadline = clock_monotonic() + PROVIDER_END_MS;
@@ -987,3 +1035,76 @@ models_end(struct models *m)
 	free(m->list);
 	free(m);
 }
+
+/* ---- the step ---- */
+
+static bool
+models_asked(const struct step_options *o)
+{
+	return o->command.argv != NULL && o->models.mode != MODELS_NONE;
+}
+
+static int
+models_load(struct step *s, struct error *err)
+{
+	s->definition.state = memory_zero(1, sizeof(struct budget));
+	return command_load(s, err);
+}
+
+static void
+models_unload(struct step *s)
+{
+	budget_end(s->definition.state);
+	free(s->definition.state);
+}
+
+static int
+models_begin(struct step *s, int in, struct error *err)
+{
+	(void)in;
+	return step_begin_budget(s, s->definition.state, err);
+}
+
+/* What a command asked models is told again although it is not run. */
+static int
+models_taken(struct step_call *call, struct error *err)
+{
+	if (!step_replays(call->step) || !call->verdict.recalls)
+		return 1;
+	return repeat_all(call, err) == -1 ? -1 : 1;
+}
+
+static int
+models_run(struct step_call *call, int repeats, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct models *m = models_start(call, &why);
+	const struct command_hooks hooks = { .context = m, .prepare = models_prepare,
+		.ended = models_ended, .settle = models_settle };
+	int result;
+
+	if (m == NULL) {
+		call->end.error = why;
+		return 0;
+	}
+	result = command_run(call, &hooks, repeats, err);
+	models_end(m);
+	return result;
+}
+
+const struct work work_models = {
+	.kind = "command",
+	.asked = models_asked,
+	.load = models_load,
+	.define = command_define,
+	.files = command_files,
+	.begin = models_begin,
+	.describe = command_describe,
+	.label = command_label,
+	.judge = command_judge,
+	.record_work = command_record_work,
+	.record_place = command_record_place,
+	.taken = models_taken,
+	.run = models_run,
+	.unload = models_unload,
+};

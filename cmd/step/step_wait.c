@@ -1,9 +1,6 @@
 /*
  * Calls that somebody decides about. A wait is an end of the call with the error `waiting` and,
  * in payload.approval, what it waits for. What is decided is told there too.
- *
- * At a terminal the question of an approval is asked here, and the same record is made of the
- * answer as of a decision that comes later, which the call waits for if nobody answers.
  */
 #include "step/step_call.h"
 
@@ -12,9 +9,7 @@
 
 #include "base/memory.h"
 #include "run/decision.h"
-#include "run/terminal_question.h"
 #include "run/waiting.h"
-#include "step/question.h"
 #include "transcript/event_keys.h"
 
 /* ---- waiting ---- */
@@ -139,114 +134,4 @@ step_wait_on(struct step_call *call)
 	}
 	error_set(&call->end.error, ERROR_WAITING, NULL, WAITING_FOR_RESULT);
 	copy_approval(call, approval, names);
-}
-
-/* ---- asking ---- */
-
-/* JSON for people: one member or element a line, two spaces for each depth; strings and
- * numbers keep their bytes, so that minifying it gives the value back as it was. Depth is
- * bounded by that of checked values. */
-static void
-show_json(struct span value, int depth, struct buffer *out)
-{
-	bool object = span_type(value) == 'o', any = false;
-
-	if (strchr("oa", span_type(value)) == NULL) {
-		buffer_append(out, value.at, value.len);
-		return;
-	}
-	buffer_byte(out, object ? '{' : '[');
-	for (struct span_walk member = span_walk(value); span_next(&member);) {
-		buffer_format(out, "%s\n%*s", any ? "," : "", 2 * (depth + 1), "");
-		any = true;
-		if (object) {
-			buffer_append(out, member.key.at, member.key.len);
-			buffer_text(out, ": ");
-		}
-		show_json(member.value, depth + 1, out);
-	}
-	if (any)
-		buffer_format(out, "\n%*s", 2 * depth, "");
-	buffer_byte(out, object ? '}' : ']');
-}
-
-/* An edited text as data. */
-struct edit {
-	const struct data *original;
-	struct data data;
-	bool differs;
-};
-
-static int
-check_edit(void *context, const struct buffer *text, struct error *why)
-{
-	struct edit *edit = context;
-	struct data data;
-	int differs = decision_edit(edit->original, buffer_string(text), text->len, &data, why);
-
-	if (differs == -1)
-		return -1;
-	data_free(&edit->data);
-	edit->data = data;
-	edit->differs = differs == 1;
-	return 0;
-}
-
-/* What was answered is what was decided. */
-static void
-decide(struct step_call *call, const struct question *q, struct edit *edit,
-    enum question_answer answer)
-{
-	char *by = decision_maker(), *reason = memory_text(buffer_string(&q->reason));
-	const struct decision d = { .by = by, .reason = *reason != '\0' ? reason : NULL,
-		.verdict = answer == ANSWER_NO ? DECISION_DENIED :
-		    edit->differs ? DECISION_EDITED : DECISION_APPROVED };
-	struct data data = { BUFFER_INIT, false, false };
-
-	step_note_decision(call, &d);
-	if (answer == ANSWER_YES) {
-		data_copy(&data, edit->differs ? &edit->data : edit->original);
-		step_add_result(&call->end, &data);
-	} else {
-		decision_error(&d, &call->end.error);
-	}
-	free(by);
-	free(reason);
-}
-
-int
-step_approve(struct step_call *call, struct error *err)
-{
-	const struct data *data = &call->item->data;
-	struct span json = span_of(data->json.data, data->json.len);
-	bool text = span_type(json) == 's';
-	struct edit edit = { .original = data };
-	struct question q = { .about = call->id, .directory = call->step->place.run->directory,
-		.file = data_binary(data) ? NULL : text ? "data.txt" : "data.json",
-		.environment = call->step->place.environment.list, .interrupts = &call->step->place.interrupts,
-		.check = check_edit, .context = &edit };
-	enum question_answer answer = ANSWER_NONE;
-
-	if (terminal_question_possible()) {
-		/* The user's key, if there is one: before anything is asked. */
-		if (seal_key_find(&call->end.seal, NULL, false, err) < 0)
-			return -1;
-		/* Text as it is, JSON in lines; bytes that are no text are told of. */
-		if (data_binary(data)) {
-			buffer_format(&q.text, "bytes that are no text (%zu as base64)\n", json.len - 2);
-		} else if (text) {
-			data_feed(data, &q.text);
-		} else {
-			show_json(span_trim(json), 0, &q.text);
-			buffer_byte(&q.text, '\n');
-		}
-		question_ask(&q, &answer, &call->end.error);
-	}
-	if (answer != ANSWER_NONE)
-		decide(call, &q, &edit, answer);
-	else if (call->end.error.code == ERROR_NONE)
-		step_wait(call, WAITING_APPROVAL, NULL, 0);
-	data_free(&edit.data);
-	question_free(&q);
-	return 0;
 }

@@ -8,8 +8,6 @@
  * result. A resume takes what was decided meanwhile, if the question would take it, and asks
  * again otherwise.
  */
-#include "step/step_call.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/prompt.h"
+#include "agent/output_schema.h"
 #include "base/connection_limits.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -28,6 +26,11 @@
 #include "proc/process.h"
 #include "run/decision.h"
 #include "run/open_question.h"
+#include "run/sandboxed_times.h"
+#include "step/step_call.h"
+#include "step/step_files.h"
+#include "step/template.h"
+#include "step/work.h"
 #include "transcript/event_keys.h"
 
 #define REASON_SHOWN 1000 /* bytes of what --accept says */
@@ -47,31 +50,151 @@ struct asking {
 	bool over;               /* the call has its end */
 };
 
-void
-step_render_question(struct step_call *call)
-{
-	const struct step *s = call->step;
-	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
+/* What was loaded. */
+struct ask_work {
+	struct template question;
+	struct output_schema schema; /* of the answer */
+};
 
-	if (s->options.question.text != NULL)
-		prompt_render(s->definition.prompt, data, span_of(s->place.inputs.data, s->place.inputs.len), s->definition.prompt_place,
-		    &call->question, &call->end.error);
+/* A question that a call asks. */
+struct ask_call {
+	struct buffer question;      /* empty: none */
+	char token[QUESTION_TOKEN_SIZE];
+	int listener;                /* where it is answered (run/open_question.h); -1 */
+	int answerer;                /* who gave the answer, and is to be told; -1: nobody */
+};
+
+static bool
+ask_asked(const struct step_options *o)
+{
+	return o->question.text != NULL;
 }
 
-void
-step_write_question(const struct step_call *call, struct writer *w)
+static int
+ask_load(struct step *s, struct error *err)
+{
+	struct ask_work *a = memory_zero(1, sizeof *a);
+
+	s->definition.state = a;
+	if (s->options.output_schema != NULL &&
+	    output_schema_load(&a->schema, s->options.output_schema, NULL, err) == -1)
+		return -1;
+	if (template_load(&a->question, s->options.question.text, "--ask", err) == -1)
+		return -1;
+	/* What somebody outside may do who is asked, nobody knows. */
+	if (a->question.file != NULL && sandboxed_times_have_file(a->question.file))
+		return error_set(err, ERROR_DEFINITION, a->question.file, "a sandboxed program may have written "
+		    "it, and who is asked would follow it in no sandbox: read it, then touch it");
+	return 0;
+}
+
+static void
+ask_unload(struct step *s)
+{
+	struct ask_work *a = s->definition.state;
+
+	template_free(&a->question);
+	output_schema_free(&a->schema);
+	free(a);
+}
+
+static void
+ask_define(const struct step *s, struct writer *w)
+{
+	const struct ask_work *a = s->definition.state;
+
+	if (s->options.into != NULL)
+		writer_string(w, s->options.into);
+	writer_string(w, "--ask");
+	writer_string(w, a->question.text);
+	template_define_inputs(&a->question, s, w);
+	writer_string(w, a->schema.text.len > 0 ? a->schema.text.data : NULL);
+	writer_string(w, s->options.question.accept.text);
+}
+
+static void
+ask_files(const struct step *s, struct step_files *f)
+{
+	const struct ask_work *a = s->definition.state;
+
+	step_files_name(f, a->question.file);
+	step_files_name(f, a->schema.path);
+}
+
+static int
+ask_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err)
+{
+	const struct ask_work *a = s->definition.state;
+	struct writer w = step_describe_begin(out);
+
+	(void)err;
+	writer_member_string(&w, "ask", a->question.text);
+	step_describe_end(&w, item);
+	return 0;
+}
+
+static void
+ask_label(const struct step *s, struct buffer *out)
+{
+	(void)s;
+	buffer_text(out, "a question");
+}
+
+/* The question; what it lacks is the call's error. */
+static void
+ask_prepare(struct step_call *call)
+{
+	const struct ask_work *w = call->step->definition.state;
+	struct ask_call *a = memory_zero(1, sizeof *a);
+
+	a->listener = a->answerer = -1;
+	call->state = a;
+	template_render(&w->question, call->step, call->item, &a->question, &call->end.error);
+}
+
+static void
+ask_record_work(const struct step_call *call, struct writer *w)
 {
 	const struct step *s = call->step;
+	const struct ask_work *work = s->definition.state;
+	const struct ask_call *a = call->state;
 
-	if (s->options.question.text == NULL || call->question.len == 0)
+	step_write_timeout(s, w);
+	if (a == NULL || a->question.len == 0)
 		return;
 	writer_member_object(w, KEY_QUESTION);
 	writer_key(w, KEY_PROMPT);
-	writer_bytes(w, call->question.data, call->question.len);
-	if (s->definition.answer_schema->schema != NULL)
-		writer_member_buffer(w, KEY_SCHEMA, &s->definition.answer_schema->text);
+	writer_bytes(w, a->question.data, a->question.len);
+	if (work->schema.schema != NULL)
+		writer_member_buffer(w, KEY_SCHEMA, &work->schema.text);
 	writer_member_string(w, KEY_ACCEPT, s->options.question.accept.text);
 	writer_object_end(w);
+}
+
+/* From here on an answer is heard. */
+static void
+ask_listen(const struct step_call *call, struct ask_call *a)
+{
+	const struct run *run = call->step->place.run;
+
+	if (step_replays(call->step) || !run->keep_transcript || run->transcript.masked)
+		return;
+	question_token(run->id, call->started, a->token);
+	a->listener = question_open(run->directory, a->token);
+}
+
+/* Before the start is recorded, so that whoever reads of the question can answer it. */
+static void
+ask_open(struct step_call *call)
+{
+	if (call->verdict.says == VERDICT_DO)
+		ask_listen(call, call->state);
+}
+
+static void
+ask_close_question(struct step_call *call, struct ask_call *a)
+{
+	question_close(call->step->place.run->directory, a->token, &a->listener);
 }
 
 /* ---- an answer ---- */
@@ -123,14 +246,16 @@ check_result(struct step_call *call, struct buffer *why, struct error *err)
 {
 	const struct buffer *json = &call->end.results[0].json;
 
-	if (output_schema_check(call->step->definition.answer_schema, span_of(json->data, json->len), why) != 0)
+	const struct ask_work *work = call->step->definition.state;
+
+	if (output_schema_check(&work->schema, span_of(json->data, json->len), why) != 0)
 		return 0;
 	return ask_condition(call, why, err);
 }
 
 /* Whether what was decided while nobody asked may be the result. */
-int
-step_check_answer(struct step_call *call, struct error *err)
+static int
+ask_taken(struct step_call *call, struct error *err)
 {
 	const struct recalled *r = &call->verdict.recalled;
 	bool decision = span_type(span_path(r->completed.view.payload, KEY_APPROVAL, KEY_DECIDES,
@@ -155,7 +280,7 @@ step_check_answer(struct step_call *call, struct error *err)
 		call->end.reused = false;
 	}
 	buffer_free(&why);
-	return taken;
+	return taken == -1 && call->end.error.code != ERROR_NONE ? 1 : taken;
 }
 
 /* Says what became of an answer. Who does not read what he was told before is let go: nobody else
@@ -216,7 +341,7 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 		a->over = true;
 	}
 	if (taken == 1) {
-		end->answerer = client->fd;
+		((struct ask_call *)call->state)->answerer = client->fd;
 		client->fd = -1;
 	}
 	free(by);
@@ -225,18 +350,32 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 	return taken == -1 && end->error.code == ERROR_NONE ? -1 : 0;
 }
 
-void
-step_tell_answerer(struct step_call *call, const struct event *completed)
+/* Tells whoever gave the answer that it was taken, once its end is recorded. */
+static void
+ask_ended(struct step_call *call, const struct event *completed)
 {
+	struct ask_call *a = call->state;
 	struct error late = ERROR_INIT;
 
-	if (call->end.answerer == -1)
+	if (a == NULL || a->answerer == -1)
 		return;
 	if (call->end.overruled)
 		error_set(&late, ERROR_BLOCKED, NULL, "it was decided meanwhile");
-	if (completed != NULL)
-		say(call->end.answerer, call->end.overruled ? &late : NULL, completed->id);
-	file_close(&call->end.answerer);
+	say(a->answerer, call->end.overruled ? &late : NULL, completed->id);
+	file_close(&a->answerer);
+}
+
+static void
+ask_close(struct step_call *call)
+{
+	struct ask_call *a = call->state;
+
+	if (a == NULL)
+		return;
+	file_close(&a->answerer);
+	ask_close_question(call, a);
+	buffer_free(&a->question);
+	free(a);
 }
 
 /* ---- waiting ---- */
@@ -279,7 +418,7 @@ make_room(struct asking *a)
 static void
 accept_client(struct asking *a)
 {
-	int fd = question_accept(a->call->listener);
+	int fd = question_accept(((const struct ask_call *)a->call->state)->listener);
 	struct client *client;
 
 	if (fd == -1)
@@ -361,6 +500,7 @@ static int
 wait_for_answer(struct asking *a, struct error *err)
 {
 	struct step_call *call = a->call;
+	const struct ask_call *asked = call->state;
 	struct step *s = call->step;
 	struct pollfd *fds = memory_zero(2 + a->limits.connections, sizeof *fds);
 	int64_t alone = clock_monotonic(), next = 0;
@@ -369,7 +509,7 @@ wait_for_answer(struct asking *a, struct error *err)
 	while (!a->over) {
 		size_t count = a->count;
 
-		fds[1] = (struct pollfd){ .fd = call->listener, .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = asked->listener, .events = POLLIN };
 		for (size_t i = 0; i < count; i++)
 			fds[2 + i] = (struct pollfd){ .fd = a->clients[i].fd, .events = POLLIN };
 		if (interrupts_wait(&s->place.interrupts, fds, 2 + count,
@@ -393,36 +533,20 @@ wait_for_answer(struct asking *a, struct error *err)
 	return result;
 }
 
-void
-step_open_question(struct step_call *call)
+static int
+ask_run(struct step_call *call, int repeats, struct error *err)
 {
-	const struct step *s = call->step;
-	const struct run *run = s->place.run;
-
-	if (s->options.question.text == NULL || step_replays(s) || !run->keep_transcript || run->transcript.masked)
-		return;
-	question_token(run->id, call->started, call->token);
-	call->listener = question_open(run->directory, call->token);
-}
-
-void
-step_close_question(struct step_call *call)
-{
-	question_close(call->step->place.run->directory, call->token, &call->listener);
-}
-
-int
-step_ask(struct step_call *call, struct error *err)
-{
-	const struct step *s = call->step;
+	const struct ask_work *work = call->step->definition.state;
+	struct ask_call *asked = call->state;
 	struct asking a = { .call = call, .limits = connection_limits_of(CONNECTION_ANSWER) };
 	int result = 0;
 
+	(void)repeats;
 	a.clients = memory_zero(a.limits.connections, sizeof *a.clients);
 	/* What was decided was not taken: it is asked again. */
-	if (call->listener == -1)
-		step_open_question(call);
-	if (call->listener != -1) {
+	if (asked->listener == -1)
+		ask_listen(call, asked);
+	if (asked->listener != -1) {
 		/* The user's key, if there is one, signs what is answered here as what is decided later. */
 		result = seal_key_find(&call->end.seal, NULL, false, err) < 0 ? -1 : 0;
 		if (result == 0)
@@ -430,10 +554,30 @@ step_ask(struct step_call *call, struct error *err)
 	}
 	turn_away(&a);
 	free(a.clients);
-	step_close_question(call);
+	ask_close_question(call, asked);
 	if (result == 0 && !a.over && call->end.error.code == ERROR_NONE) {
 		seal_key_forget(&call->end.seal);
-		step_wait(call, WAITING_COMPLETION, s->definition.answer_schema->schema != NULL ? "value" : "text", 0);
+		step_wait(call, WAITING_COMPLETION, work->schema.schema != NULL ? "value" : "text", 0);
 	}
 	return result;
 }
+
+const struct work work_ask = {
+	.kind = "question",
+	.asks = true,
+	.asked = ask_asked,
+	.load = ask_load,
+	.define = ask_define,
+	.files = ask_files,
+	.describe = ask_describe,
+	.prepare = ask_prepare,
+	.label = ask_label,
+	.judge = step_judge_decision,
+	.open = ask_open,
+	.record_work = ask_record_work,
+	.taken = ask_taken,
+	.run = ask_run,
+	.ended = ask_ended,
+	.close = ask_close,
+	.unload = ask_unload,
+};

@@ -15,7 +15,6 @@
 #define DEFAULT_SHELL "/bin/sh"
 
 struct settings {
-	uint64_t given;        /* the options, OPTION_SAID() */
 	const char *pipeline, *shell, *name, *id_file;
 	const char *id;        /* of the run; NULL: a new one */
 	const char *mask;      /* NULL: none */

@@ -118,8 +118,11 @@ store_option(struct options *o, const struct option_spec *s, const char *name, s
 
 	INVARIANT(to->kind == OPTION_KIND_CALL || to->kind == OPTION_KIND_SAID ||
 	    (o->into != NULL && o->into_size == to->whole && to->offset + to->size <= to->whole));
-	if (to->check != NULL && value != NULL && to->check(value, err) != 0)
+	if (to->check != NULL && value != NULL && to->check(value, err) != 0) {
+		if (*err->place == '\0')
+			snprintf(err->place, sizeof err->place, "%s", name);
 		return -1;
+	}
 	switch (to->kind) {
 	case OPTION_KIND_FLAG:
 		*(bool *)member = true;

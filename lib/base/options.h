@@ -66,7 +66,8 @@ struct option_into {
 	unsigned whole;          /* size of the struct that has it */
 	long long min, max;
 	const char *const *words;
-	/* Looks at the argument first; -1 with *err refuses it. NULL: anything goes. */
+	/* Looks at the argument first; -1 with *err refuses it, whose place, if it has none, becomes the
+	 * option. NULL: anything goes. */
 	int (*check)(const char *value, struct error *err);
 };
 

@@ -359,7 +359,7 @@ $before"
 		run -125 awf-run -n --id "$wrong" -c true
 	done
 	run -125 --separate-stderr awf-run --id "$id" --resume "$id"
-	[[ $stderr == *'not with --resume or --continue'* ]]
+	[[ $stderr == *'--id: not with --resume: that run has its own'* ]]
 	run -125 awf-run -n -c 'awf-run -n --id 0f1e2d3c-0000-4000-8000-00000000000c -c true'
 	run -0 awf-run -n --detach --id 0f1e2d3c-0000-4000-8000-00000000000d -c true
 	same "$output" 0f1e2d3c-0000-4000-8000-00000000000d

@@ -413,7 +413,7 @@ has_status() { [ "$(status_of "$1")" = "\"$2\"" ]; }
 	same "$id" "$(basename "$(transcript_of alone)" .jsonl)"
 	eventually has_status alone success
 	run -125 --separate-stderr awf-run --detach --resume @alone
-	same "$stderr" "awf-run: --detach: not with --resume or --continue: only a new run is left to itself"
+	same "$stderr" "awf-run: --detach: not with --resume: only a new run is left to itself"
 	run -125 --separate-stderr sh -c 'awf-run -n --detach -c true >/dev/full'
 	same "$stderr" "awf-run: stdout: unable to write: No space left on device"
 	run -125 --separate-stderr awf-run --detach --print-id true

@@ -456,12 +456,12 @@ dies_in_stdin() {
 	done <<-END
 		--resume $id true|--resume: not with a workflow: the run has its own
 		--resume $id -c true|--resume: not with a workflow: the run has its own
-		--resume $id --input a=b|--resume: not with --input, --name or --shell: the run has its own
-		--resume $id --name a|--resume: not with --input, --name or --shell: the run has its own
-		--resume $id --shell /bin/sh|--resume: not with --input, --name or --shell: the run has its own
-		--resume $id --continue|--resume: not with --continue or --fork
-		--resume $id --fork $id --at a|--resume: not with --continue or --fork
-		--resume $id --snapshot|--snapshot: not with --resume or --fork: what was done before is not in the workspace
+		--resume $id --input a=b|--resume: not with --input: the run has its own
+		--resume $id --name a|--resume: not with --name: the run has its own
+		--resume $id --shell /bin/sh|--resume: not with --shell: the run has its own
+		--resume $id --continue|--resume: not with --continue
+		--resume $id --fork $id --at a|--resume: not with --fork
+		--resume $id --snapshot|--snapshot: not with --resume: what was done before is not in the workspace
 		--resume $id --no-transcript|--resume: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
 		--resume $id --mask cat|--resume: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
 		--continue --mask cat true|--continue: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record

@@ -147,7 +147,7 @@ handoffs: [other]'
 	awf-run -n --allow-tools rub --fork "$(id)" --at ask >out
 	same "$(bodies | tail -n 1 | jq -c '[.tools[].name]')" '["rub"]'
 	run -125 --separate-stderr awf-run --resume "$(id)" --allow-tools rub
-	same "$stderr" 'awf-run: --resume: not with --allow-tools or --tools-policy: the run has its own'
+	same "$stderr" 'awf-run: --resume: not with --allow-tools: the run has its own'
 }
 
 @test "what is wrong is said" {

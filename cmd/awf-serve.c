@@ -31,50 +31,11 @@ enum {
 	OPT_NEW_TOKEN, OPT_NAME, OPT_LABEL, OPT_LIST_TOKENS, OPT_REVOKE_TOKEN
 };
 
-static const struct option_spec options_table[] = {
-	{ OPT_LISTEN, 'l', "listen", "WHERE", "ADDRESS:PORT or unix:PATH (127.0.0.1:8741); repeatable" },
-	{ OPT_DB, 0, "db", "URL", "serve the runs of a database: postgresql://... or sqlite:FILE" },
-	{ OPT_WORKFLOWS, 0, "workflows", "DIRECTORY", "of workflows that POST /hooks/NAME starts" },
-	{ OPT_NEW_TOKEN, 0, "new-token", "ROLE", "make a token: read, decide, ingest or start" },
-	{ OPT_NAME, 0, "name", "GLOB,...", "of --new-token: for runs of these workflows alone" },
-	{ OPT_LABEL, 0, "label", "TEXT", "of --new-token: whose it is" },
-	{ OPT_LIST_TOKENS, 0, "list-tokens", NULL, "print the digests, roles and labels of all tokens" },
-	{ OPT_REVOKE_TOKEN, 0, "revoke-token", "PREFIX", "the token with this digest is none any more" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Clients, and how much of them is taken" },
-	{ OPT_HOST, 0, "host", "NAME", "a name that clients know this server by; repeatable" },
-	{ OPT_PROXY, 0, "trusted-proxy", "ADDRESS",
-	    "who says whose requests it passes on: an address, or unix; repeatable" },
-	{ OPT_REQUIRE_TOKEN, 0, "require-token", NULL, "on Unix sockets, too" },
-	{ OPT_CLIENTS, 0, "clients", "N", "at most so many (1024)" },
-	{ OPT_CLIENTS_FROM, 0, "clients-per-address", "N", "from one address (256); 0: any number" },
-	{ OPT_INGEST_RATE, 0, "ingest-rate", "N",
-	    "take so many events a second of one run, and from one address (10000)" },
-	{ OPT_BLOB_QUOTA, 0, "blob-quota", "SIZE", "keep so much in blobs of runs that have not come (1G)" },
-	{ 0, 0, NULL, NULL, NULL },
-};
 static const char usage[] =
     "awf-serve [options]\n"
     "awf-serve --new-token ROLE [--name GLOB] [--label TEXT]\n"
     "awf-serve --list-tokens\n"
     "awf-serve --revoke-token PREFIX";
-
-#define TOKEN_COMMANDS (OPTION_SAID(OPT_NEW_TOKEN) | OPTION_SAID(OPT_LIST_TOKENS) | \
-    OPTION_SAID(OPT_REVOKE_TOKEN))
-#define SERVING (OPTION_SAID(OPT_LISTEN) | OPTION_SAID(OPT_DB) | OPTION_SAID(OPT_HOST) | OPTION_SAID(OPT_PROXY) | \
-    OPTION_SAID(OPT_REQUIRE_TOKEN) | OPTION_SAID(OPT_WORKFLOWS) | OPTION_SAID(OPT_CLIENTS) | \
-    OPTION_SAID(OPT_CLIENTS_FROM) | OPTION_SAID(OPT_INGEST_RATE) | OPTION_SAID(OPT_BLOB_QUOTA))
-
-static const struct option_rule rules[] = {
-	{ OPTION_SAID(OPT_NAME), 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
-	{ OPTION_SAID(OPT_LABEL), 0, OPTION_SAID(OPT_NEW_TOKEN), "only with --new-token" },
-	{ OPTION_SAID(OPT_NEW_TOKEN), SERVING | OPTION_SAID(OPT_LIST_TOKENS) | OPTION_SAID(OPT_REVOKE_TOKEN), 0,
-	    "stands alone, but for --name and --label" },
-	{ OPTION_SAID(OPT_LIST_TOKENS), SERVING | OPTION_SAID(OPT_REVOKE_TOKEN), 0, "stands alone" },
-	{ OPTION_SAID(OPT_REVOKE_TOKEN), SERVING, 0, "stands alone" },
-	{ OPTION_SAID(OPT_WORKFLOWS), OPTION_SAID(OPT_DB), 0, "runs that hooks start are recorded in the storage, and "
-	    "not in a database (awf-ship -f takes them there)" },
-};
 
 struct serve_command {
 	struct server server;
@@ -83,74 +44,76 @@ struct serve_command {
 };
 
 static int
-take_value(struct serve_command *c, int id, const char *value, struct error *err)
+check_proxy(const char *address, struct error *err)
 {
-	struct settings *s = &c->server.settings;
-	struct access *a = &c->server.access;
-	long long number;
+	if (strcmp(address, "unix") == 0 || inet_pton(AF_INET, address, &(struct in_addr){ 0 }) == 1 ||
+	    inet_pton(AF_INET6, address, &(struct in6_addr){ 0 }) == 1)
+		return 0;
+	return error_set(err, ERROR_USAGE, NULL, "'%s' is neither an IP address (as in 127.0.0.1) nor unix",
+	    address);
+}
 
-	switch (id) {
-	case OPTION_WORD:
-		return error_set(err, ERROR_USAGE, value, "no argument is taken");
-	case OPT_LISTEN:
-		list_add(&s->listen, value);
-		return listen_check(value, err);
-	case OPT_DB:
-		s->database = value;
-		return 0;
-	case OPT_HOST:
-		list_add(&a->hosts, value);
-		return 0;
-	case OPT_PROXY:
-		if (strcmp(value, "unix") != 0 && inet_pton(AF_INET, value, &(struct in_addr){ 0 }) != 1 &&
-		    inet_pton(AF_INET6, value, &(struct in6_addr){ 0 }) != 1)
-			return error_set(err, ERROR_USAGE, "--trusted-proxy", "'%s' is neither an IP address (as in "
-			    "127.0.0.1) nor unix", value);
-		list_add(&a->proxies, value);
-		return 0;
-	case OPT_REQUIRE_TOKEN:
-		a->require_token = true;
-		return 0;
-	case OPT_WORKFLOWS:
-		free(s->workflows);
-		s->workflows = realpath(value, NULL);
-		if (s->workflows == NULL)
-			return error_errno(err, ERROR_USAGE, "--workflows", "unable to find '%s'", value);
-		if (!path_is_directory(s->workflows))
-			return error_set(err, ERROR_USAGE, "--workflows", "'%s' is no directory", value);
-		return 0;
-	case OPT_CLIENTS:
-		if (options_number("--clients", value, 1, 1000000, &number, err) != 0)
-			return -1;
-		s->clients = number;
-		return 0;
-	case OPT_CLIENTS_FROM:
-		if (options_number("--clients-per-address", value, 0, 1000000, &number, err) != 0)
-			return -1;
-		s->clients_per_address = number;
-		return 0;
-	case OPT_INGEST_RATE:
-		if (options_number("--ingest-rate", value, 1, 1000000000, &number, err) != 0)
-			return -1;
-		s->ingest_rate = number;
-		return 0;
-	case OPT_BLOB_QUOTA:
-		return options_size("--blob-quota", value, &s->blob_quota, err);
-	case OPT_NEW_TOKEN:
-		c->role = value;
-		return options_choice("--new-token", value, token_roles(), err);
-	case OPT_NAME:
-		c->names = value;
-		return tokens_check_names(value, err);
-	case OPT_LABEL:
-		c->label = value;
-		return 0;
-	case OPT_REVOKE_TOKEN:
-		c->revoked = value;
-		return 0;
-	default:
-		return 0;
-	}
+static const struct option_spec options_table[] = {
+	{ OPT_LISTEN, 'l', "listen", "WHERE", "ADDRESS:PORT or unix:PATH (127.0.0.1:8741); repeatable",
+	    OPTION_INTO_LIST_CHECKED(struct serve_command, server.settings.listen, listen_check) },
+	{ OPT_DB, 0, "db", "URL", "serve the runs of a database: postgresql://... or sqlite:FILE",
+	    OPTION_INTO_TEXT(struct serve_command, server.settings.database) },
+	{ OPT_WORKFLOWS, 0, "workflows", "DIRECTORY", "of workflows that POST /hooks/NAME starts" },
+	{ OPT_NEW_TOKEN, 0, "new-token", "ROLE", "make a token: read, decide, ingest or start" },
+	{ OPT_NAME, 0, "name", "GLOB,...", "of --new-token: for runs of these workflows alone",
+	    OPTION_INTO_TEXT_CHECKED(struct serve_command, names, tokens_check_names) },
+	{ OPT_LABEL, 0, "label", "TEXT", "of --new-token: whose it is",
+	    OPTION_INTO_TEXT(struct serve_command, label) },
+	{ OPT_LIST_TOKENS, 0, "list-tokens", NULL, "print the digests, roles and labels of all tokens",
+	    OPTION_ONLY_SAID },
+	{ OPT_REVOKE_TOKEN, 0, "revoke-token", "PREFIX", "the token with this digest is none any more",
+	    OPTION_INTO_TEXT(struct serve_command, revoked) },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Clients, and how much of them is taken" },
+	{ OPT_HOST, 0, "host", "NAME", "a name that clients know this server by; repeatable",
+	    OPTION_INTO_LIST(struct serve_command, server.access.hosts) },
+	{ OPT_PROXY, 0, "trusted-proxy", "ADDRESS",
+	    "who says whose requests it passes on: an address, or unix; repeatable",
+	    OPTION_INTO_LIST_CHECKED(struct serve_command, server.access.proxies, check_proxy) },
+	{ OPT_REQUIRE_TOKEN, 0, "require-token", NULL, "on Unix sockets, too",
+	    OPTION_INTO_FLAG(struct serve_command, server.access.require_token) },
+	{ OPT_CLIENTS, 0, "clients", "N", "at most so many (1024)",
+	    OPTION_INTO_NUMBER(struct serve_command, server.settings.clients, 1, 1000000) },
+	{ OPT_CLIENTS_FROM, 0, "clients-per-address", "N", "from one address (256); 0: any number",
+	    OPTION_INTO_NUMBER(struct serve_command, server.settings.clients_per_address, 0, 1000000) },
+	{ OPT_INGEST_RATE, 0, "ingest-rate", "N",
+	    "take so many events a second of one run, and from one address (10000)",
+	    OPTION_INTO_NUMBER(struct serve_command, server.settings.ingest_rate, 1, 1000000000) },
+	{ OPT_BLOB_QUOTA, 0, "blob-quota", "SIZE", "keep so much in blobs of runs that have not come (1G)",
+	    OPTION_INTO_SIZE(struct serve_command, server.settings.blob_quota) },
+	{ 0, 0, NULL, NULL, NULL },
+};
+#define SAID(id) OPTION_SAID(id)
+#define TOKEN_COMMANDS (SAID(OPT_NEW_TOKEN) | SAID(OPT_LIST_TOKENS) | SAID(OPT_REVOKE_TOKEN))
+#define SERVING (SAID(OPT_LISTEN) | SAID(OPT_DB) | SAID(OPT_HOST) | SAID(OPT_PROXY) | SAID(OPT_REQUIRE_TOKEN) | \
+    SAID(OPT_WORKFLOWS) | SAID(OPT_CLIENTS) | SAID(OPT_CLIENTS_FROM) | SAID(OPT_INGEST_RATE) | \
+    SAID(OPT_BLOB_QUOTA))
+
+static const struct option_rule rules[] = {
+	{ SAID(OPT_NAME) | SAID(OPT_LABEL), 0, SAID(OPT_NEW_TOKEN), NULL },
+	{ SAID(OPT_NEW_TOKEN), SERVING | SAID(OPT_LIST_TOKENS) | SAID(OPT_REVOKE_TOKEN), 0,
+	    "stands alone, but for --name and --label" },
+	{ SAID(OPT_LIST_TOKENS), SERVING | SAID(OPT_REVOKE_TOKEN), 0, "stands alone" },
+	{ SAID(OPT_REVOKE_TOKEN), SERVING, 0, "stands alone" },
+	{ SAID(OPT_WORKFLOWS), SAID(OPT_DB), 0, "runs that hooks start are recorded in the storage, and "
+	    "not in a database (awf-ship -f takes them there)" },
+};
+
+static int
+set_workflows(struct settings *s, const char *directory, struct error *err)
+{
+	free(s->workflows);
+	s->workflows = realpath(directory, NULL);
+	if (s->workflows == NULL)
+		return error_errno(err, ERROR_USAGE, "--workflows", "unable to find '%s'", directory);
+	if (!path_is_directory(s->workflows))
+		return error_set(err, ERROR_USAGE, "--workflows", "'%s' is no directory", directory);
+	return 0;
 }
 
 /* 0, or the id of --help or --version, or -1. */
@@ -161,14 +124,19 @@ read_options(struct serve_command *c, int argc, char **argv, struct error *err)
 	int id;
 
 	options_begin(&o, options_table, argc, argv);
+	options_bind(&o, c);
 	while ((id = options_next(&o, err)) != OPTION_END) {
 		if (id == -1 || OPTION_ASKS(id))
 			return id;
-		if (id > 0)
-			c->said |= OPTION_SAID(id);
-		if (take_value(c, id, o.value, err) != 0)
+		if (id == OPTION_WORD)
+			return error_set(err, ERROR_USAGE, o.value, "no argument is taken");
+		if (id == OPT_NEW_TOKEN)
+			c->role = o.value;
+		if (id == OPT_NEW_TOKEN ? options_choice("--new-token", o.value, token_roles(), err) != 0 :
+		    set_workflows(&c->server.settings, o.value, err) != 0)
 			return -1;
 	}
+	c->said = o.said;
 	return options_check(&o, rules, sizeof rules / sizeof *rules, err);
 }
 
@@ -183,7 +151,7 @@ change_tokens(struct serve_command *c, struct error *err)
 
 	if (server_storage(&storage, err) != 0)
 		return -1;
-	if (c->said & OPTION_SAID(OPT_NEW_TOKEN)) {
+	if (c->said & SAID(OPT_NEW_TOKEN)) {
 		failed = tokens_make(&storage, c->role, c->names, c->label, token, err);
 		/* One that nobody has seen is none. */
 		signal(SIGPIPE, SIG_IGN);
@@ -192,7 +160,7 @@ change_tokens(struct serve_command *c, struct error *err)
 			if (tokens_revoke(&storage, token, &late) != 0)
 				program_fail(PROGRAM, &late);
 		}
-	} else if (c->said & OPTION_SAID(OPT_LIST_TOKENS)) {
+	} else if (c->said & SAID(OPT_LIST_TOKENS)) {
 		failed = tokens_print(&storage, err);
 	} else {
 		failed = tokens_revoke(&storage, c->revoked, err);

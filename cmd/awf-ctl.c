@@ -23,41 +23,8 @@
 #define PROGRAM "awf-ctl"
 #define NAME_WIDTH 32 /* of the names of runs that are removed */
 
-enum { OPT_FAILED = 1, OPT_REASON, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_NAME, OPT_OLDER_THAN,
+enum { OPT_FAILED = 1, OPT_REASON, OPT_REASON_OF_FAILED, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_NAME, OPT_OLDER_THAN,
 	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_ARCHIVE, OPT_DRY_RUN, OPT_VERBOSE };
-
-#define SEAL { OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign it (~/.config/awf/seal.key)" }
-#define END { OPTION_END, 0, NULL, NULL, NULL }
-
-static const struct option_spec approve_options[] = {
-	{ OPT_REASON, 0, "reason", "TEXT", "why; it is recorded" },
-	{ OPT_EDIT, 'e', "edit", NULL, "with the data on stdin, not its own" },
-	SEAL, END,
-};
-static const struct option_spec deny_options[] = {
-	{ OPT_REASON, 0, "reason", "TEXT", "why; it is recorded, and part of the call's error" },
-	SEAL, END,
-};
-static const struct option_spec complete_options[] = {
-	{ OPT_FAILED, 0, "failed", NULL, "it has no result: the call fails" },
-	{ OPT_REASON, 0, "reason", "TEXT", "of --failed: why" },
-	{ OPT_NO_INPUT, 'n', "no-input", NULL, "its result is null" },
-	SEAL, END,
-};
-static const struct option_spec heartbeat_options[] = { SEAL, END };
-static const struct option_spec cancel_options[] = { END };
-static const struct option_spec prune_options[] = {
-	{ OPT_OLDER_THAN, 0, "older-than", "AGE", "that ended before (30d, 2026-10-01)" },
-	{ OPT_MAX_COUNT, 0, "max-count", "N", "all but the newest N" },
-	{ OPT_MAX_SIZE, 0, "max-size", "SIZE", "all but the newest that fit (500M, 2G)" },
-	{ OPT_NAME, 0, "name", "NAME", "of the runs with this name alone" },
-	{ OPT_ARCHIVE, 0, "archive", "COMMAND", "first run this on the files of each ($@)" },
-	{ OPT_DRY_RUN, 0, "dry-run", NULL, "say what would go, and leave it" },
-	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what goes" },
-	END,
-};
-
-#define LIMITS (OPTION_SAID(OPT_OLDER_THAN) | OPTION_SAID(OPT_MAX_COUNT) | OPTION_SAID(OPT_MAX_SIZE))
 
 /* What was said after the command. */
 struct request {
@@ -68,6 +35,65 @@ struct request {
 	uint64_t given;          /* options, OPTION_SAID() */
 	const char *words[2];
 	size_t word_count;
+};
+
+static int
+check_command(const char *command, struct error *err)
+{
+	return *command != '\0' ? 0 : error_set(err, ERROR_USAGE, NULL, "the command is empty");
+}
+
+#define SEAL \
+	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign it (~/.config/awf/seal.key)", \
+	OPTION_INTO_TEXT(struct request, decision.seal_file) }
+#define END { OPTION_END, 0, NULL, NULL, NULL }
+
+static const struct option_spec approve_options[] = {
+	{ OPT_REASON, 0, "reason", "TEXT", "why; it is recorded",
+	    OPTION_INTO_TEXT(struct request, decision.reason) },
+	{ OPT_EDIT, 'e', "edit", NULL, "with the data on stdin, not its own",
+	    OPTION_INTO_FLAG(struct request, decision.edit) },
+	SEAL, END,
+};
+static const struct option_spec deny_options[] = {
+	{ OPT_REASON, 0, "reason", "TEXT", "why; it is recorded, and part of the call's error",
+	    OPTION_INTO_TEXT(struct request, decision.reason) },
+	SEAL, END,
+};
+static const struct option_spec complete_options[] = {
+	{ OPT_FAILED, 0, "failed", NULL, "it has no result: the call fails",
+	    OPTION_ONLY_SAID },
+	{ OPT_REASON_OF_FAILED, 0, "reason", "TEXT", "of --failed: why",
+	    OPTION_INTO_TEXT(struct request, decision.reason) },
+	{ OPT_NO_INPUT, 'n', "no-input", NULL, "its result is null",
+	    OPTION_INTO_FLAG(struct request, decision.no_input) },
+	SEAL, END,
+};
+static const struct option_spec heartbeat_options[] = { SEAL, END };
+static const struct option_spec cancel_options[] = { END };
+static const struct option_spec prune_options[] = {
+	{ OPT_OLDER_THAN, 0, "older-than", "AGE", "that ended before (30d, 2026-10-01)",
+	    OPTION_INTO_TIME(struct request, rule.before) },
+	{ OPT_MAX_COUNT, 0, "max-count", "N", "all but the newest N",
+	    OPTION_INTO_NUMBER(struct request, rule.max_count, 0, INT32_MAX) },
+	{ OPT_MAX_SIZE, 0, "max-size", "SIZE", "all but the newest that fit (500M, 2G)",
+	    OPTION_INTO_SIZE(struct request, rule.max_bytes) },
+	{ OPT_NAME, 0, "name", "NAME", "of the runs with this name alone",
+	    OPTION_INTO_TEXT(struct request, name) },
+	{ OPT_ARCHIVE, 0, "archive", "COMMAND", "first run this on the files of each ($@)",
+	    OPTION_INTO_TEXT_CHECKED(struct request, archive, check_command) },
+	{ OPT_DRY_RUN, 0, "dry-run", NULL, "say what would go, and leave it",
+	    OPTION_INTO_FLAG(struct request, dry) },
+	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what goes",
+	    OPTION_INTO_FLAG(struct request, verbose) },
+	END,
+};
+
+#define LIMITS (OPTION_SAID(OPT_OLDER_THAN) | OPTION_SAID(OPT_MAX_COUNT) | OPTION_SAID(OPT_MAX_SIZE))
+
+static const struct option_rule rules[] = {
+	{ OPTION_SAID(OPT_FAILED), OPTION_SAID(OPT_NO_INPUT), 0, "not with %s, which gives a result" },
+	{ OPTION_SAID(OPT_REASON_OF_FAILED), 0, OPTION_SAID(OPT_FAILED), NULL },
 };
 
 static int make_decision(struct request *r, struct error *err);
@@ -115,12 +141,9 @@ make_decision(struct request *r, struct error *err)
 	if (*r->words[0] == '@')
 		return error_set(err, ERROR_USAGE, r->words[0], "is no PATH of a call: that comes first, then "
 		    "the RUN");
-	if ((r->given & OPTION_SAID(OPT_FAILED)) && r->decision.no_input)
-		return error_set(err, ERROR_USAGE, "--failed", "not with --no-input, which gives a result");
-	if (r->given & OPTION_SAID(OPT_FAILED))
+	if ((r->given & OPTION_SAID(OPT_FAILED)) != 0)
 		r->decision.verdict = DECISION_FAILED;
-	else if (r->decision.verdict == DECISION_COMPLETED && r->decision.reason != NULL)
-		return error_set(err, ERROR_USAGE, "--reason", "only with --failed");
+	r->decision.seal = (r->given & OPTION_SAID(OPT_SEAL)) != 0;
 	return decide(&r->decision, err);
 }
 
@@ -169,38 +192,12 @@ remove_runs(struct request *r, struct error *err)
 	if (!(r->given & LIMITS))
 		return error_set(err, ERROR_USAGE, "prune",
 		    "say what goes: --older-than, --max-count or --max-size");
-	if (r->archive != NULL && *r->archive == '\0')
-		return error_set(err, ERROR_USAGE, "--archive", "the command is empty");
 	if (storage_locate(&storage, err) != 0)
 		return -1;
 	archive.storage = storage.root;
 	failed = prune(&storage, &spec, err);
 	storage_close(&storage);
 	return failed;
-}
-
-static int
-set_option(struct request *r, int id, const char *value, struct error *err)
-{
-	long long count;
-
-	switch (id) {
-	case OPT_REASON: r->decision.reason = value; return 0;
-	case OPT_SEAL: r->decision.seal = true; r->decision.seal_file = value; return 0;
-	case OPT_NO_INPUT: r->decision.no_input = true; return 0;
-	case OPT_EDIT: r->decision.edit = true; return 0;
-	case OPT_ARCHIVE: r->archive = value; return 0;
-	case OPT_NAME: r->name = value; return 0;
-	case OPT_OLDER_THAN: return options_time("--older-than", value, &r->rule.before, err);
-	case OPT_MAX_SIZE: return options_size("--max-size", value, &r->rule.max_bytes, err);
-	case OPT_DRY_RUN: r->dry = true; return 0;
-	case OPT_VERBOSE: r->verbose = true; return 0;
-	case OPT_MAX_COUNT:
-		if (options_number("--max-count", value, 0, INT32_MAX, &count, err) != 0)
-			return -1;
-		r->rule.max_count = count;
-	}
-	return 0;
 }
 
 /* Reads what was said after the command, argv, and does it. */
@@ -213,18 +210,15 @@ run_command(const struct command *c, int argc, char **argv)
 	int id;
 
 	options_begin(&o, c->options, argc, argv);
-	while ((id = options_next(&o, &err)) > 0 || id == OPTION_WORD) {
-		if (id != OPTION_WORD) {
-			r.given |= OPTION_SAID(id);
-			if (set_option(&r, id, o.value, &err) != 0)
-				return program_fail(PROGRAM, &err);
-		} else if (r.word_count == c->most) {
+	options_bind(&o, &r);
+	while ((id = options_next(&o, &err)) == OPTION_WORD) {
+		if (r.word_count == c->most) {
 			error_set(&err, ERROR_USAGE, o.value, "is one word too many: %s", c->usage);
 			return program_fail(PROGRAM, &err);
-		} else {
-			r.words[r.word_count++] = o.value;
 		}
+		r.words[r.word_count++] = o.value;
 	}
+	r.given = o.said;
 	if (id == OPTION_HELP) {
 		options_help(stdout, c->usage, c->options, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
@@ -233,7 +227,8 @@ run_command(const struct command *c, int argc, char **argv)
 		return program_end(PROGRAM, program_version(PROGRAM));
 	if (id == OPTION_END && r.word_count < c->least)
 		error_set(&err, ERROR_USAGE, c->name, "the %s is missing: %s", c->missing, c->usage);
-	else if (id == OPTION_END && c->run(&r, &err) == 0)
+	else if (id == OPTION_END && options_check(&o, rules, sizeof rules / sizeof *rules, &err) == 0 &&
+	    c->run(&r, &err) == 0)
 		return program_end(PROGRAM, STATUS_OK);
 	return program_fail(PROGRAM, &err);
 }

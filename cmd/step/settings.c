@@ -1,8 +1,8 @@
 /*
- * Most options only set a member of the settings: for these a table says which, by its
- * offset, and of what kind it is. What goes together is a table of rules over the bits of what
- * was said (base/options.h), looked at when all was read. What follows from several options (a
- * loop, the retries, the model) is settled before.
+ * The rows of the table of options (base/options.h) say in which member of the settings each is
+ * stored; those that take more than that are in apply_option(). When all was read, what follows from
+ * several options (a loop, the retries, the model) is settled, and then the rules are checked of what
+ * goes together.
  */
 #include "step/settings.h"
 
@@ -41,12 +41,12 @@ enum {
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_NO_INPUT, OPT_STATE,
 	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_COMPLETE, OPT_JOBS, OPT_INTO, OPT_FILE,
-	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT,
+	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_FAIL_FAST, OPT_TRY, OPT_TIMEOUT,
 	OPT_RETRIES, OPT_BACKOFF, OPT_DELAY, OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE,
 	OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
 	OPT_PASS_ENV, OPT_MODELS, OPT_MODELS_IGNORE, OPT_VERBOSE, OPT_VIA, OPT_LAUNCH_TIMEOUT, OPT_ENV, OPT_SEND, OPT_FETCH,
 	OPT_RULED,                    /* what no rule is about: */
-	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_FAIL_FAST, OPT_TRUST,
+	OPT_ALLOW_EMPTY = OPT_RULED, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_TRUST,
 	OPT_INPUT, OPT_PASS_KEY
 };
 
@@ -57,216 +57,213 @@ const char step_usage[] =
     "awf-step [options] -a AGENT|-m MODEL -p PROMPT|-t TOOL|--approve NAME\n"
     "awf-step [options] --each|--until COND|--max N|--parallel NAME -- command\n";
 
-const struct option_spec step_options[] = {
-	{ OPT_AGENT, 'a', "agent", "FILE", "an agent does the work: its file or its name" },
-	{ OPT_MODEL, 'm', "model", "MODEL", "the model to call: PROVIDER/NAME, or a short name" },
-	{ OPT_PROMPT, 'p', "prompt", "TEXT|@FILE", "the prompt; {{data}} is the item's data" },
-	{ OPT_TOOL, 't', "tool", "TOOL", "call this tool with the data, without a model" },
-	{ OPT_APPROVE, 0, "approve", NULL, "a person decides about the data" },
-	{ OPT_INPUT, 'i', "input", "FORM", "items: auto, text, lines, nul, json or state" },
-	{ OPT_NO_INPUT, 'n', "no-input", NULL, "read nothing; one item, null" },
-	{ OPT_JOIN, 's', "join", NULL, "join all items into one array" },
-	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls, or branches, at a time" },
-	{ OPT_RAW, 'r', "raw", NULL, "print the data alone, not state lines" },
-	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears on success" },
-	{ OPT_WHEN, 0, "when", "COND", "only if COND ends with 0; it reads the state line" },
-	{ OPT_TRY, 0, "try", NULL, "a failure is for if and ||: it fails no run" },
-	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end a try (an agent: the call) after so long" },
-	{ OPT_RETRIES, 0, "retries", "N", "try up to N times more (agents: 2, else 0)" },
-	{ OPT_SANDBOX, 0, "sandbox", "MODE", "workspace, read-only or none" },
-	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be asked or run, and do not" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Input and output" },
-	{ OPT_ALLOW_EMPTY, 0, "allow-empty", NULL, "no input at all is no fault" },
-	{ OPT_STATE, 'e', "state", NULL, "give the command the whole state line" },
-	{ OPT_OUTPUT_FORM, 'O', "output-form", "FORM", "results in stdout: text, lines, nul or json" },
-	{ OPT_BY_NAME, 0, "by-name", NULL, "with -s: an object with the names of the steps as keys" },
-	{ OPT_COMPLETE, 0, "complete", "[=PATH,...]", "with -s: fail unless all that they made has come" },
-	{ OPT_INTO, 0, "into", "KEY", "put the result into data.KEY and keep the rest" },
-	{ OPT_QUIET, 'q', "quiet", NULL, "print nothing on stdout" },
-	{ OPT_REQUIRE, 0, "require", "PATH", "take only what this step or call made; repeatable" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Groups of steps" },
-	{ OPT_EACH, 0, "each", NULL, "the command is a group of steps: state lines that it prints pass" },
-	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as COND, which reads the state line, ends with 0" },
-	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, which reads what a round gave, ends with 0" },
-	{ OPT_MAX, 0, "max", "N", "at most N rounds of the loop (10); alone: exactly N" },
-	{ OPT_PARALLEL, 0, "parallel", NULL, "a group of branches at a time, each a shell command" },
-	{ OPT_STRATEGY, 0, "strategy", "WORD", "branches that are to succeed: all (default), any or best-effort" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Agents" },
-	{ OPT_ATTACH, 0, "attach", "FILE", "an image or PDF that goes with the prompt; repeatable" },
-	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
-	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
-	{ OPT_TRUST, 0, "trust", "DIGESTS", "what definitions of the project may run outside of a sandbox" },
-	{ OPT_OUTPUT_SCHEMA, 0, "output-schema", "FILE", "the answer is JSON that fits this JSON Schema" },
-	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
-	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
-	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
-	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no more once a call has cost so much; with --models, too" },
-	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens and so on; repeatable" },
-	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "What a command asks models" },
-	{ OPT_MODELS, 0, "models", "[=MODE]", "record it, and answer from the record (default); replay: only from it; live: never" },
-	{ OPT_MODELS_IGNORE, 0, "models-ignore", "POINTER", "a member of requests that may change; repeatable" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Failures and tries" },
-	{ OPT_RESCUE, 0, "rescue", NULL, "run on items that failed before, pass the others" },
-	{ OPT_ALLOW_FAILURE, 0, "allow-failure", NULL, "a failed call goes on as null and is no failure" },
-	{ OPT_FAIL_FAST, 0, "fail-fast", NULL, "after a failed call begin no further item, and end those that run" },
-	{ OPT_CLEANUP, 0, "cleanup", NULL, "for a trap: works though the run is being cancelled" },
-	{ OPT_BACKOFF, 0, "backoff", "KIND", "constant, linear or exponential (default)" },
-	{ OPT_DELAY, 0, "delay", "DURATION", "the first delay between tries (1s)" },
-	{ OPT_MAX_DELAY, 0, "max-delay", "DURATION", "the longest delay (60s)" },
-	{ OPT_RETRY_ON, 0, "retry-on", "CODES", "error codes to try again on, comma-separated" },
-	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Work that others do" },
-	{ OPT_ASK, 0, "ask", "TEXT|@FILE", "ask somebody outside, whose answer is the result" },
-	{ OPT_ACCEPT, 0, "accept", "COND", "with --ask: take an answer if COND, which reads its state line, ends with 0" },
-	{ OPT_MAX_ANSWERS, 0, "max-answers", "N", "with --ask: fail after N answers that were not taken" },
-	{ OPT_ASK_GRACE, 0, "ask-grace", "DURATION", "with --ask: how long it stays while nobody is there (10s)" },
-	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Elsewhere" },
-	{ OPT_VIA, 0, "via", "LAUNCHER", "the command runs where LAUNCHER (ssh HOST, srun -n1) starts awf-exec" },
-	{ OPT_LAUNCH_TIMEOUT, 0, "launch-timeout", "DURATION", "how long that may take (no limit)" },
-	{ OPT_ENV, 0, "env", "NAME[=VALUE]", "a variable that the command has there too; repeatable" },
-	{ OPT_SEND, 0, "send", "GLOB", "files of this directory that go there; repeatable" },
-	{ OPT_FETCH, 0, "fetch", "GLOB", "files that come back from there; repeatable" },
-
-	{ OPTION_SECTION, 0, NULL, NULL, "Effects and the sandbox" },
-	{ OPT_EFFECTS, 0, "effects", "WORD[,idempotent]", "none, read, workspace or external" },
-	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed in the sandbox" },
-	{ OPT_NO_NETWORK, 0, "no-network", NULL, "they are not, whatever agent and tools say" },
-	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require or prefer: where the system lacks a part" },
-	{ OPT_OPEN, 0, "open", "PATH", "may be changed in the sandbox, though AWF or git runs it or takes it up" },
-	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "the sandboxed program sees this variable, too, or MY_*" },
-	{ OPT_PASS_KEY, 0, "pass-key", "NAME", "leave this API key in the environment of commands" },
-	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded" },
-	OPTION_PSEUDO(OPT_COMMAND, "--"),
-	{ 0, 0, NULL, NULL, NULL }
-};
-
-/* How an option that stands for a member of the settings sets it. */
-enum kind { KIND_FLAG, KIND_TEXT, KIND_LIST, KIND_NAMES, KIND_PATTERNS, KIND_CONDITION, KIND_NUMBER, KIND_DURATION };
-
-static const struct plain {
-	int option;
-	enum kind kind;
-	size_t offset;
-	long long min, max;           /* of a number */
-} plains[] = {
-#define AT(member) offsetof(struct settings, member)
-	{ OPT_ALLOW_EMPTY, KIND_FLAG, AT(allow_empty), 0, 0 },
-	{ OPT_STATE, KIND_FLAG, AT(step.options.command.feed_state), 0, 0 },
-	{ OPT_JOIN, KIND_FLAG, AT(joined), 0, 0 },
-	{ OPT_BY_NAME, KIND_FLAG, AT(by_name), 0, 0 },
-	{ OPT_RAW, KIND_FLAG, AT(step.options.raw), 0, 0 },
-	{ OPT_QUIET, KIND_FLAG, AT(quiet), 0, 0 },
-	{ OPT_APPROVE, KIND_FLAG, AT(step.options.approve), 0, 0 },
-	{ OPT_RESCUE, KIND_FLAG, AT(step.options.rescue), 0, 0 },
-	{ OPT_CLEANUP, KIND_FLAG, AT(step.options.cleanup), 0, 0 },
-	{ OPT_FAIL_FAST, KIND_FLAG, AT(step.options.fail_fast), 0, 0 },
-	{ OPT_DRY_RUN, KIND_FLAG, AT(dry_run), 0, 0 },
-	{ OPT_VERBOSE, KIND_FLAG, AT(step.options.agent.verbose), 0, 0 },
-	{ OPT_AGENT, KIND_TEXT, AT(step.options.agent.file), 0, 0 },
-	{ OPT_MODEL, KIND_TEXT, AT(step.options.agent.model), 0, 0 },
-	{ OPT_OUTPUT_SCHEMA, KIND_TEXT, AT(step.options.output_schema), 0, 0 },
-	{ OPT_PROMPT, KIND_TEXT, AT(step.options.agent.prompt), 0, 0 },
-	{ OPT_ASK, KIND_TEXT, AT(step.options.question.text), 0, 0 },
-	{ OPT_TOOL, KIND_TEXT, AT(step.options.tool), 0, 0 },
-	{ OPT_INTO, KIND_TEXT, AT(step.options.into), 0, 0 },
-	{ OPT_VIA, KIND_TEXT, AT(step.options.elsewhere.launcher), 0, 0 },
-	{ OPT_ATTACH, KIND_LIST, AT(step.options.agent.attach), 0, 0 },
-	{ OPT_PASS_KEY, KIND_NAMES, AT(pass_keys), 0, 0 },
-	{ OPT_ENV, KIND_LIST, AT(step.options.elsewhere.variables), 0, 0 },
-	{ OPT_SEND, KIND_LIST, AT(step.options.elsewhere.send), 0, 0 },
-	{ OPT_FETCH, KIND_LIST, AT(step.options.elsewhere.fetch), 0, 0 },
-	{ OPT_OPEN, KIND_LIST, AT(opened), 0, 0 },
-	{ OPT_PASS_ENV, KIND_PATTERNS, AT(pass_variables), 0, 0 },
-	{ OPT_WHILE, KIND_CONDITION, AT(step.options.group.proceed), 0, 0 },
-	{ OPT_UNTIL, KIND_CONDITION, AT(step.options.group.until), 0, 0 },
-	{ OPT_WHEN, KIND_CONDITION, AT(step.options.when), 0, 0 },
-	{ OPT_ACCEPT, KIND_CONDITION, AT(step.options.question.accept), 0, 0 },
-	{ OPT_MAX, KIND_NUMBER, AT(step.options.group.max_rounds), 1, ROUNDS_MAX },
-	{ OPT_MAX_ANSWERS, KIND_NUMBER, AT(step.options.question.max_answers), 0, LIMIT_MAX },
-	{ OPT_MAX_TURNS, KIND_NUMBER, AT(step.options.agent.max_turns), 0, LIMIT_MAX },
-	{ OPT_MAX_TOKENS_TOTAL, KIND_NUMBER, AT(step.options.agent.max_tokens_total), 0, LIMIT_MAX },
-	{ OPT_MAX_CHILDREN, KIND_NUMBER, AT(step.options.agent.max_children), 0, LIMIT_MAX },
-	{ OPT_JOBS, KIND_NUMBER, AT(jobs), 1, JOBS_LIMIT },
-	{ OPT_RETRIES, KIND_NUMBER, AT(retries), 0, RETRIES_LIMIT },
-	{ OPT_TIMEOUT, KIND_DURATION, AT(step.options.timeout_ms), 0, 0 },
-	{ OPT_ASK_GRACE, KIND_DURATION, AT(step.options.question.grace_ms), 0, 0 },
-	{ OPT_LAUNCH_TIMEOUT, KIND_DURATION, AT(step.options.elsewhere.launch_ms), 0, 0 },
-	{ OPT_DELAY, KIND_DURATION, AT(step.options.retry.delay_ms), 0, 0 },
-	{ OPT_MAX_DELAY, KIND_DURATION, AT(step.options.retry.max_delay_ms), 0, 0 },
-#undef AT
-};
-
-/* Options that take one of some words. */
+/* Of options that take one of some words. */
 static const char *const outcomes[] = { "success", "failure", NULL };
 static const char *const models_modes[] = { "record", "replay", "live", NULL };
 static const char *const input_forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
 
-static const struct worded {
-	int option;
-	const char *const *words;
-} wordeds[] = {
-	{ OPT_TERMINAL, outcomes },
-	{ OPT_STRATEGY, step_strategies },
-	{ OPT_SANDBOX, sandbox_modes },
-	{ OPT_SANDBOX_MODE, sandbox_lackings },
-	{ OPT_INPUT, input_forms },
-	{ OPT_OUTPUT_FORM, output_forms },
-};
+/* Errors of these have no place: it is the option. */
+static int
+check_variable(const char *name, struct error *err)
+{
+	return environment_name_valid(name, strlen(name)) ? 0 :
+	    error_set(err, ERROR_USAGE, NULL, "'%s' is not a variable's name", name);
+}
 
 static int
-apply_plain(struct settings *s, const struct options *o, const struct plain *p, struct error *err)
+check_variables(const char *pattern, struct error *err)
 {
-	void *member = (char *)s + p->offset;
-	const struct option_spec *spec = step_options;
-	const char *value = o->value;
-	char name[OPTION_TEXT];
-	long long number;
-	int wrong;
-
-	switch (p->kind) {
-	case KIND_FLAG:
-		*(bool *)member = true;
-		return 0;
-	case KIND_TEXT:
-		*(const char **)member = value;
-		return 0;
-	case KIND_NAMES:
-		if (!environment_name_valid(value, strlen(value)))
-			return error_set(err, ERROR_USAGE, "--pass-key", "'%s' is not a variable's name", value);
-		list_add(member, value);
-		return 0;
-	case KIND_PATTERNS:
-		if (!environment_pattern_valid(value))
-			return error_set(err, ERROR_USAGE, "--pass-env", "'%s' is not a variable's name, nor the "
-			    "beginning of names and a star, such as MY_*", value);
-		list_add(member, value);
-		return 0;
-	case KIND_LIST:
-		list_add(member, value);
-		return 0;
-	case KIND_CONDITION:
-		while (spec->id != p->option)
-			spec++;
-		*(struct condition *)member = (struct condition){ spec->name, value };
-		return 0;
-	default:
-		option_text(o, p->option, name);
-		wrong = p->kind == KIND_DURATION ? options_duration(name, value, &number, err) :
-		    options_number(name, value, p->min, p->max, &number, err);
-		if (wrong == 0)
-			*(int64_t *)member = number;
-		return wrong;
-	}
+	return environment_pattern_valid(pattern) ? 0 :
+	    error_set(err, ERROR_USAGE, NULL, "'%s' is not a variable's name, nor the "
+	    "beginning of names and a star, such as MY_*", pattern);
 }
+
+static int
+check_assignment(const char *text, struct error *err)
+{
+	return *text != '=' && *text != '\0' ? 0 :
+	    error_set(err, ERROR_USAGE, NULL, "'%s' is no variable: NAME, or NAME=VALUE", text);
+}
+
+static int
+check_pattern(const char *pattern, struct error *err)
+{
+	return frame_pattern_valid(pattern) ? 0 : error_set(err, ERROR_USAGE, NULL,
+	    "'%s' does not stay below this directory: DIR/*.txt", pattern);
+}
+
+static int
+check_pointer(const char *pointer, struct error *err)
+{
+	return *pointer == '/' ? 0 : error_set(err, ERROR_USAGE, NULL,
+	    "'%s' is no JSON pointer, such as /metadata/user_id", pointer);
+}
+
+static int
+check_kind(const char *word, struct error *err)
+{
+	return name_valid(word) ? 0 :
+	    error_set(err, ERROR_USAGE, NULL, "'%s' is no word of A-Z a-z 0-9 _ -", word);
+}
+
+static int
+check_file(const char *name, struct error *err)
+{
+	return *name != '\0' ? 0 : error_set(err, ERROR_USAGE, NULL, "the name of the file is empty");
+}
+
+const struct option_spec step_options[] = {
+	{ OPT_AGENT, 'a', "agent", "FILE", "an agent does the work: its file or its name",
+	    OPTION_INTO_TEXT(struct settings, step.options.agent.file) },
+	{ OPT_MODEL, 'm', "model", "MODEL", "the model to call: PROVIDER/NAME, or a short name",
+	    OPTION_INTO_TEXT(struct settings, step.options.agent.model) },
+	{ OPT_PROMPT, 'p', "prompt", "TEXT|@FILE", "the prompt; {{data}} is the item's data",
+	    OPTION_INTO_TEXT(struct settings, step.options.agent.prompt) },
+	{ OPT_TOOL, 't', "tool", "TOOL", "call this tool with the data, without a model",
+	    OPTION_INTO_TEXT(struct settings, step.options.tool) },
+	{ OPT_APPROVE, 0, "approve", NULL, "a person decides about the data",
+	    OPTION_INTO_FLAG(struct settings, step.options.approve) },
+	{ OPT_INPUT, 'i', "input", "FORM", "items: auto, text, lines, nul, json or state",
+	    OPTION_INTO_WORD(struct settings, input, input_forms, 0) },
+	{ OPT_NO_INPUT, 'n', "no-input", NULL, "read nothing; one item, null",
+	    OPTION_INTO_VALUE(struct settings, input, INPUT_NONE) },
+	{ OPT_JOIN, 's', "join", NULL, "join all items into one array",
+	    OPTION_INTO_FLAG(struct settings, joined) },
+	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls, or branches, at a time",
+	    OPTION_INTO_NUMBER(struct settings, jobs, 1, JOBS_LIMIT) },
+	{ OPT_RAW, 'r', "raw", NULL, "print the data alone, not state lines",
+	    OPTION_INTO_FLAG(struct settings, step.options.raw) },
+	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears on success",
+	    OPTION_INTO_TEXT_CHECKED(struct settings, file, check_file) },
+	{ OPT_WHEN, 0, "when", "COND", "only if COND ends with 0; it reads the state line",
+	    OPTION_INTO_TEXT(struct settings, step.options.when.text) },
+	{ OPT_TRY, 0, "try", NULL, "a failure is for if and ||: it fails no run",
+	    OPTION_INTO_VALUE(struct settings, step.options.failure, FAILURE_TRY) },
+	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end a try (an agent: the call) after so long",
+	    OPTION_INTO_DURATION(struct settings, step.options.timeout_ms) },
+	{ OPT_RETRIES, 0, "retries", "N", "try up to N times more (agents: 2, else 0)",
+	    OPTION_INTO_NUMBER(struct settings, retries, 0, RETRIES_LIMIT) },
+	{ OPT_SANDBOX, 0, "sandbox", "MODE", "workspace, read-only or none",
+	    OPTION_INTO_WORD(struct settings, step.options.sandbox.mode, sandbox_modes, SANDBOX_NONE) },
+	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be asked or run, and do not",
+	    OPTION_INTO_FLAG(struct settings, dry_run) },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Input and output" },
+	{ OPT_ALLOW_EMPTY, 0, "allow-empty", NULL, "no input at all is no fault",
+	    OPTION_INTO_FLAG(struct settings, allow_empty) },
+	{ OPT_STATE, 'e', "state", NULL, "give the command the whole state line",
+	    OPTION_INTO_FLAG(struct settings, step.options.command.feed_state) },
+	{ OPT_OUTPUT_FORM, 'O', "output-form", "FORM", "results in stdout: text, lines, nul or json",
+	    OPTION_INTO_WORD(struct settings, step.options.output, output_forms, 0) },
+	{ OPT_BY_NAME, 0, "by-name", NULL, "with -s: an object with the names of the steps as keys",
+	    OPTION_INTO_FLAG(struct settings, by_name) },
+	{ OPT_COMPLETE, 0, "complete", "[=PATH,...]", "with -s: fail unless all that they made has come" },
+	{ OPT_INTO, 0, "into", "KEY", "put the result into data.KEY and keep the rest",
+	    OPTION_INTO_TEXT(struct settings, step.options.into) },
+	{ OPT_QUIET, 'q', "quiet", NULL, "print nothing on stdout",
+	    OPTION_INTO_FLAG(struct settings, quiet) },
+	{ OPT_REQUIRE, 0, "require", "PATH", "take only what this step or call made; repeatable" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Groups of steps" },
+	{ OPT_EACH, 0, "each", NULL, "the command is a group of steps: state lines that it prints pass",
+	    OPTION_INTO_VALUE(struct settings, step.options.group.kind, GROUP_EACH) },
+	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as COND, which reads the state line, ends with 0",
+	    OPTION_INTO_TEXT(struct settings, step.options.group.proceed.text) },
+	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, which reads what a round gave, ends with 0",
+	    OPTION_INTO_TEXT(struct settings, step.options.group.until.text) },
+	{ OPT_MAX, 0, "max", "N", "at most N rounds of the loop (10); alone: exactly N",
+	    OPTION_INTO_NUMBER(struct settings, step.options.group.max_rounds, 1, ROUNDS_MAX) },
+	{ OPT_PARALLEL, 0, "parallel", NULL, "a group of branches at a time, each a shell command",
+	    OPTION_INTO_VALUE(struct settings, step.options.group.kind, GROUP_PARALLEL) },
+	{ OPT_STRATEGY, 0, "strategy", "WORD", "branches that are to succeed: all (default), any or best-effort",
+	    OPTION_INTO_WORD(struct settings, step.options.group.strategy, step_strategies, 0) },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Agents" },
+	{ OPT_ATTACH, 0, "attach", "FILE", "an image or PDF that goes with the prompt; repeatable",
+	    OPTION_INTO_LIST(struct settings, step.options.agent.attach) },
+	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
+	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
+	{ OPT_TRUST, 0, "trust", "DIGESTS", "what definitions of the project may run outside of a sandbox",
+	    OPTION_CALL(trust_option) },
+	{ OPT_OUTPUT_SCHEMA, 0, "output-schema", "FILE", "the answer is JSON that fits this JSON Schema",
+	    OPTION_INTO_TEXT(struct settings, step.options.output_schema) },
+	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)",
+	    OPTION_INTO_NUMBER(struct settings, step.options.agent.max_turns, 0, LIMIT_MAX) },
+	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)",
+	    OPTION_INTO_NUMBER(struct settings, step.options.agent.max_children, 0, LIMIT_MAX) },
+	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)",
+	    OPTION_INTO_NUMBER(struct settings, step.options.agent.max_tokens_total, 0, LIMIT_MAX) },
+	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no more once a call has cost so much; with --models, too" },
+	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens and so on; repeatable",
+	    OPTION_CALL(known_end_teach) },
+	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes",
+	    OPTION_INTO_FLAG(struct settings, step.options.agent.verbose) },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "What a command asks models" },
+	{ OPT_MODELS, 0, "models", "[=MODE]", "record it, and answer from the record (default); replay: only from it; live: never" },
+	{ OPT_MODELS_IGNORE, 0, "models-ignore", "POINTER", "a member of requests that may change; repeatable",
+	    OPTION_INTO_LIST_CHECKED(struct settings, step.options.models.ignored, check_pointer) },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Failures and tries" },
+	{ OPT_RESCUE, 0, "rescue", NULL, "run on items that failed before, pass the others",
+	    OPTION_INTO_FLAG(struct settings, step.options.rescue) },
+	{ OPT_ALLOW_FAILURE, 0, "allow-failure", NULL, "a failed call goes on as null and is no failure",
+	    OPTION_INTO_VALUE(struct settings, step.options.failure, FAILURE_ALLOWED) },
+	{ OPT_FAIL_FAST, 0, "fail-fast", NULL, "after a failed call begin no further item, and end those that run",
+	    OPTION_INTO_FLAG(struct settings, step.options.fail_fast) },
+	{ OPT_CLEANUP, 0, "cleanup", NULL, "for a trap: works though the run is being cancelled",
+	    OPTION_INTO_FLAG(struct settings, step.options.cleanup) },
+	{ OPT_BACKOFF, 0, "backoff", "KIND", "constant, linear or exponential (default)" },
+	{ OPT_DELAY, 0, "delay", "DURATION", "the first delay between tries (1s)",
+	    OPTION_INTO_DURATION(struct settings, step.options.retry.delay_ms) },
+	{ OPT_MAX_DELAY, 0, "max-delay", "DURATION", "the longest delay (60s)",
+	    OPTION_INTO_DURATION(struct settings, step.options.retry.max_delay_ms) },
+	{ OPT_RETRY_ON, 0, "retry-on", "CODES", "error codes to try again on, comma-separated" },
+	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened",
+	    OPTION_INTO_CHOICE(struct settings, step.options.terminal, outcomes) },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Work that others do" },
+	{ OPT_ASK, 0, "ask", "TEXT|@FILE", "ask somebody outside, whose answer is the result",
+	    OPTION_INTO_TEXT(struct settings, step.options.question.text) },
+	{ OPT_ACCEPT, 0, "accept", "COND", "with --ask: take an answer if COND, which reads its state line, ends with 0",
+	    OPTION_INTO_TEXT(struct settings, step.options.question.accept.text) },
+	{ OPT_MAX_ANSWERS, 0, "max-answers", "N", "with --ask: fail after N answers that were not taken",
+	    OPTION_INTO_NUMBER(struct settings, step.options.question.max_answers, 0, LIMIT_MAX) },
+	{ OPT_ASK_GRACE, 0, "ask-grace", "DURATION", "with --ask: how long it stays while nobody is there (10s)",
+	    OPTION_INTO_DURATION(struct settings, step.options.question.grace_ms) },
+	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Elsewhere" },
+	{ OPT_VIA, 0, "via", "LAUNCHER", "the command runs where LAUNCHER (ssh HOST, srun -n1) starts awf-exec",
+	    OPTION_INTO_TEXT(struct settings, step.options.elsewhere.launcher) },
+	{ OPT_LAUNCH_TIMEOUT, 0, "launch-timeout", "DURATION", "how long that may take (no limit)",
+	    OPTION_INTO_DURATION(struct settings, step.options.elsewhere.launch_ms) },
+	{ OPT_ENV, 0, "env", "NAME[=VALUE]", "a variable that the command has there too; repeatable",
+	    OPTION_INTO_LIST_CHECKED(struct settings, step.options.elsewhere.variables, check_assignment) },
+	{ OPT_SEND, 0, "send", "GLOB", "files of this directory that go there; repeatable",
+	    OPTION_INTO_LIST_CHECKED(struct settings, step.options.elsewhere.send, check_pattern) },
+	{ OPT_FETCH, 0, "fetch", "GLOB", "files that come back from there; repeatable",
+	    OPTION_INTO_LIST_CHECKED(struct settings, step.options.elsewhere.fetch, check_pattern) },
+
+	{ OPTION_SECTION, 0, NULL, NULL, "Effects and the sandbox" },
+	{ OPT_EFFECTS, 0, "effects", "WORD[,idempotent]", "none, read, workspace or external" },
+	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed in the sandbox",
+	    OPTION_INTO_VALUE(struct settings, step.options.sandbox.network, SANDBOX_NETWORK_ALLOWED) },
+	{ OPT_NO_NETWORK, 0, "no-network", NULL, "they are not, whatever agent and tools say",
+	    OPTION_INTO_VALUE(struct settings, step.options.sandbox.network, SANDBOX_NETWORK_DENIED) },
+	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require or prefer: where the system lacks a part",
+	    OPTION_INTO_WORD(struct settings, step.options.sandbox.lacking, sandbox_lackings, SANDBOX_REQUIRES) },
+	{ OPT_OPEN, 0, "open", "PATH", "may be changed in the sandbox, though AWF or git runs it or takes it up",
+	    OPTION_INTO_LIST(struct settings, opened) },
+	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "the sandboxed program sees this variable, too, or MY_*",
+	    OPTION_INTO_LIST_CHECKED(struct settings, pass_variables, check_variables) },
+	{ OPT_PASS_KEY, 0, "pass-key", "NAME", "leave this API key in the environment of commands",
+	    OPTION_INTO_LIST_CHECKED(struct settings, pass_keys, check_variable) },
+	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded",
+	    OPTION_INTO_TEXT_CHECKED(struct settings, step.options.kind, check_kind) },
+	OPTION_PSEUDO(OPT_COMMAND, "--"),
+	{ 0, 0, NULL, NULL, NULL }
+};
 
 static int
 apply_effects(struct step *step, const char *text, struct error *err)
@@ -343,63 +340,17 @@ apply_models(struct step *step, const char *value, struct error *err)
 	return 0;
 }
 
+/* An option that no member stands for. */
 static int
-apply_option(struct settings *s, int id, const struct options *o, struct error *err)
+apply_option(struct settings *s, int id, const char *value, struct error *err)
 {
-	const char *value = o->value;
 	struct step *step = &s->step;
-	char name[OPTION_TEXT];
-	int word = 0;
-
-	for (size_t i = 0; i < sizeof plains / sizeof *plains; i++)
-		if (plains[i].option == id)
-			return apply_plain(s, o, &plains[i], err);
-	for (size_t i = 0; i < sizeof wordeds / sizeof *wordeds; i++)
-		if (wordeds[i].option == id)
-			word = options_word(option_text(o, id, name), value,
-			    wordeds[i].words, err);
-	if (word == -1)
-		return -1;
 
 	switch (id) {
-	case OPT_TERMINAL: step->options.terminal = outcomes[word]; break;
-	case OPT_STRATEGY: step->options.group.strategy = (enum step_strategy)word; break;
-	case OPT_SANDBOX: step->options.sandbox.mode = (enum sandbox_mode)(SANDBOX_NONE + word); break;
-	case OPT_SANDBOX_MODE: step->options.sandbox.lacking = (enum sandbox_lacking)(SANDBOX_REQUIRES + word); break;
-	case OPT_INPUT: s->input = (enum input_form)word; break;
-	case OPT_OUTPUT_FORM: step->options.output = (enum output_form)word; break;
-	case OPT_NO_INPUT: s->input = INPUT_NONE; break;
-	case OPT_EACH: step->options.group.kind = GROUP_EACH; break;
-	case OPT_PARALLEL: step->options.group.kind = GROUP_PARALLEL; break;
-	case OPT_ALLOW_FAILURE: step->options.failure = FAILURE_ALLOWED; break;
-	case OPT_TRY: step->options.failure = FAILURE_TRY; break;
-	case OPT_NETWORK: step->options.sandbox.network = SANDBOX_NETWORK_ALLOWED; break;
-	case OPT_NO_NETWORK: step->options.sandbox.network = SANDBOX_NETWORK_DENIED; break;
-	case OPT_TRUST:
-		return trust_option(value, err);
-	case OPT_ALLOW_TOOLS: apply_allow_tools(s, value); break;
-	case OPT_MODELS_IGNORE:
-		if (*value != '/')
-			return error_set(err, ERROR_USAGE, "--models-ignore", "'%s' is no JSON pointer, such as "
-			    "/metadata/user_id", value);
-		list_add(&s->step.options.models.ignored, value);
-		break;
-	case OPT_KIND:
-		if (!name_valid(value))
-			return error_set(err, ERROR_USAGE, "--kind", "'%s' is no word of A-Z a-z 0-9 _ -",
-			    value);
-		s->step.options.kind = value;
-		break;
-	case OPT_FILE:
-		if (*value == '\0')
-			return error_set(err, ERROR_USAGE, "-o", "the name of the file is empty");
-		s->file = value;
-		break;
+	case OPT_ALLOW_TOOLS: apply_allow_tools(s, value); return 0;
 	case OPT_MAX_COST:
-		if (!money_parse(value, &s->step.options.max_cost))
-			return error_set(err, ERROR_USAGE, "--max-cost",
-			    "'%s' is no amount of dollars, such as 0.50", value);
-		break;
+		return money_parse(value, &s->step.options.max_cost) ? 0 : error_set(err, ERROR_USAGE, "--max-cost",
+		    "'%s' is no amount of dollars, such as 0.50", value);
 	case OPT_TOOLS_POLICY:
 		return tools_policy_parse(value, "--tools-policy", &s->step.options.agent.tools_policy, err);
 	case OPT_PENDING: return apply_pending(step, value, err);
@@ -408,12 +359,10 @@ apply_option(struct settings *s, int id, const struct options *o, struct error *
 	case OPT_BACKOFF: return retry_parse_backoff(&step->options.retry, value, err);
 	case OPT_RETRY_ON: return retry_parse_codes(&step->options.retry, value, err);
 	case OPT_REQUIRE: return gate_require(&step->options.gate, value, err);
-	case OPT_EFFECTS: return apply_effects(step, value, err);
 	default:
-		assert(id == OPT_KNOWN_END);
-		return known_end_teach(value, err);
+		assert(id == OPT_EFFECTS);
+		return apply_effects(step, value, err);
 	}
-	return 0;
 }
 
 /* ---- what goes together ---- */
@@ -431,91 +380,64 @@ apply_option(struct settings *s, int id, const struct options *o, struct error *
     SAID(OPT_SANDBOX_MODE) | SAID(OPT_PASS_ENV) | SAID(OPT_OPEN))
 #define SPARED (SAID(OPT_TRY) | SAID(OPT_ALLOW_FAILURE))
 
-#define NO_GROUP "not with a group: its steps are recorded outside, and say it themselves"
-
 /* The first that is broken is told of. */
 static const struct option_rule rules[] = {
 	{ SAID(OPT_TERMINAL), COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) |
 	    SAID(OPT_ASK), 0, "not with work to do: it decides about the run alone" },
 	{ SAID(OPT_TERMINAL), SAID(OPT_INTO) | SPARED | RETRYING | SAID(OPT_EFFECTS), 0,
-	    "not with options about work or its result: it does none" },
+	    "not with %s, which is about work or its result: it does none" },
 	{ SAID(OPT_TERMINAL), SAID(OPT_TIMEOUT), SAID(OPT_WHEN),
-	    "not with options about work or its result: it does none" },
-	{ SAID(OPT_COMMAND), AGENT | SAID(OPT_TOOL), 0, "no command together with -a, -m or -t: one of them does the work" },
-	{ SAID(OPT_TOOL), AGENT, 0,
-	    "not with -a or -m: an agent has tools by its file, or by --allow-tools" },
-	{ SAID(OPT_APPROVE), COMMAND | AGENT | SAID(OPT_TOOL) | GROUP, 0,
-	    "not together with a command, a loop, -a, -m or -t" },
-	{ SAID(OPT_APPROVE), SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS) | SAID(OPT_INTO), 0,
-	    "not with --timeout, --retries, --effects or --into: nothing is run" },
-	{ SAID(OPT_ASK), COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) | SAID(OPT_PROMPT), 0,
-	    "not together with a command, a loop, -a, -m, -p, -t or --approve" },
-	{ SAID(OPT_ASK), SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS), 0,
-	    "not with --timeout, --retries or --effects: nothing is run" },
-	{ SAID(OPT_ACCEPT), 0, SAID(OPT_ASK), "only with --ask" },
-	{ SAID(OPT_MAX_ANSWERS), 0, SAID(OPT_ASK), "only with --ask" },
-	{ SAID(OPT_ASK_GRACE), 0, SAID(OPT_ASK), "only with --ask" },
+	    "not with %s, which is about work or its result: it does none" },
+	{ COMMAND, AGENT | SAID(OPT_TOOL), 0, "no command together with %s: one of them does the work" },
+	{ SAID(OPT_TOOL), AGENT, 0, "not with %s: an agent has tools by its file, or by --allow-tools" },
+	{ SAID(OPT_APPROVE) | SAID(OPT_ASK), COMMAND | GROUP, 0, "not together with a command or a loop" },
+	{ SAID(OPT_ASK), AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_PROMPT), 0, NULL },
+	{ SAID(OPT_APPROVE), AGENT | SAID(OPT_TOOL), 0, NULL },
+	{ SAID(OPT_APPROVE) | SAID(OPT_ASK), SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS), 0,
+	    "not with %s: nothing is run" },
+	{ SAID(OPT_APPROVE), SAID(OPT_INTO), 0, "not with %s: nothing is run" },
+	{ SAID(OPT_ACCEPT) | SAID(OPT_MAX_ANSWERS) | SAID(OPT_ASK_GRACE), 0, SAID(OPT_ASK), NULL },
 	{ SAID(OPT_PENDING), GROUP, 0, "only with a command, and not with a group of steps" },
 	{ SAID(OPT_PENDING), 0, COMMAND, "only with a command, and not with a group of steps" },
-	{ SAID(OPT_EACH), LOOP, 0, "not with --while, --until or --max: these make a loop of each item" },
-	{ SAID(OPT_PARALLEL), SAID(OPT_EACH) | LOOP, 0, "not with --each, --while, --until or --max" },
-	{ SAID(OPT_STRATEGY), 0, SAID(OPT_PARALLEL), "only with --parallel" },
-	{ SAID(OPT_EACH), 0, COMMAND, "only with a command, which is what is done each time" },
-	{ SAID(OPT_PARALLEL), 0, COMMAND, "only with a command, which is what is done each time" },
-	{ SAID(OPT_WHILE), 0, COMMAND, "only with a command, which is what is done each time" },
-	{ SAID(OPT_UNTIL), 0, COMMAND, "only with a command, which is what is done each time" },
-	{ SAID(OPT_MAX), 0, COMMAND, "only with a command, which is what is done each time" },
+	{ SAID(OPT_EACH), LOOP, 0, "not with %s: it makes a loop of each item" },
+	{ SAID(OPT_PARALLEL), SAID(OPT_EACH) | LOOP, 0, NULL },
+	{ SAID(OPT_STRATEGY), 0, SAID(OPT_PARALLEL), NULL },
+	{ GROUP, 0, COMMAND, "only with a command, which is what is done each time" },
 	{ SAID(OPT_STATE), GROUP, 0, "not with a group: what it runs reads the state line" },
 	{ SAID(OPT_EFFECTS), GROUP, 0, "not with a group: its effects are those of the steps in it" },
 	{ SAID(OPT_NO_INPUT), AGENT, SAID(OPT_PROMPT), "an agent without input needs a prompt: -p TEXT" },
-	{ SAID(OPT_PROMPT), 0, AGENT, "only with -a or -m" },
-	{ SAID(OPT_ATTACH), 0, AGENT, "only with -a or -m: commands and tools get the data alone" },
-	{ SAID(OPT_ALLOW_TOOLS), 0, AGENT, "only with -a or -m" },
-	{ SAID(OPT_TOOLS_POLICY), 0, AGENT, "only with -a or -m" },
-	{ SAID(OPT_OUTPUT_SCHEMA), 0, AGENT | SAID(OPT_ASK), "only with -a, -m or --ask" },
-	{ SAID(OPT_MAX_TURNS), 0, AGENT, "only with -a or -m" },
-	{ SAID(OPT_MAX_TOKENS_TOTAL), 0, AGENT, "only with -a or -m" },
+	{ SAID(OPT_ATTACH), 0, AGENT, "only with %s: commands and tools get the data alone" },
+	{ SAID(OPT_PROMPT) | SAID(OPT_ALLOW_TOOLS) | SAID(OPT_TOOLS_POLICY) | SAID(OPT_MAX_TURNS) |
+	    SAID(OPT_MAX_TOKENS_TOTAL) | SAID(OPT_MAX_CHILDREN) | SAID(OPT_VERBOSE), 0, AGENT, NULL },
+	{ SAID(OPT_OUTPUT_SCHEMA), 0, AGENT | SAID(OPT_ASK), NULL },
 	{ SAID(OPT_MODELS), GROUP, 0, "not with a group: say it of the steps that ask models" },
 	{ SAID(OPT_MODELS), 0, COMMAND, "only with a command: what an agent asks is recorded anyway" },
-	{ SAID(OPT_MODELS_IGNORE), 0, SAID(OPT_MODELS), "only with --models" },
-	{ SAID(OPT_MAX_COST), 0, AGENT | SAID(OPT_MODELS), "only with -a, -m or --models" },
-	{ SAID(OPT_MAX_CHILDREN), 0, AGENT, "only with -a or -m" },
-	{ SAID(OPT_VERBOSE), 0, AGENT, "only with -a or -m" },
-	{ SAID(OPT_BACKOFF), 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
-	{ SAID(OPT_DELAY), 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
-	{ SAID(OPT_MAX_DELAY), 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
-	{ SAID(OPT_RETRY_ON), 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
-	{ SAID(OPT_STATE), 0, COMMAND, "only with a command" },
-	{ SAID(OPT_OUTPUT_FORM), 0, COMMAND, "only with a command" },
-	{ SAID(OPT_INTO), SAID(OPT_OUTPUT_FORM), 0, "not with -O: there may be several results" },
-	{ SAID(OPT_BY_NAME), 0, SAID(OPT_JOIN), "only with -s" },
-	{ SAID(OPT_COMPLETE), 0, SAID(OPT_JOIN), "only with -s" },
-	{ SAID(OPT_JOBS), SAID(OPT_JOIN), SAID(OPT_PARALLEL), "not with -s: there is one call" },
-	{ SAID(OPT_RESCUE), SAID(OPT_JOIN), 0, "not with -s" },
-	{ SAID(OPT_REQUIRE), SAID(OPT_NO_INPUT), 0,
-	    "not with -n: there is no input to come from a step" },
+	{ SAID(OPT_MODELS_IGNORE), 0, SAID(OPT_MODELS), NULL },
+	{ SAID(OPT_MAX_COST), 0, AGENT | SAID(OPT_MODELS), NULL },
+	{ SAID(OPT_BACKOFF) | SAID(OPT_DELAY) | SAID(OPT_MAX_DELAY) | SAID(OPT_RETRY_ON), 0,
+	    AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ SAID(OPT_STATE) | SAID(OPT_OUTPUT_FORM), 0, COMMAND, "only with a command" },
+	{ SAID(OPT_INTO), SAID(OPT_OUTPUT_FORM), 0, "not with %s: there may be several results" },
+	{ SAID(OPT_BY_NAME) | SAID(OPT_COMPLETE), 0, SAID(OPT_JOIN), NULL },
+	{ SAID(OPT_JOBS), SAID(OPT_JOIN), SAID(OPT_PARALLEL), "not with %s: there is one call" },
+	{ SAID(OPT_FAIL_FAST), SAID(OPT_JOIN) | SAID(OPT_NO_INPUT), 0, "not with %s: there is one call" },
+	{ SAID(OPT_FAIL_FAST), SAID(OPT_ALLOW_FAILURE) | SAID(OPT_TERMINAL), 0, "not with %s: no call fails" },
+	{ SAID(OPT_RESCUE), SAID(OPT_JOIN) | SPARED, 0, NULL },
+	{ SAID(OPT_REQUIRE), SAID(OPT_NO_INPUT), 0, "not with %s: there is no input to come from a step" },
 	{ SAID(OPT_REQUIRE), SAID(OPT_RESCUE), 0,
-	    "not with --rescue: what failed was not made by the step that it came from" },
-	{ SAID(OPT_ASK), SANDBOX, 0, "not with options about a sandbox: nothing is run" },
-	{ SAID(OPT_APPROVE), SANDBOX, 0, "not with options about a sandbox: nothing is run" },
-	{ SAID(OPT_TERMINAL), SANDBOX, 0, "not with options about a sandbox: nothing is run" },
-	{ SAID(OPT_SANDBOX), GROUP, 0, NO_GROUP },
-	{ SAID(OPT_NETWORK), GROUP, 0, NO_GROUP },
-	{ SAID(OPT_NO_NETWORK), GROUP, 0, NO_GROUP },
-	{ SAID(OPT_SANDBOX_MODE), GROUP, 0, NO_GROUP },
-	{ SAID(OPT_PASS_ENV), GROUP, 0, NO_GROUP },
-	{ SAID(OPT_OPEN), GROUP, 0, NO_GROUP },
+	    "not with %s: what failed was not made by the step that it came from" },
+	{ SAID(OPT_ASK) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL), SANDBOX, 0,
+	    "not with %s, which is about a sandbox: nothing is run" },
+	{ SANDBOX, GROUP, 0, "not with a group: its steps are recorded outside, and say it themselves" },
 	{ SAID(OPT_VIA), GROUP, 0, "not with a group: the steps in it are recorded here, and say it themselves" },
 	{ SAID(OPT_VIA), 0, COMMAND, "only with a command; a tool says it in its file" },
-	{ SAID(OPT_VIA), SAID(OPT_MODELS), 0, "not with --models: what records that is reached from here alone" },
-	{ SAID(OPT_LAUNCH_TIMEOUT), 0, SAID(OPT_VIA), "only with --via" },
-	{ SAID(OPT_SEND), 0, SAID(OPT_VIA), "only with --via: here the command has the files" },
-	{ SAID(OPT_FETCH), 0, SAID(OPT_VIA), "only with --via: here the command has the files" },
-	{ SAID(OPT_ENV), 0, SAID(OPT_VIA), "only with --via: here a command has the environment of the workflow" },
-	{ SAID(OPT_NETWORK), SAID(OPT_NO_NETWORK), 0, "not with --no-network" },
-	{ SAID(OPT_TRY), SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
-	{ SAID(OPT_RESCUE), SPARED, 0, "not with --try or --allow-failure" },
-	{ SAID(OPT_FILE), SAID(OPT_QUIET), 0, "not with -q" },
+	{ SAID(OPT_VIA), SAID(OPT_MODELS), 0, "not with %s: what records that is reached from here alone" },
+	{ SAID(OPT_LAUNCH_TIMEOUT), 0, SAID(OPT_VIA), NULL },
+	{ SAID(OPT_SEND) | SAID(OPT_FETCH), 0, SAID(OPT_VIA), "only with %s: here the command has the files" },
+	{ SAID(OPT_ENV), 0, SAID(OPT_VIA), "only with %s: here a command has the environment of the workflow" },
+	{ SAID(OPT_NETWORK), SAID(OPT_NO_NETWORK), 0, NULL },
+	{ SAID(OPT_TRY), SAID(OPT_ALLOW_FAILURE), 0, NULL },
+	{ SAID(OPT_FILE), SAID(OPT_QUIET), 0, NULL },
 };
 
 /* All that was said, but for what is the default anyway. */
@@ -604,16 +526,6 @@ settle(struct settings *s, struct error *err)
 }
 
 static int
-check_patterns(const char *option, char *const *patterns, struct error *err)
-{
-	for (; patterns != NULL && *patterns != NULL; patterns++)
-		if (!frame_pattern_valid(*patterns))
-			return error_set(err, ERROR_USAGE, option, "'%s' does not stay below this directory: "
-			    "DIR/*.txt", *patterns);
-	return 0;
-}
-
-static int
 check(const struct settings *s, struct options *o, struct error *err)
 {
 	const char *name = s->step.options.name;
@@ -628,17 +540,6 @@ check(const struct settings *s, struct options *o, struct error *err)
 		    "");
 	if (s->step.options.elsewhere.launcher != NULL && s->step.options.elsewhere.launcher[strspn(s->step.options.elsewhere.launcher, " \t\n")] == '\0')
 		return error_set(err, ERROR_USAGE, "--via", "the launcher is empty: ssh HOST, srun -n1 …");
-	for (char *const *variable = s->step.options.elsewhere.variables; variable != NULL && *variable != NULL; variable++)
-		if (**variable == '=' || **variable == '\0')
-			return error_set(err, ERROR_USAGE, "--env", "'%s' is no variable: NAME, or NAME=VALUE",
-			    *variable);
-	if (s->step.options.fail_fast && (said(s) & (SAID(OPT_JOIN) | SAID(OPT_NO_INPUT))) != 0)
-		return error_set(err, ERROR_USAGE, "--fail-fast", "not with -s or -n: there is one call");
-	if (s->step.options.fail_fast && (said(s) & (SAID(OPT_ALLOW_FAILURE) | SAID(OPT_TERMINAL))) != 0)
-		return error_set(err, ERROR_USAGE, "--fail-fast", "not with --allow-failure or --terminal: no call "
-		    "fails");
-	if (check_patterns("--send", s->step.options.elsewhere.send, err) == -1 || check_patterns("--fetch", s->step.options.elsewhere.fetch, err) == -1)
-		return -1;
 	if ((said(s) & (WORK | GROUP)) == 0 && (said(s) & SAID(OPT_PROMPT)) != 0)
 		return error_set(err, ERROR_USAGE, "-p", "no model is to be asked: say -m PROVIDER/MODEL, "
 		    "or -a AGENT, or set AWF_MODEL");
@@ -659,13 +560,16 @@ check(const struct settings *s, struct options *o, struct error *err)
 static void
 look_for_name(struct settings *s, struct options *o)
 {
+	struct settings unused = { .file = NULL };
 	struct error ignored;
 	const char *last = NULL;
 	int id;
 
+	options_bind(o, &unused);
 	while (s->step.options.name == NULL && (o->cluster = NULL, id = options_next(o, &ignored)) != OPTION_END)
 		if (id == OPTION_WORD && name_valid(o->value))
 			last = o->value;
+	settings_free(&unused);
 	if (s->step.options.name == NULL)
 		s->step.options.name = last;
 }
@@ -681,7 +585,12 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	s->retries = s->step.options.max_cost = -1;
 	s->step.options.question.grace_ms = ASK_GRACE_MS;
 	retry_default(&s->step.options.retry);
+	s->step.options.group.proceed.word = "while";
+	s->step.options.group.until.word = "until";
+	s->step.options.when.word = "when";
+	s->step.options.question.accept.word = "accept";
 	options_begin(&o, step_options, argc, argv);
+	options_bind(&o, s);
 	o.stop_at_dashes = true;
 	while ((id = options_next(&o, err)) != OPTION_END) {
 		if (OPTION_ASKS(id))
@@ -695,13 +604,12 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 				o.hint = "a command goes after --: awf-step NAME -- COMMAND";
 			continue;
 		}
-		if (id == -1 || apply_option(s, id, &o, err) == -1) {
+		if (id == -1 || apply_option(s, id, o.value, err) == -1) {
 			look_for_name(s, &o);
 			return -1;
 		}
-		if (id < OPT_RULED)
-			s->given |= SAID(id);
 	}
+	s->given = o.said;
 	if (o.saw_dashes) {
 		if (o.next >= argc)
 			return error_set(err, ERROR_USAGE, "--", "a command is missing after it");

@@ -526,10 +526,10 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 		same "$output" "awf-step: $message"
 	done <<-'END'
 	--approve|a NAME for the step is missing (awf-step --help)
-	--approve ok -- cat|--approve: not together with a command, a loop, -a, -m or -t
-	--approve --max 2 ok|--approve: not together with a command, a loop, -a, -m or -t
-	--approve --timeout 3 ok|--approve: not with --timeout, --retries, --effects or --into: nothing is run
-	--approve --into k ok|--approve: not with --timeout, --retries, --effects or --into: nothing is run
+	--approve ok -- cat|--approve: not together with a command or a loop
+	--approve --max 2 ok|--approve: not together with a command or a loop
+	--approve --timeout 3 ok|--approve: not with --timeout: nothing is run
+	--approve --into k ok|--approve: not with --into: nothing is run
 	--pending ok|ok: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
 	--pending --approve ok|--pending: only with a command, and not with a group of steps
 	--pending=soon ok -- true|--pending: 'soon' is not a duration (as in 30, 500ms, 20m, 2h)
@@ -548,7 +548,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	approve ok --failed|--failed: unknown option (see --help)
 	deny ok -n|-n: unknown option (see --help)
 	complete ok --reason x|--reason: only with --failed
-	complete ok -n --failed|--failed: not with --no-input, which gives a result
+	complete ok -n --failed|--failed: not with -n, which gives a result
 	cancel|cancel: the RUN is missing: awf-ctl cancel RUN
 	END
 	same "$(echo cake | awf-step --dry-run --approve ok)" '{"approve":true,"input":"cake"}'

@@ -410,7 +410,7 @@ called() {
 	--by-name x -- true|--by-name: only with -s
 	-s -j 2 x -- true|-j: not with -s: there is one call
 	-s --rescue x -- true|--rescue: not with -s
-	--rescue --try x -- true|--rescue: not with --try or --allow-failure
+	--rescue --try x -- true|--rescue: not with --try
 	--try --allow-failure x -- true|--try: not with --allow-failure
 	--into k -O lines x -- true|--into: not with -O: there may be several results
 	-e -m openai/x x|-e: only with a command
@@ -420,8 +420,8 @@ called() {
 	--retry-on timeout x -- true|--retry-on: only with --retries: nothing is tried again
 	--max-turns 2 x -- true|--max-turns: only with -a or -m
 	--max-tokens-total 2 x -- true|--max-tokens-total: only with -a or -m
-	--terminal success --delay 1 x|--terminal: not with options about work or its result: it does none
-	--approve --retry-on timeout x|--approve: not with --timeout, --retries, --effects or --into: nothing is run
+	--terminal success --delay 1 x|--terminal: not with --delay, which is about work or its result: it does none
+	--approve --retry-on timeout x|--approve: not with --retry-on: nothing is run
 	-n --max 2 -m openai/x x|--max: only with a command, which is what is done each time
 	-m openai/ x|-m: the model's name is empty
 	--retry-on timout x -- true|--retry-on: unknown error code 'timout' (did you mean 'timeout'?)

@@ -271,7 +271,7 @@ a.a.c.b a:0:1/a:0:0/c:0:0/b:0:0'
 		--each -a x g|--each: only with a command, which is what is done each time
 		--each -e g -- cat|-e: not with a group: what it runs reads the state line
 		--each --effects none g -- cat|--effects: not with a group: its effects are those of the steps in it
-		--each --max 2 g -- cat|--each: not with --while, --until or --max: these make a loop of each item
+		--each --max 2 g -- cat|--each: not with --max: it makes a loop of each item
 		--each --into x -O lines g -- cat|--into: not with -O: there may be several results
 	END
 }

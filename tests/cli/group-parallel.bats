@@ -175,8 +175,8 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 	done <<-'EOF'
 	--parallel p|--parallel: only with a command, which is what is done each time
 	--parallel p --|--: a command is missing after it
-	--parallel --each p -- true|--parallel: not with --each, --while, --until or --max
-	--parallel --max 2 p -- true|--parallel: not with --each, --while, --until or --max
+	--parallel --each p -- true|--parallel: not with --each
+	--parallel --max 2 p -- true|--parallel: not with --max
 	--strategy any p -- true|--strategy: only with --parallel
 	--parallel --strategy an p -- true|--strategy: no such word 'an' (did you mean 'any'?)
 	--parallel -e p -- true|-e: not with a group: what it runs reads the state line

@@ -255,7 +255,7 @@ network: true' --no-network)" '"workspace"'
 	complains 1 '--no-network: to be without network takes a sandbox: workspace or read-only' x --no-network -- true
 	complains 1 '--sandbox: not with a group: its steps are recorded outside, and say it themselves' x --sandbox workspace --each -- true
 	complains 1 '--network: not with --no-network' x --network --no-network -- true
-	complains 1 '--approve: not with options about a sandbox: nothing is run' x --approve --sandbox none
+	complains 1 '--approve: not with --sandbox, which is about a sandbox: nothing is run' x --approve --sandbox none
 	looks ',"network":false'
 	complains 2 "tools/look.tool.json: network: to be without network takes a sandbox: workspace or read-only" x -t look
 	looks ',"sandbox":"strict"'

@@ -150,11 +150,11 @@ ended() { payloads run.completed '[.status, .exit_code, .error.code]'; }
 		--terminal failure stop -- cat|--terminal: not with work to do: it decides about the run alone
 		--terminal failure -a x stop|--terminal: not with work to do: it decides about the run alone
 		--terminal failure --each stop -- cat|--terminal: not with work to do: it decides about the run alone
-		--terminal failure --into k stop|--terminal: not with options about work or its result: it does none
-		--terminal failure --try stop|--terminal: not with options about work or its result: it does none
-		--terminal failure --retries 2 stop|--terminal: not with options about work or its result: it does none
-		--terminal failure --timeout 1 stop|--terminal: not with options about work or its result: it does none
-		--terminal failure --effects none stop|--terminal: not with options about work or its result: it does none
+		--terminal failure --into k stop|--terminal: not with --into, which is about work or its result: it does none
+		--terminal failure --try stop|--terminal: not with --try, which is about work or its result: it does none
+		--terminal failure --retries 2 stop|--terminal: not with --retries, which is about work or its result: it does none
+		--terminal failure --timeout 1 stop|--terminal: not with --timeout, which is about work or its result: it does none
+		--terminal failure --effects none stop|--terminal: not with --effects, which is about work or its result: it does none
 		--terminal failure --approve stop|--terminal: not with work to do: it decides about the run alone
 	END
 }

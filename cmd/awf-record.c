@@ -43,15 +43,6 @@
 
 enum { OPT_NAME = 1, OPT_ORIGIN, OPT_LEASE, OPT_MAX_LINE, OPT_QUIET };
 
-static const struct option_spec options_table[] = {
-	{ OPT_NAME, 0, "name", "NAME", "of the run that is made where there is none (record)" },
-	{ OPT_ORIGIN, 0, "origin", "NAME", "who sends runs that are recorded elsewhere (local)" },
-	{ OPT_LEASE, 0, "lease", "DURATION", "how long these count as alive after a line (10m)" },
-	{ OPT_MAX_LINE, 0, "max-line", "SIZE", "refuse longer lines (256M)" },
-	{ OPT_QUIET, 'q', "quiet", NULL, "acknowledge nothing" },
-	{ OPTION_END, 0, NULL, NULL, NULL },
-};
-
 /* Where events go. */
 struct destination {
 	const char *argument;    /* RUN; NULL: none was given */
@@ -71,6 +62,8 @@ struct program {
 	struct storage storage;
 	struct destination to;
 	struct ingest ingest;
+	const char *sender;      /* of runs that are recorded elsewhere */
+	int64_t max_line;        /* bytes */
 	bool quiet;
 	struct buffer out;       /* of what was taken, for stdout */
 };
@@ -394,66 +387,71 @@ record(struct program *p, const struct ingest_spec *spec)
 }
 
 static int
-set_option(struct program *p, struct ingest_spec *spec, int id, const char *value,
-    struct error *err)
+check_name(const char *name, struct error *err)
 {
-	long long lease;
-	int64_t size;
+	return name_valid(name) ? 0 : error_set(err, ERROR_USAGE, NULL,
+	    "'%s' is no name: 1 to 128 letters, digits, _ and -", name);
+}
 
-	switch (id) {
-	case OPT_NAME:
-		p->to.name = value;
-		return name_valid(value) ? 0 : error_set(err, ERROR_USAGE, "--name",
-		    "'%s' is no name: 1 to 128 letters, digits, _ and -", value);
-	case OPT_ORIGIN:
-		spec->sender = value;
-		return origin_name_valid(value) ? 0 : error_set(err, ERROR_USAGE, "--origin",
-		    "is no name: 1 to %d bytes of text", ORIGIN_NAME_LIMIT);
-	case OPT_LEASE:
-		if (options_duration("--lease", value, &lease, err) != 0)
-			return -1;
-		p->ingest.lease_ms = lease;
-		return lease <= LEASE_MOST_MS ? 0 :
-		    error_set(err, ERROR_USAGE, "--lease", "is longer than ten years");
-	case OPT_MAX_LINE:
-		if (options_size("--max-line", value, &size, err) != 0)
-			return -1;
-		if (size < 1 || (uint64_t)size > SCAN_LINE_LIMIT)
-			return error_set(err, ERROR_USAGE, "--max-line", "is not between 1 and 256M");
-		p->ingest.line_limit = (size_t)size;
-		return 0;
-	case OPT_QUIET:
-		p->quiet = true;
+static int
+check_origin(const char *name, struct error *err)
+{
+	return origin_name_valid(name) ? 0 : error_set(err, ERROR_USAGE, NULL,
+	    "is no name: 1 to %d bytes of text", ORIGIN_NAME_LIMIT);
+}
+
+static const struct option_spec options_table[] = {
+	{ OPT_NAME, 0, "name", "NAME", "of the run that is made where there is none (record)",
+	    OPTION_INTO_TEXT_CHECKED(struct program, to.name, check_name) },
+	{ OPT_ORIGIN, 0, "origin", "NAME", "who sends runs that are recorded elsewhere (local)",
+	    OPTION_INTO_TEXT_CHECKED(struct program, sender, check_origin) },
+	{ OPT_LEASE, 0, "lease", "DURATION", "how long these count as alive after a line (10m)",
+	    OPTION_INTO_DURATION(struct program, ingest.lease_ms) },
+	{ OPT_MAX_LINE, 0, "max-line", "SIZE", "refuse longer lines (256M)",
+	    OPTION_INTO_SIZE(struct program, max_line) },
+	{ OPT_QUIET, 'q', "quiet", NULL, "acknowledge nothing",
+	    OPTION_INTO_FLAG(struct program, quiet) },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+/* OPTION_END, the id of --help or --version, or -1. */
+static int
+read_options(struct program *p, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	int id;
+
+	options_begin(&o, options_table, argc, argv);
+	options_bind(&o, p);
+	while ((id = options_next(&o, err)) == OPTION_WORD) {
+		if (p->to.argument != NULL)
+			return error_set(err, ERROR_USAGE, o.value, "is one word too many (see --help)");
+		p->to.argument = o.value;
 	}
-	return 0;
+	if (id == OPTION_END && p->ingest.lease_ms > LEASE_MOST_MS)
+		return error_set(err, ERROR_USAGE, "--lease", "is longer than ten years");
+	if (id == OPTION_END && (p->max_line < 1 || (uint64_t)p->max_line > SCAN_LINE_LIMIT))
+		return error_set(err, ERROR_USAGE, "--max-line", "is not between 1 and 256M");
+	p->ingest.line_limit = (size_t)p->max_line;
+	return id;
 }
 
 int
 main(int argc, char **argv)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
-	struct program p = { .to = { .name = "record", .argv = argv } };
-	struct ingest_spec spec = { .sender = "local", .recorder = open_destination,
+	struct program p = { .to = { .name = "record", .argv = argv }, .sender = "local" };
+	struct ingest_spec spec = { .recorder = open_destination,
 		.taken = tell_taken, .refused = tell_refused, .context = &p };
 	struct error err = ERROR_INIT;
-	struct options o;
 	int id;
 
 	program_begin();
 	ingest_begin(&p.ingest, &p.storage);
 	p.ingest.repaired = report;
-	options_begin(&o, options_table, argc, argv);
-	while ((id = options_next(&o, &err)) > 0 || id == OPTION_WORD) {
-		if (id != OPTION_WORD) {
-			if (set_option(&p, &spec, id, o.value, &err) != 0)
-				return program_fail(PROGRAM, &err);
-		} else if (p.to.argument != NULL) {
-			error_set(&err, ERROR_USAGE, o.value, "is one word too many (see --help)");
-			return program_fail(PROGRAM, &err);
-		} else {
-			p.to.argument = o.value;
-		}
-	}
+	p.max_line = (int64_t)p.ingest.line_limit;
+	id = read_options(&p, argc, argv, &err);
+	spec.sender = p.sender;
 	if (id == OPTION_HELP) {
 		options_help(stdout, "awf-record [options] [RUN]", options_table, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);

@@ -46,15 +46,6 @@
 
 enum { OPT_TO = 1, OPT_FOLLOW, OPT_BLOBS, OPT_KEEP, OPT_ORIGIN };
 
-static const struct option_spec options_table[] = {
-	{ OPT_TO, 0, "to", "URL", "where: sqlite:FILE (default: runs.db in the storage) ..." },
-	{ OPT_FOLLOW, 'f', "follow", NULL, "go on with what comes" },
-	{ OPT_BLOBS, 0, "blobs", "SIZE", "send blobs of at most so many bytes (1M; 0: none)" },
-	{ OPT_KEEP, 0, "keep", "AGE", "remove from a database what is older (90d)" },
-	{ OPT_ORIGIN, 0, "origin", "NAME", "who sends (the name of this machine)" },
-	{ OPTION_END, 0, NULL, NULL, NULL },
-};
-
 struct shipper {
 	struct storage storage;
 	struct shipping with;
@@ -443,30 +434,35 @@ end(struct shipper *p)
 /* ---- what is to be done ---- */
 
 static int
-set_option(struct shipper *p, int id, const char *value, struct error *err)
+check_age(const char *age, struct error *err)
 {
-	long long unused;
+	long long ms;
 
-	switch (id) {
-	case OPT_TO:
-		p->to = value;
-		return 0;
-	case OPT_FOLLOW:
-		p->with.follow = true;
-		return 0;
-	case OPT_BLOBS:
-		return options_size("--blobs", value, &p->with.blobs, err);
-	case OPT_KEEP:
-		p->keep = value;
-		if (options_duration("--keep", value, &unused, err) != 0)
-			return -1;
-		return unused > 0 ? 0 : error_set(err, ERROR_USAGE, "--keep", "is no time at all");
-	default:
-		p->with.origin = value;
-		return origin_name_valid(value) ? 0 : error_set(err, ERROR_USAGE, "--origin",
-		    "is no name: 1 to %d bytes of text", ORIGIN_NAME_LIMIT);
-	}
+	if (options_duration("--keep", age, &ms, err) != 0)
+		return -1;
+	return ms > 0 ? 0 : error_set(err, ERROR_USAGE, NULL, "is no time at all");
 }
+
+static int
+check_origin(const char *name, struct error *err)
+{
+	return origin_name_valid(name) ? 0 : error_set(err, ERROR_USAGE, NULL,
+	    "is no name: 1 to %d bytes of text", ORIGIN_NAME_LIMIT);
+}
+
+static const struct option_spec options_table[] = {
+	{ OPT_TO, 0, "to", "URL", "where: sqlite:FILE (default: runs.db in the storage) ...",
+	    OPTION_INTO_TEXT(struct shipper, to) },
+	{ OPT_FOLLOW, 'f', "follow", NULL, "go on with what comes",
+	    OPTION_INTO_FLAG(struct shipper, with.follow) },
+	{ OPT_BLOBS, 0, "blobs", "SIZE", "send blobs of at most so many bytes (1M; 0: none)",
+	    OPTION_INTO_SIZE(struct shipper, with.blobs) },
+	{ OPT_KEEP, 0, "keep", "AGE", "remove from a database what is older (90d)",
+	    OPTION_INTO_TEXT_CHECKED(struct shipper, keep, check_age) },
+	{ OPT_ORIGIN, 0, "origin", "NAME", "who sends (the name of this machine)",
+	    OPTION_INTO_TEXT_CHECKED(struct shipper, with.origin, check_origin) },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
 
 /* The runs that were named, or all. */
 static int
@@ -532,12 +528,9 @@ main(int argc, char **argv)
 
 	program_begin();
 	options_begin(&o, options_table, argc, argv);
-	while ((id = options_next(&o, &err)) > 0 || id == OPTION_WORD) {
-		if (id == OPTION_WORD)
-			list_add(&names, o.value);
-		else if (set_option(&p, id, o.value, &err) != 0)
-			return program_fail(PROGRAM, &err);
-	}
+	options_bind(&o, &p);
+	while ((id = options_next(&o, &err)) == OPTION_WORD)
+		list_add(&names, o.value);
 	if (id == OPTION_HELP) {
 		options_help(stdout, "awf-ship [-f] [--to URL] [RUN...]", options_table, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);

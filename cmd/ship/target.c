@@ -30,14 +30,6 @@
 #define QUIET_MS 20               /* after which no more is waited for */
 #define PRUNE_PAUSE_MS 3600000
 
-enum { OPT_KEEP = 1 };
-
-static const struct option_spec keeping_options[] = {
-	{ OPT_KEEP, 0, "keep", "AGE", "remove what is older (90d)" },
-	{ OPTION_END, 0, NULL, NULL, NULL },
-};
-static const struct option_spec *const no_options = keeping_options + 1;
-
 struct filter {
 	const struct target *target;
 	struct batch batch;
@@ -399,26 +391,30 @@ end:
 
 /* ---- the command line ---- */
 
+enum { OPT_KEEP = 1 };
+
+static const struct option_spec keeping_options[] = {
+	{ OPT_KEEP, 0, "keep", "AGE", "remove what is older (90d)",
+	    OPTION_INTO_DURATION(struct filter, keep_ms) },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+static const struct option_spec *const no_options = keeping_options + 1;
+
 /* 0, or the id of --help or --version, or -1. */
 static int
 read_options(struct filter *f, const char **url, int argc, char **argv, struct error *err)
 {
 	struct options o;
-	long long keep;
 	int id;
 
 	options_begin(&o, f->target->keeps ? keeping_options : no_options, argc, argv);
+	options_bind(&o, f);
 	while ((id = options_next(&o, err)) != OPTION_END) {
 		if (id == -1 || OPTION_ASKS(id))
 			return id;
-		if (id == OPTION_WORD && *url != NULL)
+		if (*url != NULL)
 			return error_set(err, ERROR_USAGE, o.value, "is one word too many");
-		if (id == OPTION_WORD)
-			*url = o.value;
-		else if (options_duration("--keep", o.value, &keep, err) != 0)
-			return -1;
-		else
-			f->keep_ms = keep;
+		*url = o.value;
 	}
 	return *url != NULL ? 0 : error_set(err, ERROR_USAGE, NULL, "the URL is missing: %s",
 	    f->target->form);

@@ -52,13 +52,6 @@ static const char usage[] =
 
 enum { OPT_ONCE = 1, OPT_JOBS, OPT_TIMEOUT };
 
-static const struct option_spec options_table[] = {
-	{ OPT_ONCE, '1', "once", NULL, "end when there is nothing to do, instead of waiting" },
-	{ OPT_JOBS, 'j', "jobs", "N", "up to N jobs at a time (1)" },
-	{ OPT_TIMEOUT, 't', "timeout", "DURATION", "end a run, or what is left of it, after so long" },
-	{ OPTION_END, 0, NULL, NULL, NULL },
-};
-
 struct started {
 	struct job job;
 	pid_t pid;
@@ -420,27 +413,35 @@ work(struct worker *w, const struct interrupts *interrupts)
 }
 
 static int
+check_timeout(const char *duration, struct error *err)
+{
+	long long ms;
+
+	return options_duration("--timeout", duration, &ms, err);
+}
+
+static const struct option_spec options_table[] = {
+	{ OPT_ONCE, '1', "once", NULL, "end when there is nothing to do, instead of waiting",
+	    OPTION_INTO_FLAG(struct worker, once) },
+	{ OPT_JOBS, 'j', "jobs", "N", "up to N jobs at a time (1)",
+	    OPTION_INTO_NUMBER(struct worker, most, 1, JOBS_MOST) },
+	{ OPT_TIMEOUT, 't', "timeout", "DURATION", "end a run, or what is left of it, after so long",
+	    OPTION_INTO_TEXT_CHECKED(struct worker, timeout, check_timeout) },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+static int
 read_options(struct worker *w, int argc, char **argv, struct error *err)
 {
 	struct options o;
-	long long ms;
 	int id;
 
 	options_begin(&o, options_table, argc, argv);
 	o.stop_at_dashes = true;
-	while ((id = options_next(&o, err)) > 0 || (id == OPTION_WORD && w->directory == NULL)) {
-		if (id == OPTION_WORD) {
-			w->directory = o.value;
-			o.stop_at_word = true;
-		} else if (id == OPT_ONCE) {
-			w->once = true;
-		} else if (id == OPT_JOBS && options_number("-j", o.value, 1, JOBS_MOST, &w->most, err) == -1) {
-			return -1;
-		} else if (id == OPT_TIMEOUT) {
-			w->timeout = o.value;
-			if (options_duration("--timeout", o.value, &ms, err) == -1)
-				return -1;
-		}
+	options_bind(&o, w);
+	while ((id = options_next(&o, err)) == OPTION_WORD && w->directory == NULL) {
+		w->directory = o.value;
+		o.stop_at_word = true;
 	}
 	if (id != OPTION_END)
 		return id;

@@ -26,17 +26,30 @@ enum { OPT_FOLLOW = 1, OPT_FOREVER, OPT_CHILDREN, OPT_ORIGINS, OPT_BLOBS, OPT_IN
 	OPT_LAST };
 
 static const struct option_spec options_table[] = {
-	{ OPT_FOLLOW, 'f', "follow", NULL, "go on to the end of the run" },
-	{ OPT_FOREVER, 'F', "follow-latest", NULL, "and with each run that becomes the latest, for ever" },
-	{ OPT_CHILDREN, 'R', "children", NULL, "child runs, too" },
-	{ OPT_ORIGINS, 0, "origins", NULL, "the run that a fork began with, too" },
-	{ OPT_BLOBS, 0, "blobs", NULL, "the blobs that lines name, too" },
-	{ OPT_INPUT, 0, "input", NULL, "what the run was given on standard input, too" },
-	{ OPT_AFTER, 0, "after", "SEQ", "not what it has up to this event" },
-	{ OPT_LAST, 0, "last", "N", "not much of what comes before its last N events" },
+	{ OPT_FOLLOW, 'f', "follow", NULL, "go on to the end of the run",
+	    OPTION_INTO_FLAG(struct fetch, follow) },
+	{ OPT_FOREVER, 'F', "follow-latest", NULL, "and with each run that becomes the latest, for ever",
+	    OPTION_INTO_FLAG(struct fetch, forever) },
+	{ OPT_CHILDREN, 'R', "children", NULL, "child runs, too",
+	    OPTION_INTO_FLAG(struct fetch, children) },
+	{ OPT_ORIGINS, 0, "origins", NULL, "the run that a fork began with, too",
+	    OPTION_INTO_FLAG(struct fetch, origins) },
+	{ OPT_BLOBS, 0, "blobs", NULL, "the blobs that lines name, too",
+	    OPTION_INTO_FLAG(struct fetch, blobs) },
+	{ OPT_INPUT, 0, "input", NULL, "what the run was given on standard input, too",
+	    OPTION_INTO_FLAG(struct fetch, input) },
+	{ OPT_AFTER, 0, "after", "SEQ", "not what it has up to this event",
+	    OPTION_INTO_NUMBER(struct fetch, after, 0, INT64_MAX) },
+	{ OPT_LAST, 0, "last", "N", "not much of what comes before its last N events",
+	    OPTION_INTO_NUMBER(struct fetch, last, 0, INT32_MAX) },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] = PROGRAM " [options] URL";
+
+#define SAID(id) OPTION_SAID(id)
+static const struct option_rule rules[] = {
+	{ SAID(OPT_FOLLOW) | SAID(OPT_FOREVER), SAID(OPT_AFTER) | SAID(OPT_LAST), 0, "not with --after or --last" },
+};
 
 /* 0, or the id of --help or --version, or -1. */
 static int
@@ -46,26 +59,18 @@ read_options(struct fetch *f, const char **url, int argc, char **argv, struct er
 	int id;
 
 	options_begin(&o, options_table, argc, argv);
+	options_bind(&o, f);
 	while ((id = options_next(&o, err)) != OPTION_END) {
 		if (id == -1 || OPTION_ASKS(id))
 			return id;
-		if (id == OPTION_WORD && *url != NULL)
+		if (*url != NULL)
 			return error_set(err, ERROR_USAGE, o.value, "only one run at a time");
-		if (id == OPTION_WORD)
-			*url = o.value;
-		f->follow |= id == OPT_FOLLOW || id == OPT_FOREVER;
-		f->forever |= id == OPT_FOREVER;
-		f->children |= id == OPT_CHILDREN || id == OPT_ORIGINS;
-		f->origins |= id == OPT_ORIGINS;
-		f->blobs |= id == OPT_BLOBS;
-		f->input |= id == OPT_INPUT;
-		if (id == OPT_AFTER && options_number("--after", o.value, 0, INT64_MAX, &f->after, err) != 0)
-			return -1;
-		if (id == OPT_LAST && options_number("--last", o.value, 0, INT32_MAX, &f->last, err) != 0)
-			return -1;
+		*url = o.value;
 	}
-	if (f->follow && (f->after > 0 || f->last >= 0))
-		return error_set(err, ERROR_USAGE, "-f", "not with --after or --last");
+	f->follow |= f->forever;
+	f->children |= f->origins;
+	if (options_check(&o, rules, sizeof rules / sizeof *rules, err) != 0)
+		return -1;
 	return *url != NULL ? 0 : error_set(err, ERROR_USAGE, NULL, "the URL of a run is missing");
 }
 

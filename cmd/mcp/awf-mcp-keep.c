@@ -518,12 +518,19 @@ keep(struct pool_slot *slot, const struct mcp_kept_process *process,
 
 enum { OPT_WORKER = 1, OPT_PARENT };
 
+struct asked {
+	const char *lock;
+	int64_t parent;
+};
+
 int
 main(int argc, char **argv)
 {
 	static const struct option_spec options[] = {
-		{ OPT_WORKER, 0, "worker", "LOCK", "serve on the socket that stdin is" },
-		{ OPT_PARENT, 0, "parent", "PID", "end with this process" },
+		{ OPT_WORKER, 0, "worker", "LOCK", "serve on the socket that stdin is",
+		    OPTION_INTO_TEXT(struct asked, lock) },
+		{ OPT_PARENT, 0, "parent", "PID", "end with this process",
+		    OPTION_INTO_NUMBER(struct asked, parent, 1, INT32_MAX) },
 		{ 0, 0, NULL, NULL, NULL }
 	};
 	static const int ends[] = { GUARDIAN_ENDS, 0 };
@@ -532,9 +539,7 @@ main(int argc, char **argv)
 	const struct interrupts *interrupts;
 	struct pool_slot slot;
 	struct options o;
-	const char *lock = NULL;
-	long long parent = 0;
-	int id;
+	struct asked asked = { .lock = NULL };
 
 	program_begin();
 #ifdef __linux__
@@ -544,14 +549,8 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	interrupts = interrupts_catch(ends);
 	options_begin(&o, options, argc, argv);
-	while ((id = options_next(&o, &err)) > 0) {
-		if (id == OPT_WORKER)
-			lock = o.value;
-		if (id == OPT_PARENT &&
-		    options_number("--parent", o.value, 1, INT32_MAX, &parent, &err) != 0)
-			return program_fail(PROGRAM, &err);
-	}
-	switch (id) {
+	options_bind(&o, &asked);
+	switch (options_next(&o, &err)) {
 	case OPTION_HELP:
 		options_help(stdout, USAGE, options, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
@@ -565,11 +564,11 @@ main(int argc, char **argv)
 	default:
 		return program_fail(PROGRAM, &err);
 	}
-	if (lock == NULL || parent == 0) {
+	if (asked.lock == NULL || asked.parent == 0) {
 		error_set(&err, ERROR_USAGE, NULL, "--worker and --parent are needed; awf-run starts it");
 		return program_fail(PROGRAM, &err);
 	}
-	if (pool_join(&slot, PROGRAM, lock, (pid_t)parent, &err) != 0) {
+	if (pool_join(&slot, PROGRAM, asked.lock, (pid_t)asked.parent, &err) != 0) {
 		pool_leave(&slot);
 		return program_fail(PROGRAM, &err);
 	}

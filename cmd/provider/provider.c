@@ -490,24 +490,34 @@ check(const struct provider_api *api)
 
 enum { OPT_KNOWN_END = 1, OPT_CHECK, OPT_WORKER, OPT_PARENT };
 
+struct asked {
+	const char *lock; /* of a worker; NULL: it is none */
+	int64_t parent;
+	bool check;
+};
+
 int
 provider_main(const struct provider_api *api, int argc, char **argv)
 {
 	static const struct option_spec options[] = {
 		{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as "
-		    "stop, max_tokens and so on; repeatable" },
-		{ OPT_CHECK, 0, "check", NULL, "say whether it has what it needs, and ask nobody" },
-		{ OPT_WORKER, 0, "worker", "LOCK", "serve one after another on the socket that stdin is" },
-		{ OPT_PARENT, 0, "parent", "PID", "of a worker: end with this process" },
+		    "stop, max_tokens and so on; repeatable", OPTION_CALL(known_end_teach) },
+		{ OPT_CHECK, 0, "check", NULL, "say whether it has what it needs, and ask nobody",
+		    OPTION_INTO_FLAG(struct asked, check) },
+		{ OPT_WORKER, 0, "worker", "LOCK", "serve one after another on the socket that stdin is",
+		    OPTION_INTO_TEXT(struct asked, lock) },
+		{ OPT_PARENT, 0, "parent", "PID", "of a worker: end with this process",
+		    OPTION_INTO_NUMBER(struct asked, parent, 1, INT_MAX) },
 		{ 0, 0, NULL, NULL, NULL }
+	};
+	static const struct option_rule rules[] = {
+		{ OPTION_SAID(OPT_PARENT), 0, OPTION_SAID(OPT_WORKER), NULL },
+		{ OPTION_SAID(OPT_WORKER), OPTION_SAID(OPT_CHECK), 0, NULL },
 	};
 	struct provider p = { .api = api };
 	struct options o;
-	const char *lock = NULL;
+	struct asked asked = { .lock = NULL };
 	struct pool_slot slot;
-	long long parent = 0;
-	bool only_check = false;
-	int id;
 
 #ifdef __linux__
 	/* The key in our memory is not for other processes of the same user. */
@@ -515,36 +525,27 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 #endif
 	signal(SIGPIPE, SIG_IGN);
 	options_begin(&o, options, argc, argv);
-	while ((id = options_next(&o, &p.error)) > 0) {
-		only_check = only_check || id == OPT_CHECK;
-		if (id == OPT_WORKER)
-			lock = o.value;
-		if (id == OPT_PARENT &&
-		    options_number("--parent", o.value, 1, INT_MAX, &parent, &p.error) != 0)
-			return program_fail(api->program, &p.error);
-		if (id == OPT_KNOWN_END && known_end_teach(o.value, &p.error) != 0)
-			return program_fail(api->program, &p.error);
-	}
-	switch (id) {
+	options_bind(&o, &asked);
+	switch (options_next(&o, &p.error)) {
 	case OPTION_END:
-		if (lock == NULL ? parent != 0 : only_check || !api->stays) {
-			error_set(&p.error, ERROR_USAGE, lock == NULL ? "--parent" : "--worker",
-			    lock == NULL ? "only with --worker" : only_check ? "not with --check" :
-			    "it cannot be one");
+		if (options_check(&o, rules, sizeof rules / sizeof *rules, &p.error) != 0)
+			break;
+		if (asked.lock != NULL && !api->stays) {
+			error_set(&p.error, ERROR_USAGE, "--worker", "it cannot be one");
 			break;
 		}
-		if (only_check)
+		if (asked.check)
 			return check(api);
 		if (known_end_check(&p.error) != 0)
 			break;
-		if (lock != NULL &&
-		    pool_join(&slot, api->program, lock, (pid_t)parent, &p.error) != 0) {
+		if (asked.lock != NULL &&
+		    pool_join(&slot, api->program, asked.lock, (pid_t)asked.parent, &p.error) != 0) {
 			pool_leave(&slot);
 			break;
 		}
 		if (api->start != NULL && api->start(api->context, &p.error) != 0)
 			break;
-		if (lock == NULL) {
+		if (asked.lock == NULL) {
 			serve(&p);
 		} else {
 			work(api, &slot);

@@ -27,8 +27,8 @@
 enum { OPT_JSON = 1, OPT_QUIET };
 
 static const struct option_spec options[] = {
-	{ OPT_JSON, 0, "json", NULL, "a JSON object in each line" },
-	{ OPT_QUIET, 'q', "quiet", NULL, "only what is wrong" },
+	{ OPT_JSON, 0, "json", NULL, "a JSON object in each line", OPTION_ONLY_SAID },
+	{ OPT_QUIET, 'q', "quiet", NULL, "only what is wrong", OPTION_ONLY_SAID },
 	{ 0, 0, NULL, NULL, NULL }
 };
 
@@ -98,16 +98,11 @@ doctor(int argc, char **argv)
 	struct demands d = { NULL, 0, NULL };
 	struct buffer out = BUFFER_INIT;
 	struct error err = ERROR_INIT;
-	bool json = false, quiet = false;
 	struct options o;
-	int id, status;
+	int status;
 
 	options_begin(&o, options, argc, argv);
-	while ((id = options_next(&o, &err)) > 0) {
-		json = json || id == OPT_JSON;
-		quiet = quiet || id == OPT_QUIET;
-	}
-	switch (id) {
+	switch (options_next(&o, &err)) {
 	case OPTION_END:
 		break;
 	case OPTION_HELP:
@@ -132,7 +127,7 @@ doctor(int argc, char **argv)
 	check_prices(&f);
 	signal(SIGPIPE, SIG_DFL);
 
-	write_findings(&f, json, quiet, &out);
+	write_findings(&f, (o.said & OPTION_SAID(OPT_JSON)) != 0, (o.said & OPTION_SAID(OPT_QUIET)) != 0, &out);
 	fwrite(buffer_string(&out), 1, out.len, stdout);
 	status = f.wrong > 0 ? STATUS_WORK : STATUS_OK;
 	for (size_t i = 0; i < d.count; i++) {

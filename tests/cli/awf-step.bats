@@ -405,7 +405,7 @@ called() {
 	x --|--: a command is missing after it
 	wc -w|-w: unknown option (a command goes after --: awf-step NAME -- COMMAND)
 	x y -- true|y: one NAME only (a command goes after --)
-	x -m openai/x -- true|--: no command together with -a, -m or -t: one of them does the work
+	x -m openai/x -- true|--: no command together with -m: one of them does the work
 	-i line x -- true|-i: no such word 'line' (did you mean 'lines'?)
 	--by-name x -- true|--by-name: only with -s
 	-s -j 2 x -- true|-j: not with -s: there is one call

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/known_end.h"
-#include "agent/model_alias.h"
-#include "agent/trust.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -22,6 +19,7 @@
 #include "proc/environment.h"
 #include "proc/frame_files.h"
 #include "run/price.h"
+#include "step/work.h"
 #include "step/workers.h"
 #include "transcript/call.h"
 
@@ -184,7 +182,7 @@ const struct option_spec step_options[] = {
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
 	{ OPT_TRUST, 0, "trust", "DIGESTS", "what definitions of the project may run outside of a sandbox",
-	    OPTION_CALL(trust_option) },
+	    OPTION_CALL(work_read_trust) },
 	{ OPT_OUTPUT_SCHEMA, 0, "output-schema", "FILE", "the answer is JSON that fits this JSON Schema",
 	    OPTION_INTO_TEXT(struct settings, step.options.output_schema) },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)",
@@ -195,7 +193,7 @@ const struct option_spec step_options[] = {
 	    OPTION_INTO_NUMBER(struct settings, step.options.agent.max_tokens_total, 0, LIMIT_MAX) },
 	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no more once a call has cost so much; with --models, too" },
 	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens and so on; repeatable",
-	    OPTION_CALL(known_end_teach) },
+	    OPTION_CALL(work_read_known_end) },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes",
 	    OPTION_INTO_FLAG(struct settings, step.options.agent.verbose) },
 
@@ -486,7 +484,7 @@ settle(struct settings *s, struct error *err)
 
 	/* A prompt alone is for the model that is the user's for all runs. */
 	if ((said(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0) {
-		if (model_default(&s->usual_model, &agent->model_place, err) != 0)
+		if (work_default_model(&s->usual_model, &agent->model_place, err) != 0)
 			return -1;
 		agent->model = s->usual_model;
 		if (agent->model != NULL)

@@ -126,4 +126,12 @@ WORKS(WORK_DECLARE)
 /* The row of what the options ask for. */
 const struct work *work_find(const struct step_options *o);
 
+/* What the command line says to agents, those in the steps inside too, as it is read (work_agent.c):
+ * --trust and --known-end. ERROR_USAGE. */
+int work_read_trust(const char *digests, struct error *err);
+int work_read_known_end(const char *text, struct error *err);
+/* The model that is asked where nobody names one: *model in memory of its own, NULL if there is none,
+ * and *place, where it was said. -1: the config cannot be read. */
+int work_default_model(char **model, const char **place, struct error *err);
+
 #endif

@@ -13,7 +13,9 @@
 #include "agent/budget.h"
 #include "agent/continuation.h"
 #include "agent/definition.h"
+#include "agent/known_end.h"
 #include "agent/mcp.h"
+#include "agent/model_alias.h"
 #include "agent/prompt.h"
 #include "agent/prompt_files.h"
 #include "agent/sandboxing.h"
@@ -48,6 +50,24 @@ struct agent_call {
 	struct attachments attachments; /* of the step and of the item */
 	struct continuation continued;
 };
+
+int
+work_read_trust(const char *digests, struct error *err)
+{
+	return trust_option(digests, err);
+}
+
+int
+work_read_known_end(const char *text, struct error *err)
+{
+	return known_end_teach(text, err);
+}
+
+int
+work_default_model(char **model, const char **place, struct error *err)
+{
+	return model_default(model, place, err);
+}
 
 static bool
 agent_asked(const struct step_options *o)

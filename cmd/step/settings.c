@@ -567,6 +567,7 @@ look_for_name(struct settings *s, struct options *o)
 	while (s->step.options.name == NULL && (o->cluster = NULL, id = options_next(o, &ignored)) != OPTION_END)
 		if (id == OPTION_WORD && name_valid(o->value))
 			last = o->value;
+	options_bind(o, s);
 	settings_free(&unused);
 	if (s->step.options.name == NULL)
 		s->step.options.name = last;

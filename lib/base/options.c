@@ -123,6 +123,8 @@ store_option(struct options *o, const struct option_spec *s, const char *name, s
 			snprintf(err->place, sizeof err->place, "%s", name);
 		return -1;
 	}
+	if (value == NULL && to->kind > OPTION_KIND_TEXT) /* left out */
+		return 0;
 	switch (to->kind) {
 	case OPTION_KIND_FLAG:
 		*(bool *)member = true;
@@ -130,7 +132,7 @@ store_option(struct options *o, const struct option_spec *s, const char *name, s
 	case OPTION_KIND_VALUE:
 		return store_number(member, to->size, to->min);
 	case OPTION_KIND_TEXT:
-		if (to->words != NULL && options_choice(name, value, to->words, err) != 0)
+		if (to->words != NULL && value != NULL && options_choice(name, value, to->words, err) != 0)
 			return -1;
 		*(const char **)member = value;
 		return 0;
@@ -534,7 +536,8 @@ options_check(const struct options *o, const struct option_rule *rules, size_t c
 		const bool one = rule->options == rule->with; /* of them at most */
 		int id, other;
 
-		if ((o->said & rule->options) == 0 || (o->said & rule->unless) != 0)
+		if ((o->said & rule->options) == 0 || (o->said & rule->unless) != 0 ||
+		    (rule->with != 0 && (o->said & rule->with) == 0))
 			continue;
 		id = said_of(o, rule->options, one);
 		other = said_of(o, rule->with & ~OPTION_SAID(id), false);

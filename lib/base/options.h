@@ -42,7 +42,7 @@ enum {
 /* Whether it is asked for instead of work. */
 #define OPTION_ASKS(id) ((id) == OPTION_HELP || (id) == OPTION_HELP_ALL || (id) == OPTION_VERSION)
 
-/* What is done with an option. */
+/* What is done with an option. Those behind OPTION_KIND_TEXT need an argument. */
 enum option_kind {
 	OPTION_KIND_OWN,      /* options_next() returns its id */
 	OPTION_KIND_SAID,     /* nothing: the program looks at options.said */
@@ -58,7 +58,8 @@ enum option_kind {
 	OPTION_KIND_CALL
 };
 
-/* Where the argument of an option goes. Written by the macros below, which do not compile if the
+/* Where the argument of an option goes; one that is optional and left out changes nothing but a text,
+ * which is NULL then. Written by the macros below, which do not compile if the
  * member has another type, or one that does not hold all that may be stored. */
 struct option_into {
 	enum option_kind kind;
@@ -114,7 +115,7 @@ struct option_into {
 /* Both are 0, or do not compile. */
 #define OPTION_HAS_TYPE(owner, member, type) _Generic(((owner *)0)->member, type: 0)
 #define OPTION_FITS(owner, member, least, greatest) \
-	(0 * (int)sizeof(char[(least) >= _Generic(((owner *)0)->member, int: INT_MIN, long: LONG_MIN, \
+	(0 * (long long)sizeof(char[(least) >= _Generic(((owner *)0)->member, int: INT_MIN, long: LONG_MIN, \
 	    long long: LLONG_MIN, unsigned: 0, unsigned long: 0, unsigned long long: 0) && \
 	    (greatest) <= _Generic(((owner *)0)->member, int: INT_MAX, long: LONG_MAX, \
 	    long long: LLONG_MAX, unsigned: (long long)UINT_MAX, unsigned long: LONG_MAX, \

@@ -264,7 +264,7 @@ struct bound {
 	unsigned char guard;
 };
 enum { FLAG = 1, FIXED, WORD, SMALL, NATURAL, WIDE, COUNTED, SIZE, TIME, DURATION, TEXT, CHOICE, OPTIONAL, INNER,
-	LIST, CHECKED, CALLED, ONLY_SAID, OWN, OPERAND, UNSAID = 99 };
+	LIST, CHECKED, CALLED, ONLY_SAID, OWN, OPERAND, MAYBE, UNSAID = 99 };
 
 static char called_with[32];
 
@@ -302,6 +302,7 @@ static const struct option_spec bound_table[] = {
 	{CALLED, 0, "called", "TEXT", "", OPTION_CALL(call)},
 	{ONLY_SAID, 'o', "only-said", NULL, "", OPTION_ONLY_SAID},
 	{OWN, 'p', "own", NULL, "", OPTION_OWN},
+	{MAYBE, 0, "maybe", "[=N]", "", OPTION_INTO_NUMBER(struct bound, small, 1, 9)},
 	{UNSAID, 0, "unsaid", NULL, "", OPTION_ONLY_SAID},
 	OPTION_PSEUDO(OPERAND, "FILE"),
 	{OPTION_END, 0, NULL, NULL, NULL},
@@ -367,6 +368,12 @@ stores(void **state)
 	assert_null(b.optional);
 	assert_int_equal(bind_line(&b, &o, "-t ''", &err), OPTION_END);
 	assert_string_equal(b.text, "");
+
+	assert_int_equal(bind_line(&b, &o, "--maybe", &err), OPTION_END);
+	assert_int_equal(b.small, 0);
+	assert_int_equal(o.said, OPTION_SAID(MAYBE));
+	assert_int_equal(bind_line(&b, &o, "--maybe=7 --maybe", &err), OPTION_END);
+	assert_int_equal(b.small, 7);
 
 	assert_int_equal(bind_line(&b, &o, "-l a --list= -lb --checked y -o", &err), OPTION_END);
 	assert_int_equal(list_count(b.list), 3);

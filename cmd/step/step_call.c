@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/retried.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "run/traceparent.h"
@@ -159,8 +160,10 @@ record_start(struct step_call *call, struct error *err)
 	if (step_record_start(call, err) == -1)
 		return -1;
 	call->record_from = call->step->place.run->transcript.size;
-	if (call->verdict.recalls)
+	if (call->verdict.recalls) {
+		INVARIANT(recorded != NULL);
 		recorded->claimed(recorded->history, &call->verdict.recalled);
+	}
 	return 0;
 }
 

@@ -318,12 +318,12 @@ apply_allow_tools(struct settings *s, const char *value)
 static int
 apply_pending(struct step *step, const char *value, struct error *err)
 {
-	long long ms = step->options.pending_ms;
+	long long ms = step->options.pending.timeout_ms;
 
-	step->options.pending = true;
+	step->options.pending.asked = true;
 	if (value != NULL && options_duration("--pending", value, &ms, err) == -1)
 		return -1;
-	step->options.pending_ms = ms;
+	step->options.pending.timeout_ms = ms;
 	return 0;
 }
 

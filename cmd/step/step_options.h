@@ -83,6 +83,12 @@ struct agent_options {
 	bool verbose;                /* its text on stderr as it comes */
 };
 
+/* --pending: the command may end as STATUS_WAITING, and its result comes later. */
+struct pending_options {
+	bool asked;
+	int64_t timeout_ms;          /* how long it waits; 0: no limit */
+};
+
 struct step_options {
 	const char *name;
 	const char *kind;            /* --kind, that is recorded; NULL: that of the work */
@@ -112,8 +118,7 @@ struct step_options {
 	struct retry retry;
 	enum effects effects;        /* as its definition has them, if the options say nothing */
 	bool idempotent;
-	bool pending;                /* --pending: the command may end as STATUS_WAITING */
-	int64_t pending_ms;          /* and waits so long; 0: no limit */
+	struct pending_options pending;
 	bool cleanup;                /* it works while its run is being ended */
 	bool fail_fast;              /* --fail-fast: a failed call is the last that begins */
 	struct sandbox sandbox;      /* of the command, or of all tools */

@@ -132,7 +132,8 @@ take_process_end(struct step_call *call, struct subprocess *process, char *const
 	end->killed = process->exit_code > 128;
 	if (sandboxed)
 		sandbox_blocked(process->exit_code, process->errors.data, process->errors.len, &end->error);
-	waits = s->options.pending && end->error.code == ERROR_EXIT_STATUS && end->exit_code == STATUS_WAITING;
+	waits = s->options.pending.asked && end->error.code == ERROR_EXIT_STATUS &&
+	    end->exit_code == STATUS_WAITING;
 	if (sandboxed && process->via == NULL && end->error.code == ERROR_EXIT_STATUS &&
 	    end->exit_code < PROCESS_CANNOT_RUN && !waits)
 		print_hint(call, passed, process);
@@ -141,7 +142,7 @@ take_process_end(struct step_call *call, struct subprocess *process, char *const
 	end->errors_bytes = process->errors_bytes;
 	memset(&process->errors, 0, sizeof process->errors);
 	if (waits)
-		step_wait(call, WAITING_COMPLETION, output_forms[s->options.output], s->options.pending_ms);
+		step_wait(call, WAITING_COMPLETION, output_forms[s->options.output], s->options.pending.timeout_ms);
 }
 
 static int

@@ -29,15 +29,7 @@ _awf_step()
 	--pass-env | --pass-key | --env) _awf_generated -v ;;
 	-o | --output | --attach | --output-schema | --open) _awf_files ;;
 	--) _awf_generated -c ;;
-	*) _awf_among --agent --model --prompt --tool --approve --input --no-input --join --jobs --raw \
-		--output --when --try --timeout --retries --sandbox --dry-run --allow-empty \
-		--state --output-form --by-name --complete --into --quiet --require --each \
-		--while --until --max --parallel --strategy --attach --allow-tools --tools-policy --trust \
-		--output-schema --max-turns --max-children --max-tokens-total --max-cost \
-		--known-end --verbose --models --models-ignore --rescue --allow-failure --fail-fast --cleanup --backoff --delay \
-		--max-delay --retry-on --terminal --ask --accept --max-answers --ask-grace \
-		--pending --effects --network --no-network --sandbox-mode --open --pass-env \
-		--pass-key --via --launch-timeout --env --send --fetch --kind --help --version ;;
+	*) _awf_options awf-step ;;
 	esac
 }
 complete -F _awf_complete awf-step

@@ -13,9 +13,7 @@ _awf_tail()
 	-n | --lines | --after | --since | --grep | --buffer) ;;
 	*)
 		case $cur in
-		-*) _awf_among --lines --follow --follow-latest --children --list --name --status --since --type \
-		--path --grep --errors --full --log --cost --json --as --after --inline --tools --color \
-		--no-view --exit-status --drop --buffer --help --version ;;
+		-*) _awf_options awf-tail ;;
 		*) _awf_of runs; _awf_files ;;
 		esac ;;
 	esac

@@ -112,6 +112,15 @@ _awf_among()
 	done
 }
 
+# Likewise of the options of a program, as its --help has them.
+_awf_options()
+{
+	local line
+	while IFS= read -r line; do
+		[[ ! $line =~ ^\ {2,6}(-.,\ )?(--[a-z-]+) ]] || _awf_among "${BASH_REMATCH[2]}"
+	done < <("$1" --help=all 2>/dev/null)
+}
+
 # Likewise of what there is of a kind: KIND [OF].
 _awf_of()
 {

@@ -4,6 +4,22 @@ function __awf_steps
 	set -l run (commandline -opc | string match -r '^(?:@|[0-9a-f]{8}).*')
 	awf complete steps $run[-1] 2>/dev/null
 end
+# The options of a program, as its --help has them, but for those that it has a line for.
+function __awf_options
+	set -l program $argv[1]
+	set -l known (complete -c $program | string replace -rf '.*(?:--long-option|-l) ([a-z-]+).*' '$1')
+	# A line that goes on stands far to the right.
+	set -l text ($program --help=all 2>/dev/null | string collect)
+	for line in (string replace -ra '\n {7,}' ' ' -- $text)
+		string match -rq '^ {2,6}(?:-(?<short>.), )?--(?<long>[a-z-]+)(?<argument>[ =\[]\S+)? *(?<help>.*)$' -- $line; or continue
+		contains -- $long $known; and continue
+		set -l more
+		test -z "$short"; or set -a more -s $short
+		# One that may be left out stands behind =, which fish does not ask for.
+		string match -q '[ =]*' -- $argument; and set -a more -x
+		complete -c $program -l $long $more -d $help
+	end
+end
 # Behind a command stands what stands behind its program.
 function __awf_behind
 	set -l words (commandline -opc)

@@ -50,6 +50,8 @@ typed() {
 		awf-step -m cop|awf-step -m copilot/
 		awf-step -t word|awf-step -t word_count
 		awf-step --sandbox-m|awf-step --sandbox-mode
+		awf-step --fail-f|awf-step --fail-fast
+		awf-tail --exit-s|awf-tail --exit-status
 		awf-step -i js|awf-step -i json
 		awf-tail @oth|awf-tail @other
 		awf-tail @brief.awf --path wri|awf-tail @brief.awf --path write

@@ -60,6 +60,8 @@ has_words() {
 		[ -n "$long" ]
 		has_words "$page" 'Fl -' "${long//--/}"
 		has_words "$page" 'Fl ' "${short//-/}"
+		# They ask the program itself.
+		! grep -q "_awf_options $program" "$ROOT/completions/$program.bash" || continue
 		has_words "$ROOT/completions/$program.bash" -- "${long//--/}"
 		has_words "$ROOT/completions/_$program" -- "${long//--/}"
 		has_words "$ROOT/completions/_$program" '{-' "${short//-/}" ,--

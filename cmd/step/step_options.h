@@ -89,6 +89,21 @@ struct pending_options {
 	int64_t timeout_ms;          /* how long it waits; 0: no limit */
 };
 
+/* The kinds of work (work.h), in the order in which it is looked whether the options ask for them: the last
+ * is what is left. */
+#define WORKS(row) \
+	row(terminal) \
+	row(tool) \
+	row(approve) \
+	row(ask) \
+	row(loop) \
+	row(parallel) \
+	row(each) \
+	row(models) \
+	row(elsewhere) \
+	row(command) \
+	row(agent)
+
 struct step_options {
 	const char *name;
 	const char *kind;            /* --kind, that is recorded; NULL: that of the work */

@@ -9,12 +9,11 @@
  *     a call: prepare → label, judge → open → record_work, record_place
  *             → taken, or run → record_end → ended → close
  *
- * How a kind is added, in one commit:
- *   1. cmd/step/work_NAME.c: its functions, and its row;
- *   2. cmd/step/work.h: its line in WORKS;
- *   3. cmd/step/settings.c: its option, and what that does not go together with; an option with an
- *      argument needs a member of struct step_options, too;
- *   4. man/awf-step.1;
+ * How a kind is added, in one commit of five files:
+ *   1. cmd/step/work_NAME.c: its functions, and its row, const struct work work_NAME;
+ *   2. cmd/step/step_options.h: its line in WORKS, and what its option sets;
+ *   3. cmd/step/settings.c: that option, in the table and in WORK, and what it does not go together with;
+ *   4. man/awf-step.1: the option;
  *   5. tests/cli/NAME.bats.
  */
 #ifndef AWF_STEP_WORK_H
@@ -105,20 +104,7 @@ struct work {
 	void (*unload)(struct step *s);
 };
 
-/* The rows, in the order in which they are looked for. */
-#define WORKS(row) \
-	row(terminal) \
-	row(tool) \
-	row(approve) \
-	row(ask) \
-	row(loop) \
-	row(parallel) \
-	row(each) \
-	row(models) \
-	row(elsewhere) \
-	row(command) \
-	row(agent)
-
+/* The rows. */
 #define WORK_DECLARE(name) extern const struct work work_##name;
 WORKS(WORK_DECLARE)
 #undef WORK_DECLARE

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -181,7 +182,7 @@ refuse(struct connection *c, const struct refusal *refusal)
 static bool
 refuse_last(struct connection *c, const struct refusal *refusal)
 {
-	c->close = c->linger = true;
+	c->close = true;
 	return refuse(c, refusal);
 }
 
@@ -560,8 +561,8 @@ begin_answer(struct connection *c, unsigned status, struct buffer *fields, int64
 	/* Bytes of a body would be taken for the next head. */
 	if (c->state == CONNECTION_READS_BODY)
 		c->close = c->linger = true;
+	INVARIANT(c->http11 || c->close);
 	c->chunked = length < 0 && !c->bodiless && c->http11;
-	c->close |= length < 0 && !c->bodiless && !c->http11;
 	c->sent = 0;
 	buffer_format(&c->head, "HTTP/1.1 %u %s\r\n", status, head_reason(status));
 	buffer_append(&c->head, fields->data, fields->len);
@@ -819,7 +820,7 @@ connection_from(struct connection *c, const char *address)
 {
 	/* Those who crowded it out may be gone by now. */
 	if (c->crowded || strcmp(address, c->address) != 0) {
-		memcpy(c->address, address, PEER_ADDRESS);
+		snprintf(c->address, sizeof c->address, "%s", address);
 		c->crowded = is_crowded(c);
 	}
 	return !c->crowded;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
@@ -114,6 +115,7 @@ blob_take(const char *directory, const char *path, int fd, bool sync, const char
 	char *to;
 	int failed;
 
+	INVARIANT(blob_name_valid(name));
 	if (blob_directory(directory, sync, err) == -1)
 		return -1;
 	to = path_join(directory, name);
@@ -162,6 +164,7 @@ blob_reference(const char *at, const char *sha256, size_t bytes, const char *enc
 {
 	struct writer w;
 
+	INVARIANT(*at == '/' && blob_name_valid(sha256));
 	writer_begin(&w, refs);
 	w.comma = refs->len > 0;
 	writer_object(&w);
@@ -197,6 +200,7 @@ externalise_value(struct externalise *x, struct span value)
 		if (blob_write(x->directory, value.at, value.len, x->sync, name, x->err) == -1)
 			return -1;
 		blob_reference(buffer_string(&x->pointer), name, value.len, "json", x->refs);
+		INVARIANT(x->copied <= value.at);
 		buffer_append(x->out, x->copied, (size_t)(value.at - x->copied));
 		buffer_text(x->out, "null");
 		x->copied = value.at + value.len;
@@ -234,6 +238,7 @@ blob_externalise(const char *directory, struct span value, const char *at, bool 
 
 	buffer_text(&x.pointer, at);
 	int result = externalise_value(&x, value);
+	INVARIANT(x.copied >= value.at && x.copied <= value.at + value.len);
 	if (result == 0)
 		buffer_append(out, x.copied, (size_t)(value.at + value.len - x.copied));
 	buffer_free(&x.pointer);
@@ -295,6 +300,7 @@ patch_apply(struct span value, const struct patch *patch,
 		buffer_append(out, buffer_string(&patch->text), patch->text.len);
 		copied = patch->place.at + patch->place.len;
 	}
+	INVARIANT(copied <= value.at + value.len);
 	buffer_append(out, copied, (size_t)(value.at + value.len - copied));
 	return patch;
 }

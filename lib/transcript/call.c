@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
@@ -15,12 +16,24 @@
 
 #define NAME_SIZE 129 /* of the longest name, and a NUL */
 
+/* Ids are ids, or "" for none; an event of the call has the call's path. */
+static bool
+call_holds(const struct call *c)
+{
+	return c->transcript != NULL && c->path != NULL &&
+	    (c->last[0] == '\0' || id_valid(c->last, strlen(c->last))) &&
+	    (c->next[0] == '\0' || id_valid(c->next, strlen(c->next))) &&
+	    (c->raw_count == 0 || c->raws != NULL);
+}
+
 int
 call_event(struct call *c, enum event_type type, const char *parent,
     const struct buffer *payload, char id[ID_SIZE], struct error *err)
 {
 	struct event e = { .type = type, .path = c->path, .iteration = c->iteration };
 
+	INVARIANT(call_holds(c));
+	INVARIANT(parent == NULL || id_valid(parent, strlen(parent)));
 	if (c->next[0] != '\0')
 		e.event_id = c->next;
 	e.parent_event_id = parent != NULL ? parent : c->last[0] != '\0' ? c->last : NULL;
@@ -41,6 +54,7 @@ call_event(struct call *c, enum event_type type, const char *parent,
 		memcpy(id, e.id, ID_SIZE);
 	if (parent == NULL)
 		memcpy(c->last, e.id, ID_SIZE);
+	INVARIANT(call_holds(c) && c->next[0] == '\0' && (parent != NULL || c->links.len == 0));
 	return 0;
 }
 
@@ -272,6 +286,7 @@ call_is_member(const char *id)
 {
 	const char *own = strrchr(id, '/'), *around = own;
 
+	INVARIANT(call_id_valid(id));
 	if (own == NULL)
 		return false;
 	while (around > id && around[-1] != '/')

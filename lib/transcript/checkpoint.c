@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/scan.h"
@@ -89,6 +90,7 @@ checkpoints_check(const struct checkpoints *c, const char *run_id, const char *t
 
 		if (strcmp(checkpoint->run_id, run_id) != 0)
 			continue;
+		INVARIANT(checkpoint->seq >= 1 && strlen(checkpoint->digest) == DIGEST_SIZE - 1);
 		++*found;
 		got = reader_seek_after(&reader, checkpoint->seq - 1, err) != 0 ? -1 :
 		    reader_next(&reader, &line, &len, err);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
@@ -26,6 +27,17 @@ plain_path(struct span value)
 
 	free(text);
 	return path;
+}
+
+/* Whether a path is absolute, without parts that are empty, "." or "..". */
+static bool
+is_plain(const char *path)
+{
+	char *normal = *path == '/' ? path_normal(path) : NULL;
+	bool plain = normal != NULL && strcmp(normal, path) == 0;
+
+	free(normal);
+	return plain;
 }
 
 bool
@@ -57,6 +69,8 @@ definition_file_read(struct definition_file *f, struct span element)
 		f->sha256[0] = '\0';
 	f->executable = span_true(span_member(element, KEY_EXECUTABLE));
 	f->program = span_true(span_member(element, KEY_PROGRAM));
+	INVARIANT(is_plain(f->path));
+	INVARIANT(f->config == NULL || *f->config != '/');
 	return true;
 }
 
@@ -104,6 +118,8 @@ definition_files_put(struct definition_files *files, const struct definition_fil
 {
 	struct definition_file *known = find(files, file->path);
 
+	INVARIANT(is_plain(file->path));
+	INVARIANT(!file->kept || blob_name_valid(file->sha256));
 	if (known != NULL) {
 		if (known->kept && strcmp(known->sha256, file->sha256) != 0) {
 			files->replaced = memory_array(files->replaced, files->replaced_count + 1,
@@ -117,6 +133,7 @@ definition_files_put(struct definition_files *files, const struct definition_fil
 	}
 	files->list = memory_array(files->list, files->count + 1, sizeof *files->list);
 	files->list[files->count++] = *file;
+	INVARIANT(find(files, file->path) == &files->list[files->count - 1]);
 }
 
 /* Reads them one after another; false at the end. */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/bytes.h"
 #include "transcript/event_keys.h"
@@ -22,6 +23,7 @@ event_type_name(enum event_type type)
 const char *
 event_named(const struct event *e)
 {
+	INVARIANT(e->type <= EVENT_TYPES && (e->type != EVENT_TYPES || e->type_name != NULL));
 	return e->type == EVENT_TYPES ? e->type_name : event_type_name(e->type);
 }
 
@@ -169,6 +171,7 @@ event_view(const char *line, size_t len, struct event_view *view)
 		return -1;
 	view->told = event_type_from_name(name.at, name.len);
 	view->type = event_is_foreign(view->told, view->payload) ? EVENT_TYPES : view->told;
+	INVARIANT(name.at > line && name.at + name.len < line + len);
 	return 0;
 }
 
@@ -257,6 +260,7 @@ usual_head(const char *line, size_t len, struct event_head *head)
 	head->type_name = span_of(at, (size_t)(stop - at));
 	head->type = event_type_from_name(at, head->type_name.len);
 	head->len = (size_t)(stop + 1 - line);
+	INVARIANT(head->seq > 0 && head->len <= len);
 	return true;
 }
 
@@ -309,6 +313,7 @@ event_copy_id(struct span value, char id[ID_SIZE])
 void
 event_add_link(struct buffer *links, const char *run_id, const char *event_id)
 {
+	INVARIANT(id_valid(event_id, strlen(event_id)));
 	if (links->len > 0)
 		buffer_byte(links, ',');
 	if (run_id != NULL)

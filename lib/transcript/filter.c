@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/event_keys.h"
@@ -19,6 +20,7 @@ globs_add(struct globs *g, const char *list)
 	const char *part;
 	size_t len;
 
+	INVARIANT(list != NULL);
 	while ((part = text_part(&list, ',', &len)) != NULL) {
 		g->patterns = memory_array(g->patterns, g->count + 1, sizeof *g->patterns);
 		g->patterns[g->count++] = memory_copy(part, len);
@@ -183,6 +185,7 @@ filter_seek_last(struct filter *f, struct reader *r, int64_t count, int64_t floo
 		found++;
 		first = r->position;
 	}
+	INVARIANT(found <= count && first >= r->position);
 	/* Where everything passes, what is damaged before the first of them is among the last
 	 * lines, too. */
 	reader_seek(r, found < count && filter_open(f) ? floor : first);

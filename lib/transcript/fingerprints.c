@@ -1,5 +1,5 @@
 /*
- * Invariants:
+ * What the code relies on (fingerprints_hold()):
  *   - Occupied slots ascend; each lies at or after its home, with no empty slot
  *     between, so a search stops at the first empty or greater slot.
  *   - home() ascends with the fingerprint; that is what lets grow() lay all of
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define FIRST_CAPACITY ((size_t)512)
@@ -47,6 +48,31 @@ home(uint64_t fingerprint, size_t capacity)
 	return (size_t)(((fingerprint >> 32) * (uint64_t)capacity) >> 32);
 }
 
+/* Looks at every slot. */
+static bool
+fingerprints_hold(const struct fingerprints *set)
+{
+	size_t count = 0, open = 0;
+	uint64_t last = 0;
+
+	if (set->slots == NULL)
+		return set->length == 0 && set->count == 0;
+	for (size_t i = 0; i < set->length; i++) {
+		uint64_t slot = set->slots[i];
+		size_t first = home(slot, set->capacity);
+
+		if (slot == 0)
+			continue;
+		if ((slot | ENDED) <= (last | ENDED) || first > i || (i > first && set->slots[i - 1] == 0))
+			return false;
+		count++;
+		open += !(slot & ENDED);
+		last = slot;
+	}
+	return count == set->count && open == set->open && set->open <= set->count &&
+	    set->slots[set->length - 1] == 0;
+}
+
 /* The slot that holds the fingerprint, or where it belongs. */
 static size_t
 slot_of(const struct fingerprints *set, uint64_t fingerprint)
@@ -55,6 +81,7 @@ slot_of(const struct fingerprints *set, uint64_t fingerprint)
 
 	while (set->slots[at] != 0 && (set->slots[at] | ENDED) < (fingerprint | ENDED))
 		at++;
+	INVARIANT(at < set->length);
 	return at;
 }
 
@@ -126,18 +153,24 @@ fingerprints_add(struct fingerprints *set, uint64_t fingerprint)
 	size_t at = slot_of(set, fingerprint), end = at;
 	enum fingerprint_state before = state_at(set, at, fingerprint);
 
+	INVARIANT(fingerprint != 0 && !(fingerprint & ENDED));
 	if (before != FINGERPRINT_ABSENT)
 		return before;
 	while (set->slots[end] != 0)
 		end++;
 	if (end + 1 == set->length || full(set, set->count)) {
 		grow(set);
+		INVARIANT(fingerprints_hold(set));
 		return fingerprints_add(set, fingerprint);
 	}
 	memmove(set->slots + at + 1, set->slots + at, (end - at) * sizeof *set->slots);
 	set->slots[at] = fingerprint;
 	set->count++;
 	set->open++;
+	INVARIANT(set->slots[set->length - 1] == 0);
+	INVARIANT(at == home(fingerprint, set->capacity) || (set->slots[at - 1] != 0 &&
+	    set->slots[at - 1] < fingerprint));
+	INVARIANT(set->slots[at + 1] == 0 || set->slots[at + 1] > fingerprint);
 	return FINGERPRINT_ABSENT;
 }
 
@@ -157,6 +190,7 @@ fingerprints_end(struct fingerprints *set, uint64_t fingerprint)
 void
 fingerprints_free(struct fingerprints *set)
 {
+	INVARIANT(fingerprints_hold(set));
 	free(set->slots);
 	memset(set, 0, sizeof *set);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "json/bytes.h"
 #include "transcript/event_keys.h"
 #include "transcript/event_table.h"
@@ -32,6 +33,7 @@ fault(struct cursor *c, enum form_rule rule, const char *at, const char *format,
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
+	INVARIANT(at >= c->line && at <= c->end);
 	c->fault->rule = rule;
 	c->fault->at = (size_t)(at - c->line);
 	error_set(&c->fault->what, ERROR_SCHEMA, NULL, "%s", text);
@@ -74,6 +76,7 @@ is_any(struct cursor *c, struct span *value)
 		return fault(c, FORM_JSON, c->at + bad, "%s", why);
 	*value = span_of(c->at, end);
 	c->at += end;
+	INVARIANT(c->at <= c->end);
 	return true;
 }
 
@@ -128,6 +131,7 @@ take_token(struct cursor *c, size_t len, struct span *value)
 {
 	*value = span_of(c->at, len + 2);
 	c->at += len + 2;
+	INVARIANT(c->at <= c->end);
 	return true;
 }
 
@@ -387,6 +391,8 @@ check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
 		    shape->name);
 	if (shape->ordered && *members_seen >> index != 0)
 		return fault(c, FORM_NOTATION, key.at, "\"%s\" is out of order", member->key);
+	INVARIANT(index < shape->count && shape->count <= 64);
+	INVARIANT(member->into + sizeof(struct span) <= sizeof(struct form));
 	*members_seen |= UINT64_C(1) << index;
 
 	value = (struct span *)(void *)((char *)c->form + member->into);
@@ -437,6 +443,24 @@ blame(struct cursor *c)
 	return -1;
 }
 
+static bool
+is_within(struct span value, const char *line, size_t len)
+{
+	return value.at >= line && value.at + value.len <= line + len;
+}
+
+/* What a line that was checked has for certain, and whoever reads it relies on. */
+static bool
+form_holds(const struct form *form, const char *line, size_t len)
+{
+	return form->seq > 0 && is_within(form->timestamp, line, len) &&
+	    form->timestamp.len == CLOCK_TEXT_SIZE - 1 + 2 && is_within(form->event_id, line, len) &&
+	    form->event_id.len == ID_SIZE - 1 + 2 && is_within(form->run_id, line, len) &&
+	    form->run_id.len == ID_SIZE - 1 + 2 && is_within(form->parent_event_id, line, len) &&
+	    is_within(form->type_name, line, len) && is_within(form->path, line, len) &&
+	    is_within(form->payload, line, len) && (!form->foreign || form->type == EVENT_TYPES);
+}
+
 int
 form_check(const char *line, size_t len, struct form *form, struct form_fault *found)
 {
@@ -465,6 +489,7 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 		fault(&c, FORM_NOTATION, line, "\"prev\" is not the last key");
 		return -1;
 	}
+	INVARIANT(form_holds(form, line, len));
 	return 0;
 }
 
@@ -510,6 +535,7 @@ form_check_payload(enum event_type type, const char *payload, size_t len,
 void
 form_link(struct span link, struct span *event_id, struct span *run_id)
 {
+	INVARIANT(link.at != NULL && link.len > 0);
 	*event_id = link.at[0] == '"' ? link : span_member(link, KEY_EVENT_ID);
 	*run_id = link.at[0] == '"' ? SPAN_NONE : span_member(link, KEY_RUN_ID);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/invariant.h"
+#include "base/text.h"
 #include "json/writer.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
@@ -33,6 +34,19 @@ raws_in_place(const struct event *e)
 			return false;
 	}
 	return true;
+}
+
+/* Whether it is what readers take for a line of this seq that follows from prev. */
+static bool
+line_holds(const struct line *l, int64_t seq, const char *prev)
+{
+	const char *line = l->bytes.data + l->start;
+	size_t len = l->bytes.len - l->start - 1;
+	int64_t found;
+
+	return line[len] == '\n' && memchr(line, '\n', len) == NULL &&
+	    event_line_whole(line, len, &found) && found == seq &&
+	    memcmp(line + len + 1 - LINE_PREV_BACK, prev, DIGEST_SIZE - 1) == 0;
 }
 
 /* Appends what stands between timestamp and prev. */
@@ -72,8 +86,10 @@ line_members(struct line *l, const struct line_place *place, const struct event 
 			return -1;
 		blob_reference(raw->at, name, raw->len, "raw", refs);
 	}
-	if (e->seal != NULL)
+	if (e->seal != NULL) {
 		l->signature = out->len - SEAL_BACK;
+		INVARIANT(text_prefix_of(out->data + l->signature, SEAL_BACK, "0") == SEAL_SIGNATURE);
+	}
 	if (refs->len > 0) {
 		writer_key(&w, KEY_REFS);
 		buffer_byte(out, '[');
@@ -129,6 +145,7 @@ line_finish(struct line *l, struct event *e, int64_t seq, int64_t wall,
 	if (e->seal != NULL)
 		seal_sign(e->seal, l->bytes.data + l->start, l->bytes.len - l->start - 1,
 		    l->signature - l->start);
+	INVARIANT(line_holds(l, seq, prev));
 }
 
 struct span

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event.h"
 #include "transcript/reader.h"
@@ -31,6 +32,9 @@ linkage_claim(struct linkage *l, enum linkage_kind kind, struct span run_id,
 	claim->byte = byte;
 	span_copy(run_id, claim->run_id, sizeof claim->run_id);
 	span_copy(event_id, claim->event_id, sizeof claim->event_id);
+	INVARIANT(strlen(claim->run_id) == ID_SIZE - 1);
+	INVARIANT((strlen(claim->event_id) == ID_SIZE - 1) == (kind == LINKAGE_EVENT));
+	INVARIANT(l->count <= l->capacity);
 }
 
 /* By run, then as confirm() looks. */
@@ -43,6 +47,17 @@ compare(const void *a, const void *b)
 	if (order == 0)
 		order = (left->kind > right->kind) - (left->kind < right->kind);
 	return order != 0 ? order : strcmp(left->event_id, right->event_id);
+}
+
+/* Whether these are claims about one run, in the order that confirm() looks for them. */
+static bool
+claims_hold(const struct linkage_claim *claims, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (strcmp(claims[i].run_id, claims[0].run_id) != 0 ||
+		    compare(&claims[i - 1], &claims[i]) > 0)
+			return false;
+	return count > 0;
 }
 
 /* Marks the claims of these that are of this kind and about this event; returns
@@ -85,6 +100,7 @@ check_run(struct linkage_claim *claims, size_t count, const char *directory, con
 	bool first = true;
 	int got = 0;
 
+	INVARIANT(claims_hold(claims, count));
 	if (access(path, F_OK) == 0) {
 		if (reader_open(&reader, path, err) != 0) {
 			free(path);
@@ -99,6 +115,7 @@ check_run(struct linkage_claim *claims, size_t count, const char *directory, con
 				if (view.child_run_id.at && span_is(view.child_run_id, run_id))
 					open -= confirm(claims, count, LINKAGE_PARENT, "");
 			}
+			INVARIANT(open <= count);
 			first = false;
 		}
 		reader_close(&reader);

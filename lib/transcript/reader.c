@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/bytes.h"
 #include "json/scan.h"
@@ -23,6 +24,14 @@
 #define READER_LINE_MOST ((int64_t)SCAN_LINE_LIMIT + 1) /* with its LF */
 /* So many lines with a wrong time, in a row, would have to be met for any to be missed. */
 #define SINCE_LINES 8
+
+/* All that is held lies before the last LF that was seen. */
+static bool
+reader_holds(const struct reader *r)
+{
+	return r->position >= 0 && r->settled >= 0 &&
+	    (r->chunk.bytes.len == 0 || r->chunk.at + (int64_t)r->chunk.bytes.len <= r->settled);
+}
 
 int
 reader_open(struct reader *r, const char *path, struct error *err)
@@ -101,6 +110,7 @@ reader_settle(struct reader *r)
 	r->settled = start;
 	if (r->position > start)
 		r->position = start;
+	INVARIANT(reader_holds(r) && r->position <= r->settled);
 	return 0;
 }
 
@@ -135,6 +145,7 @@ reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
 			*len = (size_t)(lf - at);
 			r->line_start = r->position;
 			r->position += lf - at + 1;
+			INVARIANT(reader_holds(r) && r->position <= r->settled);
 			return 1;
 		}
 		if (size == most)
@@ -222,6 +233,7 @@ reader_probe(struct reader *r, const struct sought *s, int64_t start, int64_t li
 
 		if (head == NULL)
 			return -1;
+		INVARIANT(reader_holds(r));
 		place = s->place(s, head, (size_t)(to - at));
 		if (place == PLACE_BEHIND)
 			return 1;
@@ -252,6 +264,7 @@ reader_bisect(struct reader *r, const struct sought *s, struct error *err)
 		behind = start == -1 ? -1 : reader_probe(r, s, start, high, &end);
 		if (behind == -1)
 			return reader_failed(r, err);
+		INVARIANT(low <= start && start <= end && end <= high);
 		if (behind == 1 || end == start)
 			high = start;
 		else
@@ -327,6 +340,7 @@ reader_previous(struct reader *r, const char **line, size_t *len, struct error *
 		return reader_line_too_long(r, start, err);
 	if (start == -1 || (*line = window_bytes(&r->chunk, start, end)) == NULL)
 		return reader_failed(r, err);
+	INVARIANT(start < end && reader_holds(r));
 	*len = (size_t)(end - start - 1);
 	r->position = r->line_start = start;
 	return 1;

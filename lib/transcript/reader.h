@@ -3,12 +3,12 @@
  * damaged. It takes no lock and maps nothing.
  *
  * What the code relies on:
- *   - Its position is always just after a LF (or 0); bytes after the last LF are
- *     read again, never kept; if the file is shorter than the position it steps
- *     back to the last LF.
- *   - What lies before a LF stays; what a killed writer left after the last LF may
- *     be cut off and written over at any moment, in the midst of a read too. So it
- *     looks for the last LF first, and reads lines before that LF only afterwards.
+ *   - The position is 0 or just after a LF. Bytes after the last LF are never kept, but read
+ *     again (asserted). If the file has become shorter than the position, the reader goes back to
+ *     the last LF (tests/unit/test_reader: test_shorter_file).
+ *   - What lies before a LF does not change. What a killed writer left after the last LF may be
+ *     cut off and written over at any moment, also during a read. So the reader looks for the last
+ *     LF first, and reads only lines before it (test_cut_while_reading).
  */
 #ifndef AWF_TRANSCRIPT_READER_H
 #define AWF_TRANSCRIPT_READER_H

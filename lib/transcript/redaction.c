@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
@@ -132,6 +133,7 @@ put_payload(const struct redaction *r, const struct event *e, struct writer *w)
 		const struct event_raw *raw = &e->raws[i];
 		struct span place = pointer_find(e->payload, raw->at + sizeof PAYLOAD - 1);
 
+		INVARIANT(place.at >= copied && place.at + place.len <= end);
 		buffer_append(&payload, copied, (size_t)(place.at - copied));
 		buffer_byte(&payload, '"');
 		base64_encode(raw->bytes, raw->len, &payload);
@@ -293,6 +295,7 @@ keep_payload(struct redaction *r, const struct event *e, struct span payload)
 		buffer_free(&r->payload);
 		r->payload = rest;
 	}
+	INVARIANT(r->raw_count <= e->raw_count);
 }
 
 int
@@ -304,8 +307,11 @@ redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct
 	size_t bad;
 	int result;
 
+	INVARIANT(id_valid(e->id, strlen(e->id)));
 	put_line(r, run_id, e, &line);
 	sent = span_of(line.data, line.len);
+	INVARIANT(memchr(sent.at, '\n', sent.len) == NULL);
+	INVARIANT(e->seal == NULL || span_path(sent, KEY_PAYLOAD, KEY_SEAL, NULL).at == NULL);
 	result = r->pass(r->context, sent, &given, err);
 	if (result == 0) {
 		text = span_of(buffer_string(&given), given.len);

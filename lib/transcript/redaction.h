@@ -4,16 +4,17 @@
  * exchange, awf-run(1); the filter itself, a process, is lib/run/redactor.
  *
  * What the code relies on, and keeps:
- *   - The filter is given the event as one line: what will stand in the transcript,
- *     without seq, timestamp and prev, which are not known yet. Large values are in
- *     place, and bytes that are no UTF-8 as base64 strings, whose pointers are in refs.
- *   - Of its answer the payload alone is taken, and only if everything that identifies
- *     the event, or that readers go by, is as it was, and it has the form of an event.
- *   - A digest of a short secret would tell it to whoever guesses. So the digests of
- *     payloads are keyed: HMAC-SHA256 under the run's key, which goes with the run.
- *     Within a run equal values have equal digests still. The names of blobs are
- *     digests of what was masked.
- *   - The signature of a seal is made over the masked line; the filter does not see it.
+ *   - The filter is given the event as one line (asserted): what will stand in the transcript,
+ *     without seq, timestamp and prev, which are not known yet. Large values are in place, and
+ *     bytes that are no UTF-8 are base64 strings, whose pointers are in refs.
+ *   - Only the payload of the answer is used, and only if everything that identifies the event, or
+ *     that readers go by, is unchanged, and it has the form of an event (tests/cli/mask.bats: "what
+ *     identifies an event must not change").
+ *   - Whoever guesses a short secret could recognise its digest. So the digests in payloads are
+ *     keyed: HMAC-SHA256 under the run's key, which is removed with the run. Within a run equal
+ *     values still have equal digests ("digests are keyed"). The names of blobs are digests of
+ *     masked values.
+ *   - A seal is signed over the masked line; the filter does not see the signature (asserted).
  */
 #ifndef AWF_TRANSCRIPT_REDACTION_H
 #define AWF_TRANSCRIPT_REDACTION_H

@@ -20,6 +20,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
@@ -231,12 +232,15 @@ seal_sign(const struct seal_key *key, char *line, size_t len, size_t at)
 	char digits[SEAL_SIGNATURE + 1];
 	struct buffer text = BUFFER_INIT;
 
+	INVARIANT(at > 0 && at + SEAL_SIGNATURE < len && line[at - 1] == '"' &&
+	    line[at + SEAL_SIGNATURE] == '"');
 	signed_text(line, len, at, &text);
 	crypto_sign_ed25519_detached(signature, NULL, (const unsigned char *)text.data, text.len,
 	    key->secret);
 	hex_encode(signature, sizeof signature, digits);
 	memcpy(line + at, digits, SEAL_SIGNATURE);
 	buffer_free(&text);
+	INVARIANT(seal_valid(span_of(line, len), key->public_key, line + at));
 }
 
 bool
@@ -246,6 +250,7 @@ seal_valid(struct span line, const char *public_key, const char *signature)
 	struct buffer text = BUFFER_INIT;
 	bool valid;
 
+	INVARIANT(signature > line.at && signature + SEAL_SIGNATURE < line.at + line.len);
 	if (!decode(public_key, DIGEST_SIZE - 1, key) || !decode(signature, SEAL_SIGNATURE, bytes))
 		return false;
 	signed_text(line.at, line.len, (size_t)(signature - line.at), &text);

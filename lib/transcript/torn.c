@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define TORN_CHUNK ((int64_t)1 << 20)
@@ -31,6 +32,7 @@ torn_keep(const char *path, struct window *w, int64_t from, int64_t to, struct e
 	bool kept = fd != -1;
 	int result;
 
+	INVARIANT(from >= 0 && from <= to);
 	while (kept && from < to) {
 		int64_t upto = to - from > TORN_CHUNK ? from + TORN_CHUNK : to;
 		const char *bytes = window_bytes(w, from, upto);

@@ -23,6 +23,36 @@
 #include "transcript/event_keys.h"
 #include "transcript/torn.h"
 
+/* What it remembers of the file's last line: all of it, or nothing. */
+static bool
+transcript_holds(const struct transcript *t)
+{
+	static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
+
+	return t->size >= 0 && t->seq >= 0 && (t->size > 0) == (t->seq > 0) &&
+	    strlen(t->prev) == DIGEST_SIZE - 1 && (t->seq > 0 || strcmp(t->prev, zeros) == 0);
+}
+
+/* Whether this process may write now: by the lock, on a descriptor of its own, which no signal
+ * makes it keep. */
+static bool
+transcript_may_write(const struct transcript *t)
+{
+	sigset_t blocked;
+
+	return t->locked && t->owner == getpid() && !t->broken &&
+	    pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, SIGTERM) == 1 &&
+	    sigismember(&blocked, SIGTSTP) == 1;
+}
+
+/* Whether what is written of an event in a masked run is what its filter has passed. */
+static bool
+event_is_masked(const struct transcript *t, const struct event *e)
+{
+	return !t->masked || (t->redaction != NULL &&
+	    (e->payload.at == NULL || e->payload.at == t->redaction->payload.data));
+}
+
 /* Opening and closing. */
 
 static int
@@ -125,7 +155,9 @@ transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, before);
 	t->busy = false;
-	if (lock_file_within(t->fd, t->lock_ms) == 0)
+	INVARIANT(!t->locked && t->owner == getpid());
+	t->locked = lock_file_within(t->fd, t->lock_ms) == 0;
+	if (t->locked)
 		return 0;
 	t->busy = errno == EWOULDBLOCK;
 	if (t->busy)
@@ -141,6 +173,7 @@ static void
 transcript_unlock(struct transcript *t, const sigset_t *before)
 {
 	lock_file_release(t->fd);
+	t->locked = false;
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
@@ -193,6 +226,7 @@ tail_learn(struct transcript *t, int64_t end, struct error *err)
 		t->wall = 0;
 	t->last = view.type;
 	t->decided = event_decides(&view);
+	INVARIANT(t->size > floor && transcript_holds(t));
 	return 0;
 }
 
@@ -207,6 +241,7 @@ tail_repair(struct transcript *t, int64_t end, struct error *err)
 
 	if (t->size == 0 && (n = pread(t->fd, first, sizeof first, 0)) == -1)
 		return error_errno(err, ERROR_SYSTEM, t->path, "unable to read");
+	INVARIANT(t->locked && t->size < end);
 	for (ssize_t i = 0; i < n; i++)
 		if (first[i] != head[i] && first[i] != '\0')
 			return error_set(err, ERROR_SYSTEM, t->path, "is no transcript");
@@ -224,6 +259,7 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 {
 	struct stat status;
 
+	INVARIANT(t->locked && transcript_holds(t));
 	*moved = 0;
 	if (fstat(t->fd, &status) == -1)
 		return error_errno(err, ERROR_SYSTEM, t->path, "unable to stat");
@@ -296,7 +332,7 @@ transcript_line(struct transcript *t, struct event *e, struct error *err)
 static int
 append_line(struct transcript *t, struct event *e, struct error *err)
 {
-	int64_t wall = clock_wall();
+	int64_t wall = clock_wall(), last = t->wall;
 	struct span line;
 	ssize_t n;
 
@@ -304,12 +340,15 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 		t->wall = wall;
 	line_finish(&t->line, e, t->seq + 1, t->wall, t->prev);
 	line = line_span(&t->line);
+	INVARIANT(transcript_may_write(t) && event_is_masked(t, e));
+	INVARIANT(t->wall >= last && (t->parent_run_id[0] == '\0' || e->parent_run_id != NULL));
 	n = write(t->fd, line.at, line.len);
 	if (n == (ssize_t)line.len) {
 		t->seq = e->seq;
 		t->last = e->type;
 		t->decided = false;
 		t->size += (int64_t)line.len;
+		INVARIANT(transcript_holds(t));
 		return 0;
 	}
 
@@ -337,6 +376,7 @@ append_lines(struct transcript *t, struct span lines, struct error *err)
 	ssize_t n = 1;
 	int result = 1;
 
+	INVARIANT(transcript_may_write(t) && lines.len > 0 && lines.at[lines.len - 1] == '\n');
 	while (n > 0 && done < lines.len) {
 		n = write(t->fd, lines.at + done, lines.len - done);
 		done += n > 0 ? (size_t)n : 0;
@@ -464,6 +504,7 @@ void
 transcript_forget(struct transcript *t)
 {
 	lock_file_release(t->fd);
+	t->locked = false;
 	tail_forget(t);
 }
 

@@ -1,24 +1,27 @@
 /*
  * The transcript: appends events to one file that many processes share.
  *
- * What the code relies on, and keeps:
- *   - Whoever writes holds flock(LOCK_EX) for one event, with signals blocked, on
- *     a descriptor that it opened itself (a fork() is noticed, the file opened
- *     anew); readers take no lock. A forked child that lives on without appending
- *     must close its copy, or it would keep the lock of a parent that is killed.
- *   - Under the lock the file ends in a whole line: what a killed writer left is
- *     moved to <run-id>.torn and synced before it is cut off here.
- *   - seq is the last line's plus one, prev the BLAKE2b-256 of the last line,
- *     timestamp never earlier than the last line's.
+ * What the code relies on, and keeps. Asserted where a line is written:
+ *   - The writer holds flock(LOCK_EX) for one event, with signals blocked, on a descriptor that
+ *     it opened itself: after a fork() it opens the file again. Readers take no lock. A forked
+ *     child that lives on without appending must close its copy, or it would keep the lock of a
+ *     parent that is killed.
+ *   - seq is one more than in the last line, prev the BLAKE2b-256 of the last line, timestamp not
+ *     earlier than in the last line.
  *   - In the transcript of a child run each line names the parent, as the first does.
- *   - A line is written by one write(); if that is short or fails, it is cut
- *     back before the lock is released, and the append failed. Lines that are the same in
- *     another storage may come several at once.
- *   - Strings above 256 KiB, and bytes that are no UTF-8, lie in synced blobs
- *     before the line that names them is written.
- *   - A failed sync is final: every later call fails too.
- *   - In a masked run nothing is written that has not passed the filter: without one
- *     every append fails.
+ *   - After a sync has failed every later call fails too.
+ *   - In a masked run only what has passed the filter is written: without a filter every append
+ *     fails.
+ *
+ * Shown by tests (tests/fault/transcript.bats, durability.bats, tests/unit/test_transcript):
+ *   - Under the lock the file ends in a whole line: what a killed writer left is moved to
+ *     <run-id>.torn and synced there before it is cut off here ("a torn line is not cut off before
+ *     it is synced elsewhere").
+ *   - A line is written by one write(). If that is short or fails, the line is cut off again before
+ *     the lock is released, and the append has failed ("failing writes", "a short write"). Lines
+ *     that another storage has already (transcript_extend()) may be written several at once.
+ *   - Strings above 256 KiB, and bytes that are no UTF-8, lie in blobs that are synced before the
+ *     line that names them is written ("a blob and its name are on disk before the line").
  */
 #ifndef AWF_TRANSCRIPT_TRANSCRIPT_H
 #define AWF_TRANSCRIPT_TRANSCRIPT_H
@@ -51,6 +54,7 @@ struct transcript {
 	bool decided;             /* another than this appended it, and it is a decision */
 	char prev[DIGEST_SIZE];   /* its digest */
 	bool broken;              /* a sync failed */
+	bool locked;              /* the file's lock is held */
 	int lock_ms;              /* so long the lock is waited for: 30 s, if it is not set */
 	bool busy;                /* the lock was not had when it was asked for last */
 	bool masked;              /* events pass a filter first: */

@@ -3,13 +3,13 @@
  * second thread, beside all else and the reading of the next piece: hashing takes as long as
  * both.
  *
- * Invariants:
- *   - The last LF is looked for first and nothing behind it is read as lines: a
- *     writer may cut that off and write over it at any moment.
- *   - The first fault in the file is the one reported: a fault ends the pass, and
- *     of the two threads the earlier line counts.
- *   - What began and did not end is named in a second pass, which is rare, so that
- *     the first need not remember names.
+ * What the code relies on:
+ *   - The last LF is looked for first, and nothing behind it is read as a line: a writer may cut
+ *     that off and write over it at any moment (asserted).
+ *   - The first fault in the file is the one reported: a fault ends the pass, and if both threads
+ *     find one, that of the earlier line counts (asserted).
+ *   - Calls and attempts that began and did not end are named in a second pass, which is rare, so
+ *     that the first pass need not remember names.
  */
 #include "transcript/verify.h"
 
@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
@@ -103,6 +104,7 @@ warn(const struct verify *v, int64_t line, const char *format, ...)
 static void
 fault_at(struct verify *v, enum verify_rule rule, int64_t line, int64_t at, const char *text)
 {
+	INVARIANT(!v->report->faulty || line < v->report->line);
 	v->lines.line = span_of(NULL, 0);
 	v->lines.line_start = at;
 	verify_fault(&v->lines, rule, NULL, "%s", text);
@@ -229,6 +231,9 @@ check_piece(struct verify *v, struct error *err)
 	pthread_t thread;
 	char text[128];
 	int result;
+
+	INVARIANT(lines->len > 0 && lines->data[lines->len - 1] == '\n');
+	INVARIANT(v->piece.at + (int64_t)lines->len <= v->settled);
 	bool beside = lines->len >= PIECE_WORTH_A_THREAD && !v->spec->one_thread &&
 	    pthread_create(&thread, NULL, check_chain, v) == 0;
 
@@ -238,6 +243,7 @@ check_piece(struct verify *v, struct error *err)
 	read_next(v, v->piece.at + (int64_t)lines->len);
 	if (beside)
 		pthread_join(thread, NULL);
+	INVARIANT(result != 0 || report->faulty || v->chain.broken || v->chain.line == report->lines);
 	if (!v->chain.broken || (report->faulty && v->chain.line >= report->line))
 		return result;
 
@@ -437,6 +443,16 @@ run_alive(const struct verify *v)
 	return layout_run_alive(v->root, run_id);
 }
 
+/* What is said of a fault is within the file; what is proved ends before it. */
+static bool
+report_holds(const struct verify_report *report)
+{
+	if (!report->faulty)
+		return !report->damage && report->fault.code == ERROR_NONE && report->bytes <= report->size;
+	return (int)report->rule < VERIFY_RULES && report->line >= 1 && report->intact >= 0 &&
+	    report->intact <= report->byte && report->byte <= report->size;
+}
+
 /* Checks all, and warns of what is no fault. */
 static int
 pass(struct verify *v, bool alive, struct error *err)
@@ -455,6 +471,7 @@ pass(struct verify *v, bool alive, struct error *err)
 	if (check_lines(v, err) != 0 || check_linkage(v, err) != 0 ||
 	    (!report->faulty && check_meant(v, err) != 0))
 		result = -1;
+	INVARIANT(result != 0 || report_holds(report));
 	if (result == 0 && !report->faulty) {
 		name_unknown(v, "type", &lines->types);
 		name_unknown(v, "key", &lines->keys);
@@ -564,6 +581,7 @@ verify_repair(const char *path, const struct verify_report *report, int64_t *mov
 	if (!report->damage)
 		return error_set(err, ERROR_SCHEMA, path,
 		    "not repaired, nothing was touched: no crash leaves such a fault");
+	INVARIANT(report->faulty && report_holds(report));
 	if (find_synced(path, report->intact, err) != 0 ||
 	    transcript_cut(path, report->intact, report->size, err) != 0)
 		return -1;

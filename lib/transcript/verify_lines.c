@@ -17,6 +17,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "transcript/definition_file.h"
 #include "transcript/event_keys.h"
 #include "transcript/layout.h"
@@ -32,6 +33,8 @@ verify_fault(struct verify_lines *v, enum verify_rule rule, const char *at, cons
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
+	INVARIANT((int)rule < VERIFY_RULES);
+	INVARIANT(at == NULL || (at >= v->line.at && at <= v->line.at + v->line.len));
 	report->faulty = true;
 	report->rule = rule;
 	report->line = report->lines;
@@ -476,6 +479,7 @@ note_pairs(struct verify_lines *v, const struct form *form)
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 	case EVENT_TOOL_RESULT:
+		INVARIANT(v->pairs == NULL || fingerprints_find(v->pairs, v->pair) == FINGERPRINT_OPEN);
 		if (v->pairs != NULL)
 			fingerprints_end(v->pairs, v->pair);
 		if (form->asks.at && form->type != EVENT_TOOL_RESULT)
@@ -501,6 +505,19 @@ note_seal(struct verify_lines *v, const struct form *form)
 		sealed_by[0] = '\0';
 }
 
+/* What is known of the lines so far, none of which had a fault. */
+static bool
+lines_hold(const struct verify_lines *v)
+{
+	const struct verify_report *report = v->report;
+
+	return v->ids.count == (size_t)report->lines && strlen(v->run_id) == ID_SIZE - 1 &&
+	    strlen(v->last_id) == ID_SIZE - 1 && strlen(v->started) == ID_SIZE - 1 &&
+	    report->attempts >= 1 && v->attempts_died < report->attempts &&
+	    v->calls.count == (size_t)(report->calls + report->tool_calls) &&
+	    v->blobs.count == (size_t)report->blobs;
+}
+
 /* The line has no fault. */
 static void
 note_line(struct verify_lines *v, const struct form *form)
@@ -516,6 +533,7 @@ note_line(struct verify_lines *v, const struct form *form)
 		note_unknown(&v->types, v->report->lines, form->type_name);
 	if (form->unknown_key.at)
 		note_unknown(&v->keys, v->report->lines, form->unknown_key);
+	INVARIANT(lines_hold(v));
 }
 
 static bool

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "json/bytes.h"
 
 #define WINDOW_BLOCK ((int64_t)16 << 10) /* read at once when searching */
@@ -53,6 +54,7 @@ window_read(struct window *w, int64_t from, int64_t to)
 
 	buffer_clear(&w->bytes);
 	w->at = from;
+	INVARIANT(from >= 0 && to >= from);
 	char *room = buffer_reserve(&w->bytes, want);
 	while (w->bytes.len < want) {
 		ssize_t n = pread(w->fd, room + w->bytes.len, want - w->bytes.len,
@@ -77,12 +79,14 @@ window_bytes(struct window *w, int64_t from, int64_t to)
 
 	if (!held && window_read(w, from, to) == -1)
 		return NULL;
+	INVARIANT(from >= w->at && from <= to && to <= window_end(w));
 	return buffer_string(&w->bytes) + (from - w->at);
 }
 
 int64_t
 window_line_start(struct window *w, int64_t floor, int64_t end)
 {
+	INVARIANT(floor >= 0 && floor <= end);
 	while (end > floor) {
 		int64_t from = end > w->at && end <= window_end(w) ? w->at : end - WINDOW_BLOCK;
 		if (from < floor)
@@ -91,8 +95,10 @@ window_line_start(struct window *w, int64_t floor, int64_t end)
 		if (bytes == NULL)
 			return -1;
 		const char *lf = bytes_last(bytes, bytes + (end - from), '\n');
-		if (lf != NULL)
+		if (lf != NULL) {
+			INVARIANT(lf >= bytes && lf < bytes + (end - from) && *lf == '\n');
 			return from + (lf - bytes) + 1;
+		}
 		end = from;
 	}
 	return floor;
@@ -111,6 +117,7 @@ window_line_end(struct window *w, int64_t from, int64_t limit)
 		const char *lf = memchr(bytes, '\n', (size_t)(to - from));
 		if (lf != NULL)
 			return from + (lf - bytes) + 1;
+		INVARIANT(to > from && to <= limit);
 		from = to;
 	}
 	return limit;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/polling.h"
 #include "base/text.h"
@@ -44,6 +45,7 @@ line_input_read(struct line_input *s)
 	buffer_drop(&s->bytes, s->next);
 	s->searched -= s->next;
 	s->next = 0;
+	INVARIANT(s->searched <= s->bytes.len);
 	n = read(s->fd, buffer_reserve(&s->bytes, INPUT_CHUNK), INPUT_CHUNK);
 	if (n > 0)
 		s->bytes.len += (size_t)n;
@@ -56,6 +58,7 @@ line_input_take(struct line_input *s, const char **line, size_t *len)
 {
 	const char *lf = next_lf(s);
 
+	INVARIANT(s->next <= s->searched && s->searched <= s->bytes.len);
 	s->searched = lf ? (size_t)(lf - s->bytes.data) + 1 : s->bytes.len;
 	*len = s->searched - s->next - (lf != NULL);
 	if (*len > SCAN_LINE_LIMIT)
@@ -69,6 +72,7 @@ line_input_take(struct line_input *s, const char **line, size_t *len)
 		*line += mark;
 		*len -= mark;
 	}
+	INVARIANT(memchr(*line, '\n', *len) == NULL);
 	s->next = s->searched;
 	s->lines++;
 	return 1;
@@ -116,12 +120,14 @@ line_ring_put(struct line_ring *r, const char *line, size_t len)
 	buffer_clear(place);
 	buffer_append(place, line, len);
 	r->next = (r->next + 1) % r->room;
+	INVARIANT(r->count <= r->room && (r->count == r->room || r->next == r->count));
 }
 
 const struct buffer *
 line_ring_get(const struct line_ring *r, size_t number)
 {
 	/* Until it is full the oldest stands first. */
+	INVARIANT(number < r->count);
 	size_t oldest = r->count < r->room ? 0 : r->next;
 
 	return &r->lines[(oldest + number) % r->count];

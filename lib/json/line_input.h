@@ -26,8 +26,8 @@ struct line_input {
 void line_input_begin(struct line_input *s, int fd, const char *name);
 /* One read(2) of what has come: its result, and errno. */
 ssize_t line_input_read(struct line_input *s);
-/* The next line that has come whole, without its LF, and the first without a byte order mark: 1, *line and *len are valid until more
- * is read; 0: none has; -1: it is above 256 MiB. */
+/* The next whole line without its LF; the first line also without a byte order mark. 1: *line and
+ * *len are valid until more is read; 0: no whole line has come; -1: it is above 256 MiB. */
 int line_input_take(struct line_input *s, const char **line, size_t *len);
 /* Whether line_input_next() would have to wait for bytes. */
 bool line_input_waits(struct line_input *s);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/text.h"
 #include "json/bytes.h"
 
@@ -239,6 +240,7 @@ check_value(struct check *c, const char *at, size_t len, size_t known, size_t *e
 {
 	bool sound;
 
+	INVARIANT(c->limit <= SCAN_LINE_DEPTH && known <= len);
 	at = at ? at : "";
 	c->at = at + known;
 	c->end = at + len;
@@ -248,6 +250,8 @@ check_value(struct check *c, const char *at, size_t len, size_t known, size_t *e
 	sound = known > 0 ? check_up(c) : check_down(c) && check_up(c);
 	while (sound && c->depth > 0)
 		sound = check_down(c) && check_up(c);
+	INVARIANT(sound ? c->wrong == NULL && c->depth == 0 : c->wrong != NULL);
+	INVARIANT(c->at >= at && c->at <= c->end);
 	*(sound ? end : bad) = (size_t)(c->at - at);
 	return c->wrong;
 }
@@ -329,6 +333,7 @@ scan_mend(struct span value, struct buffer *out)
 		buffer_append(out, at, len);
 		at += len;
 	}
+	INVARIANT(at == end);
 }
 
 const char *
@@ -411,6 +416,7 @@ framer_feed(struct framer *f, const char *at, size_t len, size_t *used)
 		else if (f->depth == 0 && !f->in_string)
 			result = FRAME_DONE;
 	}
+	INVARIANT(p >= at && p <= end && !(f->scalar && (f->in_string || f->depth > 0)));
 	*used = (size_t)(p - at);
 	return result;
 }
@@ -420,6 +426,7 @@ scan_minify(struct span value, struct buffer *out)
 {
 	struct framer string = {0};
 	const char *at = value.at, *end = at ? at + value.len : at, *run = at;
+	size_t before = out->len;
 
 	buffer_reserve(out, value.len);
 	while (at < end) {
@@ -432,4 +439,5 @@ scan_minify(struct span value, struct buffer *out)
 	}
 	if (run < end)
 		buffer_append(out, run, (size_t)(end - run));
+	INVARIANT(out->len - before <= value.len);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/invariant.h"
 #include "json/bytes.h"
 #include "json/scan.h"
 
@@ -136,6 +137,7 @@ span_next(struct span_walk *w)
 	at = skip_value(at, w->end);
 	if (at == first)
 		return false;
+	INVARIANT(at > w->at && at <= w->end);
 	w->value = span_of(first, (size_t)(at - first));
 	w->at = at;
 	return true;
@@ -306,6 +308,7 @@ span_decode(struct span value, struct buffer *out)
 		const char *escape = memchr(at, '\\', (size_t)(end - at));
 		const char *run_end = escape ? escape : end;
 
+		INVARIANT(run_end >= at && run_end <= end);
 		buffer_append(out, at, (size_t)(run_end - at));
 		at = escape ? decode_escape(escape, end, out) : end;
 	}
@@ -356,6 +359,7 @@ span_copy(struct span value, char *out, size_t size)
 
 	if (!raw.at || raw.len >= size || has_escape(raw))
 		return false;
+	INVARIANT(raw.at > value.at && raw.at + raw.len < value.at + value.len);
 	memcpy(out, raw.at, raw.len);
 	out[raw.len] = '\0';
 	return true;
@@ -409,6 +413,8 @@ pointer_append(struct buffer *pointer, struct span key)
 struct span
 pointer_find(struct span value, const char *pointer)
 {
+	const struct span whole = value;
+
 	value = span_trim(value);
 	while (value.at && *pointer) {
 		struct buffer token = BUFFER_INIT;
@@ -434,5 +440,6 @@ pointer_find(struct span value, const char *pointer)
 			value = nothing;
 		buffer_free(&token);
 	}
+	INVARIANT(value.at == NULL || value.at + value.len <= whole.at + whole.len);
 	return value;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/bytes.h"
@@ -55,6 +56,7 @@ widen_integers(const char *bytes, size_t len, struct buffer *out)
 		if (digit && !real && !span_integer(span_of(first, (size_t)(at - first)), &value))
 			buffer_text(out, ".0");
 	}
+	INVARIANT(at == end);
 }
 
 json_t *
@@ -195,6 +197,7 @@ value_write(const json_t *value, struct buffer *out)
 		do
 			snprintf(real, sizeof real, "%.*g", ++digits, json_real_value(value));
 		while (digits < 17 && strtod(real, NULL) != json_real_value(value));
+		INVARIANT(strtod(real, NULL) == json_real_value(value));
 		buffer_text(out, real);
 		if (strpbrk(real, ".e") == NULL)
 			buffer_text(out, ".0");
@@ -221,6 +224,7 @@ value_pointer_part(const char **pointer)
 	struct buffer part = BUFFER_INIT;
 	const char *at = *pointer + 1;
 
+	INVARIANT(**pointer == '/');
 	for (; *at != '\0' && *at != '/'; at++)
 		if (*at == '~' && (at[1] == '0' || at[1] == '1'))
 			buffer_byte(&part, *++at == '0' ? '~' : '/');

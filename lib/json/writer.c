@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/text.h"
 #include "json/bytes.h"
 
@@ -18,10 +19,20 @@ writer_begin(struct writer *w, struct buffer *out)
 	w->comma = false;
 }
 
+/* Behind a value a comma is due. What stands before a first member may be the caller's. */
+static bool
+writer_holds(const struct writer *w)
+{
+	if (w->comma || w->out->len == 0)
+		return w->out->len > 0 || !w->comma;
+	return memchr("}]\"", w->out->data[w->out->len - 1], 3) == NULL;
+}
+
 /* Before every value and key. */
 static void
 separate(struct writer *w)
 {
+	INVARIANT(writer_holds(w));
 	if (w->comma)
 		buffer_byte(w->out, ',');
 	w->comma = true;
@@ -38,6 +49,7 @@ writer_object(struct writer *w)
 void
 writer_object_end(struct writer *w)
 {
+	INVARIANT(w->out->len > 0 && strchr(":,[", w->out->data[w->out->len - 1]) == NULL);
 	buffer_byte(w->out, '}');
 	w->comma = true;
 }
@@ -53,6 +65,7 @@ writer_array(struct writer *w)
 void
 writer_array_end(struct writer *w)
 {
+	INVARIANT(w->out->len > 0 && strchr(":,{", w->out->data[w->out->len - 1]) == NULL);
 	buffer_byte(w->out, ']');
 	w->comma = true;
 }
@@ -63,6 +76,7 @@ writer_key(struct writer *w, const char *key)
 	size_t len = strlen(key);
 	char *to;
 
+	INVARIANT(bytes_not_plain(key, key + len) == key + len);
 	separate(w);
 	to = buffer_reserve(w->out, len + 3);
 	*to++ = '"';
@@ -130,6 +144,7 @@ writer_raw(struct writer *w, const char *json, size_t len)
 		writer_null(w);
 		return;
 	}
+	INVARIANT(span_type(span_of(json, len)) != 0);
 	separate(w);
 	buffer_append(w->out, json, len);
 }
@@ -143,6 +158,7 @@ writer_span(struct writer *w, struct span value)
 void
 writer_raw_member(struct writer *w, struct span key, struct span value)
 {
+	INVARIANT(span_type(key) == 's');
 	separate(w);
 	buffer_append(w->out, key.at, key.len);
 	buffer_byte(w->out, ':');
@@ -216,6 +232,7 @@ json_quote(struct buffer *out, const char *bytes, size_t len)
 	static const char escaped[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
 	static const char hex[] = "0123456789abcdef";
 	const char *at = bytes ? bytes : "", *end = at + len, *run = at, *found;
+	size_t before = out->len;
 	uint32_t code;
 
 	buffer_reserve(out, len + 2);
@@ -244,4 +261,5 @@ json_quote(struct buffer *out, const char *bytes, size_t len)
 	if (run < end)
 		buffer_append(out, run, (size_t)(end - run));
 	buffer_byte(out, '"');
+	INVARIANT(out->len - before >= len + 2 && out->len - before <= 6 * len + 2);
 }

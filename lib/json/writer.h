@@ -1,7 +1,7 @@
 /*
  * Writes JSON onto a buffer, compact, with commas where they belong. Strings are
  * escaped no more than RFC 8259 demands ('"', '\\', control characters), so that
- * text stays readable and its length bounded.
+ * text stays readable, and takes at most six times its length and two quotes.
  */
 #ifndef AWF_JSON_WRITER_H
 #define AWF_JSON_WRITER_H

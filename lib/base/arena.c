@@ -1,9 +1,11 @@
 /* What is too large for a piece gets one of its own size. */
 #include "base/arena.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define PIECE_SIZE ((size_t)64 << 10)
@@ -19,6 +21,7 @@ static char *
 take(struct arena *a, size_t size, size_t align)
 {
 	struct arena_piece *piece = a->last;
+	INVARIANT(piece == NULL || piece->used <= piece->size);
 	size_t at = piece != NULL ? (piece->used + align - 1) / align * align : 0;
 
 	if (piece == NULL || at > piece->size || size > piece->size - at) {
@@ -30,6 +33,7 @@ take(struct arena *a, size_t size, size_t align)
 		at = 0;
 	}
 	piece->used = at + size;
+	INVARIANT(piece->used <= piece->size && (uintptr_t)((char *)piece->bytes + at) % align == 0);
 	return (char *)piece->bytes + at;
 }
 

@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
+
+static bool
+buffer_holds(const struct buffer *b)
+{
+	return b->data != NULL ? b->len < b->capacity : b->len == 0 && b->capacity == 0;
+}
 
 /* Room for len more bytes and the NUL after them; at least doubles. */
 static void
@@ -19,6 +26,7 @@ make_room(struct buffer *b, size_t len)
 {
 	size_t need, capacity = b->capacity ? b->capacity : 64;
 
+	INVARIANT(buffer_holds(b));
 	if (len >= SIZE_MAX / 2 - b->len)
 		memory_array(NULL, SIZE_MAX, 2); /* ends the program */
 	need = b->len + len + 1;
@@ -93,6 +101,7 @@ buffer_drop(struct buffer *b, size_t len)
 {
 	if (len == 0)
 		return;
+	INVARIANT(buffer_holds(b) && len <= b->len);
 	b->len -= len;
 	memmove(b->data, b->data + len, b->len);
 	b->data[b->len] = '\0';
@@ -111,6 +120,7 @@ buffer_take(struct buffer *b)
 {
 	char *data = b->data;
 
+	INVARIANT(buffer_holds(b));
 	if (!data)
 		return memory_copy("", 0);
 	data[b->len] = '\0';
@@ -121,6 +131,7 @@ buffer_take(struct buffer *b)
 const char *
 buffer_string(const struct buffer *b)
 {
+	INVARIANT(buffer_holds(b));
 	if (!b->data)
 		return "";
 	b->data[b->len] = '\0'; /* buffer_reserve() users add to len alone */
@@ -138,6 +149,7 @@ buffer_equal(const struct buffer *b, const char *text)
 void
 buffer_free(struct buffer *b)
 {
+	INVARIANT(buffer_holds(b));
 	free(b->data);
 	*b = (struct buffer)BUFFER_INIT;
 }

@@ -1,7 +1,7 @@
 /*
- * A growing run of bytes. It owns its memory; the byte after the last is always
- * NUL once anything was appended, so data can be used as a C string. Bytes of
- * any value may be appended.
+ * A growing run of bytes. It owns its memory. Whatever appends puts a NUL behind the last byte, so
+ * that data can be used as a C string; behind bytes that a caller has put there itself
+ * (buffer_reserve()) buffer_string() puts it. Bytes of any value may be appended.
  */
 #ifndef AWF_BASE_BUFFER_H
 #define AWF_BASE_BUFFER_H

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/invariant.h"
+
 #define SECOND 1000000LL /* in microseconds */
 #define DAY 86400LL      /* in seconds */
 /* A duration and the time it begins at must not add up to more than fits. */
@@ -63,6 +65,15 @@ days_from_date(int64_t year, int64_t month, int64_t day)
 	return era * 146097 + day_of_era - 719468;
 }
 
+/* Whether the text of a time is read as that time. */
+static bool
+text_reads_back(const char *text, int64_t wall)
+{
+	int64_t read;
+
+	return strlen(text) == CLOCK_TEXT_SIZE - 1 && clock_parse(text, 0, &read) == 0 && read == wall;
+}
+
 char *
 clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
 {
@@ -96,6 +107,7 @@ clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
 	put_digits(text + 14, of_day / 60 % 60, 2);
 	put_digits(text + 17, of_day % 60, 2);
 	put_digits(text + 20, (unsigned)((wall - first) % SECOND), 6);
+	INVARIANT(text_reads_back(text, wall));
 	return memcpy(out, text, sizeof text);
 }
 
@@ -104,6 +116,8 @@ clock_local(int64_t wall, struct tm *local)
 {
 	int64_t fraction = (wall % SECOND + SECOND) % SECOND;
 	time_t seconds = (time_t)((wall - fraction) / SECOND);
+
+	INVARIANT(fraction >= 0 && fraction < SECOND);
 
 	localtime_r(&seconds, local);
 	return (int)(fraction / 1000);
@@ -233,6 +247,7 @@ parse_amount(const char *text, int64_t bare, int64_t *ms)
 	if (unit <= 0 || whole > DURATION_LIMIT / unit - 1)
 		return -1;
 	*ms = whole * unit + fraction * unit / scale;
+	INVARIANT(*ms >= 0 && *ms <= DURATION_LIMIT);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* A table, made where it is asked for, as times may be shorter where tests wait for them. */
 #include "base/connection_limits.h"
 
+#include "base/invariant.h"
 #include "base/patience.h"
 
 #define KIB(n) ((size_t)(n) << 10)
@@ -28,12 +29,14 @@ connection_limits_of(enum connection_kind which)
 		[CONNECTION_KEEP] = { "awf-mcp-keep", .connections = 1024, .body_bytes = MIB(256) },
 	};
 
+	INVARIANT(which < CONNECTION_KINDS && table[which].name != NULL && table[which].connections > 0);
 	return table[which];
 }
 
 void
 connection_limits_resize(struct connection_limits *limits, size_t connections)
 {
+	INVARIANT(limits->connections > 0 && connections > 0);
 	limits->strangers = connections * limits->strangers / limits->connections;
 	if (limits->strangers < CONNECTION_STRANGERS_LEAST)
 		limits->strangers = CONNECTION_STRANGERS_LEAST;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
+
 char *
 digest_sha256(const void *bytes, size_t len, char out[DIGEST_SIZE])
 {
@@ -125,6 +127,7 @@ base64_encode(const void *bytes, size_t len, struct buffer *out)
 {
 	const unsigned char *from = bytes;
 	char *to = buffer_reserve(out, len / 3 * 4 + 4);
+	size_t before = out->len, digits = (len + 2) / 3 * 4;
 
 	for (; len > 0; from += 3) {
 		size_t n = len < 3 ? len : 3;
@@ -142,6 +145,7 @@ base64_encode(const void *bytes, size_t len, struct buffer *out)
 	}
 	out->len = (size_t)(to - out->data);
 	*to = '\0';
+	INVARIANT(out->len - before == digits);
 }
 
 /* One more than the value of a digit; 0: no digit. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/text.h"
 
 static const struct {
@@ -72,6 +73,8 @@ fill(struct error *err, enum error_code code, const char *place, const char *for
 	vsnprintf(err->message, sizeof err->message, format, args);
 	make_line(err->place);
 	make_line(err->message);
+	INVARIANT(code < ERROR_CODES && strpbrk(err->place, "\n\r\t") == NULL &&
+	    strpbrk(err->message, "\n\r\t") == NULL);
 }
 
 #undef error_set
@@ -120,6 +123,7 @@ error_text(const struct error *err, char *buf, size_t size)
 const char *
 error_name(enum error_code code)
 {
+	INVARIANT(code < ERROR_CODES && codes[code].name != NULL);
 	return codes[code].name;
 }
 
@@ -149,6 +153,7 @@ error_of_work(enum error_code code)
 int
 error_status(enum error_code code)
 {
+	INVARIANT(code < ERROR_CODES && (code == ERROR_NONE) == (codes[code].status == STATUS_OK));
 	return codes[code].status;
 }
 

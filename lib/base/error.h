@@ -77,7 +77,7 @@ enum error_class {
 struct error {
 	enum error_code code;
 	char place[256];    /* file:line, option, path; "" if none */
-	char message[1024]; /* one line, no final full stop, no LF */
+	char message[1024]; /* one line without LF */
 };
 
 #define ERROR_INIT { ERROR_NONE, "", "" }

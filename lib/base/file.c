@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -101,6 +102,7 @@ file_read(int fd, struct buffer *b, size_t limit)
 	    st.st_size > at)
 		chunk = (size_t)(st.st_size - at) + 1;
 	for (;;) {
+		INVARIANT(b->len >= before && b->len - before <= limit);
 		size_t room = limit - (b->len - before);
 		size_t ask = chunk <= room ? chunk : room + 1; /* one more shows that it is too big */
 		char *to = buffer_reserve(b, ask);
@@ -359,6 +361,22 @@ path_within(const char *path, const char *directory)
 	return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
+/* Whether a path is absolute, without parts that are empty, "." or "..", as path_normal() makes it. */
+static bool
+path_is_normal(const char *path)
+{
+	size_t len;
+
+	if (path[0] != '/' || path[1] == '\0')
+		return path[0] == '/';
+	for (; *path == '/'; path += len) {
+		len = strcspn(++path, "/");
+		if (len == 0 || (len == 1 && *path == '.') || (len == 2 && memcmp(path, "..", 2) == 0))
+			return false;
+	}
+	return true;
+}
+
 char *
 path_normal(const char *path)
 {
@@ -380,6 +398,7 @@ path_normal(const char *path)
 	if (end == normal)
 		*end++ = '/';
 	*end = '\0';
+	INVARIANT(path_is_normal(normal));
 	return normal;
 }
 
@@ -572,6 +591,8 @@ replacement_commit(struct replacement *r, bool sync, struct error *err)
 {
 	bool renames = r->temporary != NULL;
 	int fd = r->fd, status = 0;
+
+	INVARIANT(fd >= 0 && r->path != NULL && (renames || !r->unnamed));
 
 	/* Before it has a name, which is there until it is renamed, and after a copy. */
 	if (sync && renames && fsync(fd) < 0)

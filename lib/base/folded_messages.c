@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/locale.h"
 #include "base/memory.h"
 
@@ -96,6 +97,7 @@ count_kind(struct folded_messages *f, const char *text)
 		kind = &f->list[f->count++];
 		*kind = (struct folded_kind){ .text = memory_text(text) };
 	}
+	INVARIANT(f->count <= FOLDED_KINDS_MOST && f->count == f->kinds.count);
 	if (kind != NULL)
 		kind->count++;
 	buffer_free(&key);

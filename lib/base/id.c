@@ -1,7 +1,7 @@
 /*
- * One request for random bytes serves many ids. Invariant: no byte of a pool is used
- * twice, in any thread and process: each thread has its own, and fork() empties the
- * child's, who has the thread alone that called it.
+ * One request for random bytes serves many ids. What the code relies on:
+ *   - No byte of a pool is used twice, in any thread and process: each thread has its own pool, and
+ *     fork() empties that of the child, which has only the thread that called it (asserted).
  */
 #include "base/id.h"
 
@@ -11,6 +11,7 @@
 
 #include "base/digest.h"
 #include "base/fatal.h"
+#include "base/invariant.h"
 
 #define RANDOM_CHUNK 256 /* the most that getentropy() gives at once */
 #define ID_BYTES 16
@@ -18,6 +19,7 @@
 
 static _Thread_local unsigned char pool[RANDOM_CHUNK];
 static _Thread_local size_t pool_left;
+static _Thread_local pid_t pool_owner; /* the process that filled it */
 static bool fork_watched;
 
 static void
@@ -41,7 +43,9 @@ pool_take(void)
 	if (pool_left == 0 || !fork_watched) {
 		random_bytes(pool, sizeof pool);
 		pool_left = sizeof pool;
+		pool_owner = getpid();
 	}
+	INVARIANT(pool_owner == getpid() && pool_left % ID_BYTES == 0 && pool_left <= sizeof pool);
 	pool_left -= ID_BYTES;
 	return pool + pool_left;
 }
@@ -63,6 +67,7 @@ id_write(unsigned char bytes[ID_BYTES], char out[ID_SIZE])
 		to += (size_t)2 * (group_end[group] - from);
 		from = group_end[group];
 	}
+	INVARIANT(id_valid(out, strlen(out)) && out[14] == '4' && strchr("89ab", out[19]) != NULL);
 	return out;
 }
 
@@ -125,7 +130,9 @@ id_valid(const char *text, size_t len)
 char *
 uuid_write(struct uuid id, char out[ID_SIZE])
 {
+	const struct uuid written = id;
 	uint64_t half = id.high;
+	struct uuid read;
 
 	for (size_t i = 0; i < ID_SIZE - 1; i++) {
 		if (is_dash(i)) {
@@ -137,6 +144,8 @@ uuid_write(struct uuid id, char out[ID_SIZE])
 		half <<= 4;
 	}
 	out[ID_SIZE - 1] = '\0';
+	INVARIANT(uuid_read(out, ID_SIZE - 1, &read) && read.high == written.high &&
+	    read.low == written.low);
 	return out;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -40,9 +41,11 @@ list_take(char ***list, char *text)
 {
 	size_t count = list_count(*list);
 
+	INVARIANT(text != NULL);
 	*list = memory_array(*list, count + 2, sizeof **list);
 	(*list)[count] = text;
 	(*list)[count + 1] = NULL;
+	INVARIANT(list_count(*list) == count + 1);
 }
 
 void

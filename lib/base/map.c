@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define CAPACITY_MIN 64
@@ -38,6 +39,7 @@ find(const struct map *m, const char *key, size_t len, uint32_t hash)
 {
 	size_t i = hash & (m->capacity - 1);
 
+	INVARIANT(m->count <= m->capacity / 2);
 	for (; m->table[i] != 0; i = (i + 1) & (m->capacity - 1)) {
 		const struct map_entry *e = &m->entries[m->table[i] - 1];
 
@@ -64,13 +66,31 @@ grow(struct map *m)
 	}
 }
 
+/* Looks up every entry: each is found by its key, at its own number. */
+static bool
+map_holds(const struct map *m)
+{
+	if ((m->capacity & (m->capacity - 1)) != 0 || m->count > m->capacity / 2)
+		return false;
+	for (size_t n = 0; n < m->count; n++) {
+		const struct map_entry *e = &m->entries[n];
+
+		if (e->key + e->len > m->keys.len || *find(m, m->keys.data + e->key, e->len, e->hash) != n + 1)
+			return false;
+	}
+	return true;
+}
+
 void
 map_put(struct map *m, const char *key, size_t len, size_t value)
 {
 	uint32_t hash = hash_of(key, len), *place;
 
-	if (m->count >= m->capacity / 2)
+	INVARIANT(len <= UINT32_MAX && m->count < UINT32_MAX);
+	if (m->count >= m->capacity / 2) {
 		grow(m);
+		INVARIANT(map_holds(m));
+	}
 	place = find(m, key, len, hash);
 	if (*place == 0) {
 		m->entries[m->count++] = (struct map_entry){ .key = m->keys.len, .len = (uint32_t)len,
@@ -95,6 +115,7 @@ map_get(const struct map *m, const char *key, size_t len)
 void
 map_free(struct map *m)
 {
+	INVARIANT(map_holds(m));
 	free(m->entries);
 	free(m->table);
 	buffer_free(&m->keys);

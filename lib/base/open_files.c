@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "base/invariant.h"
+
 static size_t
 hard_limit(void)
 {
@@ -16,6 +18,7 @@ hard_limit(void)
 size_t
 open_files_most(const struct open_files *need)
 {
+	INVARIANT(need->each > 0);
 	size_t limit = hard_limit(), most = limit <= need->beside ? 0 : (limit - need->beside) / need->each;
 
 	return most > 0 ? most : 1;

@@ -25,9 +25,29 @@ static const struct option_spec common[] = {
 	{OPTION_END, 0, NULL, NULL, NULL},
 };
 
+/* Whether each entry of a table is an option that can be told from the others, a heading, or
+ * OPTION_PSEUDO(). */
+static bool
+table_holds(const struct option_spec *table)
+{
+	for (const struct option_spec *s = table; s->id != OPTION_END; s++) {
+		const bool named = s->name != NULL || s->letter != 0;
+
+		if (s->id == OPTION_SECTION ? named || s->help == NULL :
+		    s->id < 0 || named != (s->help != NULL) || (!named && s->argument == NULL))
+			return false;
+		for (const struct option_spec *before = table; before < s; before++)
+			if ((s->letter != 0 && s->letter == before->letter) ||
+			    (s->name && before->name && strcmp(s->name, before->name) == 0))
+				return false;
+	}
+	return true;
+}
+
 void
 options_begin(struct options *o, const struct option_spec *table, int argc, char **argv)
 {
+	INVARIANT(table_holds(table));
 	*o = (struct options){.table = table, .argc = argc, .argv = argv, .next = 1};
 }
 
@@ -268,6 +288,7 @@ options_next(struct options *o, struct error *err)
 	int id;
 
 	for (;;) {
+		INVARIANT(o->next >= 1 && (o->cluster == NULL || *o->cluster != '\0'));
 		o->value = NULL;
 		if (o->cluster == NULL) {
 			if (o->next >= o->argc)

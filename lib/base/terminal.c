@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/text.h"
 
 bool
@@ -50,15 +51,33 @@ append_text(struct buffer *out, const char *bytes, size_t len, bool more)
 	return len;
 }
 
+/* Whether a terminal shows all of it, and obeys none of it. */
+static bool
+is_harmless(const char *bytes, size_t len)
+{
+	struct text_piece piece;
+
+	for (size_t i = 0; i < len; i += piece.len) {
+		piece = text_piece(bytes + i, len - i);
+		if (piece.kind != TEXT_SHOWN && bytes[i] != '\n' && bytes[i] != '\t')
+			return false;
+	}
+	return true;
+}
+
 void
 terminal_text(struct buffer *out, const char *bytes, size_t len)
 {
+	const size_t before = out->len;
+
 	append_text(out, bytes, len, false);
+	INVARIANT(is_harmless(buffer_string(out) + before, out->len - before));
 }
 
 void
 terminal_json(struct buffer *out, const char *bytes, size_t len)
 {
+	const size_t before = out->len;
 	struct text_piece piece;
 
 	for (size_t i = append_plain(out, bytes, len); i < len;
@@ -75,6 +94,7 @@ terminal_json(struct buffer *out, const char *bytes, size_t len)
 			    0xdc00 + (unsigned)(piece.code & 0x3ff));
 		i += piece.len;
 	}
+	INVARIANT(is_harmless(buffer_string(out) + before, out->len - before));
 }
 
 void

@@ -14,6 +14,7 @@
 #endif
 
 #include "base/characters.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define HIDDEN_LENGTH 8
@@ -88,6 +89,7 @@ utf8_decode(const char *bytes, size_t len, uint32_t *code)
 void
 utf8_append(struct buffer *out, uint32_t code)
 {
+	INVARIANT(code <= 0x10ffff && (code < 0xd800 || code > 0xdfff));
 	if (code < 0x80) {
 		buffer_byte(out, (char)code);
 		return;
@@ -291,6 +293,8 @@ character_flags(uint32_t code)
 		else
 			high = middle;
 	}
+	INVARIANT(character_runs[low] >> CHARACTER_FLAG_BITS <= code);
+	INVARIANT(high == character_run_count || character_runs[high] >> CHARACTER_FLAG_BITS > code);
 	return character_runs[low] & ((1u << CHARACTER_FLAG_BITS) - 1);
 }
 
@@ -432,6 +436,7 @@ text_piece(const char *bytes, size_t len)
 		piece.len += keycap_ending_length(bytes, len);
 	else if (piece.kind == TEXT_SHOWN)
 		add_to_piece(&piece, bytes, len);
+	INVARIANT(piece.len >= n && piece.len <= len);
 	return piece;
 }
 
@@ -469,6 +474,7 @@ text_visible(struct buffer *out, const char *bytes, size_t len, size_t width)
 		if (width == 0)
 			continue;
 		if (columns > width) {
+			INVARIANT(keep <= out->len);
 			out->len = keep;
 			buffer_text(out, "…");
 			return;
@@ -491,6 +497,7 @@ text_line(char *text)
 			kept += piece.len;
 		} else
 			text[kept++] = text[i] == '\n' || text[i] == '\t' ? ' ' : '?';
+		INVARIANT(kept <= i + piece.len);
 	}
 	text[kept] = '\0';
 }
@@ -557,6 +564,7 @@ text_hide(char *bytes, size_t len, const char *secret)
 
 	while ((found = secret_find(bytes, (size_t)(end - bytes), secret, &found_len)) != NULL) {
 		bytes += found - bytes;
+		INVARIANT(found_len <= (size_t)(end - bytes));
 		memset(bytes, '*', found_len);
 		bytes += found_len;
 	}

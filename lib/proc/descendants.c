@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -82,6 +83,7 @@ descendants_hurry(int less)
 void
 descendants_keep(pid_t child)
 {
+	INVARIANT(child > 0);
 	kept.pids = memory_array(kept.pids, kept.count + 1, sizeof *kept.pids);
 	kept.pids[kept.count++] = child;
 }
@@ -92,6 +94,7 @@ descendants_release(pid_t child)
 	for (size_t i = 0; i < kept.count; i++)
 		if (kept.pids[i] == child)
 			kept.pids[i--] = kept.pids[--kept.count];
+	INVARIANT(!descendants_kept(child));
 	if (kept.count > 0)
 		return;
 	free(kept.pids);
@@ -288,6 +291,16 @@ table_load(struct table *t)
 		qsort(t->entries, t->count, sizeof *t->entries, by_pid);
 }
 
+/* By ascending pid, as bsearch() needs it. */
+static bool
+table_holds(const struct table *t)
+{
+	for (size_t i = 1; i < t->count; i++)
+		if (t->entries[i - 1].pid > t->entries[i].pid)
+			return false;
+	return t->count <= t->capacity;
+}
+
 /* Walks up from e; the table may hold a circle if a pid was reused while it was
  * read, so the way up is limited. */
 static bool
@@ -314,6 +327,7 @@ visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 	size_t count = 0;
 
 	table_load(&t);
+	INVARIANT(table_holds(&t));
 	if (t.count == 0)
 		return ancestor == getpid() ? visit_children(signal_number, spare, reap) : 0;
 	/* Nobody who is about to be killed is to see another die first, and go on from that: pids

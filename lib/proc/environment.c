@@ -17,6 +17,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -51,6 +52,14 @@ environment_pattern_matches(const char *pattern, const char *name, size_t len)
 	return fixed == len && memcmp(pattern, name, len) == 0;
 }
 
+/* The list ends with NULL, and each entry before that is NAME=VALUE, or was inherited so. */
+static bool
+environment_holds(const struct environment *e)
+{
+	return e->list != NULL && e->list[e->count] == NULL &&
+	    (e->count == 0 || (e->count < e->capacity && e->list[e->count - 1] != NULL));
+}
+
 /* Adds an entry (memory of its own) at the end. */
 static void
 environment_add(struct environment *e, char *entry)
@@ -61,6 +70,7 @@ environment_add(struct environment *e, char *entry)
 	}
 	e->list[e->count++] = entry;
 	e->list[e->count] = NULL;
+	INVARIANT(environment_holds(e));
 }
 
 void
@@ -99,6 +109,8 @@ environment_set(struct environment *e, const char *name, const char *value)
 	size_t i = environment_index(e, name);
 	char *entry = memory_format("%s=%s", name, value);
 
+	INVARIANT(*name != '\0' && strchr(name, '=') == NULL);
+
 	if (i == e->count) {
 		environment_add(e, entry);
 		return;
@@ -118,6 +130,7 @@ environment_unset(struct environment *e, const char *name)
 		memmove(e->list + i, e->list + i + 1, (e->count - i) * sizeof *e->list);
 		e->count--;
 	}
+	INVARIANT(environment_holds(e) && environment_get(e, name) == NULL);
 }
 
 const char *

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "json/writer.h"
@@ -32,6 +33,7 @@ frame_key_new(struct frame_key *key)
 static void
 make_mac(const struct frame_key *key, const char *json, size_t len, char mac[DIGEST_SIZE])
 {
+	INVARIANT(strlen(key->hex) == MAC_LEN);
 	digest_hmac(key->hex, strlen(key->hex), json, len, mac);
 }
 
@@ -40,6 +42,7 @@ frame_seal(struct buffer *out, const struct frame_key *key, const struct buffer 
 {
 	char mac[DIGEST_SIZE];
 
+	INVARIANT(json->len > 0 && memchr(json->data, '\n', json->len) == NULL);
 	make_mac(key, json->data, json->len, mac);
 	buffer_append(out, mac, MAC_LEN);
 	buffer_byte(out, ' ');
@@ -307,6 +310,8 @@ frame_write_go(struct buffer *out, const struct frame_go *go, const struct frame
 	struct buffer json = BUFFER_INIT;
 	struct writer w;
 
+	INVARIANT(strlen(go->id) == ID_SIZE - 1 && strlen(go->input_sha256) == DIGEST_SIZE - 1 &&
+	    strlen(go->files_sha256) == DIGEST_SIZE - 1);
 	begin(&w, &json, "go");
 	writer_member_string(&w, "id", go->id);
 	writer_member_string(&w, "input_sha256", go->input_sha256);
@@ -328,6 +333,8 @@ frame_write_end(struct buffer *out, const struct frame_end *end, const struct fr
 	struct buffer json = BUFFER_INIT;
 	struct writer w;
 
+	INVARIANT(strlen(end->output_sha256) == DIGEST_SIZE - 1 &&
+	    strlen(end->errors_sha256) == DIGEST_SIZE - 1 && strlen(end->files_sha256) == DIGEST_SIZE - 1);
 	begin(&w, &json, "end");
 	writer_member_integer(&w, "exit_code", end->exit_code);
 	writer_member_integer(&w, "signal", end->signal_number);

@@ -20,6 +20,7 @@
 
 #include "base/beneath.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -154,6 +155,7 @@ files_out_next(struct files_out *f, struct buffer *out, struct error *err)
 	digest_add(&f->digest, piece, (size_t)n);
 	frame_bytes(out, "data", piece, (size_t)n);
 	f->left -= n;
+	INVARIANT(f->left >= 0 && f->next <= FRAME_FILES && f->bytes <= FRAME_FILES_BYTES);
 	return 1;
 }
 
@@ -214,6 +216,7 @@ take_head(struct files_in *f, struct span json, struct error *err)
 		digest_head(&f->digest, buffer_string(&path), mode, bytes);
 		f->left = bytes;
 		f->bytes += bytes;
+		INVARIANT(f->count <= FRAME_FILES && f->bytes <= FRAME_FILES_BYTES);
 	}
 	buffer_free(&path);
 	return result;
@@ -274,6 +277,7 @@ files_in_place(struct files_in *f, int directory, struct error *err)
 
 	file_close(&f->fd);
 	for (size_t i = 0; i < f->count; i++) {
+		INVARIANT(f->left == 0 && path_valid(f->paths[i]));
 		int parent = open_parent(directory, f->paths[i]);
 		bool placed;
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "base/clock.h"
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "proc/descendants.h"
@@ -39,6 +41,20 @@ struct report {
 	int reason; /* errno of a failed start */
 	struct error error;
 };
+
+_Static_assert(sizeof(struct report) <= PIPE_BUF, "a report is written at once");
+
+/* Nothing that a terminal, or another process of its user, does to the program's group reaches the
+ * guardian: it has a group of its own, and no signal but SIGKILL ends or stops it. */
+static bool
+guardian_stands_apart(void)
+{
+	sigset_t blocked;
+
+	return getpgrp() == getpid() && sigprocmask(SIG_BLOCK, NULL, &blocked) == 0 &&
+	    sigismember(&blocked, SIGINT) == 1 && sigismember(&blocked, SIGTERM) == 1 &&
+	    sigismember(&blocked, SIGTSTP) == 1 && sigismember(&blocked, SIGHUP) == 1;
+}
 
 /* If nobody reads it any more the program has gone, which the guardian notices. */
 static void
@@ -175,6 +191,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 #ifdef PR_SET_PDEATHSIG
 	signals_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
 #endif
+	INVARIANT(guardian_stands_apart());
 
 	/* Reap until no child is left, or nothing but what goes a way of its own, or the parent has
 	 * gone. */
@@ -214,6 +231,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 		if (service != NULL && number == 0 && poll_now(service_fd, POLLIN) != 0 &&
 		    (pid = service->serve(service_fd, helper_count < GUARDIAN_HELPERS)) > 0)
 			helpers[helper_count++] = pid;
+		INVARIANT(helper_count <= GUARDIAN_HELPERS && helpers[helper_count] == 0);
 	}
 	end_helpers(helpers, helper_count);
 	if (duties->directory != NULL && getppid() != parent)
@@ -290,6 +308,7 @@ guardian_read(struct guardian *g)
 			g->stopped = r.value;
 			return g->state;
 		}
+		INVARIANT(r.what == REPORT_ENDED && g->state == GUARDIAN_RUNNING);
 		g->wait_status = r.value;
 		return g->state = GUARDIAN_ENDED;
 	}
@@ -308,6 +327,7 @@ guardian_read(struct guardian *g)
 void
 guardian_close(struct guardian *g)
 {
+	INVARIANT(g->pid > 0 || g->state == GUARDIAN_ALONE || g->state == GUARDIAN_LOST || g->program == -1);
 	file_close(&g->report);
 	if (g->pid > 0)
 		waitpid(g->pid, NULL, 0);

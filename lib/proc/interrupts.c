@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/polling.h"
 
 static volatile int caught;
@@ -109,10 +110,12 @@ interrupts_wait(const struct interrupts *interrupts, struct pollfd *fds, size_t 
 {
 	int ready;
 
+	INVARIANT(count >= 1);
 	for (size_t i = 0; i < count; i++)
 		fds[i].revents = 0;
 	fds[0] = (struct pollfd){ interrupts == NULL ? -1 : interrupts->downstream, 0, 0 };
 	ready = guarded_poll(interrupts, fds, count, deadline);
+	INVARIANT(ready <= (int)count);
 	if (ready > 0 && (fds[0].revents & POLLNVAL) != 0) {
 		/* A stdout that was closed from the start would end every wait. */
 		fds[0] = (struct pollfd){ -1, 0, 0 };

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/text.h"
 
 #define ESCAPE 0x1b
@@ -170,6 +171,7 @@ line_before(const char *errors, size_t *len, struct buffer *line)
 	line_plain(errors + *len, end - *len, line);
 	if (*len > 0)
 		--*len;
+	INVARIANT(*len < end);
 	return true;
 }
 
@@ -225,6 +227,8 @@ last_words(const char *errors, size_t len, struct buffer *out)
 	}
 	buffer_text(&said, line_innermost(buffer_string(&fallback)));
 	line_cut(&said);
+	INVARIANT(said.len <= LAST_WORDS_MOST + sizeof " …" - 1);
+	INVARIANT(utf8_valid(buffer_string(&said), said.len) && strchr(buffer_string(&said), '\n') == NULL);
 	buffer_append(out, buffer_string(&said), said.len);
 	buffer_free(&said);
 	buffer_free(&line);

@@ -14,8 +14,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* Bytes at most; a longer line ends at a space with "…", so that no part of a word stands there:
- * a part of a secret would not be found. */
+/* Bytes at most, beside the "…" behind a longer line, which is cut at a space, so that no part of a
+ * word stands there: a part of a secret would not be found. */
 #define LAST_WORDS_MOST 400
 
 /* Appends them, as UTF-8 on one line; nothing if there are none. */

@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "base/id.h"
+#include "base/invariant.h"
 
 void
 model_token_make(const char *replayed, char token[MODEL_TOKEN_SIZE])
@@ -20,6 +21,7 @@ model_token_make(const char *replayed, char token[MODEL_TOKEN_SIZE])
 		hex_encode(bytes, sizeof bytes, digits);
 	}
 	snprintf(token, MODEL_TOKEN_SIZE, MODEL_TOKEN_BEGIN "%.*s", MODEL_TOKEN_DIGITS, digits);
+	INVARIANT(model_token_is(token));
 }
 
 bool
@@ -39,4 +41,5 @@ model_token_within(const char *token, char within[MODEL_TOKEN_SIZE])
 
 	digest_sha256(token, strlen(token), digits);
 	snprintf(within, MODEL_TOKEN_SIZE, MODEL_TOKEN_WITHIN "%.*s", MODEL_TOKEN_DIGITS, digits);
+	INVARIANT(strlen(within) == MODEL_TOKEN_SIZE - 1 && !model_token_is(within));
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "proc/descendants.h"
 #include "proc/process.h"
@@ -50,6 +51,7 @@ process_marked(pid_t pid, const char *mark)
 void
 tree_signal(pid_t root, int signal_number)
 {
+	INVARIANT(root > 0 && root != getpid());
 	kill(root, SIGSTOP);
 	descendants_signal(root, signal_number, NULL);
 	kill(root, signal_number);

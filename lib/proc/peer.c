@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "base/text.h"
@@ -40,6 +41,7 @@ peer_start(struct peer *p, const struct process_spec *spec, struct error *err)
 	struct process_spec piped = *spec;
 
 	piped.in = piped.out = PROCESS_PIPE;
+	INVARIANT(p->process.pid == 0 && p->hung_up == 0);
 	if (process_start(&p->process, &piped, NULL, err) == -1) {
 		p->process.pid = 0;
 		return -1;
@@ -70,6 +72,8 @@ peer_send(struct peer *p)
 
 	if (p->process.pid == 0 || p->process.in == -1)
 		return -1;
+	INVARIANT(p->sent <= p->outgoing.len);
+	INVARIANT(p->outgoing.len == 0 || p->outgoing.data[p->outgoing.len - 1] == '\n');
 	while (p->sent < p->outgoing.len && n != -1) {
 		n = write(p->process.in, p->outgoing.data + p->sent, p->outgoing.len - p->sent);
 		p->sent += n == -1 ? 0 : (size_t)n;
@@ -91,6 +95,7 @@ peer_send(struct peer *p)
 size_t
 peer_unsent(const struct peer *p)
 {
+	INVARIANT(p->sent <= p->outgoing.len);
 	return p->outgoing.len - p->sent;
 }
 
@@ -125,6 +130,7 @@ peer_keep_errors(struct peer *p, const char *bytes, size_t len)
 		text_hide(p->errors.data, p->errors.len, *secret);
 	if (p->errors.len > 2 * (size_t)ERRORS_KEPT)
 		buffer_drop(&p->errors, p->errors.len - ERRORS_KEPT);
+	INVARIANT(p->errors.len <= 2 * (size_t)ERRORS_KEPT);
 }
 
 void
@@ -245,6 +251,7 @@ peer_end(struct peer *p)
 	descendants_release(pid);
 	if (p->mark != NULL)
 		end_orphans(&orphans);
+	INVARIANT(!descendants_kept(pid));
 	peer_read_errors(p);
 	peer_forget(p);
 	return wait_status;

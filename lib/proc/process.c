@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 
 extern char **environ;
@@ -188,6 +189,16 @@ streams_open(struct stream streams[3], const struct process_spec *spec)
 		return -1;
 	}
 	return 0;
+}
+
+/* No dup2() in the child overwrites what a later one needs. */
+static bool
+streams_hold(const struct stream streams[3])
+{
+	for (int i = 0; i < 3; i++)
+		if (streams[i].source >= 0 && streams[i].source <= STDERR_FILENO && streams[i].source != i)
+			return false;
+	return true;
 }
 
 /* posix_spawn() of path, or of /bin/sh with it if it is no program. */
@@ -397,12 +408,14 @@ process_start(struct process *p, const struct process_spec *spec, int *exit_code
 	int failure;
 	char *path;
 
+	INVARIANT(spec->argv[0] != NULL && !(spec->group && spec->session));
 	*p = (struct process){ -1, -1, -1, -1, spec->argv[0] };
 	path = find_program(spec->argv[0], spec->environment != NULL ? spec->environment : environ);
 	if (path == NULL)
 		return start_failed(spec, NULL, errno, exit_code, err);
 	failure = streams_open(streams, spec) == 0 ? 0 : errno;
 	if (failure == 0) {
+		INVARIANT(streams_hold(streams));
 		failure = spawn_with(&p->pid, path, streams, spec);
 		for (int i = 0; i < 3; i++)
 			stream_close(&streams[i], failure != 0);

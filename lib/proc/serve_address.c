@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "proc/environment.h"
 
@@ -58,6 +59,7 @@ serve_address_read(const char *text, char **origin, bool *loopback)
 static size_t
 host_of(const char *origin, size_t *begin)
 {
+	INVARIANT(strstr(origin, "//") != NULL && strrchr(origin, ':') > strstr(origin, "//"));
 	*begin = (size_t)(strstr(origin, "//") - origin) + 2;
 	return (size_t)(strrchr(origin, ':') - origin) - *begin;
 }

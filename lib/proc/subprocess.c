@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -169,6 +170,7 @@ begin_end(const struct subprocesses *all, struct subprocess *s, const struct err
 
 	if (s->stage != SUBPROCESS_RUNNING)
 		return;
+	INVARIANT(s->orphans.signalled == NULL && s->orphans.mark == NULL);
 	mark = orphans_mark(all, s);
 	s->error = *why;
 	s->stage = SUBPROCESS_TERMINATED;
@@ -325,6 +327,7 @@ filter_passing(struct subprocess *s, const char *piece, size_t len)
 				s->within_line = true;
 			else if (end == NULL)
 				return;
+			INVARIANT(memchr(s->line.data, '\n', s->line.len - 1) == NULL);
 			if (s->within_line || s->passes(s->passes_context, s->line.data, s->line.len))
 				add_passing(s, s->line.data, s->line.len);
 			buffer_clear(&s->line);
@@ -349,6 +352,8 @@ keep_errors(struct subprocess *s, const char *piece, size_t len)
 	buffer_append(&s->errors, piece, len);
 	if (s->errors.len > SUBPROCESS_STDERR_TAIL + READ_SIZE)
 		buffer_drop(&s->errors, s->errors.len - SUBPROCESS_STDERR_TAIL);
+	INVARIANT(s->errors.len <= SUBPROCESS_STDERR_TAIL + READ_SIZE);
+	INVARIANT((int64_t)s->errors.len <= s->errors_bytes);
 	pass_errors(s);
 }
 
@@ -388,6 +393,16 @@ says_why(enum error_code code)
 {
 	return code == ERROR_EXIT_STATUS || code == ERROR_TIMEOUT || code == ERROR_LOST ||
 	    code == ERROR_CANNOT_LAUNCH;
+}
+
+/* Of one that has ended nothing is open, and whether it failed, and why, is known. */
+static bool
+subprocess_has_ended(const struct subprocess *s)
+{
+	return s->stage == SUBPROCESS_ENDED && s->process.out == -1 && s->process.err == -1 &&
+	    s->exit_fd == -1 && s->passing.data == NULL && s->cut.data == NULL && s->line.data == NULL &&
+	    s->errors.len <= SUBPROCESS_STDERR_TAIL && (int64_t)s->errors.len <= s->errors_bytes &&
+	    (s->error.code != ERROR_NONE || s->exit_code == 0);
 }
 
 /* What came of it; nothing of it is open or runs any more. */
@@ -433,6 +448,7 @@ finish(struct subprocess *s)
 		    process_status_text(s->wait_status, text, sizeof text));
 	if (says_why(s->error.code))
 		last_words_add(&s->error, buffer_string(&s->errors), s->errors.len);
+	INVARIANT(subprocess_has_ended(s));
 }
 
 /* Whether the process itself has ended, and been waited for. */
@@ -673,6 +689,8 @@ subprocesses_run(struct subprocess *list, size_t count, const struct interrupts 
 			serve(&all, &list[i], fds);
 		}
 	}
+	for (size_t i = 0; i < count; i++)
+		INVARIANT(list[i].stage == SUBPROCESS_ENDED);
 	free(all.fds);
 	free(all.spare);
 	return status;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
@@ -74,6 +75,7 @@ via_begin(struct via *v, int in, int out, const char *input, size_t input_len)
 		.fetch = (char **)(uintptr_t)v->fetch, .ping_ms = FAR_PING_MS,
 		.silent_ms = FAR_SILENT_MS, .grace_ms = GRACE_MS, .lost_ms = FAR_LOST_MS };
 
+	INVARIANT(argv != NULL && argv[0] != NULL && request.silent_ms > request.ping_ms);
 	v->state = VIA_LAUNCHED;
 	v->begun = false;
 	v->dropped = 0;
@@ -113,6 +115,7 @@ send_files(struct via *v)
 		v->error.code = ERROR_CANNOT_LAUNCH;
 		return;
 	}
+	INVARIANT(v->state == VIA_CONNECTED && !v->begun);
 	memcpy(go.id, v->hello.id, sizeof go.id);
 	digest_sha256(v->input, v->input_len, go.input_sha256);
 	digest_end(&v->sent.digest, go.files_sha256);
@@ -150,6 +153,7 @@ drop(struct via *v, const char *bytes, size_t len)
 		buffer_append(&v->banner, bytes, len < BANNER_TOLD - v->banner.len ? len :
 		    BANNER_TOLD - v->banner.len);
 	v->dropped += len;
+	INVARIANT(v->banner.len <= BANNER_TOLD && v->banner.len <= v->dropped);
 }
 
 /* That something was dropped is the caller's to know: it may be what he looks for. */
@@ -197,6 +201,8 @@ take_sealed(struct via *v, struct span json)
 {
 	char sha256[DIGEST_SIZE];
 	bool whole;
+
+	INVARIANT(v->state == VIA_CONNECTED && v->hello.id[0] != '\0');
 
 	if (frame_is(json, "hello")) {
 		fail(v, "the launcher has started " FAR_PROGRAM " more than once: it is to start one (srun -n1)");
@@ -276,6 +282,7 @@ via_receive(struct via *v, struct buffer *output, struct buffer *errors)
 		fail(v, "the launcher has printed more than 64 KiB, and " FAR_PROGRAM " has not answered");
 	else if (taken == -1)
 		fail(v, "what comes from the other end is damaged");
+	INVARIANT(v->state == VIA_FAILED ? v->error.code != ERROR_NONE : v->dropped <= BANNER_LIMIT);
 	return received;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "proc/orphans.h"
@@ -34,6 +35,7 @@ wait_child(pid_t pid, int64_t timeout_ms, int *wait_status)
 	int fd = -1;
 	bool ended;
 
+	INVARIANT(pid > 0);
 	while (!(ended = waitpid(pid, wait_status, WNOHANG) != 0) &&
 	    (now = clock_monotonic()) < end) {
 		if (fd == -1)

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
+
 /* What headers older than the kernel do not know. */
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14)
 #define ACCESS_IOCTL_DEV (UINT64_C(1) << 15)
@@ -77,6 +79,7 @@ landlock_allow(struct landlock *l, int fd, enum place_access access, const char 
 	struct landlock_path_beneath_attr rule = { accesses[access] & l->files, fd };
 	struct stat st;
 
+	INVARIANT((size_t)access < sizeof accesses / sizeof *accesses && (l->files & ~(uint64_t)ALL) == 0);
 	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
 		rule.allowed_access &= OF_FILES;
 	if (syscall(SYS_landlock_add_rule, l->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)

@@ -15,6 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "isolate/mounts.h"
 #include "proc/descendants.h"
 
@@ -54,6 +55,7 @@ lower(int resource, rlim_t limit, struct error *err)
 		now.rlim_max = limit;
 	if (now.rlim_cur > now.rlim_max)
 		now.rlim_cur = now.rlim_max;
+	INVARIANT(now.rlim_cur <= now.rlim_max && now.rlim_max <= limit);
 	if (setrlimit(resource, &now) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to set a limit");
 	return 0;
@@ -77,6 +79,8 @@ static uint64_t
 rest(uint64_t all, uint64_t available, uint64_t may_go, uint64_t kept)
 {
 	const uint64_t stays = available > may_go ? available - may_go : 0;
+
+	INVARIANT(stays <= available);
 
 	if (kept > all / KEPT_PART)
 		kept = all / KEPT_PART;

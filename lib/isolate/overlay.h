@@ -40,10 +40,11 @@ struct overlay_plan {
 
 /* Makes a directory below spec->scratch too. */
 int overlay_plan(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err);
+/* Whether a private directory is to be at this very path. */
 bool overlay_plan_private(const struct overlay_plan *plan, const char *path);
-/* Whether something is mounted, or is to be made, below the path. */
 /* Whether another file is shown at this very path. */
 bool overlay_plan_has_file(const struct overlay_plan *plan, const char *path);
+/* Whether something is mounted, or is to be made, below the path. */
 bool overlay_plan_divides(const struct overlay_plan *plan, const char *path);
 /* Removes the directory below spec->scratch. */
 int overlay_plan_end(struct overlay_plan *plan, struct error *err);

@@ -15,6 +15,7 @@
 
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "isolate/mounts.h"
 #include "isolate/overlay.h"
@@ -185,6 +186,25 @@ add_private(struct overlay_plan *plan, const char *path)
 		free(real);
 }
 
+/* Parents before what lies in them, aliases last, each path once. */
+static bool
+places_hold(const struct overlay_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct overlay_place *place = &plan->places[i];
+
+		if (*place->target != '/' || (place->source == NULL) != (place->kind == OVERLAY_PRIVATE))
+			return false;
+		for (size_t j = i + 1; j < plan->count; j++)
+			if (strcmp(plan->places[j].target, place->target) == 0 ||
+			    ((plan->places[j].kind == OVERLAY_ALIAS) == (place->kind == OVERLAY_ALIAS) &&
+			    below(place->target, plan->places[j].target)) ||
+			    (place->kind == OVERLAY_ALIAS && plan->places[j].kind != OVERLAY_ALIAS))
+				return false;
+	}
+	return plan->workspace != NULL && plan->source != NULL;
+}
+
 static int
 add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err)
 {
@@ -240,6 +260,7 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		else
 			plan->places[kept++] = plan->places[i];
 	plan->count = kept;
+	INVARIANT(places_hold(plan));
 	return spec->scratch != NULL ? make_scratch(plan, spec->scratch, err) : 0;
 }
 

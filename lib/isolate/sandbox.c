@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "proc/libexec.h"
@@ -46,6 +47,7 @@ sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
 	for (; *policies != NULL; policies++) {
 		const struct sandbox *p = *policies;
 
+		INVARIANT(!p->preset || policies[1] == NULL); /* it comes last */
 		if (p->preset) {
 			if (s.mode == SANDBOX_UNSAID)
 				s.mode = p->mode;
@@ -70,6 +72,7 @@ sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
 	if (s.network == SANDBOX_NETWORK_UNSAID)
 		s.network = s.mode == SANDBOX_NONE ? SANDBOX_NETWORK_ALLOWED : SANDBOX_NETWORK_DENIED;
 	*decided = s;
+	INVARIANT(s.mode != SANDBOX_UNSAID && s.network != SANDBOX_NETWORK_UNSAID && !s.preset);
 	return s.mode == SANDBOX_NONE && s.network == SANDBOX_NETWORK_DENIED ?
 	    error_set(err, ERROR_DEFINITION, NULL,
 	    "to be without network takes a sandbox: workspace or read-only") : 0;
@@ -202,6 +205,7 @@ sandbox_take_variables(struct environment *e, struct environment *variables)
 		environment_set(variables, entry + prefix, equals + 1);
 		free(entry);
 	}
+	INVARIANT(kept <= e->count);
 	e->count = kept;
 	if (e->list != NULL)
 		e->list[kept] = NULL;
@@ -210,6 +214,7 @@ sandbox_take_variables(struct environment *e, struct environment *variables)
 void
 sandbox_end_with(char **argv, pid_t process)
 {
+	INVARIANT(list_count(argv) > ARGV_PARENT && strcmp(argv[ARGV_PARENT - 1], "--parent") == 0);
 	free(argv[ARGV_PARENT]);
 	argv[ARGV_PARENT] = memory_format("%ld", (long)process);
 }

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
+
 extern struct sock_fprog seccomp_filters[SECCOMP_FILTERS];
 
 bool
@@ -26,6 +28,7 @@ seccomp_enforce(bool network, bool alone, struct error *err)
 {
 	const int number = (network ? SECCOMP_NETWORK : 0) | (alone ? SECCOMP_ALONE : 0);
 
+	INVARIANT(number < SECCOMP_FILTERS && seccomp_filters[number].len > 0);
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &seccomp_filters[number]) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to filter system calls");
 	return 0;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/value.h"
 
@@ -47,6 +48,7 @@ integer_compare_real(json_int_t a, double b)
 	if (b < -0x1p63)
 		return 1;
 	whole = number_whole(b);
+	INVARIANT((double)(json_int_t)whole == whole);
 	if ((json_int_t)whole != a)
 		return integers_compare(a, (json_int_t)whole);
 	return (b < whole) - (b > whole);
@@ -102,6 +104,7 @@ decimal_of(const json_t *value)
 static uint64_t
 sum_modulo(uint64_t a, uint64_t b, uint64_t m)
 {
+	INVARIANT(a < m && b < m);
 	return a >= m - b ? a - (m - b) : a + b;
 }
 
@@ -118,6 +121,7 @@ number_divides(const json_t *divisor, const json_t *value)
 			return false;
 		b.digits *= 10;
 	}
+	INVARIANT(b.digits > 0 && a.exponent >= b.exponent);
 	rest = a.digits % b.digits;
 	for (; a.exponent > b.exponent && rest != 0; a.exponent--) {
 		twice = sum_modulo(rest, rest, b.digits);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 /* The places in the program that the text so far can have led to, each once, those first
@@ -63,6 +64,7 @@ struct pattern_search {
 	struct walk walk;
 	struct trial trial;
 	size_t *memory;
+	size_t size;              /* of the longest program, for which that is */
 };
 
 #define WALK_ARRAYS 8 /* of the pattern's size: two of places, and a stack that takes two */
@@ -142,7 +144,9 @@ add_place(struct pattern_search *s, struct places *places, size_t place)
 
 	w->stack[depth++] = place;
 	while (depth > 0 && (w->all || !matched)) {
+		INVARIANT(depth <= 2 * s->size);
 		place = w->stack[--depth];
+		INVARIANT(place < w->program->size);
 		s->work--;
 		if (places->seen[place] == w->step)
 			continue;
@@ -155,6 +159,7 @@ add_place(struct pattern_search *s, struct places *places, size_t place)
 			break;
 		case OP_SET:
 		case OP_OTHER:
+			INVARIANT(places->count < s->size);
 			places->from[places->count] = w->from;
 			places->list[places->count++] = place;
 			break;
@@ -320,6 +325,7 @@ undo(struct trial *t, size_t change_count)
 {
 	const struct change *change;
 
+	INVARIANT(change_count <= t->change_count);
 	while (t->change_count > change_count) {
 		change = &t->changes[--t->change_count];
 		t->slots[change->slot] = change->was;
@@ -371,6 +377,8 @@ try_program(struct pattern_search *s, const struct program *t)
 		size_t other = (size_t)((long)place + i->offset), loop = loops + (size_t)i->offset;
 		bool fits = true;
 
+		INVARIANT(place < t->size && trial->count >= first);
+		INVARIANT(s->at >= s->text && s->at <= s->end);
 		s->work--;
 		place++;
 		switch (i->operation) {
@@ -461,6 +469,7 @@ prepare(struct pattern_search *s, const struct pattern *p, const char *text, siz
 		if (size < p->looks[i].program.size)
 			size = p->looks[i].program.size;
 	s->work -= (long)size;
+	s->size = size;
 	s->memory = memory = memory_zero(size, WALK_ARRAYS * sizeof *memory);
 	s->walk.now = (struct places){ memory, memory + size, memory + 2 * size, 0 };
 	s->walk.next = (struct places){ memory + 3 * size, memory + 4 * size, memory + 5 * size,
@@ -483,6 +492,7 @@ release(struct pattern_search *s)
 static int
 find(struct pattern_search *s, size_t *start, size_t *end)
 {
+	INVARIANT(*start <= (size_t)(s->end - s->text));
 	if (s->work < 0)
 		return -1;
 	return s->pattern->refers ? try_text(s, start, end) : walk_text(s, start, end);
@@ -520,6 +530,7 @@ pattern_match(const struct pattern *p, const char *text, size_t len, long *work)
 
 	prepare(&s, p, text, len, given);
 	result = find(&s, &start, &end);
+	INVARIANT(result != 1 || (start <= end && end <= len));
 	*work -= given - s.work;
 	release(&s);
 	return result;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "schema/unicode_category.h"
 
@@ -687,6 +688,48 @@ pattern_compile(const char *source, size_t len, const char **why)
 	return pattern_compile_as(source, len, 0, why);
 }
 
+/* Whether a program ends with its match, and all its jumps lead into it. */
+static bool
+program_holds(const struct program *t, const struct pattern *p)
+{
+	if (t->size == 0 || t->list[t->size - 1].operation != OP_MATCH)
+		return false;
+	for (size_t i = 0; i < t->size; i++) {
+		const struct instruction *in = &t->list[i];
+		long to = (long)i + in->offset;
+
+		switch (in->operation) {
+		case OP_SPLIT:
+		case OP_SPLIT_LAZY:
+		case OP_JUMP:
+			if (to < 0 || (size_t)to >= t->size)
+				return false;
+			break;
+		case OP_SET:
+		case OP_OTHER:
+			if (in->first + in->count > p->range_count)
+				return false;
+			break;
+		case OP_LOOK:
+			if (in->first >= p->look_count)
+				return false;
+			break;
+		default:
+			break;
+		}
+	}
+	return true;
+}
+
+static bool
+pattern_holds(const struct pattern *p)
+{
+	for (size_t i = 0; i < p->look_count; i++)
+		if (!program_holds(&p->looks[i].program, p))
+			return false;
+	return program_holds(&p->program, p);
+}
+
 struct pattern *
 pattern_compile_as(const char *source, size_t len, unsigned flags, const char **why)
 {
@@ -711,6 +754,7 @@ pattern_compile_as(const char *source, size_t len, unsigned flags, const char **
 		result = parse(&p);
 	}
 	free(p.names);
+	INVARIANT(result != 0 || pattern_holds(p.pattern));
 	if (result == 0)
 		return p.pattern;
 	*why = p.why;

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "schema/unicode_category.h"
 
@@ -14,6 +15,7 @@
 void
 pattern_add_range(struct pattern *t, uint32_t low, uint32_t high)
 {
+	INVARIANT(low <= high && high <= PATTERN_CODE_POINT_MAX);
 	if (t->range_count == t->range_capacity) {
 		t->range_capacity = t->range_capacity * 2 + 16;
 		t->ranges = memory_array(t->ranges, t->range_capacity, sizeof *t->ranges);
@@ -44,6 +46,7 @@ pattern_add_categories(struct pattern *t, uint32_t categories, bool inverted)
 
 	for (size_t i = 0; i < unicode_category_count; i++) {
 		low = unicode_categories[i] >> 8;
+		INVARIANT(i == 0 ? low == 0 : low > unicode_categories[i - 1] >> 8);
 		end = i + 1 < unicode_category_count ? unicode_categories[i + 1] >> 8
 		    : PATTERN_CODE_POINT_MAX + 1;
 		if (((categories >> (unicode_categories[i] & 0xff) & 1) != 0) != inverted)
@@ -81,6 +84,16 @@ fold(struct pattern *t, size_t first)
 	}
 }
 
+/* Whether ranges ascend, and none touches the next, as a search by halving needs them. */
+static bool
+ranges_hold(const struct range *ranges, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ranges[i].low > ranges[i].high || (i > 0 && ranges[i].low <= ranges[i - 1].high + 1))
+			return false;
+	return true;
+}
+
 bool
 pattern_join_ranges(struct pattern *t, size_t first)
 {
@@ -102,6 +115,7 @@ pattern_join_ranges(struct pattern *t, size_t first)
 		else if (ranges[i].high > ranges[last].high)
 			ranges[last].high = ranges[i].high;
 	t->range_count = first + last + 1;
+	INVARIANT(ranges_hold(ranges, last + 1));
 	return true;
 }
 

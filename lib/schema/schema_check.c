@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/invariant.h"
 #include "schema/schema_rule.h"
 
 #define CHECK_DEPTH 1000
@@ -92,6 +93,7 @@ seen_item(struct seen *seen, size_t index)
 {
 	while (seen->contained.len <= index)
 		buffer_byte(&seen->contained, 0);
+	INVARIANT(index < seen->contained.len);
 	seen->contained.data[index] = 1;
 }
 
@@ -147,11 +149,13 @@ check_node(struct check *c, const struct node *n, json_t *value)
 			result = check_spend(c, 1 + (long)listed * LISTED_COST) != 0 ? -1
 			    : r->keyword->check(c, r, value);
 	}
+	INVARIANT(c->depth > 0);
 	c->depth--;
 	c->seen = outer;
 	c->scope = scope.outer;
 	if (result == 0 && outer != NULL)
 		seen_join(outer, &own);
 	seen_free(&own);
+	INVARIANT(c->scope == scope.outer && c->seen == outer);
 	return c->stopped != NULL ? -1 : result;
 }

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/invariant.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "schema/schema_rule.h"
@@ -44,6 +45,7 @@ apply(struct filling *f, struct applied *a, const struct node *n)
 	if (a->count == NODES_LIMIT || f->work < 0)
 		return;
 	a->nodes[a->count++] = n;
+	INVARIANT(a->count <= NODES_LIMIT);
 	for (size_t k = 0; k < sizeof same / sizeof *same; k++) {
 		const struct rule *r = node_rule(n, same[k]);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/invariant.h"
 #include "base/text.h"
 #include "json/value.h"
 #include "schema/schema.h"
@@ -81,6 +82,8 @@ add_resource(struct schema *s, char *uri, unsigned draft, struct node *root)
 {
 	struct resource *resource = memory_zero(1, sizeof *resource);
 
+	INVARIANT(uri != NULL && (draft == DRAFT_7 || draft == DRAFT_2020));
+	INVARIANT(*uri == '\0' || find_resource(s, uri) == NULL);
 	*resource = (struct resource){ .uri = uri, .draft = draft, .root = root,
 		.next = s->resources };
 	s->resources = resource;

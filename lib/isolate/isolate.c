@@ -3,8 +3,8 @@
  * which makes the place, reaps, and whose end ends all; and the function's, in a user
  * namespace below that one, so that nothing of the place is its own to undo.
  *
- * What the code relies on: the first process blocks all signals, so none of them is lost,
- * nor kills it.
+ * What the code relies on: the first process blocks all signals, so that none is lost, and none
+ * kills it (asserted).
  */
 #define _GNU_SOURCE
 #include "isolate/isolate.h"
@@ -27,6 +27,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "isolate/capabilities.h"
 #include "isolate/keeper.h"
@@ -62,6 +63,16 @@ refuse(const struct isolation *c, struct error *err, const char *what)
 	keeper_refuse(c->report, err);
 }
 
+static bool
+all_are_blocked(void)
+{
+	sigset_t blocked;
+
+	return sigprocmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, SIGTERM) == 1 &&
+	    sigismember(&blocked, SIGINT) == 1 && sigismember(&blocked, SIGCHLD) == 1 &&
+	    sigismember(&blocked, SIGTSTP) == 1;
+}
+
 static void
 be_function(void *context)
 {
@@ -82,6 +93,7 @@ be_function(void *context)
 	if (prctl(PR_SET_DUMPABLE, 0) != 0)
 		refuse(c, &err, "close the memory of the process");
 	closefrom(REPORT_FD);
+	INVARIANT(getsid(0) == getpid() && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	status = c->inside(c->context);
 	fflush(NULL);
@@ -106,6 +118,7 @@ let_go(struct isolation *c, struct error *err)
 	}
 	if (c->report != REPORT_FD && dup2(c->report, REPORT_FD) < 0)
 		return isolate_refused(err, "keep a descriptor");
+	INVARIANT(c->report > STDERR_FILENO);
 	c->report = REPORT_FD;
 	fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
 	closefrom(REPORT_FD + 1);
@@ -152,6 +165,7 @@ be_first(void *context)
 	bool mapped;
 	pid_t pid;
 
+	INVARIANT(getpid() == 1 && all_are_blocked());
 	setsid();
 	if (prepare(c, &end.error) != 0)
 		keeper_refuse(c->report, &end.error);

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 
 void
 keeper_tell(int fd, const struct keeper_report *r)
 {
+	INVARIANT(fd >= 0 && r->what != KEEPER_KILLED && (r->what == KEEPER_ENDED) ==
+	    (r->error.code == ERROR_NONE));
 	file_write(fd, r, sizeof *r);
 	_exit(EXIT_SUCCESS);
 }

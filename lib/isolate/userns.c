@@ -1,7 +1,8 @@
 /*
- * What the code relies on: a process with a user namespace of its own does nothing before
- * its parent has written the maps of ids (the "go" byte). If that byte does not come, the
- * parent has died; if it dies later, PDEATHSIG kills.
+ * What the code relies on: a process in a user namespace of its own does nothing before its parent
+ * has written the maps of ids and sent a byte; its ids are then those outside (asserted). If that
+ * byte does not come, the parent has died; if the parent dies later, PDEATHSIG kills the process
+ * (tests/cli/isolate.bats: "when it ends, by SIGKILL too, nothing goes on running").
  */
 #define _GNU_SOURCE
 #include "isolate/userns.h"
@@ -22,6 +23,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "isolate/capabilities.h"
 #include "isolate/mounts.h"
@@ -99,6 +101,8 @@ pid_t
 userns_fork(unsigned long flags, void (*body)(void *context), void *context, bool *mapped)
 {
 	const bool all = maps_all();
+	const uid_t user = geteuid();
+	const gid_t group = getegid();
 	int go[2], reason;
 	ssize_t got;
 	pid_t pid;
@@ -117,13 +121,14 @@ userns_fork(unsigned long flags, void (*body)(void *context), void *context, boo
 		do
 			got = read(go[0], &byte, 1);
 		while (got < 0 && errno == EINTR);
+		INVARIANT(got != 1 || (geteuid() == user && getegid() == group));
 		if (got == 1)
 			body(context);
 		_exit(EXIT_FAILURE);
 	}
 	close(go[0]);
-	if (pid > 0 && (write_map(pid, "uid_map", geteuid(), all) != 0 ||
-	    write_map(pid, "gid_map", getegid(), all) != 0 || file_write(go[1], "", 1) != 0)) {
+	if (pid > 0 && (write_map(pid, "uid_map", user, all) != 0 ||
+	    write_map(pid, "gid_map", group, all) != 0 || file_write(go[1], "", 1) != 0)) {
 		reason = errno;
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

@@ -2,16 +2,16 @@
  * The guardian: a process between a program and what it runs, so that nothing
  * outlives the program, however that ends.
  *
- * What the code relies on, and keeps:
- *   - The guardian is the reaper of orphans below it (child subreaper), so a
- *     setsid() child or a double fork stays its descendant.
- *   - When the program goes, by SIGKILL too, the guardian gets a signal
- *     (PDEATHSIG), kills all its descendants, reaps them and goes.
- *   - The program is a subreaper too, so killing the guardian orphans nothing:
- *     its descendants become the program's.
- *   - The guardian blocks all signals, has a process group of its own (so that
- *     Ctrl-C, Ctrl-Z and `kill -- -PGID` pass it by) and holds no descriptor but
- *     the pipe on which it reports. It goes when its last descendant has gone.
+ * What the code relies on, and keeps (tests: tests/cli/awf-run.bats, tests/fault/awf-run.bats):
+ *   - The guardian is the reaper of orphans below it (child subreaper), so a setsid() child or a
+ *     double fork stays its descendant.
+ *   - When the program dies, by SIGKILL too, the guardian gets a signal (PDEATHSIG), kills all its
+ *     descendants, reaps them and ends ("SIGKILL to awf-run").
+ *   - The program is a subreaper too, so killing the guardian orphans nothing: its descendants
+ *     become the program's ("SIGKILL to the guardian").
+ *   - The guardian blocks all signals and has a process group of its own, so that Ctrl-C, Ctrl-Z
+ *     and `kill -- -PGID` do not reach it (asserted). It closes every descriptor but the pipe on
+ *     which it reports and those of its duties. It ends when its last descendant has ended.
  *   - A process that was detached (proc/descendants.h) is nobody's to end: the guardian
  *     does not wait for it either.
  *   - It may be given a terminal: a pseudo-terminal, of which it leads the session and the program

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/locale.h"
 #include "base/memory.h"
 #include "base/terminal.h"
@@ -30,6 +31,7 @@ message_print(const char *program, const char *format, ...)
 		buffer_text(&line, ": ");
 	}
 	text_visible(&line, buffer_string(&text), text.len, 0);
+	INVARIANT(memchr(buffer_string(&line), '\n', line.len) == NULL);
 	buffer_byte(&line, '\n');
 	locale_draw(&line, 0);
 	fputs(buffer_string(&line), stderr);

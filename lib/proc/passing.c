@@ -4,8 +4,11 @@
  */
 #include "proc/passing.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/wait.h>
+
+#include "base/invariant.h"
 
 static const int passed_on[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 #define PASSED_ON (sizeof passed_on / sizeof passed_on[0])
@@ -21,6 +24,20 @@ passing_add(sigset_t *set)
 			sigaddset(set, passed_on[i]);
 }
 
+/* Whether the caller has blocked what is waited for, so that none of it is lost. */
+static bool
+are_blocked(const sigset_t *set)
+{
+	sigset_t blocked;
+
+	if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0)
+		return false;
+	for (size_t i = 0; i < PASSED_ON; i++)
+		if (sigismember(set, passed_on[i]) == 1 && sigismember(&blocked, passed_on[i]) != 1)
+			return false;
+	return sigismember(&blocked, SIGCHLD) == 1;
+}
+
 int
 passing_wait(pid_t pid, pid_t reaped, int *wait_status)
 {
@@ -30,6 +47,7 @@ passing_wait(pid_t pid, pid_t reaped, int *wait_status)
 
 	sigemptyset(&set);
 	passing_add(&set);
+	INVARIANT(pid > 0 && are_blocked(&set));
 	while ((ended = waitpid(reaped, wait_status, WNOHANG)) != pid) {
 		if (ended != 0)
 			continue;

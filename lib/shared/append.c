@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "json/scan.h"
@@ -172,6 +173,7 @@ make_event(struct appending *a, struct error *found)
 	if (e->type == EVENT_RUN_STARTED)
 		complete_started(&t->payload, a->first);
 	e->payload = span_of(t->payload.data, t->payload.len);
+	INVARIANT(span_type(e->payload) == 'o' && t->payload.data[t->payload.len - 1] == '}');
 	if (given->links != NULL) {
 		code = take_json("the links", given->links, 'a', &t->links, found);
 		if (code != AWF_OK)
@@ -216,6 +218,7 @@ allow(void *context, struct event *e, struct error *found)
 	const struct transcript *t = &a->t->transcript;
 	int ended;
 
+	INVARIANT(t->locked);
 	if (t->seq == 0) {
 		a->code = refuse(found, AWF_FORMAT, a->t->path, "has lost its lines");
 		return -1;
@@ -407,6 +410,7 @@ create_transcript(void *context, struct error *found)
 	free(blobs);
 	if (code == AWF_OK)
 		code = append_event(&a, found);
+	INVARIANT(code != AWF_OK || (a.made.seq == 1 && id_valid(a.made.id, strlen(a.made.id))));
 	memcpy(o->id, a.made.id, ID_SIZE);
 	return code;
 }

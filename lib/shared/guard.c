@@ -17,6 +17,7 @@
 
 #include "base/fatal.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -38,6 +39,7 @@ work_or_fatal(guarded_work *work, void *context, struct error *found)
 {
 	jmp_buf here;
 
+	INVARIANT(way_out == NULL); /* one call of the interface makes no other */
 	way_out = &here;
 	if (setjmp(here) == 0) {
 		enum awf_code code = work(context, found);

@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "run/storage.h"
 #include "run/watch.h"
@@ -103,6 +104,7 @@ describe(struct awf_reader *r, const char *text, size_t len, struct awf_line *li
 		if (r->run_id[0] == '\0')
 			event_copy_id(view.run_id, r->run_id);
 	}
+	INVARIANT(text[len] == '\n' && (r->id[0] == '\0' || id_valid(r->id, strlen(r->id))));
 	*line = (struct awf_line){ .text = text, .len = len, .seq = r->type.len > 0 ? view.seq : 0,
 		.type = buffer_string(&r->type), .id = r->id, .offset = r->reader.line_start };
 }

@@ -341,7 +341,8 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 	line_finish(&t->line, e, t->seq + 1, t->wall, t->prev);
 	line = line_span(&t->line);
 	INVARIANT(transcript_may_write(t) && event_is_masked(t, e));
-	INVARIANT(t->wall >= last && (t->parent_run_id[0] == '\0' || e->parent_run_id != NULL));
+	INVARIANT(e->seq == t->seq + 1 && t->wall >= last);
+	INVARIANT(t->parent_run_id[0] == '\0' || e->parent_run_id != NULL);
 	n = write(t->fd, line.at, line.len);
 	if (n == (ssize_t)line.len) {
 		t->seq = e->seq;

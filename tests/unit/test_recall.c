@@ -1013,9 +1013,10 @@ ways_to_differ(void **state)
 		assert_true(kept.count >= rows[i].kept);
 		kept.count = rows[i].kept;
 		ended.status = rows[i].ended == ERROR_NONE ? 0 : -1;
-		error_set(&ended.err, rows[i].ended, NULL, "recorded");
-		if (rows[i].ended != ERROR_CODES)
+		if (rows[i].ended != ERROR_CODES) {
+			error_set(&ended.err, rows[i].ended, NULL, "recorded");
 			recall_end(&recalled, &ended);
+		}
 		replay_call(&s, &kept, &recalled, rows[i].prompt, &o);
 		assert_int_equal(o.err.code, rows[i].code);
 		assert_ptr_equal(strstr(o.err.message, rows[i].message), o.err.message);

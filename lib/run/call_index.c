@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "run/model.h"
 
@@ -70,6 +71,7 @@ call_index_put(struct call_index *x, struct model_call *call)
 	at = probe(x, call->id, strlen(call->id));
 	x->count += x->table[at] == NULL;
 	x->table[at] = call;
+	INVARIANT((x->capacity & (x->capacity - 1)) == 0 && 4 * x->count <= 3 * x->capacity);
 }
 
 struct model_call *
@@ -98,7 +100,9 @@ call_index_remove(struct call_index *x, const struct model_call *call)
 		at = i;
 	}
 	x->table[at] = NULL;
+	INVARIANT(x->count > 0);
 	x->count--;
+	INVARIANT(call_index_find(x, call->id, strlen(call->id)) == NULL);
 }
 
 void

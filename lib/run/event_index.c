@@ -13,6 +13,7 @@
 
 #include <sodium/crypto_shorthash_siphash24.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/scan.h"
 #include "transcript/event_keys.h"
@@ -93,6 +94,7 @@ grow(struct event_index *x)
 		random_bytes(x->seed, sizeof x->seed);
 	x->entries = memory_array(x->entries, entries, sizeof *x->entries);
 	x->types = memory_array(x->types, entries, sizeof *x->types);
+	INVARIANT(x->count < entries);
 	free(x->table);
 	x->table = memory_zero(capacity, sizeof *x->table);
 	x->capacity = capacity;
@@ -114,6 +116,8 @@ event_index_put(struct event_index *x, struct indexed_event event, enum event_ty
 		x->table[at] = (uint32_t)++x->count;
 	x->entries[x->table[at] - 1] = event;
 	x->types[x->table[at] - 1] = (uint8_t)type;
+	INVARIANT((x->capacity & (x->capacity - 1)) == 0 && 4 * x->count <= 3 * x->capacity);
+	INVARIANT(x->table[probe(x, event.id)] <= x->count);
 }
 
 struct indexed_event *
@@ -124,6 +128,7 @@ event_index_find(const struct event_index *x, struct uuid id)
 	if (x->count == 0 || is_zero(id))
 		return NULL;
 	number = x->table[probe(x, id)];
+	INVARIANT(number <= x->count);
 	return number == 0 ? NULL : &x->entries[number - 1];
 }
 
@@ -161,6 +166,8 @@ event_index_remove(struct event_index *x, struct uuid id)
 		x->types[number - 1] = x->types[x->count - 1];
 	}
 	x->count--;
+	INVARIANT(x->table[probe(x, id)] == 0);
+	INVARIANT(number > x->count || x->table[probe(x, x->entries[number - 1].id)] == number);
 }
 
 void

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/count.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
@@ -88,11 +89,14 @@ keep_text_or_empty(struct model *m, struct span value)
 	return text != NULL ? text : "";
 }
 
+_Static_assert(sizeof(struct model_step) == 9 * sizeof(char *),
+    "a step is known by its bytes: nothing stands between its pointers");
+
 /* The step that has these texts, which are kept: known by where they are. */
 static const struct model_step *
 keep_step(struct model *m, const struct model_step *step)
 {
-	const char *bytes = (const char *)step; /* pointers alone: nothing stands between them */
+	const char *bytes = (const char *)step;
 	const size_t *at = map_get(&m->step_places, bytes, sizeof *step);
 	struct model_step *kept;
 
@@ -337,6 +341,8 @@ forget_done(struct model *m, struct model_call *c)
 		const struct back *back = back_of(c);
 		const struct model_rare *r = c->rare;
 
+		INVARIANT(m->level < MODEL_EVENTS && c->work == NULL);
+		INVARIANT(back->event_count == 0);
 		/* Out of the tree. */
 		*(back->previous != NULL ? &back->previous->next : &m->first) = c->next;
 		*(c->next != NULL ? &back_of(c->next)->previous : &m->final) = back->previous;
@@ -356,6 +362,70 @@ forget_done(struct model *m, struct model_call *c)
 		free_call(m, c);
 		c = around;
 	}
+}
+
+/* ---- what model.h promises ---- */
+
+/* Of a call that is kept, as far as it and its neighbours tell. */
+static bool
+model_call_holds(const struct model *m, const struct model_call *c)
+{
+	const struct model_call *around = c->around, *beside = c->beside;
+	bool holds = c->step != NULL && c->rare != NULL && c->number < m->count;
+
+	/* The tree and the list of all, both in the order in which the calls began. */
+	holds = holds && (around == NULL || (around->number < c->number &&
+	    around->first_inside != NULL && around->last_inside != NULL &&
+	    around->first_inside->number <= c->number && c->number <= around->last_inside->number));
+	holds = holds && (beside == NULL || (beside->around == around && beside->number > c->number));
+	holds = holds && (c->first_inside == NULL) == (c->last_inside == NULL);
+	holds = holds && (c->last_inside == NULL || (c->last_inside->beside == NULL &&
+	    c->first_inside->around == c && c->last_inside->around == c));
+	holds = holds && (c->next == NULL ? m->final == c : c->next->number > c->number);
+	if (m->level < MODEL_EVENTS) {
+		const struct back *back = back_of((struct model_call *)c);
+
+		holds = holds && (back->previous == NULL ? m->first == c : back->previous->next == c);
+		holds = holds && (back->beside == NULL || back->beside->beside == c);
+		holds = holds && (back->event_count == 0 ||
+		    (m->level == MODEL_INSIDE && c->state == CALL_OPEN));
+	}
+
+	/* What it came to. */
+	holds = holds && (c->work == NULL || c->state == CALL_OPEN ||
+	    (c->state == CALL_FAILED && m->level > MODEL_LIVE));
+	holds = holds && (c->work != NULL || c->state != CALL_OPEN || c->id[0] == '\0');
+	holds = holds && (!c->decided || c->state == CALL_WAITING);
+	holds = holds && (!c->reused || c->state == CALL_SUCCEEDED);
+	holds = holds && (!c->behind || c->state == CALL_SKIPPED);
+	return holds && (c->before != NULL) == (c->before_count > 0) &&
+	    (c->before_count == 0 || m->level == MODEL_EVENTS);
+}
+
+/* Whether a model below MODEL_EVENTS keeps a call: it is not done, or something is kept in it. */
+static bool
+model_call_matters(const struct model *m, const struct model_call *c)
+{
+	return !is_done(m, c) || c->first_inside != NULL;
+}
+
+/* Of all calls that are kept. It reads each once: called where all are freed, or none comes any
+ * more. */
+static bool
+model_calls_hold(const struct model *m)
+{
+	size_t kept = 0;
+	bool of_attempt = m->first_of_attempt == NULL;
+
+	for (const struct model_call *c = m->first; c != NULL; c = c->next) {
+		if (!model_call_holds(m, c) ||
+		    (m->level < MODEL_EVENTS && !model_call_matters(m, c)))
+			return false;
+		of_attempt = of_attempt || c == m->first_of_attempt;
+		kept++;
+	}
+	return of_attempt && (m->first == NULL) == (m->final == NULL) &&
+	    (m->level == MODEL_EVENTS ? kept == m->count : kept <= m->count);
 }
 
 /* ---- starts ---- */
@@ -679,6 +749,7 @@ forget_all(struct model *m)
 {
 	struct model_call *next;
 
+	INVARIANT(model_calls_hold(m));
 	for (struct model_call *c = m->first; c != NULL; c = next) {
 		next = c->next;
 		free_call(m, c);
@@ -793,10 +864,17 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 	if (m->level == MODEL_INSIDE && p->call != NULL && p->call->state != CALL_OPEN)
 		forget_inside(m, p->call);
 	index_event(m, p, verdict);
+	INVARIANT(p->call == NULL || model_call_holds(m, p->call));
+	INVARIANT(p->call == NULL || (p->step == p->call->step && p->number == p->call->number));
+	INVARIANT(m->level > MODEL_LIVE || (m->open_tools == 0 && m->tools.count == 0));
+	INVARIANT(m->open_tools >= 0 && (m->open_tools > 0 || m->tools.count == 0));
+	INVARIANT(p->cause == EVENT_TYPES || m->level >= MODEL_INSIDE);
 	if (m->level < MODEL_EVENTS && ends && p->call != NULL && is_done(m, p->call)) {
 		forget_done(m, p->call);
 		p->call = NULL;
 	}
+	INVARIANT((m->first == NULL) == (m->final == NULL));
+	INVARIANT(m->final == NULL || m->final->next == NULL);
 }
 
 bool
@@ -873,6 +951,7 @@ model_lines(const char *path, int64_t from, model_take_line *take, void *context
 void
 model_settle(struct model *m)
 {
+	INVARIANT(model_calls_hold(m));
 	event_index_free(&m->events);
 	call_index_free(&m->calls);
 	event_index_free(&m->works);
@@ -882,8 +961,8 @@ model_settle(struct model *m)
 void
 model_free(struct model *m)
 {
-	forget_all(m);
 	model_settle(m);
+	forget_all(m);
 	waitings_free(&m->waits);
 	for (size_t i = 0; i < m->text_count; i++)
 		free(m->texts[i]);

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -139,6 +140,24 @@ by_number(const void *a, const void *b)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
+/* What queue.h says of the others: those without a ticket first, then by number, each number of
+ * one alone, and none of them this process's. */
+static bool
+queue_others_hold(const struct queue *q)
+{
+	for (size_t i = 0; i < q->count; i++) {
+		const long long number = q->others[i].number;
+
+		if (number < 0 || number > q->last || (number > 0 && q->ticket >= 0 && number == q->number))
+			return false;
+		if (i > 0 && number > 0 && number <= q->others[i - 1].number)
+			return false;
+		if (i > 0 && number < q->others[i - 1].number)
+			return false;
+	}
+	return true;
+}
+
 int
 queue_look(struct queue *q, struct error *err)
 {
@@ -146,6 +165,7 @@ queue_look(struct queue *q, struct error *err)
 	struct dirent *found;
 	int failed = 0;
 
+	INVARIANT(q->lock >= 0);
 	q->count = 0;
 	q->last = 0;
 	q->gone[0] = '\0';
@@ -179,6 +199,7 @@ queue_look(struct queue *q, struct error *err)
 	closedir(directory);
 	if (q->count > 0)
 		qsort(q->others, q->count, sizeof *q->others, by_number);
+	INVARIANT(queue_others_hold(q));
 	return failed;
 }
 
@@ -189,6 +210,7 @@ queue_look_at_runs(struct queue *q, struct error *err)
 	const struct dirent *found;
 	DIR *directory;
 
+	INVARIANT(q->lock >= 0);
 	if (storage_names(q->storage, "runs", &directory, err) != 0)
 		return -1;
 	while (directory != NULL && (found = readdir(directory)) != NULL) {
@@ -209,6 +231,7 @@ queue_look_at_runs(struct queue *q, struct error *err)
 		closedir(directory);
 	if (q->count > 0)
 		qsort(q->others, q->count, sizeof *q->others, by_number);
+	INVARIANT(queue_others_hold(q));
 	return 0;
 }
 
@@ -219,6 +242,10 @@ write_ticket(struct queue *q, enum queue_state state, const char *run_id, struct
 	    q->told != NULL ? q->told : "{}");
 	int failed = 0;
 
+	/* A ticket is changed under the lock, in place, by a text of the same length. */
+	INVARIANT(q->lock >= 0 && q->ticket >= 0);
+	INVARIANT(strlen(states[state]) == strlen(states[QUEUE_WAITING]));
+	INVARIANT(q->run_id[0] != '\0' && strcmp(run_id, q->run_id) == 0);
 	if (lseek(q->ticket, 0, SEEK_SET) != 0 || file_write(q->ticket, text, strlen(text)) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, q->directory, "unable to write a ticket");
 	free(text);
@@ -238,7 +265,9 @@ queue_draw(struct queue *q, enum queue_state state, const char *run_id, const ch
 	char *path;
 	int failed = 0;
 
+	INVARIANT(q->lock >= 0 && q->ticket < 0);
 	q->number = q->last + 1;
+	INVARIANT(q->count == 0 || q->others[q->count - 1].number < q->number);
 	snprintf(q->policy, sizeof q->policy, "%s", policy);
 	snprintf(q->run_id, sizeof q->run_id, "%s", run_id);
 	path = ticket_path(q);

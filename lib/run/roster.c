@@ -26,6 +26,7 @@
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -160,6 +161,7 @@ scan_next(struct scan *s)
 			s->looked = 0;
 			record = s->records;
 		}
+		INVARIANT(s->looked < s->count && s->next % RECORD == 0);
 		s->at = s->next;
 		s->next += RECORD;
 		s->looked++;
@@ -238,7 +240,7 @@ enter(struct roster *r, const struct roster_entry *e)
 	char record[RECORD * 2], out[STDOUT_SIZE];
 	ssize_t put = -1;
 	struct stat st;
-	int cause;
+	int cause, len;
 
 	if (lock_wait(r->fd, begin, NULL) == -1)
 		return -1;
@@ -249,9 +251,11 @@ enter(struct roster *r, const struct roster_entry *e)
 		r->occurrence = *r->enclosing == '\0' ? (long)(at / RECORD) :
 		    next_occurrence(r->fd, at, r->call, r->name);
 		name_pipe(e->out, out);
-		snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s %s %-*ld %-*s\n", RECORD_BEGUN,
+		len = snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s %s %-*ld %-*s\n", RECORD_BEGUN,
 		    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out, REASON_SIZE,
 		    "", r->call, OCCURRENCE_SIZE, r->occurrence, NAME_SIZE, r->name);
+		INVARIANT(len == RECORD && record[RECORD - 1] == '\n');
+		INVARIANT(at % RECORD == 0);
 		if (r->occurrence >= 0 && lock_take(r->fd, record_range(at)) == 0)
 			put = pwrite(r->fd, record, RECORD, at);
 		if (put == RECORD)
@@ -309,6 +313,7 @@ enter_end(struct roster *r, char state)
 {
 	if (r->fd == -1 || r->record == -1)
 		return;
+	INVARIANT((off_t)r->record % RECORD == 0);
 	/* A failure here leaves the process dead in the roster: the safe side. */
 	if (pwrite(r->fd, &state, 1, (off_t)r->record) == 1)
 		r->record = -1;
@@ -343,6 +348,7 @@ roster_fail(struct roster *r, const struct error *why)
 	snprintf(reason, sizeof reason, "%.*s", REASON_SIZE,
 	    *text != '\0' ? text : error_name(why->code));
 	reason[utf8_whole(reason, strlen(reason))] = '\0';
+	INVARIANT(strlen(reason) <= REASON_SIZE && (off_t)r->record % RECORD == 0);
 	/* A failure here leaves a process that died for reasons unknown. */
 	if (pwrite(r->fd, reason, strlen(reason), (off_t)r->record + RECORD_REASON) > 0)
 		r->record = -1;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/count.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
@@ -64,6 +65,7 @@ cost_take(struct cost *c, const struct placed *placed)
 		    provider != NULL ? "/" : "", model != NULL ? model : answered != NULL ? answered : "");
 	}
 	free(answered);
+	INVARIANT(c->total >= 0 && (cost >= 0 || (cost == COST_UNKNOWN && c->unknown != NULL)));
 	return cost;
 }
 

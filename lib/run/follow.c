@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "run/origin.h"
 #include "run/waiting.h"
@@ -192,6 +193,7 @@ add_child(struct follow *f, struct followed *parent, const struct child *child,
 	path = path_join(directory, name);
 	run = new_run(f, path, parent, parent->depth + child->depth);
 	memcpy(run->run_id, child->run_id, sizeof run->run_id);
+	INVARIANT(follow_find(f, child->run_id) == run && run->depth > parent->depth);
 	/* A name that appears there later wakes us up; a fault is met when reading. */
 	if (f->live)
 		watch_add(&f->watch, directory, err);
@@ -277,9 +279,24 @@ follow_began(struct followed *run)
 	return run->began;
 }
 
+/* A run is read either from its open file or, once it has ended, not at all; parents stand before
+ * their children. */
+static bool
+followed_holds(const struct follow *f, const struct followed *run)
+{
+	bool above = run->parent == NULL;
+
+	for (size_t i = 0; !above && f->runs[i] != run; i++)
+		above = f->runs[i] == run->parent;
+	return above && !(run->parked && run->open) && (run->parent == NULL || f->children) &&
+	    (run->parent == NULL) == (run->depth == 0) && run->counted <= run->counted_to;
+}
+
 int
 follow_read(struct follow *f, struct error *err)
 {
+	for (size_t i = 0; i < f->count; i++)
+		INVARIANT(followed_holds(f, f->runs[i]));
 	for (size_t i = 0; i < f->count; i++)
 		if (read_run(f, f->runs[i], err) != 0)
 			return -1;
@@ -346,6 +363,7 @@ follow_replaced(struct follow *f, struct followed *run, int64_t same, struct err
 
 	position = position < same ? position : same;
 	run->position = position;
+	INVARIANT(position >= 0 && position <= same);
 	if (!run->open || is_same_file(run))
 		return 0;
 	reader_close(&run->reader);
@@ -385,6 +403,7 @@ park_ended(struct follow *f, struct error *err)
 
 		if (!run->open || run->unread || run->end == RUN_GOING)
 			continue;
+		INVARIANT(!run->parked);
 		run->parked = true;
 		run->position = run->reader.position;
 		run->open = false;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/call.h"
@@ -101,6 +102,7 @@ read_position(const char *id, int64_t *occurrence, int64_t *item)
 {
 	const char *slash = strrchr(id, '/'), *number = strchr(slash != NULL ? slash : id, ':') + 1;
 
+	INVARIANT(call_id_valid(id));
 	*occurrence = strtoll(number, NULL, 10);
 	*item = strtoll(strchr(number, ':') + 1, NULL, 10);
 }
@@ -231,6 +233,10 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
 	model_call_event_id(root->call, r.root);
 	add_events(x, c, &r);
+	INVARIANT(r.events + r.event_count == x->place_count);
+	INVARIANT(r.start < x->text.len && r.directory < x->text.len && r.variables < x->text.len &&
+	    r.call < x->text.len && r.changed_inside < x->text.len);
+	INVARIANT(id_valid(r.root, strlen(r.root)) && (r.end != RECALL_OPEN || r.completed.len == 0));
 	return r;
 }
 
@@ -347,6 +353,25 @@ add_asked(struct index *x)
 	return at;
 }
 
+/* Whether each comes before the next, by the order in which a history is searched. */
+static bool
+sorted_calls_hold(const struct sorted_call *calls, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (compare_calls(&calls[i - 1], &calls[i]) >= 0)
+			return false;
+	return true;
+}
+
+/* The bytes of a file with this head. */
+static uint64_t
+index_size(const struct index_head *head)
+{
+	return sizeof *head + head->sources * sizeof(struct index_source) +
+	    head->records * sizeof(struct index_record) + head->keys * sizeof(struct index_key) +
+	    head->places * sizeof(struct place) + head->text;
+}
+
 /* The head comes last: before, the file is none. */
 static int
 put_index(struct index *x, struct index_source *sources, struct sorted_call *calls, size_t count)
@@ -368,6 +393,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	}
 	if (count > 1)
 		qsort(calls, count, sizeof *calls, compare_calls);
+	INVARIANT(sorted_calls_hold(calls, count));
 	for (size_t i = 0; i < count; i++)
 		head.children += calls[i].call->child;
 	if (put_bytes(x, &head, sizeof head) != 0 ||
@@ -380,6 +406,8 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	memcpy(head.magic, HISTORY_MAGIC, sizeof head.magic);
 	head.places = x->place_count;
 	head.text = x->text.len;
+	INVARIANT((uint64_t)lseek(x->fd, 0, SEEK_CUR) == index_size(&head));
+	INVARIANT(head.keys <= head.records && (head.keys > 0) == (head.records > 0));
 	/* A signal, a time limit, a death, or a reader that goes does not come again in a replay. */
 	head.cut_off = rec->spec->mode == RECALL_REPLAY && (rec->status[0] == '\0' || rec->reader_gone ||
 	    strcmp(rec->status, "cancelled") == 0 || strcmp(rec->status, "timeout") == 0);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/model.h"
@@ -118,6 +119,8 @@ look_through(struct history *h, size_t first, const unsigned char *key,
 		    same->record->item == query->item)
 			break;
 	}
+	INVARIANT(same->record == NULL || history_same_guard(h, (size_t)(same->record - h->records), key,
+	    guard));
 	atomic_store(&h->records[first].settled, settled);
 }
 
@@ -206,6 +209,7 @@ note_name(struct index_key *key, const char *names)
 
 	if (!atomic_compare_exchange_strong(&key->other_said, &unsaid, 1))
 		return;
+	INVARIANT(*names != '\0');
 	snprintf(key->other, sizeof key->other, "%.*s", (int)strcspn(names, "\n"), names);
 	atomic_store(&key->other_said, 2);
 }
@@ -382,6 +386,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	const struct index_source *source = &h->sources[record->started.source];
 	int failed;
 
+	INVARIANT(record >= h->records && record < h->records + h->head->records);
 	r->mode = (enum recall_mode)h->head->mode;
 	r->end = (enum recall_end)record->end;
 	r->stands = record->stands;
@@ -408,6 +413,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 		failed = history_line(h, &h->places[record->events + i], &r->events[i], err) != 0;
 	}
 	if (!failed) {
+		INVARIANT(r->event_count == record->event_count && r->started.id[0] != '\0');
 		recalled_index(r);
 		return 1;
 	}
@@ -860,6 +866,8 @@ claimed(void *history, const struct recalled *r)
 {
 	struct history *h = r->elsewhere != NULL ? r->elsewhere : history;
 
+	INVARIANT(r->record < h->head->records);
+	INVARIANT(atomic_load(&h->records[r->record].mark) == h->sign);
 	atomic_store(&h->records[r->record].mark, MARK_CLAIMED);
 }
 
@@ -959,6 +967,22 @@ sort_left(const struct history *h, const unsigned char *key, const struct recall
 	return list;
 }
 
+/* Each record is shared out to one item. */
+static bool
+shares_hold(const struct history *h, const int64_t *compared, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (compared[i] == RECALL_COMPARED_WITH_NONE)
+			continue;
+		if (compared[i] < 1 || (uint64_t)compared[i] > h->head->records)
+			return false;
+		for (size_t n = 0; n < i; n++)
+			if (compared[n] == compared[i])
+				return false;
+	}
+	return true;
+}
+
 /* A call that is left without a record is new, unless one of them waits for a decision:
  * which of the calls that is about, the user is to say. */
 static void
@@ -995,6 +1019,7 @@ share_out(void *history, const struct recall_query *query, const int64_t *items,
 			undecided = (int64_t)i + 1;
 	}
 	free(left);
+	INVARIANT(shares_hold(h, compared, count));
 	for (size_t i = 0; i < count; i++)
 		if (compared[i] == RECALL_COMPARED_WITH_NONE)
 			compared[i] = undecided;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "proc/process.h"
 #include "transcript/blob.h"
@@ -225,6 +226,8 @@ history_bound(const struct history *h, const unsigned char *key, const unsigned 
 		else
 			high = middle;
 	}
+	INVARIANT(low == 0 || !history_same_key(h, low - 1, key) || (guard != NULL &&
+	    memcmp(h->records[low - 1].guard, guard, DIGEST_BYTES) < 0));
 	return low;
 }
 
@@ -243,6 +246,8 @@ history_bound_identity(const struct history *h, const unsigned char *key,
 		else
 			high = middle;
 	}
+	INVARIANT(low == 0 || !history_same_guard(h, low - 1, key, guard) ||
+	    h->records[low - 1].identity < identity);
 	return low;
 }
 
@@ -309,6 +314,7 @@ history_mark(struct history *h, struct index_record *r)
 		h->pid = pid;
 		h->sign = sign_of(pid, process_birth(pid));
 	}
+	INVARIANT(h->sign > 0 && h->sign != MARK_CLAIMED && mark_holds(h->sign));
 	return !mark_holds(mark) && atomic_compare_exchange_strong(&r->mark, &mark, h->sign);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define TICK_US 2500000 /* of the slowest clock, and something for its being behind ours */
@@ -103,6 +104,7 @@ kept_digest_keep(const char *directory, const char *name, const char *sha256)
 {
 	char *link = path_join(directory, name);
 
+	INVARIANT(strlen(sha256) == DIGEST_SIZE - 1 && strchr(name, '/') == NULL);
 	if (symlink(sha256, link) != 0)
 		errno = 0;
 	free(link);

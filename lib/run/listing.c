@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/count.h"
+#include "base/invariant.h"
 #include "base/locale.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -222,6 +223,7 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 		read_run(l, s, spec, &queue, entries[i].run_id);
 	}
 	add_queued(l, spec, &queue, spec->since);
+	INVARIANT(l->count <= spec->count && queue.next <= queue.count);
 	free(entries);
 	queued_free(queue.list, queue.count);
 	return 0;

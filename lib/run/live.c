@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/writer.h"
 #include "run/storage.h"
@@ -116,6 +117,7 @@ write_lines(struct live_writer *w)
 		w->run_directory = NULL;
 	}
 	w->size += w->lines.len;
+	INVARIANT(w->run_directory == NULL || (w->fd != -1 && w->size <= LIVE_LIMIT));
 	buffer_clear(&w->lines);
 }
 
@@ -149,6 +151,7 @@ live_append(struct live_writer *w, enum live_kind kind, const char *text, size_t
 		w->since = clock_monotonic();
 	if (kind != w->kind)
 		end_line(w);
+	INVARIANT(w->text.len == 0 || kind == w->kind);
 	w->kind = kind;
 	buffer_append(&w->text, text, len);
 	live_flush(w);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/writer.h"
 #include "run/model.h"
@@ -111,6 +112,16 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 	buffer_free(&name);
 }
 
+static bool
+outcome_holds(const struct outcome *o)
+{
+	return (o->failed > 0) == (o->first_failed[0] != '\0') &&
+	    (o->failed > 0) == (o->error.code != ERROR_NONE) &&
+	    (o->waiting > 0) == (o->first_waiting[0] != '\0') &&
+	    (o->asking > 0) == (o->asks != WAITING_NOTHING) && o->asking + o->decisions <= o->waiting &&
+	    (o->decided.code != ERROR_NONE) == (o->decision == RUN_FAILS);
+}
+
 void
 outcome_of(struct outcome *o, const struct model *m, const char *path)
 {
@@ -139,6 +150,7 @@ outcome_of(struct outcome *o, const struct model *m, const char *path)
 		o->asking += asks;
 		o->decisions += c->decided;
 	}
+	INVARIANT(outcome_holds(o));
 	writer_begin(&w, &o->usage);
 	writer_object(&w);
 	writer_member_integer(&w, KEY_CALLS, m->begun);

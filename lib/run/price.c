@@ -15,6 +15,7 @@
 #include "base/count.h"
 #include "base/file.h"
 #include "base/installation.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -70,12 +71,23 @@ money_text(int64_t nano, char out[MONEY_SIZE])
 	    (long long)(nano % NANO));
 	size_t keep = len - FRACTION + SHOWN;
 
+	INVARIANT(nano >= 0 && len < MONEY_SIZE);
+
 	/* What is less than that much is shown to its first two digits. */
 	if (nano > 0 && nano < NANO / 10000)
 		keep = strspn(out, "$0.") + 2;
 	if (keep < len)
 		out[keep] = '\0';
 	return out;
+}
+
+/* Whether the text of an amount is read as that amount. */
+static bool
+money_reads_back(const char *text, int64_t nano)
+{
+	int64_t read;
+
+	return money_parse(text, &read) && read == nano;
 }
 
 char *
@@ -87,6 +99,7 @@ money_number(int64_t nano, char out[MONEY_SIZE])
 	while (out[len - 1] == '0')
 		len--;
 	out[out[len - 1] == '.' ? len - 1 : len] = '\0';
+	INVARIANT(nano > WHOLE_MAX * NANO || money_reads_back(out, nano));
 	return out;
 }
 
@@ -247,6 +260,7 @@ times(int64_t tokens, int64_t price)
 	int64_t rest = tokens % MILLION * (price / MILLION) +
 	    (tokens % MILLION * (price % MILLION) + MILLION - 1) / MILLION;
 
+	INVARIANT(tokens >= 0 && price >= 0 && rest >= 0);
 	if (price != 0 && tokens / MILLION > (INT64_MAX - rest) / price)
 		return INT64_MAX;
 	return tokens / MILLION * price + rest;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "run/view.h"
 
@@ -20,6 +21,7 @@ progress_add(struct progress *p, const struct model *m)
 			continue;
 		p->calls = memory_array(p->calls, p->count + 1, sizeof *p->calls);
 		p->calls[p->count++] = c;
+		INVARIANT(c->work != NULL && c->id[0] != '\0');
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,8 +141,8 @@ by_number(const void *a, const void *b)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-/* What queue.h says of the others: those without a ticket first, then by number, each number of
- * one alone, and none of them this process's. */
+/* What queue.h says of the others: those without a ticket first, then by number, and none of them
+ * this process's. */
 static bool
 queue_others_hold(const struct queue *q)
 {
@@ -149,8 +150,6 @@ queue_others_hold(const struct queue *q)
 		const long long number = q->others[i].number;
 
 		if (number < 0 || number > q->last || (number > 0 && q->ticket >= 0 && number == q->number))
-			return false;
-		if (i > 0 && number > 0 && number <= q->others[i - 1].number)
 			return false;
 		if (i > 0 && number < q->others[i - 1].number)
 			return false;
@@ -266,6 +265,9 @@ queue_draw(struct queue *q, enum queue_state state, const char *run_id, const ch
 	int failed = 0;
 
 	INVARIANT(q->lock >= 0 && q->ticket < 0);
+	if (q->last == LLONG_MAX)
+		return error_set(err, ERROR_SYSTEM, q->directory, "a file there has the name of the last ticket "
+		    "that there can be, and is locked: end the process that holds it");
 	q->number = q->last + 1;
 	INVARIANT(q->count == 0 || q->others[q->count - 1].number < q->number);
 	snprintf(q->policy, sizeof q->policy, "%s", policy);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/state.h"
@@ -132,6 +133,7 @@ recalled_index(struct recalled *r)
 			map_put(&r->by_turn, (const char *)&e->turn, sizeof e->turn, i);
 		r->emitted |= e->emitted;
 		r->partial |= e->partial;
+		INVARIANT(e->sibling > i && (!e->partial || e->turn == -1));
 	}
 }
 
@@ -338,6 +340,7 @@ add_excerpt(struct buffer *out, struct span text, size_t at)
 		from--;
 	len = text.len - from > EXCERPT + BEFORE ? EXCERPT + BEFORE : text.len - from;
 	len = utf8_whole(text.at + from, len);
+	INVARIANT(from <= at && from + len <= text.len);
 	buffer_text(out, from > 0 ? "'…" : "'");
 	text_visible(out, text.at + from, len, 0);
 	buffer_text(out, from + len < text.len ? "…'" : "'");
@@ -363,6 +366,7 @@ recalled_tool_calls(const struct recalled *r)
 	for (size_t i = 0; i < r->event_count; i++) {
 		const struct recalled_event *e = &r->events[i];
 
+		INVARIANT(e->sibling > i && e->sibling <= r->event_count);
 		if (e->view.type != EVENT_TOOL_CALL)
 			continue;
 		count += is_fidelity(e, "router") ? recalled_tool_result(r, e->id) != NULL &&

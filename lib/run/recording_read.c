@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "run/waiting.h"
 #include "transcript/call.h"
@@ -179,6 +180,7 @@ know_number(struct recording *rec, const struct model_call *call, uint32_t ours)
 		for (size_t i = from; i < rec->number_capacity; i++)
 			rec->by_number[i] = NO_CALL;
 	}
+	INVARIANT(call->number < rec->number_capacity);
 	rec->by_number[call->number] = ours;
 }
 
@@ -231,6 +233,7 @@ take_started(struct recording *rec, const struct reading *at)
 	if (outer != NULL && strncmp(call->id, outer->id, outer_len) == 0 &&
 	    call->id[outer_len] == '/' && strchr(call->id + outer_len + 1, '/') == NULL)
 		c->enclosing = rec->by_number[outer->number];
+	INVARIANT(c->enclosing == NO_CALL || c->enclosing < index);
 	span_copy(at->members[INPUT_SHA256], input, sizeof input);
 	span_copy(at->members[DEFINITION_SHA256], definition, sizeof definition);
 	index_guard(input, definition, c->guard);
@@ -260,6 +263,7 @@ take_started(struct recording *rec, const struct reading *at)
 		c->claims = recording_latest(rec, earlier);
 		c->root = rec->calls[earlier].root;
 		before = &rec->calls[c->claims];
+		INVARIANT(c->claims < index && before->claimed_by == NO_CALL && before->root == c->root);
 		before->claimed_by = index;
 		c->left_by = before->left_by;
 		/* What a fork leaves out of it may have been made in an attempt before. What a fork
@@ -473,6 +477,7 @@ take_event(struct recording *rec, const struct reading *at)
 	}
 	rec->events[rec->event_count] = (struct recorded_event){ at->place.offset, at->place.len,
 		c->last_event };
+	INVARIANT(c->last_event == NO_EVENT || c->last_event < rec->event_count);
 	c->last_event = rec->event_count++;
 	return call;
 }
@@ -645,6 +650,46 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 	return 0;
 }
 
+/* Calls stand in the order of their starts. What a call names was there before it, but for who has
+ * taken it over; a chain is linked both ways, and all of it know its first. */
+static bool
+recorded_call_holds(const struct recording *rec, uint32_t i)
+{
+	const struct recorded_call *c = &rec->calls[i], *before = i > 0 ? c - 1 : c;
+	const uint32_t named[] = { c->input_from, c->result_from, c->winner, c->changed_inside };
+	bool holds = before->source <= c->source && before->attempt <= c->attempt &&
+	    c->source <= rec->source && c->attempt <= rec->attempt;
+
+	holds = holds && c->root <= i && (c->root == i) == (c->claims == NO_CALL) &&
+	    (c->claims == NO_CALL || (c->claims < i && rec->calls[c->claims].root == c->root));
+	holds = holds && (c->claimed_by == NO_CALL || (c->claimed_by > i &&
+	    c->claimed_by < rec->call_count && rec->calls[c->claimed_by].claims == i));
+	holds = holds && (c->enclosing == NO_CALL || (c->enclosing < i &&
+	    rec->calls[c->enclosing].encloses));
+	holds = holds && (!c->member || (c->enclosing != NO_CALL && rec->calls[c->enclosing].members));
+	for (size_t n = 0; n < sizeof named / sizeof named[0]; n++)
+		holds = holds && (named[n] == NO_CALL || named[n] < rec->call_count);
+	return holds && c->failed_first < rec->call_count && c->start < rec->marks.len &&
+	    c->directory < rec->marks.len && c->variables < rec->marks.len;
+}
+
+static bool
+recording_holds(const struct recording *rec)
+{
+	for (uint32_t i = 0; i < rec->call_count; i++)
+		if (!recorded_call_holds(rec, i))
+			return false;
+	for (uint32_t i = 0; i < rec->event_count; i++)
+		if (rec->events[i].before != NO_EVENT && rec->events[i].before >= i)
+			return false;
+	for (uint32_t i = 0; i < rec->tool_count; i++)
+		if (rec->tools[i].call >= rec->call_count ||
+		    (rec->tools[i].before != NO_TOOL && rec->tools[i].before >= i))
+			return false;
+	return rec->marks.len > 0 && rec->marks.data[0] == '\0' &&
+	    rec->marks.data[rec->marks.len - 1] == '\0';
+}
+
 /* They take as much memory as the calls, and all is read. */
 static void
 forget_names(struct recording *rec)
@@ -669,6 +714,7 @@ recording_end(struct recording *rec)
 	}
 	forget_names(rec);
 	recording_note_effects(rec);
+	INVARIANT(recording_holds(rec));
 	for (uint32_t i = 0; rec->spec->mode == RECALL_RESUME && i < rec->call_count; i++) {
 		const char *id = rec->calls[i].call->id;
 		const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
@@ -685,6 +731,7 @@ recording_event_place(const struct recording *rec, uint32_t event)
 
 	while (source > 0 && event < rec->first_events[source])
 		source--;
+	INVARIANT(event < rec->event_count && rec->first_events[source] <= event);
 	return (struct place){ rec->events[event].offset, rec->events[event].len, source };
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
@@ -25,6 +26,7 @@ results_write(const struct results *r, struct writer *w)
 {
 	bool any = false;
 
+	INVARIANT(r->several || r->count == 1);
 	writer_key(w, KEY_RESULT);
 	if (!r->several) {
 		data_write(&r->list[0], w);
@@ -101,6 +103,7 @@ binaries_add(struct binaries *b, const struct data *data, char *at)
 	b->names = memory_array(b->names, b->count + 1, sizeof *b->names);
 	b->list[b->count] = (struct event_raw){ at, buffer_string(&bytes), bytes.len };
 	b->bytes[b->count] = bytes;
+	INVARIANT(data->json.data[0] == '"' && data->json.data[data->json.len - 1] == '"' && *at == '/');
 	b->names[b->count++] = at;
 }
 

@@ -6,6 +6,7 @@
 #include "run/retention.h"
 
 #include "base/count.h"
+#include "base/invariant.h"
 
 /* Protects what an item that stays was forked from. Whether any of that was to go. */
 static bool
@@ -21,6 +22,20 @@ protect_origins(struct retention_item *items, const struct retention_item *item)
 		origin->goes = false;
 	}
 	return rescued;
+}
+
+/* What is protected, or was not selected, stays, and with each what it was forked from. */
+static bool
+retention_plan_holds(const struct retention_item *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].goes && (items[i].protected || !items[i].selected))
+			return false;
+		for (size_t n = 0; !items[i].goes && n < items[i].origin_count; n++)
+			if (items[i].origins[n] >= count || items[items[i].origins[n]].goes)
+				return false;
+	}
+	return true;
 }
 
 void
@@ -61,4 +76,5 @@ retention_plan(struct retention_item *items, size_t count, const struct retentio
 			if (!items[i].goes)
 				rescued |= protect_origins(items, &items[i]);
 	}
+	INVARIANT(retention_plan_holds(items, count));
 }

@@ -21,6 +21,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -175,6 +176,7 @@ text_shorten(struct buffer *text)
 		}
 		if (any)
 			span_append(&shorter, &last, &moved);
+		INVARIANT(shorter.len <= text->len && lines_of(&shorter) != NULL);
 		buffer_free(&moved);
 		buffer_free(text);
 		*text = shorter;

@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -102,6 +103,7 @@ screen_forget(struct screen *s)
 void
 screen_erase(struct screen *s, struct buffer *out)
 {
+	INVARIANT(s->drawn || s->rows == 0);
 	/* Line by line first: of a screen that is erased as a whole some terminals keep what was
 	 * there. */
 	if (s->drawn)
@@ -143,6 +145,17 @@ screen_status(struct screen *s, const struct buffer *text, int64_t now, struct b
 	s->drawn_at = now;
 }
 
+/* How many lines a text has, each with its LF. */
+static size_t
+lines_count(const struct buffer *lines)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < lines->len; i++)
+		count += lines->data[i] == '\n';
+	return count;
+}
+
 void
 screen_block(struct screen *s, const struct buffer *told, const struct buffer *lines,
     size_t count, int64_t now, struct buffer *out)
@@ -161,6 +174,7 @@ screen_block(struct screen *s, const struct buffer *told, const struct buffer *l
 	}
 	if (count > 1)
 		buffer_format(out, "\033[%zuA", count - 1);
+	INVARIANT(*at == '\0' && count == lines_count(lines));
 	s->drawn = true;
 	s->rows = count;
 	s->drawn_at = now;

@@ -4,9 +4,13 @@
  */
 #include "run/token.h"
 
+#include <string.h>
+
 #include <sodium/utils.h>
 
 #include "base/buffer.h"
+#include "base/id.h"
+#include "base/invariant.h"
 
 char *
 token_issue(const unsigned char key[DIGEST_BYTES], const struct token_claim *claim,
@@ -15,6 +19,9 @@ token_issue(const unsigned char key[DIGEST_BYTES], const struct token_claim *cla
 	struct buffer text = BUFFER_INIT;
 	char sha256[DIGEST_SIZE];
 
+	INVARIANT(strpbrk(claim->call, "\n") == NULL && strpbrk(claim->path, "\n") == NULL);
+	INVARIANT(strlen(claim->sha256) == DIGEST_SIZE - 1);
+	INVARIANT(id_valid(claim->event_id, strlen(claim->event_id)));
 	buffer_format(&text, "%s\n%d\n%s\n%s\n%s\n%s\n%c%c\n", claim->run_id, claim->attempt,
 	    claim->call, claim->path, claim->event_id, claim->sha256, claim->no_newline ? 'n' : '-',
 	    claim->base64 ? 'b' : '-');

@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/id.h"
+#include "base/invariant.h"
 
 /* Where the parts of VERSION-TRACE-SPAN-FLAGS begin, and what is known of the flags. */
 enum { TRACE_AT = 3, SPAN_AT = 36, FLAGS_AT = 53, LENGTH = 55, KNOWN_FLAGS = 3 };
@@ -55,11 +56,21 @@ traceparent_read(const char *text, struct traceparent *t)
 	return true;
 }
 
+/* Whether a trace context that is written can be read. */
+static bool
+text_reads_back(const char *text)
+{
+	struct traceparent read;
+
+	return traceparent_read(text, &read);
+}
+
 char *
 traceparent_write(const struct traceparent *t, char out[TRACEPARENT_SIZE])
 {
 	snprintf(out, TRACEPARENT_SIZE, "00-%s-%s-%02x", t->trace_id, t->span_id,
 	    t->flags & KNOWN_FLAGS);
+	INVARIANT(strlen(out) == LENGTH && text_reads_back(out));
 	return out;
 }
 
@@ -72,6 +83,7 @@ trace_id_of_run(const char *run_id, char out[TRACE_ID_SIZE])
 		if (*run_id != '-')
 			out[len++] = *run_id;
 	out[len] = '\0';
+	INVARIANT(len == TRACE_ID_SIZE - 1);
 	return out;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
@@ -149,6 +150,15 @@ end_wait(struct waiting *at, char *how)
 	at->over = true;
 }
 
+/* What is known of each, and that it is found by the events and the call that it has now. */
+static bool
+waiting_holds(const struct waitings *w, const struct waiting *at)
+{
+	return at->call != NULL && at->path != NULL && at->name != NULL && at->kind != NULL &&
+	    (at->token == NULL || at->task != NULL) && (at->over || at->how == NULL) &&
+	    (at->early || at->end[0] == '\0' || find(w, &w->by_event, at->end) == at);
+}
+
 static void
 reopen(struct waiting *at)
 {
@@ -234,6 +244,7 @@ name_task(const struct waitings *w, struct waiting *at, const struct event_view 
 	span_integer(span_member(said, KEY_TRY), &number);
 	at->token = waiting_token(at->call, w->attempt, number);
 	at->first = waiting_is_first(at->task, w->attempt, number);
+	INVARIANT(waiting_is_named(at->token, at->task, at->token, at->first) == WAITING_THIS);
 }
 
 static struct waiting *
@@ -310,6 +321,7 @@ take_completed(struct waitings *w, const struct event_view *event, struct event_
 		wait_from(w, at, event);
 		name_task(w, at, event);
 	}
+	INVARIANT(at == NULL || waiting_holds(w, at));
 }
 
 void

@@ -1,12 +1,14 @@
 /* run/queue: who is in line for a name, who came first, and what the dead leave. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/file.h"
 #include "base/id.h"
+#include "base/lock.h"
 #include "record.h"
 #include "run/queue.h"
 #include "run/run_lock.h"
@@ -164,6 +166,45 @@ test_stale(void **state)
 	free(directory);
 }
 
+/* A file that a process holds, and behind whose name no ticket can come. */
+static void
+test_last_number(void **state)
+{
+	struct error err = ERROR_INIT;
+	struct queue q;
+	int ready[2];
+	char byte, *path;
+	pid_t pid;
+
+	(void)state;
+	queue_open(&q, &storage, "last number");
+	look(&q);
+	path = path_join(q.directory, "9999999999999999999");
+	assert_int_equal(pipe(ready), 0);
+	if ((pid = fork()) == 0) {
+		int fd = file_open_plain(path, O_RDWR | O_CREAT, 0600);
+
+		if (fd < 0 || lock_take(fd, LOCK_WHOLE) != 0 || write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	assert_int_equal(queue_look(&q, &err), 0);
+	assert_int_equal(q.count, 1);
+	assert_int_equal(queue_draw(&q, QUEUE_WAITING, RUN_ID, "skip", &err), -1);
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	assert_non_null(strstr(err.message, "the last ticket that there can be"));
+	end_holder(pid);
+	assert_int_equal(queue_look(&q, &err), 0);
+	assert_int_equal(queue_draw(&q, QUEUE_WAITING, RUN_ID, "skip", &err), 0);
+	assert_int_equal(q.number, 1);
+	queue_close(&q);
+	free(path);
+}
+
 /* Who is not of the queue is left alone, and no reason to fail. */
 static void
 test_foreign(void **state)
@@ -295,6 +336,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order), cmocka_unit_test(test_own), cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_last_number),
 		cmocka_unit_test(test_foreign), cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_churn), cmocka_unit_test(test_unable),
 	};

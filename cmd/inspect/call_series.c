@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "inspect/timeline.h"
 #include "transcript/call.h"
@@ -24,6 +25,25 @@ step_of(const struct call_tree_entry *e)
 	const char *colon = e->what == CALL_TREE_CALL && e->call ? strrchr(e->call, ':') : NULL;
 
 	return colon && !call_is_member(e->call) ? (size_t)(colon - e->call) : 0;
+}
+
+/* Each is in one series, which its first, and the next of each, lead through. */
+static bool
+call_siblings_hold(const struct call_siblings *s)
+{
+	size_t count = 0, ended = 0;
+
+	for (size_t i = 0; i < s->series_count; i++) {
+		const struct call_series *series = &s->series[i];
+
+		count += series->count;
+		for (size_t n = 0; n < sizeof series->ended / sizeof series->ended[0]; n++)
+			ended += series->ended[n];
+		if (series->last >= s->count || s->list[series->last].next != CALL_TREE_NONE ||
+		    series->until < series->began)
+			return false;
+	}
+	return count == s->count && ended == s->count;
 }
 
 void
@@ -59,6 +79,7 @@ call_siblings_read(struct call_siblings *s, const struct call_tree *tree, uint32
 			series->until = until;
 		series->last = (uint32_t)s->count++;
 	}
+	INVARIANT(call_siblings_hold(s));
 	map_free(&steps);
 }
 

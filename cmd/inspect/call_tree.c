@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "inspect/call_differences.h"
 #include "proc/last_words.h"
@@ -67,6 +68,9 @@ add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 	if (tree->entries[above].depth == CALL_TREE_DEPTH)
 		above = tree->entries[above].above;
 	group = &tree->entries[above];
+	INVARIANT(above < at && group->depth < CALL_TREE_DEPTH);
+	INVARIANT((group->first == CALL_TREE_NONE) == (group->last == CALL_TREE_NONE));
+	INVARIANT(group->last == CALL_TREE_NONE || tree->entries[group->last].next == CALL_TREE_NONE);
 	e->above = above;
 	e->depth = group->depth + 1;
 	if (group->last == CALL_TREE_NONE)

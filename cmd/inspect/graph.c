@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
@@ -357,6 +358,8 @@ heap_add(struct sorting *s, uint32_t node)
 	for (; at > 0 && goes_first(s->graph, node, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		s->heap[at] = s->heap[(at - 1) / 2];
 	s->heap[at] = node;
+	INVARIANT(s->heaped <= s->graph->count && (at == 0 ||
+	    !goes_first(s->graph, node, s->heap[(at - 1) / 2])));
 }
 
 static uint32_t
@@ -373,6 +376,7 @@ heap_take(struct sorting *s)
 		at = below;
 	}
 	s->heap[at] = last;
+	INVARIANT(s->heaped == 0 || !goes_first(s->graph, s->heap[0], first));
 	return first;
 }
 
@@ -402,6 +406,7 @@ sort(struct sorting *s, struct graph *g)
 			node->call = out;
 		else if (node->parented && node->type != EVENT_RUN_COMPLETED)
 			node->call = cause_of(g, node, 0)->call;
+		INVARIANT(s->waits[out] == 0 && s->ordered < g->count);
 		s->order[s->ordered++] = out;
 		for (uint32_t e = s->first_effect[out]; e < s->first_effect[out + 1]; e++)
 			if (--s->waits[s->effects[e]] == 0)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
@@ -40,6 +41,7 @@ timeline_of(const struct call_tree *tree, uint32_t attempt)
 	if (t.length < 1000)
 		t.length = 1000;
 	take_in(&t, attempt);
+	INVARIANT(t.length >= 1000);
 	return t;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/line_diff.h"
 #include "base/locale.h"
 #include "base/text.h"
@@ -35,6 +36,7 @@ put_line(void *user, char sign, const char *line, size_t len, bool lf)
 		told->more++;
 		return;
 	}
+	INVARIANT(told->more == 0 && memchr(line, '\n', len) == NULL);
 	told->left--;
 	buffer_byte(out, sign == '=' ? ' ' : sign);
 	/* A tab is harmless. */
@@ -79,6 +81,7 @@ put_difference(const struct buffer *from, const struct buffer *to, struct buffer
 			buffer_text(out, " @@\n");
 		}
 		line_diff_hunk_lines(&d, &hunk, put_line, &told);
+		INVARIANT(told.more == 0 || told.left == 0);
 	}
 	if (told.more > 0)
 		buffer_format(out, "%s %zu more line%s\n", locale_choose("…", "..."), told.more,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "base/patience.h"
 #include "proc/wait.h"
 #include "run/run.h"
@@ -130,6 +131,7 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 			before = &q->others[i];
 		if (before == NULL)
 			break;
+		INVARIANT(before->number < q->number && strcmp(before->run_id, o->run_id) != 0);
 		fd = before->pid > 0 ? wait_descriptor(before->pid) : -1;
 		memcpy(last, before->run_id, sizeof last);
 		queue_unlock(q);
@@ -152,6 +154,7 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 	}
 
 	/* A process that was killed leaves its workflow to its guardian, who needs a moment. */
+	INVARIANT(q->lock != -1 && q->ticket != -1);
 	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", last);
 	if (*last != '\0')
 		survivors_find(variable, SURVIVORS_MS, &first);

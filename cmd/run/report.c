@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/folded_messages.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -106,6 +107,7 @@ last_lines(const char *text, size_t *len)
 	for (from = text + *len; from > text && (from[-1] != '\n' || ++lines < LINES_MOST); from--)
 		;
 	*len -= (size_t)(from - text);
+	INVARIANT(lines <= LINES_MOST && (*len == 0 || from[*len - 1] != '\n'));
 	return from;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define KEPT ((size_t)64 << 10) /* of memory, when nothing is left */
@@ -18,6 +19,21 @@ backlog_end(const struct backlog *b)
 	return b->base + b->bytes.len;
 }
 
+/* Chunks lie one behind the other, each of at least a line, as what they are of does in the file. */
+static bool
+backlog_holds(const struct backlog *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		const struct backlog_chunk *chunk = &b->chunks[i];
+
+		if (chunk->at < b->base || chunk->at >= backlog_end(b) || chunk->from >= chunk->to)
+			return false;
+		if (i > 0 && (chunk->at <= chunk[-1].at || chunk->from < chunk[-1].to))
+			return false;
+	}
+	return b->count <= b->room && (b->count > 0 || b->bytes.len == 0);
+}
+
 void
 backlog_add(struct backlog *b, uint64_t at, int64_t from, int64_t to)
 {
@@ -26,6 +42,7 @@ backlog_add(struct backlog *b, uint64_t at, int64_t from, int64_t to)
 		b->chunks = memory_array(b->chunks, b->room, sizeof *b->chunks);
 	}
 	b->chunks[b->count++] = (struct backlog_chunk){ at, from, to };
+	INVARIANT(backlog_holds(b));
 }
 
 bool
@@ -61,6 +78,7 @@ backlog_chunk(const struct backlog *b, uint64_t at)
 		else
 			high = middle;
 	}
+	INVARIANT(low < b->count && b->chunks[low].at <= at && at <= backlog_end(b));
 	return &b->chunks[low];
 }
 
@@ -73,6 +91,7 @@ backlog_chunk_end(const struct backlog *b, const struct backlog_chunk *chunk)
 const char *
 backlog_bytes(const struct backlog *b, uint64_t at, size_t *len)
 {
+	INVARIANT(at >= b->base && at <= backlog_end(b));
 	*len = (size_t)(backlog_end(b) - at);
 	return buffer_string(&b->bytes) + (at - b->base);
 }
@@ -93,6 +112,7 @@ backlog_drop(struct backlog *b, uint64_t at)
 	if (b->count > 0)
 		memmove(b->chunks, b->chunks + gone, b->count * sizeof *b->chunks);
 	buffer_drop(&b->bytes, dropped);
+	INVARIANT(backlog_holds(b) && b->base <= at);
 	if (left == 0 && b->bytes.capacity > KEPT)
 		buffer_free(&b->bytes);
 }

@@ -15,6 +15,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -30,6 +31,7 @@ add_name(struct claims *c, const char *kind, const void *bytes, size_t len)
 {
 	struct digest d;
 
+	INVARIANT(c->count < sizeof c->names / sizeof c->names[0]);
 	digest_begin(&d);
 	digest_add(&d, kind, strlen(kind) + 1);
 	digest_add(&d, bytes, len);

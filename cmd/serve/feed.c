@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "net/framing.h"
@@ -200,9 +201,11 @@ move_end(struct feed *feed, const char *bytes, size_t len)
 {
 	size_t old = tail_len(feed), kept, taken;
 
+	INVARIANT(len > 0 && bytes[len - 1] == '\n');
 	feed->end += (int64_t)len;
 	taken = len < FEED_TAIL ? len : FEED_TAIL;
 	kept = tail_len(feed) - taken;
+	INVARIANT(kept <= old && kept + taken <= FEED_TAIL);
 	memmove(feed->tail, feed->tail + old - kept, kept);
 	memcpy(feed->tail + kept, bytes + len - taken, taken);
 }
@@ -229,6 +232,7 @@ take_lines(struct feed *feed, int64_t size)
 				frame_line(&b->bytes, line, (size_t)(lf - line));
 		}
 		move_end(feed, bytes, len);
+		INVARIANT(feed->end <= size);
 		if (wanted) {
 			framing_chunk_end(&b->bytes, start);
 			backlog_add(b, at, before, feed->end);
@@ -467,8 +471,10 @@ feed_release(struct feed *feed)
 	struct feeds *f = feed->feeds;
 	struct feed **link = &f->first;
 
+	INVARIANT(feed->holders > 0);
 	if (--feed->holders > 0)
 		return;
+	INVARIANT(feed->streams == NULL && f->count > 0);
 	while (*link != feed)
 		link = &(*link)->next;
 	*link = feed->next;
@@ -502,6 +508,7 @@ line_before(struct feed *feed, int64_t end, const char **line, size_t *len)
 			continue;
 		*line = lf != NULL ? lf + 1 : input->data;
 		*len = (size_t)(input->data + input->len - *line) - 1;
+		INVARIANT((*line)[*len] == '\n' && end - (int64_t)*len - 1 >= 0);
 		return end - (int64_t)*len - 1;
 	}
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/invariant.h"
 #include "json/writer.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
@@ -22,6 +23,7 @@ frame_id(const char *line, size_t len, char id[FRAME_ID_SIZE])
 		return false;
 	snprintf(id, FRAME_ID_SIZE, "%" PRId64 "-%.*s", seq, FRAME_DIGITS,
 	    digest_blake2b(line, len, digest));
+	INVARIANT(strlen(id) < FRAME_ID_SIZE && id[strlen(id) - FRAME_DIGITS - 1] == '-');
 	return true;
 }
 
@@ -60,6 +62,7 @@ frame_event(struct buffer *out, const char *name, const char *id, const char *da
 
 		while (stop < end && *stop != '\n' && *stop != '\r')
 			stop++;
+		INVARIANT(stop >= data && memchr(data, '\n', (size_t)(stop - data)) == NULL);
 		buffer_text(out, "data: ");
 		buffer_append(out, data, (size_t)(stop - data));
 		buffer_byte(out, '\n');

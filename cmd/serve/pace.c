@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define STOCKS 1024
@@ -36,6 +37,7 @@ find_stock(struct pace *p, const char *key, int64_t now)
 
 		if (strcmp(stock->key, key) == 0) {
 			stock->left += (now - stock->at) * p->rate;
+			INVARIANT(now >= stock->at);
 			if (stock->left > full)
 				stock->left = full;
 			stock->at = now;
@@ -54,6 +56,7 @@ pace_wait(struct pace *p, const char *key, int64_t now)
 {
 	const struct pace_stock *stock = find_stock(p, key, now);
 
+	INVARIANT(stock->left <= p->rate * PACE_BURST_S * 1000);
 	return stock->left > 0 ? 0 : -stock->left / p->rate + 1;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "httpd/descriptors.h"
 
@@ -53,6 +54,7 @@ write_lines(struct spool *s, const struct buffer *lines)
 		}
 		s->lines++;
 	}
+	INVARIANT(at == end);
 	s->end += (int64_t)lines->len;
 	return 0;
 }
@@ -132,6 +134,7 @@ spool_find(const struct spool *s, int64_t line)
 
 	if (line >= s->lines)
 		return s->end;
+	INVARIANT(line >= 0 && (size_t)(line / MARKED) < s->mark_room);
 	at = s->marks[line / MARKED];
 	for (skip = line % MARKED; skip > 0;) {
 		ssize_t got = pread(s->fd, bytes, sizeof bytes, at);
@@ -176,6 +179,7 @@ spool_free(struct spool *s)
 {
 	struct spool **link = &s->all->first;
 
+	INVARIANT(s->position <= s->feed->end || s->cuts != s->feed->cuts);
 	while (*link != s)
 		link = &(*link)->next;
 	*link = s->next;
@@ -254,6 +258,7 @@ spool_hold(struct spools *all, const char *run_id, const struct projection *proj
 void
 spool_release(struct spool *s)
 {
+	INVARIANT(s->holders > 0);
 	if (--s->holders > 0)
 		return;
 	if (s->failed || s->feed->gone) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "httpd/connection.h"
@@ -46,6 +47,7 @@ leave_feed(struct stream *s)
 {
 	if (s->feed == NULL)
 		return;
+	INVARIANT((s->previous_of_feed != NULL ? s->previous_of_feed->next_of_feed : s->feed->streams) == s);
 	*(s->previous_of_feed != NULL ? &s->previous_of_feed->next_of_feed : &s->feed->streams) =
 	    s->next_of_feed;
 	if (s->next_of_feed != NULL)
@@ -113,6 +115,8 @@ stream_free(struct stream *s)
 	leave_feed(s);
 	if (s->source->free != NULL)
 		s->source->free(s);
+	INVARIANT((s->previous != NULL ? s->previous->next : s->server->streams.first) == s);
+	INVARIANT(s->server->streams.count > 0);
 	*(s->previous != NULL ? &s->previous->next : &s->server->streams.first) = s->next;
 	if (s->next != NULL)
 		s->next->previous = s->previous;
@@ -142,6 +146,7 @@ fall_out(struct stream *s)
 	const char *bytes;
 	size_t len;
 
+	INVARIANT(s->standing && s->at >= b->base && s->at <= backlog_end(b));
 	s->standing = false;
 	if (s->at == backlog_end(b)) {
 		s->offset = s->feed->end;
@@ -199,6 +204,7 @@ send_backlog(struct stream *s)
 	size_t len, sent;
 	const char *bytes = backlog_bytes(&s->feed->backlog, s->at, &len);
 
+	INVARIANT(s->standing);
 	sent = put_off_heartbeat(s, connection_send(s->connection, bytes, len));
 	s->at += sent;
 	s->at_head = sent == len;

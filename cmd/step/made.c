@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "run/lineage.h"
 #include "run/model.h"
@@ -86,6 +87,7 @@ enter_line(struct made *m, struct span metadata)
 		m->line_capacity = m->line_capacity == 0 ? 64 : m->line_capacity * 2;
 		m->lines = memory_array(m->lines, m->line_capacity, sizeof *m->lines);
 	}
+	INVARIANT(m->by_key.count == m->line_count);
 	map_put(&m->by_key, key, strlen(key), m->line_count);
 	m->lines[m->line_count++] = (struct made_line){ key, 1 };
 	return true;
@@ -187,6 +189,7 @@ enter_process(struct tally *t, const char *id, size_t len, size_t outer)
 	t->processes[t->process_count] = (struct process){ .id = memory_copy(id, len),
 		.expected = find_maker(t->made, id, len) != NOBODY,
 		.outer = outer != NOBODY ? outer : t->process_count };
+	INVARIANT(t->by_process.count == t->process_count && (outer == NOBODY || outer < t->process_count));
 	map_put(&t->by_process, id, len, t->process_count);
 	return t->process_count++;
 }
@@ -234,6 +237,7 @@ add_cause(struct tally *t, size_t by, struct span event)
 	if (from != NULL && *from == by)
 		return;
 	t->takings = memory_array(t->takings, t->taking_count + 1, sizeof *t->takings);
+	INVARIANT(by < t->process_count && (from == NULL || *from < t->process_count));
 	t->takings[t->taking_count] = (struct taking){
 		.from = from != NULL ? *from : NOBODY, .by = by };
 	memcpy(t->takings[t->taking_count++].event, id, sizeof id);

@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -268,6 +269,7 @@ share_out(struct stream *s)
 	count = 0;
 	for (size_t i = a->first; i < a->first + a->count; i++)
 		if (!a->items[i].expected) {
+			INVARIANT(items[count] == a->items[i].index);
 			a->items[i].compared = cut_off && compared[count] > 0 ? STEP_CUT_OFF :
 			    compared[count];
 			count++;
@@ -321,6 +323,7 @@ take(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
 			const struct ahead_item *first = &a->items[a->first++];
 
 			a->count--;
+			INVARIANT(a->count == 0 || a->items[a->first].index == first->index + 1);
 			item_free(item);
 			*item = first->item;
 			*index = first->index;
@@ -348,6 +351,7 @@ take(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
 			a->capacity = a->capacity == 0 ? 16 : a->capacity * 2;
 			a->items = memory_array(a->items, a->capacity, sizeof *a->items);
 		}
+		INVARIANT(a->first + a->count < a->capacity);
 		added = &a->items[a->first + a->count++];
 		*added = (struct ahead_item){ .item = next, .index = s->index++ };
 		memset(&next, 0, sizeof next);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/writer.h"
 #include "run/storage.h"
@@ -181,6 +182,16 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 	return 0;
 }
 
+/* Items by name stand in the order of their names, each name once; else none is kept. */
+static bool
+join_holds(const struct join *j, bool by_name)
+{
+	for (size_t i = 1; i < j->named_count; i++)
+		if (strcmp(j->named[i - 1].name, j->named[i].name) >= 0)
+			return false;
+	return (by_name || j->named_count == 0) && (j->has_failed || j->failed.line.len == 0);
+}
+
 /* Joins all there is. 0, or -1 with what is wrong with an item. */
 static int
 join_all(struct join *j, struct stream *s, struct error *why)
@@ -218,6 +229,7 @@ join_all(struct join *j, struct stream *s, struct error *why)
 			causes_add_item(&j->causes, s->step, &named->item);
 		join_attachments(j, &named->item.metadata);
 	}
+	INVARIANT(join_holds(j, s->by_name));
 	if (j->named_count > 0)
 		buffer_append(metadata, j->named[0].item.metadata.data, j->named[0].item.metadata.len);
 	if (s->by_name)

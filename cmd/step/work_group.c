@@ -38,6 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "step/work.h"
 #include "step/work_attachments.h"
@@ -183,6 +184,7 @@ loop_run(struct step_call *call, int repeats, struct error *err)
 		}
 		/* With --while a further one may still find that none is to be made. */
 		group.spent = round >= s->options.group.max_rounds;
+		INVARIANT(round <= s->options.group.max_rounds && error->code == ERROR_NONE);
 		made = group_call(&group, round, &result, err);
 		if (made == -1)
 			break;
@@ -382,6 +384,16 @@ pass_branches(struct branches *b, size_t from, size_t to)
 		step_pass_lines(b->group.call, &b->results[i].out, INPUT_STATE, &ignored);
 }
 
+/* Branches are made in their order, each once, and of each that was begun there is a result. */
+static bool
+branches_hold(const struct branches *b)
+{
+	for (size_t i = 1; i < b->count; i++)
+		if (b->numbers[i - 1] >= b->numbers[i])
+			return false;
+	return b->ended == b->begun && b->begun <= b->count && (b->stopped || b->begun == b->count);
+}
+
 /* What all results together are to the strategy. A failure is let pass only if it is what the
  * work of the branch came to. */
 static void
@@ -405,6 +417,7 @@ conclude(struct branches *b)
 		if (first == b->begun && r->error.code == ERROR_NONE)
 			first = i;
 	}
+	INVARIANT(branches_hold(b) && (worst == NULL) == (b->begun == 0));
 	if (worst != NULL) {
 		char text[sizeof worst->error.place + sizeof worst->error.message + 4];
 

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -52,6 +53,7 @@ workers_reserve(struct workers *w, size_t jobs)
 {
 	if (jobs <= w->window_size)
 		return;
+	INVARIANT(w->next_job == 0);
 	free(w->window);
 	w->window_size = jobs;
 	w->window = memory_zero(w->window_size, sizeof *w->window);
@@ -160,17 +162,39 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 	_exit(status);
 }
 
+/* Each that works has a job of its own whose answer has not come; of the window no more is ready than is
+ * pending. */
+static bool
+workers_hold(const struct workers *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		const struct worker *worker = &w->list[i];
+
+		if (!worker->busy)
+			continue;
+		if (worker->fd == -1 || worker->job < w->next_answer || worker->job >= w->next_job ||
+		    w->window[worker->job % (int64_t)w->window_size].ready)
+			return false;
+		for (size_t n = 0; n < i; n++)
+			if (w->list[n].busy && w->list[n].job == worker->job)
+				return false;
+	}
+	return w->next_answer <= w->next_job && workers_pending(w) <= (int64_t)w->window_size;
+}
+
 int
 workers_job(struct workers *w, const struct buffer *job, struct error *err)
 {
 	struct worker *worker = free_worker(w);
 
+	INVARIANT(workers_ready(w) && workers_hold(w));
 	if (worker->fd == -1 && start_worker(w, worker, err) == -1)
 		return -1;
 	if (send_frame(worker->fd, job) == -1)
 		return error_errno(err, ERROR_SYSTEM, NULL, "a worker is gone");
 	worker->busy = true;
 	worker->job = w->next_job++;
+	INVARIANT(workers_hold(w));
 	return 0;
 }
 
@@ -179,6 +203,7 @@ workers_answer(struct workers *w, struct buffer *answer)
 {
 	struct answered *oldest = &w->window[w->next_answer % (int64_t)w->window_size];
 
+	INVARIANT(workers_hold(w));
 	if (workers_pending(w) == 0 || !oldest->ready)
 		return 0;
 	buffer_free(answer);
@@ -220,6 +245,7 @@ workers_wait(struct workers *w, int also_fd, struct error *err)
 
 		if (polls[i].revents == 0)
 			continue;
+		INVARIANT(worker->busy && !slot->ready && slot->bytes.len == 0);
 		if (receive_frame(worker->fd, &slot->bytes) != 1)
 			result = error_set(err, ERROR_SYSTEM, NULL, "process %ld, one of those that make the "
 			    "calls (" NAME "), died amid one", (long)worker->pid);

@@ -14,6 +14,7 @@
 
 #include "base/count.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/lock.h"
 #include "base/text.h"
 
@@ -133,6 +134,7 @@ budget_least_tokens(const char *json, size_t len)
 			words = 0;
 		}
 	}
+	INVARIANT(tokens >= 0 && (size_t)tokens <= len);
 	return tokens;
 }
 
@@ -203,6 +205,7 @@ budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char
 		result = append_line(b, least, err);
 		*reserved = result == 0 ? least : 0;
 	}
+	INVARIANT(reserved == NULL || (*reserved >= 0 && (result == 0 || *reserved == 0)));
 	lock_release(b->fd, LOCK_WHOLE);
 	return result;
 }
@@ -226,6 +229,8 @@ int
 budget_enter(const struct budget *b, int64_t cost, int64_t *reserved, struct error *err)
 {
 	const int64_t amount = cost - *reserved;
+
+	INVARIANT(cost >= 0 && *reserved >= 0);
 	int result;
 
 	*reserved = 0;

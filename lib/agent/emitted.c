@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
@@ -41,6 +42,7 @@ record(struct emitted *e, struct call *call, struct span told, struct emitted_ca
 	struct emitted_call *added;
 	char id[ID_SIZE], before[ID_SIZE];
 
+	INVARIANT(known == NULL || (known >= e->list && known < e->list + e->count));
 	if (known != NULL)
 		return call_event(call, EVENT_TOOL_RESULT, known->called, payload, known->last, err);
 	memcpy(before, call->last, sizeof before);

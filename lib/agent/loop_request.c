@@ -8,6 +8,7 @@
 #include "agent/loop.h"
 
 #include "base/digest.h"
+#include "base/invariant.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
@@ -88,6 +89,8 @@ loop_add_message(struct loop *l, const char *role, const char *blocks, size_t le
 {
 	struct buffer *messages = &l->conversation.messages;
 
+	INVARIANT(messages->len == 0 || messages->data[messages->len - 1] == '}');
+	INVARIANT(len == 0 || (blocks[0] == '{' && blocks[len - 1] == '}'));
 	if (messages->len != 0)
 		buffer_byte(messages, ',');
 	buffer_format(messages, "{\"" KEY_ROLE "\":\"%s\",\"" KEY_BLOCKS "\":[", role);
@@ -166,6 +169,7 @@ loop_request(struct loop *l, struct request *request)
 	if (l->turn.change.text.len > 0) {
 		digest_sha256(text->data, text->len, request->sha256);
 	} else {
+		INVARIANT(known <= head && head <= text->len);
 		digest_add(&l->conversation.asked, text->data + known, head - known);
 		l->conversation.asked_len = head;
 		whole = l->conversation.asked;
@@ -196,6 +200,7 @@ loop_fall_back(struct loop *l, size_t number, struct request *request)
 		buffer_free(&l->conversation.messages);
 		l->conversation.messages = messages;
 	}
+	INVARIANT(number > l->conversation.fallen);
 	l->conversation.fallen = number;
 	l->turn.change.model = SPAN_NONE; /* it was one of the other provider */
 	loop_forget_asked(l);

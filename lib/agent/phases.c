@@ -15,6 +15,7 @@
 #include "agent/toolrun.h"
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "json/writer.h"
 #include "run/traceparent.h"
@@ -31,6 +32,7 @@ phases_given(const struct loop *l)
 static const struct phase *
 current(const struct loop *l)
 {
+	INVARIANT(l->phases.current < l->turns->member->agent.phases.count);
 	return &l->turns->member->agent.phases.list[l->phases.current];
 }
 
@@ -406,6 +408,7 @@ end_phase(struct loop *l, const struct error *why, struct error *err)
 	struct buffer payload = BUFFER_INIT;
 	struct writer w;
 
+	INVARIANT(p->open && l->turns->call == &p->call && p->outer != NULL);
 	p->open = false;
 	p->before_is_new = !p->silent;
 	if (p->silent) {
@@ -487,6 +490,7 @@ phases_move(struct loop *l, struct error *err)
 		buffer_append(&l->turns->result, p->output.data, p->output.len);
 		return 1;
 	}
+	INVARIANT(p->move == PHASE_PROCEEDS && !at_last(l) && strlen(p->next) == PHASE_TOKEN_SIZE - 1);
 	memcpy(p->tokens[++p->current], p->next, sizeof p->next);
 	p->first_turn = l->turn.number + 1; /* this one is the last of the phase before */
 	p->move = PHASE_STAYS;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
@@ -95,9 +96,11 @@ retry_delay(const struct retry *r, int tried, int64_t retry_after_ms)
 	else if (r->backoff == BACKOFF_EXPONENTIAL)
 		factor = (int64_t)1 << (tried - 1 < 62 ? tried - 1 : 62);
 	delay = r->delay_ms > limit / factor ? limit : r->delay_ms * factor;
+	INVARIANT(tried >= 1 && delay >= 0 && delay <= limit);
 	if (r->jitter) {
 		random_bytes(&number, sizeof number);
 		delay = delay - delay / 2 + (int64_t)(number % (uint64_t)(delay / 2 + 1));
 	}
+	INVARIANT(delay >= 0 && delay <= limit);
 	return retry_after_ms > delay ? retry_after_ms : delay;
 }

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -236,6 +237,7 @@ begin(struct wait *w, struct error *err)
 		s.begun++;
 		return write_state(t->fd, &s, w->spec->provider, err) == -1 ? -1 : 1;
 	}
+	INVARIANT(w->obstacle != NOTHING && !t->trial && (w->obstacle != DOWN || is_down(&s, &t->limits)));
 	if (w->obstacle != OTHERS_FIRST)
 		w->free_since = 0;
 	if (w->number > 0)
@@ -367,6 +369,7 @@ wait_end(struct wait *w, int result, struct error *err)
 		.waited_ms = clock_monotonic() - w->since };
 	struct error ignored;
 
+	INVARIANT(w->number > 0 && (result != 1 || w->obstacle == NOTHING));
 	if (result == 1)
 		lock_file_release_range(w->throttle->fd,
 		    (struct lock_range){ QUEUE + (off_t)w->number, 1 });

@@ -20,6 +20,7 @@
 #include "agent/toolrun.h"
 #include "agent/trust.h"
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -256,6 +257,7 @@ check_stuck(struct loop *l, const struct tool_runs *runs, struct error *err)
 		buffer_append(&text, buffer_string(&run->output), run->output.len);
 		buffer_byte(&text, '\n');
 	}
+	INVARIANT(runs->count > 0 && (agent->stuck_after == 0 || l->conversation.same_calls < agent->stuck_after));
 	digest_sha256(text.data, text.len, sha256);
 	if (strcmp(sha256, l->conversation.calls_sha256) != 0)
 		l->conversation.same_calls = 0;
@@ -293,6 +295,7 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 		if (runs->list[i].source != TOOL_TAKEN)
 			buffer_clear(&call->links);
 	}
+	INVARIANT(status == -1 || count == runs->count);
 	call_follow(call, ids, count);
 	free(ids);
 	if (status == -1)
@@ -369,6 +372,7 @@ hand_over(struct loop *l, struct error *err)
 	if (strcmp(asked.provider, to->agent.provider) != 0 ||
 	    strcmp(asked.model, to->agent.model) != 0)
 		forget_thoughts(l);
+	INVARIANT(to != NULL && to != t->member);
 	l->turn.next = NULL;
 	l->conversation.repairs = l->conversation.same_calls = 0;
 	l->conversation.handoffs++;

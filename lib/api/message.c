@@ -11,6 +11,7 @@
 
 #include "agent/known_end.h"
 #include "base/count.h"
+#include "base/invariant.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -240,6 +241,16 @@ message_calls(const struct message *m)
 	return false;
 }
 
+/* Whether each call of a tool has an id, so that its result can be told from others. */
+static bool
+calls_have_names(const struct message *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && m->blocks[i].tool_id == NULL)
+			return false;
+	return true;
+}
+
 void
 message_name_calls(struct message *m, struct span messages)
 {
@@ -280,6 +291,7 @@ message_name_calls(struct message *m, struct span messages)
 			*id = memory_format("call_%zu", ++number);
 		} while (map_get(&taken, *id, strlen(*id)) != NULL);
 	}
+	INVARIANT(calls_have_names(m));
 	map_free(&taken);
 }
 

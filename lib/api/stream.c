@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/text.h"
 
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
@@ -77,6 +78,7 @@ stream_call(struct stream *s, const char *name, const char *input, size_t len)
 	now = clock_monotonic();
 	if (s->called != 0 && now < s->called + CALLING_PAUSE_MS)
 		return;
+	INVARIANT(s->calls > 0 || name == NULL);
 	stream_delta(s, "tool", buffer_string(&s->calling), s->calling.len);
 	buffer_clear(&s->calling);
 	s->called = now;
@@ -113,6 +115,7 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	} else {
 		s->api->event(s, value);
 	}
+	INVARIANT((!s->refused || s->failed) && (!s->failed || s->failure.error.code != ERROR_NONE));
 	if (s->message.count > BLOCKS_LIMIT)
 		stream_fail(s, "the answer has more than %d blocks", BLOCKS_LIMIT);
 	return s->failed;

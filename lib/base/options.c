@@ -557,6 +557,7 @@ options_check(const struct options *o, const struct option_rule *rules, size_t c
 		const bool one = rule->options == rule->with; /* of them at most */
 		int id, other;
 
+		INVARIANT(rule->options != 0 && (rule->with | rule->unless) != 0);
 		if ((o->said & rule->options) == 0 || (o->said & rule->unless) != 0 ||
 		    (rule->with != 0 && (o->said & rule->with) == 0))
 			continue;

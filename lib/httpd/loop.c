@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #define READY_MOST 256
@@ -62,6 +63,7 @@ loop_set(struct loop *l, struct loop_timer *timer, int64_t after)
 		list = &l->timers[l->timer_lists++];
 		*list = (struct loop_timers){ .after = after };
 	}
+	INVARIANT(list->last == NULL || (list->last->next == NULL && list->last->at <= l->now + after));
 	timer->at = l->now + after;
 	timer->next = NULL;
 	timer->previous = list->last;
@@ -80,6 +82,8 @@ loop_unset(struct loop *l, struct loop_timer *timer)
 		if (l->timers[i].last == timer)
 			l->timers[i].last = timer->previous;
 	}
+	INVARIANT(timer->previous == NULL || timer->previous->next == timer);
+	INVARIANT(timer->next == NULL || timer->next->previous == timer);
 	if (timer->previous != NULL)
 		timer->previous->next = timer->next;
 	if (timer->next != NULL)
@@ -99,6 +103,7 @@ loop_enter(struct loop *l, struct loop_task *task)
 	*(l->last != NULL ? &l->last->next : &l->first) = task;
 	l->last = task;
 	l->tasks++;
+	INVARIANT((l->tasks == 1) == (l->first == task));
 }
 
 void
@@ -106,6 +111,8 @@ loop_leave(struct loop *l, struct loop_task *task)
 {
 	if (!task->entered)
 		return;
+	INVARIANT((task->previous != NULL ? task->previous->next : l->first) == task);
+	INVARIANT((task->next != NULL ? task->next->previous : l->last) == task && l->tasks > 0);
 	*(task->previous != NULL ? &task->previous->next : &l->first) = task->next;
 	*(task->next != NULL ? &task->next->previous : &l->last) = task->previous;
 	task->previous = task->next = NULL;

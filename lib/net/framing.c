@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/invariant.h"
+
 #define SIZE_DIGITS 8
 
 enum place { SIZE, SIZE_LF, CONTENT, CONTENT_CR, CONTENT_LF, LAST_CR, LAST_LF };
@@ -34,6 +36,7 @@ take_size(struct framing *f, char c)
 	if (f->digits++ == 0)
 		f->left = 0;
 	f->left = f->left * 16 + (digit - hex);
+	INVARIANT(f->digits <= SIZE_DIGITS && f->left >= 0 && f->left <= UINT32_MAX);
 	return true;
 }
 
@@ -87,6 +90,7 @@ framing_take(struct framing *f, const char *bytes, size_t len, size_t *used, str
 		*piece = (struct span){ bytes + *used, most };
 		*used += most;
 		f->left -= (int64_t)most;
+		INVARIANT(f->left >= 0 && *used <= len && piece->at + piece->len == bytes + *used);
 		if (f->left == 0 && !f->chunked)
 			return FRAMING_END;
 		if (f->left == 0)
@@ -118,6 +122,7 @@ framing_chunk_end(struct buffer *out, size_t start)
 		return;
 	}
 	snprintf(head, sizeof head, "%0*zx", CHUNK_DIGITS, len);
+	INVARIANT(strlen(head) == CHUNK_DIGITS && memcmp(out->data + start, "00000000\r\n", CHUNK_HEAD) == 0);
 	memcpy(out->data + start, head, CHUNK_DIGITS);
 	buffer_append(out, "\r\n", 2);
 }

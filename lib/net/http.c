@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -173,6 +174,7 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 	size_t len = size * count, room = ERROR_BODY_LIMIT - body->len;
 	long status = 0;
 
+	INVARIANT(body->len <= ERROR_BODY_LIMIT && !t->cut && !t->stopped);
 	t->idle_since = clock_monotonic();
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200 || status > 299) {

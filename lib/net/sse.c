@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/invariant.h"
+
 static const char bom[] = "\xef\xbb\xbf";
 
 void
@@ -41,6 +43,8 @@ take_line(struct sse *s, const char *line, size_t len)
 	size_t name, from;
 	int result = 0;
 
+	INVARIANT(memchr(line, '\n', len) == NULL && memchr(line, '\r', len) == NULL);
+	INVARIANT(s->has_data || s->data.len == 0);
 	if (!s->started && len >= 3 && memcmp(line, bom, 3) == 0) {
 		line += 3;
 		len -= 3;
@@ -72,6 +76,7 @@ take_line(struct sse *s, const char *line, size_t len)
 			buffer_byte(&s->data, '\n');
 		buffer_append(&s->data, line + from, len - from);
 		s->has_data = true;
+		INVARIANT(s->data.len <= SSE_EVENT_LIMIT);
 	} else if (name == 2 && memcmp(line, "id", 2) == 0 && memchr(line + from, 0, len - from) == NULL) {
 		buffer_clear(&s->id);
 		buffer_append(&s->id, line + from, len - from);
@@ -119,6 +124,7 @@ sse_feed(struct sse *s, const char *bytes, size_t len)
 			result = take_line(s, s->line.data, s->line.len);
 			buffer_clear(&s->line);
 		}
+		INVARIANT(s->line.len == 0 && stop < end && (*stop == '\n' || *stop == '\r'));
 		s->after_cr = *stop == '\r';
 		at = stop + 1;
 	}

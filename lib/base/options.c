@@ -192,12 +192,10 @@ accept_option(struct options *o, const struct option_spec *s, bool by_name, stru
 {
 	char name[OPTION_TEXT];
 
-	if (s->id > 0 && s->id < OPTION_SAID_IDS) {
+	if (s->id > 0 && s->id < OPTION_SAID_IDS)
 		o->said |= OPTION_SAID(s->id);
-		if (by_name)
-			o->said_long |= OPTION_SAID(s->id);
-		else
-			o->said_long &= ~OPTION_SAID(s->id);
+	if (s->id > 0 && s->id < OPTION_RULED_IDS) {
+		o->said_long[s->id] = by_name;
 		o->order[s->id] = o->count < UCHAR_MAX ? ++o->count : o->count;
 	}
 	if (s->into.kind == OPTION_KIND_OWN)
@@ -487,7 +485,7 @@ const char *
 option_text(const struct options *o, int id, char text[OPTION_TEXT])
 {
 	const struct option_spec *s = o->table;
-	bool by_name = id < OPTION_SAID_IDS && (o->said_long & OPTION_SAID(id)) != 0;
+	bool by_name = id < OPTION_RULED_IDS && o->said_long[id];
 
 	while (s->id != OPTION_END && s->id != id)
 		s++;
@@ -555,14 +553,16 @@ options_check(const struct options *o, const struct option_rule *rules, size_t c
 {
 	for (const struct option_rule *rule = rules; rule < rules + count; rule++) {
 		const bool one = rule->options == rule->with; /* of them at most */
+		const bool alone = rule->option != 0;
 		int id, other;
 
-		INVARIANT(rule->options != 0 && (rule->with | rule->unless) != 0);
-		if ((o->said & rule->options) == 0 || (o->said & rule->unless) != 0 ||
+		INVARIANT((rule->options != 0) != alone && (rule->with | rule->unless) != 0);
+		if ((alone ? o->order[rule->option] == 0 : (o->said & rule->options) == 0) ||
+		    (o->said & rule->unless) != 0 ||
 		    (rule->with != 0 && (o->said & rule->with) == 0))
 			continue;
-		id = said_of(o, rule->options, one);
-		other = said_of(o, rule->with & ~OPTION_SAID(id), false);
+		id = alone ? rule->option : said_of(o, rule->options, one);
+		other = said_of(o, alone ? rule->with : rule->with & ~OPTION_SAID(id), false);
 		if (rule->with == 0 || other != 0)
 			return refuse_rule(o, rule, id, other, err);
 	}

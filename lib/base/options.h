@@ -134,9 +134,10 @@ struct option_spec {
  * its id in options.said, and messages call it by this text. */
 #define OPTION_PSEUDO(id, text) { id, 0, NULL, text, NULL, OPTION_OWN }
 
-/* A set of ids; only those below 64 can be in one. */
+/* A set of ids; only those below 64 can be in one. Of others up to 127 a rule can be about one alone. */
 #define OPTION_SAID(id) (UINT64_C(1) << (id))
 #define OPTION_SAID_IDS 64
+#define OPTION_RULED_IDS 128
 
 struct options {
 	const struct option_spec *table; /* ends with an entry of id 0 */
@@ -153,9 +154,11 @@ struct options {
 	                          not, and that resembles none; NULL: "see --help" */
 	void *into;            /* options_bind() */
 	size_t into_size;
-	/* Of ids below 64: which were said; which of them by the long name; in which order. */
-	uint64_t said, said_long;
-	unsigned char order[OPTION_SAID_IDS], count;
+	/* Of ids below 64 which were said; of those below 128 which by the long name, and in which order
+	 * (0: it was not said). */
+	uint64_t said;
+	bool said_long[OPTION_RULED_IDS];
+	unsigned char order[OPTION_RULED_IDS], count;
 };
 
 void options_begin(struct options *o, const struct option_spec *table, int argc, char **argv);
@@ -194,6 +197,7 @@ struct option_rule {
 	/* The message. %s in it stands for what was said of `with`, or for all of `unless` if there is no `with`
 	 * ("only with %s: nothing is tried again"); NULL: "not with %s", or "only with %s". */
 	const char *text;
+	int option;           /* instead of `options`: one alone, with any id below 128 */
 };
 /* ERROR_USAGE with the first rule that is broken. */
 int options_check(const struct options *o, const struct option_rule *rules, size_t count,

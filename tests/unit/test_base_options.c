@@ -442,6 +442,8 @@ rules_of_what_goes_together(void **state)
 		{SAID(CALLED), 0, SAID(FLAG) | SAID(TEXT) | SAID(NATURAL), "only with %s, which call it"},
 		{SAID(COUNTED), 0, SAID(FLAG) | SAID(NATURAL), NULL},
 		{SAID(DURATION), SAID(TIME), 0, "one of the two is enough"},
+		{0, 0, SAID(WORD), NULL, UNSAID},
+		{0, SAID(CHOICE), 0, NULL, UNSAID},
 	};
 	static const struct {
 		const char *line, *error; /* NULL: it is right */
@@ -466,6 +468,9 @@ rules_of_what_goes_together(void **state)
 		{"--called y --text x", NULL},
 		{"--count 1", "--count: only with -f or --natural"},
 		{"--duration 1 --time 1h", "--duration: one of the two is enough"},
+		{"--unsaid", "--unsaid: only with -w"},
+		{"--unsaid -w red", NULL},
+		{"--unsaid --word red --choice red", "--unsaid: not with --choice"},
 	};
 	struct options o;
 	struct bound b;

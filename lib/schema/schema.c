@@ -107,7 +107,10 @@ schema_free(struct schema *s)
 		return;
 	for (n = s->first; n != NULL; n = next) {
 		next = n->next;
-		for (struct rule *r = n->rules; r < n->rules + n->rule_count; r++) {
+		/* A node without rules has no list of them. */
+		for (size_t rule = 0; rule < n->rule_count; rule++) {
+			const struct rule *r = &n->rules[rule];
+
 			for (size_t i = 0; i < r->member_count; i++)
 				pattern_free(r->members[i].pattern);
 			free(r->members);

@@ -87,9 +87,9 @@ add_events(struct index *x, const struct recorded_call *c, struct index_record *
 			}
 			x->places[x->place_count++] = recording_event_place(rec, i);
 		}
-		if (c->claims == NO_CALL || !recorded_call_went_on(c, &rec->calls[c->claims]))
+		if (c->links.claims == NO_CALL || !recorded_call_went_on(c, &rec->calls[c->links.claims]))
 			break;
-		c = &rec->calls[c->claims];
+		c = &rec->calls[c->links.claims];
 	}
 	r->event_count = x->place_count - r->events;
 	if (r->event_count > 1)
@@ -119,12 +119,12 @@ sort_by(const struct recording *rec, const struct recorded_call *c)
 	int64_t occurrence, item;
 	struct recorded_marks marks;
 
-	if (c->enclosing != NO_CALL)
-		root = model_call_event_id(rec->calls[rec->calls[c->enclosing].root].call, around);
+	if (c->links.enclosing != NO_CALL)
+		root = model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, around);
 	read_position(id, &occurrence, &item);
-	index_key(root, name, c->member || replay ? item : ANY_ITEM, sorted.key);
-	sorted.superseded = !replay && c->enclosing != NO_CALL &&
-	    c->call->rare->try_number < rec->calls[c->enclosing].last_try;
+	index_key(root, name, c->kind.member || replay ? item : ANY_ITEM, sorted.key);
+	sorted.superseded = !replay && c->links.enclosing != NO_CALL &&
+	    c->call->rare->try_number < rec->calls[c->links.enclosing].last_try;
 	free(name);
 	marks = recording_marks(rec, c);
 	sorted.identity = marks_recorded_identity(&marks, &sorted.exact);
@@ -140,7 +140,7 @@ compare_calls(const void *a, const void *b)
 	int order = memcmp(left->key, right->key, DIGEST_BYTES);
 
 	if (order == 0)
-		order = memcmp(x->guard, y->guard, DIGEST_BYTES);
+		order = memcmp(x->key.guard, y->key.guard, DIGEST_BYTES);
 	if (order != 0)
 		return order;
 	if (left->identity != right->identity)
@@ -153,8 +153,8 @@ compare_calls(const void *a, const void *b)
 	read_position(y->call->id, &y_occurrence, &y_item);
 	if (x_item != y_item)
 		return x_item < y_item ? -1 : 1;
-	if (x->start != y->start) /* the last attempt's come first */
-		return x->start > y->start ? -1 : 1;
+	if (x->key.start != y->key.start) /* the last attempt's come first */
+		return x->key.start > y->key.start ? -1 : 1;
 	if (x_occurrence != y_occurrence)
 		return x_occurrence < y_occurrence ? -1 : 1;
 	return (x > y) - (x < y);
@@ -164,8 +164,8 @@ compare_calls(const void *a, const void *b)
 static bool
 chain_runs_calls(const struct recording *rec, uint32_t call)
 {
-	for (; call != NO_CALL; call = rec->calls[call].claims)
-		if (rec->calls[call].encloses && rec->calls[call].runs_command)
+	for (; call != NO_CALL; call = rec->calls[call].links.claims)
+		if (rec->calls[call].kind.encloses && rec->calls[call].kind.runs_command)
 			return true;
 	return false;
 }
@@ -174,63 +174,63 @@ static struct index_record
 make_record(struct index *x, const struct sorted_call *sorted)
 {
 	const struct recording *rec = x->rec;
-	const struct recorded_call *c = sorted->call, *root = &rec->calls[c->root];
+	const struct recorded_call *c = sorted->call, *root = &rec->calls[c->links.root];
 	const uint32_t call = (uint32_t)(c - rec->calls);
 	char *label;
 	struct index_record r;
 
 	memset(&r, 0, sizeof r); /* its padding is written too */
 	memcpy(r.key, sorted->key, sizeof r.key);
-	memcpy(r.guard, c->guard, sizeof r.guard);
-	r.given = c->input;
-	r.definition = c->definition;
+	memcpy(r.guard, c->key.guard, sizeof r.guard);
+	r.given = c->key.input;
+	r.definition = c->key.definition;
 	r.identity = sorted->identity;
 	r.exact = sorted->exact;
-	r.start = x->marks + c->start;
-	r.directory = x->marks + c->directory;
-	r.variables = x->marks + c->variables;
+	r.start = x->marks + c->key.start;
+	r.directory = x->marks + c->key.directory;
+	r.variables = x->marks + c->key.variables;
 	r.superseded = sorted->superseded;
 	r.order = call;
 	read_position(c->call->id, &r.occurrence, &r.item);
 
 	r.started = (struct place){ c->call->begin.offset, c->call->begin.length, c->source };
-	r.end = c->reopened || c->repeated ? RECALL_OPEN : c->state;
-	r.repeated = c->repeated && !c->reopened;
-	r.outdated = c->outdated;
+	r.end = c->status.reopened || c->status.repeated ? RECALL_OPEN : c->status.state;
+	r.repeated = c->status.repeated && !c->status.reopened;
+	r.outdated = c->status.outdated;
 	if (r.end != RECALL_OPEN)
 		r.completed = c->end;
-	if (rec->spec->mode == RECALL_REPLAY && c->waited) {
+	if (rec->spec->mode == RECALL_REPLAY && c->status.waited) {
 		r.end = RECALL_WAITING; /* a replay makes what the attempt did */
 		r.completed = (struct place){ c->call->end.offset, c->call->end.length, c->source };
 	}
-	if (r.end != RECALL_OPEN && c->result_from != NO_CALL)
-		r.original = rec->calls[c->result_from].end;
-	if (c->input_from != NO_CALL)
-		r.input = rec->calls[c->input_from].end;
+	if (r.end != RECALL_OPEN && c->links.result_from != NO_CALL)
+		r.original = rec->calls[c->links.result_from].end;
+	if (c->links.input_from != NO_CALL)
+		r.input = rec->calls[c->links.input_from].end;
 	label = recording_call_label(rec, call);
 	r.call = add_text(x, label);
 	free(label);
 	r.decided = recording_decision(rec, call);
 	r.doubtful = recording_doubtful(rec, call);
 	r.began = recording_began(rec, call);
-	r.child = c->child;
+	r.child = c->kind.child;
 	r.changed = recording_changed(rec, call);
 	r.dropped = recording_dropped(rec, call, false);
-	r.stands = c->child ? recording_child_excused(rec, call) :
-	    recording_failure_stands(rec, call) && (c->call->tried || !root->doubt_inside);
+	r.stands = c->kind.child ? recording_child_excused(rec, call) :
+	    recording_failure_stands(rec, call) && (c->call->tried || !root->chain.doubt_inside);
 	r.maybe = recording_only_begun(rec, call);
-	r.encloses = c->encloses || rec->calls[c->failed_first].encloses ||
-	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
-	if (x->directory != c->directory) {
-		x->directory = c->directory;
+	r.encloses = c->kind.encloses || rec->calls[c->failure.first].kind.encloses ||
+	    (c->links.result_from != NO_CALL && rec->calls[c->links.result_from].kind.encloses);
+	if (x->directory != c->key.directory) {
+		x->directory = c->key.directory;
 		x->placed = rec->spec->names != NULL && rec->spec->names->written(rec->spec->names->context,
 		    recording_marks(rec, c).directory, true);
 	}
 	r.placed = x->placed;
 	r.named = recording_named(rec, call);
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
-	r.changed_inside = root->changed_inside != NO_CALL ?
-	    add_text(x, rec->calls[root->changed_inside].call->id) : x->empty;
+	r.changed_inside = root->chain.changed_inside != NO_CALL ?
+	    add_text(x, rec->calls[root->chain.changed_inside].call->id) : x->empty;
 	model_call_event_id(root->call, r.root);
 	add_events(x, c, &r);
 	INVARIANT(r.events + r.event_count == x->place_count);
@@ -310,9 +310,9 @@ add_written(struct index *x)
 		struct span variables = span_of(marks.variables, strlen(marks.variables));
 
 		/* Calls of one process have the same text. */
-		if (rec->calls[i].variables == last)
+		if (rec->calls[i].key.variables == last)
 			continue;
-		last = rec->calls[i].variables;
+		last = rec->calls[i].key.variables;
 		for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
 			char *name = span_text(member.key);
 
@@ -339,11 +339,11 @@ add_asked(struct index *x)
 	uint64_t at;
 
 	for (uint32_t i = 0; i < rec->call_count; i++) {
-		char *name = rec->calls[i].asked ? call_id_name(rec->calls[i].call->id) : NULL;
+		char *name = rec->calls[i].status.asked ? call_id_name(rec->calls[i].call->id) : NULL;
 
 		if (name == NULL)
 			continue;
-		index_asked(name, rec->calls[i].guard, text);
+		index_asked(name, rec->calls[i].key.guard, text);
 		if (!text_has_part(buffer_string(&all), '\n', text, sizeof text - 1))
 			buffer_format(&all, "%s\n", text);
 		free(name);
@@ -395,7 +395,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 		qsort(calls, count, sizeof *calls, compare_calls);
 	INVARIANT(sorted_calls_hold(calls, count));
 	for (size_t i = 0; i < count; i++)
-		head.children += calls[i].call->child;
+		head.children += calls[i].call->kind.child;
 	if (put_bytes(x, &head, sizeof head) != 0 ||
 	    put_bytes(x, sources, (size_t)head.sources * sizeof *sources) != 0 ||
 	    put_records(x, calls, count) != 0 || put_keys(x, calls, count, &head.keys) != 0 ||
@@ -505,7 +505,7 @@ history_check_children(struct history_reading *r,
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		struct history_child child;
 
-		if (!rec->calls[i].child || rec->calls[i].state != RECALL_SUCCEEDED ||
+		if (!rec->calls[i].kind.child || rec->calls[i].status.state != RECALL_SUCCEEDED ||
 		    !recording_counts(rec, i))
 			continue;
 		child = describe_child(rec, i);
@@ -546,8 +546,8 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 			continue;
 		summary->calls++;
 		summary->changed |= recording_changed(rec, i);
-		summary->has_children |= c->child;
-		if (!c->child || c->state == RECALL_SUCCEEDED)
+		summary->has_children |= c->kind.child;
+		if (!c->kind.child || c->status.state == RECALL_SUCCEEDED)
 			continue;
 		summary->children = memory_array(summary->children, summary->child_count + 1,
 		    sizeof *summary->children);

@@ -90,16 +90,16 @@ recording_find_call(const struct recording *rec, struct uuid id, bool *start)
 uint32_t
 recording_latest(const struct recording *rec, uint32_t call)
 {
-	while (rec->calls[call].claimed_by != NO_CALL)
-		call = rec->calls[call].claimed_by;
+	while (rec->calls[call].links.claimed_by != NO_CALL)
+		call = rec->calls[call].links.claimed_by;
 	return call;
 }
 
 bool
 recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier)
 {
-	return memcmp(c->guard, earlier->guard, sizeof c->guard) == 0 &&
-	    c->source == earlier->source && !c->made_again;
+	return memcmp(c->key.guard, earlier->key.guard, sizeof c->key.guard) == 0 &&
+	    c->source == earlier->source && !c->status.made_again;
 }
 
 /* For a replay what the last attempt did, for everything else what was done at last. */
@@ -111,9 +111,9 @@ recording_counts(const struct recording *rec, uint32_t call)
 	if (rec->spec->mode == RECALL_REPLAY)
 		return c->attempt == rec->attempt;
 	/* What waits in another run is decided about there. */
-	if (c->state == RECALL_WAITING && c->source < rec->spec->other_count)
+	if (c->status.state == RECALL_WAITING && c->source < rec->spec->other_count)
 		return false;
-	return c->claimed_by == NO_CALL && !c->idle && c->left_by == 0;
+	return c->links.claimed_by == NO_CALL && !c->status.idle && c->links.left_by == 0;
 }
 
 bool
@@ -224,7 +224,7 @@ check_path(const struct recording *rec, const char *option, const char *path,
 
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		const struct model_call *call = rec->calls[i].call;
-		bool child = rec->calls[i].child;
+		bool child = rec->calls[i].kind.child;
 
 		if (child && path_inside(path, call->id, call->step->path) != NULL)
 			return !at ? 0 : error_set(err, ERROR_USAGE, option,
@@ -262,7 +262,7 @@ recording_check_paths(const struct recording *rec, struct error *err)
 static bool
 unfinished(const struct recorded_call *c)
 {
-	return c->reopened || c->state == RECALL_OPEN || c->state == RECALL_FAILED;
+	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
 }
 
 /* Why nobody knows whether the call did what it does; NULL if that is known, or if
@@ -270,9 +270,9 @@ unfinished(const struct recorded_call *c)
 static const char *
 call_doubt(const struct recorded_call *c)
 {
-	if (!c->effects || c->idempotent || !unfinished(c) || c->reopened)
+	if (!c->kind.effects || c->kind.idempotent || !unfinished(c) || c->status.reopened)
 		return NULL;
-	return c->state == RECALL_OPEN ? "cut off" : c->cut;
+	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
 }
 
 /* The next tool call in doubt of a call's chain, from i on. */
@@ -293,21 +293,21 @@ first_doubt(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 
-	return unfinished(c) ? next_doubt(rec, rec->calls[c->root].last_tool) : NO_TOOL;
+	return unfinished(c) ? next_doubt(rec, rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
 }
 
 static bool
 succeeded(const struct recorded_call *c)
 {
-	return c->state == RECALL_SUCCEEDED && !c->reopened && c->left_by == 0;
+	return c->status.state == RECALL_SUCCEEDED && !c->status.reopened && c->links.left_by == 0;
 }
 
 /* Whether a branch of a group around the call has won, which was not this one's. */
 static bool
 lost_race(const struct recording *rec, uint32_t call)
 {
-	for (uint32_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
-		uint32_t winner = rec->calls[rec->calls[i].root].winner;
+	for (uint32_t i = rec->calls[call].links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
+		uint32_t winner = rec->calls[rec->calls[i].links.root].chain.winner;
 
 		if (winner != NO_CALL && succeeded(&rec->calls[recording_latest(rec, winner)]))
 			return true;
@@ -320,8 +320,8 @@ lost_race(const struct recording *rec, uint32_t call)
 static bool
 over(const struct recording *rec, uint32_t call)
 {
-	for (uint32_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
-		uint32_t winner = rec->calls[rec->calls[i].root].winner;
+	for (uint32_t i = rec->calls[call].links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
+		uint32_t winner = rec->calls[rec->calls[i].links.root].chain.winner;
 
 		if (succeeded(&rec->calls[recording_latest(rec, i)]) ||
 		    (winner != NO_CALL && succeeded(&rec->calls[recording_latest(rec, winner)])))
@@ -349,7 +349,7 @@ recording_doubtful(const struct recording *rec, uint32_t call)
 static bool
 tool_began(const struct recording *rec, uint32_t call, bool twice)
 {
-	uint32_t i = rec->calls[rec->calls[call].root].last_tool;
+	uint32_t i = rec->calls[rec->calls[call].links.root].chain.last_tool;
 
 	while (i != NO_TOOL && (rec->tools[i].blocked || (twice && rec->tools[i].idempotent)))
 		i = rec->tools[i].before;
@@ -359,7 +359,7 @@ tool_began(const struct recording *rec, uint32_t call, bool twice)
 static bool
 attempt_began(const struct recorded_call *c)
 {
-	return c->effects && !c->idle && c->state != RECALL_SKIPPED;
+	return c->kind.effects && !c->status.idle && c->status.state != RECALL_SKIPPED;
 }
 
 /* Whether a call's own work has changed something, or may have: one that failed by itself
@@ -367,19 +367,19 @@ attempt_began(const struct recorded_call *c)
 static bool
 attempt_changed(const struct recorded_call *c)
 {
-	if (c->idle || c->state == RECALL_SKIPPED)
+	if (c->status.idle || c->status.state == RECALL_SKIPPED)
 		return false;
-	if (c->child)
-		return c->state == RECALL_SUCCEEDED;
-	return c->effects && !c->idempotent && (c->state != RECALL_FAILED || c->cut != NULL);
+	if (c->kind.child)
+		return c->status.state == RECALL_SUCCEEDED;
+	return c->kind.effects && !c->kind.idempotent && (c->status.state != RECALL_FAILED || c->failure.cut != NULL);
 }
 
 bool
 recording_began(const struct recording *rec, uint32_t call)
 {
-	if (rec->calls[rec->calls[call].root].began_inside || tool_began(rec, call, false))
+	if (rec->calls[rec->calls[call].links.root].chain.began_inside || tool_began(rec, call, false))
 		return true;
-	for (; call != NO_CALL; call = rec->calls[call].claims)
+	for (; call != NO_CALL; call = rec->calls[call].links.claims)
 		if (attempt_began(&rec->calls[call]))
 			return true;
 	return false;
@@ -390,8 +390,8 @@ recording_changed(const struct recording *rec, uint32_t call)
 {
 	if (tool_began(rec, call, true))
 		return true;
-	for (; call != NO_CALL; call = rec->calls[call].claims)
-		if (!rec->calls[call].child && attempt_changed(&rec->calls[call]))
+	for (; call != NO_CALL; call = rec->calls[call].links.claims)
+		if (!rec->calls[call].kind.child && attempt_changed(&rec->calls[call]))
 			return true;
 	return false;
 }
@@ -401,27 +401,27 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call], *around;
 
-	if (!recording_counts(rec, call) || c->attempt == rec->attempt || (!c->child &&
-	    !recording_changed(rec, call) && rec->calls[c->root].changed_inside == NO_CALL))
+	if (!recording_counts(rec, call) || c->attempt == rec->attempt || (!c->kind.child &&
+	    !recording_changed(rec, call) && rec->calls[c->links.root].chain.changed_inside == NO_CALL))
 		return false;
-	if (c->enclosing == NO_CALL)
+	if (c->links.enclosing == NO_CALL)
 		return true;
 	if (lost_race(rec, call))
 		return false;
 	/* What is in a call that is told of, or was taken over whole, or in an earlier try, is not told
 	 * of by itself. */
-	around = &rec->calls[recording_latest(rec, c->enclosing)];
-	return around->attempt == rec->attempt && around->result_from == NO_CALL &&
-	    c->call->rare->try_number >= rec->calls[c->enclosing].last_try;
+	around = &rec->calls[recording_latest(rec, c->links.enclosing)];
+	return around->attempt == rec->attempt && around->links.result_from == NO_CALL &&
+	    c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try;
 }
 
 bool
 recording_only_begun(const struct recording *rec, uint32_t call)
 {
-	if (rec->calls[rec->calls[call].root].began_inside || tool_began(rec, call, false))
+	if (rec->calls[rec->calls[call].links.root].chain.began_inside || tool_began(rec, call, false))
 		return false;
-	for (; call != NO_CALL; call = rec->calls[call].claims)
-		if (rec->calls[call].state != RECALL_OPEN && !rec->calls[call].idle)
+	for (; call != NO_CALL; call = rec->calls[call].links.claims)
+		if (rec->calls[call].status.state != RECALL_OPEN && !rec->calls[call].status.idle)
 			return false;
 	return true;
 }
@@ -431,25 +431,25 @@ recording_note_effects(struct recording *rec)
 {
 	for (uint32_t i = rec->call_count; i-- > 0;) {
 		const struct recorded_call *c = &rec->calls[i];
-		bool root = c->root == i;
+		bool root = c->links.root == i;
 		struct recorded_call *around;
 
-		if (c->enclosing == NO_CALL)
+		if (c->links.enclosing == NO_CALL)
 			continue;
-		around = &rec->calls[rec->calls[c->enclosing].root];
-		if (c->left_by == 0) {
-			around->began_inside |= attempt_began(c) ||
-			    (root && (c->began_inside || tool_began(rec, i, false)));
+		around = &rec->calls[rec->calls[c->links.enclosing].links.root];
+		if (c->links.left_by == 0) {
+			around->chain.began_inside |= attempt_began(c) ||
+			    (root && (c->chain.began_inside || tool_began(rec, i, false)));
 			if (attempt_changed(c) || (root && tool_began(rec, i, true)))
-				around->changed_inside = i;
-			else if (root && c->changed_inside != NO_CALL)
-				around->changed_inside = c->changed_inside;
+				around->chain.changed_inside = i;
+			else if (root && c->chain.changed_inside != NO_CALL)
+				around->chain.changed_inside = c->chain.changed_inside;
 		}
 		/* What the steps of a child run did is in its own record. */
-		around->doubt_inside |= rec->spec->mode == RECALL_RESUME &&
-		    ((root && c->doubt_inside) || (recording_counts(rec, i) &&
+		around->chain.doubt_inside |= rec->spec->mode == RECALL_RESUME &&
+		    ((root && c->chain.doubt_inside) || (recording_counts(rec, i) &&
 		    (recording_doubtful(rec, i) ||
-		    (c->child && (c->state == RECALL_OPEN || c->cut != NULL)))));
+		    (c->kind.child && (c->status.state == RECALL_OPEN || c->failure.cut != NULL)))));
 	}
 }
 
@@ -460,7 +460,7 @@ recording_marks(const struct recording *rec, const struct recorded_call *c)
 {
 	const char *texts = rec->marks.data;
 
-	return (struct recorded_marks){ texts + c->start, texts + c->directory, texts + c->variables };
+	return (struct recorded_marks){ texts + c->key.start, texts + c->key.directory, texts + c->key.variables };
 }
 
 /* Appends what tells a call from others of its name: its directory, and variables of which another
@@ -481,7 +481,7 @@ describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
 		bool differs = false;
 
 		for (uint32_t i = 0; !differs && i < rec->call_count; i++) {
-			if (rec->calls[i].start != c->start)
+			if (rec->calls[i].key.start != c->key.start)
 				continue;
 			marks = recording_marks(rec, &rec->calls[i]);
 			if (!marks_recorded_differ(&own, &marks, variable))
@@ -572,7 +572,7 @@ recording_named(const struct recording *rec, uint32_t call)
 	struct span what;
 	bool named = false;
 
-	if (names == NULL || !names->edited || c->child || !recording_began(rec, call) ||
+	if (names == NULL || !names->edited || c->kind.child || !recording_began(rec, call) ||
 	    event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) != 0) {
 		buffer_free(&line);
 		return false;
@@ -599,7 +599,7 @@ recording_dropped(const struct recording *rec, uint32_t call, bool lately)
 	char *name;
 	bool dropped;
 
-	if (names == NULL || !names->edited || (!rec->calls[call].child && !recording_changed(rec, call)))
+	if (names == NULL || !names->edited || (!rec->calls[call].kind.child && !recording_changed(rec, call)))
 		return false;
 	name = call_id_name(rec->calls[call].call->id);
 	dropped = names->dropped(names->context, name, lately);

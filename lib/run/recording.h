@@ -41,30 +41,26 @@ struct place {
 	uint32_t source;
 };
 
-/* One call in one attempt. Where it took over an earlier one, both are calls here,
- * and form a chain; its last stands for it. Calls, tools and events are named by their numbers. */
-struct recorded_call {
-	const struct model_call *call; /* what it is */
-	struct place end;
+/* What a call is known by. */
+struct recorded_key {
 	size_t start, directory, variables; /* recorded_marks, in the recording's marks */
-	struct place early;          /* the result of its try, which came before that ended; length 0 */
-	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
-	uint64_t input, definition;  /* the beginnings of their digests */
-	int64_t last_try;            /* of its own, in which others were made */
-	const char *cut;             /* why it counts as cut off; NULL */
-	uint32_t source, attempt;    /* that it is of; attempts are counted over all sources */
+	uint64_t input, definition;  /* the beginnings of their digests, */
+	unsigned char guard[DIGEST_BYTES]; /* and of both */
+};
+
+/* The calls that it has to do with, by number. */
+struct recorded_links {
 	uint32_t enclosing;          /* NO_CALL at top level */
 	uint32_t claims, claimed_by; /* neighbours in the chain */
 	uint32_t root;               /* its first */
 	uint32_t input_from;         /* whose result its input is; NO_CALL: it has its own */
 	uint32_t result_from;        /* whose result it reused; NO_CALL: its own */
-	uint32_t failed_first;       /* whose failure it took over, or itself */
-	uint32_t programs;           /* those that it ran, a number from 1; 0: none */
 	uint32_t left_by, reopened_by; /* the last fork that left it out, or something in it: 1 for
 	                                that from the first source; 0: none did */
-	uint32_t last_event;         /* of the messages and tool events in between; NO_EVENT */
+};
 
-	/* Kept at the root, of all the chain. */
+/* What is known of all the chain; kept at its root. */
+struct recorded_chain {
 	uint32_t last_tool;
 	uint32_t winner;             /* the first branch that succeeded */
 	uint32_t changed_inside;     /* a call in it that changed something, or may have, and is not
@@ -72,13 +68,23 @@ struct recorded_call {
 	bool began_inside : 1;       /* one in it began to change something */
 	bool doubt_inside : 1;       /* nobody knows whether an effect in it happened */
 	bool redone : 1;             /* it, or a call in it, is to be made again */
+};
 
-	/* Kept at failed_first. */
+/* How it failed, or was cut off. */
+struct recorded_failure {
+	const char *cut;             /* why it counts as cut off; NULL */
+	uint32_t first;              /* whose failure it took over, or itself */
+	bool of_work : 1;            /* its failure is what the work came to */
+	bool closed : 1;             /* it ended because nobody read its output */
+	bool lost_lines : 1;         /* it failed, and lines that it printed are not in its end */
+
+	/* Kept at the first. */
 	bool caught : 1;             /* the run went on because of the failure */
 	bool missed : 1;             /* of a branch: something behind it came to nothing for that */
+};
 
-	enum recall_end state : 4;
-	bool waited : 1;             /* its attempt's end (call->end) did: a decision is `end` */
+/* What kind of call it is. */
+struct recorded_kind {
 	bool child : 1;              /* it is a child run; else a step's */
 	bool effects : 1, idempotent : 1; /* its own: it changes something */
 	bool operation : 1;          /* its effects are those of its tool's calls */
@@ -86,10 +92,13 @@ struct recorded_call {
 	bool member : 1;             /* a round or a branch: known by its position alone */
 	bool encloses : 1;           /* others were made in it */
 	bool runs_command : 1;       /* what is made in it, a command of it has made */
+};
+
+/* What it came to, and whether that stands. */
+struct recorded_status {
+	enum recall_end state : 4;
+	bool waited : 1;             /* its attempt's end (call->end) did: a decision is `end` */
 	bool idle : 1;               /* it never began its work */
-	bool of_work : 1;            /* its failure is what the work came to */
-	bool closed : 1;             /* it ended because nobody read its output */
-	bool lost_lines : 1;         /* it failed, and lines that it printed are not in its end */
 	bool by_user : 1;            /* it was skipped, as the user said */
 	bool reopened : 1;           /* something in it is left out: its end does not count */
 	bool decided : 1;            /* its end is a decision, or reuses one */
@@ -98,6 +107,24 @@ struct recorded_call {
 	bool repeated : 1;           /* it is to be made again for that */
 	bool asked : 1;              /* it did nothing, but asked whether it is a recorded one */
 	bool early_failed : 1;       /* `early` says that there is no result */
+};
+
+/* One call in one attempt. Where it took over an earlier one, both are calls here,
+ * and form a chain; its last stands for it. Calls, tools and events are named by their numbers. */
+struct recorded_call {
+	const struct model_call *call; /* what it is */
+	struct place end;
+	struct place early;          /* the result of its try, which came before that ended; length 0 */
+	struct recorded_key key;
+	struct recorded_failure failure;
+	int64_t last_try;            /* of its own, in which others were made */
+	struct recorded_links links;
+	struct recorded_chain chain;
+	uint32_t source, attempt;    /* that it is of; attempts are counted over all sources */
+	uint32_t programs;           /* those that it ran, a number from 1; 0: none */
+	uint32_t last_event;         /* of the messages and tool events in between; NO_EVENT */
+	struct recorded_kind kind;
+	struct recorded_status status;
 };
 
 /* A message or tool event: of which there are many. Its source is found by its number. */

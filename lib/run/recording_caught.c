@@ -27,8 +27,8 @@
 static bool
 excused(const struct recording *rec, const struct recorded_call *c)
 {
-	return c->of_work &&
-	    (c->call->tried || c->call->allowed || rec->calls[c->failed_first].caught);
+	return c->failure.of_work &&
+	    (c->call->tried || c->call->allowed || rec->calls[c->failure.first].failure.caught);
 }
 
 /* Whether a rescue has begun its work, and did not fail by that: one that was cut off goes
@@ -38,11 +38,11 @@ catches(const struct recording *rec, uint32_t rescue)
 {
 	const struct recorded_call *c = &rec->calls[rescue];
 
-	if (c->idle)
+	if (c->status.idle)
 		return false;
-	if (c->state == RECALL_SKIPPED)
-		return c->by_user;
-	return c->state != RECALL_FAILED || !c->of_work || recording_own_doubt(rec, rescue) ||
+	if (c->status.state == RECALL_SKIPPED)
+		return c->status.by_user;
+	return c->status.state != RECALL_FAILED || !c->failure.of_work || recording_own_doubt(rec, rescue) ||
 	    excused(rec, c);
 }
 
@@ -54,8 +54,8 @@ note_missed(struct recording *rec, struct uuid event)
 	uint32_t call = recording_find_call(rec, event, &start);
 	const struct recorded_call *c = call != NO_CALL ? &rec->calls[call] : NULL;
 
-	if (c != NULL && c->member && c->state == RECALL_FAILED && !start)
-		rec->calls[c->failed_first].missed = true;
+	if (c != NULL && c->kind.member && c->status.state == RECALL_FAILED && !start)
+		rec->calls[c->failure.first].failure.missed = true;
 }
 
 void
@@ -87,14 +87,14 @@ static bool
 excuses_inside(const struct recording *rec, const struct recorded_call *around,
     const struct recorded_call *inside)
 {
-	bool failed = around->state == RECALL_FAILED;
+	bool failed = around->status.state == RECALL_FAILED;
 
-	if (rec->calls[around->root].redone)
+	if (rec->calls[around->links.root].chain.redone)
 		return false;
 	if (failed && excused(rec, around))
 		return true;
-	return around->call->lenient && !(failed && around->of_work) && inside->member &&
-	    inside->of_work && !rec->calls[inside->failed_first].missed;
+	return around->call->lenient && !(failed && around->failure.of_work) && inside->kind.member &&
+	    inside->failure.of_work && !rec->calls[inside->failure.first].failure.missed;
 }
 
 /* Whether the outcome of a run does not count the failure, or what never ended, as it is. */
@@ -103,14 +103,14 @@ is_excused(const struct recording *rec, const struct recorded_call *c)
 {
 	const struct recorded_call *around;
 
-	if (c->call->tried || c->closed || excused(rec, c))
+	if (c->call->tried || c->failure.closed || excused(rec, c))
 		return true;
-	if (c->enclosing == NO_CALL)
+	if (c->links.enclosing == NO_CALL)
 		return false;
-	around = &rec->calls[c->enclosing];
-	return !around->runs_command || /* a tool made it: its result tells */
-	    (around->state == RECALL_SUCCEEDED && (c->call->rare->try_number < around->last_try ||
-	    (around->call->race && c->member)));
+	around = &rec->calls[c->links.enclosing];
+	return !around->kind.runs_command || /* a tool made it: its result tells */
+	    (around->status.state == RECALL_SUCCEEDED && (c->call->rare->try_number < around->last_try ||
+	    (around->call->race && c->kind.member)));
 }
 
 /* What a call is in that failed, or waited, has not ended for good, if the run failed for it:
@@ -119,26 +119,26 @@ static void
 settle_around(struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
-	bool waited = c->state == RECALL_WAITING || c->waited;
+	bool waited = c->status.state == RECALL_WAITING || c->status.waited;
 
-	if (c->enclosing == NO_CALL || c->claimed_by != NO_CALL || c->left_by > 0 ||
-	    (c->state != RECALL_FAILED && c->state != RECALL_OPEN && !waited))
+	if (c->links.enclosing == NO_CALL || c->links.claimed_by != NO_CALL || c->links.left_by > 0 ||
+	    (c->status.state != RECALL_FAILED && c->status.state != RECALL_OPEN && !waited))
 		return;
-	for (uint32_t i = call; i != NO_CALL; i = rec->calls[i].enclosing) {
+	for (uint32_t i = call; i != NO_CALL; i = rec->calls[i].links.enclosing) {
 		const struct recorded_call *latest = &rec->calls[recording_latest(rec, i)];
 
-		if (rec->calls[i].state != RECALL_SUCCEEDED && is_excused(rec, &rec->calls[i]))
+		if (rec->calls[i].status.state != RECALL_SUCCEEDED && is_excused(rec, &rec->calls[i]))
 			return;
-		if (i != call && latest->state == RECALL_SUCCEEDED && latest->effects &&
-		    !latest->idempotent)
+		if (i != call && latest->status.state == RECALL_SUCCEEDED && latest->kind.effects &&
+		    !latest->kind.idempotent)
 			return;
 	}
-	for (uint32_t i = c->enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
-		uint32_t at = recording_latest(rec, i), from = rec->calls[at].result_from;
+	for (uint32_t i = c->links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
+		uint32_t at = recording_latest(rec, i), from = rec->calls[at].links.result_from;
 
 		/* If its end came of the attempt in which this failed: what another attempt came to
 		 * has nothing to do with that. */
-		rec->calls[at].reopened |= rec->calls[at].state == RECALL_SUCCEEDED &&
+		rec->calls[at].status.reopened |= rec->calls[at].status.state == RECALL_SUCCEEDED &&
 		    rec->calls[from != NO_CALL ? from : at].attempt == c->attempt;
 	}
 }
@@ -148,20 +148,21 @@ recording_failure_stands(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 
-	if (c->state != RECALL_FAILED || c->reopened || c->left_by > 0 || rec->calls[c->root].redone)
+	if (c->status.state != RECALL_FAILED || c->status.reopened || c->links.left_by > 0 ||
+	    rec->calls[c->links.root].chain.redone)
 		return false;
 	if (c->call->tried)
-		return c->of_work;
-	return excused(rec, c) && !c->lost_lines && !recording_own_doubt(rec, call);
+		return c->failure.of_work;
+	return excused(rec, c) && !c->failure.lost_lines && !recording_own_doubt(rec, call);
 }
 
 bool
 recording_child_excused(const struct recording *rec, uint32_t call)
 {
 	/* It may have been cut off while it gave anew what it had come to. */
-	while (rec->calls[call].state == RECALL_OPEN && rec->calls[call].claims != NO_CALL)
-		call = rec->calls[call].claims;
-	return rec->calls[call].child && recording_failure_stands(rec, call);
+	while (rec->calls[call].status.state == RECALL_OPEN && rec->calls[call].links.claims != NO_CALL)
+		call = rec->calls[call].links.claims;
+	return rec->calls[call].kind.child && recording_failure_stands(rec, call);
 }
 
 /* Whether a claim, which is open, was to reuse what it took over, as that has nothing more to do:
@@ -172,17 +173,17 @@ was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 {
 	const struct recorded_call *c = claim;
 
-	if (c->child)
+	if (c->kind.child)
 		return false;
-	while (c->state == RECALL_OPEN && c->claims != NO_CALL && !c->encloses &&
-	    c->last_event == NO_EVENT && !c->made_again) {
-		c = &rec->calls[c->claims];
-		if (memcmp(c->guard, claim->guard, sizeof c->guard) != 0)
+	while (c->status.state == RECALL_OPEN && c->links.claims != NO_CALL && !c->kind.encloses &&
+	    c->last_event == NO_EVENT && !c->status.made_again) {
+		c = &rec->calls[c->links.claims];
+		if (memcmp(c->key.guard, claim->key.guard, sizeof c->key.guard) != 0)
 			return false;
 	}
-	if (c->reopened || c->left_by > 0)
+	if (c->status.reopened || c->links.left_by > 0)
 		return false;
-	return c->state == RECALL_SUCCEEDED || (c->state == RECALL_SKIPPED && c->by_user) ||
+	return c->status.state == RECALL_SUCCEEDED || (c->status.state == RECALL_SKIPPED && c->status.by_user) ||
 	    recording_failure_stands(rec, (uint32_t)(c - rec->calls));
 }
 
@@ -192,28 +193,28 @@ recording_settle_caught(struct recording *rec)
 	/* What somebody wants made again, and what that is in, does not stand. */
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		if (recording_decision(rec, i) == RECALL_REDO)
-			for (uint32_t at = i; at != NO_CALL; at = rec->calls[at].enclosing)
-				rec->calls[rec->calls[at].root].redone = true;
+			for (uint32_t at = i; at != NO_CALL; at = rec->calls[at].links.enclosing)
+				rec->calls[rec->calls[at].links.root].chain.redone = true;
 
 	/* From the last: a rescue that failed may have been caught itself. */
 	for (uint32_t i = rec->call_count; i-- > 0;) {
 		const struct model_calls *failed = &rec->calls[i].call->rare->given;
 
-		if (failed->count == 0 || rec->calls[i].idle || !catches(rec, recording_latest(rec, i)))
+		if (failed->count == 0 || rec->calls[i].status.idle || !catches(rec, recording_latest(rec, i)))
 			continue;
 		for (size_t n = 0; n < failed->count; n++) {
 			uint32_t given = rec->by_number[failed->list[n]->number];
 
-			if (given != NO_CALL && rec->calls[given].state == RECALL_FAILED)
-				rec->calls[rec->calls[given].failed_first].caught = true;
+			if (given != NO_CALL && rec->calls[given].status.state == RECALL_FAILED)
+				rec->calls[rec->calls[given].failure.first].failure.caught = true;
 		}
 	}
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		const struct recorded_call *c = &rec->calls[i];
 
-		if (c->state == RECALL_FAILED && (c->enclosing == NO_CALL ? rec->spec->excused :
-		    excuses_inside(rec, &rec->calls[c->enclosing], c)))
-			rec->calls[c->failed_first].caught = true;
+		if (c->status.state == RECALL_FAILED && (c->links.enclosing == NO_CALL ? rec->spec->excused :
+		    excuses_inside(rec, &rec->calls[c->links.enclosing], c)))
+			rec->calls[c->failure.first].failure.caught = true;
 	}
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		settle_around(rec, i);
@@ -222,10 +223,10 @@ recording_settle_caught(struct recording *rec)
 	for (uint32_t i = rec->call_count; i-- > 0;) {
 		struct recorded_call *c = &rec->calls[i];
 
-		if (c->state != RECALL_OPEN || c->claims == NO_CALL || c->claimed_by != NO_CALL ||
+		if (c->status.state != RECALL_OPEN || c->links.claims == NO_CALL || c->links.claimed_by != NO_CALL ||
 		    !was_to_reuse(rec, c))
 			continue;
-		c->idle = true;
-		rec->calls[c->claims].claimed_by = NO_CALL;
+		c->status.idle = true;
+		rec->calls[c->links.claims].links.claimed_by = NO_CALL;
 	}
 }

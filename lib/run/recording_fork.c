@@ -140,15 +140,15 @@ event_left_by(const struct recording *rec, struct uuid event)
 
 	if (call == NO_CALL)
 		return 0;
-	return start ? rec->calls[call].left_by :
-	    later(rec->calls[call].left_by, rec->calls[call].reopened_by);
+	return start ? rec->calls[call].links.left_by :
+	    later(rec->calls[call].links.left_by, rec->calls[call].links.reopened_by);
 }
 
 /* The same for a child run, as far as it is known what it has read. */
 static uint32_t
 child_left_by(const struct recording *rec, const struct recorded_reads *reads)
 {
-	uint32_t by = rec->calls[reads->call].left_by;
+	uint32_t by = rec->calls[reads->call].links.left_by;
 
 	for (size_t i = 0; i < reads->count; i++)
 		by = later(by, event_left_by(rec, reads->events[i]));
@@ -171,11 +171,11 @@ cause_left_by(const struct recording *rec, struct span reference)
 static void
 leave_out_by(struct recording *rec, struct recorded_call *c, uint32_t by)
 {
-	c->left_by = later(c->left_by, by);
-	if (c->left_by > 0)
-		for (uint32_t i = c->enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
-			rec->calls[i].reopened = true;
-			rec->calls[i].reopened_by = later(rec->calls[i].reopened_by, c->left_by);
+	c->links.left_by = later(c->links.left_by, by);
+	if (c->links.left_by > 0)
+		for (uint32_t i = c->links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
+			rec->calls[i].status.reopened = true;
+			rec->calls[i].links.reopened_by = later(rec->calls[i].links.reopened_by, c->links.left_by);
 		}
 }
 
@@ -201,10 +201,10 @@ recording_leave_out(struct recording *rec, uint32_t call, const struct event_vie
 		for (struct span_walk link = span_walk(view->links); span_next(&link);)
 			by = later(by, cause_left_by(rec, link.value));
 	}
-	if (c->enclosing != NO_CALL)
-		by = later(by, rec->calls[c->enclosing].left_by);
+	if (c->links.enclosing != NO_CALL)
+		by = later(by, rec->calls[c->links.enclosing].links.left_by);
 	leave_out_by(rec, c, by);
-	if (c->child && any)
+	if (c->kind.child && any)
 		recording_read_child(rec, call);
 }
 
@@ -215,7 +215,7 @@ recording_leave_out_child(struct recording *rec, uint32_t call)
 	struct recorded_call *c = &rec->calls[call];
 	const struct recorded_reads *reads = NULL;
 
-	if (c->child && rec->source < rec->spec->other_count)
+	if (c->kind.child && rec->source < rec->spec->other_count)
 		reads = recording_reads(rec, c->call->rare->child_run_id);
 	if (reads != NULL)
 		leave_out_by(rec, c, child_left_by(rec, reads));
@@ -225,6 +225,6 @@ void
 recording_leave_out_children(struct recording *rec, uint32_t first_call)
 {
 	for (uint32_t i = first_call; i < rec->call_count; i++)
-		if (rec->calls[i].state == RECALL_OPEN)
+		if (rec->calls[i].status.state == RECALL_OPEN)
 			recording_leave_out_child(rec, i);
 }

@@ -93,7 +93,7 @@ recording_take_programs(struct recording *rec, struct recorded_call *c, struct s
 	for (struct span_walk walk = span_walk(files); span_next(&walk);) {
 		if (!definition_file_read(&file, walk.value))
 			continue;
-		if ((!file.program && !c->child) || file.sha256[0] == '\0') {
+		if ((!file.program && !c->kind.child) || file.sha256[0] == '\0') {
 			definition_file_free(&file);
 			continue;
 		}
@@ -117,9 +117,10 @@ who_said_no(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 
-	while (c->claims != NO_CALL && !c->made_again && rec->calls[c->claims].state == RECALL_SKIPPED &&
-	    !rec->calls[c->claims].by_user) {
-		call = c->claims;
+	while (c->links.claims != NO_CALL && !c->status.made_again &&
+	    rec->calls[c->links.claims].status.state == RECALL_SKIPPED &&
+	    !rec->calls[c->links.claims].status.by_user) {
+		call = c->links.claims;
 		c = &rec->calls[call];
 	}
 	return call;
@@ -131,13 +132,13 @@ who_made(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 
-	if (!recording_counts(rec, call) || c->reopened)
+	if (!recording_counts(rec, call) || c->status.reopened)
 		return NO_CALL;
-	if (c->state == RECALL_SUCCEEDED)
-		return c->result_from != NO_CALL ? c->result_from : call;
-	if (c->state == RECALL_SKIPPED)
-		return c->by_user ? NO_CALL : who_said_no(rec, call);
-	return c->state == RECALL_FAILED && recording_failure_stands(rec, call) ? c->failed_first : NO_CALL;
+	if (c->status.state == RECALL_SUCCEEDED)
+		return c->links.result_from != NO_CALL ? c->links.result_from : call;
+	if (c->status.state == RECALL_SKIPPED)
+		return c->status.by_user ? NO_CALL : who_said_no(rec, call);
+	return c->status.state == RECALL_FAILED && recording_failure_stands(rec, call) ? c->failure.first : NO_CALL;
 }
 
 static bool
@@ -172,18 +173,18 @@ void
 recording_repeat(struct recording *rec, uint32_t call)
 {
 	struct recorded_call *c = &rec->calls[call];
-	const struct recorded_call *maker = &rec->calls[c->result_from != NO_CALL ? c->result_from :
-	    c->failed_first];
+	const struct recorded_call *maker = &rec->calls[c->links.result_from != NO_CALL ? c->links.result_from :
+	    c->failure.first];
 
-	c->repeated = true;
+	c->status.repeated = true;
 	/* A child run, or a body, goes on, and the steps in it take over what they have. */
-	c->reopened = c->child || (c->runs_command && maker->encloses);
-	for (uint32_t at = call; at != NO_CALL; at = rec->calls[at].enclosing) {
+	c->status.reopened = c->kind.child || (c->kind.runs_command && maker->kind.encloses);
+	for (uint32_t at = call; at != NO_CALL; at = rec->calls[at].links.enclosing) {
 		struct recorded_call *around = &rec->calls[recording_latest(rec, at)];
 
-		rec->calls[around->root].redone = true;
-		if (at != call && around->state == RECALL_SUCCEEDED)
-			around->reopened = true;
+		rec->calls[around->links.root].chain.redone = true;
+		if (at != call && around->status.state == RECALL_SUCCEEDED)
+			around->status.reopened = true;
 	}
 }
 
@@ -207,12 +208,12 @@ recording_check_programs(struct recording *rec, const char *directory)
 		if (maker == NO_CALL)
 			continue;
 		count_results(rec, maker);
-		rec->calls[i].outdated = made_by_another(rec, maker);
+		rec->calls[i].status.outdated = made_by_another(rec, maker);
 	}
 	if (!rec->spec->redo_changed)
 		return;
 	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (rec->calls[i].outdated)
+		if (rec->calls[i].status.outdated)
 			recording_repeat(rec, i);
 	recording_note_effects(rec);
 }

@@ -57,7 +57,7 @@ struct reading {
 static uint32_t
 result_of(const struct recording *rec, uint32_t call)
 {
-	uint32_t from = rec->calls[call].result_from;
+	uint32_t from = rec->calls[call].links.result_from;
 
 	return from != NO_CALL ? from : call;
 }
@@ -69,8 +69,8 @@ take_wait(struct recorded_call *c, const struct reading *at)
 {
 	if (at->members[APPROVAL].at == NULL || waiting_of(&at->view) == WAITING_NOTHING)
 		return false;
-	c->state = RECALL_WAITING;
-	c->cut = NULL;
+	c->status.state = RECALL_WAITING;
+	c->failure.cut = NULL;
 	return true;
 }
 
@@ -81,16 +81,16 @@ inherit(struct recording *rec, struct recorded_call *c)
 {
 	const struct recorded_call *earlier;
 
-	if (c->claims == NO_CALL || rec->spec->mode == RECALL_REPLAY)
+	if (c->links.claims == NO_CALL || rec->spec->mode == RECALL_REPLAY)
 		return;
-	earlier = &rec->calls[c->claims];
-	if ((earlier->state != RECALL_WAITING && !earlier->decided) ||
+	earlier = &rec->calls[c->links.claims];
+	if ((earlier->status.state != RECALL_WAITING && !earlier->status.decided) ||
 	    !recorded_call_went_on(c, earlier))
 		return;
-	c->state = earlier->state;
+	c->status.state = earlier->status.state;
 	c->end = earlier->end;
-	c->decided = earlier->decided;
-	c->result_from = earlier->result_from;
+	c->status.decided = earlier->status.decided;
+	c->links.result_from = earlier->links.result_from;
 }
 
 /* A decision is the end of the call that waits, and of those that have taken it over, and not
@@ -105,20 +105,20 @@ take_decision(struct recording *rec, const struct reading *at)
 	if (i == NO_CALL)
 		return;
 	c = &rec->calls[i];
-	if (start && c->state == RECALL_OPEN) {
+	if (start && c->status.state == RECALL_OPEN) {
 		c->early = at->place;
-		c->early_failed = at->members[FAILURE].at != NULL;
+		c->status.early_failed = at->members[FAILURE].at != NULL;
 	}
-	if (c->state != RECALL_WAITING)
+	if (c->status.state != RECALL_WAITING)
 		return;
-	c->waited = true;
+	c->status.waited = true;
 	c->end = at->place;
 	if (!take_wait(c, at)) {
-		c->state = at->members[FAILURE].at != NULL ? RECALL_FAILED : RECALL_SUCCEEDED;
-		c->decided = true;
+		c->status.state = at->members[FAILURE].at != NULL ? RECALL_FAILED : RECALL_SUCCEEDED;
+		c->status.decided = true;
 	}
-	while ((i = rec->calls[i].claimed_by) != NO_CALL)
-		if (rec->calls[i].state == RECALL_WAITING && !rec->calls[i].waited)
+	while ((i = rec->calls[i].links.claimed_by) != NO_CALL)
+		if (rec->calls[i].status.state == RECALL_WAITING && !rec->calls[i].status.waited)
 			inherit(rec, &rec->calls[i]);
 }
 
@@ -135,9 +135,9 @@ forget_early_result(struct recording *rec, const struct reading *at)
 static void
 take_early_result(struct recorded_call *c)
 {
-	c->state = c->early_failed ? RECALL_FAILED : RECALL_SUCCEEDED;
+	c->status.state = c->status.early_failed ? RECALL_FAILED : RECALL_SUCCEEDED;
 	c->end = c->early;
-	c->decided = true;
+	c->status.decided = true;
 }
 
 /* Of calls that were cut off, those whose result had come already have it: they were about to take
@@ -148,7 +148,7 @@ take_early_results(struct recording *rec)
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		struct recorded_call *c = &rec->calls[i];
 
-		if (c->state != RECALL_OPEN)
+		if (c->status.state != RECALL_OPEN)
 			continue;
 		if (c->early.len == 0) {
 			inherit(rec, c);
@@ -188,14 +188,14 @@ know_number(struct recording *rec, const struct model_call *call, uint32_t ours)
 static void
 take_marks(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
-	c->start = rec->start;
+	c->key.start = rec->start;
 	if (at->members[DIRECTORY].at != NULL) {
-		c->directory = rec->marks.len;
+		c->key.directory = rec->marks.len;
 		span_decode(at->members[DIRECTORY], &rec->marks);
 		buffer_byte(&rec->marks, '\0');
 	}
 	if (at->members[VARIABLES].at != NULL) {
-		c->variables = rec->marks.len;
+		c->key.variables = rec->marks.len;
 		buffer_append(&rec->marks, at->members[VARIABLES].at, at->members[VARIABLES].len);
 		buffer_byte(&rec->marks, '\0');
 	}
@@ -224,35 +224,35 @@ take_started(struct recording *rec, const struct reading *at)
 	}
 	c = &rec->calls[index];
 	*c = (struct recorded_call){ .call = call, .source = rec->source, .attempt = rec->attempt,
-		.root = index, .claims = NO_CALL, .claimed_by = NO_CALL, .input_from = NO_CALL,
-		.result_from = NO_CALL, .winner = NO_CALL, .last_tool = NO_TOOL, .last_event = NO_EVENT,
-		.changed_inside = NO_CALL, .failed_first = index, .enclosing = NO_CALL,
-		.child = call->rare->child_run_id[0] != '\0' };
+		.links.root = index, .links.claims = NO_CALL, .links.claimed_by = NO_CALL, .links.input_from = NO_CALL,
+		.links.result_from = NO_CALL, .chain.winner = NO_CALL, .chain.last_tool = NO_TOOL, .last_event = NO_EVENT,
+		.chain.changed_inside = NO_CALL, .failure.first = index, .links.enclosing = NO_CALL,
+		.kind.child = call->rare->child_run_id[0] != '\0' };
 	/* What it is in, as its id says; not what the model makes of its cause if that is not
 	 * known. */
 	if (outer != NULL && strncmp(call->id, outer->id, outer_len) == 0 &&
 	    call->id[outer_len] == '/' && strchr(call->id + outer_len + 1, '/') == NULL)
-		c->enclosing = rec->by_number[outer->number];
-	INVARIANT(c->enclosing == NO_CALL || c->enclosing < index);
+		c->links.enclosing = rec->by_number[outer->number];
+	INVARIANT(c->links.enclosing == NO_CALL || c->links.enclosing < index);
 	span_copy(at->members[INPUT_SHA256], input, sizeof input);
 	span_copy(at->members[DEFINITION_SHA256], definition, sizeof definition);
-	index_guard(input, definition, c->guard);
-	c->input = index_digest(input);
-	c->definition = index_digest(definition);
-	c->made_again = span_true(at->members[MADE_AGAIN]);
+	index_guard(input, definition, c->key.guard);
+	c->key.input = index_digest(input);
+	c->key.definition = index_digest(definition);
+	c->status.made_again = span_true(at->members[MADE_AGAIN]);
 	recording_take_programs(rec, c, at->members[FILES]);
 	take_marks(rec, c, at);
-	c->operation = at->members[TOOL].at != NULL;
-	c->effects = !c->operation && (span_is(at->members[EFFECTS], "workspace") ||
+	c->kind.operation = at->members[TOOL].at != NULL;
+	c->kind.effects = !c->kind.operation && (span_is(at->members[EFFECTS], "workspace") ||
 	    span_is(at->members[EFFECTS], "external"));
-	c->idempotent = span_true(at->members[IDEMPOTENT]);
+	c->kind.idempotent = span_true(at->members[IDEMPOTENT]);
 	/* Asked before the start is recorded: without a yes nothing begins. */
 	if (at->members[CONDITION].at != NULL &&
 	    !span_true(span_member(at->members[CONDITION], KEY_OUTCOME)))
-		c->effects = false;
-	c->runs_command = at->members[BLOCKS].at != NULL;
-	c->members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
-	c->member = c->enclosing != NO_CALL && rec->calls[c->enclosing].members &&
+		c->kind.effects = false;
+	c->kind.runs_command = at->members[BLOCKS].at != NULL;
+	c->kind.members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
+	c->kind.member = c->links.enclosing != NO_CALL && rec->calls[c->links.enclosing].kind.members &&
 	    call_is_member(call->id);
 
 	/* It follows the one that it took over, or whoever took that over since. */
@@ -260,30 +260,31 @@ take_started(struct recording *rec, const struct reading *at)
 	if (earlier != NO_CALL) {
 		struct recorded_call *before;
 
-		c->claims = recording_latest(rec, earlier);
-		c->root = rec->calls[earlier].root;
-		before = &rec->calls[c->claims];
-		INVARIANT(c->claims < index && before->claimed_by == NO_CALL && before->root == c->root);
-		before->claimed_by = index;
-		c->left_by = before->left_by;
+		c->links.claims = recording_latest(rec, earlier);
+		c->links.root = rec->calls[earlier].links.root;
+		before = &rec->calls[c->links.claims];
+		INVARIANT(c->links.claims < index && before->links.claimed_by == NO_CALL &&
+		    before->links.root == c->links.root);
+		before->links.claimed_by = index;
+		c->links.left_by = before->links.left_by;
 		/* What a fork leaves out of it may have been made in an attempt before. What a fork
 		 * did that is older than this source was done again here. */
-		if (before->reopened_by > rec->source) {
-			c->reopened = true;
-			c->reopened_by = before->reopened_by;
+		if (before->links.reopened_by > rec->source) {
+			c->status.reopened = true;
+			c->links.reopened_by = before->links.reopened_by;
 		}
 	}
 	inherit(rec, c);
 
 	if (at->members[INPUT].at == NULL) {
-		c->input_from = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
-		if (c->input_from != NO_CALL)
-			c->input_from = result_of(rec, c->input_from);
+		c->links.input_from = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
+		if (c->links.input_from != NO_CALL)
+			c->links.input_from = result_of(rec, c->links.input_from);
 	}
-	if (c->enclosing != NO_CALL) {
-		struct recorded_call *around = &rec->calls[c->enclosing];
+	if (c->links.enclosing != NO_CALL) {
+		struct recorded_call *around = &rec->calls[c->links.enclosing];
 
-		around->encloses = true;
+		around->kind.encloses = true;
 		if (call->rare->try_number > around->last_try)
 			around->last_try = call->rare->try_number;
 	}
@@ -298,11 +299,11 @@ take_started(struct recording *rec, const struct reading *at)
 static void
 mark_idle(struct recording *rec, struct recorded_call *c)
 {
-	if (c->encloses || c->last_event != NO_EVENT)
+	if (c->kind.encloses || c->last_event != NO_EVENT)
 		return;
-	c->idle = true;
-	if (c->claims != NO_CALL && c->claimed_by == NO_CALL)
-		rec->calls[c->claims].claimed_by = NO_CALL;
+	c->status.idle = true;
+	if (c->links.claims != NO_CALL && c->links.claimed_by == NO_CALL)
+		rec->calls[c->links.claims].links.claimed_by = NO_CALL;
 }
 
 static void
@@ -314,23 +315,23 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 	long long exit_code = -1, lines = 0;
 
 	free(name);
-	c->state = RECALL_FAILED;
-	c->of_work = known == ERROR_NONE || error_of_work(known);
-	c->lost_lines = span_integer(at->members[COUNT], &lines) && lines > 0;
+	c->status.state = RECALL_FAILED;
+	c->failure.of_work = known == ERROR_NONE || error_of_work(known);
+	c->failure.lost_lines = span_integer(at->members[COUNT], &lines) && lines > 0;
 	span_integer(at->members[EXIT_CODE], &exit_code);
-	c->closed = known == ERROR_DOWNSTREAM_CLOSED;
-	c->cut = span_one_of(code, cut_codes);
-	if (c->cut == NULL && exit_code > 128)
-		c->cut = "ended by a signal";
+	c->failure.closed = known == ERROR_DOWNSTREAM_CLOSED;
+	c->failure.cut = span_one_of(code, cut_codes);
+	if (c->failure.cut == NULL && exit_code > 128)
+		c->failure.cut = "ended by a signal";
 	/* Without a status it had not begun. */
-	if (c->cut == NULL && exit_code != -1 && span_is(code, "downstream_closed"))
-		c->cut = "downstream_closed";
+	if (c->failure.cut == NULL && exit_code != -1 && span_is(code, "downstream_closed"))
+		c->failure.cut = "downstream_closed";
 	/* What was lost before the far end has answered had not begun either. */
 	if (known == ERROR_LOST && at->members[FAR_END].at != NULL)
-		c->cut = "lost";
-	c->asked = exit_code == -1 && known == ERROR_WAITING;
+		c->failure.cut = "lost";
+	c->status.asked = exit_code == -1 && known == ERROR_WAITING;
 	if (exit_code == -1 && (span_one_of(code, idle_codes) != NULL ||
-	    (known == ERROR_LOST && c->cut == NULL)))
+	    (known == ERROR_LOST && c->failure.cut == NULL)))
 		mark_idle(rec, c);
 }
 
@@ -346,47 +347,47 @@ take_completed(struct recording *rec, const struct reading *at)
 		return;
 	c = &rec->calls[index];
 	c->end = at->place;
-	c->result_from = NO_CALL;
-	c->decided = false;
-	c->failed_first = index;
+	c->links.result_from = NO_CALL;
+	c->status.decided = false;
+	c->failure.first = index;
 	recording_leave_out_child(rec, index);
 	if (take_wait(c, at))
 		return;
 
-	if (reused != NO_CALL && rec->calls[reused].state == RECALL_OPEN &&
+	if (reused != NO_CALL && rec->calls[reused].status.state == RECALL_OPEN &&
 	    rec->calls[reused].early.len > 0)
 		take_early_result(&rec->calls[reused]);
 	/* A fork has its own copy of a result; what made it, the other run says. */
 	if (reused != NO_CALL && span_true(at->members[PROGRAM_CHANGED]))
 		c->programs = rec->calls[result_of(rec, reused)].programs;
-	if (reused != NO_CALL && (rec->calls[reused].decided || (at->members[FAILURE].at == NULL &&
+	if (reused != NO_CALL && (rec->calls[reused].status.decided || (at->members[FAILURE].at == NULL &&
 	    at->members[SKIPPED].at == NULL && at->members[RESULT].at == NULL))) {
-		c->result_from = result_of(rec, reused);
-		c->state = rec->calls[c->result_from].state;
-		c->decided = rec->calls[c->result_from].decided;
+		c->links.result_from = result_of(rec, reused);
+		c->status.state = rec->calls[c->links.result_from].status.state;
+		c->status.decided = rec->calls[c->links.result_from].status.decided;
 	} else if (at->members[FAILURE].at != NULL) {
 		read_failure(rec, c, at);
 		if (reused != NO_CALL)
-			c->failed_first = rec->calls[reused].failed_first;
-		rec->branch_failed |= c->member && rec->calls[c->enclosing].call->lenient;
-		if (c->of_work)
+			c->failure.first = rec->calls[reused].failure.first;
+		rec->branch_failed |= c->kind.member && rec->calls[c->links.enclosing].call->lenient;
+		if (c->failure.of_work)
 			recording_take_missed(rec, &at->view);
-		if (c->child)
+		if (c->kind.child)
 			recording_take_child_missed(rec, index);
 	} else if (at->members[SKIPPED].at != NULL) {
-		c->state = RECALL_SKIPPED;
-		c->by_user = span_is(at->members[SKIPPED], "by_user");
+		c->status.state = RECALL_SKIPPED;
+		c->status.by_user = span_is(at->members[SKIPPED], "by_user");
 		if (span_one_of(at->members[SKIPPED], idle_skips) != NULL)
 			mark_idle(rec, c);
 	} else {
-		c->state = RECALL_SUCCEEDED;
+		c->status.state = RECALL_SUCCEEDED;
 	}
 
 	/* The branch that succeeded ends the race that it is in. */
-	group = c->enclosing != NO_CALL && c->state == RECALL_SUCCEEDED ?
-	    &rec->calls[rec->calls[c->enclosing].root] : NULL;
-	if (group != NULL && group->call->race && group->winner == NO_CALL)
-		group->winner = index;
+	group = c->links.enclosing != NO_CALL && c->status.state == RECALL_SUCCEEDED ?
+	    &rec->calls[rec->calls[c->links.enclosing].links.root] : NULL;
+	if (group != NULL && group->call->race && group->chain.winner == NO_CALL)
+		group->chain.winner = index;
 }
 
 /* ---- what stands in between ----
@@ -402,7 +403,7 @@ static const char *const tool_cut_codes[] = { "timeout", "cancelled", "downstrea
 static void
 read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 {
-	uint32_t *last = &rec->calls[rec->calls[call].root].last_tool;
+	uint32_t *last = &rec->calls[rec->calls[call].links.root].chain.last_tool;
 	struct recorded_tool t = { .call = call, .place = at->place, .cut = "cut off",
 		.before = *last, .idempotent = span_true(at->members[IDEMPOTENT]) };
 	struct span effects = at->members[EFFECTS], cause = at->view.parent_event_id;
@@ -422,7 +423,7 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 
 		if (!old->repeated && old->cut != NULL && old->call != call &&
 		    strcmp(old->call_id, t.call_id) == 0 &&
-		    (rec->calls[call].operation || strcmp(old->cause, t.cause) == 0)) {
+		    (rec->calls[call].kind.operation || strcmp(old->cause, t.cause) == 0)) {
 			old->repeated = true;
 			break;
 		}
@@ -538,7 +539,7 @@ read_event(struct recording *rec, const struct reading *at)
 			read_tool_result(rec, at);
 		else if (at->view.type == EVENT_MESSAGE_ASSISTANT && !span_true(at->members[PARTIAL]))
 			/* The model was told what came of its tools, and went on. */
-			for (uint32_t i = rec->calls[rec->calls[call].root].last_tool;
+			for (uint32_t i = rec->calls[rec->calls[call].links.root].chain.last_tool;
 			     i != NO_TOOL && !rec->tools[i].answered; i = rec->tools[i].before)
 				rec->tools[i].answered = true;
 		break;
@@ -656,21 +657,23 @@ static bool
 recorded_call_holds(const struct recording *rec, uint32_t i)
 {
 	const struct recorded_call *c = &rec->calls[i], *before = i > 0 ? c - 1 : c;
-	const uint32_t named[] = { c->input_from, c->result_from, c->winner, c->changed_inside };
+	const uint32_t named[] = { c->links.input_from, c->links.result_from, c->chain.winner, c->chain.changed_inside };
 	bool holds = before->source <= c->source && before->attempt <= c->attempt &&
 	    c->source <= rec->source && c->attempt <= rec->attempt;
 
-	holds = holds && c->root <= i && (c->root == i) == (c->claims == NO_CALL) &&
-	    (c->claims == NO_CALL || (c->claims < i && rec->calls[c->claims].root == c->root));
-	holds = holds && (c->claimed_by == NO_CALL || (c->claimed_by > i &&
-	    c->claimed_by < rec->call_count && rec->calls[c->claimed_by].claims == i));
-	holds = holds && (c->enclosing == NO_CALL || (c->enclosing < i &&
-	    rec->calls[c->enclosing].encloses));
-	holds = holds && (!c->member || (c->enclosing != NO_CALL && rec->calls[c->enclosing].members));
+	holds = holds && c->links.root <= i && (c->links.root == i) == (c->links.claims == NO_CALL) &&
+	    (c->links.claims == NO_CALL || (c->links.claims < i &&
+	    rec->calls[c->links.claims].links.root == c->links.root));
+	holds = holds && (c->links.claimed_by == NO_CALL || (c->links.claimed_by > i &&
+	    c->links.claimed_by < rec->call_count && rec->calls[c->links.claimed_by].links.claims == i));
+	holds = holds && (c->links.enclosing == NO_CALL || (c->links.enclosing < i &&
+	    rec->calls[c->links.enclosing].kind.encloses));
+	holds = holds && (!c->kind.member || (c->links.enclosing != NO_CALL &&
+	    rec->calls[c->links.enclosing].kind.members));
 	for (size_t n = 0; n < sizeof named / sizeof named[0]; n++)
 		holds = holds && (named[n] == NO_CALL || named[n] < rec->call_count);
-	return holds && c->failed_first < rec->call_count && c->start < rec->marks.len &&
-	    c->directory < rec->marks.len && c->variables < rec->marks.len;
+	return holds && c->failure.first < rec->call_count && c->key.start < rec->marks.len &&
+	    c->key.directory < rec->marks.len && c->key.variables < rec->marks.len;
 }
 
 static bool

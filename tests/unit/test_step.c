@@ -541,6 +541,31 @@ verdicts(void **state)
 	}
 }
 
+/* What every kind of work has to say. */
+static void
+rows_are_whole(void **state)
+{
+#define WORK_ROW(name) { #name, &work_##name },
+	static const struct { const char *name; const struct work *work; } rows[] = { WORKS(WORK_ROW) };
+#undef WORK_ROW
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct work *w = rows[i].work;
+
+		print_message("# %s\n", rows[i].name);
+		assert_non_null(w->kind);
+		assert_non_null(w->asked);
+		assert_non_null(w->define);
+		assert_non_null(w->describe);
+		assert_non_null(w->label);
+		assert_non_null(w->run);
+		/* What is loaded, or begun, is freed. */
+		assert_true(w->begin == NULL || w->unload != NULL);
+		assert_true(w->prepare == NULL || w->close != NULL);
+	}
+}
+
 static int
 begin(void **state)
 {
@@ -581,6 +606,7 @@ main(void)
 		cmocka_unit_test(decisions),
 		cmocka_unit_test(bodies_know_what_was_claimed),
 		cmocka_unit_test(verdicts),
+		cmocka_unit_test(rows_are_whole),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -38,26 +38,6 @@
 #include "run/usual.h"
 #include "transcript/call.h"
 
-static int
-tell_id(const struct job *j, struct error *err)
-{
-	struct replacement file;
-
-	if (j->settings.print_id)
-		message_print(NULL, "%s", j->run.id);
-	if (j->settings.id_file == NULL)
-		return 0;
-	if (replacement_open(&file, j->settings.id_file, 0644, err) != 0)
-		return -1;
-	if (file_write(file.fd, j->run.id, strlen(j->run.id)) != 0 ||
-	    file_write(file.fd, "\n", 1) != 0) {
-		error_errno(err, ERROR_SYSTEM, j->settings.id_file, "unable to write");
-		replacement_abandon(&file);
-		return -1;
-	}
-	return replacement_commit(&file, false, err);
-}
-
 /* What the run has cost so far. */
 static int
 read_cost(struct cost *c, const struct run *run, struct error *err)
@@ -106,7 +86,7 @@ run_workflow(struct job *j)
 	    redactor_redaction(&j->redactor) == NULL;
 
 	s->verdict = VERDICT_FAILED;
-	if (tell_id(j, &s->error) != 0 || job_build_fork(j, &s->error) != 0 ||
+	if (job_tell_id(j, j->run.id, &s->error) != 0 || job_build_fork(j, &s->error) != 0 ||
 	    job_open_input(j, &s->error) != 0 ||
 	    place_nest_input(&j->place, &j->input, j->run.directory, &s->error) != 0 ||
 	    (keeps_printed && printed_begin(&j->printed, j->run.directory, &s->error) != 0) ||
@@ -118,6 +98,7 @@ run_workflow(struct job *j)
 	run_set_environment(&j->run, e, w->directory);
 	environment_unset(e, "AWF_CLAIMED");
 	environment_unset(e, CALL_TRY);
+	environment_unset(e, CALL_TOOL);
 	redactor_export(&j->redactor, e);
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);

@@ -158,6 +158,7 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	step->place.enclosing = enclosing;
 	step->place.outermost = *enclosing == '\0';
 	step->place.root = recall_root(enclosing);
+	step->place.tool_call = call_tool_around();
 	step->place.try_number = call_try_around();
 	step->place.parent = r->run.started;
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->options.name);

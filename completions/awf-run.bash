@@ -8,7 +8,7 @@ _awf_run()
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
 		-c | --command | --input | --env | --ignore-env | --name | --shell | --timeout | --allow-tools | --trust | --max-cost | \
-			--tools-policy | --workspace | --mask | --id | --id-file | --resume | --fork | --at | --redo | \
+			--tools-policy | --workspace | --mask | --id | --id-file | --resume | --fork | --at | --redo | --new | \
 			--skip | --overlap | --on-complete | --on-failure | --keep) ((i++)) ;;
 		-*) ;;
 		*) _awf_files; return ;;
@@ -22,7 +22,7 @@ _awf_run()
 		_awf_generated -c ;;
 	--workspace) _awf_files -d ;;
 	--resume | --fork) _awf_of runs ;;
-	--at | --redo | --skip) _awf_steps ;;
+	--at | --redo | --skip | --new) _awf_steps ;;
 	--name) _awf_of names ;;
 	--allow-tools) _awf_listed tools ;;
 	--tools-policy) _awf_among block warn ;;
@@ -31,7 +31,7 @@ _awf_run()
 	*)
 		case $cur in
 		-*) _awf_among --command --no-input --input --name --timeout --max-cost --resume --redo --skip \
-		--redo-changed --continue --fork --at --detach --print-id --log --no-view --dry-run --env --ignore-env --shell --workspace \
+		--new --redo-changed --continue --fork --at --detach --print-id --log --no-view --dry-run --env --ignore-env --shell --workspace \
 		--allow-tools --tools-policy --trust --try --id --id-file --snapshot --no-transcript \
 		--mask --seal --keep --overlap --on-complete --on-failure --help --version ;;
 		*)

@@ -31,6 +31,7 @@ complete -c awf-run -l fork -x -a '(awf complete runs 2>/dev/null)' -d 'a new ru
 complete -c awf-run -l at -x -a '(__awf_steps)' -d 'of --fork: but not this PATH, nor what came of it'
 complete -c awf-run -l redo -x -a '(__awf_steps)' -d 'of a cut-off effect: do it again'
 complete -c awf-run -l skip -x -a '(__awf_steps)' -d 'of a cut-off effect: take it as done'
+complete -c awf-run -l new -x -a '(__awf_steps)' -d 'a call of this step that is like no recorded one is new'
 complete -c awf-run -l redo-changed -d 'do again what programs did that have changed since'
 complete -c awf-run -l on-complete -x -a '(__fish_complete_command)' -d 'tell this command of success'
 complete -c awf-run -l on-failure -x -a '(__fish_complete_command)' -d 'tell this command of any other end'

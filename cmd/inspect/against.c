@@ -30,7 +30,7 @@ struct against {
 
 /* Left out everywhere. What is in the files, a digest tells. */
 static const char *const dropped[] = { KEY_ATTEMPT, KEY_CALL, KEY_FILES, KEY_CLAIMS,
-	KEY_REUSED_FROM, KEY_APPROVAL, KEY_PARTS, KEY_SEAL, KEY_TRY, KEY_MADE_AGAIN, KEY_PROGRAM_CHANGED,
+	KEY_REUSED_FROM, KEY_APPROVAL, KEY_PARTS, KEY_SEAL, KEY_TOOL_CALL, KEY_TRY, KEY_MADE_AGAIN, KEY_PROGRAM_CHANGED,
 	KEY_DIRECTORY, KEY_VARIABLES, KEY_START, NULL };
 /* These say that something differs, but not what: they come last. */
 static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, KEY_REQUEST_SHA256,

@@ -27,7 +27,7 @@ static const char *const line_drops[] = { KEY_SEQ, KEY_TIMESTAMP, KEY_PREV, NULL
 static const char *const drops_of_cut_off[] = {
 	KEY_RESULT, KEY_STDOUT_BYTES, KEY_STDERR, KEY_STDERR_BYTES,
 	KEY_CHANGED, KEY_CHANGED_MORE, KEY_COMMIT, KEY_DELAY_MS, KEY_DURATION_MS, KEY_FAR_END, KEY_PARTS,
-	KEY_SEAL, KEY_TRY, KEY_VIA, NULL };
+	KEY_SEAL, KEY_TOOL_CALL, KEY_TRY, KEY_VIA, NULL };
 static const char *const *const drops_with_stderr = drops_of_cut_off + 2;
 static const char *const *const payload_drops = drops_of_cut_off + 4; /* any other's */
 static const char *const retry_drops[] = { KEY_DURATION_MS, NULL };

@@ -169,6 +169,7 @@ child_started(struct child *c, const struct child_start *start,
 		writer_member_string(&w, KEY_MODE, "try");
 	if (call_try_around() > 0)
 		writer_member_integer(&w, KEY_TRY, call_try_around());
+	writer_member_string(&w, KEY_TOOL_CALL, call_tool_around());
 	writer_object_end(&w);
 	if (failed == 0)
 		failed = append(c, &e, &payload, err);

@@ -203,8 +203,7 @@ take_over(struct job *j, struct error *err)
 	const struct nested *n = &j->place.nested;
 	const struct storage *s = &j->place.child.parent.storage;
 	struct resume *r = &j->resume;
-	const struct resume_plan plan = { n->way == NESTED_FORK, NULL, n->redo, n->skip,
-		n->redo_changed };
+	const struct resume_plan plan = { n->way == NESTED_FORK, NULL, nested_answers_of(&n->answers) };
 	int decided = 1;
 
 	resume_free(r);
@@ -256,6 +255,8 @@ job_create(struct job *j, struct error *err)
 		return -1;
 	if (place_find(&j->place, &spec, err) != 0)
 		return -1;
+	if ((n->way == NESTED_REPLAY || n->way == NESTED_REUSE) && job_tell_id(j, n->run_id, err) != 0)
+		return -1;
 	if (n->way == NESTED_REPLAY)
 		return place_replay(&j->place, &spec, err);
 	if (n->way == NESTED_REUSE)
@@ -268,8 +269,7 @@ job_create(struct job *j, struct error *err)
 
 	/* The child goes on, in its parent's call. */
 	if (n->way == NESTED_AGAIN) {
-		const struct resume_plan plan = { .redo = n->redo, .skip = n->skip,
-			.redo_changed = n->redo_changed };
+		const struct resume_plan plan = { .answers = nested_answers_of(&n->answers) };
 
 		if (run_reopen(&j->run, n->run_id, err) != 0)
 			return -1;
@@ -277,7 +277,7 @@ job_create(struct job *j, struct error *err)
 		if (status == 0)
 			status = job_ask(&j->resume);
 		else if (status == 1)
-			status = nested_decide(j->run.directory, n->redo, n->skip, n->redo_changed, err) == 0 ?
+			status = nested_decide(j->run.directory, &plan.answers, err) == 0 ?
 			    begin_run(j, err) : -1;
 		if (status != GO)
 			run_let_go(&j->run);
@@ -318,12 +318,12 @@ job_build_fork(struct job *j, struct error *err)
 	const struct settings *s = &j->settings;
 	const struct nested *n = &j->place.nested;
 	const struct resume_plan plan = s->fork != NULL ?
-	    (struct resume_plan){ true, s->at, s->redo, s->skip, s->redo_changed } :
-	    (struct resume_plan){ true, NULL, n->redo, n->skip, n->redo_changed };
+	    (struct resume_plan){ true, s->at, settings_answers(s) } :
+	    (struct resume_plan){ true, NULL, nested_answers_of(&n->answers) };
 
 	if (!j->forks)
 		return 0;
 	if (resume_build(&j->resume, &plan, j->run.directory, err) == -1)
 		return -1;
-	return nested_decide(j->run.directory, plan.redo, plan.skip, plan.redo_changed, err);
+	return nested_decide(j->run.directory, &plan.answers, err);
 }

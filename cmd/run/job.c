@@ -4,8 +4,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "proc/message.h"
 #include "program.h"
@@ -40,6 +42,25 @@ job_workspace(const struct job *j)
 	return memory_text(getcwd(here, sizeof here) != NULL ? here : ".");
 }
 
+int
+job_tell_id(const struct job *j, const char *id, struct error *err)
+{
+	struct replacement file;
+
+	if (j->settings.print_id)
+		message_print(NULL, "%s", id);
+	if (j->settings.id_file == NULL)
+		return 0;
+	if (replacement_open(&file, j->settings.id_file, 0644, err) != 0)
+		return -1;
+	if (file_write(file.fd, id, strlen(id)) != 0 || file_write(file.fd, "\n", 1) != 0) {
+		error_errno(err, ERROR_SYSTEM, j->settings.id_file, "unable to write");
+		replacement_abandon(&file);
+		return -1;
+	}
+	return replacement_commit(&file, false, err);
+}
+
 static void
 ask_doubt(const struct history_doubt *doubt)
 {
@@ -56,7 +77,9 @@ ask_doubt(const struct history_doubt *doubt)
 		    "this over? Say --redo %s or --skip %s", what, where, doubt->call, doubt->call);
 	else
 		error_set(&question, ERROR_WAITING, doubt->call, "%s (%s)%s, may or may not have happened: "
-		    "say --redo %s or --skip %s", what, doubt->why, where, doubt->call, doubt->call);
+		    "say --redo %s%s or --skip %s%s", what, doubt->why, where, doubt->call,
+		    doubt->anew ? " to make the whole call again, with all that it did before," : "",
+		    doubt->call, doubt->anew ? " to leave it out" : "");
 	job_warn(&question);
 	free(what);
 	free(marks);

@@ -61,6 +61,9 @@ void job_tell_unclaimed(const struct history_summary *s);
 
 /* All up to the run's start. GO, or the status to exit with; -1. */
 int job_prepare(struct job *j, struct error *err);
+/* Tells the id of the run, or of the one that is taken over in its place, to whoever wants it (--print-id,
+ * --id-file). */
+int job_tell_id(const struct job *j, const char *id, struct error *err);
 /* The directory that the workflow is started in, absolute, in memory of its own. */
 char *job_workspace(const struct job *j);
 /* This process's environment, but for API keys: they are for providers alone. */

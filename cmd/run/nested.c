@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "run/same_input.h"
 #include "run/storage.h"
+#include "transcript/call.h"
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
@@ -26,10 +27,11 @@
 #define DECIDED_LIMIT ((size_t)1 << 20)
 
 /* What is decided about it, in a line: redo brief:0:0/send:0:0 */
-static const char *const words[] = { "redo ", "skip " };
+enum { ANSWER_REDO, ANSWER_SKIP, ANSWER_NEW, ANSWERS };
+static const char *const words[ANSWERS] = { "redo ", "skip ", "new " };
 
-char **
-nested_paths(char *const *paths, const char *call, const char *path)
+static char **
+paths_inside(char *const *paths, const char *call, const char *path)
 {
 	char **inside = NULL;
 
@@ -42,19 +44,44 @@ nested_paths(char *const *paths, const char *call, const char *path)
 	return inside;
 }
 
-int
-nested_decide(const char *run_directory, char *const *redo, char *const *skip,
-    bool redo_changed, struct error *err)
+struct nested_answers
+nested_answers_inside(const struct history_answers *around, const char *call, const char *path)
 {
-	char *const *const lists[] = { redo, skip };
+	return (struct nested_answers){ .redo = paths_inside(around->redo, call, path),
+		.skip = paths_inside(around->skip, call, path),
+		.new_steps = paths_inside(around->new_steps, call, path),
+		.redo_changed = around->redo_changed };
+}
+
+struct history_answers
+nested_answers_of(const struct nested_answers *answers)
+{
+	return (struct history_answers){ .redo = answers->redo, .skip = answers->skip,
+		.new_steps = answers->new_steps, .redo_changed = answers->redo_changed };
+}
+
+void
+nested_answers_free(struct nested_answers *answers)
+{
+	list_free(answers->redo);
+	list_free(answers->skip);
+	list_free(answers->new_steps);
+	*answers = (struct nested_answers){ .redo = NULL };
+}
+
+int
+nested_decide(const char *run_directory, const struct history_answers *answers, struct error *err)
+{
+	char *const *const lists[ANSWERS] = { [ANSWER_REDO] = answers->redo,
+		[ANSWER_SKIP] = answers->skip, [ANSWER_NEW] = answers->new_steps };
 	struct buffer text = BUFFER_INIT;
 	char *path = path_join(run_directory, DECIDED_FILE);
 	int fd = -1, failed = 0;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < ANSWERS; i++)
 		for (char *const *at = lists[i]; at != NULL && *at != NULL; at++)
 			buffer_format(&text, "%s%s\n", words[i], *at);
-	if (redo_changed)
+	if (answers->redo_changed)
 		buffer_text(&text, REDO_CHANGED "\n");
 	if (text.len > 0)
 		fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -73,7 +100,8 @@ find_decisions(struct nested *n, const struct child *c, struct error *err)
 {
 	char *call = span_text(span_member(n->recalled.started.view.payload, KEY_CALL));
 	char *path = path_join(c->parent.directory, DECIDED_FILE);
-	char **lists[2] = { NULL, NULL };
+	char **lists[ANSWERS] = { NULL };
+	struct history_answers around = { .redo_changed = false };
 	struct buffer text = BUFFER_INIT;
 	int fd = file_open_plain(path, O_RDONLY, 0), failed = 0;
 
@@ -85,19 +113,21 @@ find_decisions(struct nested *n, const struct child *c, struct error *err)
 		for (char *line = text.len > 0 ? text.data : NULL, *end;
 		    line != NULL && (end = strchr(line, '\n')) != NULL; line = end + 1) {
 			*end = '\0';
-			n->redo_changed |= strcmp(line, REDO_CHANGED) == 0;
-			for (int i = 0; i < 2; i++)
+			around.redo_changed |= strcmp(line, REDO_CHANGED) == 0;
+			for (int i = 0; i < ANSWERS; i++)
 				if (strncmp(line, words[i], strlen(words[i])) == 0)
 					list_add(&lists[i], line + strlen(words[i]));
 		}
-		n->redo = nested_paths(lists[0], call, c->path);
-		n->skip = nested_paths(lists[1], call, c->path);
+		around.redo = lists[ANSWER_REDO];
+		around.skip = lists[ANSWER_SKIP];
+		around.new_steps = lists[ANSWER_NEW];
+		n->answers = nested_answers_inside(&around, call, c->path);
 	}
 	if (fd >= 0)
 		close(fd);
 	buffer_free(&text);
-	list_free(lists[0]);
-	list_free(lists[1]);
+	for (int i = 0; i < ANSWERS; i++)
+		list_free(lists[i]);
 	free(path);
 	free(call);
 	return failed;
@@ -220,6 +250,8 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 		.occurrence = c->roster.occurrence,
 		.enclosing = c->enclosing,
 		.root = recall_root(c->enclosing),
+		.tool_call = call_tool_around(),
+		.path = c->path,
 		.name = c->name,
 		.input_sha256 = digest_sha256(null.at, null.len, sha256),
 		.definition_sha256 = c->definition_sha256,
@@ -265,8 +297,7 @@ nested_free(struct nested *n)
 {
 	recalled_free(&n->recalled);
 	data_free(&n->result);
-	list_free(n->redo);
-	list_free(n->skip);
+	nested_answers_free(&n->answers);
 	history_close(n->history);
 	memset(n, 0, sizeof *n);
 }

@@ -38,6 +38,12 @@ enum nested_way {
 	NESTED_REPLAY  /* it is as it was recorded: end */
 };
 
+/* What the user says of calls inside of a child run, in memory of its own: history_answers. */
+struct nested_answers {
+	char **redo, **skip, **new_steps;
+	bool redo_changed;
+};
+
 struct nested {
 	enum nested_way way;
 	char run_id[ID_SIZE];     /* of the recorded child; "" if NESTED_NEW */
@@ -45,8 +51,7 @@ struct nested {
 	struct child_end end;     /* if NESTED_REPLAY */
 	struct error error;       /* in it */
 	char completed[ID_SIZE], stdin_sha256[DIGEST_SIZE];
-	char **redo, **skip;      /* PATHs inside of it; end with NULL; may be NULL */
-	bool redo_changed;        /* results of programs that have changed do not stand */
+	struct nested_answers answers;
 	struct child_recorded claims, reused_from;
 
 	struct history *history;  /* of the parent; NULL: it has none */
@@ -68,11 +73,13 @@ bool nested_goes_on(const struct nested *n);
 void nested_claimed(struct nested *n);
 void nested_free(struct nested *n);
 
-/* PATHs that name something inside of the call, or of calls with the path, as they are
- * named there. */
-char **nested_paths(char *const *paths, const char *call, const char *path);
+/* Those that name something inside of the call, or of calls with the path, as they are named there. */
+struct nested_answers nested_answers_inside(const struct history_answers *around, const char *call,
+    const char *path);
+/* As they are handed on. */
+struct history_answers nested_answers_of(const struct nested_answers *answers);
+void nested_answers_free(struct nested_answers *answers);
 /* Keeps what was decided for those inside of a run. */
-int nested_decide(const char *run_directory, char *const *redo, char *const *skip,
-    bool redo_changed, struct error *err);
+int nested_decide(const char *run_directory, const struct history_answers *answers, struct error *err);
 
 #endif

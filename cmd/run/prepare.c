@@ -220,8 +220,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 {
 	const struct settings *given = &j->settings;
 	struct resume *r = &j->resume;
-	const struct resume_plan plan = { .redo = given->redo, .skip = given->skip,
-		.redo_changed = given->redo_changed };
+	const struct resume_plan plan = { .answers = settings_answers(given) };
 	int status, decided;
 
 	if (strcmp(r->status, "success") == 0 && !r->reader_gone) {
@@ -240,7 +239,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	decided = resume_check_dead(r, err) == 0 ?
 	    resume_build(r, &plan, j->run.directory, err) : -1;
 	if (decided != -1)
-		tell_changes(r, plan.redo_changed);
+		tell_changes(r, plan.answers.redo_changed);
 	if (decided == -1)
 		status = -1;
 	else if (strcmp(r->history.status, "success") == 0 && !r->history.reader_gone)
@@ -248,7 +247,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	else if (decided == 0)
 		status = job_ask(r);
 	else if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 ||
-	    nested_decide(j->run.directory, given->redo, given->skip, given->redo_changed, err) != 0)
+	    nested_decide(j->run.directory, &plan.answers, err) != 0)
 		status = -1;
 	else
 		status = job_attempt(j, err);
@@ -263,7 +262,7 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 {
 	const struct settings *given = &j->settings;
 	struct resume *r = &j->resume;
-	const struct resume_plan plan = { true, given->at, given->redo, given->skip, given->redo_changed };
+	const struct resume_plan plan = { true, given->at, settings_answers(given) };
 	int decided;
 
 	if (resume_check_ended(r, s, err) != 0 || resume_check_record(r, &plan, NULL, err) != 0 ||
@@ -273,7 +272,7 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 		r->programs_in = job_workspace(j);
 	decided = resume_build(r, &plan, NULL, err);
 	if (decided != -1)
-		tell_changes(r, plan.redo_changed);
+		tell_changes(r, plan.answers.redo_changed);
 	if (decided != 1)
 		return decided == 0 ? job_ask(r) : -1;
 	if (prepare_words(j, err) != 0)

@@ -316,8 +316,7 @@ static int
 begin_reading(struct resume *r, const struct resume_plan *plan, struct error *err)
 {
 	struct history_spec spec = { .mode = RECALL_RESUME, .other_count = r->other_count,
-		.redo = plan->redo, .skip = plan->skip, .redo_changed = plan->redo_changed,
-		.prefix = r->prefix, .excused = r->excused, .names = &r->names };
+		.answers = plan->answers, .prefix = r->prefix, .excused = r->excused, .names = &r->names };
 
 	history_reading_free(r->reading);
 	if (plan->forks) {
@@ -526,9 +525,8 @@ static bool
 look_into_child(void *context, const struct history_child *child)
 {
 	struct looking *l = context;
-	char **redo = nested_paths(l->plan->redo, child->call, child->path);
-	char **skip = nested_paths(l->plan->skip, child->call, child->path);
-	const struct resume_plan plan = { child->forked, NULL, redo, skip, l->plan->redo_changed };
+	struct nested_answers answers = nested_answers_inside(&l->plan->answers, child->call, child->path);
+	const struct resume_plan plan = { child->forked, NULL, nested_answers_of(&answers) };
 	struct resume inner = { .path = NULL };
 	struct error ignored = ERROR_INIT;
 	bool outdated = false;
@@ -542,8 +540,7 @@ look_into_child(void *context, const struct history_child *child)
 		l->parent->file_names.edited |= inner.file_names.edited;
 	}
 	resume_free(&inner);
-	list_free(redo);
-	list_free(skip);
+	nested_answers_free(&answers);
 	return outdated;
 }
 
@@ -564,9 +561,8 @@ static int
 add_child(struct resume *r, const struct history_child *child, const struct resume_plan *around,
     struct error *err)
 {
-	char **redo = nested_paths(around->redo, child->call, child->path);
-	char **skip = nested_paths(around->skip, child->call, child->path);
-	const struct resume_plan plan = { child->forked, NULL, redo, skip, around->redo_changed };
+	struct nested_answers answers = nested_answers_inside(&around->answers, child->call, child->path);
+	const struct resume_plan plan = { child->forked, NULL, nested_answers_of(&answers) };
 	struct history_summary *own = &r->history, *its;
 	struct resume inner = { .path = NULL };
 	bool failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
@@ -595,8 +591,7 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 		add_programs(own, its);
 	}
 	resume_free(&inner);
-	list_free(redo);
-	list_free(skip);
+	nested_answers_free(&answers);
 	return failed ? -1 : 0;
 }
 

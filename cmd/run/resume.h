@@ -77,8 +77,7 @@ int resume_check_dead(const struct resume *r, struct error *err);
 struct resume_plan {
 	bool forks;                   /* a fork of it; else its next attempt */
 	const char *at;               /* that the fork leaves out; NULL: nothing */
-	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
-	bool redo_changed;            /* results of programs that have changed are made again */
+	struct history_answers answers;
 };
 
 /* Checks the whole record, and reads on the way what resume_build() needs of it, and files.

@@ -31,7 +31,7 @@ enum {
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_TRUST, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
-	OPT_REDO, OPT_SKIP, OPT_REDO_CHANGED, OPT_IGNORE_ENV, OPT_OVERLAP,
+	OPT_REDO, OPT_SKIP, OPT_NEW, OPT_REDO_CHANGED, OPT_IGNORE_ENV, OPT_OVERLAP,
 	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_DRY_RUN
 };
 
@@ -162,6 +162,8 @@ const struct option_spec run_options[] = {
 	    OPTION_INTO_FLAG(struct settings, tried) },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "The record" },
+	{ OPT_NEW, 0, "new", "STEP", "calls of this step that are like no recorded one are new; repeatable",
+	    OPTION_INTO_LIST(struct settings, new_steps) },
 	{ OPT_REDO_CHANGED, 0, "redo-changed", NULL, "do again what programs did that have changed since",
 	    OPTION_INTO_FLAG(struct settings, redo_changed) },
 	{ OPT_ID, 0, "id", "UUID", "its id, which no other run may have had (else a new one)",
@@ -245,7 +247,7 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_DRY_RUN), ~(WORKFLOW | SAID(OPT_DRY_RUN) | SAID(OPT_PIPELINE) | SAID(OPT_NO_INPUT) |
 	    SAID(OPT_INPUT) | SAID(OPT_SHELL) | SAID(OPT_WORKSPACE) | SAID(OPT_MASK)), 0,
 	    "only with -c, -n, --input, --shell and --workspace: there is no run" },
-	{ SAID(OPT_REDO) | SAID(OPT_SKIP) | SAID(OPT_REDO_CHANGED), 0, RECORDED, NULL },
+	{ SAID(OPT_REDO) | SAID(OPT_SKIP) | SAID(OPT_NEW) | SAID(OPT_REDO_CHANGED), 0, RECORDED, NULL },
 	{ SAID(OPT_CONTINUE), 0, WORKFLOW | AGAIN, "say the workflow whose latest run is meant" },
 };
 
@@ -292,6 +294,13 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	return id;
 }
 
+struct history_answers
+settings_answers(const struct settings *s)
+{
+	return (struct history_answers){ .redo = s->redo, .skip = s->skip, .new_steps = s->new_steps,
+		.redo_changed = s->redo_changed };
+}
+
 void
 settings_free(struct settings *s)
 {
@@ -300,5 +309,6 @@ settings_free(struct settings *s)
 	list_free(s->ignored);
 	list_free(s->redo);
 	list_free(s->skip);
+	list_free(s->new_steps);
 	free(s->pinned_id_file);
 }

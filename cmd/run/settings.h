@@ -10,6 +10,7 @@
 #include "agent/ceiling.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "run/history.h"
 #include "run/screen.h"
 
 #define DEFAULT_SHELL "/bin/sh"
@@ -25,7 +26,7 @@ struct settings {
 	const char *max_cost;             /* dollars; NULL: no limit */
 	const char *allow_tools;          /* names with commas; NULL */
 	enum tools_policy tools_policy;
-	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
+	char **redo, **skip, **new_steps; /* PATHs; end with NULL; may be NULL */
 	bool redo_changed;     /* results of programs that have changed do not stand */
 	bool go_on;            /* --continue */
 	bool dry_run;          /* of a workflow; nothing is asked or recorded */
@@ -47,6 +48,8 @@ extern const struct option_spec run_options[];
 
 /* OPTION_END: go on; one of OPTION_ASKS(), or -1 with *err. */
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
+/* What the user says of recorded calls; the lists are those of the settings. */
+struct history_answers settings_answers(const struct settings *s);
 void settings_free(struct settings *s);
 
 #endif

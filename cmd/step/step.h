@@ -55,6 +55,7 @@ struct step_place {
 	const char *enclosing;       /* $AWF_CALL; "" */
 	const char *parent;          /* event that calls follow which no other led to: $AWF_PARENT */
 	const char *root;            /* what that took over is known by (recall_root()) */
+	const char *tool_call;       /* call_tool_around(); NULL */
 	int64_t try_number;          /* of the call around it: how many tries failed before */
 	bool outermost;              /* its process is in no call: what that prints a person reads */
 	bool member;                 /* it is a round or a branch of the call around it */

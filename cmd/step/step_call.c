@@ -386,6 +386,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	environment_set(&s->place.environment, "AWF_PARENT", call->started);
 	traceparent_enter(&s->place.environment, call->started);
 	environment_unset(&s->place.environment, CALL_TRY);
+	environment_unset(&s->place.environment, CALL_TOOL);
 	if (s->options.pending.asked)
 		step_name_task(call);
 	if (call->verdict.recalled.root[0] != '\0' && !call->verdict.recalled.changed)

@@ -126,6 +126,7 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	writer_member_string(w, KEY_MODE, s->options.rescue ? "rescue" : modes[s->options.failure]);
 	if (s->place.try_number > 0)
 		writer_member_integer(w, KEY_TRY, s->place.try_number);
+	writer_member_string(w, KEY_TOOL_CALL, s->place.tool_call);
 	if (call->task != NULL) {
 		writer_member_object(w, KEY_PENDING);
 		writer_member_string(w, KEY_TASK, call->task);
@@ -224,6 +225,8 @@ write_completed(const struct step_call *call, const struct results *results, str
 	changed_write(&end->changed, w);
 
 	writer_member_string(w, KEY_SKIPPED, end->skipped);
+	if (end->error.code == ERROR_WAITING && call->verdict.recalled.compared[0] != '\0')
+		writer_member_string(w, KEY_COMPARED_WITH, call->verdict.recalled.compared);
 	if (s->options.fail_fast && failed && end->error.code != ERROR_WAITING && end->error.code != ERROR_CANCELLED)
 		writer_member_bool(w, KEY_FAIL_FAST, true);
 	if (end->reused)

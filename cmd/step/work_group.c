@@ -79,6 +79,7 @@ group_open(struct group *g, struct step_call *call)
 	g->step.place.reader = 0;
 	g->step.place.enclosing = call->id;
 	g->step.place.try_number = 0;
+	g->step.place.tool_call = NULL; /* it is in the group's call */
 	g->step.place.root = recalled ? call->verdict.recalled.root : NULL;
 	g->step.place.parent = call->started;
 	g->step.place.process = memory_format("%s/%s:0", call->id, s->options.name);

@@ -99,7 +99,7 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
     struct error *err)
 {
 	static const char *const of_calls[] = { "AWF_CALL", "AWF_PARENT", "AWF_CLAIMED", "AWF_TASK",
-		"AWF_TASK_TOKEN", "AWF_TRY", "TRACEPARENT", "TRACESTATE" };
+		"AWF_TASK_TOKEN", "AWF_TRY", "AWF_TOOL_CALL", "TRACEPARENT", "TRACESTATE" };
 	const struct mcp_definition *m = &s->definition;
 	const char *outer = getenv(ORPHANS_MARK);
 

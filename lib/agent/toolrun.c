@@ -360,12 +360,24 @@ ended_by_circumstance(const struct recalled *recalled, struct error *error)
 	    recalled_circumstance(error->code);
 }
 
+/* What a call of a tool is known by: an answer is the same event in all attempts. */
+static const char *
+tool_call_id(const struct tool_runs *r, const struct tool_run *run, char id[ID_SIZE])
+{
+	char *text = memory_format("%s tool %td", r->cause, run - r->list);
+
+	id_derive(text, id);
+	free(text);
+	return id;
+}
+
 /* Whether the replay goes on after it. */
 static bool
 replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalled_event *called)
 {
 	const struct recalled_event *result;
 	struct error error = ERROR_INIT;
+	char id[ID_SIZE];
 	bool outside = run->tool != NULL && (run->tool->effects == EFFECTS_READ ||
 	    run->tool->effects == EFFECTS_EXTERNAL);
 
@@ -378,6 +390,8 @@ replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 		return false;
 	memcpy(run->named_result, result->id, ID_SIZE);
 	run->recorded = result;
+	if (r->answers && recalled_used_before(r->turns->recalled, tool_call_id(r, run, id)))
+		outside = true;
 	if (outside || (recalled_error(result, &error) && recalled_circumstance(error.code))) {
 		run->source = TOOL_RECORDED;
 		take_result(run, result);
@@ -482,19 +496,31 @@ far_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 		.timeout_ms = turns_time(t, tool->timeout_ms) };
 }
 
+/* What a tool makes that is recorded follows its call, and is known by that in each attempt. Agent CLIs
+ * answer anew, and call what they like. */
+static void
+run_name_place(const struct tool_runs *r, struct tool_run *run)
+{
+	char id[ID_SIZE];
+
+	environment_set(&run->environment, "AWF_PARENT", run->called);
+	traceparent_enter(&run->environment, run->called);
+	if (r->answers)
+		environment_set(&run->environment, CALL_TOOL, tool_call_id(r, run, id));
+}
+
 /* The process of a tool, which reads the input. alone: no other runs beside it. */
 static struct subprocess
-run_process(const struct turns *t, struct tool_run *run, const struct buffer *input, bool alone)
+run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer *input, bool alone)
 {
+	const struct turns *t = r->turns;
 	const struct tool *tool = run->tool;
 	const struct timespec *loaded = &tool->loaded;
 	char **argv, **readable = NULL, text[48], *path;
 
-	/* The environment of all tools, and the keys that this one names. What it runs that is
-	 * recorded follows its call. */
+	/* The environment of all tools, and the keys that this one names. */
 	environment_copy(&run->environment, t->environment);
-	environment_set(&run->environment, "AWF_PARENT", run->called);
-	traceparent_enter(&run->environment, run->called);
+	run_name_place(r, run);
 	if (tool->starts_run) {
 		/* A workflow that was written since may be of a sandboxed program. */
 		snprintf(text, sizeof text, "%lld.%09ld", (long long)loaded->tv_sec, loaded->tv_nsec);
@@ -617,7 +643,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
 		buffer_byte(&inputs[i], '\n');
-		processes[i] = run_process(r->turns, &batch[i], &inputs[i], count == 1);
+		processes[i] = run_process(r, &batch[i], &inputs[i], count == 1);
 		if (processes[i].via != NULL)
 			via_prepare(processes[i].via, err); /* without files nothing of it fails */
 	}

@@ -78,6 +78,8 @@ struct tool_runs {
 	const struct offer *offer; /* what the model may call; NULL: an operation */
 	const struct offer *withheld; /* what may be called with a warning (tools_policy); NULL */
 	const char *cause;         /* event id of the message.assistant; NULL: the event before */
+	bool answers;              /* the cause is the answer that asks for them, which is the same event in
+	                              each attempt */
 	bool went_on;            /* a recorded answer followed these results */
 	bool synced;             /* nothing that must be on disk before a tool runs is not */
 	struct tool_run *list;

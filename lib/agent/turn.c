@@ -433,6 +433,7 @@ take_turn(struct loop *l, struct error *err)
 		loop_add_message(l, "assistant", blocks.at + 1, blocks.len - 2);
 
 	tool_runs_begin(&runs, l->turns, loop_offered(l), id);
+	runs.answers = true;
 	runs.withheld = &l->tools.withheld;
 	runs.went_on = loop_went_on(l);
 	tool_runs_take(&runs, blocks);

@@ -121,6 +121,8 @@ sort_by(const struct recording *rec, const struct recorded_call *c)
 
 	if (c->links.enclosing != NO_CALL)
 		root = model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, around);
+	if (c->key.use != NO_USE)
+		root = rec->marks.data + rec->uses[c->key.use].id;
 	read_position(id, &occurrence, &item);
 	index_key(root, name, c->kind.member || replay ? item : ANY_ITEM, sorted.key);
 	sorted.superseded = !replay && c->links.enclosing != NO_CALL &&
@@ -180,6 +182,8 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	struct index_record r;
 
 	memset(&r, 0, sizeof r); /* its padding is written too */
+	if (recording_used_up(rec, call))
+		r.mark = MARK_CLAIMED;
 	memcpy(r.key, sorted->key, sizeof r.key);
 	memcpy(r.guard, c->key.guard, sizeof r.guard);
 	r.given = c->key.input;
@@ -212,6 +216,8 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	free(label);
 	r.decided = recording_decision(rec, call);
 	r.doubtful = recording_doubtful(rec, call);
+	r.tools_doubtful = recording_tools_doubtful(rec, call);
+	r.step_skipped = recording_step_skipped(rec, call);
 	r.began = recording_began(rec, call);
 	r.child = c->kind.child;
 	r.changed = recording_changed(rec, call);
@@ -343,8 +349,8 @@ add_asked(struct index *x)
 
 		if (name == NULL)
 			continue;
-		index_asked(name, rec->calls[i].key.guard, text);
-		if (!text_has_part(buffer_string(&all), '\n', text, sizeof text - 1))
+		index_asked(name, rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
+		if (!text_has_part(buffer_string(&all), '\n', text, strlen(text)))
 			buffer_format(&all, "%s\n", text);
 		free(name);
 	}
@@ -372,6 +378,64 @@ index_size(const struct index_head *head)
 	    head->places * sizeof(struct place) + head->text;
 }
 
+/* Of what a fork leaves out nothing is a record, but that a call is one of these. */
+static uint64_t
+add_left_out(struct index *x)
+{
+	const struct recording *rec = x->rec;
+	struct buffer all = BUFFER_INIT;
+	char text[ASKED_SIZE];
+	uint64_t at;
+
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		char *name = rec->calls[i].links.left_by != 0 && rec->calls[i].links.claimed_by == NO_CALL ?
+		    call_id_name(rec->calls[i].call->id) : NULL;
+
+		if (name == NULL)
+			continue;
+		index_asked(name, rec->calls[i].key.guard, "", text);
+		buffer_format(&all, "%s\n", text);
+		free(name);
+	}
+	at = add_text(x, buffer_string(&all));
+	buffer_free(&all);
+	return at;
+}
+
+static uint64_t
+add_used_before(struct index *x)
+{
+	const struct recording *rec = x->rec;
+	bool *now = memory_zero(rec->use_count + 1, sizeof *now);
+	struct buffer all = BUFFER_INIT;
+	uint64_t at;
+
+	for (uint32_t i = 0; i < rec->call_count; i++)
+		if (rec->calls[i].key.use != NO_USE && rec->calls[i].attempt == rec->attempt)
+			now[rec->calls[i].key.use] = true;
+	for (uint32_t use = 0; rec->spec->mode == RECALL_REPLAY && use < rec->use_count; use++)
+		if (!now[use])
+			buffer_format(&all, "%s\n", rec->marks.data + rec->uses[use].id);
+	at = add_text(x, buffer_string(&all));
+	buffer_free(&all);
+	free(now);
+	return at;
+}
+
+static uint64_t
+add_new_steps(struct index *x)
+{
+	char *const *step = x->rec->spec->answers.new_steps;
+	struct buffer all = BUFFER_INIT;
+	uint64_t at;
+
+	for (; step != NULL && *step != NULL; step++)
+		buffer_format(&all, "%s\n", *step);
+	at = add_text(x, buffer_string(&all));
+	buffer_free(&all);
+	return at;
+}
+
 /* The head comes last: before, the file is none. */
 static int
 put_index(struct index *x, struct index_source *sources, struct sorted_call *calls, size_t count)
@@ -382,6 +446,9 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 
 	head.written = add_written(x);
 	head.asked = add_asked(x);
+	head.used_before = add_used_before(x);
+	head.left_out = add_left_out(x);
+	head.new_steps = add_new_steps(x);
 	head.edited = rec->spec->names != NULL && rec->spec->names->edited;
 	head.prefix = add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
 	x->empty = add_text(x, "");
@@ -509,7 +576,7 @@ history_check_children(struct history_reading *r,
 		    !recording_counts(rec, i))
 			continue;
 		child = describe_child(rec, i);
-		if (outdated(context, &child) && rec->spec->redo_changed) {
+		if (outdated(context, &child) && rec->spec->answers.redo_changed) {
 			recording_repeat(rec, i);
 			repeated = true;
 		}

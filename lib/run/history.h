@@ -66,6 +66,8 @@ struct history_doubt {
 	const char *why;             /* "cut off", or the code of the error that ended it; NULL: it is
 	                                known, but no file of the run names its step any more */
 	char *marks;                 /* marks_describe(); NULL: nothing */
+	bool anew;                   /* the call of the tool is made anew from its beginning: it is of a run
+	                                that this one forks from, whose conversation does not go on here */
 	char timestamp[CLOCK_TEXT_SIZE];
 	char run_id[ID_SIZE];        /* of the child run that it is in; "": of none */
 	enum recall_decision decided;
@@ -108,6 +110,14 @@ struct history_names {
 	void *context;
 };
 
+/* What the user says of recorded calls, and of those that are like none. Lists end with NULL, and may be
+ * NULL. */
+struct history_answers {
+	char *const *redo, *const *skip; /* PATHs of recorded calls: to be made again, or taken as done */
+	char *const *new_steps;      /* paths of steps: a call of one that is like no record is new */
+	bool redo_changed;           /* results of programs that have changed do not stand */
+};
+
 struct history_spec {
 	enum recall_mode mode;
 	struct history_source own;   /* the run's own transcript, or the one to replay; path
@@ -115,8 +125,7 @@ struct history_spec {
 	/* What the run was forked from, what that was forked from …: oldest first. */
 	const struct history_source *others;
 	size_t other_count;
-	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
-	bool redo_changed;           /* results of programs that have changed do not stand */
+	struct history_answers answers;
 	/* Of a child run: what stands before its calls where the user names them, which is to
 	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
 	const char *prefix;
@@ -165,7 +174,7 @@ void history_check_children(struct history_reading *r,
     bool (*outdated)(void *context, const struct history_child *child), void *context);
 /* Whether the last source is still as it was read. */
 bool history_is_of(const struct history_reading *r);
-/* ERROR_USAGE for a PATH in redo, skip or left_out that no recorded call has (one inside of a
+/* ERROR_USAGE for a PATH in the answers or left_out that no recorded call has (one inside of a
  * child run is that run's to check). *summary is to be freed either way. */
 int history_summarize(const struct history_reading *r, struct history_summary *summary,
     struct error *err);

@@ -175,7 +175,7 @@ history_unused(const struct history *h, struct buffer *text)
 		const char *call, *name;
 
 		for (next = i; history_same_key(h, next, first->key); next++)
-			unused += h->records[next].end == RECALL_SUCCEEDED && history_free(&h->records[next]);
+			unused += h->records[next].end == RECALL_SUCCEEDED && history_unused_by_any(&h->records[next]);
 		if (unused > anew)
 			unused = anew;
 		unused += atomic_load(&shared->differing);

@@ -244,7 +244,7 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 		int count;
 
 		buffer_clear(&text);
-		if (!history_free(&h->records[i]))
+		if (!history_unused_by_any(&h->records[i]))
 			continue;
 		count = history_difference(h, &h->records[i], query, &text);
 		if (count <= 0 || (nearest != NULL && (count > least ||
@@ -281,7 +281,7 @@ find_differing(struct history *h, const unsigned char *key, const unsigned char 
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (history_free(r) && history_nearer(r, found, query) && history_likeness(h, r, query) == DIFFERING)
+		if (history_unused_by_any(r) && history_nearer(r, found, query) && history_likeness(h, r, query) == DIFFERING)
 			found = r;
 	}
 	return found;
@@ -312,7 +312,7 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 		struct index_record *r = &h->records[i];
 
 		if ((!r->changed && !r->child) || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
-		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_free(r) ||
+		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_unused_by_any(r) ||
 		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
 			continue;
 		/* Those of the same names are in another item, or round, of the same group. */
@@ -338,24 +338,28 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 	struct index_record *found = NULL;
 	size_t alike = 0, looked = 0;
 	int least = INT_MAX;
+	bool only;
 
 	if (!history_same_key(h, first, key) ||
 	    (h->head->mode == RECALL_RESUME && !history_key(h, &h->records[first])->began))
 		return NULL;
+	/* The only one of its name, in a run whose files were edited: its words, and a variable in them, may
+	 * have been edited together. */
+	only = h->head->edited && !history_same_key(h, first + 1, key);
 	for (size_t i = first; history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
 		enum likeness like;
 		size_t text;
 
 		if ((same_input && r->given != given) || (!r->began && h->head->mode != RECALL_REPLAY) ||
-		    !history_comparable(r, query) || !history_free(r) || is_expected(h, i))
+		    !history_comparable(r, query) || !history_unused_by_any(r) || is_expected(h, i))
 			continue;
 		/* Its own call may come yet, the same as it was. */
 		if (r->named && h->head->mode == RECALL_RESUME && r->definition != definition)
 			continue;
 		/* One of its own input and definition was looked at before. */
 		like = history_likeness(h, r, query);
-		if (like == ANOTHER || (like == DIFFERING && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
+		if ((like == ANOTHER && !only) || (like != LIKE && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
 			continue;
 		if (h->head->mode == RECALL_RESUME) {
 			/* Of another guard too: who was in the same place with the same variables. */
@@ -399,6 +403,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	memcpy(r->root, record->root, ID_SIZE);
 	if (*history_text(h, record->changed_inside) != '\0')
 		r->changed_inside = history_text(h, record->changed_inside);
+	r->used_before = history_text(h, h->head->used_before);
 	r->record = (size_t)(record - h->records);
 	failed = history_line(h, &record->started, &r->started, err) != 0 ||
 	    history_line(h, &record->completed, &r->completed, err) != 0 ||
@@ -418,7 +423,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 		return 1;
 	}
 	recalled_free(r);
-	atomic_store(&record->mark, MARK_FREE);
+	atomic_store(r->lent ? &record->lent : &record->mark, MARK_FREE);
 	return -1;
 }
 
@@ -432,22 +437,100 @@ decide_anyhow(const struct index_record *record, struct recalled *r)
 	return 1;
 }
 
+/* Whether the user was asked, in an earlier attempt, whether the call is the recorded one, or, with any,
+ * whether it is one of them. */
+static bool
+has_asked(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query, bool any)
+{
+	const char *rest = history_text(h, h->head->asked), *asked;
+	char one[ASKED_SIZE], unsaid[ASKED_SIZE];
+	size_t len;
+
+	index_asked(query->name, guard, record->root, one);
+	/* Older versions did not record about which. */
+	index_asked(query->name, guard, "", unsaid);
+	while ((asked = text_part(&rest, '\n', &len)) != NULL)
+		if ((len == strlen(one) && memcmp(asked, one, len) == 0) ||
+		    ((any ? len >= strlen(unsaid) : len == strlen(unsaid)) &&
+		    memcmp(asked, unsaid, strlen(unsaid)) == 0))
+			return true;
+	return false;
+}
+
+/* Whether the user has decided what a call does that has other words than the record, or another place.
+ * What he said of a recorded call that was in doubt, by its name, is said of that one: that another call is
+ * left out, or that an agent does all again that it did, he was not asked. Another call that is made harms
+ * nobody: the record stays for its own. */
+static bool
+is_decided(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	if (record->decided == RECALL_UNDECIDED)
+		return false;
+	if (record->child || (record->decided == RECALL_REDO && !record->tools_doubtful))
+		return true;
+	/* One of the same words takes over what was done. */
+	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
+		return true;
+	return has_asked(h, record, guard, query, record->step_skipped);
+}
+
+/* Whether a call that is like no record is new, as the user says: by the step, or as a fork leaves it
+ * out. */
+static bool
+is_new(const struct history *h, const unsigned char *guard, const struct recall_query *query)
+{
+	char text[ASKED_SIZE];
+
+	index_asked(query->name, guard, "", text);
+	if (text_has_part(history_text(h, h->head->left_out), '\n', text, strlen(text)))
+		return true;
+	return query->path != NULL &&
+	    text_has_part(history_text(h, h->head->new_steps), '\n', query->path, strlen(query->path));
+}
+
+/* The last words of a question about a record: how it is answered. Of one that was in doubt the user has said
+ * already that it is skipped. */
+static void
+add_answers(const struct history *h, const struct index_record *record, const struct recall_query *query,
+    struct buffer *out)
+{
+	const char *prefix = history_prefix(h), *call = history_text(h, record->call);
+	struct buffer path = BUFFER_INIT;
+
+	/* The names of the calls that the child run is in. */
+	for (const char *at = prefix; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
+		buffer_format(&path, "%.*s.", (int)strcspn(at, ":/"), at);
+	buffer_text(&path, query->path != NULL ? query->path : query->name);
+	if (record->doubtful && !record->child && record->decided == RECALL_SKIP)
+		buffer_format(out, ": to leave this call out, too, resume with --skip %s%s once more, to make it, "
+		    "with --new %s as well", prefix, call, buffer_string(&path));
+	else
+		buffer_format(out, ": resume with --redo %s%s or --skip %s%s, or, if it is another call, with --new %s",
+		    prefix, call, prefix, call, buffer_string(&path));
+	buffer_free(&path);
+}
+
 /* There is a record, but of another input or definition, or with other variables. */
 static int
 refuse_changed(struct history *h, const struct index_record *record,
-    const struct recall_query *query, struct error *err)
+    const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	const char *call = history_text(h, record->call);
 	struct buffer text = BUFFER_INIT;
 	int failed = history_changed(h, record, query, &text, err);
 
-	if (failed == 0 && h->head->mode == RECALL_REPLAY)
+	if (failed == 0 && h->head->mode == RECALL_REPLAY) {
 		error_set(err, ERROR_DIVERGENCE, call, "%s", buffer_string(&text));
-	else if (failed == 0)
-		error_set(err, ERROR_WAITING, call,
-		    "%s, and it %s changed something before: resume with --redo %s%s or --skip %s%s",
-		    buffer_string(&text), record->maybe || record->child ? "may have" : "has",
-		    history_prefix(h), call, history_prefix(h), call);
+	} else if (failed == 0) {
+		buffer_format(&text, ", and it %s changed something before%s",
+		    record->maybe || record->child ? "may have" : "has",
+		    record->tools_doubtful ? ", all of which would be made again" : "");
+		add_answers(h, record, query, &text);
+		error_set(err, ERROR_WAITING, call, "%s", buffer_string(&text));
+		memcpy(r->compared, record->root, ID_SIZE);
+	}
 	buffer_free(&text);
 	return -1;
 }
@@ -490,10 +573,10 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	    record->definition != index_digest(query->definition_sha256)) ||
 	    atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
 		return false;
-	for (int waited = 0; waited < most && history_free(record); waited += OWN_NAP_MS)
+	for (int waited = 0; waited < most && history_unused_by_any(record); waited += OWN_NAP_MS)
 		if (nanosleep(&nap, NULL) != 0)
 			return false;
-	return !history_free(record);
+	return !history_unused_by_any(record);
 }
 
 /* A replay has no record for the call. */
@@ -524,29 +607,12 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 	do {
 		found = resume ? find_changed(h, key, guard, query, true) : NULL;
 		if (found == NULL && query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
-		    history_free(&h->records[query->compared - 1]))
+		    history_unused_by_any(&h->records[query->compared - 1]))
 			found = &h->records[query->compared - 1];
 		else if (found == NULL)
 			found = find_changed(h, key, guard, query, false);
 	} while (found != NULL && resume && leave_to_own(h, guard, found, query));
 	return found;
-}
-
-static bool
-has_several(const struct history *h, const unsigned char *key)
-{
-	return history_same_key(h, history_bound(h, key, NULL) + 1, key);
-}
-
-/* Whether the user was asked, in an earlier attempt, what the call is. What he said of one of several
- * records, as it was in doubt before anything ran, is not said of a call with another input. */
-static bool
-has_asked(const struct history *h, const unsigned char *guard, const struct recall_query *query)
-{
-	char text[ASKED_SIZE];
-
-	index_asked(query->name, guard, text);
-	return text_has_part(history_text(h, h->head->asked), '\n', text, sizeof text - 1);
 }
 
 static int
@@ -565,26 +631,29 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 			note_anew(h, key, query);
 			return 0;
 		}
-		if (replay || record->decided == RECALL_UNDECIDED ||
-		    (record->doubtful && !record->child && record->given != index_digest(query->input_sha256) &&
-		    has_several(h, key) && !has_asked(h, guard, query)))
-			return refuse_changed(h, record, query, err);
-	} while (!history_mark(h, record));
+		if (replay || !is_decided(h, record, guard, query))
+			return refuse_changed(h, record, query, r, err);
+	} while (!history_lend(h, record));
+	r->lent = true;
 	status = fill(h, record, r, err);
 	return status == 1 ? decide_anyhow(record, r) : status;
 }
 
 static int
 refuse_moved(const struct history *h, const struct index_record *record,
-    const struct recall_query *query, struct error *err)
+    const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	const char *call = history_text(h, record->call);
 	bool inside = query->enclosing[0] != '\0';
 	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
+	struct buffer answers = BUFFER_INIT;
 
+	add_answers(h, record, query, &answers);
 	error_set(err, ERROR_WAITING, place, "%s has done the same before, under another name or in another "
-	    "place, and nothing has taken that over: to do it again, or to take it over, resume with --redo "
-	    "%s%s or --skip %s%s", call, history_prefix(h), call, history_prefix(h), call);
+	    "place, and nothing has taken that over: to do it again, or to take it over,%s", call,
+	    buffer_string(&answers) + 1);
+	memcpy(r->compared, record->root, ID_SIZE);
+	buffer_free(&answers);
 	free(place);
 	return -1;
 }
@@ -611,15 +680,16 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		asked = moved || record->changed || record->child;
 		if (asked && leave_to_own(h, guard, record, query))
 			continue;
-		if (record->decided == RECALL_UNDECIDED && asked)
-			return moved ? refuse_moved(h, record, query, err) :
-			    refuse_changed(h, record, query, err);
-		if (history_mark(h, record))
+		if (asked && !is_decided(h, record, guard, query))
+			return moved ? refuse_moved(h, record, query, r, err) :
+			    refuse_changed(h, record, query, r, err);
+		if (history_lend(h, record))
 			break;
 	}
 	/* A child run is another one then. */
 	if (record->child && record->decided == RECALL_REDO)
 		return 0;
+	r->lent = true;
 	status = fill(h, record, r, err);
 	/* It is made anew in the record's place, and the calls in it find theirs. */
 	if (status == 1 && !asked && record->decided == RECALL_UNDECIDED) {
@@ -651,11 +721,12 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 			return 0;
 		if (leave_to_own(found.owners, guard, found.owner, query))
 			continue;
-		if (found.record->decided == RECALL_UNDECIDED)
-			return refuse_moved(found.history, found.record, query, err);
-		if (history_mark(found.history, found.record))
+		if (!is_decided(h, found.record, guard, query))
+			return refuse_moved(found.history, found.record, query, r, err);
+		if (history_lend(found.history, found.record))
 			break;
 	}
+	r->lent = true;
 	status = fill(found.history, found.record, r, err);
 	if (status != 1)
 		return status;
@@ -744,7 +815,7 @@ peek(void *history, const struct recall_query *query, struct recalled_event *sta
 
 static int
 refuse_alike(const struct history *h, const struct index_record *record,
-    const struct recall_query *query, struct error *err)
+    const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	const struct recorded_marks marks = history_marks(h, record);
 	const char *call = history_text(h, record->call);
@@ -757,9 +828,11 @@ refuse_alike(const struct history *h, const struct index_record *record,
 	else
 		buffer_format(&why, "%s was a new path: --ignore-env %s if no call depends on it",
 		    buffer_string(&name), buffer_string(&name));
+	buffer_byte(&why, ')');
+	add_answers(h, record, query, &why);
 	error_set(err, ERROR_WAITING, call, "has changed something before, and nothing tells which of the "
-	    "recorded calls of this name it is (%s): resume with --redo %s%s or --skip %s%s",
-	    buffer_string(&why), history_prefix(h), call, history_prefix(h), call);
+	    "recorded calls of this name it is (%s", buffer_string(&why));
+	memcpy(r->compared, record->root, ID_SIZE);
 	buffer_free(&name);
 	buffer_free(&why);
 	return -1;
@@ -768,17 +841,17 @@ refuse_alike(const struct history *h, const struct index_record *record,
 /* Nothing says which of several records is the call's: what may have changed something is asked
  * about, anything else is made anew. */
 static int
-claim_alike(struct history *h, const unsigned char *key, struct index_record *record,
-    const struct recall_query *query, struct recalled *r, struct error *err)
+claim_alike(struct history *h, const unsigned char *key, const unsigned char *guard,
+    struct index_record *record, const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	int status;
 
-	if (record->decided != RECALL_UNDECIDED) {
+	if (is_decided(h, record, guard, query)) {
 		status = fill(h, record, r, err);
 		return status == 1 ? decide_anyhow(record, r) : status;
 	}
 	if (record->began || record->child)
-		return refuse_alike(h, record, query, err);
+		return refuse_alike(h, record, query, r, err);
 	note_anew(h, key, query);
 	memcpy(r->root, record->root, ID_SIZE);
 	return 0;
@@ -809,11 +882,17 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 	history_keys(h, query, key, guard);
 	do
 		find_same(h, key, guard, query, &same);
-	while (same.record != NULL && !(same.alike && same.record->decided == RECALL_UNDECIDED) &&
+	while (same.record != NULL && !(same.alike && !is_decided(h, same.record, guard, query)) &&
 	    !history_mark(h, same.record));
 	record = same.record;
-	if (record != NULL && same.alike)
-		return claim_alike(h, key, record, query, r, err);
+	if (record != NULL && same.alike && !is_new(h, guard, query))
+		return claim_alike(h, key, guard, record, query, r, err);
+	if ((record == NULL || same.alike) && h->head->mode == RECALL_RESUME && is_new(h, guard, query)) {
+		if (record != NULL && same.alike && is_decided(h, record, guard, query))
+			atomic_store(&record->mark, MARK_FREE);
+		note_anew(h, key, query);
+		return 0;
+	}
 	if (record == NULL) {
 		status = claim_other(h, key, guard, query, r, err);
 		if (status == 0)
@@ -866,9 +945,11 @@ claimed(void *history, const struct recalled *r)
 {
 	struct history *h = r->elsewhere != NULL ? r->elsewhere : history;
 
+	struct index_record *record = &h->records[r->record];
+
 	INVARIANT(r->record < h->head->records);
-	INVARIANT(atomic_load(&h->records[r->record].mark) == h->sign);
-	atomic_store(&h->records[r->record].mark, MARK_CLAIMED);
+	INVARIANT(atomic_load(r->lent ? &record->lent : &record->mark) == h->sign);
+	atomic_store(r->lent ? &record->lent : &record->mark, MARK_CLAIMED);
 }
 
 /* ---- calls that are to come ---- */
@@ -879,7 +960,7 @@ is_left_over(struct history *h, size_t i, const struct recall_query *query)
 	const struct index_record *r = &h->records[i];
 
 	return r->began && !is_expected(h, i) && history_comparable(r, query) &&
-	    history_free(r) && history_likeness(h, r, query) != ANOTHER;
+	    history_unused_by_any(r) && history_likeness(h, r, query) != ANOTHER;
 }
 
 static bool

@@ -142,7 +142,7 @@ find_effect(struct looking *l, struct history *h, const struct recorded_marks *a
 		enum likeness like;
 
 		if (!r->changed || r->child || (dropped && !r->dropped) ||
-		    memcmp(r->guard, l->guard, DIGEST_BYTES) != 0 || !history_free(r))
+		    memcmp(r->guard, l->guard, DIGEST_BYTES) != 0 || !history_unused_by_any(r))
 			continue;
 		like = compare_effect(l, &at, around);
 		if (like == ANOTHER || (nearest != NULL && (like > l->like ||
@@ -170,7 +170,7 @@ look_inside(struct looking *l, struct history *around, const struct recorded_mar
 		struct history *inside = NULL;
 		struct recorded_marks inner;
 		char run_id[ID_SIZE], *path;
-		bool gone = taken || !history_free(child);
+		bool gone = taken || !history_unused_by_any(child);
 
 		if (!child->child)
 			continue;

@@ -203,8 +203,14 @@ history_keys(const struct history *h, const struct recall_query *query,
 {
 	bool placed = query->member || h->head->mode == RECALL_REPLAY;
 
-	index_key(query->root != NULL ? query->root : "none", query->name,
-	    placed ? query->item : ANY_ITEM, key);
+	const char *root = query->root != NULL ? query->root : "none";
+	const int64_t item = placed ? query->item : ANY_ITEM;
+
+	/* Versions that recorded of no call which tool had made it knew all of them by the agent's call. */
+	if (query->tool_call != NULL)
+		index_key(query->tool_call, query->name, item, key);
+	if (query->tool_call == NULL || !history_same_key(h, history_bound(h, key, NULL), key))
+		index_key(root, query->name, item, key);
 	if (guard != NULL)
 		index_guard(query->input_sha256, query->definition_sha256, guard);
 }
@@ -305,9 +311,15 @@ history_free(const struct index_record *r)
 }
 
 bool
-history_mark(struct history *h, struct index_record *r)
+history_unused_by_any(const struct index_record *r)
 {
-	int64_t mark = atomic_load(&r->mark);
+	return history_free(r) && !mark_holds(atomic_load(&r->lent));
+}
+
+static bool
+set_mark(struct history *h, _Atomic int64_t *at)
+{
+	int64_t mark = atomic_load(at);
 	pid_t pid = getpid();
 
 	if (h->pid != pid) {
@@ -315,7 +327,19 @@ history_mark(struct history *h, struct index_record *r)
 		h->sign = sign_of(pid, process_birth(pid));
 	}
 	INVARIANT(h->sign > 0 && h->sign != MARK_CLAIMED && mark_holds(h->sign));
-	return !mark_holds(mark) && atomic_compare_exchange_strong(&r->mark, &mark, h->sign);
+	return !mark_holds(mark) && atomic_compare_exchange_strong(at, &mark, h->sign);
+}
+
+bool
+history_mark(struct history *h, struct index_record *r)
+{
+	return set_mark(h, &r->mark);
+}
+
+bool
+history_lend(struct history *h, struct index_record *r)
+{
+	return history_free(r) && set_mark(h, &r->lent);
 }
 
 uint64_t

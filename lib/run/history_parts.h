@@ -34,12 +34,17 @@ struct index_head {
 	uint64_t edited;             /* history_names.edited */
 	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
 	                                recorded one, each with a newline */
+	uint64_t used_before;        /* in text: recalled_used_before() */
+	uint64_t left_out;           /* in text: index_asked() of the calls that the fork leaves out, likewise */
+	uint64_t new_steps;          /* in text: history_answers.new_steps, each with a newline */
 	uint64_t children;           /* records of child runs */
 	uint64_t cut_off;            /* the attempt that a replay makes was ended from outside */
 };
 
 struct index_record {
 	_Atomic int64_t mark;        /* MARK_FREE, MARK_CLAIMED, or who is about to claim it */
+	_Atomic int64_t lent;        /* likewise, of a call of other words, or in another place, that was made
+	                                in its stead: the record stays there for the call that it is of */
 	_Atomic uint64_t settled;    /* in the first of a key, guard and identity: so many
 	                                from here on are claimed */
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
@@ -54,6 +59,8 @@ struct index_record {
 	uint32_t key_number;         /* in keys */
 	bool superseded;             /* the call around it was tried again after it */
 	bool doubtful, began;
+	bool tools_doubtful;         /* what is in doubt is of its tools alone */
+	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
 	bool child;                  /* a child run */
 	bool runs_calls;             /* its command made others, and changed nothing itself */
 	bool changed;                /* recording_changed() */
@@ -134,8 +141,12 @@ bool history_same_guard(const struct history *h, size_t i, const unsigned char *
     const unsigned char *guard);
 /* Whether nobody has claimed the record, or is about to. */
 bool history_free(const struct index_record *r);
+/* Nor was it lent to a call that is none of its own. */
+bool history_unused_by_any(const struct index_record *r);
 /* Marks it as ours; false if somebody was faster. */
 bool history_mark(struct history *h, struct index_record *r);
+/* Marks it as lent to us; false if somebody was faster, or has claimed it. */
+bool history_lend(struct history *h, struct index_record *r);
 /* Whether a call with another guard is compared with the record: it is of the same item,
  * or of a process that was in the same place. */
 bool history_comparable(const struct index_record *r, const struct recall_query *query);

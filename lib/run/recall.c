@@ -45,6 +45,12 @@ recalled_event_view(struct recalled_event *e)
 	return 0;
 }
 
+bool
+recalled_used_before(const struct recalled *r, const char *tool_call)
+{
+	return r->used_before != NULL && text_has_part(r->used_before, '\n', tool_call, strlen(tool_call));
+}
+
 const struct recalled_event *
 recalled_result(const struct recalled *r)
 {

@@ -77,6 +77,11 @@ struct recalled {
 	struct map by_turn;          /* → its answer, the last if the model was asked again */
 	struct map by_cause;         /* event id → the first event that it led to */
 	bool emitted, partial;       /* any of the events is */
+	const char *used_before;     /* (replay) recalled_used_before(): ids, each with a newline; the history's */
+	char compared[ID_SIZE];      /* (ERROR_WAITING) the root of the record that the user is asked about,
+	                                as the call may be that one; "" */
+	bool lent;                   /* the call has other words than the record, or another place: who has
+	                                its words and place may claim it all the same */
 	size_t record;               /* in the history */
 	void *elsewhere;             /* or in this one, which is the history's; NULL */
 };
@@ -89,6 +94,9 @@ void recalled_index(struct recalled *r);
 
 /* Whether there is a recorded call, and it is replayed. */
 bool recalled_replays(const struct recalled *r);
+/* Whether a call of a tool (call_tool_around()) has made steps, or child runs, in an earlier attempt than
+ * the one that is replayed, and none in that: they are not in its record, so the tool is not run. */
+bool recalled_used_before(const struct recalled *r, const char *tool_call);
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
 /* Whether a person, or whoever had the work, decided what the call came to: that stands. */
@@ -146,7 +154,10 @@ struct recall_query {
 	const char *enclosing;       /* chain of the enclosing call, "" at top level */
 	const char *root;            /* recalled.root of the enclosing call; "" at top level,
 	                                NULL if that call has no record */
+	const char *tool_call;       /* of an agent's tool, in which it is made (call_tool_around()); what is
+	                                made in one is no record for another; NULL: in none */
 	const char *name;
+	const char *path;            /* of the step, as the user names it */
 	int64_t item;
 	const char *input_sha256, *definition_sha256;
 	struct span input;           /* JSON, to tell what changed */

@@ -170,12 +170,38 @@ any_names(char *const *paths, const struct recorded_call *c)
 	return false;
 }
 
+/* As any_names(), of the call or one that it took over: who was asked, and whose call has another position
+ * since, as the workflow went on, answers by the name that he was told. */
+static bool
+any_names_chain(const struct recording *rec, char *const *paths, uint32_t call)
+{
+	if (any_names(paths, &rec->calls[call]))
+		return true;
+	for (; paths != NULL && *paths != NULL; paths++) {
+		if (strchr(*paths, ':') == NULL || map_get(&rec->calls_by_id, *paths, strlen(*paths)) != NULL)
+			continue;
+		for (uint32_t i = rec->calls[call].links.claims; i != NO_CALL; i = rec->calls[i].links.claims)
+			if (path_names(*paths, rec->calls[i].call))
+				return true;
+	}
+	return false;
+}
+
 enum recall_decision
 recording_decision(const struct recording *rec, uint32_t call)
 {
-	if (any_names(rec->spec->redo, &rec->calls[call]))
+	if (any_names_chain(rec, rec->spec->answers.redo, call))
 		return RECALL_REDO;
-	return any_names(rec->spec->skip, &rec->calls[call]) ? RECALL_SKIP : RECALL_UNDECIDED;
+	return any_names_chain(rec, rec->spec->answers.skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
+}
+
+bool
+recording_step_skipped(const struct recording *rec, uint32_t call)
+{
+	for (char *const *path = rec->spec->answers.skip; path != NULL && *path != NULL; path++)
+		if (strchr(*path, ':') == NULL && path_names(*path, rec->calls[call].call))
+			return true;
+	return false;
 }
 
 /* No call has it: that of which step, or which call, was perhaps meant? */
@@ -240,18 +266,23 @@ recording_check_paths(const struct recording *rec, struct error *err)
 {
 	const struct history_spec *spec = rec->spec;
 
-	for (char *const *path = spec->redo; path != NULL && *path != NULL; path++)
+	for (char *const *path = spec->answers.redo; path != NULL && *path != NULL; path++)
 		if (check_path(rec, "--redo", *path, err) != 0)
 			return -1;
-	for (char *const *path = spec->skip; path != NULL && *path != NULL; path++)
+	for (char *const *path = spec->answers.skip; path != NULL && *path != NULL; path++)
 		if (check_path(rec, "--skip", *path, err) != 0)
+			return -1;
+	for (char *const *path = spec->answers.new_steps; path != NULL && *path != NULL; path++)
+		if (strchr(*path, ':') != NULL)
+			return error_set(err, ERROR_USAGE, "--new", "'%s' is one call: name its step", *path);
+		else if (check_path(rec, "--new", *path, err) != 0)
 			return -1;
 	for (size_t i = 0; i < spec->other_count; i++)
 		if (spec->others[i].left_out != NULL &&
 		    check_path(rec, "--at", spec->others[i].left_out, err) != 0)
 			return -1;
 	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (any_names(spec->redo, &rec->calls[i]) && any_names(spec->skip, &rec->calls[i]))
+		if (any_names(spec->answers.redo, &rec->calls[i]) && any_names(spec->answers.skip, &rec->calls[i]))
 			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
 			    rec->calls[i].call->id);
 	return 0;
@@ -342,6 +373,12 @@ recording_doubtful(const struct recording *rec, uint32_t call)
 	return recording_own_doubt(rec, call) && !over(rec, call);
 }
 
+bool
+recording_tools_doubtful(const struct recording *rec, uint32_t call)
+{
+	return recording_doubtful(rec, call) && call_doubt(&rec->calls[call]) == NULL;
+}
+
 /* ---- effects that were begun, and made ---- */
 
 /* Whether a tool of the call, in any attempt, began to change something, or, with twice, to do
@@ -397,6 +434,14 @@ recording_changed(const struct recording *rec, uint32_t call)
 }
 
 bool
+recording_used_up(const struct recording *rec, uint32_t call)
+{
+	uint32_t use = rec->calls[call].key.use;
+
+	return rec->spec->mode != RECALL_REPLAY && use != NO_USE && rec->uses[use].ended;
+}
+
+bool
 recording_unclaimed(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call], *around;
@@ -406,7 +451,7 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 		return false;
 	if (c->links.enclosing == NO_CALL)
 		return true;
-	if (lost_race(rec, call))
+	if (lost_race(rec, call) || recording_used_up(rec, call))
 		return false;
 	/* What is in a call that is told of, or was taken over whole, or in an earlier try, is not told
 	 * of by itself. */
@@ -540,6 +585,7 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 		.tool = tool != NULL ? span_text(span_member(payload, KEY_NAME)) : NULL,
 		.what = buffer_take(&shown),
 		.why = tool != NULL ? tool->cut : call_doubt(c),
+		.anew = tool != NULL && call_doubt(c) == NULL && c->source < rec->spec->other_count,
 		.decided = recording_decision(rec, call) };
 	free(label);
 	span_copy(span_member(event, KEY_TIMESTAMP), d->timestamp, sizeof d->timestamp);
@@ -554,13 +600,15 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 }
 
 void
-index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], char text[ASKED_SIZE])
+index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const char *root,
+    char text[ASKED_SIZE])
 {
 	unsigned char key[DIGEST_BYTES];
 
 	index_key("", name, ANY_ITEM, key);
-	for (size_t i = 0; i < (ASKED_SIZE - 1) / 2; i++)
+	for (size_t i = 0; i < 8; i++)
 		snprintf(text + 2 * i, 3, "%02x", (unsigned)(key[i] ^ guard[i]));
+	snprintf(text + 16, ASKED_SIZE - 16, "%s%s", *root != '\0' ? ":" : "", root);
 }
 
 bool
@@ -572,7 +620,8 @@ recording_named(const struct recording *rec, uint32_t call)
 	struct span what;
 	bool named = false;
 
-	if (names == NULL || !names->edited || c->kind.child || !recording_began(rec, call) ||
+	/* Of a parallel group a line may have all branches, and others, or in another order. */
+	if (names == NULL || !names->edited || c->kind.child || c->kind.members || !recording_began(rec, call) ||
 	    event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) != 0) {
 		buffer_free(&line);
 		return false;

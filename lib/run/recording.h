@@ -32,6 +32,7 @@
 
 #define NO_CALL UINT32_MAX
 #define NO_TOOL UINT32_MAX
+#define NO_USE UINT32_MAX
 #define NO_EVENT UINT32_MAX
 
 /* A line in one of the sources. len 0: there is none. */
@@ -44,6 +45,8 @@ struct place {
 /* What a call is known by. */
 struct recorded_key {
 	size_t start, directory, variables; /* recorded_marks, in the recording's marks */
+	size_t compared;             /* likewise: the root of the one that it asked about; "" */
+	uint32_t use;                /* of a tool, that it was made in; NO_USE */
 	uint64_t input, definition;  /* the beginnings of their digests, */
 	unsigned char guard[DIGEST_BYTES]; /* and of both */
 };
@@ -105,7 +108,7 @@ struct recorded_status {
 	bool made_again : 1;         /* as the user said: what it took over is not gone on with */
 	bool outdated : 1;           /* its result stands, and was made by other programs than there are */
 	bool repeated : 1;           /* it is to be made again for that */
-	bool asked : 1;              /* it did nothing, but asked whether it is a recorded one */
+	bool asked : 1;              /* it did nothing, but asked whether it is a recorded one: */
 	bool early_failed : 1;       /* `early` says that there is no result */
 };
 
@@ -148,6 +151,12 @@ struct recorded_tool {
 	bool answered;               /* the model was told what came of it, and went on */
 };
 
+/* A call of an agent's tool, in all attempts, that has made calls of steps or child runs. */
+struct recorded_use {
+	size_t id;                   /* payload.tool_call of these, in the recording's marks */
+	bool ended;                  /* what came of it is known: it is not called again */
+};
+
 /* A transcript as it was when the index was made. */
 struct index_source {
 	int64_t size;                /* of the transcript, when the index was made */
@@ -178,6 +187,8 @@ struct recording {
 	struct recorded_tool *tools;
 	uint32_t tool_count, tool_capacity;
 	struct map tool_by_event;    /* tool.call → tool */
+	struct recorded_use *uses;
+	struct map use_by_id, use_by_event; /* payload.tool_call, tool.call → use */
 	bool branch_failed;          /* of a best-effort group */
 	struct recorded_reads *reads; /* of child runs: those in what a fork is made from, and those
 	                                that failed behind a branch that did */
@@ -185,7 +196,7 @@ struct recording {
 	struct map reads_by_run;     /* id of such a run, or of one in it → reads */
 	char *workspace;             /* of the attempt that is being read; NULL */
 	struct recorded_program *programs; /* recording_programs.c */
-	uint32_t program_count;
+	uint32_t program_count, use_count;
 	struct recorded_programs *program_lists;
 	uint32_t program_list_count;
 	struct map programs_by_text; /* → number of the list, from 1 */
@@ -272,7 +283,7 @@ void recording_take_workspace(struct recording *rec, struct span payload);
 /* The files that a call names. */
 void recording_take_programs(struct recording *rec, struct recorded_call *c, struct span files);
 /* When all is settled, once: what is outdated, as the programs of the workspace are now, which is
- * that directory; with history_spec.redo_changed, it is to be repeated. */
+ * that directory; with history_answers.redo_changed, it is to be repeated. */
 void recording_check_programs(struct recording *rec, const char *directory);
 /* The call is to be made again, and what it is in gives way to that: recording_note_effects() is
  * to follow. */
@@ -292,9 +303,11 @@ void index_key(const char *root, const char *name, int64_t item,
 uint64_t index_digest(const char *sha256);
 void index_guard(const char *input_sha256, const char *definition_sha256,
     unsigned char guard[DIGEST_BYTES]);
-/* What a call of this name and guard is listed as that has asked. */
-#define ASKED_SIZE 17
-void index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], char text[ASKED_SIZE]);
+/* What a call of this name and guard is listed as that has asked whether it is the record with this root;
+ * "": it is not known which. */
+#define ASKED_SIZE (17 + ID_SIZE)
+void index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const char *root,
+    char text[ASKED_SIZE]);
 /* Whether a file of the run has the name and the command of a call in a line, which began an effect: its
  * own call may come yet (history_names.edited). */
 bool recording_named(const struct recording *rec, uint32_t call);
@@ -303,12 +316,17 @@ bool recording_named(const struct recording *rec, uint32_t call);
 bool path_names(const char *path, const struct model_call *call);
 /* What was decided about the call. */
 enum recall_decision recording_decision(const struct recording *rec, uint32_t call);
+/* Whether the user wants all calls of its step taken as done (--skip STEP). */
+bool recording_step_skipped(const struct recording *rec, uint32_t call);
 /* Refuses PATHs that no call has, and contradictions. */
 int recording_check_paths(const struct recording *rec, struct error *err);
 
 /* Whether the call has an effect of which nobody knows whether it happened, and which
  * may happen again. */
 bool recording_doubtful(const struct recording *rec, uint32_t call);
+/* Whether such effects are of the call's tools alone: to decide about these is not to decide about all
+ * that it did. */
+bool recording_tools_doubtful(const struct recording *rec, uint32_t call);
 /* Whether the call has one of its own, wherever it was made. */
 bool recording_own_doubt(const struct recording *rec, uint32_t call);
 /* Whether the call, or one made in it, began to change something, in any attempt. */
@@ -316,6 +334,8 @@ bool recording_began(const struct recording *rec, uint32_t call);
 /* Whether its own work, not that of calls in it, has changed something, or may have, and is not to
  * do so twice; of a child run nobody knows here. */
 bool recording_changed(const struct recording *rec, uint32_t call);
+/* Whether the tool that has made the call has ended: its result stands, and nothing in it is made again. */
+bool recording_used_up(const struct recording *rec, uint32_t call);
 /* Whether nothing of this attempt has taken the call over, which an earlier one made and which has
  * changed something: the call itself, or one in it. */
 bool recording_unclaimed(const struct recording *rec, uint32_t call);

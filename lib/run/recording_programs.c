@@ -210,7 +210,7 @@ recording_check_programs(struct recording *rec, const char *directory)
 		count_results(rec, maker);
 		rec->calls[i].status.outdated = made_by_another(rec, maker);
 	}
-	if (!rec->spec->redo_changed)
+	if (!rec->spec->answers.redo_changed)
 		return;
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		if (rec->calls[i].status.outdated)

@@ -29,7 +29,7 @@ enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
 	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, FAR_END, FILES, MADE_AGAIN,
-	PROGRAM_CHANGED, DIRECTORY, VARIABLES, MEMBERS
+	PROGRAM_CHANGED, DIRECTORY, VARIABLES, TOOL_CALL, COMPARED_WITH, MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
 	[CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
@@ -42,7 +42,8 @@ static const char *const member_names[MEMBERS] = {
 	[LOOP] = KEY_LOOP, [MODE] = KEY_MODE, [CONDITION] = KEY_CONDITION, [RETRY] = KEY_RETRY,
 	[WAIT] = KEY_WAIT, [COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS, [FAR_END] = KEY_FAR_END,
 	[FILES] = KEY_FILES, [MADE_AGAIN] = KEY_MADE_AGAIN, [PROGRAM_CHANGED] = KEY_PROGRAM_CHANGED,
-	[DIRECTORY] = KEY_DIRECTORY, [VARIABLES] = KEY_VARIABLES,
+	[DIRECTORY] = KEY_DIRECTORY, [VARIABLES] = KEY_VARIABLES, [TOOL_CALL] = KEY_TOOL_CALL,
+	[COMPARED_WITH] = KEY_COMPARED_WITH,
 };
 
 /* A line while it is read. */
@@ -201,12 +202,64 @@ take_marks(struct recording *rec, struct recorded_call *c, const struct reading 
 	}
 }
 
+/* The id of an event, wherever it is. */
+static void
+copy_cause(struct span cause, char id[ID_SIZE])
+{
+	event_copy_id(span_type(cause) == 'o' ? span_member(cause, KEY_EVENT_ID) : cause, id);
+}
+
+/* Which call of a tool has made the call: its own event says so, and that of the tool's call, where it
+ * follows that, is noted for the result. */
+static void
+take_use(struct recording *rec, struct recorded_call *c, const struct reading *at)
+{
+	struct span id = at->members[TOOL_CALL];
+	char text[ID_SIZE] = "", cause[ID_SIZE] = "";
+	const size_t *known;
+	uint32_t follows;
+
+	c->key.use = NO_USE;
+	if (id.at == NULL || !event_copy_id(id, text))
+		return;
+	known = map_get(&rec->use_by_id, text, strlen(text));
+	if (known != NULL) {
+		c->key.use = (uint32_t)*known;
+	} else {
+		c->key.use = rec->use_count++;
+		rec->uses = memory_array(rec->uses, rec->use_count, sizeof *rec->uses);
+		map_put(&rec->use_by_id, text, strlen(text), c->key.use);
+		rec->uses[c->key.use].id = rec->marks.len;
+		buffer_text(&rec->marks, text);
+		buffer_byte(&rec->marks, '\0');
+	}
+	rec->uses[c->key.use].ended = false;
+	follows = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
+	if (c->links.enclosing == NO_CALL || follows == NO_CALL ||
+	    rec->calls[follows].links.root != rec->calls[c->links.enclosing].links.root)
+		return;
+	copy_cause(at->view.parent_event_id, cause);
+	map_put(&rec->use_by_event, cause, strlen(cause), c->key.use);
+}
+
 static void
 take_attempt(struct recording *rec, const struct reading *at)
 {
 	rec->start = rec->marks.len;
 	marks_read_start(at->view.payload, &rec->marks);
 	buffer_byte(&rec->marks, '\0');
+}
+
+/* What a call takes over that claims one: the last that took that over before; but not a call of other
+ * words that was made in its stead in this attempt, as the user said. */
+static uint32_t
+followed(const struct recording *rec, uint32_t claimed, const struct recorded_call *c)
+{
+	uint32_t latest = recording_latest(rec, claimed);
+
+	return rec->calls[latest].attempt == c->attempt &&
+	    memcmp(rec->calls[latest].key.guard, c->key.guard, sizeof c->key.guard) != 0 &&
+	    memcmp(rec->calls[claimed].key.guard, c->key.guard, sizeof c->key.guard) == 0 ? claimed : latest;
 }
 
 static void
@@ -242,6 +295,7 @@ take_started(struct recording *rec, const struct reading *at)
 	c->status.made_again = span_true(at->members[MADE_AGAIN]);
 	recording_take_programs(rec, c, at->members[FILES]);
 	take_marks(rec, c, at);
+	take_use(rec, c, at);
 	c->kind.operation = at->members[TOOL].at != NULL;
 	c->kind.effects = !c->kind.operation && (span_is(at->members[EFFECTS], "workspace") ||
 	    span_is(at->members[EFFECTS], "external"));
@@ -260,11 +314,13 @@ take_started(struct recording *rec, const struct reading *at)
 	if (earlier != NO_CALL) {
 		struct recorded_call *before;
 
-		c->links.claims = recording_latest(rec, earlier);
+		c->links.claims = followed(rec, earlier, c);
 		c->links.root = rec->calls[earlier].links.root;
 		before = &rec->calls[c->links.claims];
-		INVARIANT(c->links.claims < index && before->links.claimed_by == NO_CALL &&
-		    before->links.root == c->links.root);
+		INVARIANT(c->links.claims < index && before->links.root == c->links.root);
+		/* But one that was made in its stead. */
+		INVARIANT(before->links.claimed_by == NO_CALL ||
+		    rec->calls[before->links.claimed_by].attempt == rec->attempt);
 		before->links.claimed_by = index;
 		c->links.left_by = before->links.left_by;
 		/* What a fork leaves out of it may have been made in an attempt before. What a fork
@@ -330,6 +386,11 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 	if (known == ERROR_LOST && at->members[FAR_END].at != NULL)
 		c->failure.cut = "lost";
 	c->status.asked = exit_code == -1 && known == ERROR_WAITING;
+	if (c->status.asked && at->members[COMPARED_WITH].at != NULL) {
+		c->key.compared = rec->marks.len;
+		span_decode(at->members[COMPARED_WITH], &rec->marks);
+		buffer_byte(&rec->marks, '\0');
+	}
 	if (exit_code == -1 && (span_one_of(code, idle_codes) != NULL ||
 	    (known == ERROR_LOST && c->failure.cut == NULL)))
 		mark_idle(rec, c);
@@ -412,7 +473,7 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 	if (!span_is(at->members[FIDELITY], "router") || span_is(effects, "none") ||
 	    span_is(effects, "read"))
 		return;
-	event_copy_id(span_type(cause) == 'o' ? span_member(cause, KEY_EVENT_ID) : cause, t.cause);
+	copy_cause(cause, t.cause);
 	t.call_id = span_text(at->members[CALL_ID]);
 	if (t.call_id == NULL)
 		t.call_id = memory_text("");
@@ -442,21 +503,24 @@ static void
 read_tool_result(struct recording *rec, const struct reading *at)
 {
 	struct span code = span_member(at->members[FAILURE], KEY_CODE);
-	struct span cause = at->view.parent_event_id;
+	const char *cut = span_one_of(code, tool_cut_codes);
 	long long exit_code = 0;
 	struct recorded_tool *t;
 	const size_t *found;
-	char id[ID_SIZE];
+	char id[ID_SIZE] = "";
 
-	event_copy_id(span_type(cause) == 'o' ? span_member(cause, KEY_EVENT_ID) : cause, id);
+	copy_cause(at->view.parent_event_id, id);
+	span_integer(at->members[EXIT_CODE], &exit_code);
+	if (cut == NULL && exit_code > 128)
+		cut = "ended by a signal";
+	found = map_get(&rec->use_by_event, id, strlen(id));
+	if (found != NULL)
+		rec->uses[*found].ended = cut == NULL;
 	found = map_get(&rec->tool_by_event, id, strlen(id));
 	if (found == NULL)
 		return;
 	t = &rec->tools[*found];
-	span_integer(at->members[EXIT_CODE], &exit_code);
-	t->cut = span_one_of(code, tool_cut_codes);
-	if (t->cut == NULL && exit_code > 128)
-		t->cut = "ended by a signal";
+	t->cut = cut;
 	t->blocked = span_is(code, "blocked");
 }
 
@@ -702,6 +766,8 @@ forget_names(struct recording *rec)
 	rec->by_number = NULL;
 	rec->number_capacity = 0;
 	map_free(&rec->tool_by_event);
+	map_free(&rec->use_by_id);
+	map_free(&rec->use_by_event);
 	recording_free_reads(rec);
 }
 
@@ -750,6 +816,7 @@ recording_close(struct recording *rec)
 	free(rec->calls);
 	free(rec->events);
 	free(rec->tools);
+	free(rec->uses);
 	free(rec->sources);
 	free(rec->first_events);
 	model_free(&rec->model);

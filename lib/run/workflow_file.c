@@ -105,7 +105,7 @@ workflow_file_environment(struct environment *e)
 {
 	static const char *const names[] = { "AWF_RUN_ID", "AWF_TRANSCRIPT", "AWF_PARENT", "AWF_CALL",
 		"AWF_PATH", "AWF_WORKFLOW_DIR", "AWF_WORKFLOW_FILE", "AWF_CLAIMED", "AWF_TASK",
-		"AWF_TASK_TOKEN", "AWF_TRY", "JOURNAL_STREAM", "NOTIFY_SOCKET", "INVOCATION_ID", "SYSTEMD_EXEC_PID", "MAINPID",
+		"AWF_TASK_TOKEN", "AWF_TRY", "AWF_TOOL_CALL", "JOURNAL_STREAM", "NOTIFY_SOCKET", "INVOCATION_ID", "SYSTEMD_EXEC_PID", "MAINPID",
 		"MANAGERPID", "WATCHDOG_PID", "WATCHDOG_USEC", NULL };
 	static const char *const begins[] = { "AWF_INPUT_", "LISTEN_", NULL };
 

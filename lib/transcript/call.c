@@ -319,6 +319,14 @@ call_try_around(void)
 	return number > 0 ? number : 0;
 }
 
+const char *
+call_tool_around(void)
+{
+	const char *id = getenv(CALL_TOOL);
+
+	return id != NULL && id_valid(id, strlen(id)) ? id : NULL;
+}
+
 int
 call_sync(struct call *c, struct error *err)
 {

@@ -70,6 +70,10 @@ int call_around(const char **call, const char **path, struct error *err);
 /* In which try of the call around it this process runs: how many have failed before. */
 int64_t call_try_around(void);
 #define CALL_TRY "AWF_TRY" /* the variable that says so */
+/* The call of an agent's tool that this process runs in, by an id that is the same in each attempt of the
+ * run; NULL: in none. */
+const char *call_tool_around(void);
+#define CALL_TOOL "AWF_TOOL_CALL" /* the variable that says so */
 /* ", try 2 of 3 in 2.5 s", for people. */
 void call_retry_text(long long next, long long tries, long long delay_ms, struct buffer *out);
 /* What `wait` of a payload says: "waiting for anthropic: 4 of 4 calls under way", and, if

@@ -256,3 +256,20 @@ null"
 	run -0 --separate-stderr awf-run --fork @top --at z --skip mid.low.send
 	same "$output" z
 }
+
+@test "what --at leaves out is made anew, and has nothing of what was said of another call" {
+	cat >loop.awf <<-'END'
+		#!/bin/sh
+		for x in 1 2 3 4; do
+			awf-step -n --effects external s -q -- sh -c "echo $x >>ledger; [ $x != 3 ] || [ -e fine ] || { read -r pid _ <\"\$AWF_STORAGE/runs/\$AWF_RUN_ID/lock\"; kill -9 \$pid; sleep 9; }"
+		done
+	END
+	chmod +x loop.awf
+	: >ledger
+	run -137 awf-run --id-file dead ./loop.awf </dev/null
+	touch fine
+	same "$(ledger)" "1 2 3"
+	: >ledger
+	run -0 --separate-stderr awf-run --fork "$(cat dead)" --at s:1:0 --skip s:2:0 </dev/null
+	same "$(ledger)" "2 4"
+}

@@ -386,7 +386,7 @@ static void
 check_claims(const struct claim_row *row)
 {
 	char *redo[] = { text(row->redo), NULL }, *skip[] = { text(row->skip), NULL };
-	const struct history_spec spec = { .mode = row->mode, .redo = redo, .skip = skip,
+	const struct history_spec spec = { .mode = row->mode, .answers.redo = redo, .answers.skip = skip,
 		.own = { .path = write_transcript("t.jsonl", RUN_ID, row->script),
 		    .blobs = record_directory } };
 	struct history_summary summary;
@@ -504,7 +504,8 @@ test_claims(void **state)
 static void
 test_changed(void **state)
 {
-#define ASKS ", and it has changed something before: resume with --redo a:0:0 or --skip a:0:0"
+#define ANSWERS ": resume with --redo a:0:0 or --skip a:0:0, or, if it is another call, with --new a"
+#define ASKS ", and it has changed something before" ANSWERS
 	static const struct claim_row rows[] = {
 		{ "input", "R\nS s a:0:0 fx=external in=7 input=\"old\"\nC c a:0:0 result=1",
 		    RECALL_RESUME, NULL, NULL, {
@@ -538,7 +539,7 @@ test_changed(void **state)
 		{ "begun, and no more is known", "R\nS s a:0:0 fx=external in=7 input=1", RECALL_RESUME,
 		    NULL, NULL, {
 		    { "a 0 0 0", "waiting: a:0:0: its input is '\"new\"', the recorded one '1', and it may "
-		      "have changed something before: resume with --redo a:0:0 or --skip a:0:0" } } },
+		      "have changed something before" ANSWERS } } },
 		{ "begun, but for a condition", "R\nS s a:0:0 fx=external in=7 condition={\"outcome\":false}\n"
 		    "S s2 a:1:0 fx=external in=7 condition={\"outcome\":null}", RECALL_RESUME, NULL, NULL, {
 		    { "a 0 0 0", "new" } } },
@@ -557,10 +558,17 @@ test_changed(void **state)
 		    "C d a:0:0/b:0:0 result=1\nS u a:0:0/c:0:0 fx=external\n"
 		    "C e a:0:0/c:0:0 skip=condition", RECALL_RESUME, NULL, NULL, {
 		    { "a 0 0 0", "new" } } },
-		{ "redo", "R\nS s a:0:0 fx=external in=7\nC c a:0:0 result=1", RECALL_RESUME, "a", NULL, {
-		    { "a 0 0 0", "open changed redo started=%s% completed=%c%" }, { "a 0 0 0", "new" } } },
-		{ "skip", "R\nS s a:0:0 fx=external in=7\nC c a:0:0 result=1", RECALL_RESUME, NULL, "a:0:0", {
-		    { "a 0 0 0", "open changed skip started=%s% completed=%c%" }, { "a 0 0 0", "new" } } },
+		{ "redo: the record stays for its own", "R\nS s a:0:0 fx=external in=7\nC c a:0:0 result=1",
+		    RECALL_RESUME, "a", NULL, {
+		    { "a 0 0 0", "open changed redo started=%s% completed=%c%" }, { "a 0 0 0", "new" },
+		    { "a 0 7 0", "succeeded started=%s% completed=%c%" } } },
+		{ "skip, though nobody has asked", "R\nS s a:0:0 fx=external in=7 input=\"old\"\nC c a:0:0 result=1",
+		    RECALL_RESUME, NULL, "a:0:0", {
+		    { "a 0 0 0", "waiting: a:0:0: its input is '\"new\"', the recorded one '\"old\"'" ASKS } } },
+		{ "skip, as an earlier attempt has asked", "R\nS s a:0:0 fx=external in=7\nC c a:0:0 result=1\n"
+		    "R\nS t a:0:0\nC d a:0:0 err=waiting", RECALL_RESUME, NULL, "a:0:0", {
+		    { "a 0 0 0", "open changed skip started=%s% completed=%c%" }, { "a 0 0 0", "new" },
+		    { "a 0 7 0", "succeeded started=%s% completed=%c%" } } },
 		{ "a decision is for doubts and changes alone", "R\nS s a:0:0 fx=external\n"
 		    "C c a:0:0 result=1", RECALL_RESUME, "a", NULL, {
 		    { "a 0 0 0", "succeeded started=%s% completed=%c%" } } },
@@ -669,7 +677,7 @@ test_doubts(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		char *redo[] = { text(rows[i].redo), NULL }, *expected = expand(rows[i].claim);
-		const struct history_spec spec = { .redo = redo, .own = {
+		const struct history_spec spec = { .answers.redo = redo, .own = {
 		    .path = write_transcript("t.jsonl", RUN_ID, rows[i].script),
 		    .blobs = record_directory } };
 		struct history_summary summary;
@@ -942,11 +950,11 @@ test_refusals(void **state)
 	const struct history_source fork = { path, record_directory, "a.b" };
 	const struct history_source none = { .path = record_path("none"), .blobs = record_directory };
 	const struct { struct history_spec spec; enum error_code code; const char *message; } rows[] = {
-		{ { .own = own, .redo = redo }, ERROR_USAGE, "no recorded call is, or is of, 'b'" },
-		{ { .own = own, .skip = redo }, ERROR_USAGE, "no recorded call is, or is of, 'b'" },
+		{ { .own = own, .answers.redo = redo }, ERROR_USAGE, "no recorded call is, or is of, 'b'" },
+		{ { .own = own, .answers.skip = redo }, ERROR_USAGE, "no recorded call is, or is of, 'b'" },
 		{ { .others = &fork, .other_count = 1 }, ERROR_USAGE,
 		    "no recorded call is, or is of, 'a.b'" },
-		{ { .own = own, .redo = both, .skip = both }, ERROR_USAGE, "a:0:0 is named by --redo too" },
+		{ { .own = own, .answers.redo = both, .answers.skip = both }, ERROR_USAGE, "a:0:0 is named by --redo too" },
 		{ { .own = none }, ERROR_SYSTEM, "unable to open: No such file or directory" },
 	};
 

@@ -283,6 +283,9 @@ take_body(struct connection *c)
 		c->called = false;
 		if (refusal != NULL)
 			return refuse_last(c, refusal);
+		/* It is answered: what else comes of it is not read. */
+		if (c->state != CONNECTION_READS_BODY)
+			return true;
 	}
 	buffer_drop(&c->in, at);
 	if (state == FRAMING_END) {

@@ -296,6 +296,8 @@ what_is_answered_in_whatever_pieces(void **state)
 		    "<POST />!", REFUSED("413 Content Too Large"), false },
 		{ "POST /early" H "Content-Length: 99\r\n\r\nGET /smuggled" H "\r\n", "<POST /early>",
 		    "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\nConnection: close\r\n\r\nearly", false },
+		{ "POST /early" H "Content-Length: 3\r\n\r\nabcGET /smuggled" H "\r\n", "<POST /early>",
+		    "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\nConnection: close\r\n\r\nearly", false },
 		/* What two servers may read in two ways. */
 		{ "POST /" H "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /b" H "\r\n",
 		    "!", BAD, false },

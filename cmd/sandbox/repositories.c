@@ -473,7 +473,27 @@ add_leading(struct walk *w, int at, const char *directory, const char *name)
 	w->r->items[w->r->count - 1].leads = true;
 }
 
-/* A link would lead what git writes there to another file. */
+/* Whether the command gave a file another name, too: what git writes into one of them stands in the
+ * other. One that had as many names before is left, as in a tree that was copied by links. */
+static bool
+is_shared(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+	bool shared;
+	char *file;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
+		return false;
+	file = memory_format("%llu:%llu:%llu %s/%s", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+	    (unsigned long long)st.st_nlink, directory, name);
+	if (w->before == NULL)
+		list_add(&w->r->shared, file);
+	shared = w->before != NULL && !list_has(w->before->shared, file);
+	free(file);
+	return shared;
+}
+
+/* A link, of either kind, would lead what git writes there to another file. */
 static void
 judge_files(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -483,7 +503,7 @@ judge_files(struct walk *w, int at, const char *directory, const char *name)
 		return;
 	if (S_ISDIR(st.st_mode))
 		judge_each(w, at, directory, name, judge_files);
-	else if (!S_ISREG(st.st_mode))
+	else if (!S_ISREG(st.st_mode) || is_shared(w, at, directory, name))
 		add_leading(w, at, directory, name);
 }
 
@@ -553,7 +573,8 @@ judge_rebase(struct walk *w, int at, const char *directory, const char *name)
 	for (size_t i = 0; plain && todos[i] != NULL; i++)
 		plain = is_plain_todo(dirfd(dir), todos[i], words);
 	while (plain && (entry = next_entry(dir)) != NULL)
-		plain = !is_one_of(entry->d_name, commands) && kind_of(dir, entry) == S_IFREG;
+		plain = !is_one_of(entry->d_name, commands) && kind_of(dir, entry) == S_IFREG &&
+		    !is_shared(w, dirfd(dir), path, entry->d_name);
 	if (!plain) {
 		for (size_t i = 0; dir != NULL && todos[i] != NULL; i++)
 			load(dirfd(dir), todos[i], &said, &whole);
@@ -588,7 +609,8 @@ judge_sequencer(struct walk *w, int at, const char *directory, const char *name)
 		load(dirfd(dir), "todo", &said, &whole);
 	}
 	while (plain && (entry = next_entry(dir)) != NULL)
-		plain = is_one_of(entry->d_name, known) && kind_of(dir, entry) == S_IFREG;
+		plain = is_one_of(entry->d_name, known) && kind_of(dir, entry) == S_IFREG &&
+		    !is_shared(w, dirfd(dir), path, entry->d_name);
 	if (!plain)
 		add_item(w, at, directory, name, NULL, dir == NULL ? NULL : buffer_string(&said));
 	list_free(odd);
@@ -643,7 +665,7 @@ is_data(const char *name)
 static void
 judge_data(struct walk *w, int at, const char *directory, const char *name)
 {
-	if (!repository_data_is_plain(at, name, is_linked_part(directory))) {
+	if (!repository_data_is_plain(at, name, is_linked_part(directory)) || is_shared(w, at, directory, name)) {
 		add_leading(w, at, directory, name);
 	} else if (w->before == NULL && repository_data_is_needed(name)) {
 		add_item(w, at, directory, name, NULL, NULL);
@@ -1133,6 +1155,7 @@ repositories_free(struct repositories *r)
 	free(r->root);
 	list_free(r->found);
 	list_free(r->pointers);
+	list_free(r->shared);
 	for (size_t i = 0; i < r->seen_count; i++)
 		free(r->seen[i].path);
 	free(r->seen);

@@ -51,6 +51,7 @@ struct repositories {
 	char **found;        /* their paths, relative to it; a list */
 	char **used;         /* what their settings name in the workspace: hooks, included files; likewise */
 	char **pointers;     /* files .git that say where one lies */
+	char **shared;       /* files that git writes into and that have other names: which, and how many */
 	struct odd_item *items;
 	size_t count;
 	struct seen_directory *seen; /* by path */

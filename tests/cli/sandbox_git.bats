@@ -517,6 +517,32 @@ nothing_written() {
 	done
 }
 
+@test "a file that git writes into, and that has a second name, leads the user's git to no other file" {
+	local name
+	for name in COMMIT_EDITMSG logs/HEAD FETCH_HEAD ORIG_HEAD; do
+		fresh
+		git commit -qm before --allow-empty
+		# git commit begins its message with what MERGE_MSG says.
+		attempt "rm -rf evil; git init -q sub; cp sub/.git/config plain; ln -f sub/.git/config .git/$name; printf '[core]\\n\\tfsmonitor = \"touch $ran\"\\n' >.git/MERGE_MSG" --without namespaces
+		grep -q "^awf-sandbox: .git/$name: git may write to other files" "$BATS_TEST_TMPDIR/said" ||
+			{ cat "$BATS_TEST_TMPDIR/said"; false; }
+		git commit -q --allow-empty >/dev/null 2>&1 || true
+		git fetch -q ../first main 2>/dev/null || true
+		cmp sub/.git/config plain
+		user_goes_on "hard link as $name"
+	done
+}
+
+@test "a repository that was copied by hard links is worked on in a sandbox" {
+	fresh
+	rm -rf evil
+	git commit -qm before --allow-empty
+	cp -al "$WORK/.git" "$BATS_TEST_TMPDIR/copy"
+	attempt 'git -c user.name=u -c user.email=u@example.org commit -qm inside --allow-empty'
+	same "$(cat "$BATS_TEST_TMPDIR/said")" ''
+	same "$(git log -1 --format=%s)" inside
+}
+
 @test "a repository with an index of any version, split, sparse or of SHA-256 is worked on in a sandbox" {
 	while read -r settings; do
 		fresh

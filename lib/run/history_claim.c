@@ -437,8 +437,8 @@ decide_anyhow(const struct index_record *record, struct recalled *r)
 	return 1;
 }
 
-/* Whether the user was asked, in an earlier attempt, whether the call is the recorded one, or, with any,
- * whether it is one of them. */
+/* Whether the user was asked, in an earlier attempt, whether a call of this name is the recorded one, or, with
+ * any, whether one is any of them. */
 static bool
 has_asked(const struct history *h, const struct index_record *record, const unsigned char *guard,
     const struct recall_query *query, bool any)
@@ -451,9 +451,8 @@ has_asked(const struct history *h, const struct index_record *record, const unsi
 	/* Older versions did not record about which. */
 	index_asked(query->name, guard, "", unsaid);
 	while ((asked = text_part(&rest, '\n', &len)) != NULL)
-		if ((len == strlen(one) && memcmp(asked, one, len) == 0) ||
-		    ((any ? len >= strlen(unsaid) : len == strlen(unsaid)) &&
-		    memcmp(asked, unsaid, strlen(unsaid)) == 0))
+		if ((len == strlen(unsaid) && memcmp(asked, unsaid, len) == 0) ||
+		    (len == strlen(one) && memcmp(asked, one, any ? strcspn(one, ":") : len) == 0))
 			return true;
 	return false;
 }

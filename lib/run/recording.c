@@ -607,7 +607,7 @@ index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const cha
 
 	index_key("", name, ANY_ITEM, key);
 	for (size_t i = 0; i < 8; i++)
-		snprintf(text + 2 * i, 3, "%02x", (unsigned)(key[i] ^ guard[i]));
+		snprintf(text + 2 * i, 3, "%02x", (unsigned)(key[i] ^ (*root != '\0' ? 0 : guard[i])));
 	snprintf(text + 16, ASKED_SIZE - 16, "%s%s", *root != '\0' ? ":" : "", root);
 }
 

@@ -303,8 +303,9 @@ void index_key(const char *root, const char *name, int64_t item,
 uint64_t index_digest(const char *sha256);
 void index_guard(const char *input_sha256, const char *definition_sha256,
     unsigned char guard[DIGEST_BYTES]);
-/* What a call of this name and guard is listed as that has asked whether it is the record with this root;
- * "": it is not known which. */
+/* What a call of this name is listed as that has asked whether it is the record with this root, whatever its
+ * input was then: a date in it is another one by the time of the answer. "": it is not known which, and it is
+ * known by its guard. */
 #define ASKED_SIZE (17 + ID_SIZE)
 void index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const char *root,
     char text[ASKED_SIZE]);

@@ -73,8 +73,12 @@ prepare() {
 @test "--skip takes the mail as sent, and the item passes on as it came" {
 	die -n ./mail.awf
 	echo 2026-11-22 >today
+	# Before it was asked, it might be another mail; who answers a day later answers all the same.
+	run -75 --separate-stderr resume --skip mail:0:0
+	[[ $stderr == *'mail:0:0: its input is '*'--redo mail:0:0 or --skip mail:0:0, or, if it is another call, with --new mail'* ]]
+	echo 2026-11-23 >today
 	run -0 --separate-stderr resume --skip mail:0:0
-	same "$output" 'Report of 2026-11-22'
+	same "$output" 'Report of 2026-11-23'
 	same "$(entries mail)" 1
 	same "$(jq -c 'select(.type == "step.completed" and .path == "mail").payload.skipped' "$(record)" | tail -n 1)" '"by_user"'
 	awf-verify -q "$(id)"
@@ -96,7 +100,10 @@ prepare() {
 	rm -f mail.ledger
 	die -n ./cut.awf
 	echo 2026-11-23 >today
+	run -75 --separate-stderr resume --skip mail
+	[[ $stderr == *'to leave this call out, too, resume with --skip mail:0:0 once more, to make it, with --new mail as well'* ]]
+	echo 2026-11-24 >today
 	run -0 --separate-stderr resume --skip mail
-	same "$output" 'Report of 2026-11-23'
+	same "$output" 'Report of 2026-11-24'
 	same "$(entries mail)" 0
 }

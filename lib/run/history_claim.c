@@ -679,7 +679,9 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		asked = moved || record->changed || record->child;
 		if (asked && leave_to_own(h, guard, record, query))
 			continue;
-		if (asked && !is_decided(h, record, guard, query))
+		/* In its own place, with a variable that tells no calls apart, it is the call that was meant. */
+		if (asked && !(moved || record->tools_doubtful ? is_decided(h, record, guard, query) :
+		    record->decided != RECALL_UNDECIDED))
 			return moved ? refuse_moved(h, record, query, r, err) :
 			    refuse_changed(h, record, query, r, err);
 		if (history_lend(h, record))

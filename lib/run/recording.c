@@ -376,7 +376,8 @@ recording_doubtful(const struct recording *rec, uint32_t call)
 bool
 recording_tools_doubtful(const struct recording *rec, uint32_t call)
 {
-	return recording_doubtful(rec, call) && call_doubt(&rec->calls[call]) == NULL;
+	return !rec->calls[call].kind.operation && recording_doubtful(rec, call) &&
+	    call_doubt(&rec->calls[call]) == NULL;
 }
 
 /* ---- effects that were begun, and made ---- */

@@ -170,29 +170,46 @@ any_names(char *const *paths, const struct recorded_call *c)
 	return false;
 }
 
-/* As any_names(), of the call or one that it took over: who was asked, and whose call has another position
- * since, as the workflow went on, answers by the name that he was told. */
+/* Whether one of the PATHs named, when it last named any, a call that this one has taken over. */
 static bool
-any_names_chain(const struct recording *rec, char *const *paths, uint32_t call)
+any_named_before(const uint32_t *named, char *const *paths, uint32_t call)
 {
-	if (any_names(paths, &rec->calls[call]))
-		return true;
-	for (; paths != NULL && *paths != NULL; paths++) {
-		if (strchr(*paths, ':') == NULL || map_get(&rec->calls_by_id, *paths, strlen(*paths)) != NULL)
-			continue;
-		for (uint32_t i = rec->calls[call].links.claims; i != NO_CALL; i = rec->calls[i].links.claims)
-			if (path_names(*paths, rec->calls[i].call))
-				return true;
-	}
+	for (size_t i = 0; named != NULL && paths[i] != NULL; i++)
+		if (named[i] == call)
+			return true;
 	return false;
 }
 
+/* What a PATH names now comes first. */
 enum recall_decision
 recording_decision(const struct recording *rec, uint32_t call)
 {
-	if (any_names_chain(rec, rec->spec->answers.redo, call))
+	const struct history_answers *answers = &rec->spec->answers;
+
+	if (any_names(answers->redo, &rec->calls[call]))
 		return RECALL_REDO;
-	return any_names_chain(rec, rec->spec->answers.skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
+	if (any_names(answers->skip, &rec->calls[call]))
+		return RECALL_SKIP;
+	if (any_named_before(rec->redo_before, answers->redo, call))
+		return RECALL_REDO;
+	return any_named_before(rec->skip_before, answers->skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
+}
+
+uint32_t *
+recording_named_before(const struct recording *rec, char *const *paths)
+{
+	uint32_t *named = NULL;
+
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
+		named = memory_array(named, i + 1, sizeof *named);
+		named[i] = NO_CALL;
+		if (strchr(paths[i], ':') == NULL || map_get(&rec->calls_by_id, paths[i], strlen(paths[i])) != NULL)
+			continue;
+		for (uint32_t c = rec->call_count; named[i] == NO_CALL && c-- > 0;)
+			if (!rec->calls[c].status.idle && path_names(paths[i], rec->calls[c].call))
+				named[i] = recording_latest(rec, c);
+	}
+	return named;
 }
 
 bool

@@ -202,6 +202,7 @@ struct recording {
 	struct map programs_by_text; /* → number of the list, from 1 */
 	bool programs_checked;
 	struct map calls_by_id;      /* id → how many calls that count have it, in a resume */
+	uint32_t *redo_before, *skip_before; /* recording_named_before() of the answers, in a resume */
 	struct buffer marks;         /* texts, each with its NUL; the first is empty */
 	size_t start;                /* of the attempt that is being read */
 	struct index_source *sources;
@@ -317,6 +318,9 @@ bool recording_named(const struct recording *rec, uint32_t call);
 bool path_names(const char *path, const struct model_call *call);
 /* What was decided about the call. */
 enum recall_decision recording_decision(const struct recording *rec, uint32_t call);
+/* For each PATH of one call that has another name by now, as the workflow went on when it was asked about:
+ * the last of the chain that had that name last; else NO_CALL. An array of its own; NULL: there are no PATHs. */
+uint32_t *recording_named_before(const struct recording *rec, char *const *paths);
 /* Whether the user wants all calls of its step taken as done (--skip STEP). */
 bool recording_step_skipped(const struct recording *rec, uint32_t call);
 /* Refuses PATHs that no call has, and contradictions. */

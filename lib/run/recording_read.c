@@ -791,6 +791,10 @@ recording_end(struct recording *rec)
 		if (recording_counts(rec, i))
 			map_put(&rec->calls_by_id, id, strlen(id), count != NULL ? *count + 1 : 1);
 	}
+	if (rec->spec->mode == RECALL_RESUME) {
+		rec->redo_before = recording_named_before(rec, rec->spec->answers.redo);
+		rec->skip_before = recording_named_before(rec, rec->spec->answers.skip);
+	}
 }
 
 struct place
@@ -817,6 +821,8 @@ recording_close(struct recording *rec)
 	free(rec->events);
 	free(rec->tools);
 	free(rec->uses);
+	free(rec->redo_before);
+	free(rec->skip_before);
 	free(rec->sources);
 	free(rec->first_events);
 	model_free(&rec->model);

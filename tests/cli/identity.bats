@@ -601,7 +601,7 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 }
 
 @test "a parallel group whose branches were edited is asked about, wherever the edit is" {
-	flow 'awf-step -n -q --parallel all -- "awf-step -n -q --effects external one -- sh -c \"echo 1 >>ledger\"" "awf-step -n -q two -- false"'
+	flow 'awf-step -n -q --parallel all -- "awf-step -n -q --effects external one -- sh -c \"echo 1 >>ledger\"; : >made" "until [ -e made ]; do sleep 0.02; done; awf-step -n -q two -- false"'
 	start 3
 	sed -i 's/two -- false/two -- true/' flow.awf
 	: >open

@@ -1,3 +1,7 @@
+/*
+ * Each kind of file is read by its own rule, whole and bounded; what is not understood leads
+ * somewhere else.
+ */
 #include "sandbox/repository_data.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * The rules of git-check-ref-format(1) and of git's verify_path(), for every file system that git
+ * knows: what one of them takes for ".git" is that on all.
+ */
 #include "isolate/git_names.h"
 
 #include <stdint.h>

@@ -397,6 +397,9 @@ add_left_out(struct index *x)
 		buffer_format(&all, "%s\n", text);
 		free(name);
 	}
+	INVARIANT(all.len % LEFT_OUT_SIZE == 0);
+	if (all.len > 0)
+		qsort(all.data, all.len / LEFT_OUT_SIZE, LEFT_OUT_SIZE, index_compare_left_out);
 	at = add_text(x, buffer_string(&all));
 	buffer_free(&all);
 	return at;

@@ -475,25 +475,35 @@ is_decided(const struct history *h, const struct index_record *record, const uns
 	return has_asked(h, record, guard, query, record->step_skipped);
 }
 
-/* Whether a call that is like no record is new, as the user says: by the step, or as a fork leaves it
- * out. */
+/* Whether a fork leaves the call out, and has not made it since. */
 static bool
-is_new(const struct history *h, const unsigned char *guard, const struct recall_query *query)
+is_left_out(const struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
 {
+	const char *all = history_text(h, h->head->left_out);
 	char text[ASKED_SIZE];
 
 	index_asked(query->name, guard, "", text);
-	if (text_has_part(history_text(h, h->head->left_out), '\n', text, strlen(text)))
+	return *all != '\0' && !history_same_guard(h, history_bound(h, key, guard), key, guard) &&
+	    bsearch(text, all, strlen(all) / LEFT_OUT_SIZE, LEFT_OUT_SIZE, index_compare_left_out) != NULL;
+}
+
+/* Whether a call that is like no record is new, as the user says. */
+static bool
+is_new(const struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	if (is_left_out(h, key, guard, query))
 		return true;
 	return query->path != NULL &&
 	    text_has_part(history_text(h, h->head->new_steps), '\n', query->path, strlen(query->path));
 }
 
-/* The last words of a question about a record: how it is answered. Of one that was in doubt the user has said
- * already that it is skipped. */
+/* The last words of a question about a record: how it is answered, and what for. Of one that was in doubt the
+ * user has said already that it is skipped. */
 static void
 add_answers(const struct history *h, const struct index_record *record, const struct recall_query *query,
-    struct buffer *out)
+    const char *aim, struct buffer *out)
 {
 	const char *prefix = history_prefix(h), *call = history_text(h, record->call);
 	struct buffer path = BUFFER_INIT;
@@ -506,8 +516,8 @@ add_answers(const struct history *h, const struct index_record *record, const st
 		buffer_format(out, ": to leave this call out, too, resume with --skip %s%s once more, to make it, "
 		    "with --new %s as well", prefix, call, buffer_string(&path));
 	else
-		buffer_format(out, ": resume with --redo %s%s or --skip %s%s, or, if it is another call, with --new %s",
-		    prefix, call, prefix, call, buffer_string(&path));
+		buffer_format(out, ": %sresume with --redo %s%s or --skip %s%s, or, if it is another call, with --new %s",
+		    aim, prefix, call, prefix, call, buffer_string(&path));
 	buffer_free(&path);
 }
 
@@ -526,7 +536,7 @@ refuse_changed(struct history *h, const struct index_record *record,
 		buffer_format(&text, ", and it %s changed something before%s",
 		    record->maybe || record->child ? "may have" : "has",
 		    record->tools_doubtful ? ", all of which would be made again" : "");
-		add_answers(h, record, query, &text);
+		add_answers(h, record, query, "", &text);
 		error_set(err, ERROR_WAITING, call, "%s", buffer_string(&text));
 		memcpy(r->compared, record->root, ID_SIZE);
 	}
@@ -647,10 +657,9 @@ refuse_moved(const struct history *h, const struct index_record *record,
 	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
 	struct buffer answers = BUFFER_INIT;
 
-	add_answers(h, record, query, &answers);
+	add_answers(h, record, query, "to do it again, or to take it over, ", &answers);
 	error_set(err, ERROR_WAITING, place, "%s has done the same before, under another name or in another "
-	    "place, and nothing has taken that over: to do it again, or to take it over,%s", call,
-	    buffer_string(&answers) + 1);
+	    "place, and nothing has taken that over%s", call, buffer_string(&answers));
 	memcpy(r->compared, record->root, ID_SIZE);
 	buffer_free(&answers);
 	free(place);
@@ -830,7 +839,7 @@ refuse_alike(const struct history *h, const struct index_record *record,
 		buffer_format(&why, "%s was a new path: --ignore-env %s if no call depends on it",
 		    buffer_string(&name), buffer_string(&name));
 	buffer_byte(&why, ')');
-	add_answers(h, record, query, &why);
+	add_answers(h, record, query, "", &why);
 	error_set(err, ERROR_WAITING, call, "has changed something before, and nothing tells which of the "
 	    "recorded calls of this name it is (%s", buffer_string(&why));
 	memcpy(r->compared, record->root, ID_SIZE);
@@ -886,9 +895,9 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 	while (same.record != NULL && !(same.alike && !is_decided(h, same.record, guard, query)) &&
 	    !history_mark(h, same.record));
 	record = same.record;
-	if (record != NULL && same.alike && !is_new(h, guard, query))
+	if (record != NULL && same.alike && !is_new(h, key, guard, query))
 		return claim_alike(h, key, guard, record, query, r, err);
-	if ((record == NULL || same.alike) && h->head->mode == RECALL_RESUME && is_new(h, guard, query)) {
+	if ((record == NULL || same.alike) && h->head->mode == RECALL_RESUME && is_new(h, key, guard, query)) {
 		if (record != NULL && same.alike && is_decided(h, record, guard, query))
 			atomic_store(&record->mark, MARK_FREE);
 		note_anew(h, key, query);

@@ -197,6 +197,12 @@ history_close(struct history *h)
 
 /* ---- keys and marks ---- */
 
+int
+index_compare_left_out(const void *a, const void *b)
+{
+	return memcmp(a, b, LEFT_OUT_SIZE - 1); /* a newline, or a NUL */
+}
+
 void
 history_keys(const struct history *h, const struct recall_query *query,
     unsigned char key[DIGEST_BYTES], unsigned char guard[DIGEST_BYTES])

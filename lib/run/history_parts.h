@@ -35,7 +35,8 @@ struct index_head {
 	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
 	                                recorded one, each with a newline */
 	uint64_t used_before;        /* in text: recalled_used_before() */
-	uint64_t left_out;           /* in text: index_asked() of the calls that the fork leaves out, likewise */
+	uint64_t left_out;           /* in text: index_asked() of the calls that the fork leaves out, each with a
+	                                newline, LEFT_OUT_SIZE in all; sorted */
 	uint64_t new_steps;          /* in text: history_answers.new_steps, each with a newline */
 	uint64_t children;           /* records of child runs */
 	uint64_t cut_off;            /* the attempt that a replay makes was ended from outside */
@@ -89,6 +90,8 @@ struct index_key {
 	                                same input and definition */
 	bool began;                  /* a call of the records began to change something */
 };
+
+#define LEFT_OUT_SIZE 17
 
 #define MARK_FREE INT64_C(0)
 #define MARK_CLAIMED INT64_C(-1)
@@ -158,6 +161,8 @@ const char *history_text(const struct history *h, uint64_t at);
 int history_line(struct history *h, const struct place *place, struct recalled_event *e,
     struct error *err);
 
+/* history_index.c: of two entries of index_head.left_out, for bsearch(). */
+int index_compare_left_out(const void *a, const void *b);
 /* history_index.c: as history_open(), of a path; *h is NULL if there is no such file. */
 int history_open_index(struct history **h, const char *path, struct error *err);
 /* 1: the directory of the run around, and where in its workspace the run was started, as call_marks has

@@ -745,3 +745,12 @@ awf-verify: top: warning: child run ID is not replayed: the run is alive: wait f
 	run -0 --separate-stderr awf-run --resume @
 	[[ $output == *'"done"'* ]]
 }
+
+@test "--id-file names the child run that is taken over, too" {
+	: >open
+	run -3 awf-run -n --id-file top -c 'awf-run -n --id-file sub -c "awf-step -n x -q -- true"; awf-step -n gate -q -- test ! -e open'
+	mv sub first
+	rm open
+	run -0 awf-run --resume "$(cat top)" </dev/null
+	same "$(cat sub)" "$(cat first)"
+}

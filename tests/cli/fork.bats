@@ -273,3 +273,17 @@ null"
 	run -0 --separate-stderr awf-run --fork "$(cat dead)" --at s:1:0 --skip s:2:0 </dev/null
 	same "$(ledger)" "2 4"
 }
+
+@test "what --at leaves out and the fork has made since is asked about as any other effect" {
+	printf '%s\n' '#!/bin/sh' 'RUN=$$ awf-step -n -q --effects external two -- sh -c "echo 2 >>ledger"' \
+		'awf-step -n -q gate -- test -e open' >made.awf
+	chmod +x made.awf
+	: >ledger
+	run -3 awf-run -n --id-file first ./made.awf
+	run -3 awf-run -n --id-file second --fork "$(cat first)" --at two
+	same "$(ledger)" "2 2"
+	: >open
+	run -75 --separate-stderr awf-run --resume "$(cat second)" </dev/null
+	[[ $stderr == *'two:0:0: RUN has another value'*'--redo two:0:0 or --skip two:0:0'* ]]
+	same "$(ledger)" "2 2"
+}

@@ -573,8 +573,8 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 		failed = build_inside(&inner, r, child, &plan, err) == -1;
 		r->file_names.edited |= inner.file_names.edited;
 	}
-	/* Its parent died before it knew that it had succeeded. */
-	if (!failed && strcmp(inner.status, "success") != 0) {
+	/* Its parent died before it knew that it had succeeded. One whose reader had gone goes on. */
+	if (!failed && (strcmp(inner.status, "success") != 0 || inner.reader_gone)) {
 		its = &inner.history;
 		if (!failed)
 			own->doubts = memory_array(own->doubts, own->doubt_count + its->doubt_count + 1,

@@ -57,3 +57,19 @@ resume() { run -"$1" --separate-stderr awf-run --resume "$(cat id)" "${@:2}" </d
 	resume 0 $path
 	same "$(paste -sd' ' ledger)" "one two"
 }
+
+@test "a child run whose reader was killed is asked about before anything runs" {
+	printf 'awf-step -n --effects external send -- sh -c "echo x >>ledger; sleep 5"\n' >child.awf
+	printf '%s\n' '#!/bin/sh' 'awf-step -n before -q -- sh -c "echo before >>runs"' \
+		'awf-run -n sh ./child.awf | sh -c "echo \$\$ >reader; exec awf-step last -r -- cat"' >top.awf
+	chmod +x top.awf
+	awf-run -n --id-file id ./top.awf >/dev/null 2>&1 3>&- &
+	eventually test -s ledger
+	kill -9 "$(cat reader)"
+	wait $! || :
+	rm runs
+	run -75 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	[[ $stderr == *'/send:0:0: sh -c echo x'*', may or may not have happened: say --redo '*'/send:0:0' ]]
+	[ ! -e runs ]
+	same "$(cat ledger)" x
+}

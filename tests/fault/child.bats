@@ -40,7 +40,7 @@ decide() {
 		name=${call##*/}
 		name=${name%%:*}
 		if grep -qx "$name" ledger; then decisions+=(--skip "$call"); else decisions+=(--redo "$call"); fi
-	done < <(sed -n 's/.* or --skip \([^ ]*\)$/\1/p' err)
+	done < <(sed -n 's/.* or --skip \([^ ,]*\).*/\1/p' err)
 }
 
 once() {

@@ -523,16 +523,17 @@ struct asked {
 	int64_t parent;
 };
 
+static const struct option_spec options_table[] = {
+	{ OPT_WORKER, 0, "worker", "LOCK", "serve on the socket that stdin is",
+	    OPTION_INTO_TEXT(struct asked, lock) },
+	{ OPT_PARENT, 0, "parent", "PID", "end with this process",
+	    OPTION_INTO_NUMBER(struct asked, parent, 1, INT32_MAX) },
+	{ 0, 0, NULL, NULL, NULL }
+};
+
 int
 main(int argc, char **argv)
 {
-	static const struct option_spec options[] = {
-		{ OPT_WORKER, 0, "worker", "LOCK", "serve on the socket that stdin is",
-		    OPTION_INTO_TEXT(struct asked, lock) },
-		{ OPT_PARENT, 0, "parent", "PID", "end with this process",
-		    OPTION_INTO_NUMBER(struct asked, parent, 1, INT32_MAX) },
-		{ 0, 0, NULL, NULL, NULL }
-	};
 	static const int ends[] = { GUARDIAN_ENDS, 0 };
 	struct error err = ERROR_INIT;
 	struct mcp_kept_process process;
@@ -548,11 +549,11 @@ main(int argc, char **argv)
 #endif
 	signal(SIGPIPE, SIG_IGN);
 	interrupts = interrupts_catch(ends);
-	options_begin(&o, options, argc, argv);
+	options_begin(&o, options_table, argc, argv);
 	options_bind(&o, &asked);
 	switch (options_next(&o, &err)) {
 	case OPTION_HELP:
-		options_help(stdout, USAGE, options, OPTION_HELP);
+		options_help(stdout, USAGE, options_table, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));

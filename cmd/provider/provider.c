@@ -496,20 +496,21 @@ struct asked {
 	bool check;
 };
 
+static const struct option_spec options_table[] = {
+	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as "
+	    "stop, max_tokens and so on; repeatable", OPTION_CALL(known_end_teach) },
+	{ OPT_CHECK, 0, "check", NULL, "say whether it has what it needs, and ask nobody",
+	    OPTION_INTO_FLAG(struct asked, check) },
+	{ OPT_WORKER, 0, "worker", "LOCK", "serve one after another on the socket that stdin is",
+	    OPTION_INTO_TEXT(struct asked, lock) },
+	{ OPT_PARENT, 0, "parent", "PID", "of a worker: end with this process",
+	    OPTION_INTO_NUMBER(struct asked, parent, 1, INT_MAX) },
+	{ 0, 0, NULL, NULL, NULL }
+};
+
 int
 provider_main(const struct provider_api *api, int argc, char **argv)
 {
-	static const struct option_spec options[] = {
-		{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as "
-		    "stop, max_tokens and so on; repeatable", OPTION_CALL(known_end_teach) },
-		{ OPT_CHECK, 0, "check", NULL, "say whether it has what it needs, and ask nobody",
-		    OPTION_INTO_FLAG(struct asked, check) },
-		{ OPT_WORKER, 0, "worker", "LOCK", "serve one after another on the socket that stdin is",
-		    OPTION_INTO_TEXT(struct asked, lock) },
-		{ OPT_PARENT, 0, "parent", "PID", "of a worker: end with this process",
-		    OPTION_INTO_NUMBER(struct asked, parent, 1, INT_MAX) },
-		{ 0, 0, NULL, NULL, NULL }
-	};
 	static const struct option_rule rules[] = {
 		{ OPTION_SAID(OPT_PARENT), 0, OPTION_SAID(OPT_WORKER), NULL },
 		{ OPTION_SAID(OPT_WORKER), OPTION_SAID(OPT_CHECK), 0, NULL },
@@ -524,7 +525,7 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
 	signal(SIGPIPE, SIG_IGN);
-	options_begin(&o, options, argc, argv);
+	options_begin(&o, options_table, argc, argv);
 	options_bind(&o, &asked);
 	switch (options_next(&o, &p.error)) {
 	case OPTION_END:
@@ -555,7 +556,7 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 			return STATUS_OK;
 		break;
 	case OPTION_HELP:
-		options_help(stdout, api->usage, options, OPTION_HELP);
+		options_help(stdout, api->usage, options_table, OPTION_HELP);
 		return program_end(api->program, STATUS_OK);
 	case OPTION_VERSION:
 		program_version(api->program);

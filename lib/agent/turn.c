@@ -367,12 +367,13 @@ hand_over(struct loop *l, struct error *err)
 	const struct member *to = l->turn.next;
 	const struct user_message message = { .kind = MESSAGE_HANDOFF, .from = &t->member->agent };
 	const struct asked asked = loop_asked(l);
-	int64_t own = clock_monotonic() + to->agent.timeout_ms;
+	int64_t own;
 
+	INVARIANT(to != NULL && to != t->member);
+	own = clock_monotonic() + to->agent.timeout_ms;
 	if (strcmp(asked.provider, to->agent.provider) != 0 ||
 	    strcmp(asked.model, to->agent.model) != 0)
 		forget_thoughts(l);
-	INVARIANT(to != NULL && to != t->member);
 	l->turn.next = NULL;
 	l->conversation.repairs = l->conversation.same_calls = 0;
 	l->conversation.handoffs++;

@@ -130,7 +130,7 @@ static int
 store_option(struct options *o, const struct option_spec *s, const char *name, struct error *err)
 {
 	const struct option_into *to = &s->into;
-	void *member = (char *)o->into + to->offset;
+	void *member = o->into != NULL ? (char *)o->into + to->offset : NULL;
 	const char *value = o->value;
 	long long number = 0;
 	int64_t wide = 0;

@@ -25,7 +25,7 @@ writer_holds(const struct writer *w)
 {
 	if (w->comma || w->out->len == 0)
 		return w->out->len > 0 || !w->comma;
-	return memchr("}]\"", w->out->data[w->out->len - 1], 3) == NULL;
+	return strchr("}]\"", w->out->data[w->out->len - 1]) == NULL;
 }
 
 /* Before every value and key. */

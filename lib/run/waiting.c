@@ -244,7 +244,7 @@ name_task(const struct waitings *w, struct waiting *at, const struct event_view 
 	span_integer(span_member(said, KEY_TRY), &number);
 	at->token = waiting_token(at->call, w->attempt, number);
 	at->first = waiting_is_first(at->task, w->attempt, number);
-	INVARIANT(waiting_is_named(at->token, at->task, at->token, at->first) == WAITING_THIS);
+	INVARIANT(at->token != NULL && waiting_is_named(at->token, at->task, at->token, at->first) == WAITING_THIS);
 }
 
 static struct waiting *

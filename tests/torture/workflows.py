@@ -355,7 +355,9 @@ def apply_edit(version, kind, unit, choices):
     if kind == "nest":
         if steady or unit.kind != "effect" or unit.form in ("stream", "each", "child") or "a" in unit.dims:
             return False
-        unit.wrap, unit.nest = None, choices.choice([way for way in (None, "text", "file") if way != unit.nest])
+        # A program is named by $AWF_WORKFLOW_DIR, which in a text is the directory where that runs.
+        ways = (None, "file") if unit.program and "d" in unit.dims else (None, "text", "file")
+        unit.wrap, unit.nest = None, choices.choice([way for way in ways if way != unit.nest])
         return True
     if kind == "program":
         unit.program += unit.program > 0

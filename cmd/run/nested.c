@@ -240,12 +240,29 @@ replay(struct nested *n, struct child *c, int *input, struct error *err)
 	return 0;
 }
 
+struct fitting {
+	const struct child *child;
+	int input;
+};
+
+static int
+compare_input(void *context, const char *child_run_id)
+{
+	const struct fitting *f = context;
+
+	return (int)input_compare_begin(&f->child->parent.storage, child_run_id, f->child->parent.directory,
+	    f->input);
+}
+
 int
 nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 {
 	const struct span null = span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1);
 	char sha256[DIGEST_SIZE];
+	struct fitting fitting = { c, *input };
 	const struct recall_query query = {
+		.fits = compare_input,
+		.fits_context = &fitting,
 		.marks = &c->marks,
 		.occurrence = c->roster.occurrence,
 		.enclosing = c->enclosing,
@@ -288,8 +305,11 @@ nested_goes_on(const struct nested *n)
 void
 nested_claimed(struct nested *n)
 {
-	if (n->recalls)
-		n->recall.claimed(n->recall.history, &n->recalled);
+	if (!n->recalls)
+		return;
+	if (n->way == NESTED_AGAIN || n->way == NESTED_FORK)
+		history_child_goes_on(n->history, &n->recalled);
+	n->recall.claimed(n->recall.history, &n->recalled);
 }
 
 void

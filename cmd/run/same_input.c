@@ -1,7 +1,11 @@
 /*
  * What comes through a pipe is first kept whole in a file without a name, as it must be
  * compared and then still be read. Bytes are compared before state lines, which cost more.
+ *
+ * To tell which of several recorded runs a child is, how its input begins is enough: that is looked
+ * at in the pipe, by tee(2), so that a child whose input has no end starts all the same.
  */
+#define _GNU_SOURCE /* tee */
 #include "run/same_input.h"
 
 #include <errno.h>
@@ -9,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,6 +28,9 @@
 
 #define CHUNK ((size_t)64 << 10)
 #define LOOK_EVERY_MS 200 /* for signals */
+#define BEGIN_LIMIT ((size_t)64 << 10) /* what a pipe holds */
+#define BEGIN_WAIT_MS 1000
+#define BEGIN_NAP_MS 10
 
 /* Keeps all that comes in a file without a name, which *input is then. */
 static int
@@ -81,9 +90,10 @@ same_bytes(int a, off_t at, int b)
 	return same;
 }
 
-/* Both from where they stand; what is no state is not compared here. */
+/* Both from where they stand; what is no state is not compared here. begin: a is how an input begins, of
+ * which more may come: then b may have more, too. */
 static bool
-same_state(int a, int b)
+same_state(int a, int b, bool begin)
 {
 	struct state_reader readers[2];
 	struct error none;
@@ -100,7 +110,7 @@ same_state(int a, int b)
 			got[i] = state_reader_next(&readers[i], &items[i], &none);
 		}
 		more = got[0] == 1;
-		same = got[0] == got[1] && got[0] >= 0;
+		same = (got[0] == got[1] || (begin && got[0] == 0)) && got[0] >= 0;
 		if (same && more) {
 			const struct data *x = &items[0].data, *y = &items[1].data;
 			struct span left = item_error(&items[0]), right = item_error(&items[1]);
@@ -119,6 +129,130 @@ same_state(int a, int b)
 	state_reader_free(&readers[1]);
 	return same;
 }
+
+/* ---- how it begins ---- */
+
+/* How an input begins: what has come. */
+struct begin {
+	char *bytes; /* BEGIN_LIMIT */
+	size_t len;
+	bool ended;  /* and no more comes */
+};
+
+/* Copies what lies in a pipe, and leaves it there. */
+static ssize_t
+peek_pipe(int input, char *bytes)
+{
+	int ends[2];
+	ssize_t got, len = 0;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	got = tee(input, ends[1], BEGIN_LIMIT, SPLICE_F_NONBLOCK);
+	close(ends[1]);
+	while (got > 0 && (got = read(ends[0], bytes + len, BEGIN_LIMIT - (size_t)len)) > 0)
+		len += got;
+	close(ends[0]);
+	return got < 0 ? -1 : len;
+}
+
+static bool
+peek_input(int input, mode_t type, struct begin *begin)
+{
+	const short ready = poll_now(input, POLLIN);
+	ssize_t got = 0;
+
+	if (S_ISREG(type))
+		got = pread(input, begin->bytes, BEGIN_LIMIT, lseek(input, 0, SEEK_CUR));
+	else if ((ready & POLLIN) != 0)
+		got = S_ISFIFO(type) ? peek_pipe(input, begin->bytes) :
+		    recv(input, begin->bytes, BEGIN_LIMIT, MSG_PEEK | MSG_DONTWAIT);
+	if (got < 0)
+		return false;
+	begin->len = (size_t)got;
+	/* Who has gone before the bytes were looked at has written no more. */
+	begin->ended = begin->len < BEGIN_LIMIT && (S_ISREG(type) || (ready & POLLHUP) != 0);
+	return true;
+}
+
+/* whole: the end of what was kept was seen. */
+static bool
+begins_alike(const struct begin *begin, int kept, bool whole)
+{
+	char *bytes = memory_alloc(BEGIN_LIMIT);
+	ssize_t had = pread(kept, bytes, BEGIN_LIMIT, 0);
+	size_t least = had > 0 && (size_t)had < begin->len ? (size_t)had : begin->len;
+	bool alike = had >= 0 && memcmp(bytes, begin->bytes, least) == 0;
+
+	/* What one has behind that the other has not. */
+	if (alike && (size_t)had < begin->len)
+		alike = !whole;
+	else if (alike && (size_t)had > begin->len)
+		alike = !begin->ended;
+	free(bytes);
+	return alike;
+}
+
+/* Compares whole lines of state. */
+static enum input_fit
+compare_states(const struct begin *begin, int kept, const char *directory)
+{
+	char *path = memory_format("%s/begin-XXXXXX", directory);
+	size_t len = begin->len;
+	enum input_fit fit = INPUT_UNKNOWN;
+	int fd = mkstemp(path);
+
+	while (!begin->ended && len > 0 && begin->bytes[len - 1] != '\n')
+		len--;
+	if (fd >= 0) {
+		unlink(path);
+		if ((len > 0 || begin->ended) && file_write(fd, begin->bytes, len) == 0 &&
+		    lseek(fd, 0, SEEK_SET) == 0 && lseek(kept, 0, SEEK_SET) == 0)
+			fit = same_state(fd, kept, !begin->ended) ? INPUT_SAME : INPUT_OTHER;
+		close(fd);
+	}
+	free(path);
+	return fit;
+}
+
+enum input_fit
+input_compare_begin(const struct storage *s, const char *run_id, const char *directory, int input)
+{
+	const struct timespec nap = { 0, BEGIN_NAP_MS * 1000000L };
+	char *path = storage_input(s, run_id), *part = memory_format("%s.part", path);
+	int kept = file_open_plain(path, O_RDONLY, 0);
+	const bool whole = kept >= 0;
+	struct begin begin = { .len = 0 };
+	enum input_fit fit = INPUT_UNKNOWN;
+	struct stat now, then;
+	bool some = input >= 0 && fstat(input, &now) == 0 &&
+	    (S_ISFIFO(now.st_mode) || S_ISSOCK(now.st_mode) || S_ISREG(now.st_mode));
+
+	if (!whole)
+		kept = file_open_plain(part, O_RDONLY, 0);
+	if (!some && kept < 0)
+		fit = INPUT_SAME;
+	else if (some && kept >= 0 && fstat(kept, &then) == 0)
+		begin.bytes = memory_alloc(BEGIN_LIMIT);
+	/* Until as much has come as was kept. */
+	for (int waited = 0; begin.bytes != NULL && waited < BEGIN_WAIT_MS; waited += BEGIN_NAP_MS) {
+		if (!peek_input(input, now.st_mode, &begin))
+			break;
+		fit = begin.len == 0 && !begin.ended ? INPUT_UNKNOWN :
+		    begins_alike(&begin, kept, whole) ? INPUT_SAME : compare_states(&begin, kept, directory);
+		if (fit == INPUT_OTHER || begin.ended || begin.len == BEGIN_LIMIT ||
+		    (off_t)begin.len > then.st_size || nanosleep(&nap, NULL) != 0)
+			break;
+	}
+	if (kept >= 0)
+		close(kept);
+	free(begin.bytes);
+	free(part);
+	free(path);
+	return fit;
+}
+
+/* ---- all of it ---- */
 
 int
 same_input(const struct storage *s, const char *run_id, const char *directory,
@@ -143,7 +277,7 @@ same_input(const struct storage *s, const char *run_id, const char *directory,
 		if (flows)
 			failed = spool(directory, input, err);
 		at = lseek(*input, 0, SEEK_CUR);
-		*same = failed == 0 && (same_bytes(*input, at, kept) || same_state(*input, kept));
+		*same = failed == 0 && (same_bytes(*input, at, kept) || same_state(*input, kept, false));
 		if (failed == 0)
 			lseek(*input, at, SEEK_SET);
 	}

@@ -349,21 +349,25 @@ marks_same_paths(const struct call_marks *m, const struct recorded_marks *r, str
 
 bool
 marks_paths_differ(const struct call_marks *m, const struct recorded_marks *a,
-    const struct recorded_marks *b)
+    const struct recorded_marks *b, struct buffer *name)
 {
 	struct span of_a = span_of(a->variables, strlen(a->variables));
 	struct span of_b = span_of(b->variables, strlen(b->variables));
 	bool differ = strchr(a->directory, '*') != NULL;
 
+	if (differ && name != NULL)
+		buffer_text(name, MARKS_DIRECTORY);
 	for (struct span_walk member = span_walk(of_a); !differ && of_a.len > 0 && span_next(&member);) {
-		char *name = span_text(member.key);
+		char *variable = span_text(member.key);
 		struct call_mark x, y;
 
 		read_value(member.value, &x);
-		read_value(of_b.len > 0 ? span_member(of_b, name) : SPAN_NONE, &y);
+		read_value(of_b.len > 0 ? span_member(of_b, variable) : SPAN_NONE, &y);
 		differ = x.new_path && strcmp(x.bytes, y.bytes) != 0 &&
-		    !attempt_start_ignores(m->start, name, strlen(name));
-		free(name);
+		    !attempt_start_ignores(m->start, variable, strlen(variable));
+		if (differ && name != NULL)
+			buffer_text(name, variable);
+		free(variable);
 	}
 	return differ;
 }

@@ -125,9 +125,10 @@ int marks_difference(const struct call_marks *m, const struct recorded_marks *r,
  * or MARKS_DIRECTORY. */
 bool marks_same_paths(const struct call_marks *m, const struct recorded_marks *r, struct buffer *name);
 /* Whether two recorded calls of an attempt had other new paths, but for variables that are ignored:
- * a call cannot tell which of them it is. */
+ * a call cannot tell which of them it is. The first variable in which they differ is appended to name
+ * (may be NULL), or MARKS_DIRECTORY. */
 bool marks_paths_differ(const struct call_marks *m, const struct recorded_marks *a,
-    const struct recorded_marks *b);
+    const struct recorded_marks *b, struct buffer *name);
 /* Whether the workflow had set, or unset, the variable for the call. */
 bool marks_have(const struct recorded_marks *r, const char *name);
 /* Whether two recorded calls of the same attempt had different values of a variable. */

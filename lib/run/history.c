@@ -48,8 +48,6 @@ struct index {
 	struct buffer text;
 	uint64_t empty;              /* in text */
 	uint64_t marks;              /* in text: those of the recording begin here */
-	size_t directory;            /* the last that was asked for, in the recording's marks: */
-	bool placed;                 /* whether a file of the run names it */
 };
 
 static uint64_t
@@ -227,12 +225,6 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.maybe = recording_only_begun(rec, call);
 	r.encloses = c->kind.encloses || rec->calls[c->failure.first].kind.encloses ||
 	    (c->links.result_from != NO_CALL && rec->calls[c->links.result_from].kind.encloses);
-	if (x->directory != c->key.directory) {
-		x->directory = c->key.directory;
-		x->placed = rec->spec->names != NULL && rec->spec->names->written(rec->spec->names->context,
-		    recording_marks(rec, c).directory, true);
-	}
-	r.placed = x->placed;
 	r.named = recording_named(rec, call);
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->chain.changed_inside != NO_CALL ?
@@ -298,42 +290,6 @@ put_keys(struct index *x, const struct sorted_call *calls, size_t count, uint64_
 		(*keys)++;
 	}
 	return 0;
-}
-
-/* The names of variables that history_names.written says are in files of the run with a value of
- * theirs, each with a newline. */
-static uint64_t
-add_written(struct index *x)
-{
-	const struct recording *rec = x->rec;
-	const struct history_names *names = rec->spec->names;
-	struct buffer found = BUFFER_INIT, value = BUFFER_INIT;
-	size_t last = SIZE_MAX;
-	uint64_t at;
-
-	for (uint32_t i = 0; names != NULL && i < rec->call_count; i++) {
-		const struct recorded_marks marks = recording_marks(rec, &rec->calls[i]);
-		struct span variables = span_of(marks.variables, strlen(marks.variables));
-
-		/* Calls of one process have the same text. */
-		if (rec->calls[i].key.variables == last)
-			continue;
-		last = rec->calls[i].key.variables;
-		for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
-			char *name = span_text(member.key);
-
-			buffer_clear(&value);
-			if (!text_has_part(buffer_string(&found), '\n', name, strlen(name)) &&
-			    marks_shown(member.value, &value) &&
-			    names->written(names->context, buffer_string(&value), false))
-				buffer_format(&found, "%s\n", name);
-			free(name);
-		}
-	}
-	at = add_text(x, buffer_string(&found));
-	buffer_free(&found);
-	buffer_free(&value);
-	return at;
 }
 
 static uint64_t
@@ -447,7 +403,6 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	struct index_head head = { .sources = history_source_count(rec->spec), .records = count,
 		.mode = rec->spec->mode };
 
-	head.written = add_written(x);
 	head.asked = add_asked(x);
 	head.used_before = add_used_before(x);
 	head.left_out = add_left_out(x);
@@ -487,7 +442,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 static int
 index_write(const char *path, const struct recording *rec, struct error *err)
 {
-	struct index x = { .rec = rec, .directory = SIZE_MAX, .fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600) };
+	struct index x = { .rec = rec, .fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600) };
 	struct sorted_call *calls;
 	size_t count = 0;
 	int failed;

@@ -201,6 +201,10 @@ int history_unclaimed(const struct history *h, struct history_summary *summary, 
 const char *history_prefix(const struct history *h);
 /* What a step asks it. */
 struct recall history_recall(struct history *h);
+/* The recorded child run goes on, in this process: what it has changed is its own business while it lives,
+ * if it is given what it was given. What it has not taken over by its end is compared with other calls.
+ * Before the claim is said to stand. */
+void history_child_goes_on(struct history *h, const struct recalled *r);
 void history_close(struct history *h);
 
 #endif

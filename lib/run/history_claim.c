@@ -37,6 +37,8 @@ struct same {
 	struct index_record *record; /* the call's; if it is told apart by nothing, one of several; NULL */
 	bool exact;                  /* it agrees in the names of new paths */
 	bool alike;                  /* another free one does as well as it, but was elsewhere */
+	const struct index_record *other; /* which; NULL: not known */
+	int fit;                     /* of a child run: recall_query.fits */
 };
 
 /* Whether b comes before a for a call of this item: a record of a try that was followed by another
@@ -61,30 +63,55 @@ comes_before(const struct index_record *b, const struct index_record *a,
 	    history_distance(a->occurrence, query->occurrence);
 }
 
+/* recall_query.fits of a record. */
+static int
+record_fit(struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct recalled_event started = { .turn = -1 };
+	char run_id[ID_SIZE];
+	int fit = 0;
+
+	if (query->fits == NULL || !r->child || h->head->mode != RECALL_RESUME)
+		return 0;
+	if (history_line(h, &r->started, &started, NULL) == 0 &&
+	    event_copy_id(started.view.child_run_id, run_id))
+		fit = query->fits(query->fits_context, run_id);
+	recalled_event_free(&started);
+	return fit;
+}
+
 /* A free record that agrees with the call. */
 static void
-take_agreeing(const struct history *h, struct same *same, struct index_record *r, uint64_t exact,
+take_agreeing(struct history *h, struct same *same, struct index_record *r, uint64_t exact,
     const struct recall_query *query)
 {
 	const struct recorded_marks marks = history_marks(h, r);
 	bool is_exact = r->exact == 0 || history_has_no_marks(query) ||
 	    (r->exact == exact && exact != MARKS_NEVER_EXACT) ||
 	    marks_same_paths(query->marks, &marks, NULL);
+	int fit;
 
 	if (is_exact && !same->exact && same->record != NULL) {
-		*same = (struct same){ r, true, false };
+		*same = (struct same){ r, true, false, NULL, record_fit(h, r, query) };
 		return;
 	}
 	if (same->record != NULL && !is_exact && same->exact)
 		return;
-	if (same->record != NULL && !is_exact && r->start == same->record->start) {
+	fit = record_fit(h, r, query);
+	if (same->record != NULL && !is_exact && r->start == same->record->start && fit == same->fit) {
 		const struct recorded_marks other = history_marks(h, same->record);
 
-		same->alike |= marks_paths_differ(query->marks, &marks, &other);
+		if (marks_paths_differ(query->marks, &marks, &other, NULL)) {
+			same->alike = true;
+			same->other = r;
+		}
 	}
-	if (comes_before(r, same->record, query)) {
+	if (same->record != NULL && fit != same->fit ? fit > same->fit : comes_before(r, same->record, query)) {
+		if (same->other == r)
+			same->other = same->record;
 		same->record = r;
 		same->exact = is_exact;
+		same->fit = fit;
 	}
 }
 
@@ -116,7 +143,7 @@ look_through(struct history *h, size_t first, const unsigned char *key,
 			take_agreeing(h, same, r, exact, query);
 		/* Others come before it by nothing. */
 		if (same->record != NULL && same->exact && !same->record->superseded &&
-		    same->record->item == query->item)
+		    same->record->item == query->item && (query->fits == NULL || same->fit > 0))
 			break;
 	}
 	INVARIANT(same->record == NULL || history_same_guard(h, (size_t)(same->record - h->records), key,
@@ -714,10 +741,11 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 	    decide_anyhow(record, r);
 }
 
-/* No record of this run is the call's, but one of a run inside of it, or around it, may be. */
+/* No record of this run is the call's, but one of a run inside of it, or around it, may be. new_call: the
+ * user says that it is none that is recorded, so it is only one of which the user has said something. */
 static int
 claim_elsewhere(struct history *h, const unsigned char *guard, const struct recall_query *query,
-    struct recalled *r, struct error *err)
+    bool new_call, struct recalled *r, struct error *err)
 {
 	struct elsewhere found;
 	int status;
@@ -731,6 +759,8 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 			return 0;
 		if (leave_to_own(found.owners, guard, found.owner, query))
 			continue;
+		if (!is_decided(h, found.record, guard, query) && new_call)
+			return 0;
 		if (!is_decided(h, found.record, guard, query))
 			return refuse_moved(found.history, found.record, query, r, err);
 		if (history_lend(found.history, found.record))
@@ -823,17 +853,22 @@ peek(void *history, const struct recall_query *query, struct recalled_event *sta
 	return found != NULL && history_line(h, &found->started, started, NULL) == 0;
 }
 
+/* The variable that is named is one in which the two recorded calls differ: to ignore another would
+ * not tell them apart. */
 static int
-refuse_alike(const struct history *h, const struct index_record *record,
-    const struct recall_query *query, struct recalled *r, struct error *err)
+refuse_alike(const struct history *h, const struct same *same, const struct recall_query *query,
+    struct recalled *r, struct error *err)
 {
+	const struct index_record *record = same->record;
 	const struct recorded_marks marks = history_marks(h, record);
+	const struct recorded_marks other = history_marks(h, same->other != NULL ? same->other : record);
 	const char *call = history_text(h, record->call);
 	struct buffer name = BUFFER_INIT, why = BUFFER_INIT;
 
 	if (history_difference(h, record, query, NULL) == -1)
 		buffer_text(&why, "their directories and variables are not known");
-	else if (marks_same_paths(query->marks, &marks, &name) || buffer_equal(&name, MARKS_DIRECTORY))
+	else if ((!marks_paths_differ(query->marks, &marks, &other, &name) &&
+	    marks_same_paths(query->marks, &marks, &name)) || buffer_equal(&name, MARKS_DIRECTORY))
 		buffer_text(&why, "their directories were new");
 	else
 		buffer_format(&why, "%s was a new path: --ignore-env %s if no call depends on it",
@@ -852,8 +887,9 @@ refuse_alike(const struct history *h, const struct index_record *record,
  * about, anything else is made anew. */
 static int
 claim_alike(struct history *h, const unsigned char *key, const unsigned char *guard,
-    struct index_record *record, const struct recall_query *query, struct recalled *r, struct error *err)
+    const struct same *same, const struct recall_query *query, struct recalled *r, struct error *err)
 {
+	struct index_record *record = same->record;
 	int status;
 
 	if (is_decided(h, record, guard, query)) {
@@ -861,7 +897,7 @@ claim_alike(struct history *h, const unsigned char *key, const unsigned char *gu
 		return status == 1 ? decide_anyhow(record, r) : status;
 	}
 	if (record->began || record->child)
-		return refuse_alike(h, record, query, r, err);
+		return refuse_alike(h, same, query, r, err);
 	note_anew(h, key, query);
 	memcpy(r->root, record->root, ID_SIZE);
 	return 0;
@@ -876,6 +912,21 @@ refuse_skip(const struct history *h, const struct index_record *record, struct e
 	return error_set(err, ERROR_WAITING, call, "is a child run that has not ended well, and goes on: it is "
 	    "not to be skipped whole; skip a call in it, or resume with --redo %s%s for another run in its "
 	    "place", history_prefix(h), call);
+}
+
+/* A child run is given something else than the recorded one was: that may be another's, which is about to
+ * come and is waited for, a little. Whether it came. */
+static bool
+leave_to_fitting(struct history *h, const struct index_record *record)
+{
+	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
+
+	if (atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
+		return false;
+	for (int waited = 0; waited < 2 * OWN_WAIT_MS && history_free(record); waited += OWN_NAP_MS)
+		if (nanosleep(&nap, NULL) != 0)
+			return false;
+	return !history_free(record);
 }
 
 static int
@@ -893,20 +944,22 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 	do
 		find_same(h, key, guard, query, &same);
 	while (same.record != NULL && !(same.alike && !is_decided(h, same.record, guard, query)) &&
-	    !history_mark(h, same.record));
+	    ((same.fit < 0 && leave_to_fitting(h, same.record)) || !history_mark(h, same.record)));
 	record = same.record;
 	if (record != NULL && same.alike && !is_new(h, key, guard, query))
-		return claim_alike(h, key, guard, record, query, r, err);
+		return claim_alike(h, key, guard, &same, query, r, err);
 	if ((record == NULL || same.alike) && h->head->mode == RECALL_RESUME && is_new(h, key, guard, query)) {
 		if (record != NULL && same.alike && is_decided(h, record, guard, query))
 			atomic_store(&record->mark, MARK_FREE);
-		note_anew(h, key, query);
-		return 0;
+		status = record == NULL ? claim_elsewhere(h, guard, query, true, r, err) : 0;
+		if (status == 0)
+			note_anew(h, key, query);
+		return status;
 	}
 	if (record == NULL) {
 		status = claim_other(h, key, guard, query, r, err);
 		if (status == 0)
-			status = claim_elsewhere(h, guard, query, r, err);
+			status = claim_elsewhere(h, guard, query, false, r, err);
 		if (status != 0)
 			return status;
 		status = claim_changed(h, key, guard, query, r, err);
@@ -930,6 +983,7 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 		return refuse_skip(h, record, err);
 	}
 	status = fill(h, record, r, err);
+	r->fit = same.fit;
 	if (status == 1 && record->repeated) {
 		r->repeated = true;
 		return decide_anyhow(record, r);
@@ -960,6 +1014,7 @@ claimed(void *history, const struct recalled *r)
 	INVARIANT(r->record < h->head->records);
 	INVARIANT(atomic_load(r->lent ? &record->lent : &record->mark) == h->sign);
 	atomic_store(r->lent ? &record->lent : &record->mark, MARK_CLAIMED);
+	history_copy_mark(h, record, r->lent);
 }
 
 /* ---- calls that are to come ---- */

@@ -5,7 +5,8 @@
  * that are found there, and that nothing has taken over, are what a new call is compared with.
  *
  * What a child run did is taken over when its own call is, unless its files name the step no more:
- * then the step may be the one that moved.
+ * then the step may be the one that moved. Of one that goes on, what its calls have not taken over by its
+ * end is nobody's; and from its begin, if it is given something else than the recorded one was.
  */
 #include "run/history_parts.h"
 
@@ -16,8 +17,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/event.h"
-
-#define AROUND_MOST 64         /* runs, one around the other */
 
 /* The index at a path, which is opened once; *opened is NULL if there is none. */
 static int
@@ -157,6 +156,15 @@ find_effect(struct looking *l, struct history *h, const struct recorded_marks *a
 	}
 }
 
+/* Whether a child run went on and has ended, or goes on with something else than it was given: its own
+ * calls are not to take over what they have not. */
+static bool
+left_behind(const struct index_record *child)
+{
+	return !history_unused_by_any(child) && atomic_load(&child->runner) != MARK_FREE &&
+	    !(history_child_runs(child) && atomic_load(&child->fits) != 0);
+}
+
 /* Of the child runs in a history, and the runs in these; taken: the run that it is of was taken over. */
 static int
 look_inside(struct looking *l, struct history *around, const struct recorded_marks *marks, bool taken,
@@ -170,7 +178,7 @@ look_inside(struct looking *l, struct history *around, const struct recorded_mar
 		struct history *inside = NULL;
 		struct recorded_marks inner;
 		char run_id[ID_SIZE], *path;
-		bool gone = taken || !history_unused_by_any(child);
+		bool gone = taken || !history_unused_by_any(child), loose = !taken && left_behind(child);
 
 		if (!child->child)
 			continue;
@@ -185,8 +193,8 @@ look_inside(struct looking *l, struct history *around, const struct recorded_mar
 			continue;
 		inner = history_marks(around, child);
 		inner = marks_in(marks, &inner);
-		find_effect(l, inside, &inner, around, child, gone);
-		failed = look_inside(l, inside, &inner, gone, err);
+		find_effect(l, inside, &inner, around, loose ? NULL : child, gone && !loose);
+		failed = look_inside(l, inside, &inner, gone && !loose, err);
 		free_marks(&inner);
 	}
 	return failed;
@@ -206,7 +214,7 @@ history_find_elsewhere(struct history *h, const unsigned char *guard,
 	int failed = 0;
 
 	*found = (struct elsewhere){ .record = NULL };
-	while (directory != NULL && depth < AROUND_MOST) {
+	while (directory != NULL && depth < HISTORY_AROUND_MOST) {
 		char *around, *place, *path, *outer;
 
 		l.directory = directory;

@@ -167,12 +167,11 @@ history_open(struct history **opened, const char *run_directory, struct error *e
 }
 
 static void
-close_elsewhere(struct history *h)
+close_list(struct history **list)
 {
-	for (size_t i = 0; h->elsewhere != NULL && h->elsewhere[i] != NULL; i++)
-		history_close(h->elsewhere[i]);
-	free(h->elsewhere);
-	h->elsewhere = NULL;
+	for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+		history_close(list[i]);
+	free(list);
 }
 
 void
@@ -180,7 +179,8 @@ history_close(struct history *h)
 {
 	if (h == NULL)
 		return;
-	close_elsewhere(h);
+	close_list(h->elsewhere);
+	close_list(h->copies);
 	for (size_t i = 0; h->fds != NULL && i < h->head->sources; i++)
 		if (h->fds[i] >= 0)
 			close(h->fds[i]);
@@ -346,6 +346,78 @@ bool
 history_lend(struct history *h, struct index_record *r)
 {
 	return history_free(r) && set_mark(h, &r->lent);
+}
+
+bool
+history_child_runs(const struct index_record *r)
+{
+	return mark_holds(atomic_load(&r->runner));
+}
+
+void
+history_child_goes_on(struct history *h, const struct recalled *r)
+{
+	struct index_record *record = &h->records[r->record];
+
+	INVARIANT(r->elsewhere == NULL && r->record < h->head->records && record->child);
+	atomic_store(&record->fits, r->fit > 0);
+	atomic_store(&record->runner, h->sign);
+}
+
+/* ---- what runs around have of it ---- */
+
+static void
+add_copy(struct history *h, const char *run_directory, const char *run_id, size_t *count)
+{
+	char *path = history_inside(run_directory, run_id);
+	struct history *copy = NULL;
+
+	/* Who cannot see it asks once more than is needed. */
+	if (history_open_index(&copy, path, NULL) == 0 && copy != NULL) {
+		h->copies = memory_array(h->copies, *count + 2, sizeof *h->copies);
+		h->copies[(*count)++] = copy;
+		h->copies[*count] = NULL;
+	}
+	free(path);
+}
+
+static void
+find_copies(struct history *h, const char *run_id)
+{
+	char *directory = memory_text(h->directory), *around, *place;
+	size_t count = 0;
+
+	h->copies_known = true;
+	for (size_t depth = 0; depth < HISTORY_AROUND_MOST &&
+	    history_around(directory, &around, &place, NULL) == 1; depth++) {
+		free(directory);
+		free(place);
+		directory = around;
+		add_copy(h, directory, run_id, &count);
+	}
+	free(directory);
+}
+
+void
+history_copy_mark(struct history *h, const struct index_record *r, bool lent)
+{
+	if (h->directory == NULL || r->started.source >= h->head->sources)
+		return;
+	if (!h->copies_known)
+		find_copies(h, h->sources[r->started.source].run_id);
+	for (size_t i = 0; h->copies != NULL && h->copies[i] != NULL; i++) {
+		const struct history *copy = h->copies[i];
+
+		for (size_t k = history_bound(copy, r->key, r->guard); history_same_guard(copy, k, r->key, r->guard); k++) {
+			struct index_record *same = &copy->records[k];
+
+			if (same->started.offset != r->started.offset)
+				continue;
+			atomic_store(&same->fits, atomic_load(&r->fits));
+			atomic_store(&same->runner, atomic_load(&r->runner));
+			atomic_store(lent ? &same->lent : &same->mark, MARK_CLAIMED);
+		}
+	}
 }
 
 uint64_t

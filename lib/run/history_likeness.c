@@ -1,7 +1,7 @@
 /*
  * What a call has to do with a record, by what both depended on besides their input and definition. A
- * variable or a directory tells calls apart if calls of one attempt had several, or a file of the run
- * names a value: a call that has another is another then.
+ * variable or a directory tells calls apart if calls of one attempt had several: a call that has another
+ * is another then. That a file of the run has a value in it says nothing: it may stand there for anything.
  */
 #include "run/history_parts.h"
 
@@ -54,13 +54,6 @@ values_differ(const struct history *h, const char *name)
 	return differ;
 }
 
-/* Whether the files of the run have a recorded value of the variable. */
-static bool
-is_written(const struct history *h, const char *name)
-{
-	return text_has_part(history_text(h, h->head->written), '\n', name, strlen(name));
-}
-
 /* Remembered of the names that were last asked for. */
 bool
 history_tells_apart(struct history *h, const char *name)
@@ -72,7 +65,7 @@ history_tells_apart(struct history *h, const char *name)
 			return known[i].apart;
 	known += h->next_name++ % HISTORY_NAMES;
 	free(known->name);
-	*known = (struct history_name){ memory_text(name), is_written(h, name) || values_differ(h, name) };
+	*known = (struct history_name){ memory_text(name), values_differ(h, name) };
 	return known->apart;
 }
 
@@ -85,7 +78,7 @@ history_directory_tells_apart(const struct history *h, const struct index_record
 		if (strcmp(history_text(h, h->records[i].directory), directory) != 0 &&
 		    strcmp(history_text(h, h->records[i].start), start) == 0)
 			return true;
-	return r->placed;
+	return false;
 }
 
 enum likeness

@@ -21,16 +21,15 @@
 #include "run/history.h"
 #include "run/recording.h"
 
-#define HISTORY_MAGIC "awf-hs12"
+#define HISTORY_MAGIC "awf-hs13"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
+#define HISTORY_AROUND_MOST 64 /* runs, one around the other */
 
 /* The index file: head, sources, records, keys, places, text, each an array. */
 struct index_head {
 	char magic[8];
 	uint64_t mode, sources, records, keys, places, text;
 	uint64_t prefix;             /* in text */
-	uint64_t written;            /* in text: variables whose values are written in files of the run, each
-	                                with a newline */
 	uint64_t edited;             /* history_names.edited */
 	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
 	                                recorded one, each with a newline */
@@ -46,6 +45,9 @@ struct index_record {
 	_Atomic int64_t mark;        /* MARK_FREE, MARK_CLAIMED, or who is about to claim it */
 	_Atomic int64_t lent;        /* likewise, of a call of other words, or in another place, that was made
 	                                in its stead: the record stays there for the call that it is of */
+	_Atomic int64_t runner;      /* of a child run that goes on: the process that runs it; MARK_FREE: none
+	                                does in this attempt */
+	_Atomic uint32_t fits;       /* and it is given what it was given */
 	_Atomic uint64_t settled;    /* in the first of a key, guard and identity: so many
 	                                from here on are claimed */
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
@@ -70,7 +72,6 @@ struct index_record {
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool repeated;               /* the user wants it made again: nothing of it is used */
 	bool outdated;               /* its programs have changed since */
-	bool placed;                 /* its directory is named in a file of the run */
 	bool named;                  /* a file of the run has its name and its command in a line */
 	bool encloses;               /* others were made in it, or in the one whose end it took over */
 	uint64_t given, definition;  /* parts of the digests of its input and definition */
@@ -107,6 +108,8 @@ struct history {
 	char *path;
 	char *directory;             /* of the run */
 	struct history **elsewhere;  /* those that were opened of other runs; the list ends with NULL */
+	struct history **copies;     /* what runs around have of this one, opened at the first claim; likewise */
+	bool copies_known;
 	void *map;
 	size_t map_len;
 	const struct index_head *head;
@@ -153,6 +156,10 @@ bool history_lend(struct history *h, struct index_record *r);
 /* Whether a call with another guard is compared with the record: it is of the same item,
  * or of a process that was in the same place. */
 bool history_comparable(const struct index_record *r, const struct recall_query *query);
+/* Whether the child run goes on, and its process lives. */
+bool history_child_runs(const struct index_record *r);
+/* Does the same in what the runs around have of this history: their calls see what its calls have claimed. */
+void history_copy_mark(struct history *h, const struct index_record *r, bool lent);
 /* How far apart two positions are. */
 uint64_t history_distance(int64_t a, int64_t b);
 /* The text at a place of the index. */
@@ -186,7 +193,7 @@ enum likeness history_likeness(struct history *h, const struct index_record *r,
 /* Whether a variable tells calls apart. */
 bool history_tells_apart(struct history *h, const char *name);
 /* Whether the directory of a record tells it from other calls of its key: another began elsewhere in
- * its attempt, or the files of the run name it. */
+ * its attempt. */
 bool history_directory_tells_apart(const struct history *h, const struct index_record *r);
 /* Whether a is what a call with another guard is compared with, rather than b: by its item, then its place
  * among the calls of its name. */

@@ -80,6 +80,7 @@ struct recalled {
 	const char *used_before;     /* (replay) recalled_used_before(): ids, each with a newline; the history's */
 	char compared[ID_SIZE];      /* (ERROR_WAITING) the root of the record that the user is asked about,
 	                                as the call may be that one; "" */
+	int fit;                     /* of a child run: query.fits of the record */
 	bool lent;                   /* the call has other words than the record, or another place: who has
 	                                its words and place may claim it all the same */
 	size_t record;               /* in the history */
@@ -167,6 +168,10 @@ struct recall_query {
 	int64_t occurrence;          /* of its process among those of its name */
 	int64_t compared;            /* if no record is the same, what it is compared with: 0: the
 	                                nearest, else as share_out() says */
+	/* Of a child run: whether what it is given, which input_sha256 does not tell, is what the recorded
+	 * child was given: > 0, or is not: < 0; 0: that is not known. NULL: nothing is. */
+	int (*fits)(void *context, const char *child_run_id);
+	void *fits_context;
 };
 #define RECALL_COMPARED_WITH_NONE INT64_C(-1)
 

@@ -280,7 +280,7 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	sed -i 's/cd a/cd b/' flow.awf
 	resume 75
 	[[ $stderr == *'push:0:0: '*' (in a), '*'may or may not have happened: say --redo push:0:0 or --skip push:0:0'* ]]
-	resume 3 --skip push:0:0
+	resume 3 --skip push:0:0 --new push
 	ledger a b
 	resume 75
 	same "$(grep -oE '\(in .\)|--skip push:0:0@[12]' <<<"$stderr" | paste -sd' ')" '(in a) --skip push:0:0@1 (in b) --skip push:0:0@2'
@@ -380,7 +380,7 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	ledger sent sent
 }
 
-@test "a directory that tells no calls apart is asked about, as a variable is; one that the script names is another" {
+@test "a directory that tells no calls apart is asked about, as a variable is" {
 	flow 'D=d$(date +%s%N); mkdir "$D"; cd "$D"' 'unset D' "$PUSH"' '\''echo x >>../ledger'\' 'cd ..'
 	start 3
 	: >open
@@ -393,21 +393,44 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	mkdir one two
 	flow '(cd one && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')'
 	start 3
+	# So does one that an edit has put in front; behind it, where the record is taken, it is another.
 	flow '(cd two && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')' '(cd one && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')'
+	: >open
+	resume 75
+	ledger one
+	resume 0 --new push
+	ledger one two
+	rm ledger open
+	flow '(cd one && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')'
+	start 3
+	flow '(cd one && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')' '(cd two && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\'')'
 	: >open
 	resume 0
 	ledger one two
 }
 
-@test "a variable that the script gives a value is known by its whole name" {
-	flow 'AFILE=one FILE=two; export AFILE FILE; '"$PUSH"' '\''echo "$FILE" >>ledger'\'
+@test "that a value stands in the script tells nothing: a call with another is asked about" {
+	printf 1 >v
+	flow 'export V=$(cat v)' "$PUSH"' '\''echo x$1 >>ledger'\'' - a $V'
 	start 3
-	# Its recorded value stands in the script still: the call of that value may come yet.
-	flow 'AFILE=one FILE=three; export AFILE FILE; '"$PUSH"' '\''echo "$FILE" >>ledger'\' \
-		'AFILE=one FILE=two; '"$PUSH"' '\''echo "$FILE" >>ledger'\'
+	printf 2 >v
 	: >open
-	resume 0
-	ledger three two
+	resume 75
+	[[ $stderr == *"push:0:0: its definition is"*'and it has changed something before'* ]]
+	ledger xa
+	resume 0 --skip push:0:0
+
+	# Nor what has only asked: it says nothing of what was recorded.
+	rm ledger open
+	flow 'for i in ann bob; do '"$PUSH"' '\''echo $1 >>ledger'\'' - $i; done'
+	start 3
+	sed -i 's/do awf-step/do REGION=eu awf-step/' flow.awf
+	resume 3
+	: >open
+	resume 75 --skip push:0:0
+	ledger ann bob
+	resume 0 --skip push:0:0 --skip push:1:0
+	ledger ann bob
 }
 
 @test "what was moved into a child run, out of one, or to another asks which it is" {
@@ -624,4 +647,57 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	ledger ann
 	resume 0 --skip push:0:0
 	ledger ann
+}
+
+@test "child runs that differ by their standard input alone each go on as the one that was given the same" {
+	local push='awf-step -q --effects external push -- sh -c "cat >>ledger; echo >>ledger"' id
+	printf '%s\n' "$push" 'awf-step -n -q end -- test -e open' >child.awf
+	flow 'printf a | awf-run ./child.awf' 'printf d | awf-run ./child.awf'
+	start 3
+	ledger a d
+	flow 'printf d | awf-run ./child.awf' 'printf a | awf-run ./child.awf' 'printf c | awf-run ./child.awf'
+	: >open
+	resume 0
+	[[ $stderr != *push* ]]
+	ledger a c d
+	# Each under its own id: of three, two have a further attempt.
+	same "$(grep -l '"attempt":2,' "$AWF_STORAGE"/transcripts/* | wc -l)" 3
+
+	# What is given through state lines, whose ids are others in each attempt, and slowly.
+	rm -f ledger open
+	slow() { printf '%s\n' "(awf-step -n say -- printf $1; sleep 0.2) | awf-run ./child.awf"; }
+	flow "$(slow a)" "$(slow d)"
+	start 3
+	ledger a d
+	flow "$(slow d)" "$(slow a)"
+	: >open
+	resume 0
+	ledger a d
+}
+
+@test "what a child run that goes on with something else does not take over is asked about, and not repeated" {
+	mkdir c
+	printf '%s\n' 'awf-step -q --effects external push -- sh -c "cat >>../ledger; echo >>../ledger"' >child.awf
+	local call='(cd c; printf d | awf-run "$AWF_WORKFLOW_DIR"/child.awf)'
+	flow "$call"
+	start 3
+	flow "${call/ d/ a}" "$call"
+	: >open
+	resume 75
+	ledger d
+	[[ $stderr == *"push:0:0: its input is '\"a\"', the recorded one '\"d\"'"*'with --new child.push'* ]]
+	[[ $stderr == *'push:0:0 has done the same before'*'--skip child:0:0/push:0:0'* ]]
+	resume 0 --new child.push --skip child:0:0/push:0:0
+	ledger a d
+}
+
+@test "of several variables with new paths the question names one that tells the recorded calls apart" {
+	flow 'export LOG=$(mktemp)' \
+		'(export SCRATCH=$(mktemp); '"$PUSH"' "echo x >>ledger")' '(export SCRATCH=$(mktemp); '"$PUSH"' "echo x >>ledger")'
+	start 3
+	: >open
+	resume 75
+	[[ $stderr == *'(SCRATCH was a new path: --ignore-env SCRATCH if no call depends on it)'* && $stderr != *LOG* ]]
+	resume 0 --ignore-env SCRATCH
+	ledger x x
 }

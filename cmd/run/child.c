@@ -92,7 +92,11 @@ child_define(struct child *c, const struct child_start *start)
 	writer_array_end(&w);
 	buffer_append(&text, start->inputs.at, start->inputs.len);
 	digest_sha256(text.data, text.len, c->definition_sha256);
-	buffer_free(&text);
+	buffer_clear(&text);
+	for (char *const *word = start->argv; *word != NULL; word++)
+		buffer_format(&text, "%s%s", word != start->argv ? " " : "", *word);
+	c->command = buffer_take(&text);
+	c->text = start->script == NULL;
 }
 
 static void
@@ -253,6 +257,7 @@ child_leave(struct child *c)
 	free(c->name);
 	free(c->path);
 	free(c->call);
+	free(c->command);
 	free(c->enclosing);
 	c->name = c->path = c->call = c->enclosing = NULL;
 }

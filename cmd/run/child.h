@@ -44,6 +44,8 @@ struct child {
 	char run_id[ID_SIZE];        /* the child's */
 	char *enclosing;             /* the call around it, "" at top level */
 	char definition_sha256[DIGEST_SIZE];
+	char *command;            /* its words, for people and to compare */
+	bool text;                /* it runs a text (-c), and no file */
 	char next_started[ID_SIZE], next_completed[ID_SIZE]; /* of its events; "": new ones */
 	struct run_cause cause;      /* step.call_workflow.started, once it is written */
 	int64_t begun;               /* monotonic ms */

@@ -214,6 +214,7 @@ take_over(struct job *j, struct error *err)
 	r->prefix = memory_format("%s%s/", history_prefix(n->history), j->place.child.call);
 	r->excused = n->recalled.stands;
 	r->programs_in = job_workspace(j);
+	r->text = j->workflow.script < 0 && j->workflow.argv[1] != NULL ? j->workflow.argv[2] : NULL;
 	if (resume_check_record(r, &plan, j->forks ? NULL : job_repaired, err) != 0)
 		return -1;
 	if (j->forks)

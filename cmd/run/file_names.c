@@ -81,6 +81,33 @@ file_names_read(struct file_names *n, const struct definition_files *files, cons
 		add_blob(&n->earlier, &files->replaced[i], blobs);
 }
 
+static void
+add_line(struct buffer *out, const char *text)
+{
+	buffer_format(out, "%s\n", text);
+}
+
+void
+file_names_add_texts(struct file_names *n, char *const *recorded, const char *now)
+{
+	for (; *recorded != NULL; recorded++) {
+		if (strcmp(*recorded, now) == 0)
+			continue;
+		n->edited = true;
+		add_line(recorded[1] == NULL ? &n->latest : &n->earlier, *recorded);
+	}
+	add_line(&n->now, now);
+}
+
+void
+file_names_add(struct file_names *n, const struct file_names *around)
+{
+	n->edited |= around->edited;
+	buffer_append(&n->earlier, around->earlier.data, around->earlier.len);
+	buffer_append(&n->latest, around->latest.data, around->latest.len);
+	buffer_append(&n->now, around->now.data, around->now.len);
+}
+
 static bool
 is_of_name(char c)
 {

@@ -19,6 +19,10 @@ struct file_names {
 /* Reads the files, whose blobs are in a directory. */
 void file_names_read(struct file_names *n, const struct definition_files *files,
     const char *blobs);
+/* Of a run of a text (awf-run -c): those of its attempts, a list that ends with NULL, and what it is now. */
+void file_names_add_texts(struct file_names *n, char *const *recorded, const char *now);
+/* Of one whose text stands in the files of the run around it, as far as is known. */
+void file_names_add(struct file_names *n, const struct file_names *around);
 /* Whether a text that was recorded has the name (lately: of the last attempt's), and none has it
  * now. */
 bool file_names_dropped(const struct file_names *n, const char *name, bool lately);

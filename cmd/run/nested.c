@@ -31,13 +31,15 @@ enum { ANSWER_REDO, ANSWER_SKIP, ANSWER_NEW, ANSWERS };
 static const char *const words[ANSWERS] = { "redo ", "skip ", "new " };
 
 static char **
-paths_inside(char *const *paths, const char *call, const char *path)
+paths_inside(char *const *paths, const char *call, const char *name, const char *path)
 {
 	char **inside = NULL;
 
 	for (; paths != NULL && *paths != NULL; paths++) {
 		const char *rest = path_inside(*paths, call, path);
 
+		if (rest == NULL && name != NULL)
+			rest = path_inside(*paths, name, path);
 		if (rest != NULL)
 			list_add(&inside, rest);
 	}
@@ -45,11 +47,12 @@ paths_inside(char *const *paths, const char *call, const char *path)
 }
 
 struct nested_answers
-nested_answers_inside(const struct history_answers *around, const char *call, const char *path)
+nested_answers_inside(const struct history_answers *around, const char *call, const char *name,
+    const char *path)
 {
-	return (struct nested_answers){ .redo = paths_inside(around->redo, call, path),
-		.skip = paths_inside(around->skip, call, path),
-		.new_steps = paths_inside(around->new_steps, call, path),
+	return (struct nested_answers){ .redo = paths_inside(around->redo, call, name, path),
+		.skip = paths_inside(around->skip, call, name, path),
+		.new_steps = paths_inside(around->new_steps, call, name, path),
 		.redo_changed = around->redo_changed };
 }
 
@@ -98,7 +101,7 @@ nested_decide(const char *run_directory, const struct history_answers *answers, 
 static int
 find_decisions(struct nested *n, const struct child *c, struct error *err)
 {
-	char *call = span_text(span_member(n->recalled.started.view.payload, KEY_CALL));
+	const char *name, *call = history_call_label(n->history, &n->recalled, &name);
 	char *path = path_join(c->parent.directory, DECIDED_FILE);
 	char **lists[ANSWERS] = { NULL };
 	struct history_answers around = { .redo_changed = false };
@@ -109,7 +112,7 @@ find_decisions(struct nested *n, const struct child *c, struct error *err)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	if (fd >= 0 && file_read(fd, &text, DECIDED_LIMIT) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
-	if (failed == 0 && call != NULL) {
+	if (failed == 0) {
 		for (char *line = text.len > 0 ? text.data : NULL, *end;
 		    line != NULL && (end = strchr(line, '\n')) != NULL; line = end + 1) {
 			*end = '\0';
@@ -121,7 +124,7 @@ find_decisions(struct nested *n, const struct child *c, struct error *err)
 		around.redo = lists[ANSWER_REDO];
 		around.skip = lists[ANSWER_SKIP];
 		around.new_steps = lists[ANSWER_NEW];
-		n->answers = nested_answers_inside(&around, call, c->path);
+		n->answers = nested_answers_inside(&around, call, name, c->path);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -129,7 +132,6 @@ find_decisions(struct nested *n, const struct child *c, struct error *err)
 	for (int i = 0; i < ANSWERS; i++)
 		list_free(lists[i]);
 	free(path);
-	free(call);
 	return failed;
 }
 
@@ -173,7 +175,7 @@ choose(struct nested *n, const struct child *c, int *input, struct error *err)
 		n->way = NESTED_REUSE;
 		data_from_text(&n->result, n->run_id, strlen(n->run_id));
 		n->result.no_newline = false;
-	} else if (r->end == RECALL_SUCCEEDED && span_member(end->view.payload, KEY_RESULT).at != NULL) {
+	} else if (!r->changed && r->end == RECALL_SUCCEEDED && span_member(end->view.payload, KEY_RESULT).at != NULL) {
 		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
 		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
 			return -1;
@@ -273,7 +275,8 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 		.input_sha256 = digest_sha256(null.at, null.len, sha256),
 		.definition_sha256 = c->definition_sha256,
 		.input = null,
-		.definition = c->name,
+		.definition = c->text ? c->command : c->name,
+		.text = c->text,
 	};
 	int found;
 

@@ -253,7 +253,7 @@ int
 place_set_around(const struct place *p, const char *run_directory, struct error *err)
 {
 	return p->around != NULL ? history_set_around(run_directory, p->around,
-	    p->child.marks.directory, err) : 0;
+	    p->child.marks.directory, p->child.call, err) : 0;
 }
 
 int

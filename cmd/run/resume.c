@@ -362,6 +362,17 @@ take_attempt(struct resume *r, const char *line, size_t len, struct error *err)
 	return failed;
 }
 
+/* Of "/bin/sh -c TEXT NAME". */
+static void
+add_text(struct resume *r, struct span payload)
+{
+	struct span argv = span_member(payload, KEY_ARGV);
+	char *text = span_is(span_element(argv, 1), "-c") ? span_text(span_element(argv, 2)) : NULL;
+
+	if (text != NULL)
+		list_take(&r->texts, text);
+}
+
 static void
 take_line(void *context, const char *line, size_t len, int64_t at)
 {
@@ -377,9 +388,13 @@ take_line(void *context, const char *line, size_t len, int64_t at)
 	if (at == 0) {
 		definition_files_free(&c->r->files);
 		file_names_free(&c->r->file_names);
+		list_free(c->r->texts);
+		c->r->texts = NULL;
 	}
 	if (at > 0 && event.type == EVENT_RUN_STARTED && !c->failed)
 		c->failed = take_attempt(c->r, line, len, c->err) != 0;
+	if (event.type == EVENT_RUN_STARTED)
+		add_text(c->r, event.payload);
 	definition_files_take(&c->r->files, &event);
 }
 
@@ -510,6 +525,7 @@ build_inside(struct resume *inner, const struct resume *parent, const struct his
 	int built;
 
 	inner->indexes_in = parent->indexes_in;
+	inner->around = &parent->file_names;
 	inner->prefix = memory_format("%s%s/", parent->prefix != NULL ? parent->prefix : "", child->call);
 	built = read_lines(inner, plan, false, err);
 	if (built == 0) {
@@ -525,13 +541,14 @@ static bool
 look_into_child(void *context, const struct history_child *child)
 {
 	struct looking *l = context;
-	struct nested_answers answers = nested_answers_inside(&l->plan->answers, child->call, child->path);
+	struct nested_answers answers = nested_answers_inside(&l->plan->answers, child->call, child->name, child->path);
 	const struct resume_plan plan = { child->forked, NULL, nested_answers_of(&answers) };
 	struct resume inner = { .path = NULL };
 	struct error ignored = ERROR_INIT;
 	bool outdated = false;
 
 	if (resume_find(&inner, &l->parent->storage, child->run_id, &ignored) == 0) {
+		inner.answered_elsewhere = true;
 		if (build_inside(&inner, l->parent, child, &plan, &ignored) != -1)
 			for (size_t i = 0; i < inner.history.program_count; i++)
 				outdated |= inner.history.programs[i].results > 0;
@@ -561,7 +578,7 @@ static int
 add_child(struct resume *r, const struct history_child *child, const struct resume_plan *around,
     struct error *err)
 {
-	struct nested_answers answers = nested_answers_inside(&around->answers, child->call, child->path);
+	struct nested_answers answers = nested_answers_inside(&around->answers, child->call, child->name, child->path);
 	const struct resume_plan plan = { child->forked, NULL, nested_answers_of(&answers) };
 	struct history_summary *own = &r->history, *its;
 	struct resume inner = { .path = NULL };
@@ -630,12 +647,20 @@ build(struct resume *r, const struct resume_plan *plan, const char *index, bool 
 	history_summary_free(&r->history);
 	if (r->reading == NULL || !history_is_of(r->reading))
 		failed = read_lines(r, plan, true, err);
-	if (failed == 0 && !r->file_names.read)
+	if (failed == 0 && !r->file_names.read) {
 		file_names_read(&r->file_names, &r->files, r->blobs);
+		if (r->texts != NULL && r->text != NULL)
+			file_names_add_texts(&r->file_names, r->texts, r->text);
+		else if (r->texts != NULL && r->around != NULL)
+			file_names_add(&r->file_names, r->around);
+	}
 	r->names = (struct history_names){ r->file_names.edited, is_dropped, is_written, calls_step, r };
 	if (failed == 0) {
 		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);
+		/* What is said of calls of one child run of a name may be said of none in another. */
+		if (failed != 0 && r->answered_elsewhere && err->code == ERROR_USAGE)
+			failed = 0;
 		add_programs(&r->history, &looking.found);
 		history_summary_free(&looking.found);
 	}
@@ -702,6 +727,7 @@ resume_free(struct resume *r)
 	list_free(r->inputs);
 	list_free(r->variables);
 	list_free(r->ignored);
+	list_free(r->texts);
 	free(r->allow_tools);
 	history_summary_free(&r->history);
 	definition_files_free(&r->files);

@@ -43,6 +43,7 @@ struct resume {
 	bool reader_gone;             /* it ended as nobody read its output any more */
 	bool interrupted;             /* that was ended from outside (run.completed) */
 	bool excused;                 /* history_spec.excused */
+	bool answered_elsewhere;      /* the answers may name calls that it has not */
 	char *programs_in;            /* the directory in which programs of the workspace are looked for;
 	                                 NULL: directory */
 	char *moved_from;             /* where directory was; NULL: there */
@@ -56,6 +57,9 @@ struct resume {
 	const char *indexes_in;       /* directory for those of the runs inside, while they are built; NULL */
 	struct definition_files files; /* that its record names */
 	struct file_names file_names; /* of steps in these */
+	char **texts;                 /* that its attempts ran (-c), NULL: none */
+	const char *text;             /* what it runs now; NULL: not known, */
+	const struct file_names *around; /* but these may have it; NULL */
 	struct history_names names;   /* history_spec.names */
 	struct history_reading *reading; /* its recorded calls; NULL: not read */
 	struct history_summary history;

@@ -212,6 +212,9 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	label = recording_call_label(rec, call);
 	r.call = add_text(x, label);
 	free(label);
+	r.attempt = c->attempt;
+	r.name = c->kind.child ? add_text(x, c->call->id) : x->empty;
+	r.last_named = c->kind.child && recording_last_named(rec, call);
 	r.decided = recording_decision(rec, call);
 	r.doubtful = recording_doubtful(rec, call);
 	r.tools_doubtful = recording_tools_doubtful(rec, call);
@@ -273,6 +276,13 @@ put_records(struct index *x, const struct sorted_call *calls, size_t count)
 	return 0;
 }
 
+/* Whether a call with another input or definition is compared with it. */
+static bool
+may_be_compared(const struct recording *rec, uint32_t call)
+{
+	return recording_began(rec, call) || (!rec->calls[call].kind.child && chain_runs_calls(rec, call));
+}
+
 /* What the records of each key have in common, in the order of the records. */
 static int
 put_keys(struct index *x, const struct sorted_call *calls, size_t count, uint64_t *keys)
@@ -284,7 +294,7 @@ put_keys(struct index *x, const struct sorted_call *calls, size_t count, uint64_
 	for (size_t i = 0; i < count; i = next) {
 		memset(&key, 0, sizeof key); /* its padding is written too */
 		for (next = i; next == i || (next < count && !begins_key(calls, next)); next++)
-			key.began |= recording_began(x->rec, (uint32_t)(calls[next].call - x->rec->calls));
+			key.began |= may_be_compared(x->rec, (uint32_t)(calls[next].call - x->rec->calls));
 		if (put_bytes(x, &key, sizeof key) != 0)
 			return -1;
 		(*keys)++;
@@ -470,7 +480,8 @@ static struct history_child
 describe_child(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
-	struct history_child child = { .call = memory_text(c->call->id),
+	struct history_child child = { .call = recording_call_label(rec, call),
+		.name = recording_last_named(rec, call) ? memory_text(c->call->id) : NULL,
 		.path = memory_text(c->call->step->path), .excused = recording_child_excused(rec, call),
 		.forked = c->source < rec->spec->other_count };
 
@@ -482,6 +493,7 @@ static void
 free_child(struct history_child *child)
 {
 	free(child->call);
+	free(child->name);
 	free(child->path);
 }
 
@@ -563,8 +575,6 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 	const struct recording *rec = &r->recording;
 
 	memset(summary, 0, sizeof *summary);
-	if (recording_check_paths(rec, err) != 0)
-		return -1;
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		const struct recorded_call *c = &rec->calls[i];
 		if (!recording_counts(rec, i))
@@ -582,7 +592,7 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
 	summary->reader_gone = rec->reader_gone;
 	recording_changed_programs(rec, summary);
-	return recording_doubts(rec, summary, err);
+	return recording_check_paths(rec, err) != 0 ? -1 : recording_doubts(rec, summary, err);
 }
 
 int

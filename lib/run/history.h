@@ -54,9 +54,9 @@
 char *history_inside(const char *run_directory, const char *run_id);
 /* Lets the calls of a run, which is a child run or is to be one, be compared with what was recorded of the
  * run around it, whose run directory is given; place: where in the workspace of that it is started
- * (call_marks.directory). ERROR_SYSTEM. */
+ * (call_marks.directory); call: its own, in that run. ERROR_SYSTEM. */
 int history_set_around(const char *run_directory, const char *around, const char *place,
-    struct error *err);
+    const char *call, struct error *err);
 
 /* An effect that was begun and whose end is not known. */
 struct history_doubt {
@@ -75,7 +75,8 @@ struct history_doubt {
 
 /* A child run, as far as its parent knows; of a summary one that did not succeed. */
 struct history_child {
-	char *call, *path;
+	char *call, *path;           /* call: with its attempt (kid:0:0@1) where others have its name, too */
+	char *name;                  /* the call without that, if it is the last of the name; NULL */
 	char run_id[ID_SIZE];
 	bool excused;                /* it failed, and its parent went on from that */
 	bool forked;                 /* it is of what the run was forked from, and will be too */
@@ -205,6 +206,9 @@ struct recall history_recall(struct history *h);
  * if it is given what it was given. What it has not taken over by its end is compared with other calls.
  * Before the claim is said to stand. */
 void history_child_goes_on(struct history *h, const struct recalled *r);
+/* What the user names the recorded call by, and, if it is the last of its name, that alone; else NULL. The
+ * history's. */
+const char *history_call_label(const struct history *h, const struct recalled *r, const char **name);
 void history_close(struct history *h);
 
 #endif

@@ -30,6 +30,8 @@
 #define OWN_DIFFERENCES_MOST 4
 #define OWN_NAP_MS 10
 #define DEFINITIONS_MOST 256 /* that a call with another is compared with */
+#define TEXT_ALIKE_LEAST (ALIKE_WHOLE / 4) /* half of a text, as edited */
+#define BRANCHES_AWAY 64
 #define OWN_WAITS_MOST 8 /* of calls of a key, in an attempt */
 
 /* What is found of the records with the guard of a call. */
@@ -378,7 +380,8 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 		enum likeness like;
 		size_t text;
 
-		if ((same_input && r->given != given) || (!r->began && h->head->mode != RECALL_REPLAY) ||
+		if ((same_input && r->given != given) ||
+		    (!r->began && !r->runs_calls && h->head->mode != RECALL_REPLAY) ||
 		    !history_comparable(r, query) || !history_unused_by_any(r) || is_expected(h, i))
 			continue;
 		/* Its own call may come yet, the same as it was. */
@@ -527,16 +530,16 @@ is_new(const struct history *h, const unsigned char *key, const unsigned char *g
 }
 
 /* The last words of a question about a record: how it is answered, and what for. Of one that was in doubt the
- * user has said already that it is skipped. */
+ * user has said already that it is skipped. prefix: what stands before the record's name; of: before the
+ * name of the step that asks. */
 static void
-add_answers(const struct history *h, const struct index_record *record, const struct recall_query *query,
-    const char *aim, struct buffer *out)
+add_answers(const struct index_record *record, const char *prefix, const char *call, const char *of,
+    const struct recall_query *query, const char *aim, struct buffer *out)
 {
-	const char *prefix = history_prefix(h), *call = history_text(h, record->call);
 	struct buffer path = BUFFER_INIT;
 
 	/* The names of the calls that the child run is in. */
-	for (const char *at = prefix; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
+	for (const char *at = of; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
 		buffer_format(&path, "%.*s.", (int)strcspn(at, ":/"), at);
 	buffer_text(&path, query->path != NULL ? query->path : query->name);
 	if (record->doubtful && !record->child && record->decided == RECALL_SKIP)
@@ -563,7 +566,7 @@ refuse_changed(struct history *h, const struct index_record *record,
 		buffer_format(&text, ", and it %s changed something before%s",
 		    record->maybe || record->child ? "may have" : "has",
 		    record->tools_doubtful ? ", all of which would be made again" : "");
-		add_answers(h, record, query, "", &text);
+		add_answers(record, history_prefix(h), call, history_prefix(h), query, "", &text);
 		error_set(err, ERROR_WAITING, call, "%s", buffer_string(&text));
 		memcpy(r->compared, record->root, ID_SIZE);
 	}
@@ -605,7 +608,7 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
 		most += record->definition == index_digest(query->definition_sha256) ? 2 * OWN_WAIT_MS :
 		    2 * OWN_WAIT_MS - (int)(history_alike(h, record, query) * 3 * OWN_WAIT_MS / (2 * ALIKE_WHOLE));
-	if ((h->head->edited && !record->doubtful && record->decided == RECALL_UNDECIDED &&
+	if ((h->head->edited && !query->member && !record->doubtful && record->decided == RECALL_UNDECIDED &&
 	    record->definition != index_digest(query->definition_sha256)) ||
 	    atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
 		return false;
@@ -651,11 +654,25 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 	return found;
 }
 
+/* It is made anew in the record's place, and the calls in it find theirs. */
+static int
+make_in_place(struct history *h, const struct index_record *record, const struct recall_query *query,
+    struct recalled *r)
+{
+	note_differing(h, record, query);
+	r->changed = !record->runs_calls;
+	r->decided = record->runs_calls ? RECALL_UNDECIDED : RECALL_REDO;
+	r->end = RECALL_OPEN;
+	return 1;
+}
+
+/* Another input or definition. Of a command that made others and changed nothing itself, as a group's, those
+ * are compared, each for itself. */
 static int
 claim_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r, struct error *err)
 {
-	bool replay = h->head->mode == RECALL_REPLAY;
+	bool replay = h->head->mode == RECALL_REPLAY, made_again;
 	struct index_record *record;
 	int status;
 
@@ -667,28 +684,48 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 			note_anew(h, key, query);
 			return 0;
 		}
-		if (replay || !is_decided(h, record, guard, query))
+		made_again = !replay && record->runs_calls && record->decided == RECALL_UNDECIDED;
+		if (!made_again && (replay || !is_decided(h, record, guard, query)))
 			return refuse_changed(h, record, query, r, err);
 	} while (!history_lend(h, record));
 	r->lent = true;
 	status = fill(h, record, r, err);
-	return status == 1 ? decide_anyhow(record, r) : status;
+	if (status != 1)
+		return status;
+	return made_again ? make_in_place(h, record, query, r) : decide_anyhow(record, r);
+}
+
+/* What stands before the name of a record that is in another run. If the call that asks is in a child run of
+ * that name, too, the name alone is that of its run from then on. */
+static char *
+prefix_elsewhere(const struct history *h, const struct elsewhere *found)
+{
+	const char *prefix = history_prefix(found->history);
+	size_t len = strlen(prefix);
+
+	if (found->inside == NULL || strcmp(prefix, history_prefix(h)) != 0 || len == 0 ||
+	    strchr(history_text(found->around, found->inside->call), '@') != NULL)
+		return memory_text(prefix);
+	return memory_format("%.*s@%llu/", (int)len - 1, prefix, (unsigned long long)found->inside->attempt);
 }
 
 static int
-refuse_moved(const struct history *h, const struct index_record *record,
+refuse_moved(const struct history *h, const struct elsewhere *found,
     const struct recall_query *query, struct recalled *r, struct error *err)
 {
-	const char *call = history_text(h, record->call);
+	const char *call = history_text(found->history, found->record->call);
 	bool inside = query->enclosing[0] != '\0';
 	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
+	char *prefix = found->history == h ? memory_text(history_prefix(h)) : prefix_elsewhere(h, found);
 	struct buffer answers = BUFFER_INIT;
 
-	add_answers(h, record, query, "to do it again, or to take it over, ", &answers);
+	add_answers(found->record, prefix, call, history_prefix(h), query,
+	    "to do it again, or to take it over, ", &answers);
 	error_set(err, ERROR_WAITING, place, "%s has done the same before, under another name or in another "
 	    "place, and nothing has taken that over%s", call, buffer_string(&answers));
-	memcpy(r->compared, record->root, ID_SIZE);
+	memcpy(r->compared, found->record->root, ID_SIZE);
 	buffer_free(&answers);
+	free(prefix);
 	free(place);
 	return -1;
 }
@@ -718,7 +755,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		/* In its own place, with a variable that tells no calls apart, it is the call that was meant. */
 		if (asked && !(moved || record->tools_doubtful ? is_decided(h, record, guard, query) :
 		    record->decided != RECALL_UNDECIDED))
-			return moved ? refuse_moved(h, record, query, r, err) :
+			return moved ? refuse_moved(h, &(struct elsewhere){ h, record, h, record, NULL, NULL }, query, r, err) :
 			    refuse_changed(h, record, query, r, err);
 		if (history_lend(h, record))
 			break;
@@ -728,14 +765,8 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		return 0;
 	r->lent = true;
 	status = fill(h, record, r, err);
-	/* It is made anew in the record's place, and the calls in it find theirs. */
-	if (status == 1 && !asked && record->decided == RECALL_UNDECIDED) {
-		note_differing(h, record, query);
-		r->changed = !record->runs_calls;
-		r->decided = record->runs_calls ? RECALL_UNDECIDED : RECALL_REDO;
-		r->end = RECALL_OPEN;
-		return 1;
-	}
+	if (status == 1 && !asked && record->decided == RECALL_UNDECIDED)
+		return make_in_place(h, record, query, r);
 	return status != 1 || record->child ||
 	    (record->decided == RECALL_SKIP && r->end == RECALL_SUCCEEDED) ? status :
 	    decide_anyhow(record, r);
@@ -762,7 +793,7 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 		if (!is_decided(h, found.record, guard, query) && new_call)
 			return 0;
 		if (!is_decided(h, found.record, guard, query))
-			return refuse_moved(found.history, found.record, query, r, err);
+			return refuse_moved(h, &found, query, r, err);
 		if (history_lend(found.history, found.record))
 			break;
 	}
@@ -874,7 +905,7 @@ refuse_alike(const struct history *h, const struct same *same, const struct reca
 		buffer_format(&why, "%s was a new path: --ignore-env %s if no call depends on it",
 		    buffer_string(&name), buffer_string(&name));
 	buffer_byte(&why, ')');
-	add_answers(h, record, query, "", &why);
+	add_answers(record, history_prefix(h), call, history_prefix(h), query, "", &why);
 	error_set(err, ERROR_WAITING, call, "has changed something before, and nothing tells which of the "
 	    "recorded calls of this name it is (%s", buffer_string(&why));
 	memcpy(r->compared, record->root, ID_SIZE);
@@ -914,6 +945,26 @@ refuse_skip(const struct history *h, const struct index_record *record, struct e
 	    "place", history_prefix(h), call);
 }
 
+/* In a parallel group that was edited a branch may stand elsewhere: the nearest record of one that is the same. */
+static void
+find_branch(struct history *h, unsigned char *key, const unsigned char *guard, const struct recall_query *query,
+    struct same *same)
+{
+	unsigned char other[DIGEST_BYTES];
+
+	for (int64_t i = 2; same->record == NULL && i < 2 * BRANCHES_AWAY; i++) {
+		struct recall_query moved = *query;
+
+		moved.item += i % 2 == 0 ? i / 2 : -(i / 2);
+		if (moved.item < 0)
+			continue;
+		history_keys(h, &moved, other, NULL);
+		find_same(h, other, guard, query, same);
+		if (same->record != NULL)
+			memcpy(key, other, sizeof other);
+	}
+}
+
 /* A child run is given something else than the recorded one was: that may be another's, which is about to
  * come and is waited for, a little. Whether it came. */
 static bool
@@ -929,6 +980,68 @@ leave_to_fitting(struct history *h, const struct index_record *record)
 	return !history_free(record);
 }
 
+/* Whether the record is of a child run that ran a text: one that ran a file tells that. */
+static bool
+ran_text(struct history *h, const struct index_record *r)
+{
+	struct recalled_event started = { .turn = -1 };
+	bool text = r->child && history_line(h, &r->started, &started, NULL) == 0 &&
+	    span_member(started.view.payload, KEY_FILES).at == NULL;
+
+	recalled_event_free(&started);
+	return text;
+}
+
+/* The free record of a child run of this name, with another text, that is most like this one: what its text
+ * was edited to. */
+static struct index_record *
+find_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+	size_t most = 0, looked = 0;
+
+	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key) && looked < DEFINITIONS_MOST; i++) {
+		struct index_record *r = &h->records[i];
+		size_t alike;
+
+		if (!r->child || r->named || !history_unused_by_any(r) || history_likeness(h, r, query) == ANOTHER ||
+		    !ran_text(h, r))
+			continue;
+		looked++;
+		alike = history_alike(h, r, query);
+		if (alike < TEXT_ALIKE_LEAST && !history_comparable(r, query))
+			continue;
+		if (found == NULL || alike > most || (alike == most && history_nearer(r, found, query))) {
+			found = r;
+			most = alike;
+		}
+	}
+	return found;
+}
+
+/* A child run whose text was edited goes on, and the calls in it are compared each for itself. */
+static int
+claim_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	struct index_record *record;
+	int status;
+
+	if (!query->text || h->head->mode != RECALL_RESUME || !h->head->edited)
+		return 0;
+	do
+		record = find_edited_text(h, key, query);
+	while (record != NULL && !history_mark(h, record));
+	if (record == NULL)
+		return 0;
+	/* Another run in its place. */
+	if (record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO)
+		return 0;
+	status = fill(h, record, r, err);
+	r->changed = true;
+	return status;
+}
+
 static int
 claim(void *history, const struct recall_query *query, struct recalled *r, struct error *err)
 {
@@ -941,9 +1054,12 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 
 	memset(r, 0, sizeof *r);
 	history_keys(h, query, key, guard);
-	do
+	do {
+		history_keys(h, query, key, NULL);
 		find_same(h, key, guard, query, &same);
-	while (same.record != NULL && !(same.alike && !is_decided(h, same.record, guard, query)) &&
+		if (same.record == NULL && query->member && h->head->edited && h->head->mode == RECALL_RESUME)
+			find_branch(h, key, guard, query, &same);
+	} while (same.record != NULL && !(same.alike && !is_decided(h, same.record, guard, query)) &&
 	    ((same.fit < 0 && leave_to_fitting(h, same.record)) || !history_mark(h, same.record)));
 	record = same.record;
 	if (record != NULL && same.alike && !is_new(h, key, guard, query))
@@ -960,6 +1076,8 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 		status = claim_other(h, key, guard, query, r, err);
 		if (status == 0)
 			status = claim_elsewhere(h, guard, query, false, r, err);
+		if (status == 0)
+			status = claim_edited_text(h, key, query, r, err);
 		if (status != 0)
 			return status;
 		status = claim_changed(h, key, guard, query, r, err);

@@ -131,13 +131,13 @@ compare_effect(const struct looking *l, const struct elsewhere *at, const struct
  * were made. owner: the record of its run in the history of owners; NULL: they stand for themselves. dropped: its files must not name them. */
 static void
 find_effect(struct looking *l, struct history *h, const struct recorded_marks *around,
-    struct history *owners, struct index_record *owner, bool dropped)
+    struct history *owners, struct index_record *owner, const struct index_record *inside, bool dropped)
 {
 	struct index_record *nearest = l->found->record;
 
 	for (size_t i = 0; i < h->head->records; i++) {
 		struct index_record *r = &h->records[i];
-		struct elsewhere at = { h, r, owner != NULL ? owners : h, owner != NULL ? owner : r };
+		struct elsewhere at = { h, r, owner != NULL ? owners : h, owner != NULL ? owner : r, owners, inside };
 		enum likeness like;
 
 		if (!r->changed || r->child || (dropped && !r->dropped) ||
@@ -193,7 +193,7 @@ look_inside(struct looking *l, struct history *around, const struct recorded_mar
 			continue;
 		inner = history_marks(around, child);
 		inner = marks_in(marks, &inner);
-		find_effect(l, inside, &inner, around, loose ? NULL : child, gone && !loose);
+		find_effect(l, inside, &inner, around, loose ? NULL : child, child, gone && !loose);
 		failed = look_inside(l, inside, &inner, gone && !loose, err);
 		free_marks(&inner);
 	}
@@ -215,34 +215,35 @@ history_find_elsewhere(struct history *h, const unsigned char *guard,
 
 	*found = (struct elsewhere){ .record = NULL };
 	while (directory != NULL && depth < HISTORY_AROUND_MOST) {
-		char *around, *place, *path, *outer;
+		struct history_around around;
+		char *path, *outer;
 
 		l.directory = directory;
 		/* A child run that is new has no history, though the run around it may. */
 		if (at != NULL)
 			failed = look_inside(&l, at, &none, false, err);
-		if (failed != 0 || (failed = history_around(directory, &around, &place, err)) <= 0)
+		if (failed != 0 || (failed = history_around(directory, &around, err)) <= 0)
 			break;
-		outer = directory_in(place, here);
-		free(place);
+		outer = directory_in(around.place, here);
 		free(directory);
 		free(here);
-		directory = around;
+		directory = memory_text(around.directory);
 		here = outer;
+		history_around_free(&around);
 		if (depth++ > 0)
 			marks_free(&l.marks);
-		failed = marks_find(&l.marks, around, NULL, NULL, err);
+		failed = marks_find(&l.marks, directory, NULL, NULL, err);
 		if (failed == -1)
 			break;
 		free(l.marks.directory);
 		l.marks.directory = memory_text(here);
-		path = path_join(around, HISTORY_FILE);
+		path = path_join(directory, HISTORY_FILE);
 		failed = open_other(h, path, &at, err);
 		free(path);
 		if (failed != 0)
 			break;
 		if (at != NULL)
-			find_effect(&l, at, &none, at, NULL, false);
+			find_effect(&l, at, &none, at, NULL, NULL, false);
 	}
 	if (depth > 0)
 		marks_free(&l.marks);

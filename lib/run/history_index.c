@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "proc/process.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
@@ -104,14 +105,15 @@ history_inside(const char *run_directory, const char *run_id)
 
 int
 history_set_around(const char *run_directory, const char *around, const char *place,
-    struct error *err)
+    const char *call, struct error *err)
 {
+	const char *const texts[] = { around, place != NULL ? place : "", call };
 	char *path = path_join(run_directory, AROUND_FILE);
 	struct buffer text = BUFFER_INIT;
 	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), failed = 0;
 
-	buffer_append(&text, around, strlen(around) + 1);
-	buffer_text(&text, place != NULL ? place : "");
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		buffer_append(&text, texts[i], strlen(texts[i]) + 1);
 	if (fd < 0 || file_write(fd, text.data, text.len) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
 	file_close(&fd);
@@ -120,48 +122,95 @@ history_set_around(const char *run_directory, const char *around, const char *pl
 	return failed;
 }
 
+void
+history_around_free(struct history_around *around)
+{
+	free(around->directory);
+	free(around->place);
+	free(around->call);
+	*around = (struct history_around){ .directory = NULL };
+}
+
 int
-history_around(const char *run_directory, char **around, char **place, struct error *err)
+history_around(const char *run_directory, struct history_around *around, struct error *err)
 {
 	char *path = path_join(run_directory, AROUND_FILE);
+	char **const texts[] = { &around->directory, &around->place, &around->call };
+	const size_t count = sizeof texts / sizeof *texts;
 	int fd = file_open_plain(path, O_RDONLY, 0), found = 0;
 	struct buffer text = BUFFER_INIT;
-	size_t len;
+	size_t at = 0, got = 0;
 
-	*around = *place = NULL;
+	*around = (struct history_around){ .directory = NULL };
 	if (fd < 0 && errno != ENOENT)
 		found = error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	else if (fd >= 0 && file_read(fd, &text, PATH_LIMIT) != 0)
 		found = error_errno(err, ERROR_SYSTEM, path, "unable to read");
-	else if (fd >= 0 && (len = strlen(buffer_string(&text))) < text.len) {
-		*around = memory_text(text.data);
-		*place = memory_copy(text.data + len + 1, text.len - len - 1);
-		found = 1;
+	for (; found == 0 && got < count && at < text.len && memchr(text.data + at, 0, text.len - at) != NULL; got++) {
+		*texts[got] = memory_text(text.data + at);
+		at += strlen(text.data + at) + 1;
 	}
+	if (found == 0 && got == count)
+		found = 1;
+	else
+		history_around_free(around);
 	buffer_free(&text);
 	file_close(&fd);
 	free(path);
 	return found;
 }
 
+/* The history of a child run of which nothing was recorded, in a run that goes on: it has no records, and the
+ * user may have said that calls of steps in it are new. */
+static struct history *
+make_empty(const struct history *around, const char *call)
+{
+	const char *rest = history_text(around, around->head->new_steps), *line;
+	struct history *h = memory_zero(1, sizeof *h);
+	struct buffer names = BUFFER_INIT, text = BUFFER_INIT;
+	uint64_t prefix;
+	size_t len;
+
+	h->own_head = memory_zero(1, sizeof *h->own_head);
+	h->own_head->mode = RECALL_RESUME;
+	buffer_byte(&text, '\0');
+	prefix = text.len;
+	buffer_format(&text, "%s%s/", history_prefix(around), call);
+	buffer_byte(&text, '\0');
+	h->own_head->prefix = prefix;
+	h->own_head->new_steps = text.len;
+	for (const char *at = call; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
+		buffer_format(&names, "%.*s.", (int)strcspn(at, ":/"), at);
+	while ((line = text_part(&rest, '\n', &len)) != NULL)
+		if (len > names.len && memcmp(line, names.data, names.len) == 0)
+			buffer_format(&text, "%.*s\n", (int)(len - names.len), line + names.len);
+	buffer_byte(&text, '\0');
+	h->own_head->text = text.len;
+	h->own_text = buffer_take(&text);
+	h->head = h->own_head;
+	h->text = h->own_text;
+	h->ahead_key = SIZE_MAX;
+	buffer_free(&names);
+	return h;
+}
+
 int
 history_open(struct history **opened, const char *run_directory, struct error *err)
 {
-	static const struct index_head none = { .mode = RECALL_RESUME, .text = 1 };
-	char *path = path_join(run_directory, HISTORY_FILE), *around, *place;
+	char *path = path_join(run_directory, HISTORY_FILE);
+	struct history_around around = { .directory = NULL };
+	struct history *outer = NULL;
 	int failed = history_open_index(opened, path, err);
 
-	/* A child run of which nothing was recorded, of a run that goes on. */
-	if (failed == 0 && *opened == NULL && history_around(run_directory, &around, &place, err) == 1) {
-		free(around);
-		free(place);
-		*opened = memory_zero(1, sizeof **opened);
-		(*opened)->head = &none;
-		(*opened)->text = "";
-		(*opened)->ahead_key = SIZE_MAX;
+	if (failed == 0 && *opened == NULL && (failed = history_around(run_directory, &around, err)) == 1) {
+		failed = history_open(&outer, around.directory, err);
+		if (outer != NULL)
+			*opened = make_empty(outer, around.call);
+		history_close(outer);
 	}
 	if (*opened != NULL)
 		(*opened)->directory = memory_text(run_directory);
+	history_around_free(&around);
 	free(path);
 	return failed;
 }
@@ -192,6 +241,8 @@ history_close(struct history *h)
 	free(h->expected);
 	free(h->path);
 	free(h->directory);
+	free(h->own_head);
+	free(h->own_text);
 	free(h);
 }
 
@@ -364,6 +415,15 @@ history_child_goes_on(struct history *h, const struct recalled *r)
 	atomic_store(&record->runner, h->sign);
 }
 
+const char *
+history_call_label(const struct history *h, const struct recalled *r, const char **name)
+{
+	const struct index_record *record = &h->records[r->record];
+
+	*name = record->last_named ? history_text(h, record->name) : NULL;
+	return history_text(h, record->call);
+}
+
 /* ---- what runs around have of it ---- */
 
 static void
@@ -384,15 +444,16 @@ add_copy(struct history *h, const char *run_directory, const char *run_id, size_
 static void
 find_copies(struct history *h, const char *run_id)
 {
-	char *directory = memory_text(h->directory), *around, *place;
+	char *directory = memory_text(h->directory);
+	struct history_around around;
 	size_t count = 0;
 
 	h->copies_known = true;
 	for (size_t depth = 0; depth < HISTORY_AROUND_MOST &&
-	    history_around(directory, &around, &place, NULL) == 1; depth++) {
+	    history_around(directory, &around, NULL) == 1; depth++) {
 		free(directory);
-		free(place);
-		directory = around;
+		directory = memory_text(around.directory);
+		history_around_free(&around);
 		add_copy(h, directory, run_id, &count);
 	}
 	free(directory);

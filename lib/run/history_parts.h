@@ -58,6 +58,8 @@ struct index_record {
 	struct place started, completed, original;
 	struct place input;          /* the line whose result is its input; len 0: started's */
 	uint64_t call;               /* recording_call_label(), in text */
+	uint64_t name;               /* of a child run, likewise: its call without the attempt */
+	uint64_t attempt;
 	uint32_t end, decided;
 	uint32_t key_number;         /* in keys */
 	bool superseded;             /* the call around it was tried again after it */
@@ -65,6 +67,7 @@ struct index_record {
 	bool tools_doubtful;         /* what is in doubt is of its tools alone */
 	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
 	bool child;                  /* a child run */
+	bool last_named;             /* no later call has its name */
 	bool runs_calls;             /* its command made others, and changed nothing itself */
 	bool changed;                /* recording_changed() */
 	bool dropped;                /* no file of the run names its step any more */
@@ -89,7 +92,7 @@ struct index_key {
 	_Atomic uint32_t other_said; /* 2: `other` is written; 1: it is about to be */
 	char other[OTHER_SIZE];      /* the first variable in which a new call differs from a record of the
 	                                same input and definition */
-	bool began;                  /* a call of the records began to change something */
+	bool began;                  /* a call of the records began to change something, or made others */
 };
 
 #define LEFT_OUT_SIZE 17
@@ -112,6 +115,8 @@ struct history {
 	bool copies_known;
 	void *map;
 	size_t map_len;
+	struct index_head *own_head; /* of a child run of which nothing was recorded; NULL */
+	char *own_text;
 	const struct index_head *head;
 	const struct index_source *sources;
 	struct index_record *records;
@@ -172,9 +177,14 @@ int history_line(struct history *h, const struct place *place, struct recalled_e
 int index_compare_left_out(const void *a, const void *b);
 /* history_index.c: as history_open(), of a path; *h is NULL if there is no such file. */
 int history_open_index(struct history **h, const char *path, struct error *err);
-/* 1: the directory of the run around, and where in its workspace the run was started, as call_marks has
- * it, in memory of their own; 0: none is known; -1: ERROR_SYSTEM. */
-int history_around(const char *run_directory, char **around, char **place, struct error *err);
+/* Of a run in another, in memory of their own: history_set_around(). */
+struct history_around {
+	char *directory;             /* of the run around; NULL: none is known */
+	char *place, *call;
+};
+/* 1: there is a run around; 0: none is known; -1: ERROR_SYSTEM. To be freed either way. */
+int history_around(const char *run_directory, struct history_around *around, struct error *err);
+void history_around_free(struct history_around *around);
 
 /* history_likeness.c: whether marks have no part in finding the record of a call: it reads no environment,
  * or nothing is known of its run's. */
@@ -206,6 +216,8 @@ struct elsewhere {
 	struct index_record *record; /* NULL: there is none */
 	struct history *owners;      /* whose record of a child run stands for it until that is claimed; */
 	struct index_record *owner;  /* or the record itself */
+	struct history *around;      /* the record of the child run that it is in, and whose that is; NULL: it is of */
+	const struct index_record *inside; /* a run around */
 };
 /* Looks for one that nothing has taken over. -1: ERROR_SYSTEM. */
 int history_find_elsewhere(struct history *h, const unsigned char *guard,

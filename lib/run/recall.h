@@ -171,6 +171,7 @@ struct recall_query {
 	/* Of a child run: whether what it is given, which input_sha256 does not tell, is what the recorded
 	 * child was given: > 0, or is not: < 0; 0: that is not known. NULL: nothing is. */
 	int (*fits)(void *context, const char *child_run_id);
+	bool text;                   /* of a child run: it runs a text, which may have been edited */
 	void *fits_context;
 };
 #define RECALL_COMPARED_WITH_NONE INT64_C(-1)

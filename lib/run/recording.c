@@ -143,6 +143,20 @@ recording_call_label(const struct recording *rec, uint32_t call)
 	    memory_format("%s@%lu", id, (unsigned long)rec->calls[call].attempt) : memory_text(id);
 }
 
+bool
+recording_last_named(const struct recording *rec, uint32_t call)
+{
+	const char *id = rec->calls[call].call->id;
+	const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
+
+	if (count == NULL || *count <= 1)
+		return true;
+	for (uint32_t other = call + 1; other < rec->call_count; other++)
+		if (recording_counts(rec, other) && strcmp(rec->calls[other].call->id, id) == 0)
+			return false;
+	return true;
+}
+
 /* Whether a PATH of the user names the call: ID@ATTEMPT too. */
 static bool
 names_call(const char *path, const struct recorded_call *c)
@@ -629,6 +643,25 @@ index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const cha
 	snprintf(text + 16, ASKED_SIZE - 16, "%s%s", *root != '\0' ? ":" : "", root);
 }
 
+/* Of the command of a child run, "/bin/sh -c TEXT NAME": whether the files of the run have the text. */
+static bool
+text_is_written(const struct history_names *names, const char *command)
+{
+	const char *begin = strstr(command, " -c "), *end = strrchr(command, ' ');
+	bool written = false;
+
+	if (begin != NULL && end >= begin + strlen(" -c ")) {
+		int len = (int)(end - begin) - (int)strlen(" -c ");
+		char *single = memory_format("'%.*s'", len, begin + strlen(" -c "));
+		char *twice = memory_format("\"%.*s\"", len, begin + strlen(" -c "));
+
+		written = names->written(names->context, single, false) || names->written(names->context, twice, false);
+		free(single);
+		free(twice);
+	}
+	return written;
+}
+
 bool
 recording_named(const struct recording *rec, uint32_t call)
 {
@@ -639,7 +672,7 @@ recording_named(const struct recording *rec, uint32_t call)
 	bool named = false;
 
 	/* Of a parallel group a line may have all branches, and others, or in another order. */
-	if (names == NULL || !names->edited || c->kind.child || c->kind.members || !recording_began(rec, call) ||
+	if (names == NULL || !names->edited || c->kind.members || (!c->kind.child && !recording_began(rec, call)) ||
 	    event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) != 0) {
 		buffer_free(&line);
 		return false;
@@ -651,7 +684,8 @@ recording_named(const struct recording *rec, uint32_t call)
 		char *name = call_id_name(c->call->id);
 
 		span_decode(what, &command);
-		named = names->calls(names->context, name, buffer_string(&command));
+		named = c->kind.child ? text_is_written(names, buffer_string(&command)) :
+		    names->calls(names->context, name, buffer_string(&command));
 		free(name);
 	}
 	buffer_free(&command);

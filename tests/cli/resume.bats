@@ -135,15 +135,11 @@ untouched() {
 	awf-verify -q "$run_id"
 }
 
-@test "a step that changed something is asked about though a call around it is another now" {
+@test "a step that changed something is not made again though a call around it is another now" {
 	flow 'cat in | awf-step outer -- sh -c "echo x | awf-step -q --effects external mail -- effect mail; die"'
 	echo one >in
 	dies ./flow.awf </dev/null
 	echo two >in
-	run -75 --separate-stderr awf-run --resume "$run_id" </dev/null
-	[[ $stderr == *"outer:0:0: its input is '\"two\"', the recorded one '\"one\"'"*"--redo outer:0:0"* ]]
-	same "$(cat mail.ledger)" x
-	echo one >in
 	run -0 awf-run --resume "$run_id" </dev/null
 	same "$(cat mail.ledger)" x
 }

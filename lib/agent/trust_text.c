@@ -11,8 +11,8 @@
 static bool
 is_blank(uint32_t code)
 {
-	return code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x202f ||
-	    code == 0x205f || code == 0x2800 || code == 0x3000;
+	return code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+	    code == 0x202f || code == 0x205f || code == 0x2800 || code == 0x3000;
 }
 
 /* The first piece of a text: a blank that is no space, alone, counts as hidden. */

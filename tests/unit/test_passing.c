@@ -1,4 +1,4 @@
-/* proc/passing and isolate/isolate where the ends of children are not kept: they end with an error. */
+/* proc/passing and isolate/isolate where the ends of children are not kept: there is an error. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,8 +138,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_child_is_waited_for, setup, teardown),
-		cmocka_unit_test_setup_teardown(children_whose_ends_are_not_kept_end_the_wait, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_is_isolated_whose_end_is_not_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(children_whose_ends_are_not_kept_end_the_wait, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_isolated_whose_end_is_not_kept, setup,
+		    teardown),
 	};
 
 	return cmocka_run_group_tests_name("passing", tests, NULL, NULL);

@@ -165,8 +165,9 @@ describe(struct buffer *out, int root, const char *path)
 		closedir(dir);
 }
 
-/* settings are taken over. Of a directory `content` may say what is in it; else NULL. */
-static void
+/* settings are taken over. Of a directory `content` may say what is in it; else NULL. Returns it; NULL: it is no
+ * longer there. */
+static struct odd_item *
 add_item(struct walk *w, int at, const char *directory, const char *name, char **settings,
     const char *content)
 {
@@ -179,7 +180,7 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
 		free(item.path);
 		list_free(settings);
-		return;
+		return NULL;
 	}
 	item.mode = st.st_mode;
 	if (content != NULL) {
@@ -202,6 +203,7 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
 	item.content = buffer_take(&bytes);
 	w->r->items = memory_array(w->r->items, w->r->count + 1, sizeof *w->r->items);
 	w->r->items[w->r->count++] = item;
+	return &w->r->items[w->r->count - 1];
 }
 
 static void
@@ -281,6 +283,8 @@ is_work_tree_here(const struct walk *w, const char *directory, const char *setti
 static void
 judge_config(struct walk *w, int at, const char *directory, const char *name)
 {
+	static const char extension[] = "extensions.";
+	struct odd_item *item;
 	struct buffer text = BUFFER_INIT;
 	char **settings = NULL, **odd = NULL;
 	bool whole;
@@ -292,12 +296,17 @@ judge_config(struct walk *w, int at, const char *directory, const char *name)
 		settings = git_config_odd(buffer_string(&text), text.len);
 		for (char **setting = settings; setting != NULL && *setting != NULL; setting++) {
 			note_used(w, directory, *setting);
+			if (strncmp(*setting, extension, sizeof extension - 1) == 0 && !list_has(w->r->unknown, directory))
+				list_add(&w->r->unknown, directory);
 			if (!is_work_tree_here(w, directory, *setting))
 				list_add(&odd, *setting);
 		}
 		list_free(settings);
-		if (odd != NULL)
-			add_item(w, at, directory, name, odd, NULL);
+		if (odd != NULL || w->before == NULL) {
+			item = add_item(w, at, directory, name, odd, NULL);
+			if (item != NULL)
+				item->plain = odd == NULL;
+		}
 	}
 	buffer_free(&text);
 }
@@ -425,12 +434,37 @@ is_one_of(const char *name, const char *const *names)
 	return text_ends(name, ".lock");
 }
 
+/* What git status does not tell of: a file that says none has comments alone, as git init writes it. */
+static void
+judge_exclude(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct buffer text = BUFFER_INIT;
+	struct odd_item *item;
+	bool whole, plain;
+	char *rest, *line;
+
+	load(at, name, &text, &whole);
+	plain = whole && memchr(buffer_string(&text), '\0', text.len) == NULL;
+	for (rest = text.data; plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL;)
+		plain = *line == '\0' || *line == '#';
+	if (!plain || w->before == NULL) {
+		item = add_item(w, at, directory, name, NULL, NULL);
+		if (item != NULL) {
+			item->plain = plain;
+			item->hides = true;
+		}
+	}
+	buffer_free(&text);
+}
+
 static void
 judge_info_entry(struct walk *w, int at, const char *directory, const char *name)
 {
-	static const char *const data[] = { "exclude", "refs", "refs_*", "sparse-checkout", "rev-cache", NULL };
+	static const char *const data[] = { "refs", "refs_*", "sparse-checkout", "rev-cache", NULL };
 
-	if (!is_one_of(name, data) || is_link(at, name))
+	if (strcmp(name, "exclude") == 0)
+		judge_exclude(w, at, directory, name);
+	else if (!is_one_of(name, data) || is_link(at, name))
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
@@ -469,8 +503,10 @@ judge_objects(struct walk *w, int at, const char *directory, const char *name)
 static void
 add_leading(struct walk *w, int at, const char *directory, const char *name)
 {
-	add_item(w, at, directory, name, NULL, NULL);
-	w->r->items[w->r->count - 1].leads = true;
+	struct odd_item *item = add_item(w, at, directory, name, NULL, NULL);
+
+	if (item != NULL)
+		item->leads = true;
 }
 
 /* Whether the command gave a file another name, too: what git writes into one of them stands in the
@@ -654,7 +690,7 @@ is_data(const char *name)
 {
 	static const char *const data[] = { "addp-hunk-edit.diff", "description", "fsmonitor--daemon*",
 		"gc.log", "gc.pid", "gitk.cache", "index", "index.stash.*", "lfs", "locked", "next-index-*", "packed-refs",
-		"packed-refs.new", "reftable", "shallow", "sharedindex.*", "sharedindex_*", "tmp_*", NULL };
+		"packed-refs.new", "shallow", "sharedindex.*", "sharedindex_*", "tmp_*", NULL };
 
 	return *name == '.' || text_ends(name, "~") || text_ends(name, REPOSITORY_ASIDE) ||
 	    is_one_of(name, data) || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == strlen(name) ||
@@ -665,11 +701,14 @@ is_data(const char *name)
 static void
 judge_data(struct walk *w, int at, const char *directory, const char *name)
 {
+	struct odd_item *item;
+
 	if (!repository_data_is_plain(at, name, is_linked_part(directory)) || is_shared(w, at, directory, name)) {
 		add_leading(w, at, directory, name);
 	} else if (w->before == NULL && repository_data_is_needed(name)) {
-		add_item(w, at, directory, name, NULL, NULL);
-		w->r->items[w->r->count - 1].plain = true;
+		item = add_item(w, at, directory, name, NULL, NULL);
+		if (item != NULL)
+			item->plain = true;
 	}
 }
 
@@ -1099,6 +1138,7 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	const struct odd_item *was = find_item(before, item->path);
 	bool made = item->repository != NULL && !repositories_have(before, item->repository), back;
 	const char *harm = item->leads ? "git may write to other files by what it says," :
+	    item->hides ? "git status may not tell of files by what it says," :
 	    "git may run it, or what it says,";
 	char *path = made ? join(item->repository, "HEAD") : memory_text(item->path), *aside;
 	int reason;
@@ -1138,6 +1178,10 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 		    !is_within(before->root, item->path, opened) && put_back(before, item))
 			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
 	}
+	for (char **unknown = before->unknown; unknown != NULL && *unknown != NULL; unknown++)
+		if (is_within(before->root, *unknown, kept))
+			list_take(&done, memory_format("%s: has an extension of git that is not known here: nothing in it "
+			    "could be changed", *unknown));
 	repositories_free(&after);
 	return done;
 }
@@ -1155,6 +1199,7 @@ repositories_free(struct repositories *r)
 	free(r->root);
 	list_free(r->found);
 	list_free(r->pointers);
+	list_free(r->unknown);
 	list_free(r->shared);
 	for (size_t i = 0; i < r->seen_count; i++)
 		free(r->seen[i].path);

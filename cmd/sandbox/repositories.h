@@ -10,6 +10,9 @@
  * again when all that it started has ended. What was not there, or was another, is set aside, by
  * another name beside it (REPOSITORY_ASIDE), and what was there is put back.
  *
+ * Of a repository with an extension that is not known here (another form of its refs) nothing can be judged:
+ * its directory is to be kept whole.
+ *
  * A repository is what git takes for one: a directory .git, what a file of that name leads to, and
  * any directory with HEAD, objects and refs, or with HEAD and commondir. What is found of one that
  * was none before makes it none again, if it is no directory .git.
@@ -35,6 +38,7 @@ struct odd_item {
 	bool whole;          /* the content can be put back */
 	bool plain;
 	bool leads;          /* not plain, because git would write where it says */
+	bool hides;          /* likewise, because git status would not tell of files */
 };
 
 /* A directory that was looked at. */
@@ -51,6 +55,7 @@ struct repositories {
 	char **found;        /* their paths, relative to it; a list */
 	char **used;         /* what their settings name in the workspace: hooks, included files; likewise */
 	char **pointers;     /* files .git that say where one lies */
+	char **unknown;      /* those whose settings name an extension of which it is not known what git reads then */
 	char **shared;       /* files that git writes into and that have other names: which, and how many */
 	struct odd_item *items;
 	size_t count;

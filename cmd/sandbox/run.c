@@ -485,9 +485,28 @@ find_repositories(struct command *c)
 	for (size_t i = 0; i < r->count; i++)
 		if (!r->items[i].plain)
 			places_keep(p, r->items[i].path);
+	for (char **unknown = r->unknown; unknown != NULL && *unknown != NULL; unknown++)
+		places_keep(p, *unknown);
 	for (char **used = r->used; used != NULL && *used != NULL; used++)
 		places_keep(p, *used);
 	find_held(c);
+}
+
+/* One of which nothing can be judged afterwards is kept by a mount, or the command does not run. */
+static int
+check_unknown(const struct command *c, struct error *err)
+{
+	for (char **unknown = c->repositories.unknown; unknown != NULL && *unknown != NULL; unknown++) {
+		char *path = path_join(c->places->workspace, *unknown);
+		const bool held = c->namespaces && list_has(c->held, path), opened = list_has(c->places->opened, path);
+
+		free(path);
+		if (!held && !opened)
+			return error_set(err, ERROR_BLOCKED, **unknown == '\0' ? c->places->workspace : *unknown,
+			    "a repository with an extension of git that is not known here: %s keep it as it is",
+			    c->namespaces ? "as the workspace, nothing can" : "without namespaces, nothing can");
+	}
+	return 0;
 }
 
 static char **
@@ -614,7 +633,9 @@ run(struct command *c, struct keeper_report *r)
 	int failed;
 
 	if (c->namespaces) {
-		failed = note_makeable(c, &r->error);
+		failed = check_unknown(c, &r->error);
+		if (failed == 0)
+			failed = note_makeable(c, &r->error);
 		if (failed == 0)
 			failed = note_made(c, r, run_keeper(c, r));
 		if (failed != 0 || r->what != KEEPER_NO_NAMESPACES)
@@ -624,7 +645,7 @@ run(struct command *c, struct keeper_report *r)
 	c->namespaces = false;
 	tell_successor(c, SAY_NO_NAMESPACES);
 	r->error = (struct error)ERROR_INIT;
-	if (look_for_public(c, &r->error) == -1 || note_makeable(c, &r->error) == -1 ||
+	if (check_unknown(c, &r->error) == -1 || look_for_public(c, &r->error) == -1 || note_makeable(c, &r->error) == -1 ||
 	    make_temporary(c->places, &r->error) == -1)
 		return note_made(c, r, -1);
 	failed = run_keeper(c, r);

@@ -145,6 +145,12 @@ pin_way(struct layers *l, const struct place *place, const char *hidden, struct 
 	return failed;
 }
 
+static int
+texts_compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* Finds all that is to be mounted, and clones what stays as it is. */
 static int
 plan(struct layers *l, const struct view *v, struct places *p, struct error *err)
@@ -184,7 +190,9 @@ plan(struct layers *l, const struct view *v, struct places *p, struct error *err
 	}
 
 	/* What is hidden and what is kept of a place that is writable. What is not there cannot be
-	 * kept, nor can a link. */
+	 * kept, nor can a link. A directory comes before what is in it, for which it would be made writable. */
+	if (p->kept != NULL)
+		qsort(p->kept, list_count(p->kept), sizeof *p->kept, texts_compare);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct place *place = &p->list[i];
 

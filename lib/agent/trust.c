@@ -17,6 +17,7 @@
 #include "agent/dialect.h"
 #include "agent/trust_files.h"
 #include "agent/trust_project.h"
+#include "agent/trust_text.h"
 #include "base/beneath.h"
 #include "base/buffer.h"
 #include "base/config.h"
@@ -682,9 +683,14 @@ trust_allows(const struct trust_item *item)
 int
 trust_refuse_too_large(const struct trust_item *item, enum error_code code, struct error *err)
 {
-	return error_set(err, code, item->file, "%s: may read any file of the project, and these are too many to "
+	struct buffer what = BUFFER_INIT;
+
+	trust_text_shorten(&what, item->what, TRUST_TEXT_IN_ERROR);
+	error_set(err, code, item->file, "%s: may read any file of the project, and these are too many to "
 	    "be looked at (%d files, %lld MiB): give it a sandbox, or say awf trust --edits %s if none but your own "
-	    "edits reach it", item->what, TRUST_PROJECT_FILES, TRUST_PROJECT_BYTES >> 20, item->repository);
+	    "edits reach it", buffer_string(&what), TRUST_PROJECT_FILES, TRUST_PROJECT_BYTES >> 20, item->repository);
+	buffer_free(&what);
+	return -1;
 }
 
 int

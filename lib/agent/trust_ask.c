@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "agent/trust.h"
+#include "agent/trust_text.h"
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "run/run.h"
 #include "run/terminal_question.h"
 
@@ -33,21 +33,45 @@ turn_file(struct error *err)
 	return path;
 }
 
+/* What is shown of one text in a question: a window of 80 columns has as much in its upper half. */
+#define SHOWN_LIMIT 900
+
+/* Appends a text, shortened or not; how many of its characters are left out. */
+static size_t
+add_text(struct buffer *out, const char *text, bool whole)
+{
+	if (!whole)
+		return trust_text_shorten(out, text, SHOWN_LIMIT);
+	buffer_text(out, text);
+	return 0;
+}
+
+/* Appends it; how many characters are left out. */
+static size_t
+item_describe(const struct trust_item *item, bool whole, struct buffer *out)
+{
+	struct buffer file = BUFFER_INIT;
+	size_t left_out = add_text(out, item->what, whole);
+
+	buffer_text(out, "\n  ");
+	trust_word_append(&file, item->file);
+	left_out += add_text(out, buffer_string(&file), whole);
+	buffer_format(out, ": %s\n", trust_allows(item) ? "allowed" : item->digest);
+	if (item->files != NULL) {
+		buffer_text(out, "  ");
+		left_out += add_text(out, item->files, whole);
+		buffer_byte(out, '\n');
+	}
+	buffer_free(&file);
+	return left_out;
+}
+
 void
 trust_items_describe(const struct trust_items *items, bool all, struct buffer *out)
 {
-	for (size_t i = 0; i < items->count; i++) {
-		const struct trust_item *item = &items->list[i];
-		const bool allowed = trust_allows(item);
-
-		if (allowed && !all)
-			continue;
-		buffer_format(out, "%s\n  ", item->what);
-		text_visible(out, item->file, strlen(item->file), 0);
-		buffer_format(out, ": %s\n", allowed ? "allowed" : item->digest);
-		if (item->files != NULL)
-			buffer_format(out, "  %s\n", item->files);
-	}
+	for (size_t i = 0; i < items->count; i++)
+		if (all || !trust_allows(&items->list[i]))
+			item_describe(&items->list[i], true, out);
 }
 
 /* How many of them are not allowed. */
@@ -61,11 +85,53 @@ open_count(const struct trust_items *items)
 	return count;
 }
 
+static bool
+is_word(const struct buffer *line, const char *letter, const char *word)
+{
+	return strcasecmp(buffer_string(line), letter) == 0 || strcasecmp(buffer_string(line), word) == 0;
+}
+
+/* Asks, and once more when all was shown of what the question leaves out. 1: there is an answer; else as
+ * terminal_question_ask(). */
+static int
+question_ask(struct terminal_question *q, const struct trust_items *items, const char *program,
+    struct buffer *line, struct error *err)
+{
+	const size_t count = open_count(items);
+	struct buffer out = BUFFER_INIT;
+	bool whole = false, shortened;
+	int asked;
+
+	do {
+		shortened = false;
+		buffer_format(&out, "\n%s: a definition of this project would run this in no sandbox, or send "
+		    "data to it:\n\n", program);
+		for (size_t i = 0; i < items->count; i++)
+			if (!trust_allows(&items->list[i]) && item_describe(&items->list[i], whole, &out) > 0)
+				shortened = true;
+		buffer_text(&out, "\nIf none but your own edits reach this directory, awf trust --edits asks no more "
+		    "about it.\n");
+		if (shortened)
+			buffer_text(&out, "Characters are left out above: answer s to see the whole.\n");
+		if (count > 1)
+			buffer_format(&out, "Allow all %zu of these for ", count);
+		else
+			buffer_text(&out, "Allow it for ");
+		trust_word_append(&out, items->list[0].repository);
+		buffer_format(&out, ", until something of it changes? [y/N%s] ", shortened ? "/s" : "");
+		terminal_question_forget_typed(q);
+		asked = terminal_question_ask(q, &out, line, err);
+		whole = true;
+	} while (asked == 1 && shortened && is_word(line, "s", "show"));
+	buffer_free(&out);
+	return asked;
+}
+
 int
 trust_ask(const struct trust_items *items, const char *program, const struct interrupts *interrupts,
     enum trust_answer *answer, struct error *err)
 {
-	struct buffer out = BUFFER_INIT, line = BUFFER_INIT;
+	struct buffer line = BUFFER_INIT;
 	struct terminal_question q = { -1, -1, interrupts };
 	char *path;
 	int asked;
@@ -79,23 +145,13 @@ trust_ask(const struct trust_items *items, const char *program, const struct int
 	if (asked == 1 && open_count(items) == 0) {
 		*answer = TRUST_YES;
 	} else if (asked == 1) {
-		buffer_format(&out, "\n%s: a definition of this project would run this in no sandbox, or send "
-		    "data to it:\n\n", program);
-		trust_items_describe(items, false, &out);
-		buffer_text(&out, "\nIf none but your own edits reach this directory, awf trust --edits asks no more "
-		    "about it.\nAllow it for ");
-		text_visible(&out, items->list[0].repository, strlen(items->list[0].repository), 0);
-		buffer_text(&out, ", until something of it changes? [y/N] ");
-		terminal_question_forget_typed(&q);
-		asked = terminal_question_ask(&q, &out, &line, err);
-		*answer = asked == 1 && (strcasecmp(buffer_string(&line), "y") == 0 ||
-		    strcasecmp(buffer_string(&line), "yes") == 0) ? TRUST_YES : TRUST_NO;
+		asked = question_ask(&q, items, program, &line, err);
+		*answer = asked == 1 && is_word(&line, "y", "yes") ? TRUST_YES : TRUST_NO;
 		if (asked != -1 && *answer == TRUST_YES)
 			asked = trust_record(items, err);
 	}
 	terminal_question_close(&q);
 	buffer_free(&line);
-	buffer_free(&out);
 	free(path);
 	return asked == -1 ? -1 : 0;
 }

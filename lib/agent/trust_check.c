@@ -7,6 +7,7 @@
 
 #include "agent/trust.h"
 #include "agent/trust_project.h"
+#include "agent/trust_text.h"
 #include "base/buffer.h"
 #include "base/config.h"
 #include "base/invariant.h"
@@ -75,7 +76,7 @@ trust_check(const struct trust_items *items, struct error *err)
 {
 	enum trust_answer answer = TRUST_NOBODY;
 	const struct trust_item *first = NULL, *large = NULL;
-	struct buffer more = BUFFER_INIT, digests = BUFFER_INIT;
+	struct buffer more = BUFFER_INIT, digests = BUFFER_INIT, what = BUFFER_INIT;
 	size_t count = 0;
 
 	INVARIANT(items->count == 0 || items->list != NULL);
@@ -104,6 +105,7 @@ trust_check(const struct trust_items *items, struct error *err)
 		buffer_free(&digests);
 		return 0;
 	}
+	trust_text_shorten(&what, first->what, TRUST_TEXT_IN_ERROR);
 	for (size_t i = 0; large == NULL && i < items->count; i++)
 		large = items->list[i].too_large ? &items->list[i] : NULL;
 	if (trust_file_error() != NULL) {
@@ -114,15 +116,17 @@ trust_check(const struct trust_items *items, struct error *err)
 	    trust_ask(items, asking.program, asking.interrupts, &answer, err) == -1) {
 		answer = TRUST_NO;
 	} else if (answer == TRUST_NO) {
-		error_set(err, ERROR_DEFINITION, first->file, "%s: was not allowed on the terminal", first->what);
+		error_set(err, ERROR_DEFINITION, first->file, "%s: was not allowed on the terminal",
+		    buffer_string(&what));
 	} else if (answer == TRUST_NOBODY) {
 		if (count > 1)
 			buffer_format(&more, " (and %zu more)", count - 1);
 		error_set(err, ERROR_DEFINITION, first->file, "%s%s: runs in no sandbox, sends data away or "
-		    "has what is yours, and nobody has allowed that for %s: %s%s%s%s", first->what, buffer_string(&more),
+		    "has what is yours, and nobody has allowed that for %s: %s%s%s%s", buffer_string(&what), buffer_string(&more),
 		    first->repository, first->program ? "" : "see awf trust", first->program || count > 3 ? "" : ", or ",
 		    count <= 3 ? "say --trust " : "", count <= 3 ? buffer_string(&digests) : "");
 	}
+	buffer_free(&what);
 	buffer_free(&more);
 	buffer_free(&digests);
 	return answer == TRUST_YES ? 0 : -1;

@@ -15,6 +15,7 @@
 #include "agent/trust.h"
 #include "agent/trust_files.h"
 #include "agent/trust_project.h"
+#include "agent/trust_text.h"
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -67,21 +68,12 @@ describe_exactly(struct describing *d, const char *kind, const char *text)
 	buffer_byte(&d->exact, '\n');
 }
 
-/* A word as a shell would have to be given it, so that it is seen where each ends. */
+/* A word of the definition behind words of ours. */
 static void
-show_word(struct describing *d, const char *word)
+show_word(struct describing *d, const char *ours, const char *word)
 {
-	if (*word != '\0' && strpbrk(word, " \t\n\"'\\$`&|;<>()*?[]#~!{}") == NULL) {
-		buffer_text(&d->shown, word);
-		return;
-	}
-	buffer_byte(&d->shown, '\'');
-	for (; *word != '\0'; word++)
-		if (*word == '\'')
-			buffer_text(&d->shown, "'\\''");
-		else
-			buffer_byte(&d->shown, *word);
-	buffer_byte(&d->shown, '\'');
+	buffer_text(&d->shown, ours);
+	trust_word_append(&d->shown, word);
 }
 
 /* A path of the repository relative to it, in memory of its own; NULL: it lies elsewhere. */
@@ -144,7 +136,8 @@ describe_files(struct describing *d, const struct trust_files *found)
 			memcpy(sha256, "-", 2);
 		describe_exactly(d, "file", relative);
 		describe_exactly(d, "sha256", sha256);
-		buffer_format(&d->files, "%s%s", d->files.len > 0 ? ", " : "with what is in ", relative);
+		buffer_text(&d->files, d->files.len > 0 ? ", " : "with what is in ");
+		trust_word_append(&d->files, relative);
 		file_close(&fd);
 		free(relative);
 	}
@@ -190,8 +183,7 @@ describe_command(struct describing *d, char *const *argv, const struct mcp_defin
 		char *named = word_named(d, *word);
 
 		describe_exactly(d, "word", named);
-		buffer_byte(&d->shown, ' ');
-		show_word(d, *word);
+		show_word(d, " ", *word);
 		free(named);
 		list_take(&words, word_expanded(d, *word));
 	}
@@ -251,12 +243,13 @@ describing_end(struct describing *d, struct trust_items *items)
 	item.program = d->program;
 	item.too_large = d->too_large;
 	item.repository = memory_text(d->repository);
-	if (d->written != NULL)
-		buffer_format(&d->shown, " (a sandboxed program may have written %s: to touch it says that it was "
-		    "read)", d->written);
-	text_visible(&visible, buffer_string(&d->shown), d->shown.len, 0);
+	if (d->written != NULL) {
+		show_word(d, " (a sandboxed program may have written ", d->written);
+		buffer_text(&d->shown, ": to touch it says that it was read)");
+	}
+	trust_text_append(&visible, buffer_string(&d->shown));
 	item.what = buffer_take(&visible);
-	text_visible(&visible, buffer_string(&d->files), d->files.len, 0);
+	trust_text_append(&visible, buffer_string(&d->files));
 	item.files = d->files.len == 0 ? NULL : buffer_take(&visible);
 	buffer_free(&visible);
 	digest_sha256(buffer_string(&d->exact), d->exact.len, item.digest);
@@ -276,11 +269,13 @@ trust_add_tool(struct trust_items *items, const struct tool *tool)
 	describe_exactly(&d, "tool", tool->name);
 	if (tool->via != NULL) {
 		describe_exactly(&d, "via", tool->via);
-		buffer_format(&d.shown, " (by the launcher %s)", tool->via);
+		show_word(&d, " (by the launcher ", tool->via);
+		buffer_byte(&d.shown, ')');
 	}
 	for (char **name = tool->environment; name != NULL && *name != NULL; name++) {
 		describe_exactly(&d, "key", *name);
-		buffer_format(&d.shown, " %s=…", *name);
+		show_word(&d, " ", *name);
+		buffer_text(&d.shown, "=…");
 	}
 	describe_command(&d, tool->argv, NULL, tool->via != NULL);
 	describing_end(&d, items);
@@ -294,7 +289,8 @@ trust_add_program(struct trust_items *items, const char *path)
 
 	if (!describing_begin(&d, path))
 		return;
-	buffer_format(&d.shown, "tool %s:", path_base(path));
+	show_word(&d, "tool ", path_base(path));
+	buffer_byte(&d.shown, ':');
 	describe_exactly(&d, "tool", path_base(path));
 	d.program = true;
 	describe_command(&d, argv, NULL, false);
@@ -309,25 +305,29 @@ trust_add_server(struct trust_items *items, const struct mcp_definition *server)
 
 	if (!describing_begin(&d, server->file))
 		return;
-	buffer_format(&d.shown, "MCP server %s:", server->name);
+	show_word(&d, "MCP server ", server->name);
+	buffer_byte(&d.shown, ':');
 	describe_exactly(&d, "server", server->name);
 	for (size_t i = 0; server->variables != NULL && server->variables[i] != NULL; i++) {
 		describe_exactly(&d, "variable", server->variables[i]);
 		describe_exactly(&d, "value", server->values[i]);
-		buffer_format(&d.shown, " %s=", server->variables[i]);
-		show_word(&d, server->values[i]);
+		show_word(&d, " ", server->variables[i]);
+		show_word(&d, "=", server->values[i]);
 	}
 	if (server->directory != NULL) {
 		describe_exactly(&d, "directory", server->directory);
-		buffer_format(&d.shown, " (in %s)", server->directory);
+		show_word(&d, " (in ", server->directory);
+		buffer_byte(&d.shown, ')');
 	}
 	if (server->url != NULL) {
 		describe_exactly(&d, "url", server->url);
-		buffer_format(&d.shown, " %s", server->url);
+		show_word(&d, " ", server->url);
 		for (size_t i = 0; server->headers != NULL && server->headers[i] != NULL; i++) {
 			describe_exactly(&d, "header", server->headers[i]);
 			describe_exactly(&d, "value", server->header_values[i]);
-			buffer_format(&d.shown, " (%s: %s)", server->headers[i], server->header_values[i]);
+			show_word(&d, " (", server->headers[i]);
+			show_word(&d, ": ", server->header_values[i]);
+			buffer_byte(&d.shown, ')');
 		}
 	} else {
 		char **argv = NULL;
@@ -340,7 +340,7 @@ trust_add_server(struct trust_items *items, const struct mcp_definition *server)
 	}
 	taken = mcp_taken_variables(server);
 	for (char **name = taken; name != NULL && *name != NULL; name++)
-		buffer_format(&d.shown, "%s%s", name == taken ? " (takes of your environment: " : ", ", *name);
+		show_word(&d, name == taken ? " (takes of your environment: " : ", ", *name);
 	if (taken != NULL)
 		buffer_text(&d.shown, ")");
 	list_free(taken);
@@ -354,7 +354,9 @@ trust_add_command(struct trust_items *items, const struct agent *agent, const ch
 	struct describing d;
 
 	if (argv != NULL && agent->path != NULL && describing_begin(&d, agent->path)) {
-		buffer_format(&d.shown, "%s of the agent %s:", when, agent->name);
+		buffer_format(&d.shown, "%s of the agent ", when);
+		trust_word_append(&d.shown, agent->name);
+		buffer_byte(&d.shown, ':');
 		describe_exactly(&d, "command", when);
 		describe_command(&d, argv, NULL, false);
 		describing_end(&d, items);
@@ -368,8 +370,8 @@ trust_add_agent(struct trust_items *items, const struct agent *agent, const char
 
 	if (agent->path == NULL || !describing_begin(&d, agent->path))
 		return;
-	buffer_format(&d.shown, "whatever the model of the agent %s asks of %s, in no sandbox",
-	    agent->name, tool);
+	show_word(&d, "whatever the model of the agent ", agent->name);
+	buffer_format(&d.shown, " asks of %s, in no sandbox", tool);
 	describe_exactly(&d, "agent", agent->name);
 	describe_exactly(&d, "open", tool);
 	describing_end(&d, items);
@@ -386,8 +388,8 @@ trust_add_use(struct trust_items *items, const struct agent *agent, const char *
 	}
 	if (agent->path == NULL || !describing_begin(&d, agent->path))
 		return;
-	buffer_format(&d.shown, "whatever the model of the agent %s asks of %s, which is not the project's",
-	    agent->name, what);
+	show_word(&d, "whatever the model of the agent ", agent->name);
+	buffer_format(&d.shown, " asks of %s, which is not the project's", what);
 	describe_exactly(&d, "agent", agent->name);
 	describe_exactly(&d, "use", what);
 	describing_end(&d, items);
@@ -400,8 +402,8 @@ trust_add_network(struct trust_items *items, const char *file, const char *what)
 
 	if (!describing_begin(&d, file))
 		return;
-	buffer_format(&d.shown, "%s: the sandbox of %s has the network, by which it can send what it reads",
-	    path_base(file), what);
+	trust_word_append(&d.shown, path_base(file));
+	buffer_format(&d.shown, ": the sandbox of %s has the network, by which it can send what it reads", what);
 	describe_exactly(&d, "network", what);
 	describing_end(&d, items);
 }
@@ -415,7 +417,8 @@ trust_add_provider(struct trust_items *items, const struct agent *agent, const c
 	struct describing d;
 
 	if (real != NULL && describing_begin(&d, agent->path)) {
-		buffer_format(&d.shown, "provider %s:", provider);
+		show_word(&d, "provider ", provider);
+		buffer_byte(&d.shown, ':');
 		describe_exactly(&d, "provider", provider);
 		describe_command(&d, argv, NULL, false);
 		if (path_within(real, d.checkout)) {

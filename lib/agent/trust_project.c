@@ -43,7 +43,7 @@ struct walk {
 	struct trust_project *found;
 	char **written;        /* NULL: contents are looked at; else the first written file is looked for */
 	const char *definition; /* as it is given */
-	bool sandboxed;        /* sandboxed programs have run at all */
+	struct sandboxed_walk *sandboxed; /* NULL: none has run */
 	struct places own;
 	long long bytes;
 	size_t seen;
@@ -143,13 +143,26 @@ is_own_place(const struct walk *w, const struct stat *status)
 }
 
 static bool
-file_is_written(const struct walk *w, const char *path)
+file_is_written(const struct walk *w, const char *path, const struct stat *status)
 {
-	char *whole = w->sandboxed ? path_join(w->root, path) : NULL;
-	const bool written = whole != NULL && sandboxed_times_have(whole);
+	char *whole = w->sandboxed != NULL ? path_join(w->root, path) : NULL;
+	const bool written = whole != NULL && sandboxed_walk_have(w->sandboxed, whole, status);
 
 	free(whole);
 	return written;
+}
+
+/* Goes into a directory below the root, whose path stands in w->path with a slash behind it. */
+static void
+directory_enter(struct walk *w, int fd)
+{
+	char *path = w->sandboxed != NULL ? path_join(w->root, buffer_string(&w->path)) : NULL;
+
+	if (path != NULL) {
+		path[strlen(path) - 1] = '\0';
+		sandboxed_walk_enter(w->sandboxed, fd, path);
+	}
+	free(path);
 }
 
 static void
@@ -190,15 +203,13 @@ file_add(struct walk *w, int directory, const char *name, const char *path, cons
 	digest_add_field(&w->digest, " is", content, strlen(content));
 }
 
-/* The names of a directory but . and .., sorted. */
+/* The names of a directory but . and .., sorted. dir: NULL if it cannot be read. */
 static char **
-names_of(struct walk *w, int directory)
+names_of(struct walk *w, DIR *dir)
 {
 	const struct dirent *entry;
 	struct buffer names = BUFFER_INIT;
 	char **list = NULL;
-	int fd = openat(directory, ".", DIRECTORY_FLAGS);
-	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
 	size_t count = 0;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL && !w->found->too_large) {
@@ -208,10 +219,6 @@ names_of(struct walk *w, int directory)
 		buffer_append(&names, &(char *){ memory_text(entry->d_name) }, sizeof(char *));
 		count++;
 	}
-	if (dir != NULL)
-		closedir(dir);
-	else
-		file_close(&fd);
 	buffer_append(&names, &(char *){ NULL }, sizeof(char *));
 	list = (char **)(void *)buffer_take(&names);
 	qsort(list, count, sizeof *list, texts_compare);
@@ -236,6 +243,7 @@ is_data_of_git(const char *name)
 
 enum part { PART_FILES, PART_GIT, PART_MODULES };
 
+/* Closes the directory. */
 static void walk_directory(struct walk *w, int directory, enum part part, const struct tracked *repository,
     bool own, int depth);
 
@@ -258,9 +266,9 @@ walk_name(struct walk *w, int directory, const char *name, enum part part, const
 	if (!S_ISDIR(status.st_mode)) {
 		counts = repository != NULL ? tracked_has(repository, path + repository->base) : !own;
 		if (w->written == NULL) {
-			if (counts || file_is_written(w, path))
+			if (counts || file_is_written(w, path, &status))
 				file_add(w, directory, name, path, &status);
-		} else if (file_is_written(w, path)) {
+		} else if (file_is_written(w, path, &status)) {
 			*w->written = memory_text(path);
 		}
 	} else if ((fd = openat(directory, name, DIRECTORY_FLAGS)) != -1) {
@@ -270,9 +278,13 @@ walk_name(struct walk *w, int directory, const char *name, enum part part, const
 
 		buffer_byte(&w->path, '/');
 		/* Git tracks nothing in there. */
-		if (!git || w->written == NULL)
+		if (!git || w->written == NULL) {
+			directory_enter(w, fd);
 			walk_directory(w, fd, below, git ? NULL : repository, own && !git, depth + 1);
-		close(fd);
+			sandboxed_walk_leave(w->sandboxed);
+		} else {
+			close(fd);
+		}
 	}
 	w->path.len = length;
 	w->path.data[length] = '\0';
@@ -282,7 +294,8 @@ static void
 walk_directory(struct walk *w, int directory, enum part part, const struct tracked *repository, bool own,
     int depth)
 {
-	char **names = names_of(w, directory);
+	DIR *dir = fdopendir(directory);
+	char **names = names_of(w, dir);
 	struct tracked begun = { .paths = NULL };
 	struct stat status;
 
@@ -300,6 +313,10 @@ walk_directory(struct walk *w, int directory, enum part part, const struct track
 			walk_name(w, directory, *name, part, repository, own, depth);
 	tracked_free(&begun);
 	list_free(names);
+	if (dir != NULL)
+		closedir(dir);
+	else
+		close(directory);
 }
 
 static void
@@ -322,7 +339,7 @@ static void
 walk_begin(struct walk *w, const char *directory, struct trust_project *found, char **written)
 {
 	*w = (struct walk){ .root = directory, .found = found, .written = written,
-		.sandboxed = sandboxed_times_exist() };
+		.sandboxed = sandboxed_walk_begin(directory) };
 	places_find(&w->own);
 	digest_begin(&w->digest);
 }
@@ -336,7 +353,6 @@ walk_root(struct walk *w)
 		w->found->too_large = true;
 	else
 		walk_directory(w, fd, PART_FILES, NULL, false, 0);
-	file_close(&fd);
 	buffer_free(&w->path);
 }
 
@@ -373,14 +389,17 @@ trust_project_look(const char *directory, const char *repository, const char *de
 	fd = open(git, DIRECTORY_FLAGS);
 	if (fd != -1) {
 		buffer_text(&w.path, ".git/");
+		directory_enter(&w, fd);
 		walk_directory(&w, fd, PART_GIT, NULL, false, 1);
+		sandboxed_walk_leave(w.sandboxed);
 		buffer_clear(&w.path);
 	} else if (strcmp(repository, directory) == 0 && (fd = open(directory, DIRECTORY_FLAGS)) != -1) {
 		walk_name(&w, fd, ".git", PART_FILES, NULL, false, 1);
+		close(fd);
 	}
-	file_close(&fd);
 	free(git);
 	walk_root(&w);
+	sandboxed_walk_end(w.sandboxed);
 	digest_end(&w.digest, looked_at.project.digest);
 	return &looked_at.project;
 }
@@ -393,8 +412,9 @@ trust_project_written(const char *directory)
 	struct walk w;
 
 	walk_begin(&w, directory, &found, &written);
-	if (w.sandboxed)
+	if (w.sandboxed != NULL)
 		walk_root(&w);
+	sandboxed_walk_end(w.sandboxed);
 	buffer_free(&w.path);
 	return written == NULL && found.too_large ? memory_text(".") : written;
 }

@@ -25,7 +25,7 @@ static const char *const plain[] = {
 	"core.safecrlf", "core.sparsecheckout", "core.sparsecheckoutcone", "core.splitindex",
 	"core.symlinks", "core.trustctime", "core.untrackedcache", "core.whitespace",
 	"extensions.compatobjectformat", "extensions.noop", "extensions.objectformat",
-	"extensions.partialclone", "extensions.preciousobjects", "extensions.refstorage",
+	"extensions.partialclone", "extensions.preciousobjects",
 	"extensions.relativeworktrees", "extensions.worktreeconfig", "fetch.parallel", "fetch.prune",
 	"fetch.prunetags", "fetch.writecommitgraph", "gc.auto", "gc.autodetach", "index.sparse",
 	"index.threads", "index.version", "init.defaultbranch", "lfs.*.access", "lfs.repositoryformatversion",

@@ -175,7 +175,8 @@ be_first(void *context)
 		    "make a second user namespace");
 	if (capabilities_keep(&none) != 0)
 		refuse(c, &end.error, "drop the capabilities");
-	passing_wait(pid, -1, &end.wait_status);
+	if (passing_wait(pid, -1, &end.wait_status) == -1)
+		refuse(c, &end.error, "wait for what runs in it");
 	keeper_tell(c->report, &end);
 }
 
@@ -219,6 +220,8 @@ run(struct isolation *c, struct isolate_end *end, struct error *err)
 	close(ends[1]);
 	if (pid > 0) {
 		end->signal_number = passing_wait(pid, pid, &status);
+		if (end->signal_number == -1)
+			end->signal_number = 0; /* what it says counts */
 		if (!keeper_hear(ends[0], &r))
 			error_set(err, ERROR_SYSTEM, "isolation", "its first process was killed");
 		else if (r.what == KEEPER_REFUSED)
@@ -238,10 +241,15 @@ isolate_run(const struct isolate_spec *spec, int (*inside)(void *context), void 
 	struct isolation c = { .spec = spec, .inside = inside, .context = context, .report = -1 };
 	struct error local = ERROR_INIT;
 	struct capabilities all;
+	struct sigaction action;
 	sigset_t every;
 	int failed;
 
 	*end = (struct isolate_end){ 0, 0 };
+	if (sigaction(SIGCHLD, NULL, &action) == 0 &&
+	    (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) != 0))
+		return error_set(err, ERROR_SYSTEM, "isolation", "this process ignores SIGCHLD or has set SA_NOCLDWAIT, "
+		    "so the end of what runs isolated cannot be waited for");
 	if (capabilities_get(&all) != 0)
 		return isolate_refused(err, "read the capabilities");
 	for (size_t i = 0; i < sizeof over_files / sizeof *over_files; i++) {

@@ -78,7 +78,9 @@ struct isolate_end {
 
 /* Runs inside(context) isolated and waits for its end, passing on SIGHUP, SIGINT,
  * SIGQUIT and SIGTERM. The process should have one thread. -1: ERROR_SYSTEM, which
- * names the part that the system refused; nothing of inside has run. */
+ * names the part that the system refused, or says that this process keeps no ends of its
+ * children (it ignores SIGCHLD, or has set SA_NOCLDWAIT), so that nobody could wait; nothing of
+ * inside has run. */
 int isolate_run(const struct isolate_spec *spec, int (*inside)(void *context), void *context,
     struct isolate_end *end, struct error *err);
 

@@ -4,6 +4,7 @@
  */
 #include "proc/passing.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/wait.h>
@@ -41,6 +42,7 @@ are_blocked(const sigset_t *set)
 int
 passing_wait(pid_t pid, pid_t reaped, int *wait_status)
 {
+	struct sigaction action;
 	sigset_t set;
 	pid_t ended;
 	int last = 0, number;
@@ -48,7 +50,14 @@ passing_wait(pid_t pid, pid_t reaped, int *wait_status)
 	sigemptyset(&set);
 	passing_add(&set);
 	INVARIANT(pid > 0 && are_blocked(&set));
+	/* Nothing would tell of its end. */
+	if (sigaction(SIGCHLD, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
+		errno = ECHILD;
+		return -1;
+	}
 	while ((ended = waitpid(reaped, wait_status, WNOHANG)) != pid) {
+		if (ended == -1 && errno != EINTR)
+			return -1;
 		if (ended != 0)
 			continue;
 		number = sigwaitinfo(&set, NULL);

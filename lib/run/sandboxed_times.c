@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/invariant.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -61,22 +62,27 @@ times_directory(void)
 	return path;
 }
 
-/* How a directory is known; "": it is not there. Where the file system tells no birth, the device
- * stands for it. */
+/* How a directory is known. Where the file system tells no birth, the device stands for it. */
+static void
+identity_of(char identity[IDENTITY_SIZE], const struct statx *st)
+{
+	if (st->stx_mask & STATX_BTIME)
+		snprintf(identity, IDENTITY_SIZE, "%llu-%lld-%u", (unsigned long long)st->stx_ino,
+		    (long long)st->stx_btime.tv_sec, st->stx_btime.tv_nsec);
+	else
+		snprintf(identity, IDENTITY_SIZE, "%llu-%u-%u", (unsigned long long)st->stx_ino,
+		    st->stx_dev_major, st->stx_dev_minor);
+}
+
+/* "": it is not there. */
 static void
 directory_identify(char identity[IDENTITY_SIZE], const char *path)
 {
 	struct statx st;
 
 	*identity = '\0';
-	if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &st) != 0)
-		return;
-	if (st.stx_mask & STATX_BTIME)
-		snprintf(identity, IDENTITY_SIZE, "%llu-%lld-%u", (unsigned long long)st.stx_ino,
-		    (long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
-	else
-		snprintf(identity, IDENTITY_SIZE, "%llu-%u-%u", (unsigned long long)st.stx_ino,
-		    st.stx_dev_major, st.stx_dev_minor);
+	if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &st) == 0)
+		identity_of(identity, &st);
 }
 
 static int64_t
@@ -373,7 +379,8 @@ struct look {
 };
 
 struct above {
-	struct stat status;
+	uint64_t inode;
+	struct timespec changed;
 	size_t path_len;         /* of that directory: this one's */
 };
 
@@ -385,7 +392,7 @@ any_changed_since(const struct look *l, int64_t since)
 	const struct span_of_time later = { .begin = since, .end = INT64_MAX };
 
 	for (size_t i = 0; i < l->above.len / sizeof *above; i++)
-		if (change_is_within(&above[i].status.st_ctim, &later))
+		if (change_is_within(&above[i].changed, &later))
 			return true;
 	return false;
 }
@@ -403,7 +410,7 @@ any_was_moved(const struct look *l, const struct span_of_time *span)
 	if (memchr(span->moved, '*', span->moved_len) != NULL)
 		return any_changed_since(l, span->begin);
 	for (size_t i = 0; i < l->above.len / sizeof *above; i++) {
-		snprintf(inode, sizeof inode, "%" PRIu64, (uint64_t)above[i].status.st_ino);
+		snprintf(inode, sizeof inode, "%" PRIu64, above[i].inode);
 		for (const char *at = span->moved; at < span->moved + span->moved_len; at++) {
 			const size_t len = strlen(inode);
 
@@ -423,17 +430,16 @@ any_is_moved(const struct look *l, const char *workspace, const struct call_note
 
 	for (size_t i = 0; n->whole && i < l->above.len / sizeof *above; i++)
 		if (!directories_noted(n->note, n->len, l->directory + skipped, above[i].path_len - skipped,
-		    above[i].status.st_ino))
+		    above[i].inode))
 			return true;
 	return !n->whole;
 }
 
-/* Whether one of the times of a file is that of the change. */
+/* Whether one of the times of a file is that of the change. at: its lines; NULL: it has none. */
 static bool
-times_tell(const struct buffer *text, const struct look *l)
+lines_tell(const char *at, const struct look *l)
 {
 	struct span_of_time span;
-	const char *at = lines_of(text);
 
 	while (at != NULL && span_read(&at, &span))
 		if (change_is_within(&l->change, &span) || any_was_moved(l, &span))
@@ -489,7 +495,7 @@ directory_tells(const char *times, DIR *dir, const char *directory, const struct
 		if (fd != -1 && *rest == '.')
 			tells = call_tells(fd, directory, l);
 		else if (fd != -1 && file_read(fd, &text, FILE_LIMIT) == 0)
-			tells = times_tell(&text, l);
+			tells = lines_tell(lines_of(&text), l);
 		/* What a killed program left ends now. */
 		if (fd != -1 && *rest == '.' && lock_file_take(fd) == 0 && lock_named(fd, file))
 			call_settle(file, fd);
@@ -516,7 +522,6 @@ sandboxed_times_have(const char *path)
 	char *times = times_directory(), *given = path_directory(path), *directory = realpath(given, NULL), *at;
 	DIR *dir = times == NULL || directory == NULL ? NULL : opendir(times);
 	struct look look = { .directory = directory, .above = BUFFER_INIT };
-	struct above above;
 	bool have = false;
 	struct stat st;
 
@@ -525,9 +530,9 @@ sandboxed_times_have(const char *path)
 		at = memory_text(directory);
 		do {
 			have = directory_tells(times, dir, at, &look);
-			above.path_len = strlen(at);
-			if (!have && lstat(at, &above.status) == 0)
-				buffer_append(&look.above, &above, sizeof above);
+			if (!have && lstat(at, &st) == 0)
+				buffer_append(&look.above, &(struct above){ (uint64_t)st.st_ino, st.st_ctim, strlen(at) },
+				    sizeof(struct above));
 		} while (!have && path_climb(&at));
 		free(at);
 	}
@@ -538,6 +543,176 @@ sandboxed_times_have(const char *path)
 	free(given);
 	free(times);
 	return have;
+}
+
+/* ---- a look at many files ---- */
+
+/* A directory on the way to where a walk is. */
+struct level {
+	struct above above;
+	char **texts;   /* the times of it; NULL: none are kept */
+	bool runs;      /* a program runs that can write to it, or was killed */
+};
+
+struct sandboxed_walk {
+	char *times;
+	char **names;           /* of the files there, sorted */
+	size_t name_count;
+	struct level *levels;   /* from the root on */
+	size_t depth, capacity;
+	size_t told;            /* how many of them have texts or a program that runs */
+};
+
+static int
+names_compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The first name that is not before a text. */
+static size_t
+names_find(const struct sandboxed_walk *w, const char *text)
+{
+	size_t low = 0, high = w->name_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (strcmp(w->names[middle], text) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Reads the times of a directory. What cannot be read is left to sandboxed_times_have(). */
+static void
+level_read(struct sandboxed_walk *w, struct level *level, const char *identity)
+{
+	const size_t len = strlen(identity);
+
+	for (size_t i = names_find(w, identity); i < w->name_count && strncmp(w->names[i], identity, len) == 0; i++) {
+		char *file = w->names[i][len] == '\0' ? path_join(w->times, w->names[i]) : NULL;
+		int fd = file == NULL ? -1 : open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		struct buffer text = BUFFER_INIT;
+
+		if (fd != -1 && file_read(fd, &text, FILE_LIMIT) == 0 && lines_of(&text) != NULL)
+			list_add(&level->texts, lines_of(&text));
+		else
+			level->runs = level->runs || w->names[i][len] == '\0' || w->names[i][len] == '.';
+		file_close(&fd);
+		buffer_free(&text);
+		free(file);
+	}
+	w->told += level->texts != NULL || level->runs;
+}
+
+void
+sandboxed_walk_enter(struct sandboxed_walk *w, int fd, const char *path)
+{
+	struct level level = { .texts = NULL };
+	char identity[IDENTITY_SIZE];
+	struct statx st;
+
+	if (w == NULL)
+		return;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME | STATX_CTIME, &st) == 0) {
+		level.above = (struct above){ st.stx_ino, { (time_t)st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec },
+			strlen(path) };
+		identity_of(identity, &st);
+		level_read(w, &level, identity);
+	} else {
+		level.runs = true;
+		w->told++;
+	}
+	if (w->depth == w->capacity) {
+		w->capacity = w->capacity * 2 + 16;
+		w->levels = memory_array(w->levels, w->capacity, sizeof *w->levels);
+	}
+	w->levels[w->depth++] = level;
+}
+
+void
+sandboxed_walk_leave(struct sandboxed_walk *w)
+{
+	struct level *level;
+
+	if (w == NULL)
+		return;
+	INVARIANT(w->depth > 0);
+	level = &w->levels[--w->depth];
+	w->told -= level->texts != NULL || level->runs;
+	list_free(level->texts);
+}
+
+struct sandboxed_walk *
+sandboxed_walk_begin(const char *directory)
+{
+	char *times = times_directory();
+	DIR *dir = times == NULL ? NULL : opendir(times);
+	struct buffer names = BUFFER_INIT;
+	const struct dirent *entry;
+	struct sandboxed_walk *w;
+
+	INVARIANT(*directory == '/');
+	if (dir == NULL) {
+		free(times);
+		return NULL;
+	}
+	w = memory_array(NULL, 1, sizeof *w);
+	*w = (struct sandboxed_walk){ .times = times };
+	for (; (entry = readdir(dir)) != NULL; w->name_count++)
+		buffer_append(&names, &(char *){ memory_text(entry->d_name) }, sizeof(char *));
+	closedir(dir);
+	buffer_append(&names, &(char *){ NULL }, sizeof(char *));
+	w->names = (char **)(void *)buffer_take(&names);
+	qsort(w->names, w->name_count, sizeof *w->names, names_compare);
+	for (size_t len = 1;;) {
+		char *part = memory_copy(directory, len);
+		int fd = open(part, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		sandboxed_walk_enter(w, fd, part);
+		file_close(&fd);
+		free(part);
+		if (directory[len] == '\0')
+			break;
+		len += directory[len] == '/';
+		len += strcspn(directory + len, "/");
+	}
+	return w;
+}
+
+bool
+sandboxed_walk_have(const struct sandboxed_walk *w, const char *path, const struct stat *status)
+{
+	struct look look = { .change = status->st_ctim, .above = BUFFER_INIT };
+	bool have = false, runs = false;
+
+	if (w == NULL || w->told == 0)
+		return false;
+	for (size_t i = 0; i < w->depth; i++)
+		runs = runs || w->levels[i].runs;
+	for (size_t i = w->depth; !runs && !have && i-- > 0;) {
+		for (char **text = w->levels[i].texts; !have && text != NULL && *text != NULL; text++)
+			have = lines_tell(*text, &look);
+		buffer_append(&look.above, &w->levels[i].above, sizeof w->levels[i].above);
+	}
+	buffer_free(&look.above);
+	return runs ? sandboxed_times_have(path) : have;
+}
+
+void
+sandboxed_walk_end(struct sandboxed_walk *w)
+{
+	if (w == NULL)
+		return;
+	while (w->depth > 0)
+		sandboxed_walk_leave(w);
+	list_free(w->names);
+	free(w->levels);
+	free(w->times);
+	free(w);
 }
 
 /* The path that a link leads to, without links on the way to the link itself. */

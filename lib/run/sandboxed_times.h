@@ -20,6 +20,7 @@
 #define AWF_RUN_SANDBOXED_TIMES_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "run/storage.h"
@@ -41,7 +42,18 @@ int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
 bool sandboxed_times_exist(void);
 /* Whether what a path names, a link itself, was changed at such a time, or moved with a directory. */
 bool sandboxed_times_have(const char *path);
-/* The same, or that which it leads to by links, or one of these. */
+/* The same of many files below a directory, for which what is kept is read once: a walk enters each directory that
+ * it goes through, and leaves it. What a program does that begins later is not seen. */
+struct sandboxed_walk;
+/* The path is absolute and has no links. NULL: no sandboxed program has run of which a time is kept; the
+ * functions below take that, too. */
+struct sandboxed_walk *sandboxed_walk_begin(const char *directory);
+void sandboxed_walk_enter(struct sandboxed_walk *w, int fd, const char *path);
+void sandboxed_walk_leave(struct sandboxed_walk *w);
+/* path: of something in the directory that was entered last; its status is that of a link itself. */
+bool sandboxed_walk_have(const struct sandboxed_walk *w, const char *path, const struct stat *status);
+void sandboxed_walk_end(struct sandboxed_walk *w);
+/* The same as sandboxed_times_have(), or that which it leads to by links, or one of these. */
 bool sandboxed_times_have_file(const char *path);
 /* The same, or anything below it, or what it leads to by a link: what is too much to look at was. */
 bool sandboxed_times_have_below(const char *path);

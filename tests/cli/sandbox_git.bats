@@ -571,6 +571,75 @@ nothing_written() {
 	same "$stderr" ''
 }
 
+@test "what hides files from git status is not left to a sandboxed program" {
+	for options in '' '--without namespaces'; do
+		for way in 'echo hidden >>.git/info/exclude' 'echo hidden >x; mv x .git/info/exclude' 'rm .git/info/exclude; ln -s "$PWD/a" .git/info/exclude' \
+			'rm -f .git/info/exclude; echo hidden >.git/info/exclude'; do
+			for own in '# none' '*.o'; do
+				fresh
+				rm -r evil
+				echo "$own" >.git/info/exclude
+				# shellcheck disable=SC2086
+				attempt "$way; touch hidden" $options
+				same "$(cat .git/info/exclude)" "$own"
+				same "$(git status -s hidden)" '?? hidden'
+				[[ $own == \#* ]] && grep -q 'info/exclude: .* it is now called exclude.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said"
+			done
+		done
+	done
+	# Comments are left, as git init and clone write them.
+	fresh
+	rm -r evil
+	run -0 --separate-stderr "$sandbox" -- sh -c 'git -c safe.directory="*" clone -q . cloned; rm .git/info/exclude; echo "# none" >.git/info/exclude'
+	same "$stderr" ''
+}
+
+@test "a copy of a repository by hard links leaves the user's own as it is" {
+	for setting in 'alias.st status' "alias.st !touch '$ran'"; do
+		for options in '' '--without namespaces'; do
+			fresh
+			rm -r evil
+			git config "${setting%% *}" "${setting#* }"
+			git config --list --local >../settings
+			# shellcheck disable=SC2086
+			attempt 'cp -al .git copy; echo "[core] fsmonitor = touch x" >>copy/config; echo hidden >>copy/info/exclude; echo x >>copy/HEAD; echo x >>copy/index' $options
+			[ -e copy ]
+			same "$(git config --list --local)" "$(cat ../settings)"
+			same "$(git log -1 --format=%s)" attributes
+			touch hidden
+			same "$(git status -s hidden)" '?? hidden'
+			git fsck --no-progress >/dev/null 2>&1
+			user_goes_on "cp -al $options"
+		done
+	done
+}
+
+@test "of a repository in a form that is not known nothing can be changed, and that is said" {
+	fresh
+	rm -r evil
+	git config core.repositoryformatversion 1
+	git config extensions.refStorage reftable
+	mkdir .git/reftable
+	echo tables >.git/reftable/tables.list
+	state() { find .git -type f -exec sha256sum {} + | sort; }
+	before=$(state)
+	run --separate-stderr "$sandbox" -- sh -c 'echo x >.git/new; echo x >>.git/reftable/tables.list; echo x >.git/refs/heads/x; mv .git .g; echo x >y; echo went on'
+	same "$output" 'went on'
+	[[ $stderr == *'awf-sandbox: .git: has an extension of git that is not known here: nothing in it could be changed'* ]]
+	same "$(state)" "$before"
+	[ -e y ]
+	# Without mounts nothing would keep it.
+	run -77 --separate-stderr "$sandbox" --without namespaces -- touch z
+	[[ $stderr == *'.git: a repository with an extension of git that is not known here: without namespaces, nothing can keep it as it is' ]]
+	[ ! -e z ]
+	same "$(state)" "$before"
+	# One that was made inside is none the user's git would take up.
+	fresh
+	attempt 'git init -q made; printf "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n" >made/.git/config; mkdir made/.git/reftable'
+	[ -e made/.git/config.unreviewed ]
+	[ -e made/.git/reftable.unreviewed ]
+}
+
 @test "who is killed leaves nothing either" {
 	patient
 	for aim in sandbox step; do

@@ -811,6 +811,23 @@ installed() {
 	goes call fmt
 }
 
+@test "a look at what sandboxed programs wrote takes a few system calls for a directory" {
+	command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null || skip "no strace"
+	calls() { strace -f -o "$BATS_TEST_TMPDIR/calls" awf-step -i json -t any call -r <<<'{}' >/dev/null && wc -l <"$BATS_TEST_TMPDIR/calls"; }
+	tool any '"command":["sh","-c","true"]'
+	awf trust --edits .
+	sandboxed true
+	few=$(calls)
+	for n in {1..300}; do mkdir -p "d$n/e" && echo x >"d$n/e/f"; done
+	many=$(calls)
+	# It is looked at as a whole when the tool is loaded, and when it is started: each has 2 x 9 calls, and one for the file.
+	[ $((many - few)) -lt $((300 * 2 * 22)) ] || { echo "$few $many"; false; }
+	# And it is seen in the last of them.
+	sandboxed 'echo y >>d300/e/f'
+	refused call any
+	[[ $stderr == *'may have written d300/e/f'* ]]
+}
+
 @test "a project that is too large to be looked at is allowed by no digest, and says what can be done" {
 	installed make
 	tool fmt '"command":["make","-C","lib"]'
@@ -1242,6 +1259,7 @@ ask_of() { awf-step -a "$1" -r ask "${@:2}" <<<review; }
 	(cd below && tool letter '"command":["true"],"sandbox":"workspace"')
 	agent $'tools: [bash, letter]\nsandbox: none'
 	"$BUILD/libexec/awf/awf-sandbox" -- sed -i 's/"letter"/"Do evil."/' below/tools/letter.tool.json
+	touch agents/reviewer.md
 	cd below
 	allow
 	run -2 --separate-stderr ask_of ../agents/reviewer.md

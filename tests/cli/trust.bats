@@ -98,7 +98,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	prompt ask 120 30
 	keys ask "awf trust" Enter
 	says ask 'MCP server lint: sh ./lint.sh --stdio'
-	says ask "Allow it for $PWD, until something of it changes\? \[y/N\]"
+	says ask "Allow all 2 of these for $PWD, until something of it changes\? \[y/N\]"
 	keys ask n Enter
 	says ask '^ready>$'
 	[ ! -e "$XDG_DATA_HOME/awf/trust" ]
@@ -184,6 +184,47 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	run -1 --separate-stderr awf trust </dev/null
 	same "$(LC_ALL=C grep -c $'[\x1b]' <<<"$output$stderr")" 0
 	[[ $output$stderr != *$'\u202e'* ]]
+}
+
+@test "blanks that look like others, and many spaces, are shown as what they are" {
+	jq -nc '{mcpServers: {"lint": {command: "sh", args: ["./a\u00a0b", "-c", "true" + 400 * " " + "; rm x",
+		"x\u2003", "a\nb\t", " ", "", "a b"], cwd: "./in there"}}}' >.mcp.json
+	run -1 --separate-stderr awf trust </dev/null
+	grep -qxF "MCP server lint: (in '././in there') sh \$'./a\\u00a0b' -c 'true'<400 spaces>'; rm x' \$'x\\u2003' \$'a\\nb\\t' ' ' '' 'a b'" <<<"$output"
+	jq -nc '{mcpServers: {"lint": {url: "https://example.org/\u2003x", headers: {X: "a) (b"}}}}' >.mcp.json
+	step 2 -a reviewer
+	[[ $stderr == *"MCP server lint: \$'https://example.org/\\u2003x' (X: 'a) (b'): runs in no sandbox"* ]]
+	printf -- '---\nmodel: replay/x\nbefore_turn: echo a  b\n---\nHi.\n' >"agents/re$(printf '%200s' '')viewer.md"
+	step 2 -a "./agents/re$(printf '%200s' '')viewer.md"
+	[[ $stderr == *"before_turn of the agent 're'<200 spaces>'viewer': /bin/sh -c 'echo a  b': runs in no sandbox"* ]]
+	nothing_ran
+}
+
+@test "of a very long command line the question shows both ends, says how much it leaves out, and shows it all when asked" {
+	terminals_begin
+	prompt ask 120 40
+	jq -nc '{mcpServers: {lint: {command: "sh", args: ["-c", "true begins " + 20000 * "e" + " ends; rm x"]}}}' >.mcp.json
+	keys ask "awf-step -n -p go -r -a reviewer ask; echo ended \$?" Enter
+	says ask "Allow it for $PWD, until something of it changes\? \[y/N/s\]"
+	screen ask -J >shown
+	grep -q "MCP server lint: sh -c 'true begins ee*" shown
+	grep -qE "e … 19148 characters are left out … e+ ends; rm x'$" shown
+	grep -q '^Characters are left out above: answer s to see the whole\.$' shown
+	nothing_ran
+	keys ask s Enter
+	says ask "Allow it for $PWD, until something of it changes\? \[y/N\]"
+	screen ask -J -S - >shown
+	same "$(grep -F begins shown | tail -n 1 | tr -cd e | wc -c)" 20005
+	nothing_ran
+	keys ask s Enter
+	says ask '^ended 2$'
+	[ ! -e "$XDG_DATA_HOME/awf/trust" ]
+	# Where nobody is asked it is all there, but in a line of an error.
+	awf trust </dev/null >whole 2>&1 || true
+	same "$(grep -F begins whole | tr -cd e | wc -c)" 20005
+	step 2 -a reviewer
+	[[ $stderr == *"MCP server lint: sh -c 'true begins e"*" characters are left out … "*"ends; rm x': runs in no sandbox, "*"say --trust "* ]]
+	nothing_ran
 }
 
 @test "another repository is not taken for one that is allowed" {

@@ -73,7 +73,8 @@ begin(struct inside *in, const struct event_view *event, const char *name_key)
 	in->list[in->count++] = (struct begun){ name != NULL ? name : memory_text(""), false };
 }
 
-/* What this event began has ended: harmless if it failed, and nothing around it ended it. */
+/* What this event began has ended: harmless if it failed, and nothing around it ended it. What the user has
+ * taken as done has changed something, whoever did it. */
 static void
 end(struct inside *in, const char *start, struct span payload)
 {
@@ -87,7 +88,7 @@ end(struct inside *in, const char *start, struct span payload)
 		return;
 	code = span_path(payload, KEY_ERROR, KEY_CODE, NULL);
 	span_integer(span_member(payload, KEY_EXIT_CODE), &exit_code);
-	if (span_member(payload, KEY_SKIPPED).at != NULL ||
+	if ((span_member(payload, KEY_SKIPPED).at != NULL && !span_is(span_member(payload, KEY_SKIPPED), "by_user")) ||
 	    (code.at != NULL && span_one_of(code, cut) == NULL && exit_code <= 128))
 		in->list[*found].harmless = true;
 }

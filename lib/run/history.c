@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/call.h"
+#include "transcript/event_keys.h"
 
 #define OUT_SIZE ((size_t)64 << 10) /* of the index, written at a time */
 
@@ -170,6 +171,62 @@ chain_runs_calls(const struct recording *rec, uint32_t call)
 	return false;
 }
 
+/* Appends what a call does and its input. */
+static void
+describe_call(const struct recording *rec, uint32_t call, struct buffer *does, struct buffer *input)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	struct buffer line = BUFFER_INIT;
+	struct span payload;
+
+	if (event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) == 0) {
+		payload = span_member(span_of(line.data, line.len), KEY_PAYLOAD);
+		history_describe(does, payload);
+		payload = span_member(payload, KEY_INPUT);
+		buffer_append(input, payload.at, payload.len);
+	}
+	buffer_free(&line);
+}
+
+static size_t
+calls_alike(const struct recording *rec, uint32_t a, uint32_t b)
+{
+	struct buffer does[2] = { BUFFER_INIT, BUFFER_INIT }, input[2] = { BUFFER_INIT, BUFFER_INIT };
+	size_t alike;
+
+	describe_call(rec, a, &does[0], &input[0]);
+	describe_call(rec, b, &does[1], &input[1]);
+	alike = history_texts_alike(span_of(does[0].data, does[0].len), span_of(does[1].data, does[1].len)) +
+	    history_texts_alike(span_of(input[0].data, input[0].len), span_of(input[1].data, input[1].len));
+	for (int i = 0; i < 2; i++) {
+		buffer_free(&does[i]);
+		buffer_free(&input[i]);
+	}
+	return alike;
+}
+
+/* Of the calls that the last attempt which did so asked about a record, by its root, the most alike. */
+static void
+find_asker(const struct recording *rec, uint32_t call, struct index_record *r)
+{
+	size_t most = 0, alike;
+	uint32_t attempt = 0;
+
+	for (uint32_t i = call + 1; i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+
+		if (!c->status.asked || strcmp(rec->marks.data + c->key.compared, r->root) != 0)
+			continue;
+		alike = calls_alike(rec, i, call);
+		if (r->was_asked && c->attempt == attempt && alike <= most)
+			continue;
+		r->was_asked = true;
+		attempt = c->attempt;
+		most = alike;
+		memcpy(r->asker, c->key.guard, sizeof r->asker);
+	}
+}
+
 static struct index_record
 make_record(struct index *x, const struct sorted_call *sorted)
 {
@@ -233,6 +290,8 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.changed_inside = root->chain.changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->chain.changed_inside].call->id) : x->empty;
 	model_call_event_id(root->call, r.root);
+	if (r.decided == RECALL_SKIP)
+		find_asker(rec, call, &r);
 	add_events(x, c, &r);
 	INVARIANT(r.events + r.event_count == x->place_count);
 	INVARIANT(r.start < x->text.len && r.directory < x->text.len && r.variables < x->text.len &&
@@ -318,6 +377,8 @@ add_asked(struct index *x)
 		index_asked(name, rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
 		if (!text_has_part(buffer_string(&all), '\n', text, strlen(text)))
 			buffer_format(&all, "%s\n", text);
+		index_asked_words(rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
+		buffer_format(&all, "%s\n", text);
 		free(name);
 	}
 	at = add_text(x, buffer_string(&all));

@@ -32,8 +32,8 @@ add_input(struct buffer *out, struct span now, const struct recalled_event *star
 }
 
 /* As cmd/step/step_recall.c says what a step does. */
-static void
-describe_definition(struct buffer *recorded, struct span payload)
+void
+history_describe(struct buffer *recorded, struct span payload)
 {
 	struct span agent = span_member(payload, KEY_AGENT), tool = span_member(payload, KEY_TOOL);
 	struct span blocks = span_member(payload, KEY_BLOCKS);
@@ -59,26 +59,34 @@ describe_definition(struct buffer *recorded, struct span payload)
 }
 
 size_t
-history_alike(struct history *h, const struct index_record *record, const struct recall_query *query)
+history_texts_alike(struct span a, struct span b)
 {
-	const char *now = query->definition != NULL ? query->definition : "";
-	size_t len = strlen(now), most, before = 0, behind = 0;
-	struct recalled_event started;
-	struct buffer recorded = BUFFER_INIT;
+	size_t most = a.len < b.len ? a.len : b.len, before = 0, behind = 0;
 
-	if (history_line(h, &record->started, &started, NULL) == 0)
-		describe_definition(&recorded, started.view.payload);
-	most = len < recorded.len ? len : recorded.len;
-	while (before < most && now[before] == recorded.data[before])
+	while (before < most && a.at[before] == b.at[before])
 		before++;
-	while (behind < most - before && now[len - 1 - behind] == recorded.data[recorded.len - 1 - behind])
+	while (behind < most - before && a.at[a.len - 1 - behind] == b.at[b.len - 1 - behind])
 		behind++;
-	recalled_event_free(&started);
-	buffer_free(&recorded);
 	if (most == 0)
 		return 0;
 	/* Where nothing but something between was added or taken away: all of it. */
 	return before + behind == most ? ALIKE_WHOLE : (before + behind) * (ALIKE_WHOLE / 2) / most;
+}
+
+size_t
+history_alike(struct history *h, const struct index_record *record, const struct recall_query *query)
+{
+	const char *now = query->definition != NULL ? query->definition : "";
+	struct buffer recorded = BUFFER_INIT;
+	struct recalled_event started;
+	size_t alike;
+
+	if (history_line(h, &record->started, &started, NULL) == 0)
+		history_describe(&recorded, started.view.payload);
+	alike = history_texts_alike(span_of(now, strlen(now)), span_of(recorded.data, recorded.len));
+	recalled_event_free(&started);
+	buffer_free(&recorded);
+	return alike;
 }
 
 static void
@@ -87,7 +95,7 @@ add_definition(struct buffer *out, const char *now, struct span payload)
 	struct span blocks = span_member(payload, KEY_BLOCKS);
 	struct buffer recorded = BUFFER_INIT;
 
-	describe_definition(&recorded, payload);
+	history_describe(&recorded, payload);
 	buffer_text(out, "its definition is ");
 	if (now != NULL && recorded.len > 0 && !buffer_equal(&recorded, now))
 		recalled_difference(out, span_of(now, strlen(now)), span_of(recorded.data, recorded.len));

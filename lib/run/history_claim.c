@@ -487,6 +487,16 @@ has_asked(const struct history *h, const struct index_record *record, const unsi
 	return false;
 }
 
+/* Whether a call with these words has asked about the record. */
+static bool
+words_have_asked(const struct history *h, const struct index_record *record, const unsigned char *guard)
+{
+	char text[ASKED_SIZE];
+
+	index_asked_words(guard, record->root, text);
+	return text_has_part(history_text(h, h->head->asked), '\n', text, strlen(text));
+}
+
 /* Whether the user has decided what a call does that has other words than the record, or another place.
  * What he said of a recorded call that was in doubt, by its name, is said of that one: that another call is
  * left out, or that an agent does all again that it did, he was not asked. Another call that is made harms
@@ -502,6 +512,9 @@ is_decided(const struct history *h, const struct index_record *record, const uns
 	/* One of the same words takes over what was done. */
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
+	/* Of several that have asked, the answer is about the one that is most like the record. */
+	if (record->was_asked && memcmp(record->asker, guard, DIGEST_BYTES) != 0 && words_have_asked(h, record, guard))
+		return false;
 	return has_asked(h, record, guard, query, record->step_skipped);
 }
 
@@ -965,6 +978,35 @@ find_branch(struct history *h, unsigned char *key, const unsigned char *guard, c
 	}
 }
 
+/* The record that the call has asked about, and that the user has said is skipped for it. Where he says too
+ * that calls of its step are new, that is so if it has the input of the record; of one in doubt it is not. */
+static struct index_record *
+find_answered(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	const bool new_step = is_new(h, key, guard, query);
+
+	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (r->was_asked && r->decided == RECALL_SKIP && !r->doubtful && !r->child && !r->step_skipped &&
+		    memcmp(r->asker, guard, DIGEST_BYTES) == 0 &&
+		    (!new_step || r->given == index_digest(query->input_sha256)) && history_unused_by_any(r) && history_lend(h, r))
+			return r;
+	}
+	return NULL;
+}
+
+static int
+claim_answered(struct history *h, struct index_record *record, struct recalled *r, struct error *err)
+{
+	int status;
+
+	r->lent = true;
+	status = fill(h, record, r, err);
+	return status == 1 ? decide_anyhow(record, r) : status;
+}
+
 /* A child run is given something else than the recorded one was: that may be another's, which is about to
  * come and is waited for, a little. Whether it came. */
 static bool
@@ -1064,6 +1106,8 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 	record = same.record;
 	if (record != NULL && same.alike && !is_new(h, key, guard, query))
 		return claim_alike(h, key, guard, &same, query, r, err);
+	if (record == NULL && h->head->mode == RECALL_RESUME && (record = find_answered(h, key, guard, query)) != NULL)
+		return claim_answered(h, record, r, err);
 	if ((record == NULL || same.alike) && h->head->mode == RECALL_RESUME && is_new(h, key, guard, query)) {
 		if (record != NULL && same.alike && is_decided(h, record, guard, query))
 			atomic_store(&record->mark, MARK_FREE);

@@ -81,6 +81,9 @@ struct index_record {
 	uint64_t start, directory, variables; /* recorded_marks, in text */
 	uint64_t changed_inside;     /* in text: the call in it that has; "" */
 	char root[ID_SIZE];
+	unsigned char asker[DIGEST_BYTES]; /* the guard of the call that has asked whether it is this one, and is
+	                                most like it: it is the one that an answer is about */
+	bool was_asked;              /* there is one */
 };
 
 /* What the records of a key have in common: what this attempt has asked for under it. */
@@ -227,6 +230,10 @@ int history_find_elsewhere(struct history *h, const unsigned char *guard,
  * definition. */
 int history_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct buffer *text, struct error *err);
+/* What a call does, for people, by its step.started's payload. */
+void history_describe(struct buffer *out, struct span payload);
+/* How much of two texts is the same, as history_alike() says it. */
+size_t history_texts_alike(struct span a, struct span b);
 /* How much of what the call and the record do is the same, at the beginning and at the end: ALIKE_WHOLE if
  * one of them is all in the other, else at most half of that. */
 #define ALIKE_WHOLE ((size_t)1000)

@@ -643,6 +643,14 @@ index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const cha
 	snprintf(text + 16, ASKED_SIZE - 16, "%s%s", *root != '\0' ? ":" : "", root);
 }
 
+void
+index_asked_words(const unsigned char guard[DIGEST_BYTES], const char *root, char text[ASKED_SIZE])
+{
+	for (size_t i = 0; i < 8; i++)
+		snprintf(text + 2 * i, 3, "%02x", (unsigned)guard[i]);
+	snprintf(text + 16, ASKED_SIZE - 16, "=%s", root);
+}
+
 /* Of the command of a child run, "/bin/sh -c TEXT NAME": whether the files of the run have the text. */
 static bool
 text_is_written(const struct history_names *names, const char *command)

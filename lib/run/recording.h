@@ -310,6 +310,8 @@ void index_guard(const char *input_sha256, const char *definition_sha256,
 #define ASKED_SIZE (17 + ID_SIZE)
 void index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const char *root,
     char text[ASKED_SIZE]);
+/* The same, of the words of the call, which has asked about the record of this root. */
+void index_asked_words(const unsigned char guard[DIGEST_BYTES], const char *root, char text[ASKED_SIZE]);
 /* Whether a file of the run has the name and the command of a call in a line, which began an effect: its
  * own call may come yet (history_names.edited). */
 bool recording_named(const struct recording *rec, uint32_t call);

@@ -719,3 +719,56 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 0 --ignore-env SCRATCH
 	ledger x x
 }
+
+@test "of several calls that ask about one record an answer is about the one that is most like it" {
+	local loop='for i in a b; do '"${PUSH/push/send}"' '\''echo $1 >>ledger'\'' - $i; done' answers
+	for answers in '--skip send:0:0 --skip send:1:0 --new send' '--skip send:0:0 --skip send:1:0'; do
+		rm -f ledger open
+		flow "$loop"
+		start 3
+		sed -i 's/a b/a c b/; s/- $i/- $i v2/' flow.awf
+		: >open
+		resume 75
+		ledger a b
+		# shellcheck disable=SC2086 # words
+		case $answers in *--new*) resume 0 $answers ;; *) resume 75 $answers; ledger a b; resume 0 $answers --new send ;; esac
+		ledger a b c
+	done
+}
+
+@test "a child run whose text was edited goes on, and what it did is not made again" {
+	local kid='awf-run -n --name kid -c '
+	flow "$kid'${PUSH/push/send} \"echo a >>ledger\"; ${PUSH/push/last} \"test -e open\"'"
+	start 3
+	ledger a
+	sed -i 's/"echo a/": mended; echo a/' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *"send:0:0: its definition is "*'--skip kid:0:0/send:0:0'* ]]
+	resume 0 --skip kid:0:0/send:0:0
+	ledger a
+
+	# A step in it that is renamed; the answer holds in the next attempt as well.
+	rm ledger open
+	flow "$kid'${PUSH/push/send} \"echo a >>ledger\"'"
+	start 3
+	sed -i 's/ send / sendmail /' flow.awf
+	resume 3
+	[[ $stderr == *'was done, and no file of the run names this step any more'*'--skip kid:0:0/send:0:0'* ]]
+	: >open
+	resume 75
+	resume 0 --skip kid:0:0/send:0:0
+	ledger a
+}
+
+@test "what the user has taken as done in a body that is tried again is not done then" {
+	flow "${PUSH/push/mail} 'echo mail >>ledger; [ -e open ] || kill -9 \$\$'"
+	start 3
+	flow 'awf-step -n -q --retries 1 --delay 1ms --each g -- sh -c "'"${PUSH/push/mail}"' '\''echo mail >>ledger; [ -e open ] || kill -9 \$\$'\'' || exit; awf-step -n flaky -- sh -c '\''[ -e ok ] || { : >ok; exit 1; }'\''"'
+	: >open
+	resume 75 --skip mail:0:0
+	[[ $stderr == *'resume with --skip mail:0:0 once more'* ]]
+	resume 3 --skip mail:0:0
+	[[ $stderr == *'not tried again, as g:0:0/mail:0:0 has changed something'* ]]
+	ledger mail
+}

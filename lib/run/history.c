@@ -290,6 +290,8 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.changed_inside = root->chain.changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->chain.changed_inside].call->id) : x->empty;
 	model_call_event_id(root->call, r.root);
+	if (c->links.enclosing != NO_CALL)
+		model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, r.around);
 	if (r.decided == RECALL_SKIP)
 		find_asker(rec, call, &r);
 	add_events(x, c, &r);

@@ -324,6 +324,25 @@ add_names(struct buffer *out, const char *chain)
 		buffer_format(out, "%s%.*s", out->len > 0 ? "/" : "", (int)strcspn(at, ":/"), at);
 }
 
+static const struct index_record *
+find_root(const struct history *h, const char *root)
+{
+	for (size_t i = 0; *root != '\0' && i < h->head->records; i++)
+		if (strcmp(h->records[i].root, root) == 0)
+			return &h->records[i];
+	return NULL;
+}
+
+/* Whether a call that a record is in was made again with other words: then its calls may be in any. */
+static bool
+around_edited(const struct history *h, const struct index_record *r)
+{
+	while ((r = find_root(h, r->around)) != NULL)
+		if (history_free(r) && !history_unused_by_any(r))
+			return true;
+	return false;
+}
+
 /* In a run whose files were edited: the free record of an effect, or of a child run, which has another
  * name or was in other calls, and agrees with the call in all else that told calls apart. */
 static struct index_record *
@@ -344,10 +363,10 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_unused_by_any(r) ||
 		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
 			continue;
-		/* Those of the same names are in another item, or round, of the same group. */
+		/* Those of the same names are in another item, or round, of the same group, if that is as it was. */
 		buffer_clear(&other);
 		add_names(&other, history_text(h, r->call));
-		if (strcmp(buffer_string(&other), buffer_string(&names)) != 0)
+		if (strcmp(buffer_string(&other), buffer_string(&names)) != 0 || around_edited(h, r))
 			found = r;
 	}
 	buffer_free(&names);
@@ -743,6 +762,26 @@ refuse_moved(const struct history *h, const struct elsewhere *found,
 	return -1;
 }
 
+/* Whether what a resumed call did came to nothing, so that it is made again unasked. */
+static bool
+is_harmless(const struct history *h, const struct index_record *r)
+{
+	return h->head->mode == RECALL_RESUME && !r->changed && !r->child && !r->doubtful && r->end != RECALL_SUCCEEDED;
+}
+
+/* Whether it has been done since under another name, or in another place. */
+static bool
+done_elsewhere(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct elsewhere found;
+
+	if (!h->head->edited || query->member || history_has_no_marks(query))
+		return false;
+	return find_moved(h, key, guard, query) != NULL ||
+	    (history_find_elsewhere(h, guard, query, &found, NULL) == 0 && found.record != NULL);
+}
+
 /* No record is the call's as it is, but one may be: it had other variables, or another name or
  * place. That is for the user to say. */
 static int
@@ -757,6 +796,8 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		return 0;
 	for (;;) {
 		record = find_differing(h, key, guard, query);
+		if (record != NULL && is_harmless(h, record) && done_elsewhere(h, key, guard, query))
+			record = NULL;
 		moved = record == NULL;
 		if (moved)
 			record = find_moved(h, key, guard, query);
@@ -1104,6 +1145,10 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 	} while (same.record != NULL && !(same.alike && !is_decided(h, same.record, guard, query)) &&
 	    ((same.fit < 0 && leave_to_fitting(h, same.record)) || !history_mark(h, same.record)));
 	record = same.record;
+	if (record != NULL && !same.alike && is_harmless(h, record) && done_elsewhere(h, key, guard, query)) {
+		atomic_store(&record->mark, MARK_FREE);
+		record = NULL;
+	}
 	if (record != NULL && same.alike && !is_new(h, key, guard, query))
 		return claim_alike(h, key, guard, &same, query, r, err);
 	if (record == NULL && h->head->mode == RECALL_RESUME && (record = find_answered(h, key, guard, query)) != NULL)

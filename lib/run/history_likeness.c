@@ -74,8 +74,9 @@ history_directory_tells_apart(const struct history *h, const struct index_record
 {
 	const char *start = history_text(h, r->start), *directory = history_text(h, r->directory);
 
-	for (size_t i = history_bound(h, r->key, NULL); history_same_key(h, i, r->key); i++)
-		if (strcmp(history_text(h, h->records[i].directory), directory) != 0 &&
+	for (size_t i = 0; i < h->head->records; i++)
+		if ((history_same_key(h, i, r->key) || memcmp(h->records[i].guard, r->guard, DIGEST_BYTES) == 0) &&
+		    strcmp(history_text(h, h->records[i].directory), directory) != 0 &&
 		    strcmp(history_text(h, h->records[i].start), start) == 0)
 			return true;
 	return false;

@@ -80,7 +80,7 @@ struct index_record {
 	uint64_t given, definition;  /* parts of the digests of its input and definition */
 	uint64_t start, directory, variables; /* recorded_marks, in text */
 	uint64_t changed_inside;     /* in text: the call in it that has; "" */
-	char root[ID_SIZE];
+	char root[ID_SIZE], around[ID_SIZE]; /* around: of the call that it is in; "" */
 	unsigned char asker[DIGEST_BYTES]; /* the guard of the call that has asked whether it is this one, and is
 	                                most like it: it is the one that an answer is about */
 	bool was_asked;              /* there is one */
@@ -205,8 +205,8 @@ enum likeness history_likeness(struct history *h, const struct index_record *r,
     const struct recall_query *query);
 /* Whether a variable tells calls apart. */
 bool history_tells_apart(struct history *h, const char *name);
-/* Whether the directory of a record tells it from other calls of its key: another began elsewhere in
- * its attempt. */
+/* Whether the directory of a record tells it from other calls: one of its key, or with the same words,
+ * was made elsewhere in its attempt. */
 bool history_directory_tells_apart(const struct history *h, const struct index_record *r);
 /* Whether a is what a call with another guard is compared with, rather than b: by its item, then its place
  * among the calls of its name. */

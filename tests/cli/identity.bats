@@ -630,9 +630,9 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	ledger 1
 
 	# A branch is the one that it was, at another position, too; what is done in a new one is new.
-	local one='"awf-step -n -q --effects external one -- sh -c \"echo 1 >>ledger\""'
-	rm ledger open
-	flow "awf-step -n -q --parallel all -- $one \"false\""
+	local one='"awf-step -n -q --effects external one -- sh -c \"echo 1 >>ledger\"; : >made"'
+	rm ledger open made
+	flow "awf-step -n -q --parallel all -- $one \"until [ -e made ]; do sleep 0.02; done; false\""
 	start 3
 	flow "awf-step -n -q --parallel all -- \"awf-step -n -q --effects external three -- sh -c 'echo 3 >>ledger'\" $one \"true\""
 	: >open

@@ -207,8 +207,10 @@ calls_alike(const struct recording *rec, uint32_t a, uint32_t b)
 
 /* Of the calls that the last attempt which did so asked about a record, by its root, the most alike. */
 static void
-find_asker(const struct recording *rec, uint32_t call, struct index_record *r)
+find_asker(const struct index *x, uint32_t call, struct index_record *r)
 {
+	const struct recording *rec = x->rec;
+	const char *directory = recording_marks(rec, &rec->calls[call]).directory;
 	size_t most = 0, alike;
 	uint32_t attempt = 0;
 
@@ -217,12 +219,15 @@ find_asker(const struct recording *rec, uint32_t call, struct index_record *r)
 
 		if (!c->status.asked || strcmp(rec->marks.data + c->key.compared, r->root) != 0)
 			continue;
-		alike = calls_alike(rec, i, call);
-		if (r->was_asked && c->attempt == attempt && alike <= most)
-			continue;
-		r->was_asked = true;
+		alike = calls_alike(rec, i, call) +
+		    (strcmp(recording_marks(rec, c).directory, directory) == 0 ? ALIKE_WHOLE : 0);
+		if (c->attempt != attempt)
+			r->askers = 0;
 		attempt = c->attempt;
+		if (r->askers++ > 0 && alike <= most)
+			continue;
 		most = alike;
+		r->asker_directory = x->marks + c->key.directory;
 		memcpy(r->asker, c->key.guard, sizeof r->asker);
 	}
 }
@@ -293,7 +298,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	if (c->links.enclosing != NO_CALL)
 		model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, r.around);
 	if (r.decided == RECALL_SKIP)
-		find_asker(rec, call, &r);
+		find_asker(x, call, &r);
 	add_events(x, c, &r);
 	INVARIANT(r.events + r.event_count == x->place_count);
 	INVARIANT(r.start < x->text.len && r.directory < x->text.len && r.variables < x->text.len &&

@@ -343,19 +343,32 @@ around_edited(const struct history *h, const struct index_record *r)
 	return false;
 }
 
+/* Whether the call has the names of the record, in the same calls. */
+static bool
+has_names_of(const struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct buffer names = BUFFER_INIT, other = BUFFER_INIT;
+	bool same;
+
+	add_names(&names, query->enclosing);
+	buffer_format(&names, "%s%s", names.len > 0 ? "/" : "", query->name);
+	add_names(&other, history_text(h, r->call));
+	same = strcmp(buffer_string(&other), buffer_string(&names)) == 0;
+	buffer_free(&names);
+	buffer_free(&other);
+	return same;
+}
+
 /* In a run whose files were edited: the free record of an effect, or of a child run, which has another
  * name or was in other calls, and agrees with the call in all else that told calls apart. */
 static struct index_record *
 find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
 {
-	struct buffer names = BUFFER_INIT, other = BUFFER_INIT;
 	struct index_record *found = NULL;
 
 	if (!h->head->edited || query->member)
 		return NULL;
-	add_names(&names, query->enclosing);
-	buffer_format(&names, "%s%s", names.len > 0 ? "/" : "", query->name);
 	for (size_t i = 0; i < h->head->records; i++) {
 		struct index_record *r = &h->records[i];
 
@@ -364,13 +377,9 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
 			continue;
 		/* Those of the same names are in another item, or round, of the same group, if that is as it was. */
-		buffer_clear(&other);
-		add_names(&other, history_text(h, r->call));
-		if (strcmp(buffer_string(&other), buffer_string(&names)) != 0 || around_edited(h, r))
+		if (!has_names_of(h, r, query) || around_edited(h, r))
 			found = r;
 	}
-	buffer_free(&names);
-	buffer_free(&other);
 	return found;
 }
 
@@ -516,6 +525,17 @@ words_have_asked(const struct history *h, const struct index_record *record, con
 	return text_has_part(history_text(h, h->head->asked), '\n', text, strlen(text));
 }
 
+/* Whether an answer about the record is about the call: it has asked, and is most like it. */
+static bool
+is_asker(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	const char *directory = query->marks != NULL && query->marks->directory != NULL ? query->marks->directory : "";
+
+	return record->askers > 0 && memcmp(record->asker, guard, DIGEST_BYTES) == 0 &&
+	    strcmp(history_text(h, record->asker_directory), directory) == 0;
+}
+
 /* Whether the user has decided what a call does that has other words than the record, or another place.
  * What he said of a recorded call that was in doubt, by its name, is said of that one: that another call is
  * left out, or that an agent does all again that it did, he was not asked. Another call that is made harms
@@ -532,7 +552,7 @@ is_decided(const struct history *h, const struct index_record *record, const uns
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
 	/* Of several that have asked, the answer is about the one that is most like the record. */
-	if (record->was_asked && memcmp(record->asker, guard, DIGEST_BYTES) != 0 && words_have_asked(h, record, guard))
+	if (record->askers > 0 && !is_asker(h, record, guard, query) && words_have_asked(h, record, guard))
 		return false;
 	return has_asked(h, record, guard, query, record->step_skipped);
 }
@@ -745,7 +765,11 @@ static int
 refuse_moved(const struct history *h, const struct elsewhere *found,
     const struct recall_query *query, struct recalled *r, struct error *err)
 {
-	const char *call = history_text(found->history, found->record->call);
+	const char *label = history_text(found->history, found->record->call);
+	/* Another call of this attempt may have its name. */
+	const bool again = found->history == h && strchr(label, '@') == NULL && has_names_of(h, found->record, query);
+	char *call = again ? memory_format("%s@%llu", label, (unsigned long long)found->record->attempt) :
+	    memory_text(label);
 	bool inside = query->enclosing[0] != '\0';
 	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
 	char *prefix = found->history == h ? memory_text(history_prefix(h)) : prefix_elsewhere(h, found);
@@ -757,6 +781,7 @@ refuse_moved(const struct history *h, const struct elsewhere *found,
 	    "place, and nothing has taken that over%s", call, buffer_string(&answers));
 	memcpy(r->compared, found->record->root, ID_SIZE);
 	buffer_free(&answers);
+	free(call);
 	free(prefix);
 	free(place);
 	return -1;
@@ -1020,7 +1045,8 @@ find_branch(struct history *h, unsigned char *key, const unsigned char *guard, c
 }
 
 /* The record that the call has asked about, and that the user has said is skipped for it. Where he says too
- * that calls of its step are new, that is so if it has the input of the record; of one in doubt it is not. */
+ * that calls of its step are new, that is so if it has the input of the record, and, of one that was in
+ * doubt, if others have asked about it as well. */
 static struct index_record *
 find_answered(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -1030,9 +1056,8 @@ find_answered(struct history *h, const unsigned char *key, const unsigned char *
 	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (r->was_asked && r->decided == RECALL_SKIP && !r->doubtful && !r->child && !r->step_skipped &&
-		    memcmp(r->asker, guard, DIGEST_BYTES) == 0 &&
-		    (!new_step || r->given == index_digest(query->input_sha256)) && history_unused_by_any(r) && history_lend(h, r))
+		if (r->decided == RECALL_SKIP && (!r->doubtful || r->askers > 1) && !r->child && !r->step_skipped &&
+		    is_asker(h, r, guard, query) && (!new_step || r->given == index_digest(query->input_sha256)) && history_unused_by_any(r) && history_lend(h, r))
 			return r;
 	}
 	return NULL;

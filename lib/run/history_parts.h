@@ -83,7 +83,8 @@ struct index_record {
 	char root[ID_SIZE], around[ID_SIZE]; /* around: of the call that it is in; "" */
 	unsigned char asker[DIGEST_BYTES]; /* the guard of the call that has asked whether it is this one, and is
 	                                most like it: it is the one that an answer is about */
-	bool was_asked;              /* there is one */
+	uint64_t asker_directory;    /* in text: where that was made */
+	uint32_t askers;             /* how many did, in the last attempt in which any did */
 };
 
 /* What the records of a key have in common: what this attempt has asked for under it. */

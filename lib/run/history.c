@@ -171,6 +171,18 @@ chain_runs_calls(const struct recording *rec, uint32_t call)
 	return false;
 }
 
+/* Whether a call that it took over, in whichever attempt, had other words. */
+static bool
+chain_edited(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	for (uint32_t before = c->links.claims; before != NO_CALL; before = rec->calls[before].links.claims)
+		if (memcmp(rec->calls[before].key.guard, c->key.guard, DIGEST_BYTES) != 0)
+			return true;
+	return false;
+}
+
 /* Appends what a call does and its input. */
 static void
 describe_call(const struct recording *rec, uint32_t call, struct buffer *does, struct buffer *input)
@@ -294,6 +306,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->chain.changed_inside != NO_CALL ?
 	    add_text(x, rec->calls[root->chain.changed_inside].call->id) : x->empty;
+	r.edited = chain_edited(rec, call);
 	model_call_event_id(root->call, r.root);
 	if (c->links.enclosing != NO_CALL)
 		model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, r.around);

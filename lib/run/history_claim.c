@@ -338,7 +338,7 @@ static bool
 around_edited(const struct history *h, const struct index_record *r)
 {
 	while ((r = find_root(h, r->around)) != NULL)
-		if (history_free(r) && !history_unused_by_any(r))
+		if (r->edited || (history_free(r) && !history_unused_by_any(r)))
 			return true;
 	return false;
 }

@@ -68,6 +68,7 @@ struct index_record {
 	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
 	bool child;                  /* a child run */
 	bool last_named;             /* no later call has its name */
+	bool edited;                 /* it took over one of other words, in some attempt */
 	bool runs_calls;             /* its command made others, and changed nothing itself */
 	bool changed;                /* recording_changed() */
 	bool dropped;                /* no file of the run names its step any more */

@@ -233,6 +233,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	const struct recording *rec = x->rec;
 	const struct recorded_call *c = sorted->call, *root = &rec->calls[c->links.root];
 	const uint32_t call = (uint32_t)(c - rec->calls);
+	struct buffer answers = BUFFER_INIT;
 	char *label;
 	struct index_record r;
 
@@ -273,7 +274,9 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.name = c->kind.child ? add_text(x, c->call->id) : x->empty;
 	r.last_named = c->kind.child && recording_last_named(rec, call);
 	r.decided = recording_decision(rec, call);
-	r.doubtful = recording_doubtful(rec, call);
+	r.doubtful = recording_doubtful(rec, call) && !recording_tool_answers(rec, call, &answers);
+	r.tool_answers = answers.len > 0 ? add_text(x, buffer_string(&answers)) : x->empty;
+	buffer_free(&answers);
 	r.tools_doubtful = recording_tools_doubtful(rec, call);
 	r.step_skipped = recording_step_skipped(rec, call);
 	r.began = recording_began(rec, call);
@@ -297,7 +300,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	add_events(x, c, &r);
 	INVARIANT(r.events + r.event_count == x->place_count);
 	INVARIANT(r.start < x->text.len && r.directory < x->text.len && r.variables < x->text.len &&
-	    r.call < x->text.len && r.changed_inside < x->text.len);
+	    r.call < x->text.len && r.changed_inside < x->text.len && r.tool_answers < x->text.len);
 	INVARIANT(id_valid(r.root, strlen(r.root)) && (r.end != RECALL_OPEN || r.completed.len == 0));
 	return r;
 }

@@ -452,6 +452,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	memcpy(r->root, record->root, ID_SIZE);
 	if (*history_text(h, record->changed_inside) != '\0')
 		r->changed_inside = history_text(h, record->changed_inside);
+	r->tool_answers = history_text(h, record->tool_answers);
 	r->used_before = history_text(h, h->head->used_before);
 	r->record = (size_t)(record - h->records);
 	failed = history_line(h, &record->started, &r->started, err) != 0 ||

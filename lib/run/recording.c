@@ -157,6 +157,68 @@ recording_last_named(const struct recording *rec, uint32_t call)
 	return true;
 }
 
+/* ---- what of a call is in doubt ---- */
+
+static bool
+unfinished(const struct recorded_call *c)
+{
+	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
+}
+
+/* Why nobody knows whether the call did what it does; NULL if that is known, or if
+ * doing it twice does no harm. */
+static const char *
+call_doubt(const struct recorded_call *c)
+{
+	if (!c->kind.effects || c->kind.idempotent || !unfinished(c) || c->status.reopened)
+		return NULL;
+	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
+}
+
+/* The next tool call in doubt of a call's chain, from i on. */
+static uint32_t
+next_doubt(const struct recording *rec, uint32_t i)
+{
+	for (; i != NO_TOOL; i = rec->tools[i].before) {
+		const struct recorded_tool *t = &rec->tools[i];
+
+		if (t->cut != NULL && !t->idempotent && !t->repeated && !t->answered)
+			break;
+	}
+	return i;
+}
+
+static uint32_t
+first_doubt(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	return unfinished(c) ? next_doubt(rec, rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
+}
+
+/* Whether a tool call of a call in doubt is decided about by itself: not that of an operation, which is all
+ * that the call is, nor where the call is begun anew, as a fork does,
+ * nor a request that a command has made. */
+static bool
+answers_by_tool(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	return !rec->calls[call].kind.operation && rec->calls[call].source >= rec->spec->other_count &&
+	    name_valid(t->name);
+}
+
+/* What the user names such a tool call by: CALL/TOOL#NUMBER. */
+static char *
+tool_label(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	char *in = recording_call_label(rec, call), *label;
+
+	label = memory_format("%s/%s#%lu", in, t->name, (unsigned long)t->number);
+	free(in);
+	return label;
+}
+
+/* ---- which call is named ---- */
+
 /* Whether a PATH of the user names the call: ID@ATTEMPT too. */
 static bool
 names_call(const char *path, const struct recorded_call *c)
@@ -209,21 +271,83 @@ recording_decision(const struct recording *rec, uint32_t call)
 	return any_named_before(rec->skip_before, answers->skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
 }
 
+/* Where the tool of a PATH CALL/TOOL#NUMBER stands in it; NULL: it is none. */
+static const char *
+tool_in_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && strchr(slash, '#') != NULL ? slash + 1 : NULL;
+}
+
+/* Which call a PATH names, or in which the tool call is that it names. */
+static char *
+call_in_path(const char *path)
+{
+	const char *tool = tool_in_path(path);
+
+	return memory_copy(path, tool != NULL ? (size_t)(tool - path) - 1 : strlen(path));
+}
+
 uint32_t *
 recording_named_before(const struct recording *rec, char *const *paths)
 {
 	uint32_t *named = NULL;
 
 	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
+		char *call = call_in_path(paths[i]);
+
 		named = memory_array(named, i + 1, sizeof *named);
 		named[i] = NO_CALL;
-		if (strchr(paths[i], ':') == NULL || map_get(&rec->calls_by_id, paths[i], strlen(paths[i])) != NULL)
-			continue;
-		for (uint32_t c = rec->call_count; named[i] == NO_CALL && c-- > 0;)
-			if (!rec->calls[c].status.idle && path_names(paths[i], rec->calls[c].call))
-				named[i] = recording_latest(rec, c);
+		if (strchr(call, ':') != NULL && map_get(&rec->calls_by_id, call, strlen(call)) == NULL)
+			for (uint32_t c = rec->call_count; named[i] == NO_CALL && c-- > 0;)
+				if (!rec->calls[c].status.idle && path_names(call, rec->calls[c].call))
+					named[i] = recording_latest(rec, c);
+		free(call);
 	}
 	return named;
+}
+
+static bool
+names_tool(const char *path, const struct recorded_tool *t)
+{
+	const char *tool = tool_in_path(path);
+	size_t len = strlen(t->name);
+	char number[16];
+
+	snprintf(number, sizeof number, "%lu", (unsigned long)t->number);
+	return tool != NULL && strncmp(tool, t->name, len) == 0 && tool[len] == '#' &&
+	    strcmp(tool + len + 1, number) == 0;
+}
+
+/* Whether one of the PATHs names a tool call in a call, by the name that this has, or had before. */
+static bool
+any_names_tool(char *const *paths, const uint32_t *before, const struct recording *rec, uint32_t call,
+    const struct recorded_tool *t)
+{
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
+		char *in = call_in_path(paths[i]);
+		bool named = names_tool(paths[i], t) && (names_call(in, &rec->calls[call]) ||
+		    (before != NULL && before[i] == call));
+
+		free(in);
+		if (named)
+			return true;
+	}
+	return false;
+}
+
+/* What was decided about a tool call by its own name. */
+static enum recall_decision
+tool_decision(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	const struct history_answers *answers = &rec->spec->answers;
+
+	if (!answers_by_tool(rec, call, t))
+		return RECALL_UNDECIDED;
+	if (any_names_tool(answers->redo, rec->redo_before, rec, call, t))
+		return RECALL_REDO;
+	return any_names_tool(answers->skip, rec->skip_before, rec, call, t) ? RECALL_SKIP : RECALL_UNDECIDED;
 }
 
 bool
@@ -273,6 +397,43 @@ refuse_ambiguous(const struct recording *rec, const char *option, const char *pa
 	return count > 1 ? -1 : 0;
 }
 
+/* Of CALL/TOOL#NUMBER: it is to be in doubt, and to be answered for itself. */
+static int
+check_tool_path(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	char *in = call_in_path(path), *labels = NULL;
+	uint32_t last = NO_CALL;
+	bool named = false;
+
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		uint32_t call = recording_latest(rec, i);
+
+		if (!names_call(in, &rec->calls[i]) || call == last)
+			continue;
+		last = call;
+		for (uint32_t t = first_doubt(rec, call); t != NO_TOOL;
+		     t = next_doubt(rec, rec->tools[t].before)) {
+			char *label, *rest = labels;
+
+			if (!answers_by_tool(rec, call, &rec->tools[t]))
+				continue;
+			label = tool_label(rec, call, &rec->tools[t]);
+			named |= names_tool(path, &rec->tools[t]);
+			labels = memory_format("%s%s%s", label, rest != NULL ? " or " : "", rest != NULL ? rest : "");
+			free(label);
+			free(rest);
+		}
+	}
+	if (last == NO_CALL)
+		refuse_path(rec, option, in, err);
+	else if (!named)
+		error_set(err, ERROR_USAGE, option, "'%s' is no call of a tool that is in doubt: say which call, %s",
+		    path, labels != NULL ? labels : in);
+	free(labels);
+	free(in);
+	return named ? 0 : -1;
+}
+
 static int
 check_path(const struct recording *rec, const char *option, const char *path,
     struct error *err)
@@ -289,7 +450,8 @@ check_path(const struct recording *rec, const char *option, const char *path,
 		if (names_call(path, &rec->calls[i]))
 			return at ? 0 : refuse_ambiguous(rec, option, path, err);
 	}
-	return refuse_path(rec, option, path, err);
+	return tool_in_path(path) != NULL && !at ? check_tool_path(rec, option, path, err) :
+	    refuse_path(rec, option, path, err);
 }
 
 int
@@ -316,47 +478,14 @@ recording_check_paths(const struct recording *rec, struct error *err)
 		if (any_names(spec->answers.redo, &rec->calls[i]) && any_names(spec->answers.skip, &rec->calls[i]))
 			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
 			    rec->calls[i].call->id);
+	for (char *const *path = spec->answers.skip; path != NULL && *path != NULL; path++)
+		for (char *const *redo = spec->answers.redo; redo != NULL && *redo != NULL; redo++)
+			if (tool_in_path(*path) != NULL && strcmp(*path, *redo) == 0)
+				return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too", *path);
 	return 0;
 }
 
 /* ---- effects in doubt ---- */
-
-static bool
-unfinished(const struct recorded_call *c)
-{
-	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
-}
-
-/* Why nobody knows whether the call did what it does; NULL if that is known, or if
- * doing it twice does no harm. */
-static const char *
-call_doubt(const struct recorded_call *c)
-{
-	if (!c->kind.effects || c->kind.idempotent || !unfinished(c) || c->status.reopened)
-		return NULL;
-	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
-}
-
-/* The next tool call in doubt of a call's chain, from i on. */
-static uint32_t
-next_doubt(const struct recording *rec, uint32_t i)
-{
-	for (; i != NO_TOOL; i = rec->tools[i].before) {
-		const struct recorded_tool *t = &rec->tools[i];
-
-		if (t->cut != NULL && !t->idempotent && !t->repeated && !t->answered)
-			break;
-	}
-	return i;
-}
-
-static uint32_t
-first_doubt(const struct recording *rec, uint32_t call)
-{
-	const struct recorded_call *c = &rec->calls[call];
-
-	return unfinished(c) ? next_doubt(rec, rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
-}
 
 static bool
 succeeded(const struct recorded_call *c)
@@ -402,6 +531,21 @@ bool
 recording_doubtful(const struct recording *rec, uint32_t call)
 {
 	return recording_own_doubt(rec, call) && !over(rec, call);
+}
+
+bool
+recording_tool_answers(const struct recording *rec, uint32_t call, struct buffer *out)
+{
+	bool all = call_doubt(&rec->calls[call]) == NULL && first_doubt(rec, call) != NO_TOOL;
+
+	for (uint32_t t = first_doubt(rec, call); t != NO_TOOL; t = next_doubt(rec, rec->tools[t].before)) {
+		enum recall_decision decided = tool_decision(rec, call, &rec->tools[t]);
+
+		all = all && decided != RECALL_UNDECIDED;
+		if (decided != RECALL_UNDECIDED)
+			buffer_format(out, "%s %s\n", decided == RECALL_REDO ? "redo" : "skip", rec->tools[t].id);
+	}
+	return all;
 }
 
 bool
@@ -611,14 +755,17 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 
 	*list = memory_array(*list, *count + 1, sizeof **list);
 	d = &(*list)[(*count)++];
-	label = recording_call_label(rec, call);
+	label = tool != NULL && answers_by_tool(rec, call, tool) ? tool_label(rec, call, tool) :
+	    recording_call_label(rec, call);
 	*d = (struct history_doubt){ .call = memory_format("%s%s",
 		rec->spec->prefix != NULL ? rec->spec->prefix : "", label),
 		.tool = tool != NULL ? span_text(span_member(payload, KEY_NAME)) : NULL,
 		.what = buffer_take(&shown),
 		.why = tool != NULL ? tool->cut : call_doubt(c),
 		.anew = tool != NULL && call_doubt(c) == NULL && c->source < rec->spec->other_count,
-		.decided = recording_decision(rec, call) };
+		.decided = tool != NULL ? tool_decision(rec, call, tool) : RECALL_UNDECIDED };
+	if (d->decided == RECALL_UNDECIDED)
+		d->decided = recording_decision(rec, call);
 	free(label);
 	span_copy(span_member(event, KEY_TIMESTAMP), d->timestamp, sizeof d->timestamp);
 	buffer_clear(&text);
@@ -724,6 +871,7 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 		return 0;
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		bool doubtful = false;
+		size_t first;
 
 		if (!recording_counts(rec, i) || over(rec, i))
 			continue;
@@ -732,11 +880,19 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, NULL, err) != 0)
 				return -1;
 		}
+		first = summary->doubt_count;
 		for (uint32_t t = first_doubt(rec, i); t != NO_TOOL;
 		     t = next_doubt(rec, rec->tools[t].before)) {
 			doubtful = true;
 			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, &rec->tools[t], err) != 0)
 				return -1;
+		}
+		/* They were found from the last to the first. */
+		for (size_t last = summary->doubt_count; last > first + 1; first++) {
+			struct history_doubt doubt = summary->doubts[first];
+
+			summary->doubts[first] = summary->doubts[--last];
+			summary->doubts[last] = doubt;
 		}
 		if (doubtful || !recording_dropped(rec, i, true))
 			continue;

@@ -732,6 +732,7 @@ free_doubts(struct history_doubt *list, size_t count)
 		free(list[i].call);
 		free(list[i].tool);
 		free(list[i].what);
+		free(list[i].data);
 		free(list[i].marks);
 	}
 	free(list);

@@ -62,7 +62,9 @@ int history_set_around(const char *run_directory, const char *around, const char
 struct history_doubt {
 	char *call;                  /* chain of the call of the step */
 	char *tool;                  /* of an agent or operation; NULL: the command itself */
-	char *what;                  /* the command, or the tool's arguments, cut */
+	char *what;                  /* the command, or the tool's arguments */
+	char *data;                  /* item_name() of what a command, a tool or an agent was given; NULL: not
+	                                known, or nothing */
 	const char *why;             /* "cut off", or the code of the error that ended it; NULL: it is
 	                                known, but no file of the run names its step any more */
 	char *marks;                 /* marks_describe(); NULL: nothing */

@@ -14,10 +14,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/call_marks.h"
+#include "run/item_name.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
-
-#define WHAT_COLUMNS 72 /* of the text that says what was done */
 
 /* ---- what calls are known by ---- */
 
@@ -718,6 +717,28 @@ describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
 	free(name);
 }
 
+/* What a call was given, whose start has this payload: the beginning of it; NULL. */
+static char *
+name_data(const struct recording *rec, const struct recorded_call *c, struct span payload)
+{
+	struct buffer line = BUFFER_INIT, name = BUFFER_INIT;
+	struct span input = span_member(payload, KEY_INPUT);
+	struct event_view view;
+
+	if (input.at != NULL) {
+		item_name(input, &name);
+	} else if (c->links.input_from != NO_CALL) {
+		struct place end = rec->calls[c->links.input_from].end;
+
+		if (end.len > 0 && event_load(history_source(rec->spec, end.source)->path,
+		    (struct event_place){ end.offset, end.len }, &line, NULL) == 0 &&
+		    event_view(line.data, line.len, &view) == 0)
+			item_name_result(&view, &name);
+	}
+	buffer_free(&line);
+	return name.len > 0 ? buffer_take(&name) : NULL;
+}
+
 /* One more at the end of a list of doubts. */
 static int
 add_doubt(const struct recording *rec, struct history_doubt **list, size_t *count, uint32_t call,
@@ -726,7 +747,7 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 	const struct recorded_call *c = &rec->calls[call];
 	struct event_place place = c->call->begin;
 	uint32_t source = tool != NULL ? tool->place.source : c->source;
-	struct buffer line = BUFFER_INIT, text = BUFFER_INIT, shown = BUFFER_INIT;
+	struct buffer line = BUFFER_INIT, text = BUFFER_INIT;
 	struct history_doubt *d;
 	char *label;
 	struct span event, payload, blocks, what;
@@ -751,8 +772,6 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 		span_decode(what, &text);
 	else
 		buffer_append(&text, what.at, what.len);
-	text_visible(&shown, buffer_string(&text), text.len, WHAT_COLUMNS);
-
 	*list = memory_array(*list, *count + 1, sizeof **list);
 	d = &(*list)[(*count)++];
 	label = tool != NULL && answers_by_tool(rec, call, tool) ? tool_label(rec, call, tool) :
@@ -760,7 +779,7 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 	*d = (struct history_doubt){ .call = memory_format("%s%s",
 		rec->spec->prefix != NULL ? rec->spec->prefix : "", label),
 		.tool = tool != NULL ? span_text(span_member(payload, KEY_NAME)) : NULL,
-		.what = buffer_take(&shown),
+		.what = memory_text(buffer_string(&text)),
 		.why = tool != NULL ? tool->cut : call_doubt(c),
 		.anew = tool != NULL && call_doubt(c) == NULL && c->source < rec->spec->other_count,
 		.decided = tool != NULL ? tool_decision(rec, call, tool) : RECALL_UNDECIDED };
@@ -773,6 +792,8 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 		describe_marks(rec, call, &text);
 	if (text.len > 0)
 		d->marks = buffer_take(&text);
+	if (tool == NULL && !c->kind.child && !c->kind.member)
+		d->data = name_data(rec, c, payload);
 	buffer_free(&text);
 	buffer_free(&line);
 	return 0;

@@ -73,3 +73,45 @@ resume() { run -"$1" --separate-stderr awf-run --resume "$(cat id)" "${@:2}" </d
 	[ ! -e runs ]
 	same "$(cat ledger)" x
 }
+
+# A child run with an effect, and a later call that has failed.
+effect_in_child() {
+	script send 'echo "$1" >>ledger'
+	kid="awf-run -n --name kid -c 'awf-step -n --effects external send -q -- ./send a'"
+	last='awf-step -n --effects external last -q -- test -e ok'
+	script flow.awf "$kid" "$last"
+	run -3 awf-run -n --id-file id ./flow.awf
+	: >ok
+}
+
+@test "a child run in a group that may be a recorded one waits, and its answer is taken as it is printed" {
+	effect_in_child
+	script flow.awf "awf-step -n --parallel g -q -- \"$kid\"" "$last"
+	resume 75
+	[[ $stderr == *'--redo kid:0:0 or --skip kid:0:0, or, if it is another call, with --new g.kid'* ]]
+	[[ $stderr == *'step g:0:0: waiting for a person' ]]
+	same "$(jq -r 'select(.type == "run.completed").payload.status' "$AWF_STORAGE/transcripts/$(cat id).jsonl" | tail -1)" waiting
+	awf-verify -q "$(cat id)"
+	awf-verify --determinism "$(cat id)"
+	# It is another child run: each call in it asks for itself.
+	resume 75 --new g.kid
+	[[ $stderr == *'--skip kid:0:0/send:0:0, or, if it is another call, with --new g.kid.send'* ]]
+	same "$(cat ledger)" a
+	resume 0 --new g.kid.send
+	same "$(cat ledger)" "a
+a"
+	awf-verify --determinism "$(cat id)"
+}
+
+@test "a question in a child run of a group of a child run in a group that is tried again waits" {
+	effect_in_child
+	script flow.awf "awf-step -n --each --retries 2 o -q -- awf-run -n --name mid -c 'awf-step -n --parallel g -q -- \"awf-run -n --name kid ./kid.awf\"'" "$last"
+	script kid.awf 'awf-step -n --effects external send -q -- ./send a'
+	resume 75
+	[[ $stderr == *'--skip kid:0:0/send:0:0, or, if it is another call, with --new o.mid.g.kid.send'* ]]
+	[[ $stderr == *'step o:0:0: waiting for a person' ]]
+	same "$(cat ledger)" a
+	resume 0 --skip kid:0:0/send:0:0
+	same "$(cat ledger)" a
+	awf-verify --determinism "$(cat id)"
+}

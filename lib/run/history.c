@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/invariant.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/call.h"
@@ -658,7 +659,25 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
 	summary->reader_gone = rec->reader_gone;
 	recording_changed_programs(rec, summary);
-	return recording_check_paths(rec, err) != 0 ? -1 : recording_doubts(rec, summary, err);
+	return recording_check_paths(rec, summary, err) != 0 ? -1 : recording_doubts(rec, summary, err);
+}
+
+int
+history_check_answers(const struct history_answers *answers, const struct history_summary *summary,
+    struct error *err)
+{
+	char *const *const lists[] = { answers->redo, answers->skip, answers->new_steps };
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		for (char *const *path = lists[i]; path != NULL && *path != NULL; path++) {
+			if (list_has(summary->named, *path))
+				continue;
+			for (size_t r = 0; r < summary->refused_count; r++)
+				if (strcmp(summary->refused[r].path, *path) == 0)
+					*err = summary->refused[r].why;
+			return -1;
+		}
+	return 0;
 }
 
 int
@@ -691,6 +710,8 @@ history_build(const char *path, const struct history_spec *spec,
 		history_end(r);
 		failed = history_summarize(r, summary, err);
 	}
+	if (failed == 0)
+		failed = history_check_answers(&spec->answers, summary, err);
 	if (failed == 0 && path != NULL)
 		failed = history_write(r, path, err);
 	history_reading_free(r);
@@ -747,6 +768,10 @@ history_summary_free(struct history_summary *summary)
 		free_child(&summary->children[i]);
 	for (size_t i = 0; i < summary->program_count; i++)
 		free(summary->programs[i].path);
+	for (size_t i = 0; i < summary->refused_count; i++)
+		free(summary->refused[i].path);
+	free(summary->refused);
+	list_free(summary->named);
 	free(summary->programs);
 	free(summary->children);
 	memset(summary, 0, sizeof *summary);

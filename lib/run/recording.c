@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/call_marks.h"
@@ -363,6 +364,7 @@ static int
 refuse_path(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
 	const char **names = memory_zero(2 * (size_t)rec->call_count + 1, sizeof *names);
+	size_t len = rec->spec->prefix != NULL ? strlen(rec->spec->prefix) : 0;
 	char *hint;
 
 	for (size_t i = 0; i < rec->call_count; i++) {
@@ -370,7 +372,8 @@ refuse_path(const struct recording *rec, const char *option, const char *path, s
 		names[2 * i + 1] = rec->calls[i].call->id;
 	}
 	hint = text_hint(path, names);
-	error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'%s", path, hint);
+	error_set(err, ERROR_USAGE, option, "no recorded call%s%.*s is, or is of, '%s'%s", len > 0 ? " in " : "",
+	    len > 0 ? (int)len - 1 : 0, len > 0 ? rec->spec->prefix : "", path, hint);
 	free(hint);
 	free(names);
 	return -1;
@@ -433,54 +436,147 @@ check_tool_path(const struct recording *rec, const char *option, const char *pat
 	return named ? 0 : -1;
 }
 
-static int
-check_path(const struct recording *rec, const char *option, const char *path,
+/* Whether there is anything to decide about the call: an effect, a failure that the run went on from, or that
+ * another run has left it unfinished, which is not gone on with. */
+static bool
+is_decidable(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (!recording_counts(rec, call))
+		return false;
+	if (c->kind.child || recording_began(rec, call) || recording_own_doubt(rec, call))
+		return true;
+	return (c->status.state == RECALL_FAILED && (c->call->tried || c->call->allowed ||
+	    rec->calls[c->failure.first].failure.caught)) || (c->source < rec->spec->other_count && unfinished(c));
+}
+
+/* It has done nothing but ask whether it is a recorded one: what it has asked says which. */
+static void
+refuse_asked(const struct recording *rec, const char *option, const char *path, uint32_t call,
     struct error *err)
 {
-	bool at = strcmp(option, "--at") == 0;
+	const struct recorded_call *c = &rec->calls[call];
+	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
+	struct buffer line = BUFFER_INIT;
+	char *question = NULL;
 
+	if (event_load(history_source(rec->spec, c->end.source)->path,
+	    (struct event_place){ c->end.offset, c->end.len }, &line, NULL) == 0)
+		question = span_text(span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_ERROR,
+		    KEY_MESSAGE, NULL));
+	error_set(err, ERROR_USAGE, option, "%s%s has done nothing but ask about a recorded call%s%s", prefix,
+	    path, question != NULL ? ": " : "", question != NULL ? question : "");
+	buffer_free(&line);
+	free(question);
+}
+
+/* Whether a PATH of --redo, --skip or --new names what it can be said of. -1: it is wrong, whatever there is
+ * in child runs. */
+static int
+check_path(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
+	bool found = false, decidable = false;
+	uint32_t asked = NO_CALL;
+
+	if (strcmp(option, "--new") == 0 && strchr(path, ':') != NULL) {
+		error_set(err, ERROR_USAGE, option, "'%s' is one call: name its step", path);
+		return -1;
+	}
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		uint32_t call = recording_latest(rec, i);
+
+		if (!names_call(path, &rec->calls[i]))
+			continue;
+		if (strcmp(option, "--skip") == 0 && any_names(rec->spec->answers.redo, &rec->calls[i])) {
+			error_set(err, ERROR_USAGE, option, "%s%s is named by --redo too", prefix, rec->calls[i].call->id);
+			return -1;
+		}
+		found = true;
+		decidable |= strcmp(option, "--new") == 0 || is_decidable(rec, call);
+		if (rec->calls[call].status.asked)
+			asked = call;
+	}
+	if (decidable)
+		return refuse_ambiguous(rec, option, path, err) == 0 ? 1 : -1;
+	if (asked != NO_CALL)
+		refuse_asked(rec, option, path, asked, err);
+	else if (found)
+		error_set(err, ERROR_USAGE, option, "there is nothing to decide about %s%s: it has changed nothing",
+		    prefix, path);
+	else if (tool_in_path(path) != NULL && list_has(rec->spec->answers.redo, path) &&
+	    list_has(rec->spec->answers.skip, path))
+		return error_set(err, ERROR_USAGE, "--skip", "%s%s is named by --redo too", prefix, path);
+	else
+		return tool_in_path(path) != NULL && check_tool_path(rec, option, path, err) == 0;
+	return 0;
+}
+
+void
+history_refuse(struct history_summary *summary, const char *path, const struct error *why)
+{
+	for (size_t i = 0; i < summary->refused_count; i++)
+		if (strcmp(summary->refused[i].path, path) == 0) {
+			summary->refused[i].why = *why;
+			return;
+		}
+	summary->refused = memory_array(summary->refused, summary->refused_count + 1,
+	    sizeof *summary->refused);
+	summary->refused[summary->refused_count++] = (struct history_refusal){ memory_text(path), *why };
+}
+
+static int
+check_paths(const struct recording *rec, const char *option, char *const *paths,
+    struct history_summary *summary, struct error *err)
+{
+	for (; paths != NULL && *paths != NULL; paths++) {
+		struct history_refusal refusal = { .why = ERROR_INIT };
+		int named = check_path(rec, option, *paths, &refusal.why);
+
+		if (named == -1) {
+			*err = refusal.why;
+			return -1;
+		}
+		if (named == 1) {
+			list_add(&summary->named, *paths);
+			continue;
+		}
+		if (refusal.why.code == ERROR_NONE)
+			refuse_path(rec, option, *paths, &refusal.why);
+		history_refuse(summary, *paths, &refusal.why);
+	}
+	return 0;
+}
+
+/* Of --at: a call, not one in a child run. */
+static int
+check_left_out(const struct recording *rec, const char *path, struct error *err)
+{
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		const struct model_call *call = rec->calls[i].call;
-		bool child = rec->calls[i].kind.child;
 
-		if (child && path_inside(path, call->id, call->step->path) != NULL)
-			return !at ? 0 : error_set(err, ERROR_USAGE, option,
+		if (rec->calls[i].kind.child && path_inside(path, call->id, call->step->path) != NULL)
+			return error_set(err, ERROR_USAGE, "--at",
 			    "'%s' is in a child run: name the call of that, %s", path, call->id);
 		if (names_call(path, &rec->calls[i]))
-			return at ? 0 : refuse_ambiguous(rec, option, path, err);
+			return 0;
 	}
-	return tool_in_path(path) != NULL && !at ? check_tool_path(rec, option, path, err) :
-	    refuse_path(rec, option, path, err);
+	return refuse_path(rec, "--at", path, err);
 }
 
 int
-recording_check_paths(const struct recording *rec, struct error *err)
+recording_check_paths(const struct recording *rec, struct history_summary *summary, struct error *err)
 {
 	const struct history_spec *spec = rec->spec;
 
-	for (char *const *path = spec->answers.redo; path != NULL && *path != NULL; path++)
-		if (check_path(rec, "--redo", *path, err) != 0)
-			return -1;
-	for (char *const *path = spec->answers.skip; path != NULL && *path != NULL; path++)
-		if (check_path(rec, "--skip", *path, err) != 0)
-			return -1;
-	for (char *const *path = spec->answers.new_steps; path != NULL && *path != NULL; path++)
-		if (strchr(*path, ':') != NULL)
-			return error_set(err, ERROR_USAGE, "--new", "'%s' is one call: name its step", *path);
-		else if (check_path(rec, "--new", *path, err) != 0)
-			return -1;
+	if (check_paths(rec, "--redo", spec->answers.redo, summary, err) != 0 ||
+	    check_paths(rec, "--skip", spec->answers.skip, summary, err) != 0 ||
+	    check_paths(rec, "--new", spec->answers.new_steps, summary, err) != 0)
+		return -1;
 	for (size_t i = 0; i < spec->other_count; i++)
-		if (spec->others[i].left_out != NULL &&
-		    check_path(rec, "--at", spec->others[i].left_out, err) != 0)
+		if (spec->others[i].left_out != NULL && check_left_out(rec, spec->others[i].left_out, err) != 0)
 			return -1;
-	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (any_names(spec->answers.redo, &rec->calls[i]) && any_names(spec->answers.skip, &rec->calls[i]))
-			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
-			    rec->calls[i].call->id);
-	for (char *const *path = spec->answers.skip; path != NULL && *path != NULL; path++)
-		for (char *const *redo = spec->answers.redo; redo != NULL && *redo != NULL; redo++)
-			if (tool_in_path(*path) != NULL && strcmp(*path, *redo) == 0)
-				return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too", *path);
 	return 0;
 }
 

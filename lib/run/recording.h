@@ -331,8 +331,10 @@ bool recording_tool_answers(const struct recording *rec, uint32_t call, struct b
 uint32_t *recording_named_before(const struct recording *rec, char *const *paths);
 /* Whether the user wants all calls of its step taken as done (--skip STEP). */
 bool recording_step_skipped(const struct recording *rec, uint32_t call);
-/* Refuses PATHs that no call has, and contradictions. */
-int recording_check_paths(const struct recording *rec, struct error *err);
+/* Says which PATHs name what they can be said of, and why others do not: they may be in child runs. Refuses
+ * contradictions. */
+int recording_check_paths(const struct recording *rec, struct history_summary *summary,
+    struct error *err);
 
 /* Whether the call has an effect of which nobody knows whether it happened, and which
  * may happen again. */

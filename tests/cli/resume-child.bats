@@ -92,7 +92,7 @@ effect_in_child() {
 	[[ $stderr == *'step g:0:0: waiting for a person' ]]
 	same "$(jq -r 'select(.type == "run.completed").payload.status' "$AWF_STORAGE/transcripts/$(cat id).jsonl" | tail -1)" waiting
 	awf-verify -q "$(cat id)"
-	awf-verify --determinism "$(cat id)"
+	same "$(awf-verify --determinism "$(cat id)" 2>&1)" ''
 	# It is another child run: each call in it asks for itself.
 	resume 75 --new g.kid
 	[[ $stderr == *'--skip kid:0:0/send:0:0, or, if it is another call, with --new g.kid.send'* ]]

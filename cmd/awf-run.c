@@ -281,7 +281,7 @@ static int
 own_failure(const struct error *err)
 {
 	program_fail(PROGRAM, err);
-	return CONCLUSION_FAILED;
+	return err->code == ERROR_WAITING ? STATUS_WAITING : CONCLUSION_FAILED;
 }
 
 static int

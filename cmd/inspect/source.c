@@ -204,6 +204,21 @@ take_call(struct gathering *g, const struct event_view *event)
 	add_provider(s, "", span_text(span_member(event->payload, KEY_PROVIDER)));
 }
 
+/* A call that has asked whether it is a recorded one is of no child run yet. */
+static void
+take_question(struct source *s, const struct event_view *event)
+{
+	size_t i = s->child_count;
+
+	if (!span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL), error_name(ERROR_WAITING)) ||
+	    span_member(event->payload, KEY_EXIT_CODE).at != NULL)
+		return;
+	while (i > 0 && !span_is(event->child_run_id, s->children[i - 1]))
+		i--;
+	if (i > 0)
+		memmove(s->children[i - 1], s->children[i], (--s->child_count - (i - 1)) * ID_SIZE);
+}
+
 static int
 refuse_damaged(const struct source *s, struct error *err)
 {
@@ -224,6 +239,8 @@ take(void *context, const struct placed *placed, struct error *err)
 		return take_started(g, event, placed->line, err);
 	if (event_type_starts_call(event->type))
 		take_call(g, event);
+	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
+		take_question(s, event);
 	if (event->type == EVENT_STEP_COMPLETED &&
 	    span_is(span_member(error, KEY_CODE), error_name(ERROR_DEFINITION))) {
 		char *message = span_text(span_member(error, KEY_MESSAGE));

@@ -212,7 +212,9 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 		writer_member_integer(&w, KEY_STDOUT_BYTES, end->stdout_bytes);
 	}
 	writer_member_integer(&w, KEY_DURATION_MS, clock_monotonic() - c->begun);
-	writer_member_integer(&w, KEY_EXIT_CODE, end->exit_code);
+	if (end->exit_code >= 0)
+		writer_member_integer(&w, KEY_EXIT_CODE, end->exit_code);
+	writer_member_string(&w, KEY_COMPARED_WITH, end->compared_with);
 	if (end->stdin_sha256 != NULL) {
 		writer_key(&w, KEY_STDIN);
 		writer_object(&w);

@@ -85,7 +85,8 @@ int child_started(struct child *c, const struct child_start *start,
 struct child_end {
 	const struct data *result;   /* what it wrote on stdout; NULL: it is not known */
 	const struct error *error;   /* why it failed; code ERROR_NONE: it did not */
-	int exit_code;
+	int exit_code;               /* -1: it was not run */
+	const char *compared_with;   /* it waits as it may be the recorded call with this start; NULL */
 	const char *completed;       /* event id of its run.completed; NULL: it has none (yet) */
 	const char *stdin_sha256;    /* NULL: stdin was not kept */
 	int64_t stdin_bytes, stdout_bytes;

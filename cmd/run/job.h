@@ -54,7 +54,7 @@ enum { GO = -2 };
 const char *job_name(const struct job *j);
 void job_warn(const struct error *err);
 void job_repaired(const char *text);
-/* One for each effect that may have happened. STATUS_WAITING. */
+/* effects.c: one for each effect that may have happened. STATUS_WAITING. */
 int job_ask(const struct resume *r);
 /* Tells of history_unclaimed(), a line for each of the first. */
 void job_tell_unclaimed(const struct history_summary *s);

@@ -226,8 +226,11 @@ replay(struct nested *n, struct child *c, int *input, struct error *err)
 	}
 	recalled_error(end, &n->error);
 	n->end.error = &n->error;
-	span_integer(span_member(payload, KEY_EXIT_CODE), &number);
-	n->end.exit_code = (int)number;
+	n->end.exit_code = -1;
+	if (span_integer(span_member(payload, KEY_EXIT_CODE), &number))
+		n->end.exit_code = (int)number;
+	if (span_copy(span_member(payload, KEY_COMPARED_WITH), n->compared_with, sizeof n->compared_with))
+		n->end.compared_with = n->compared_with;
 	if (span_copy(span_member(link, KEY_EVENT_ID), n->completed, sizeof n->completed))
 		n->end.completed = n->completed;
 	if (span_copy(span_member(given, KEY_SHA256), n->stdin_sha256, sizeof n->stdin_sha256))

@@ -50,7 +50,7 @@ struct nested {
 	struct data result;       /* if NESTED_REUSE, NESTED_REPLAY */
 	struct child_end end;     /* if NESTED_REPLAY */
 	struct error error;       /* in it */
-	char completed[ID_SIZE], stdin_sha256[DIGEST_SIZE];
+	char completed[ID_SIZE], stdin_sha256[DIGEST_SIZE], compared_with[ID_SIZE];
 	struct nested_answers answers;
 	struct child_recorded claims, reused_from;
 

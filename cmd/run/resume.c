@@ -510,10 +510,40 @@ move_child(struct resume *child, const struct resume *parent)
 	child->directory = directory;
 }
 
+/* Adds which answers name something in a child run, and why others do not, of which its parent knows less. */
+static void
+add_answers(struct history_summary *to, const struct history_answers *answers,
+    const struct history_child *child, const struct history_summary *inside)
+{
+	char *const *const lists[] = { answers->redo, answers->skip, answers->new_steps };
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		for (char *const *path = lists[i]; path != NULL && *path != NULL; path++) {
+			const char *rest = path_inside(*path, child->call, child->path);
+
+			if (rest == NULL && child->name != NULL)
+				rest = path_inside(*path, child->name, child->path);
+			if (rest != NULL && list_has(inside->named, rest))
+				list_add(&to->named, *path);
+			for (size_t r = 0; rest != NULL && r < inside->refused_count; r++)
+				if (strcmp(inside->refused[r].path, rest) == 0)
+					history_refuse(to, *path, &inside->refused[r].why);
+		}
+}
+
+static void
+take_answers(struct history_summary *to, const struct history_summary *from)
+{
+	for (char *const *path = from->named; path != NULL && *path != NULL; path++)
+		list_add(&to->named, *path);
+	for (size_t i = 0; i < from->refused_count; i++)
+		history_refuse(to, from->refused[i].path, &from->refused[i].why);
+}
+
 struct looking {
 	struct resume *parent;
 	const struct resume_plan *plan;
-	struct history_summary found; /* programs */
+	struct history_summary found; /* programs, named, refused */
 };
 
 /* Where the index of a run inside is made, if it is to be: what has changed nothing has none. */
@@ -548,10 +578,10 @@ look_into_child(void *context, const struct history_child *child)
 	bool outdated = false;
 
 	if (resume_find(&inner, &l->parent->storage, child->run_id, &ignored) == 0) {
-		inner.answered_elsewhere = true;
 		if (build_inside(&inner, l->parent, child, &plan, &ignored) != -1)
 			for (size_t i = 0; i < inner.history.program_count; i++)
 				outdated |= inner.history.programs[i].results > 0;
+		add_answers(&l->found, &l->plan->answers, child, &inner.history);
 		if (outdated)
 			add_programs(&l->found, &inner.history);
 		l->parent->file_names.edited |= inner.file_names.edited;
@@ -589,6 +619,7 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 		inner.excused = child->excused;
 		failed = build_inside(&inner, r, child, &plan, err) == -1;
 		r->file_names.edited |= inner.file_names.edited;
+		add_answers(own, &around->answers, child, &inner.history);
 	}
 	/* Its parent died before it knew that it had succeeded. One whose reader had gone goes on. */
 	if (!failed && (strcmp(inner.status, "success") != 0 || inner.reader_gone)) {
@@ -658,10 +689,8 @@ build(struct resume *r, const struct resume_plan *plan, const char *index, bool 
 	if (failed == 0) {
 		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);
-		/* What is said of calls of one child run of a name may be said of none in another. */
-		if (failed != 0 && r->answered_elsewhere && err->code == ERROR_USAGE)
-			failed = 0;
 		add_programs(&r->history, &looking.found);
+		take_answers(&r->history, &looking.found);
 		history_summary_free(&looking.found);
 	}
 	/* Children that came to be: a parent may have died before. */
@@ -673,6 +702,9 @@ build(struct resume *r, const struct resume_plan *plan, const char *index, bool 
 			failed = add_child(r, child, plan, err);
 		free(path);
 	}
+	/* What is named in child runs is known now; a child run is told what was said of others, too. */
+	if (failed == 0 && r->prefix == NULL)
+		failed = history_check_answers(&plan->answers, &r->history, err);
 	r->names.edited = r->file_names.edited;
 	if (failed == 0 && index != NULL && (!inside || r->history.changed || r->history.has_children))
 		failed = history_write(r->reading, index, err);

@@ -43,7 +43,6 @@ struct resume {
 	bool reader_gone;             /* it ended as nobody read its output any more */
 	bool interrupted;             /* that was ended from outside (run.completed) */
 	bool excused;                 /* history_spec.excused */
-	bool answered_elsewhere;      /* the answers may name calls that it has not */
 	char *programs_in;            /* the directory in which programs of the workspace are looked for;
 	                                 NULL: directory */
 	char *moved_from;             /* where directory was; NULL: there */

@@ -257,6 +257,8 @@ step_look_for_dead(struct step_call *call)
 			error_set(error, ERROR_INTERRUPTED, NULL, "the body, or a step in it, was killed");
 		else
 			return;
+	} else if (strcmp(death.reason, ROSTER_WAITS) == 0) {
+		error_set(error, ERROR_WAITING, NULL, "%s " ROSTER_WAITS, death.process);
 	} else if (*death.reason != '\0') {
 		error_set(error, ERROR_SYSTEM, NULL, "step %s failed: %s", death.process, death.reason);
 	} else {

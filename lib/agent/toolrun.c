@@ -328,15 +328,16 @@ resume_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 	    span_true(span_member(called->view.payload, KEY_IDEMPOTENT));
 	/* What the model has read is as it was, whatever it was. */
 	bool cut = result == NULL || (!r->went_on && recalled_cut_off(result));
+	enum recall_decision decided = recalled_tool_decision(recalled, called);
 	struct error error = ERROR_INIT;
 
 	if (!cut && r->cause == NULL && recalled_error(result, &error))
 		return 0;
-	if (cut && (repeats || recalled->decided == RECALL_REDO)) {
+	if (cut && (repeats || decided == RECALL_REDO)) {
 		run->cut_off = span_member(called->view.payload, KEY_VIA).at != NULL;
 		return 0;
 	}
-	if (cut && recalled->decided != RECALL_SKIP)
+	if (cut && decided != RECALL_SKIP)
 		return error_set(err, ERROR_WAITING, run->name,
 		    "whether this tool has done its work is not known: resume with --redo or --skip");
 	memcpy(run->called, called->id, ID_SIZE);

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/invariant.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/call.h"
@@ -250,6 +251,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	const struct recording *rec = x->rec;
 	const struct recorded_call *c = sorted->call, *root = &rec->calls[c->links.root];
 	const uint32_t call = (uint32_t)(c - rec->calls);
+	struct buffer answers = BUFFER_INIT;
 	char *label;
 	struct index_record r;
 
@@ -290,7 +292,9 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.name = c->kind.child ? add_text(x, c->call->id) : x->empty;
 	r.last_named = c->kind.child && recording_last_named(rec, call);
 	r.decided = recording_decision(rec, call);
-	r.doubtful = recording_doubtful(rec, call);
+	r.doubtful = recording_doubtful(rec, call) && !recording_tool_answers(rec, call, &answers);
+	r.tool_answers = answers.len > 0 ? add_text(x, buffer_string(&answers)) : x->empty;
+	buffer_free(&answers);
 	r.tools_doubtful = recording_tools_doubtful(rec, call);
 	r.step_skipped = recording_step_skipped(rec, call);
 	r.began = recording_began(rec, call);
@@ -315,7 +319,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	add_events(x, c, &r);
 	INVARIANT(r.events + r.event_count == x->place_count);
 	INVARIANT(r.start < x->text.len && r.directory < x->text.len && r.variables < x->text.len &&
-	    r.call < x->text.len && r.changed_inside < x->text.len);
+	    r.call < x->text.len && r.changed_inside < x->text.len && r.tool_answers < x->text.len);
 	INVARIANT(id_valid(r.root, strlen(r.root)) && (r.end != RECALL_OPEN || r.completed.len == 0));
 	return r;
 }
@@ -673,7 +677,25 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
 	summary->reader_gone = rec->reader_gone;
 	recording_changed_programs(rec, summary);
-	return recording_check_paths(rec, err) != 0 ? -1 : recording_doubts(rec, summary, err);
+	return recording_check_paths(rec, summary, err) != 0 ? -1 : recording_doubts(rec, summary, err);
+}
+
+int
+history_check_answers(const struct history_answers *answers, const struct history_summary *summary,
+    struct error *err)
+{
+	char *const *const lists[] = { answers->redo, answers->skip, answers->new_steps };
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		for (char *const *path = lists[i]; path != NULL && *path != NULL; path++) {
+			if (list_has(summary->named, *path))
+				continue;
+			for (size_t r = 0; r < summary->refused_count; r++)
+				if (strcmp(summary->refused[r].path, *path) == 0)
+					*err = summary->refused[r].why;
+			return -1;
+		}
+	return 0;
 }
 
 int
@@ -706,6 +728,8 @@ history_build(const char *path, const struct history_spec *spec,
 		history_end(r);
 		failed = history_summarize(r, summary, err);
 	}
+	if (failed == 0)
+		failed = history_check_answers(&spec->answers, summary, err);
 	if (failed == 0 && path != NULL)
 		failed = history_write(r, path, err);
 	history_reading_free(r);
@@ -747,6 +771,7 @@ free_doubts(struct history_doubt *list, size_t count)
 		free(list[i].call);
 		free(list[i].tool);
 		free(list[i].what);
+		free(list[i].data);
 		free(list[i].marks);
 	}
 	free(list);
@@ -761,6 +786,10 @@ history_summary_free(struct history_summary *summary)
 		free_child(&summary->children[i]);
 	for (size_t i = 0; i < summary->program_count; i++)
 		free(summary->programs[i].path);
+	for (size_t i = 0; i < summary->refused_count; i++)
+		free(summary->refused[i].path);
+	free(summary->refused);
+	list_free(summary->named);
 	free(summary->programs);
 	free(summary->children);
 	memset(summary, 0, sizeof *summary);

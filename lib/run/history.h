@@ -62,7 +62,9 @@ int history_set_around(const char *run_directory, const char *around, const char
 struct history_doubt {
 	char *call;                  /* chain of the call of the step */
 	char *tool;                  /* of an agent or operation; NULL: the command itself */
-	char *what;                  /* the command, or the tool's arguments, cut */
+	char *what;                  /* the command, or the tool's arguments */
+	char *data;                  /* item_name() of what a command, a tool or an agent was given; NULL: not
+	                                known, or nothing */
 	const char *why;             /* "cut off", or the code of the error that ended it; NULL: it is
 	                                known, but no file of the run names its step any more */
 	char *marks;                 /* marks_describe(); NULL: nothing */
@@ -134,8 +136,17 @@ struct history_spec {
 	const struct history_names *names; /* NULL: not known */
 };
 
+/* Of a PATH in the answers: why nothing in the run is named by it. */
+struct history_refusal {
+	char *path;
+	struct error why;
+};
+
 struct history_summary {
 	int64_t calls;               /* records */
+	char **named;                /* PATHs in the answers that name what they can be said of, and others: */
+	struct history_refusal *refused;
+	size_t refused_count;
 	struct history_doubt *doubts;
 	size_t doubt_count;
 	struct history_doubt *unclaimed; /* history_unclaimed() alone; recording_unclaimed() */
@@ -175,15 +186,21 @@ void history_check_children(struct history_reading *r,
     bool (*outdated)(void *context, const struct history_child *child), void *context);
 /* Whether the last source is still as it was read. */
 bool history_is_of(const struct history_reading *r);
-/* ERROR_USAGE for a PATH in the answers or left_out that no recorded call has (one inside of a
- * child run is that run's to check). *summary is to be freed either way. */
+/* ERROR_USAGE for a PATH in left_out that no recorded call has, and for answers that contradict each other.
+ * *summary is to be freed either way. */
 int history_summarize(const struct history_reading *r, struct history_summary *summary,
+    struct error *err);
+/* Notes why a PATH names nothing in a run; what is noted last counts. */
+void history_refuse(struct history_summary *summary, const char *path, const struct error *why);
+/* ERROR_USAGE for a PATH in the answers that names nothing it could be said of; what is named in child runs
+ * is in the summary, too. */
+int history_check_answers(const struct history_answers *answers, const struct history_summary *summary,
     struct error *err);
 /* Writes the index at path (0600, O_EXCL). */
 int history_write(const struct history_reading *r, const char *path, struct error *err);
 void history_reading_free(struct history_reading *r);
 
-/* All of it; path NULL: the summary alone. */
+/* All of it, and the answers are checked; path NULL: the summary alone. */
 int history_build(const char *path, const struct history_spec *spec,
     struct history_summary *summary, struct error *err);
 void history_summary_free(struct history_summary *summary);

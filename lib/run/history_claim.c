@@ -461,6 +461,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	memcpy(r->root, record->root, ID_SIZE);
 	if (*history_text(h, record->changed_inside) != '\0')
 		r->changed_inside = history_text(h, record->changed_inside);
+	r->tool_answers = history_text(h, record->tool_answers);
 	r->used_before = history_text(h, h->head->used_before);
 	r->record = (size_t)(record - h->records);
 	failed = history_line(h, &record->started, &r->started, err) != 0 ||
@@ -589,10 +590,17 @@ add_answers(const struct index_record *record, const char *prefix, const char *c
     const struct recall_query *query, const char *aim, struct buffer *out)
 {
 	struct buffer path = BUFFER_INIT;
+	const char *around = NULL; /* the group that the next may be a branch of */
 
-	/* The names of the calls that the child run is in. */
-	for (const char *at = of; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
-		buffer_format(&path, "%.*s.", (int)strcspn(at, ":/"), at);
+	/* The names of the calls that the child run is in. A round or a branch has that of its group. */
+	for (const char *at = of; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
+		size_t len = strcspn(at, ":/");
+		bool member = around != NULL && strncmp(around, at, len + 1) == 0;
+
+		if (!member)
+			buffer_format(&path, "%.*s.", (int)len, at);
+		around = member ? NULL : at;
+	}
 	buffer_text(&path, query->path != NULL ? query->path : query->name);
 	if (record->doubtful && !record->child && record->decided == RECALL_SKIP)
 		buffer_format(out, ": to leave this call out, too, resume with --skip %s%s once more, to make it, "

@@ -21,7 +21,7 @@
 #include "run/history.h"
 #include "run/recording.h"
 
-#define HISTORY_MAGIC "awf-hs13"
+#define HISTORY_MAGIC "awf-hs15"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 #define HISTORY_AROUND_MOST 64 /* runs, one around the other */
 
@@ -60,6 +60,7 @@ struct index_record {
 	uint64_t call;               /* recording_call_label(), in text */
 	uint64_t name;               /* of a child run, likewise: its call without the attempt */
 	uint64_t attempt;
+	uint64_t tool_answers;       /* in text: recalled.tool_answers; "" */
 	uint32_t end, decided;
 	uint32_t key_number;         /* in keys */
 	bool superseded;             /* the call around it was tried again after it */

@@ -34,9 +34,8 @@ item_name(struct span data, struct buffer *out)
 	buffer_byte(out, ')');
 }
 
-/* Appends the name of what a call gave, if it ended well with one value. */
-static void
-name_result(const struct event_view *event, struct buffer *out)
+void
+item_name_result(const struct event_view *event, struct buffer *out)
 {
 	struct span payload = event->payload, value;
 	struct buffer text = BUFFER_INIT;
@@ -69,7 +68,7 @@ find_result(void *context, const struct placed *placed, struct error *err)
 	(void)err;
 	if (!event_type_ends_call(event->type) || !span_is(event->event_id, s->event))
 		return 0;
-	name_result(event, s->name);
+	item_name_result(event, s->name);
 	return 1;
 }
 
@@ -161,7 +160,7 @@ item_names_note(struct item_names *names, const struct event_view *event)
 			buffer_text(&name, recalled(names, event->parent_event_id));
 		key = call_key(event, &text);
 	} else if (event_type_ends_call(event->type)) {
-		name_result(event, &name);
+		item_name_result(event, &name);
 		key = event->event_id;
 	}
 	if (name.len > 0 && key.at != NULL) {

@@ -21,6 +21,8 @@
 
 /* Appends " (DATA)"; nothing for null, or where there is none. */
 void item_name(struct span data, struct buffer *out);
+/* The same of what a call gave, of whose end the event is, if it ended well with one value. */
+void item_name_result(const struct event_view *event, struct buffer *out);
 /* The same of the item of a call in the transcript at path. Nothing where the data is not known:
  * it is bytes, or stands in a blob. */
 void item_name_find(const char *path, const struct model_call *c, struct buffer *out);

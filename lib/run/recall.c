@@ -5,6 +5,7 @@
  */
 #include "run/recall.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,20 @@ bool
 recalled_used_before(const struct recalled *r, const char *tool_call)
 {
 	return r->used_before != NULL && text_has_part(r->used_before, '\n', tool_call, strlen(tool_call));
+}
+
+enum recall_decision
+recalled_tool_decision(const struct recalled *r, const struct recalled_event *called)
+{
+	char line[sizeof "redo " + ID_SIZE];
+
+	snprintf(line, sizeof line, "redo %s", called->id);
+	if (r->tool_answers != NULL && text_has_part(r->tool_answers, '\n', line, strlen(line)))
+		return RECALL_REDO;
+	snprintf(line, sizeof line, "skip %s", called->id);
+	if (r->tool_answers != NULL && text_has_part(r->tool_answers, '\n', line, strlen(line)))
+		return RECALL_SKIP;
+	return r->decided;
 }
 
 const struct recalled_event *

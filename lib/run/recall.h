@@ -77,6 +77,8 @@ struct recalled {
 	struct map by_turn;          /* → its answer, the last if the model was asked again */
 	struct map by_cause;         /* event id → the first event that it led to */
 	bool emitted, partial;       /* any of the events is */
+	const char *tool_answers;    /* what was decided about calls of its tools by their own names: lines
+	                                "redo EVENT" and "skip EVENT"; NULL; the history's */
 	const char *used_before;     /* (replay) recalled_used_before(): ids, each with a newline; the history's */
 	char compared[ID_SIZE];      /* (ERROR_WAITING) the root of the record that the user is asked about,
 	                                as the call may be that one; "" */
@@ -98,6 +100,8 @@ bool recalled_replays(const struct recalled *r);
 /* Whether a call of a tool (call_tool_around()) has made steps, or child runs, in an earlier attempt than
  * the one that is replayed, and none in that: they are not in its record, so the tool is not run. */
 bool recalled_used_before(const struct recalled *r, const char *tool_call);
+/* What the user has decided about a call of a tool that is in doubt. */
+enum recall_decision recalled_tool_decision(const struct recalled *r, const struct recalled_event *called);
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
 /* Whether a person, or whoever had the work, decided what the call came to: that stands. */

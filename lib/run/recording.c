@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/call_marks.h"
+#include "run/item_name.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
-
-#define WHAT_COLUMNS 72 /* of the text that says what was done */
 
 /* ---- what calls are known by ---- */
 
@@ -157,6 +157,68 @@ recording_last_named(const struct recording *rec, uint32_t call)
 	return true;
 }
 
+/* ---- what of a call is in doubt ---- */
+
+static bool
+unfinished(const struct recorded_call *c)
+{
+	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
+}
+
+/* Why nobody knows whether the call did what it does; NULL if that is known, or if
+ * doing it twice does no harm. */
+static const char *
+call_doubt(const struct recorded_call *c)
+{
+	if (!c->kind.effects || c->kind.idempotent || !unfinished(c) || c->status.reopened)
+		return NULL;
+	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
+}
+
+/* The next tool call in doubt of a call's chain, from i on. */
+static uint32_t
+next_doubt(const struct recording *rec, uint32_t i)
+{
+	for (; i != NO_TOOL; i = rec->tools[i].before) {
+		const struct recorded_tool *t = &rec->tools[i];
+
+		if (t->cut != NULL && !t->idempotent && !t->repeated && !t->answered)
+			break;
+	}
+	return i;
+}
+
+static uint32_t
+first_doubt(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	return unfinished(c) ? next_doubt(rec, rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
+}
+
+/* Whether a tool call of a call in doubt is decided about by itself: not that of an operation, which is all
+ * that the call is, nor where the call is begun anew, as a fork does,
+ * nor a request that a command has made. */
+static bool
+answers_by_tool(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	return !rec->calls[call].kind.operation && rec->calls[call].source >= rec->spec->other_count &&
+	    name_valid(t->name);
+}
+
+/* What the user names such a tool call by: CALL/TOOL#NUMBER. */
+static char *
+tool_label(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	char *in = recording_call_label(rec, call), *label;
+
+	label = memory_format("%s/%s#%lu", in, t->name, (unsigned long)t->number);
+	free(in);
+	return label;
+}
+
+/* ---- which call is named ---- */
+
 /* Whether a PATH of the user names the call: ID@ATTEMPT too. */
 static bool
 names_call(const char *path, const struct recorded_call *c)
@@ -209,21 +271,83 @@ recording_decision(const struct recording *rec, uint32_t call)
 	return any_named_before(rec->skip_before, answers->skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
 }
 
+/* Where the tool of a PATH CALL/TOOL#NUMBER stands in it; NULL: it is none. */
+static const char *
+tool_in_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && strchr(slash, '#') != NULL ? slash + 1 : NULL;
+}
+
+/* Which call a PATH names, or in which the tool call is that it names. */
+static char *
+call_in_path(const char *path)
+{
+	const char *tool = tool_in_path(path);
+
+	return memory_copy(path, tool != NULL ? (size_t)(tool - path) - 1 : strlen(path));
+}
+
 uint32_t *
 recording_named_before(const struct recording *rec, char *const *paths)
 {
 	uint32_t *named = NULL;
 
 	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
+		char *call = call_in_path(paths[i]);
+
 		named = memory_array(named, i + 1, sizeof *named);
 		named[i] = NO_CALL;
-		if (strchr(paths[i], ':') == NULL || map_get(&rec->calls_by_id, paths[i], strlen(paths[i])) != NULL)
-			continue;
-		for (uint32_t c = rec->call_count; named[i] == NO_CALL && c-- > 0;)
-			if (!rec->calls[c].status.idle && path_names(paths[i], rec->calls[c].call))
-				named[i] = recording_latest(rec, c);
+		if (strchr(call, ':') != NULL && map_get(&rec->calls_by_id, call, strlen(call)) == NULL)
+			for (uint32_t c = rec->call_count; named[i] == NO_CALL && c-- > 0;)
+				if (!rec->calls[c].status.idle && path_names(call, rec->calls[c].call))
+					named[i] = recording_latest(rec, c);
+		free(call);
 	}
 	return named;
+}
+
+static bool
+names_tool(const char *path, const struct recorded_tool *t)
+{
+	const char *tool = tool_in_path(path);
+	size_t len = strlen(t->name);
+	char number[16];
+
+	snprintf(number, sizeof number, "%lu", (unsigned long)t->number);
+	return tool != NULL && strncmp(tool, t->name, len) == 0 && tool[len] == '#' &&
+	    strcmp(tool + len + 1, number) == 0;
+}
+
+/* Whether one of the PATHs names a tool call in a call, by the name that this has, or had before. */
+static bool
+any_names_tool(char *const *paths, const uint32_t *before, const struct recording *rec, uint32_t call,
+    const struct recorded_tool *t)
+{
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
+		char *in = call_in_path(paths[i]);
+		bool named = names_tool(paths[i], t) && (names_call(in, &rec->calls[call]) ||
+		    (before != NULL && before[i] == call));
+
+		free(in);
+		if (named)
+			return true;
+	}
+	return false;
+}
+
+/* What was decided about a tool call by its own name. */
+static enum recall_decision
+tool_decision(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	const struct history_answers *answers = &rec->spec->answers;
+
+	if (!answers_by_tool(rec, call, t))
+		return RECALL_UNDECIDED;
+	if (any_names_tool(answers->redo, rec->redo_before, rec, call, t))
+		return RECALL_REDO;
+	return any_names_tool(answers->skip, rec->skip_before, rec, call, t) ? RECALL_SKIP : RECALL_UNDECIDED;
 }
 
 bool
@@ -240,6 +364,7 @@ static int
 refuse_path(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
 	const char **names = memory_zero(2 * (size_t)rec->call_count + 1, sizeof *names);
+	size_t len = rec->spec->prefix != NULL ? strlen(rec->spec->prefix) : 0;
 	char *hint;
 
 	for (size_t i = 0; i < rec->call_count; i++) {
@@ -247,7 +372,8 @@ refuse_path(const struct recording *rec, const char *option, const char *path, s
 		names[2 * i + 1] = rec->calls[i].call->id;
 	}
 	hint = text_hint(path, names);
-	error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'%s", path, hint);
+	error_set(err, ERROR_USAGE, option, "no recorded call%s%.*s is, or is of, '%s'%s", len > 0 ? " in " : "",
+	    len > 0 ? (int)len - 1 : 0, len > 0 ? rec->spec->prefix : "", path, hint);
 	free(hint);
 	free(names);
 	return -1;
@@ -273,90 +399,188 @@ refuse_ambiguous(const struct recording *rec, const char *option, const char *pa
 	return count > 1 ? -1 : 0;
 }
 
+/* Of CALL/TOOL#NUMBER: it is to be in doubt, and to be answered for itself. */
 static int
-check_path(const struct recording *rec, const char *option, const char *path,
-    struct error *err)
+check_tool_path(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
-	bool at = strcmp(option, "--at") == 0;
+	char *in = call_in_path(path), *labels = NULL;
+	uint32_t last = NO_CALL;
+	bool named = false;
 
 	for (uint32_t i = 0; i < rec->call_count; i++) {
-		const struct model_call *call = rec->calls[i].call;
-		bool child = rec->calls[i].kind.child;
+		uint32_t call = recording_latest(rec, i);
 
-		if (child && path_inside(path, call->id, call->step->path) != NULL)
-			return !at ? 0 : error_set(err, ERROR_USAGE, option,
+		if (!names_call(in, &rec->calls[i]) || call == last)
+			continue;
+		last = call;
+		for (uint32_t t = first_doubt(rec, call); t != NO_TOOL;
+		     t = next_doubt(rec, rec->tools[t].before)) {
+			char *label, *rest = labels;
+
+			if (!answers_by_tool(rec, call, &rec->tools[t]))
+				continue;
+			label = tool_label(rec, call, &rec->tools[t]);
+			named |= names_tool(path, &rec->tools[t]);
+			labels = memory_format("%s%s%s", label, rest != NULL ? " or " : "", rest != NULL ? rest : "");
+			free(label);
+			free(rest);
+		}
+	}
+	if (last == NO_CALL)
+		refuse_path(rec, option, in, err);
+	else if (!named)
+		error_set(err, ERROR_USAGE, option, "'%s' is no call of a tool that is in doubt: say which call, %s",
+		    path, labels != NULL ? labels : in);
+	free(labels);
+	free(in);
+	return named ? 0 : -1;
+}
+
+/* Whether there is anything to decide about the call: an effect, a failure that the run went on from, or that
+ * another run has left it unfinished, which is not gone on with. */
+static bool
+is_decidable(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (!recording_counts(rec, call))
+		return false;
+	if (c->kind.child || recording_began(rec, call) || recording_own_doubt(rec, call))
+		return true;
+	return (c->status.state == RECALL_FAILED && (c->call->tried || c->call->allowed ||
+	    rec->calls[c->failure.first].failure.caught)) || (c->source < rec->spec->other_count && unfinished(c));
+}
+
+/* It has done nothing but ask whether it is a recorded one: what it has asked says which. */
+static void
+refuse_asked(const struct recording *rec, const char *option, const char *path, uint32_t call,
+    struct error *err)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
+	struct buffer line = BUFFER_INIT;
+	char *question = NULL;
+
+	if (event_load(history_source(rec->spec, c->end.source)->path,
+	    (struct event_place){ c->end.offset, c->end.len }, &line, NULL) == 0)
+		question = span_text(span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_ERROR,
+		    KEY_MESSAGE, NULL));
+	error_set(err, ERROR_USAGE, option, "%s%s has done nothing but ask about a recorded call%s%s", prefix,
+	    path, question != NULL ? ": " : "", question != NULL ? question : "");
+	buffer_free(&line);
+	free(question);
+}
+
+/* Whether a PATH of --redo, --skip or --new names what it can be said of. -1: it is wrong, whatever there is
+ * in child runs. */
+static int
+check_path(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
+	bool found = false, decidable = false;
+	uint32_t asked = NO_CALL;
+
+	if (strcmp(option, "--new") == 0 && strchr(path, ':') != NULL) {
+		error_set(err, ERROR_USAGE, option, "'%s' is one call: name its step", path);
+		return -1;
+	}
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		uint32_t call = recording_latest(rec, i);
+
+		if (!names_call(path, &rec->calls[i]))
+			continue;
+		if (strcmp(option, "--skip") == 0 && any_names(rec->spec->answers.redo, &rec->calls[i])) {
+			error_set(err, ERROR_USAGE, option, "%s%s is named by --redo too", prefix, rec->calls[i].call->id);
+			return -1;
+		}
+		found = true;
+		decidable |= strcmp(option, "--new") == 0 || is_decidable(rec, call);
+		if (rec->calls[call].status.asked)
+			asked = call;
+	}
+	if (decidable)
+		return refuse_ambiguous(rec, option, path, err) == 0 ? 1 : -1;
+	if (asked != NO_CALL)
+		refuse_asked(rec, option, path, asked, err);
+	else if (found)
+		error_set(err, ERROR_USAGE, option, "there is nothing to decide about %s%s: it has changed nothing",
+		    prefix, path);
+	else if (tool_in_path(path) != NULL && list_has(rec->spec->answers.redo, path) &&
+	    list_has(rec->spec->answers.skip, path))
+		return error_set(err, ERROR_USAGE, "--skip", "%s%s is named by --redo too", prefix, path);
+	else
+		return tool_in_path(path) != NULL && check_tool_path(rec, option, path, err) == 0;
+	return 0;
+}
+
+void
+history_refuse(struct history_summary *summary, const char *path, const struct error *why)
+{
+	for (size_t i = 0; i < summary->refused_count; i++)
+		if (strcmp(summary->refused[i].path, path) == 0) {
+			summary->refused[i].why = *why;
+			return;
+		}
+	summary->refused = memory_array(summary->refused, summary->refused_count + 1,
+	    sizeof *summary->refused);
+	summary->refused[summary->refused_count++] = (struct history_refusal){ memory_text(path), *why };
+}
+
+static int
+check_paths(const struct recording *rec, const char *option, char *const *paths,
+    struct history_summary *summary, struct error *err)
+{
+	for (; paths != NULL && *paths != NULL; paths++) {
+		struct history_refusal refusal = { .why = ERROR_INIT };
+		int named = check_path(rec, option, *paths, &refusal.why);
+
+		if (named == -1) {
+			*err = refusal.why;
+			return -1;
+		}
+		if (named == 1) {
+			list_add(&summary->named, *paths);
+			continue;
+		}
+		if (refusal.why.code == ERROR_NONE)
+			refuse_path(rec, option, *paths, &refusal.why);
+		history_refuse(summary, *paths, &refusal.why);
+	}
+	return 0;
+}
+
+/* Of --at: a call, not one in a child run. */
+static int
+check_left_out(const struct recording *rec, const char *path, struct error *err)
+{
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		const struct model_call *call = rec->calls[i].call;
+
+		if (rec->calls[i].kind.child && path_inside(path, call->id, call->step->path) != NULL)
+			return error_set(err, ERROR_USAGE, "--at",
 			    "'%s' is in a child run: name the call of that, %s", path, call->id);
 		if (names_call(path, &rec->calls[i]))
-			return at ? 0 : refuse_ambiguous(rec, option, path, err);
+			return 0;
 	}
-	return refuse_path(rec, option, path, err);
+	return refuse_path(rec, "--at", path, err);
 }
 
 int
-recording_check_paths(const struct recording *rec, struct error *err)
+recording_check_paths(const struct recording *rec, struct history_summary *summary, struct error *err)
 {
 	const struct history_spec *spec = rec->spec;
 
-	for (char *const *path = spec->answers.redo; path != NULL && *path != NULL; path++)
-		if (check_path(rec, "--redo", *path, err) != 0)
-			return -1;
-	for (char *const *path = spec->answers.skip; path != NULL && *path != NULL; path++)
-		if (check_path(rec, "--skip", *path, err) != 0)
-			return -1;
-	for (char *const *path = spec->answers.new_steps; path != NULL && *path != NULL; path++)
-		if (strchr(*path, ':') != NULL)
-			return error_set(err, ERROR_USAGE, "--new", "'%s' is one call: name its step", *path);
-		else if (check_path(rec, "--new", *path, err) != 0)
-			return -1;
+	if (check_paths(rec, "--redo", spec->answers.redo, summary, err) != 0 ||
+	    check_paths(rec, "--skip", spec->answers.skip, summary, err) != 0 ||
+	    check_paths(rec, "--new", spec->answers.new_steps, summary, err) != 0)
+		return -1;
 	for (size_t i = 0; i < spec->other_count; i++)
-		if (spec->others[i].left_out != NULL &&
-		    check_path(rec, "--at", spec->others[i].left_out, err) != 0)
+		if (spec->others[i].left_out != NULL && check_left_out(rec, spec->others[i].left_out, err) != 0)
 			return -1;
-	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (any_names(spec->answers.redo, &rec->calls[i]) && any_names(spec->answers.skip, &rec->calls[i]))
-			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
-			    rec->calls[i].call->id);
 	return 0;
 }
 
 /* ---- effects in doubt ---- */
-
-static bool
-unfinished(const struct recorded_call *c)
-{
-	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
-}
-
-/* Why nobody knows whether the call did what it does; NULL if that is known, or if
- * doing it twice does no harm. */
-static const char *
-call_doubt(const struct recorded_call *c)
-{
-	if (!c->kind.effects || c->kind.idempotent || !unfinished(c) || c->status.reopened)
-		return NULL;
-	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
-}
-
-/* The next tool call in doubt of a call's chain, from i on. */
-static uint32_t
-next_doubt(const struct recording *rec, uint32_t i)
-{
-	for (; i != NO_TOOL; i = rec->tools[i].before) {
-		const struct recorded_tool *t = &rec->tools[i];
-
-		if (t->cut != NULL && !t->idempotent && !t->repeated && !t->answered)
-			break;
-	}
-	return i;
-}
-
-static uint32_t
-first_doubt(const struct recording *rec, uint32_t call)
-{
-	const struct recorded_call *c = &rec->calls[call];
-
-	return unfinished(c) ? next_doubt(rec, rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
-}
 
 static bool
 succeeded(const struct recorded_call *c)
@@ -402,6 +626,21 @@ bool
 recording_doubtful(const struct recording *rec, uint32_t call)
 {
 	return recording_own_doubt(rec, call) && !over(rec, call);
+}
+
+bool
+recording_tool_answers(const struct recording *rec, uint32_t call, struct buffer *out)
+{
+	bool all = call_doubt(&rec->calls[call]) == NULL && first_doubt(rec, call) != NO_TOOL;
+
+	for (uint32_t t = first_doubt(rec, call); t != NO_TOOL; t = next_doubt(rec, rec->tools[t].before)) {
+		enum recall_decision decided = tool_decision(rec, call, &rec->tools[t]);
+
+		all = all && decided != RECALL_UNDECIDED;
+		if (decided != RECALL_UNDECIDED)
+			buffer_format(out, "%s %s\n", decided == RECALL_REDO ? "redo" : "skip", rec->tools[t].id);
+	}
+	return all;
 }
 
 bool
@@ -574,6 +813,28 @@ describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
 	free(name);
 }
 
+/* What a call was given, whose start has this payload: the beginning of it; NULL. */
+static char *
+name_data(const struct recording *rec, const struct recorded_call *c, struct span payload)
+{
+	struct buffer line = BUFFER_INIT, name = BUFFER_INIT;
+	struct span input = span_member(payload, KEY_INPUT);
+	struct event_view view;
+
+	if (input.at != NULL) {
+		item_name(input, &name);
+	} else if (c->links.input_from != NO_CALL) {
+		struct place end = rec->calls[c->links.input_from].end;
+
+		if (end.len > 0 && event_load(history_source(rec->spec, end.source)->path,
+		    (struct event_place){ end.offset, end.len }, &line, NULL) == 0 &&
+		    event_view(line.data, line.len, &view) == 0)
+			item_name_result(&view, &name);
+	}
+	buffer_free(&line);
+	return name.len > 0 ? buffer_take(&name) : NULL;
+}
+
 /* One more at the end of a list of doubts. */
 static int
 add_doubt(const struct recording *rec, struct history_doubt **list, size_t *count, uint32_t call,
@@ -582,7 +843,7 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 	const struct recorded_call *c = &rec->calls[call];
 	struct event_place place = c->call->begin;
 	uint32_t source = tool != NULL ? tool->place.source : c->source;
-	struct buffer line = BUFFER_INIT, text = BUFFER_INIT, shown = BUFFER_INIT;
+	struct buffer line = BUFFER_INIT, text = BUFFER_INIT;
 	struct history_doubt *d;
 	char *label;
 	struct span event, payload, blocks, what;
@@ -607,18 +868,19 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 		span_decode(what, &text);
 	else
 		buffer_append(&text, what.at, what.len);
-	text_visible(&shown, buffer_string(&text), text.len, WHAT_COLUMNS);
-
 	*list = memory_array(*list, *count + 1, sizeof **list);
 	d = &(*list)[(*count)++];
-	label = recording_call_label(rec, call);
+	label = tool != NULL && answers_by_tool(rec, call, tool) ? tool_label(rec, call, tool) :
+	    recording_call_label(rec, call);
 	*d = (struct history_doubt){ .call = memory_format("%s%s",
 		rec->spec->prefix != NULL ? rec->spec->prefix : "", label),
 		.tool = tool != NULL ? span_text(span_member(payload, KEY_NAME)) : NULL,
-		.what = buffer_take(&shown),
+		.what = memory_text(buffer_string(&text)),
 		.why = tool != NULL ? tool->cut : call_doubt(c),
 		.anew = tool != NULL && call_doubt(c) == NULL && c->source < rec->spec->other_count,
-		.decided = recording_decision(rec, call) };
+		.decided = tool != NULL ? tool_decision(rec, call, tool) : RECALL_UNDECIDED };
+	if (d->decided == RECALL_UNDECIDED)
+		d->decided = recording_decision(rec, call);
 	free(label);
 	span_copy(span_member(event, KEY_TIMESTAMP), d->timestamp, sizeof d->timestamp);
 	buffer_clear(&text);
@@ -626,6 +888,8 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 		describe_marks(rec, call, &text);
 	if (text.len > 0)
 		d->marks = buffer_take(&text);
+	if (tool == NULL && !c->kind.child && !c->kind.member)
+		d->data = name_data(rec, c, payload);
 	buffer_free(&text);
 	buffer_free(&line);
 	return 0;
@@ -724,6 +988,7 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 		return 0;
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		bool doubtful = false;
+		size_t first;
 
 		if (!recording_counts(rec, i) || over(rec, i))
 			continue;
@@ -732,11 +997,19 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, NULL, err) != 0)
 				return -1;
 		}
+		first = summary->doubt_count;
 		for (uint32_t t = first_doubt(rec, i); t != NO_TOOL;
 		     t = next_doubt(rec, rec->tools[t].before)) {
 			doubtful = true;
 			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, &rec->tools[t], err) != 0)
 				return -1;
+		}
+		/* They were found from the last to the first. */
+		for (size_t last = summary->doubt_count; last > first + 1; first++) {
+			struct history_doubt doubt = summary->doubts[first];
+
+			summary->doubts[first] = summary->doubts[--last];
+			summary->doubts[last] = doubt;
 		}
 		if (doubtful || !recording_dropped(rec, i, true))
 			continue;

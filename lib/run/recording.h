@@ -141,8 +141,11 @@ struct recorded_event {
 struct recorded_tool {
 	uint32_t call;
 	uint32_t before;             /* the one before it in the chain, or NO_TOOL */
+	char id[ID_SIZE];            /* of its event */
 	char cause[ID_SIZE];
-	char *call_id;
+	char *call_id, *name;
+	uint32_t number;             /* among the calls of this name in the chain, from 1; that of the one
+	                                which it repeats */
 	struct place place;
 	const char *cut;             /* why its end is not known; NULL: it is */
 	bool idempotent;
@@ -320,13 +323,18 @@ bool recording_named(const struct recording *rec, uint32_t call);
 bool path_names(const char *path, const struct model_call *call);
 /* What was decided about the call. */
 enum recall_decision recording_decision(const struct recording *rec, uint32_t call);
+/* What was decided about those calls of its tools that have a name of their own for it: lines as
+ * recalled.tool_answers has them. Whether that is all that is in doubt of it. */
+bool recording_tool_answers(const struct recording *rec, uint32_t call, struct buffer *out);
 /* For each PATH of one call that has another name by now, as the workflow went on when it was asked about:
  * the last of the chain that had that name last; else NO_CALL. An array of its own; NULL: there are no PATHs. */
 uint32_t *recording_named_before(const struct recording *rec, char *const *paths);
 /* Whether the user wants all calls of its step taken as done (--skip STEP). */
 bool recording_step_skipped(const struct recording *rec, uint32_t call);
-/* Refuses PATHs that no call has, and contradictions. */
-int recording_check_paths(const struct recording *rec, struct error *err);
+/* Says which PATHs name what they can be said of, and why others do not: they may be in child runs. Refuses
+ * contradictions. */
+int recording_check_paths(const struct recording *rec, struct history_summary *summary,
+    struct error *err);
 
 /* Whether the call has an effect of which nobody knows whether it happened, and which
  * may happen again. */

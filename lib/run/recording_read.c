@@ -26,13 +26,13 @@
 
 /* What is looked for in payloads, in one walk over each. */
 enum member {
-	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
+	NAME, CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
 	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, WAIT, COUNT, BLOCKS, FAR_END, FILES, MADE_AGAIN,
 	PROGRAM_CHANGED, DIRECTORY, VARIABLES, TOOL_CALL, COMPARED_WITH, MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
-	[CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
+	[NAME] = KEY_NAME, [CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
 	[DEFINITION_SHA256] = KEY_DEFINITION_SHA256, [EFFECTS] = KEY_EFFECTS,
 	[IDEMPOTENT] = KEY_IDEMPOTENT, [TOOL] = KEY_TOOL, [CLAIMS] = KEY_CLAIMS,
 	[RESULT] = KEY_RESULT, [FAILURE] = KEY_ERROR, [SKIPPED] = KEY_SKIPPED,
@@ -461,6 +461,18 @@ take_completed(struct recording *rec, const struct reading *at)
  * what the user decided: it stands. */
 static const char *const tool_cut_codes[] = { "timeout", "cancelled", "downstream_closed", NULL };
 
+/* The highest number of a tool's calls in the list from i on; 0: there is none. */
+static uint32_t
+last_number(const struct recording *rec, uint32_t i, const char *name)
+{
+	uint32_t number = 0;
+
+	for (; i != NO_TOOL; i = rec->tools[i].before)
+		if (rec->tools[i].number > number && strcmp(rec->tools[i].name, name) == 0)
+			number = rec->tools[i].number;
+	return number;
+}
+
 static void
 read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 {
@@ -468,7 +480,6 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 	struct recorded_tool t = { .call = call, .place = at->place, .cut = "cut off",
 		.before = *last, .idempotent = span_true(at->members[IDEMPOTENT]) };
 	struct span effects = at->members[EFFECTS], cause = at->view.parent_event_id;
-	char id[ID_SIZE];
 
 	if (!span_is(at->members[FIDELITY], "router") || span_is(effects, "none") ||
 	    span_is(effects, "read"))
@@ -477,6 +488,9 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 	t.call_id = span_text(at->members[CALL_ID]);
 	if (t.call_id == NULL)
 		t.call_id = memory_text("");
+	t.name = span_text(at->members[NAME]);
+	if (t.name == NULL)
+		t.name = memory_text("");
 
 	/* What was called again, after it had been cut off, is not in doubt any more. */
 	for (uint32_t i = *last; i != NO_TOOL; i = rec->tools[i].before) {
@@ -486,16 +500,19 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 		    strcmp(old->call_id, t.call_id) == 0 &&
 		    (rec->calls[call].kind.operation || strcmp(old->cause, t.cause) == 0)) {
 			old->repeated = true;
+			t.number = old->number;
 			break;
 		}
 	}
+	if (t.number == 0)
+		t.number = last_number(rec, *last, t.name) + 1;
 	if (rec->tool_count == rec->tool_capacity) {
 		rec->tool_capacity = rec->tool_capacity == 0 ? 64 : rec->tool_capacity * 2;
 		rec->tools = memory_array(rec->tools, rec->tool_capacity, sizeof *rec->tools);
 	}
 	*last = rec->tool_count;
-	event_copy_id(at->view.event_id, id);
-	map_put(&rec->tool_by_event, id, strlen(id), rec->tool_count);
+	event_copy_id(at->view.event_id, t.id);
+	map_put(&rec->tool_by_event, t.id, strlen(t.id), rec->tool_count);
 	rec->tools[rec->tool_count++] = t;
 }
 
@@ -812,8 +829,10 @@ void
 recording_close(struct recording *rec)
 {
 	forget_names(rec);
-	for (uint32_t i = 0; i < rec->tool_count; i++)
+	for (uint32_t i = 0; i < rec->tool_count; i++) {
 		free(rec->tools[i].call_id);
+		free(rec->tools[i].name);
+	}
 	recording_free_programs(rec);
 	map_free(&rec->calls_by_id);
 	buffer_free(&rec->marks);

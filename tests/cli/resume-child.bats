@@ -73,3 +73,83 @@ resume() { run -"$1" --separate-stderr awf-run --resume "$(cat id)" "${@:2}" </d
 	[ ! -e runs ]
 	same "$(cat ledger)" x
 }
+
+# A child run with an effect, and a later call that has failed.
+effect_in_child() {
+	script send 'echo "$1" >>ledger'
+	kid="awf-run -n --name kid -c 'awf-step -n --effects external send -q -- ./send a'"
+	last='awf-step -n --effects external last -q -- test -e ok'
+	script flow.awf "$kid" "$last"
+	run -3 awf-run -n --id-file id ./flow.awf
+	: >ok
+}
+
+@test "a child run in a group that may be a recorded one waits, and its answer is taken as it is printed" {
+	effect_in_child
+	script flow.awf "awf-step -n --parallel g -q -- \"$kid\"" "$last"
+	resume 75
+	[[ $stderr == *'--redo kid:0:0 or --skip kid:0:0, or, if it is another call, with --new g.kid'* ]]
+	[[ $stderr == *'step g:0:0: waiting for a person' ]]
+	same "$(jq -r 'select(.type == "run.completed").payload.status' "$AWF_STORAGE/transcripts/$(cat id).jsonl" | tail -1)" waiting
+	awf-verify -q "$(cat id)"
+	same "$(awf-verify --determinism "$(cat id)" 2>&1)" ''
+	# It is another child run: each call in it asks for itself.
+	resume 75 --new g.kid
+	[[ $stderr == *'--skip kid:0:0/send:0:0, or, if it is another call, with --new g.kid.send'* ]]
+	same "$(cat ledger)" a
+	resume 0 --new g.kid.send
+	same "$(cat ledger)" "a
+a"
+	awf-verify --determinism "$(cat id)"
+}
+
+@test "a question in a child run of a group of a child run in a group that is tried again waits" {
+	effect_in_child
+	script flow.awf "awf-step -n --each --retries 2 o -q -- awf-run -n --name mid -c 'awf-step -n --parallel g -q -- \"awf-run -n --name kid ./kid.awf\"'" "$last"
+	script kid.awf 'awf-step -n --effects external send -q -- ./send a'
+	resume 75
+	[[ $stderr == *'--skip kid:0:0/send:0:0, or, if it is another call, with --new o.mid.g.kid.send'* ]]
+	[[ $stderr == *'step o:0:0: waiting for a person' ]]
+	same "$(cat ledger)" a
+	resume 0 --skip kid:0:0/send:0:0
+	same "$(cat ledger)" a
+	awf-verify --determinism "$(cat id)"
+}
+
+@test "what names no effect on record decides nothing, and nothing runs" {
+	script send 'echo "$1" >>ledger'
+	script flow.awf 'echo run >>runs' "awf-run -n --name kid -c 'awf-step -n --effects external send -q -- ./send a'" \
+		'awf-step -n last -q -- test -e ok'
+	run -3 awf-run -n --id-file id ./flow.awf
+	: >ok
+	# The step that asks has been renamed, and stands in two kids by now.
+	script flow.awf 'echo run >>runs' "awf-run -n --name kid -c 'awf-step -n --effects external post -q -- ./send a; awf-step send -n -q -- true'" \
+		'awf-step -n last -q -- test -e ok'
+	resume 75
+	[[ $stderr == *'--redo kid:0:0/send:0:0 or --skip kid:0:0/send:0:0, or, if it is another call, with --new kid.post'* ]]
+	rm runs
+	for option in --skip --redo; do
+		resume 125 "$option" kid:0:0/post:0:0
+		[[ $stderr == *"awf-run: $option: kid:0:0/post:0:0 has done nothing but ask about a recorded call: "*"--redo kid:0:0/send:0:0 or --skip kid:0:0/send:0:0"* ]]
+		resume 125 "$option" kid.post
+		[[ $stderr == *"awf-run: $option: kid:0:0/post has done nothing but ask"* ]]
+		resume 125 "$option" last
+		[[ $stderr == *"awf-run: $option: there is nothing to decide about last: it has changed nothing" ]]
+		resume 125 "$option" kid:0:0/past:0:0
+		[[ $stderr == *"awf-run: $option: no recorded call in kid:0:0 is, or is of, 'past:0:0' (did you mean 'post:0:0'?)" ]]
+	done
+	resume 125 --redo kid.send --skip kid:0:0/send:0:0
+	[[ $stderr == *"awf-run: --skip: kid:0:0/send:0:0 is named by --redo too" ]]
+	[ ! -e runs ]
+	same "$(cat ledger)" a
+	resume 0 --skip kid:0:0/send:0:0
+	same "$(cat ledger)" a
+}
+
+@test "a failure without effects that the run went on from can be decided about" {
+	script flow.awf 'awf-step -n --allow-failure may -q -- test -e mended' 'awf-step -n last -q -- test -e ok'
+	run -3 awf-run -n --id-file id ./flow.awf
+	touch mended ok
+	resume 0 --redo may
+	same "$(jq -r 'select(.path == "may" and .type == "step.completed").payload.error.code' "$AWF_STORAGE/transcripts/$(cat id).jsonl" | paste -sd' ')" "exit_status null"
+}

@@ -67,11 +67,74 @@ resume() { run -"$1" --separate-stderr awf-run --resume "$(id)" "${@:2}" </dev/n
 	die ./boss.awf </dev/null
 	sed -i s/Lead/Follow/ agents/boss.md
 	resume 75
-	[[ $stderr == *'lead:0:0: send {"n":2}, begun '*', may or may not have happened: say --redo lead:0:0 or --skip lead:0:0' ]]
+	[[ $stderr == *'lead:0:0/send#2: send {"n":2}, begun '*', may or may not have happened: say --redo lead:0:0/send#2 or --skip lead:0:0/send#2' ]]
 	resume 75 --skip lead:0:0
 	[[ $stderr == *"lead:0:0: its definition is another: agent file, prompt, parameters or tools, and it has changed something before, all of which would be made again: "*"--skip lead:0:0"*"--new lead"* ]]
 	same "$(cut -d' ' -f2 send.ledger | paste -sd' ')" "1 2"
 	# Once it was asked, that is an answer.
 	resume 0 --redo lead:0:0
 	same "$(cut -d' ' -f2 send.ledger | paste -sd' ')" "1 2 1 2"
+}
+
+# Two calls of a tool in one answer, both in doubt: the first has happened, the second has not.
+two_in_doubt() {
+	tool send '"effects":"external","concurrent":true' 'case $(jq -r .n) in
+		1) [ ! -e again ] || hold </dev/null
+			echo 1 | ledger send >/dev/null
+			while [ -e held ] && [ ! -e two ]; do sleep 0.02; done
+			hold </dev/null ;;
+		2) : >two
+			while [ -e held ]; do sleep 0.02; done
+			echo 2 | ledger send >/dev/null ;;
+		3) echo 3 | ledger send >/dev/null ;;
+		esac'
+	script "$(called t1 send '{"n":1}'),$(called t2 send '{"n":2}')" "$(called t3 send '{"n":3}')" "$(said ok)"
+	die ./boss.awf </dev/null
+	same "$(cut -d' ' -f2 send.ledger)" 1
+}
+
+@test "each of several tool calls in doubt is answered for itself" {
+	two_in_doubt
+	resume 75
+	same "$(sed 's/, begun.*hap/ hap/; s/awf-run: //' <<<"$stderr")" \
+		'lead:0:0/send#1: send {"n":1} happened: say --redo lead:0:0/send#1 or --skip lead:0:0/send#1
+lead:0:0/send#2: send {"n":2} happened: say --redo lead:0:0/send#2 or --skip lead:0:0/send#2'
+	# What is left is asked about, and nothing has run.
+	resume 75 --skip lead:0:0/send#1
+	[[ $stderr == *'lead:0:0/send#2: '* && $stderr != *'send#1'* ]]
+	same "$(cut -d' ' -f2 send.ledger)" 1
+	resume 0 --skip lead:0:0/send#1 --redo lead:0:0/send#2
+	same "$(cut -d' ' -f2 send.ledger | paste -sd' ')" "1 2 3"
+	same "$(payloads tool.result '.error.code' "$(record)" | paste -sd' ')" '"interrupted" null null'
+	awf-verify -q "$(id)"
+	awf-verify --determinism "$(id)"
+}
+
+@test "a tool call's own answer comes before that of the call it is in" {
+	two_in_doubt
+	resume 0 --skip lead:0:0 --redo lead:0:0/send#2
+	same "$(cut -d' ' -f2 send.ledger | paste -sd' ')" "1 2 3"
+}
+
+@test "a tool call keeps its number where it is made again, and in doubt again" {
+	two_in_doubt
+	: >again
+	die_again --redo lead:0:0
+	resume 75
+	[[ $stderr == *'send#1: send {"n":1}'*'send#2: send {"n":2}'* ]]
+	resume 0 --redo lead:0:0/send#2 --redo lead:0:0/send#1
+	same "$(cut -d' ' -f2 send.ledger | sort | paste -sd' ')" "1 1 2 3"
+}
+
+@test "a tool call that is not in doubt is no answer, and none is answered twice" {
+	two_in_doubt
+	resume 125 --redo lead:0:0/send#3 --skip lead:0:0
+	same "$stderr" "awf-run: --redo: 'lead:0:0/send#3' is no call of a tool that is in doubt: say which call, lead:0:0/send#1 or lead:0:0/send#2"
+	resume 125 --redo lead:0:0/send#1 --skip lead:0:0/send#1
+	same "$stderr" "awf-run: --skip: lead:0:0/send#1 is named by --redo too"
+	resume 125 --redo lad:0:0/send#1
+	[[ $stderr == *"no recorded call is, or is of, 'lad:0:0' (did you mean 'lead:0:0'?)" ]]
+	same "$(cut -d' ' -f2 send.ledger)" 1
+	resume 0 --redo lead:0:0
+	same "$(cut -d' ' -f2 send.ledger | sort | paste -sd' ')" "1 1 2 3"
 }

@@ -817,3 +817,21 @@ dies_in_stdin() {
 	same "$output" HI
 	same "$(cat mail.ledger)" hi
 }
+
+@test "questions tell the calls of a loop, and the items of a stream, apart" {
+	flow 'for to in ann bob; do awf-step -n --effects external send -q -- sh -c "echo \"Subject: the weekly report is ready now\" >/dev/null; kill -9 \$PPID" - $to end; done' \
+		'printf "%b\n" cyn "d\033an" | awf-step -i lines --effects external --allow-failure mail -q -- sh -c "kill -9 \$\$"' \
+		'for text in eve fay; do echo $text | awf-step get -- cat | awf-step --effects external --allow-failure post -q -- sh -c "kill -9 \$\$"; done'
+	run -3 awf-run --id-file id -n ./flow.awf
+	run -75 --separate-stderr awf-run --resume "$(cat id)"
+	same "$(sed -n 's/^awf-run: \(.*\), begun .*/\1/p' <<<"$stderr")" \
+		'send:0:0: sh -c echo "Subject: th… -9 $PPID - ann end
+send:1:0: sh -c echo "Subject: th… -9 $PPID - bob end
+mail:0:0: sh -c kill -9 $$ ("cyn")
+mail:0:1: sh -c kill -9 $$ ("d\u001ban")
+post:0:0: sh -c kill -9 $$ ("eve")
+post:1:0: sh -c kill -9 $$ ("fay")'
+	# One alone is not cut in the middle.
+	run -75 --separate-stderr awf-run --resume "$(cat id)" --skip send:0:0 --skip mail --skip post
+	[[ $stderr == 'awf-run: send:1:0: sh -c echo "Subject: the weekly report is ready now" >/dev/null; kill -…, begun '* ]]
+}

@@ -631,9 +631,9 @@ test_doubts(void **state)
 		    "new" },
 		/* Agents and operations have doubts about their tools. */
 		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=external args=[1]",
-		    "a:0:0 send: cut off [1]", "a",
+		    "a:0:0/send#1 send: cut off [1]", "a",
 		    "open redo started=%s% event=%u% event=%m% event=%t%" },
-		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 args=[1]", "a:0:0 send: cut off [1]", "a",
+		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 args=[1]", "a:0:0/send#1 send: cut off [1]", "a",
 		    "open redo started=%s% event=%u% event=%m% event=%t%" },
 		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=read", "", NULL,
 		    "open started=%s% event=%u% event=%m% event=%t%" },
@@ -642,7 +642,7 @@ test_doubts(void **state)
 		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=external\nX x t", "", NULL,
 		    "open started=%s% event=%u% event=%m% event=%t% event=%x%" },
 		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=external args=2\nX x t err=cancelled",
-		    "a:0:0 send: cancelled 2", "a",
+		    "a:0:0/send#1 send: cancelled 2", "a",
 		    "open redo started=%s% event=%u% event=%m% event=%t% event=%x%" },
 		{ "R\nS s a:0:0 tool=send fx=external\nT t s id=1 fx=external args=2\n"
 		    "X x t err=downstream_closed\nC c a:0:0 err=downstream_closed",

@@ -1,0 +1,182 @@
+/*
+ * What people are asked about effects that may have happened, and told of those that nothing has
+ * taken over: a line each. Where lines would read alike, as those of a loop whose commands differ
+ * behind what a line has room for, each shows the part from which they differ, behind its beginning.
+ */
+#include "run/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "proc/message.h"
+#include "program.h"
+
+#define TIME_SIZE 19 /* of a timestamp, without its fraction */
+#define WHAT_COLUMNS 72 /* of the text that says what was done, */
+#define HEAD_COLUMNS 24 /* of its beginning, where a later part is shown, */
+#define BEFORE 12       /* and, in bytes, of that before the difference */
+#define PASSES 8
+
+/* A line that is to be printed. */
+struct told_effect {
+	const struct history_doubt *doubt;
+	struct buffer text;          /* what was done, as it is shown */
+	size_t from;                 /* the part from this byte on is shown; 0: the beginning alone */
+	size_t first;                /* the first line that reads like this one */
+	size_t differs;              /* in that one: the first byte in which any of them is another */
+};
+
+/* Marks without a column of their own there may be any number of. */
+static void
+show_part(struct buffer *out, const char *at, size_t columns)
+{
+	size_t len = strlen(at), most = len <= 4 * columns ? len : utf8_whole(at, 4 * columns);
+
+	text_visible(out, at, most, columns);
+	if (most < len && !text_ends(buffer_string(out), "…"))
+		buffer_text(out, "…");
+}
+
+static void
+show(struct told_effect *e)
+{
+	const struct history_doubt *d = e->doubt;
+	size_t from = e->from > BEFORE ? e->from - BEFORE : 0;
+
+	while (from > 0 && ((unsigned char)d->what[from] & 0xC0) == 0x80)
+		from--;
+	buffer_clear(&e->text);
+	if (d->tool != NULL)
+		buffer_format(&e->text, "%s ", d->tool);
+	show_part(&e->text, d->what, from == 0 ? WHAT_COLUMNS : HEAD_COLUMNS);
+	if (from > 0)
+		show_part(&e->text, d->what + from, WHAT_COLUMNS - HEAD_COLUMNS);
+	buffer_text(&e->text, d->data != NULL ? d->data : "");
+	if (d->marks != NULL)
+		buffer_format(&e->text, " (%s)", d->marks);
+}
+
+static size_t
+first_difference(const char *a, const char *b)
+{
+	size_t i = 0;
+
+	while (a[i] != '\0' && a[i] == b[i])
+		i++;
+	return a[i] == b[i] ? SIZE_MAX : i;
+}
+
+/* Lets lines that read alike, of what is not the same, show where they differ. Whether there were any. */
+static bool
+tell_apart(struct told_effect *list, size_t count)
+{
+	struct map lines = MAP_INIT;
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const size_t *same = map_get(&lines, buffer_string(&list[i].text), list[i].text.len);
+		struct told_effect *first = &list[same != NULL ? *same : i];
+		size_t differs;
+
+		list[i].first = (size_t)(first - list);
+		list[i].differs = SIZE_MAX;
+		if (same == NULL)
+			map_put(&lines, buffer_string(&list[i].text), list[i].text.len, i);
+		differs = first_difference(first->doubt->what, list[i].doubt->what);
+		if (differs < first->differs)
+			first->differs = differs;
+	}
+	map_free(&lines);
+	for (size_t i = 0; i < count; i++) {
+		size_t differs = list[list[i].first].differs;
+
+		if (differs == SIZE_MAX || differs <= list[i].from)
+			continue;
+		list[i].from = differs;
+		show(&list[i]);
+		any = true;
+	}
+	return any;
+}
+
+/* Those of the list that are undecided, or all, to be freed. */
+static struct told_effect *
+tell(const struct history_doubt *doubts, size_t doubt_count, bool undecided, size_t *count)
+{
+	struct told_effect *list = memory_zero(doubt_count + 1, sizeof *list);
+
+	*count = 0;
+	for (size_t i = 0; i < doubt_count; i++) {
+		if (undecided && doubts[i].decided != RECALL_UNDECIDED)
+			continue;
+		list[*count].doubt = &doubts[i];
+		show(&list[(*count)++]);
+	}
+	for (int pass = 0; pass < PASSES && tell_apart(list, *count); pass++)
+		;
+	return list;
+}
+
+static void
+told_free(struct told_effect *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buffer_free(&list[i].text);
+	free(list);
+}
+
+static void
+ask(struct told_effect *e)
+{
+	const struct history_doubt *doubt = e->doubt;
+	struct error question;
+	char *where = doubt->run_id[0] != '\0' ? memory_format(" in run %s", doubt->run_id) :
+	    memory_text("");
+	char *what = memory_format("%s, begun %.*sZ", buffer_string(&e->text), TIME_SIZE, doubt->timestamp);
+
+	if (doubt->why == NULL)
+		error_set(&question, ERROR_WAITING, doubt->call, "%s%s, was done, and no file of the run names "
+		    "this step any more. If another step does the same now, is that to be done again, or to take "
+		    "this over? Say --redo %s or --skip %s", what, where, doubt->call, doubt->call);
+	else
+		error_set(&question, ERROR_WAITING, doubt->call, "%s (%s)%s, may or may not have happened: "
+		    "say --redo %s%s or --skip %s%s", what, doubt->why, where, doubt->call,
+		    doubt->anew ? " to make the whole call again, with all that it did before," : "",
+		    doubt->call, doubt->anew ? " to leave it out" : "");
+	job_warn(&question);
+	free(what);
+	free(where);
+}
+
+int
+job_ask(const struct resume *r)
+{
+	size_t count;
+	struct told_effect *list = tell(r->history.doubts, r->history.doubt_count, true, &count);
+
+	for (size_t i = 0; i < count; i++)
+		ask(&list[i]);
+	told_free(list, count);
+	return STATUS_WAITING;
+}
+
+#define UNCLAIMED_LINES 10
+
+void
+job_tell_unclaimed(const struct history_summary *s)
+{
+	size_t most = s->unclaimed_count < UNCLAIMED_LINES ? s->unclaimed_count : UNCLAIMED_LINES, count;
+	struct told_effect *list = tell(s->unclaimed, most, false, &count);
+
+	for (size_t i = 0; i < count; i++)
+		message_print(PROGRAM, "%s: %s, begun %.*sZ, is an effect of an earlier attempt that "
+		    "this one has not come to", list[i].doubt->call, buffer_string(&list[i].text), TIME_SIZE,
+		    list[i].doubt->timestamp);
+	told_free(list, count);
+	if (s->unclaimed_count > most)
+		message_print(PROGRAM, "and %zu more like these", s->unclaimed_count - most);
+}

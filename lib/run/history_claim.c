@@ -31,7 +31,7 @@
 #define OWN_NAP_MS 10
 #define DEFINITIONS_MOST 256 /* that a call with another is compared with */
 #define TEXT_ALIKE_LEAST (ALIKE_WHOLE / 4) /* half of a text, as edited */
-#define BRANCHES_AWAY 64
+#define BRANCHES_AWAY INT64_C(128) /* half of it before, half behind */
 #define OWN_WAITS_MOST 8 /* of calls of a key, in an attempt */
 
 /* What is found of the records with the guard of a call. */
@@ -716,10 +716,11 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 
 /* It is made anew in the record's place, and the calls in it find theirs. */
 static int
-make_in_place(struct history *h, const struct index_record *record, const struct recall_query *query,
-    struct recalled *r)
+make_in_place(struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r)
 {
-	note_differing(h, record, query);
+	if (memcmp(record->guard, guard, DIGEST_BYTES) == 0)
+		note_differing(h, record, query);
 	r->changed = !record->runs_calls;
 	r->decided = record->runs_calls ? RECALL_UNDECIDED : RECALL_REDO;
 	r->end = RECALL_OPEN;
@@ -752,7 +753,7 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 	status = fill(h, record, r, err);
 	if (status != 1)
 		return status;
-	return made_again ? make_in_place(h, record, query, r) : decide_anyhow(record, r);
+	return made_again ? make_in_place(h, record, guard, query, r) : decide_anyhow(record, r);
 }
 
 /* What stands before the name of a record that is in another run. If the call that asks is in a child run of
@@ -853,7 +854,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 	r->lent = true;
 	status = fill(h, record, r, err);
 	if (status == 1 && !asked && record->decided == RECALL_UNDECIDED)
-		return make_in_place(h, record, query, r);
+		return make_in_place(h, record, guard, query, r);
 	return status != 1 || record->child ||
 	    (record->decided == RECALL_SKIP && r->end == RECALL_SUCCEEDED) ? status :
 	    decide_anyhow(record, r);
@@ -1039,7 +1040,7 @@ find_branch(struct history *h, unsigned char *key, const unsigned char *guard, c
 {
 	unsigned char other[DIGEST_BYTES];
 
-	for (int64_t i = 2; same->record == NULL && i < 2 * BRANCHES_AWAY; i++) {
+	for (int64_t i = 2; same->record == NULL && i < BRANCHES_AWAY; i++) {
 		struct recall_query moved = *query;
 
 		moved.item += i % 2 == 0 ? i / 2 : -(i / 2);

@@ -266,7 +266,9 @@ recording_decision(const struct recording *rec, uint32_t call)
 		return RECALL_REDO;
 	if (any_names(answers->skip, &rec->calls[call]))
 		return RECALL_SKIP;
-	if (any_named_before(rec->redo_before, answers->redo, call))
+	/* What has been made again since, under another name, is done. */
+	if (any_named_before(rec->redo_before, answers->redo, call) &&
+	    (rec->calls[call].status.state != RECALL_SUCCEEDED || rec->calls[call].links.result_from != NO_CALL))
 		return RECALL_REDO;
 	return any_named_before(rec->skip_before, answers->skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
 }

@@ -636,10 +636,10 @@ mcp__files__number	read'
 	same "$(try awf-limits.5 'j 100' | paste -sd' ')" 'one two three'
 	same "$(try awf-limits.5 'awf doctor' | grep -c 'at once')" 3
 	same "$(try awf-limits.5 'duration_ms')" ''
-	# Three at once, of whom one is answered at a time: the second waits, and the third for longer.
+	# Three at once, of whom one is answered at a time, the first after longer than a wait may last untold.
 	printf 'echo at-once=1\n' >~/.config/awf/limits
 	mkdir providers
-	example awf-provider.7 awf-provider-echo | sed 's/^exec/sleep 0.2; exec/' >providers/awf-provider-echo
+	example awf-provider.7 awf-provider-echo | sed 's/^exec/sleep 0.4; exec/' >providers/awf-provider-echo
 	chmod +x providers/awf-provider-echo
 	AWF_PROVIDER_PATH=$PWD/providers awf-step -q -i lines -j 3 -m echo/x -p '{{data}}' ask <questions
 	run -0 try awf-limits.5 'duration_ms'

@@ -838,6 +838,9 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (record == NULL)
 			return 0;
 		asked = moved || record->changed || record->child;
+		/* With nothing in it that a call could find it is left to its own. */
+		if (!asked && !record->encloses && !record->runs_calls && record->decided == RECALL_UNDECIDED)
+			return 0;
 		if (asked && leave_to_own(h, guard, record, query))
 			continue;
 		/* In its own place, with a variable that tells no calls apart, it is the call that was meant. */

@@ -218,13 +218,16 @@ calls_alike(const struct recording *rec, uint32_t a, uint32_t b)
 	return alike;
 }
 
-/* Of the calls that the last attempt which did so asked about a record, by its root, the most alike. */
+/* Of the calls that the last attempt which did so asked about a record, by its root, the most alike, and of
+ * these the nearest. */
 static void
 find_asker(const struct index *x, uint32_t call, struct index_record *r)
 {
 	const struct recording *rec = x->rec;
 	const char *directory = recording_marks(rec, &rec->calls[call]).directory;
 	size_t most = 0, alike;
+	uint64_t nearest = 0, away;
+	int64_t occurrence, item;
 	uint32_t attempt = 0;
 
 	for (uint32_t i = call + 1; i < rec->call_count; i++) {
@@ -237,9 +240,12 @@ find_asker(const struct index *x, uint32_t call, struct index_record *r)
 		if (c->attempt != attempt)
 			r->askers = 0;
 		attempt = c->attempt;
-		if (r->askers++ > 0 && alike <= most)
+		read_position(c->call->id, &occurrence, &item);
+		away = history_distance(item, r->item) + history_distance(occurrence, r->occurrence);
+		if (r->askers++ > 0 && (alike < most || (alike == most && away >= nearest)))
 			continue;
 		most = alike;
+		nearest = away;
 		r->asker_directory = x->marks + c->key.directory;
 		memcpy(r->asker, c->key.guard, sizeof r->asker);
 	}
@@ -297,6 +303,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	buffer_free(&answers);
 	r.tools_doubtful = recording_tools_doubtful(rec, call);
 	r.step_skipped = recording_step_skipped(rec, call);
+	r.skipped_twice = recording_skipped_twice(rec, call);
 	r.began = recording_began(rec, call);
 	r.child = c->kind.child;
 	r.changed = recording_changed(rec, call);

@@ -537,6 +537,13 @@ is_asker(const struct history *h, const struct index_record *record, const unsig
 	    strcmp(history_text(h, record->asker_directory), directory) == 0;
 }
 
+static bool
+is_asker_of_several(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	return record->askers > 1 && is_asker(h, record, guard, query);
+}
+
 /* Whether the user has decided what a call does that has other words than the record, or another place.
  * What he said of a recorded call that was in doubt, by its name, is said of that one: that another call is
  * left out, or that an agent does all again that it did, he was not asked. Another call that is made harms
@@ -554,6 +561,10 @@ is_decided(const struct history *h, const struct index_record *record, const uns
 		return true;
 	/* Of several that have asked, the answer is about the one that is most like the record. */
 	if (record->askers > 0 && !is_asker(h, record, guard, query) && words_have_asked(h, record, guard))
+		return false;
+	/* One in doubt that is skipped, said once, is that one alone. */
+	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice &&
+	    !is_asker_of_several(h, record, guard, query))
 		return false;
 	return has_asked(h, record, guard, query, record->step_skipped);
 }
@@ -603,7 +614,7 @@ add_answers(const struct index_record *record, const char *prefix, const char *c
 	}
 	buffer_text(&path, query->path != NULL ? query->path : query->name);
 	if (record->doubtful && !record->child && record->decided == RECALL_SKIP)
-		buffer_format(out, ": to leave this call out, too, resume with --skip %s%s once more, to make it, "
+		buffer_format(out, ": to leave this call out, too, resume with --skip %s%s twice, to make it, "
 		    "with --new %s as well", prefix, call, buffer_string(&path));
 	else
 		buffer_format(out, ": %sresume with --redo %s%s or --skip %s%s, or, if it is another call, with --new %s",

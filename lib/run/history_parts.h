@@ -66,6 +66,7 @@ struct index_record {
 	bool superseded;             /* the call around it was tried again after it */
 	bool doubtful, began;
 	bool tools_doubtful;         /* what is in doubt is of its tools alone */
+	bool skipped_twice;          /* a call that was compared with it is left out, too */
 	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
 	bool child;                  /* a child run */
 	bool last_named;             /* no later call has its name */

@@ -353,6 +353,18 @@ tool_decision(const struct recording *rec, uint32_t call, const struct recorded_
 }
 
 bool
+recording_skipped_twice(const struct recording *rec, uint32_t call)
+{
+	char *const *paths = rec->spec->answers.skip;
+	size_t count = 0;
+
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++)
+		count += names_call(paths[i], &rec->calls[call]) ||
+		    (rec->skip_before != NULL && rec->skip_before[i] == call);
+	return count > 1;
+}
+
+bool
 recording_step_skipped(const struct recording *rec, uint32_t call)
 {
 	for (char *const *path = rec->spec->answers.skip; path != NULL && *path != NULL; path++)
@@ -729,8 +741,12 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 	/* What is in a call that is told of, or was taken over whole, or in an earlier try, is not told
 	 * of by itself. */
 	around = &rec->calls[recording_latest(rec, c->links.enclosing)];
-	return around->attempt == rec->attempt && around->links.result_from == NO_CALL &&
-	    c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try;
+	if (around->attempt != rec->attempt)
+		return false;
+	/* What a group whose result stands has done without it, as it was edited. */
+	if (around->links.result_from != NO_CALL)
+		return c->attempt < rec->calls[around->links.result_from].attempt;
+	return c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try;
 }
 
 bool

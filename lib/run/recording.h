@@ -331,6 +331,8 @@ bool recording_tool_answers(const struct recording *rec, uint32_t call, struct b
 uint32_t *recording_named_before(const struct recording *rec, char *const *paths);
 /* Whether the user wants all calls of its step taken as done (--skip STEP). */
 bool recording_step_skipped(const struct recording *rec, uint32_t call);
+/* Whether --skip names the call twice: one that is compared with it is left out, too. */
+bool recording_skipped_twice(const struct recording *rec, uint32_t call);
 /* Says which PATHs name what they can be said of, and why others do not: they may be in child runs. Refuses
  * contradictions. */
 int recording_check_paths(const struct recording *rec, struct history_summary *summary,

@@ -536,7 +536,7 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	: >open
 	resume 75
 	resume 75 --skip push:1:0
-	[[ $stderr == *"its input is '\"a\"', the recorded one '\"b\"', and it "*' changed something before: to leave this call out, too, resume with --skip push:1:0 once more, to make it, with --new push as well'* ]]
+	[[ $stderr == *"its input is '\"a\"', the recorded one '\"b\"', and it "*' changed something before: to leave this call out, too, resume with --skip push:1:0 twice, to make it, with --new push as well'* ]]
 	resume 0 --skip push:1:0 --new push
 	ledger a d
 
@@ -767,8 +767,8 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	flow 'awf-step -n -q --retries 1 --delay 1ms --each g -- sh -c "'"${PUSH/push/mail}"' '\''echo mail >>ledger; [ -e open ] || kill -9 \$\$'\'' || exit; awf-step -n flaky -- sh -c '\''[ -e ok ] || { : >ok; exit 1; }'\''"'
 	: >open
 	resume 75 --skip mail:0:0
-	[[ $stderr == *'resume with --skip mail:0:0 once more'* ]]
-	resume 3 --skip mail:0:0
+	[[ $stderr == *'resume with --skip mail:0:0 twice'* ]]
+	resume 3 --skip mail:0:0 --skip mail:0:0
 	[[ $stderr == *'not tried again, as g:0:0/mail:0:0 has changed something'* ]]
 	ledger mail
 }

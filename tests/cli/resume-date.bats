@@ -101,7 +101,7 @@ prepare() {
 	die -n ./cut.awf
 	echo 2026-11-23 >today
 	run -75 --separate-stderr resume --skip mail
-	[[ $stderr == *'to leave this call out, too, resume with --skip mail:0:0 once more, to make it, with --new mail as well'* ]]
+	[[ $stderr == *'to leave this call out, too, resume with --skip mail:0:0 twice, to make it, with --new mail as well'* ]]
 	echo 2026-11-24 >today
 	run -0 --separate-stderr resume --skip mail
 	same "$output" 'Report of 2026-11-24'

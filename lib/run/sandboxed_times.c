@@ -38,6 +38,7 @@
 #define LINKS_LIMIT 16
 #define LONG ((size_t)64 << 10)   /* a file that is to be made shorter */
 #define IDENTITY_SIZE 64
+#define CLOCK_LOOKS 40            /* the clock of files goes on every 10 ms or more often */
 
 struct span_of_time {
 	int64_t begin, end;
@@ -112,6 +113,14 @@ now_of_files(void)
 #else
 	return now() - SECOND;
 #endif
+}
+
+/* Until what is changed from here on has a time that is later than this one. */
+static void
+wait_for_files(int64_t time)
+{
+	for (int i = 0; i < CLOCK_LOOKS && now_of_files() <= time; i++)
+		nanosleep(&(struct timespec){ 0, 500000 }, NULL);
 }
 
 /* ---- files ---- */
@@ -297,7 +306,7 @@ sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct err
 {
 	char *times = times_directory(), identity[IDENTITY_SIZE], id[ID_SIZE], *hidden = NULL;
 	struct buffer text = BUFFER_INIT, note = BUFFER_INIT;
-	int64_t begin = now_of_files();
+	const int64_t begin = now();
 	int failed = 0;
 
 	*t = (struct sandboxed_time){ NULL, -1 };
@@ -337,6 +346,8 @@ sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct err
 		file_close(&t->fd);
 		free(t->path);
 		t->path = NULL;
+	} else {
+		wait_for_files(begin);
 	}
 	buffer_free(&text);
 	free(hidden);
@@ -351,6 +362,8 @@ sandboxed_time_end(struct sandboxed_time *t, struct error *err)
 
 	if (t->path != NULL && call_settle(t->path, t->fd) != 0)
 		failed = error_errno(err, ERROR_BLOCKED, t->path, "unable to note when a sandboxed program ran");
+	else if (t->path != NULL)
+		wait_for_files(now());
 	file_close(&t->fd);
 	free(t->path);
 	t->path = NULL;

@@ -36,7 +36,8 @@ struct sandboxed_time {
 /* Before it begins: it can write to this directory. Without AWF_STORAGE nothing is noted.
  * ERROR_BLOCKED. */
 int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct error *err);
-/* When it and all that it started have ended. ERROR_BLOCKED; it then goes on until somebody looks. */
+/* When it and all that it started have ended. What is changed after this has a later time. ERROR_BLOCKED; it then goes
+ * on until somebody looks. */
 int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
 /* Whether any sandboxed program has run of which a time is kept. */
 bool sandboxed_times_exist(void);

@@ -471,6 +471,22 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	same "$(awf-step -i json -r -t keys call <<<'{}' | grep SECRET)" SECRET_OF_USER=x
 }
 
+@test "what awf-sandbox renames of a sandboxed program's files is none of the user's edits" {
+	command -v make >/dev/null || skip 'no make'
+	awf trust --edits .
+	tool mk '"command":["make","-s","x"]'
+	printf 'x:\n\t@true\n' >Makefile
+	goes call mk
+	# Another name of the file lies where git would run it: that name is changed at the end.
+	sandboxed "printf 'x:\n\t@touch $CANARY\n' >GNUmakefile; git init -q s; ln GNUmakefile s/.git/odd"
+	[ -e s/.git/odd.unreviewed ]
+	refused call mk
+	[[ $stderr == *'a sandboxed program may have written GNUmakefile: to touch it says that it was read'* ]]
+	touch GNUmakefile
+	goes call mk
+	[ -e "$CANARY" ]
+}
+
 @test "while a sandboxed program runs, and where one was killed, what was changed since it began counts" {
 	awf trust --edits .
 	tool fmt '"command":["sh","fmt.sh"]'

@@ -484,22 +484,6 @@ judge_object_info(struct walk *w, int at, const char *directory, const char *nam
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
-/* Of objects only that: the rest is data of git's own form, whatever it is. */
-static void
-judge_objects(struct walk *w, int at, const char *directory, const char *name)
-{
-	char *path = join(directory, name), *info = path_join(path, "info");
-	int fd = open_below(w->r->workspace, path, O_PATH | O_DIRECTORY);
-
-	if (fd == -1)
-		add_item(w, at, directory, name, NULL, NULL);
-	else if (faccessat(fd, "info", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		judge_each(w, fd, path, "info", judge_object_info);
-	file_close(&fd);
-	free(info);
-	free(path);
-}
-
 static void
 add_leading(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -507,6 +491,49 @@ add_leading(struct walk *w, int at, const char *directory, const char *name)
 
 	if (item != NULL)
 		item->leads = true;
+}
+
+/* Of those in a directory that git, or a program that it calls, makes files in. */
+static void
+judge_link(struct walk *w, int at, const char *directory, const char *name)
+{
+	if (is_link(at, name))
+		add_leading(w, at, directory, name);
+}
+
+/* What is called by the name of an object lies in aa/ or aa/bb/: there are too many of these to be listed, and nothing is
+ * written into what is there. */
+static void
+judge_links(struct walk *w, int at, const char *directory, const char *name)
+{
+	const bool deep = strlen(name) == 2 && strlen(path_base(directory)) == 2;
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	if (S_ISDIR(st.st_mode) && !deep)
+		judge_each(w, at, directory, name, judge_links);
+	else if (S_ISLNK(st.st_mode))
+		add_leading(w, at, directory, name);
+}
+
+/* Of objects only that, and no link in the place of a directory, such as pack or 0a: git writes there, and packs
+ * what it finds. The rest is data of git's own form, whatever it is. */
+static void
+judge_object(struct walk *w, int at, const char *directory, const char *name)
+{
+	if (strcmp(name, "info") == 0)
+		judge_each(w, at, directory, name, judge_object_info);
+	else if (strcmp(name, "pack") == 0 && !is_link(at, name))
+		judge_each(w, at, directory, name, judge_link);
+	else
+		judge_link(w, at, directory, name);
+}
+
+static void
+judge_objects(struct walk *w, int at, const char *directory, const char *name)
+{
+	judge_each(w, at, directory, name, judge_object);
 }
 
 /* Whether the command gave a file another name, too: what git writes into one of them stands in the
@@ -677,7 +704,7 @@ judge_linked(struct walk *w, int at, const char *directory, const char *name)
 static const struct { const char *name; judge *judge; } read_by_git[] = {
 	{ "branches", judge_all_odd }, { "commondir", judge_commondir }, { "config", judge_config },
 	{ "config.worktree", judge_config }, { "gitdir", judge_gitdir }, { "hooks", judge_hooks },
-	{ "info", judge_info }, { "logs", judge_files }, { "modules", judge_parts },
+	{ "info", judge_info }, { "lfs", judge_links }, { "logs", judge_files }, { "modules", judge_parts },
 	{ "objects", judge_objects }, { "rebase-apply", judge_odd }, { "rebase-merge", judge_rebase },
 	{ "refs", judge_refs }, { "remotes", judge_all_odd }, { "rr-cache", judge_files },
 	{ "sequencer", judge_sequencer }, { "worktrees", judge_linked },

@@ -533,6 +533,41 @@ nothing_written() {
 	done
 }
 
+@test "a link in the place of a directory that git writes into leads the user's git nowhere" {
+	local name options
+	mkdir ../victim
+	git -C ../first gc -q
+	for name in objects/pack objects/info objects/info/commit-graphs objects/pack/pack-1234.pack refs/heads/deep refs/remotes refs/tags \
+		logs/refs logs/refs/heads rr-cache lfs/objects lfs/tmp; do
+		for options in '' '--without namespaces'; do
+			fresh
+			rm -r evil
+			# shellcheck disable=SC2086
+			attempt "mkdir -p $(dirname ".git/$name"); rm -rf .git/$name; ln -s $WORK/../victim .git/$name" $options
+			grep -q "^awf-sandbox: .git/$name: git may" "$BATS_TEST_TMPDIR/said" || { echo "$name $options"; cat "$BATS_TEST_TMPDIR/said"; false; }
+			[ ! -L ".git/$name" ]
+			git gc -q 2>/dev/null || true
+			git commit-graph write --split 2>/dev/null || true
+			git tag new 2>/dev/null || true
+			git checkout -q -b deep/er 2>/dev/null || true
+			git fetch -q ../first main:refs/remotes/first/main 2>/dev/null || true
+			user_goes_on "link as $name"
+			same "$(ls ../victim)" ''
+		done
+	done
+	# All that an object's name may begin with, by another repository's objects.
+	fresh
+	rm -r evil
+	attempt 'for first in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do for second in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do
+		[ -e .git/objects/$first$second ] || ln -s '"$WORK"'/../victim .git/objects/$first$second; done; done'
+	grep -q '^awf-sandbox: and [0-9]* more like it' "$BATS_TEST_TMPDIR/said"
+	echo new >new
+	git add new
+	git commit -qm new
+	same "$(ls ../victim)" ''
+	git fsck --no-progress >/dev/null 2>&1
+}
+
 @test "a repository that was copied by hard links is worked on in a sandbox" {
 	fresh
 	rm -rf evil

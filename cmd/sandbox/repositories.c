@@ -42,6 +42,7 @@
 
 #define CONTENT_LIMIT ((size_t)1 << 20)
 #define NAMES_ASIDE 1000
+#define USED_LIMIT 1000
 #define REPOSITORY ".git"
 
 struct walk {
@@ -51,6 +52,7 @@ struct walk {
 	char **directories;    /* yet to be looked at; relative paths */
 	size_t count, capacity;
 	size_t seen_capacity;
+	size_t used_count;
 };
 
 /* What is judged in a repository: by its name, with the open directory that it lies in and the path
@@ -235,36 +237,6 @@ path_from(const struct walk *w, const char *directory, const char *path)
 	return normal;
 }
 
-/* Hooks, included settings and the like that are files of the workspace run as well. */
-static void
-note_used(struct walk *w, const char *directory, const char *setting)
-{
-	static const char *const by_work_tree[] = { "core.hookspath=", "core.fsmonitor=", NULL };
-	const char *equals = strchr(setting, '=');
-	size_t len = equals == NULL ? 0 : (size_t)(equals - setting);
-	bool included = strncmp(setting, "include", 7) == 0 && len > 5 &&
-	    strncmp(equals - 5, ".path", 5) == 0, used = included;
-	char *from = memory_text(directory), *value, *path;
-
-	for (size_t i = 0; by_work_tree[i] != NULL; i++)
-		used = used || strncmp(setting, by_work_tree[i], strlen(by_work_tree[i])) == 0;
-	if (used && !included && strcasecmp(path_base(directory), REPOSITORY) == 0) {
-		free(from);
-		from = path_directory(directory);
-		if (strcmp(from, ".") == 0)
-			*from = '\0';
-	}
-	/* Of a command its first word. */
-	value = memory_text(used && equals != NULL ? equals + 1 + (equals[1] == '"') : "");
-	value[strcspn(value, included ? "\"" : " \t\"")] = '\0';
-	path = *value == '\0' || *value == '~' ? NULL : path_from(w, from, value);
-	if (path != NULL && is_here(w, path) && strcmp(path, w->r->root) != 0 && access(path, F_OK) == 0)
-		list_add(&w->r->used, path);
-	free(path);
-	free(value);
-	free(from);
-}
-
 /* Where the files of a submodule lie: in the workspace. */
 static bool
 is_work_tree_here(const struct walk *w, const char *directory, const char *setting)
@@ -286,16 +258,20 @@ judge_config(struct walk *w, int at, const char *directory, const char *name)
 	static const char extension[] = "extensions.";
 	struct odd_item *item;
 	struct buffer text = BUFFER_INIT;
-	char **settings = NULL, **odd = NULL;
+	char **settings = NULL, **odd = NULL, *path;
 	bool whole;
 
+	if (w->before == NULL) {
+		path = path_from(w, directory, name);
+		git_settings_read(&w->r->settings, path);
+		free(path);
+	}
 	load(at, name, &text, &whole);
 	if (!whole) {
 		add_item(w, at, directory, name, NULL, NULL);
 	} else {
 		settings = git_config_odd(buffer_string(&text), text.len);
 		for (char **setting = settings; setting != NULL && *setting != NULL; setting++) {
-			note_used(w, directory, *setting);
 			if (strncmp(*setting, extension, sizeof extension - 1) == 0 && !list_has(w->r->unknown, directory))
 				list_add(&w->r->unknown, directory);
 			if (!is_work_tree_here(w, directory, *setting))
@@ -1002,22 +978,221 @@ look_around(struct walk *w)
 	}
 }
 
+/* ---- what the user's git is told to run ---- */
+
+/* Where git works in a repository, as its paths are relative to that: the work tree, or the repository itself. */
+static char *
+work_tree_of(const struct walk *w, const char *path)
+{
+	char *whole = join(w->r->root, path), *directory;
+
+	if (*path == '\0') {
+		free(whole);
+		whole = memory_text(w->r->root);
+	}
+	if (strcasecmp(path_base(whole), REPOSITORY) != 0)
+		return whole;
+	directory = path_directory(whole);
+	free(whole);
+	return directory;
+}
+
+/* The settings of a repository that lies elsewhere, by the file .git that says where. */
+static void
+read_settings_elsewhere(struct walk *w, const char *pointer)
+{
+	static const char word[] = "gitdir: ";
+	static const char *const files[] = { "config", "config.worktree", "../../config" /* of a linked work tree */ };
+	char *line = load_line(AT_FDCWD, pointer), *top = path_directory(pointer), *target;
+
+	if (strncmp(line, word, sizeof word - 1) == 0) {
+		target = line[sizeof word - 1] == '/' ? memory_text(line + sizeof word - 1) :
+		    path_join(top, line + sizeof word - 1);
+		for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+			char *file = path_join(target, files[i]);
+
+			git_settings_read(&w->r->settings, file);
+			free(file);
+		}
+		free(target);
+	}
+	free(top);
+	free(line);
+}
+
+/* Of the repository that the workspace is a part of, if there is one: returns its work tree, in memory of its own. */
+static char *
+read_settings_above(struct walk *w)
+{
+	char *top = path_directory(w->r->root);
+
+	do {
+		char *repository = path_join(top, REPOSITORY), *file = path_join(repository, "config");
+		struct stat st;
+		const bool is = lstat(repository, &st) == 0;
+
+		if (is && S_ISDIR(st.st_mode))
+			git_settings_read(&w->r->settings, file);
+		else if (is)
+			read_settings_elsewhere(w, repository);
+		free(file);
+		free(repository);
+		if (is)
+			return top;
+	} while (path_climb(&top));
+	free(top);
+	return NULL;
+}
+
+/* Without links as far as it is there; in memory of its own. */
+static char *
+path_real(const char *path)
+{
+	char *normal = path_normal(path), *there = memory_text(normal), *real, *whole;
+	const char *rest;
+
+	while ((real = realpath(there, NULL)) == NULL && path_climb(&there))
+		continue;
+	rest = normal + strlen(there);
+	rest += *rest == '/';
+	whole = real == NULL ? memory_text(normal) : *rest == '\0' ? memory_text(real) : path_join(real, rest);
+	free(real);
+	free(there);
+	free(normal);
+	return whole;
+}
+
+/* A file of the workspace that a setting names from a work tree on. word: it is one of a command, and no name of a file
+ * unless it looks like one or there is one. */
+static void
+add_used(struct walk *w, const char *top, const char *name, bool word)
+{
+	char *joined = *name == '/' ? memory_text(name) : path_join(top, name);
+	char *path = path_real(joined);
+	struct stat st;
+	const bool there = lstat(path, &st) == 0;
+
+	if (is_here(w, path) && strcmp(path, w->r->root) != 0 && !list_has(w->r->used, path) &&
+	    (!word || (there ? S_ISREG(st.st_mode) : strpbrk(name, "/.") != NULL)))
+		list_add(&w->r->used, path);
+	free(path);
+	free(joined);
+}
+
+static void
+add_all_used(struct walk *w, const char *top)
+{
+	const struct git_settings *s = w->before != NULL ? &w->before->settings : &w->r->settings;
+
+	for (char **path = s->paths; path != NULL && *path != NULL; path++)
+		add_used(w, top, *path, false);
+	for (char **word = s->words; word != NULL && *word != NULL; word++)
+		add_used(w, top, *word, true);
+}
+
+/* After the command: what there was before, and of the work trees that it made. */
+static void
+find_used(struct walk *w)
+{
+	const struct repositories *before = w->before;
+	char **tops = NULL, *top;
+
+	if (before == NULL) {
+		for (char **pointer = w->r->pointers; pointer != NULL && *pointer != NULL; pointer++) {
+			char *path = join(w->r->root, *pointer);
+
+			read_settings_elsewhere(w, path);
+			free(path);
+		}
+		top = read_settings_above(w);
+		if (top != NULL)
+			list_take(&tops, top);
+		list_add(&tops, w->r->root);
+	} else {
+		w->r->used = list_copy(before->used);
+	}
+	for (char **path = w->r->found; path != NULL && *path != NULL; path++)
+		if (before == NULL || !list_has(before->found, *path))
+			list_take(&tops, work_tree_of(w, *path));
+	for (char **path = w->r->pointers; path != NULL && *path != NULL; path++)
+		if (before == NULL || !list_has(before->pointers, *path))
+			list_take(&tops, work_tree_of(w, *path));
+	for (char **path = tops; path != NULL && *path != NULL; path++)
+		add_all_used(w, *path);
+	list_free(tops);
+}
+
+/* All that lies in it is looked at, as far as it is not too much. */
+static void
+judge_used_below(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (w->used_count++ >= USED_LIMIT || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	if (S_ISDIR(st.st_mode))
+		judge_each(w, at, directory, name, judge_used_below);
+	else
+		add_item(w, at, directory, name, NULL, NULL);
+}
+
+/* path: absolute. A link on the way to it was made since it was looked up. */
+static void
+judge_used(struct walk *w, const char *path)
+{
+	const char *from = path + strlen(w->r->root) + (strcmp(w->r->root, "/") != 0), *end = from;
+	const bool was = w->before == NULL || list_has(w->before->used_there, path);
+	bool done = false;
+
+	for (; !done && *end != '\0'; end += *end == '/') {
+		char *part, *directory;
+		struct stat st;
+		int at;
+
+		end += strcspn(end, "/");
+		part = memory_copy(from, (size_t)(end - from));
+		directory = path_directory(part);
+		if (strcmp(directory, ".") == 0)
+			*directory = '\0';
+		at = open_below(w->r->workspace, directory, O_PATH | O_DIRECTORY);
+		if (at == -1 || fstatat(at, path_base(part), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			done = true;
+		} else if (S_ISLNK(st.st_mode) || *end == '\0') {
+			if (w->before == NULL)
+				list_add(&w->r->used_there, path);
+			/* What was there as a directory is told from what came into it. */
+			if (S_ISDIR(st.st_mode) && was)
+				judge_each(w, at, directory, path_base(part), judge_used_below);
+			else if (find_item(w->r, part) == NULL)
+				add_item(w, at, directory, path_base(part), NULL, NULL);
+			done = true;
+		}
+		file_close(&at);
+		free(directory);
+		free(part);
+	}
+}
+
 static void
 end_walk(struct walk *w)
 {
 	for (char **path = w->r->pointers; path != NULL && *path != NULL; path++)
 		judge_pointer(w, *path);
+	find_used(w);
+	for (char **path = w->r->used; path != NULL && *path != NULL; path++)
+		judge_used(w, *path);
 	free(w->directories);
 }
 
 void
-repositories_find(struct repositories *r, int workspace, const char *root)
+repositories_find(struct repositories *r, int workspace, const char *root, const char *home)
 {
 	struct walk w = { .r = r };
 
 	*r = (struct repositories){ .workspace = workspace, .root = memory_text(root) };
 	clock_gettime(CLOCK_REALTIME, &w.settled);
 	w.settled.tv_sec--;
+	git_settings_read_users(&r->settings, home);
 	add_directory(&w, memory_text(""));
 	look_around(&w);
 	end_walk(&w);
@@ -1232,5 +1407,7 @@ repositories_free(struct repositories *r)
 		free(r->seen[i].path);
 	free(r->seen);
 	list_free(r->used);
+	list_free(r->used_there);
+	git_settings_free(&r->settings);
 	*r = (struct repositories){ .workspace = -1 };
 }

@@ -55,6 +55,7 @@
 #include "run/sandbox_environment.h"
 #include "run/sandboxed_times.h"
 #include "run/unreviewed.h"
+#include "sandbox/account.h"
 #include "sandbox/grounds.h"
 #include "sandbox/public.h"
 #include "sandbox/repositories.h"
@@ -474,20 +475,35 @@ find_held(struct command *c)
 	}
 }
 
+/* Whether a path of the workspace is of what the user's git is told to run, which is kept as a whole. */
+static bool
+is_used(const struct repositories *r, const char *workspace, const char *path)
+{
+	char *whole = path_join(workspace, path);
+	bool is = false;
+
+	for (char **used = r->used_there; !is && used != NULL && *used != NULL; used++)
+		is = path_within(whole, *used);
+	free(whole);
+	return is;
+}
+
 /* Before the mounts are made. */
 static void
 find_repositories(struct command *c)
 {
 	struct places *p = c->places;
 	struct repositories *r = &c->repositories;
+	char *home = account_home();
 
-	repositories_find(r, p->workspace_fd, p->workspace);
+	repositories_find(r, p->workspace_fd, p->workspace, home);
+	free(home);
 	for (size_t i = 0; i < r->count; i++)
-		if (!r->items[i].plain)
+		if (!r->items[i].plain && !is_used(r, p->workspace, r->items[i].path))
 			places_keep(p, r->items[i].path);
 	for (char **unknown = r->unknown; unknown != NULL && *unknown != NULL; unknown++)
 		places_keep(p, *unknown);
-	for (char **used = r->used; used != NULL && *used != NULL; used++)
+	for (char **used = r->used_there; used != NULL && *used != NULL; used++)
 		places_keep(p, *used);
 	find_held(c);
 }

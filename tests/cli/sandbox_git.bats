@@ -568,6 +568,87 @@ nothing_written() {
 	git fsck --no-progress >/dev/null 2>&1
 }
 
+# SETTING COMMAND [--global]: what the user's git is told to run by the setting is not there yet, or is the user's own;
+# the command makes it, or makes it otherwise.
+named() {
+	local setting=$1 command=$2 options
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		mkdir -p scripts hooks
+		printf '#!/bin/sh\ncat >/dev/null\n' | tee scripts/own.sh >hooks/post-commit
+		printf '[core]\n\thooksPath = hooks\n' >own.gitconfig
+		printf '[include]\n\tpath = second.gitconfig\n' >first.gitconfig
+		printf '[user]\n\tname = user\n' >second.gitconfig
+		chmod +x scripts/own.sh hooks/post-commit
+		# shellcheck disable=SC2086
+		git config $3 "${setting%% *}" "${setting#* }"
+		# shellcheck disable=SC2086
+		attempt "evil() { printf '#!/bin/sh\ntouch $ran\n' >\$1; chmod +x \$1; }; settings() { printf '[core]\n\tfsmonitor = touch $ran; false\n' >\$1; }; $command" $options
+		user_goes_on "$setting: $command $options"
+		GIT_EDITOR='' git commit --allow-empty >/dev/null 2>&1 </dev/null || true
+		git -c core.pager=cat diff HEAD~1 >/dev/null 2>&1 || true
+		if [ -e made ]; then git -C made commit -qm x --allow-empty >/dev/null 2>&1 || true; fi
+		if [ -e "$ran" ]; then
+			echo "git ran what a sandboxed program left: $setting: $command $options"
+			return 1
+		fi
+	done
+}
+
+@test "what the user's settings of git name, wherever they stand, is not what a sandboxed program makes of it" {
+	local where
+	for where in '' --global; do
+		named 'core.hooksPath .githooks' 'mkdir .githooks; evil .githooks/pre-commit' $where
+		same "$(ls -d .githooks*)" .githooks.unreviewed
+		grep -q '^awf-sandbox: .githooks: git may run it' "$BATS_TEST_TMPDIR/said"
+		named 'core.hooksPath .githooks' 'mkdir deep; evil deep/pre-commit; ln -s deep .githooks' $where
+		named 'core.hooksPath a/b/hooks' 'mkdir -p c/b/hooks; evil c/b/hooks/pre-commit; ln -s c a' $where
+		named 'core.hooksPath hooks' 'evil hooks/pre-commit; evil hooks/post-commit; mv hooks old; mkdir hooks; evil hooks/pre-commit' $where
+		named 'core.fsmonitor ./watch.sh' 'evil watch.sh' $where
+		named 'core.fsmonitor sh scripts/w.sh' 'evil scripts/w.sh' $where
+		named 'core.fsmonitor sh scripts/own.sh' 'evil scripts/own.sh; evil other; mv -f other scripts/own.sh; mv scripts s; mkdir scripts; evil scripts/own.sh' $where
+		named 'core.editor sh "edit me.sh"' 'evil me.sh' $where
+		named 'diff.external "./differ.sh" --fast' 'evil differ.sh' $where
+		named "include.path $WORK/team.gitconfig" 'settings team.gitconfig' $where
+		named "include.path $WORK/first.gitconfig" 'settings second.gitconfig' $where
+		named "includeIf.gitdir:/nowhere/.path $WORK/own.gitconfig" 'evil hooks/pre-commit' $where
+	done
+	for where in core.hooksPath core.fsmonitor core.editor diff.external include.path includeIf.gitdir:/nowhere/.path; do
+		git config --global --unset-all "$where" || true
+	done
+	# Of a repository that it makes.
+	named 'core.hooksPath .githooks' 'git init -q made; mkdir made/.githooks; evil made/.githooks/pre-commit' --global
+	same "$(ls -d made/.githooks*)" made/.githooks.unreviewed
+	git config --global --unset-all core.hooksPath
+}
+
+@test "the settings of git are read as git reads them" {
+	named 'x.y z' 'evil hook.sh; evil "a b.sh"' # prepares, and sets nothing
+	cp .git/config plain
+	while IFS= read -r text; do
+		cp plain .git/config
+		rm -f run.sh*
+		printf '%b' "$text" >>.git/config
+		attempt 'echo >run.sh'
+		[ -e run.sh.unreviewed ] || { echo "$text"; false; }
+		rm run.sh.unreviewed
+	done <<-'END'
+		[core] fsmonitor = ./run.sh
+		[CORE]\n\tFSMonitor=./run.sh # a comment
+		[core]\nfsmonitor = \\\n ./run.sh\n
+		[core]\r\n\tfsmonitor = "./run.sh"\r\n
+		[core];x\n[diff "a \\"b]"]\n\ttextconv = sh -c \\"exec ./run.sh\\"
+		[filter.x]\n\tclean = "FILE=x ./ru"n.sh
+		[alias]\n\tx = "!f() { ./run.sh; }; f"
+	END
+	# What is data names nothing to run.
+	cp plain .git/config
+	printf '[alias]\n\tx = log run.sh\n[core]\n\texcludesFile = run.sh\n[remote "origin"]\n\turl = ./run.sh\n' >>.git/config
+	attempt 'echo >run.sh'
+	[ -e run.sh ]
+}
+
 @test "a repository that was copied by hard links is worked on in a sandbox" {
 	fresh
 	rm -rf evil

@@ -185,6 +185,7 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
 		return NULL;
 	}
 	item.mode = st.st_mode;
+	item.linked = S_ISREG(st.st_mode) && st.st_nlink > 1;
 	if (content != NULL) {
 		buffer_text(&bytes, content);
 	} else if (S_ISLNK(st.st_mode)) {
@@ -946,6 +947,8 @@ judge_pointer(struct walk *w, const char *path)
 {
 	static const char word[] = "gitdir: ";
 	char *directory = path_directory(path), *line, *target = NULL, *real = NULL;
+	struct odd_item *item;
+	bool plain;
 	int at;
 
 	if (strcmp(directory, ".") == 0)
@@ -956,9 +959,13 @@ judge_pointer(struct walk *w, const char *path)
 		target = path_from(w, directory, line + sizeof word - 1);
 		real = realpath(target, NULL);
 	}
-	if (real == NULL || !is_here(w, real) || !is_plain_repository(w,
-	    real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : ""))
-		add_item(w, at, directory, path_base(path), NULL, NULL);
+	plain = real != NULL && is_here(w, real) && is_plain_repository(w,
+	    real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : "");
+	if (!plain || w->before == NULL) {
+		item = add_item(w, at, directory, path_base(path), NULL, NULL);
+		if (item != NULL)
+			item->plain = plain;
+	}
 	file_close(&at);
 	free(real);
 	free(target);
@@ -1358,6 +1365,30 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	free(path);
 }
 
+/* What mounts kept, by one of its names: by another one, which it had before, the command could change it. */
+static void
+restore_linked(const struct repositories *before, const struct odd_item *was, char ***done)
+{
+	char *directory = path_directory(was->path), *aside;
+	int at = open_below(before->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
+	struct buffer content = BUFFER_INIT;
+	bool whole, same;
+
+	load(at, path_base(was->path), &content, &whole);
+	same = whole && content.len == was->len && memcmp(buffer_string(&content), was->content, was->len) == 0;
+	aside = same ? NULL : set_aside(before, was->path);
+	if (aside != NULL && put_back(before, was))
+		list_take(done, memory_format("%s: was changed by another name of it (a hard link): it is now called %s, and "
+		    "what was there is there again", was->path, aside));
+	else if (!same)
+		list_take(done, memory_format("%s: was changed by another name of it (a hard link), and could not be put "
+		    "back: read it", was->path));
+	free(aside);
+	buffer_free(&content);
+	file_close(&at);
+	free(directory);
+}
+
 char **
 repositories_settle(const struct repositories *before, char *const *kept, char *const *opened)
 {
@@ -1365,6 +1396,13 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 	char **done = NULL;
 
 	find_again(&after, before);
+	for (size_t i = 0; i < before->count; i++) {
+		const struct odd_item *item = &before->items[i];
+
+		if (item->linked && item->whole && is_within(before->root, item->path, kept) &&
+		    !is_within(before->root, item->path, opened))
+			restore_linked(before, item, &done);
+	}
 	for (size_t i = 0; i < after.count; i++) {
 		const struct odd_item *item = &after.items[i], *was = find_item(before, item->path);
 

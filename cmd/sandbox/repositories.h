@@ -38,6 +38,7 @@ struct odd_item {
 	char *content;       /* of a file, where a link leads; of others, and of large files, what it is */
 	size_t len;
 	bool whole;          /* the content can be put back */
+	bool linked;         /* a file of several names */
 	bool plain;
 	bool leads;          /* not plain, because git would write where it says */
 	bool hides;          /* likewise, because git status would not tell of files */

@@ -445,7 +445,7 @@ nothing_written() {
 			cp ../writer .
 			# shellcheck disable=SC2086
 			attempt "perl writer .git/index $how $paths" $options
-			grep -q '.git/index: git may write to other files by what it says, outside of the sandbox: it is now called index.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said"
+			grep -q '.git/index: git may write to other files by what it says, outside of the sandbox: it is now called index.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said" || { cat "$BATS_TEST_TMPDIR/said"; false; }
 			user_restores .
 			nothing_written "$how $paths"
 			same "$(git ls-files)" "$(printf '.gitattributes\na')"
@@ -727,6 +727,40 @@ named() {
 			git fsck --no-progress >/dev/null 2>&1
 			user_goes_on "cp -al $options"
 		done
+	done
+}
+
+@test "what is kept of a repository is put back if it was changed by a name that it has elsewhere in the workspace" {
+	local options
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		mkdir scripts
+		printf '#!/bin/sh\ntrue\n' | tee .git/hooks/post-commit >scripts/watch.sh
+		chmod +x .git/hooks/post-commit scripts/watch.sh
+		git config user.nick first
+		git config core.fsmonitor 'sh scripts/watch.sh'
+		git worktree add -q tree
+		cp .git/config ../settings
+		cp tree/.git ../pointer
+		mkdir copy
+		ln .git/config .git/hooks/post-commit copy
+		ln tree/.git pointer
+		ln scripts/watch.sh watch.sh
+		# shellcheck disable=SC2086
+		attempt "printf '[core]\n\tfsmonitor = touch $ran; false\n' >>copy/config; echo 'touch $ran' | tee -a watch.sh >>copy/post-commit; printf 'gitdir: ../nowhere\n' >pointer; rm pointer" $options
+		cmp .git/config ../settings
+		cmp tree/.git ../pointer
+		[ -n "$options" ] || grep -q '^awf-sandbox: .git/config: was changed by another name of it (a hard link): it is now called config.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said" || { cat "$BATS_TEST_TMPDIR/said"; false; }
+		user_goes_on "kept with another name $options"
+		git -C tree commit -qm x --allow-empty
+		[ ! -e "$ran" ]
+		# Settings that name no program are no less the user's.
+		cp -f .git/config copy/plain
+		ln -f copy/plain .git/config
+		# shellcheck disable=SC2086
+		attempt 'sed -i s/first/second/ copy/plain; sed s/first/second/ .git/config >new; cat new >copy/plain' $options
+		[ -n "$options" ] || cmp .git/config ../settings
 	done
 }
 

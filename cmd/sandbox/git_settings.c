@@ -4,11 +4,12 @@
  */
 #include "sandbox/git_settings.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/stat.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
@@ -234,17 +235,30 @@ git_settings_read(struct git_settings *s, const char *path)
 {
 	struct buffer text = BUFFER_INIT;
 	struct reader r = { .settings = s, .path = path };
+	struct stat st;
+	int fd;
 
 	/* git itself follows ten that include each other; each is read once. */
 	if (list_has(s->read, path) || list_count(s->read) == FILES_LIMIT)
 		return;
 	list_add(&s->read, path);
-	if (file_load(path, FILE_LIMIT, &text, NULL) == 0) {
+	/* Whatever lies there, nobody waits for it. */
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && file_read(fd, &text, FILE_LIMIT) == 0) {
 		r.at = buffer_string(&text);
 		r.end = r.at + text.len;
 		read_settings(&r);
 	}
+	file_close(&fd);
 	buffer_free(&text);
+}
+
+/* Of the user: by a link it may lie in the workspace. */
+static void
+read_users(struct git_settings *s, const char *path)
+{
+	add_path(&s->paths, path);
+	git_settings_read(s, path);
 }
 
 static void
@@ -253,7 +267,7 @@ read_below(struct git_settings *s, const char *directory, const char *name)
 	char *path = directory == NULL || *directory != '/' ? NULL : path_join(directory, name);
 
 	if (path != NULL)
-		git_settings_read(s, path);
+		read_users(s, path);
 	free(path);
 }
 
@@ -295,7 +309,7 @@ git_settings_read_users(struct git_settings *s, const char *home)
 		git_settings_read(s, systems[i]);
 	for (size_t i = 0; i < sizeof given / sizeof *given; i++)
 		if (given[i] != NULL && *given[i] == '/')
-			git_settings_read(s, given[i]);
+			read_users(s, given[i]);
 	read_below(s, environment_text("XDG_CONFIG_HOME"), "git/config");
 	for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
 		read_below(s, homes[i], ".config/git/config");

@@ -617,6 +617,40 @@ named() {
 	for where in core.hooksPath core.fsmonitor core.editor diff.external include.path includeIf.gitdir:/nowhere/.path; do
 		git config --global --unset-all "$where" || true
 	done
+	# The user's own file of settings may lie there by a link, and be there or not.
+	fresh
+	cp ~/.gitconfig own
+	ln -sf "$WORK/own" ~/.gitconfig
+	attempt "printf '[core]\n\tfsmonitor = touch $ran; false\n' >>own; mkfifo .gitattributes"
+	user_goes_on 'settings of the user in the workspace'
+	cp --remove-destination own ~/.gitconfig
+	# A repository that lies elsewhere, of a work tree and of a part of one; whose settings are a pipe, too.
+	git config --global --unset-all core.hooksPath || true
+	git -C ../first config core.hooksPath .githooks
+	git -C ../first worktree add -q "$WORK/../tree"
+	mkdir -p ../first/part/.githooks
+	for directory in ../tree ../first; do
+		cd "$WORK/$directory"
+		rm -f "$ran"
+		"$sandbox" -- sh -c "mkdir -p .githooks; printf '#!/bin/sh\ntouch $ran\n' >.githooks/pre-commit; chmod +x .githooks/pre-commit"
+		git commit -q --allow-empty -m x
+		[ ! -e "$ran" ]
+		same "$(ls -d .githooks*)" .githooks.unreviewed
+	done
+	cd "$WORK/../first"
+	git config core.hooksPath part/.githooks
+	cd part
+	"$sandbox" -- sh -c "printf '#!/bin/sh\ntouch $ran\n' >.githooks/pre-commit; chmod +x .githooks/pre-commit; rm -rf .githooks" 2>/dev/null || true
+	git commit -q --allow-empty -m x
+	[ ! -e "$ran" ]
+	git config include.path "$PWD/pipe"
+	mkfifo pipe
+	"$sandbox" -- true
+	rm pipe
+	cd "$WORK"
+	git -C ../first config --unset include.path
+	git -C ../first config --unset core.hooksPath
+	git -C ../first worktree remove --force "$WORK/../tree"
 	# Of a repository that it makes.
 	named 'core.hooksPath .githooks' 'git init -q made; mkdir made/.githooks; evil made/.githooks/pre-commit' --global
 	same "$(ls -d made/.githooks*)" made/.githooks.unreviewed

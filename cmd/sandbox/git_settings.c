@@ -1,6 +1,6 @@
 /*
- * A reader of git-config(1)'s whole syntax. Where git would stop with an error it stops, too: what stands behind
- * counts for nothing. A condition of includeIf counts as true.
+ * A reader of git-config(1)'s whole syntax. Where git would stop with an error it stops, too: what
+ * stands behind counts for nothing. A condition of includeIf counts as true.
  */
 #include "sandbox/git_settings.h"
 
@@ -28,8 +28,8 @@ struct reader {
 	const char *at, *end;
 };
 
-/* "~/x" with the home directory, what begins with "./" without that. In memory of its own; NULL: it stands for a
- * place that is looked up in another way. */
+/* "~/x" with the home directory before it. In memory of its own; NULL: git looks it up in another
+ * way. */
 static char *
 expand(const char *value)
 {
@@ -62,7 +62,8 @@ add_words(struct git_settings *s, const char *value)
 		value += strspn(value, between);
 		len = strcspn(value, between);
 		word = memory_copy(value, len);
-		if (len > 0 && *word != '-' && strstr(word, "://") == NULL && strpbrk(word, "$*?%") == NULL)
+		if (len > 0 && *word != '-' && strstr(word, "://") == NULL &&
+		    strpbrk(word, "$*?%") == NULL)
 			add_path(&s->words, word);
 		free(word);
 	}
@@ -71,17 +72,18 @@ add_words(struct git_settings *s, const char *value)
 static bool
 is_include(const char *key)
 {
-	return strcmp(key, "include.path") == 0 || (strncmp(key, "includeif.", 10) == 0 && text_ends(key, ".path"));
+	return strcmp(key, "include.path") == 0 ||
+	    (strncmp(key, "includeif.", 10) == 0 && text_ends(key, ".path"));
 }
 
 /* key: in lower case but for its subsection. path: of the file that it stands in; NULL: of none. */
 static void
 take_setting(struct git_settings *s, const char *path, const char *key, const char *value)
 {
-	/* What is a path as a whole; and what is data, which programs in a sandbox may write, too. */
+	/* What is a path as a whole; and what is data, which programs in a sandbox may write. */
 	static const char *const files[] = { "core.hookspath", "init.templatedir", NULL };
-	static const char *const data[] = { "core.attributesfile", "core.excludesfile", "core.worktree", "commit.template",
-		"blame.ignorerevsfile", "mailmap.file", NULL };
+	static const char *const data[] = { "core.attributesfile", "core.excludesfile",
+		"core.worktree", "commit.template", "blame.ignorerevsfile", "mailmap.file", NULL };
 	char *directory = path == NULL ? NULL : path_directory(path), *included = NULL, *whole;
 
 	if (is_include(key)) {
@@ -124,7 +126,8 @@ add_lower(struct buffer *b, int c)
 static bool
 is_of_name(int c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	    c == '-';
 }
 
 /* Behind '[', to ']'. */
@@ -170,7 +173,8 @@ read_value(struct reader *r, struct buffer *value)
 			c = next(r);
 			if (c == '\n')
 				continue;
-			c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'b' ? '\b' : c == '\\' || c == '"' ? c : EOF;
+			c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'b' ? '\b' :
+			    c == '\\' || c == '"' ? c : EOF;
 			if (c == EOF)
 				return false;
 			buffer_byte(value, (char)c);
@@ -244,7 +248,8 @@ git_settings_read(struct git_settings *s, const char *path)
 	list_add(&s->read, path);
 	/* Whatever lies there, nobody waits for it. */
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && file_read(fd, &text, FILE_LIMIT) == 0) {
+	if (fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    file_read(fd, &text, FILE_LIMIT) == 0) {
 		r.at = buffer_string(&text);
 		r.end = r.at + text.len;
 		read_settings(&r);
@@ -271,38 +276,50 @@ read_below(struct git_settings *s, const char *directory, const char *name)
 	free(path);
 }
 
+/* In lower case but for the subsection; in memory of its own. */
+static char *
+name_of(const char *text)
+{
+	const char *first = strchr(text, '.'), *last = strrchr(text, '.');
+	char *name = memory_text(text);
+
+	for (char *at = name; *at != '\0'; at++) {
+		const char *from = text + (at - name);
+
+		if ((first == NULL || from < first || from > last) && *at >= 'A' && *at <= 'Z')
+			*at = (char)(*at - 'A' + 'a');
+	}
+	return name;
+}
+
 /* GIT_CONFIG_COUNT and the variables that it counts. */
 static void
 read_environment(struct git_settings *s)
 {
-	const char *count = environment_text("GIT_CONFIG_COUNT"), *dot;
+	const char *count = environment_text("GIT_CONFIG_COUNT"), *key, *value;
 	const long n = count == NULL ? 0 : strtol(count, NULL, 10);
+	char variable[48], *name;
 
 	for (long i = 0; i < n && i < VARIABLES_LIMIT; i++) {
-		char *name = memory_format("GIT_CONFIG_KEY_%ld", i), *key, *word;
-		const char *value;
-
-		key = memory_text(getenv(name) == NULL ? "" : getenv(name));
-		free(name);
-		name = memory_format("GIT_CONFIG_VALUE_%ld", i);
-		value = getenv(name);
-		dot = strrchr(key, '.');
-		for (word = key; *word != '\0'; word++)
-			if ((word < strchr(key, '.') || dot == NULL || word > dot) && *word >= 'A' && *word <= 'Z')
-				*word = (char)(*word - 'A' + 'a');
-		if (dot != NULL && value != NULL)
-			take_setting(s, NULL, key, value);
-		free(name);
-		free(key);
+		snprintf(variable, sizeof variable, "GIT_CONFIG_KEY_%ld", i);
+		key = environment_text(variable);
+		snprintf(variable, sizeof variable, "GIT_CONFIG_VALUE_%ld", i);
+		value = environment_text(variable);
+		if (key != NULL && value != NULL) {
+			name = name_of(key);
+			take_setting(s, NULL, name, value);
+			free(name);
+		}
 	}
 }
 
 void
 git_settings_read_users(struct git_settings *s, const char *home)
 {
-	static const char *const systems[] = { "/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig",
-		NULL };
-	const char *const given[] = { environment_text("GIT_CONFIG_SYSTEM"), environment_text("GIT_CONFIG_GLOBAL") };
+	static const char *const systems[] = { "/etc/gitconfig", "/usr/local/etc/gitconfig",
+		"/opt/homebrew/etc/gitconfig", NULL };
+	const char *const given[] = { environment_text("GIT_CONFIG_SYSTEM"),
+		environment_text("GIT_CONFIG_GLOBAL") };
 	const char *const homes[] = { path_home(), home };
 
 	for (size_t i = 0; systems[i] != NULL; i++)

@@ -1,10 +1,10 @@
 /*
- * What the user's git is told to run or to read: the files that its settings name, whoever keeps the settings (a
- * repository, the user, the system, the environment), in files that those include too, to any depth. git itself is
- * not asked: what it runs to answer is what is to be found out.
+ * What the user's git is told to run or to read: the files that its settings name, whoever keeps
+ * the settings (a repository, the user, the system, the environment), in files that those include
+ * too, to any depth. git itself is not asked: what it runs to answer is what is to be found out.
  *
- * A setting may name a file or directory (core.hooksPath, include.path), or hold a command, in whose words files may
- * stand. Most are relative to wherever git works.
+ * A setting may name a file or directory (core.hooksPath, include.path), or hold a command, in
+ * whose words files may stand. Most are relative to wherever git works.
  */
 #ifndef AWF_SANDBOX_GIT_SETTINGS_H
 #define AWF_SANDBOX_GIT_SETTINGS_H
@@ -17,7 +17,8 @@ struct git_settings {
 
 /* Of one file of settings, if it is there. */
 void git_settings_read(struct git_settings *s, const char *path);
-/* Of the user, the system and the environment. home: of the user, beside that of HOME; NULL: none. */
+/* Of the user, the system and the environment. home: of the user, beside that of HOME; NULL:
+ * none. */
 void git_settings_read_users(struct git_settings *s, const char *home);
 void git_settings_free(struct git_settings *s);
 

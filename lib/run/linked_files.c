@@ -1,6 +1,7 @@
 /*
- * All files of the directory are looked at, with one system call each. Where that is too much, each file counts that
- * was there at that time and whose two times differ: those of one that was written or touched are the same.
+ * All files of the directory are looked at, with one system call each. Where that is too much, each
+ * file counts that was there at that time and whose two times differ: those of one that was written
+ * or touched are the same.
  */
 #define _GNU_SOURCE /* statx() */
 #include "run/linked_files.h"
@@ -19,6 +20,7 @@
 #include "run/moved_directories.h"
 
 #define SECOND INT64_C(1000000000)
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define DEPTH_LIMIT 256
 #define FILES_LIMIT 500000
 #define TOKEN_SIZE 128
@@ -44,13 +46,15 @@ is_since(const struct statx_timestamp *t, int64_t since)
 	return time_of(t) >= (t->tv_nsec == 0 ? since / SECOND * SECOND : since);
 }
 
-/* How a file and its content are known. Where the file system tells no birth, the device stands for it. */
+/* How a file and its content are known. Where the file system tells no birth, the device stands
+ * for it. */
 static int
 token_write(char token[TOKEN_SIZE], const struct statx *st)
 {
 	const bool born = (st->stx_mask & STATX_BTIME) != 0;
 
-	return snprintf(token, TOKEN_SIZE, LINKED_MARK "%" PRIu64 "-%" PRId64 "-%u@%" PRId64, (uint64_t)st->stx_ino,
+	return snprintf(token, TOKEN_SIZE, LINKED_MARK "%" PRIu64 "-%" PRId64 "-%u@%" PRId64,
+	    (uint64_t)st->stx_ino,
 	    born ? (int64_t)st->stx_btime.tv_sec : (int64_t)st->stx_dev_major,
 	    born ? st->stx_btime.tv_nsec : st->stx_dev_minor, time_of(&st->stx_mtime));
 }
@@ -62,7 +66,8 @@ has_word(const char *text, size_t len, const char *word)
 	const size_t size = strlen(word);
 
 	for (const char *at = text; (size_t)(text + len - at) >= size; at++)
-		if (strncmp(at, word, size) == 0 && (at + size == text + len || at[size] == ' ' || at[size] == '\n'))
+		if (strncmp(at, word, size) == 0 &&
+		    (at + size == text + len || at[size] == ' ' || at[size] == '\n'))
 			return true;
 	return false;
 }
@@ -76,7 +81,8 @@ is_moved(const struct finding *f, const struct statx *st)
 	return has_word(f->moved, strlen(f->moved), word);
 }
 
-/* Takes the directory over. moved: it was, or it lies in one that was. false: not all could be looked at. */
+/* Takes the directory over. moved: it was, or it lies in one that was. false: not all could be
+ * looked at. */
 static bool
 find_below(struct finding *f, int fd, bool moved, int depth)
 {
@@ -90,7 +96,8 @@ find_below(struct finding *f, int fd, bool moved, int depth)
 		file_close(&fd);
 	while (whole && (entry = readdir(dir)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-		    statx(fd, entry->d_name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, LOOKED_AT, &st) != 0)
+		    statx(fd, entry->d_name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, LOOKED_AT,
+		    &st) != 0)
 			continue;
 		if (!S_ISDIR(st.stx_mode)) {
 			whole = ++f->files <= FILES_LIMIT;
@@ -99,7 +106,7 @@ find_below(struct finding *f, int fd, bool moved, int depth)
 				buffer_append(f->note, token, (size_t)token_write(token, &st));
 			}
 		} else {
-			int below = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+			int below = openat(fd, entry->d_name, DIRECTORY_FLAGS);
 
 			/* No program of this user looks into what another one keeps to himself. */
 			if (below != -1)
@@ -134,7 +141,8 @@ linked_files_tell(const char *note, size_t len, int64_t end, const char *path)
 	if (len == 0 || statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, LOOKED_AT, &st) != 0)
 		return false;
 	if (has_word(note, len, LINKED_UNKNOWN))
-		return time_of(&st.stx_ctime) > end && time_of(&st.stx_mtime) != time_of(&st.stx_ctime) &&
+		return time_of(&st.stx_ctime) > end &&
+		    time_of(&st.stx_mtime) != time_of(&st.stx_ctime) &&
 		    ((st.stx_mask & STATX_BTIME) == 0 || time_of(&st.stx_btime) <= end);
 	token_write(token, &st);
 	return has_word(note, len, token);

@@ -1,7 +1,8 @@
 /*
- * Files of several names (hard links) that sandboxed programs may have changed. Whoever removes or renames one of
- * the names later changes the time of the file itself (ctime), and says nothing of what is in it: such a file stays
- * the program's until it is written or touched, which its other time (mtime) tells.
+ * Files of several names (hard links) that sandboxed programs may have changed. Whoever removes or
+ * renames one of the names later changes the time of the file itself (ctime), and says nothing of
+ * what is in it: such a file stays the program's until it is written or touched, which its other
+ * time (mtime) tells.
  *
  * They are noted when a program has ended, as " =IDENTITY@MTIME" each, or as LINKED_UNKNOWN.
  */
@@ -18,11 +19,13 @@
 #define LINKED_UNKNOWN " =?"   /* nobody knows which: too many, or they could not be looked at */
 #define LINKED_LIMIT 64        /* more are not noted one by one */
 
-/* What is below a directory and has several names, if it was changed since a time (in nanoseconds) or lies in one of
- * the directories that were moved (run/moved_directories.h; "*" stands for all). Links are not followed. */
-void linked_files_note(struct buffer *note, const char *directory, int64_t since, const char *moved);
-/* Whether a note that was made at the time `end` tells that what a path names (a link itself) is as a sandboxed
- * program left it, though it was changed later. */
+/* What is below a directory and has several names, if it was changed since a time (in nanoseconds)
+ * or lies in one of the directories that were moved (run/moved_directories.h; "*" stands for all).
+ * Links are not followed. */
+void linked_files_note(struct buffer *note, const char *directory, int64_t since,
+    const char *moved);
+/* Whether a note that was made at the time `end` tells that what a path names (a link itself) is as
+ * a sandboxed program left it, though it was changed later. */
 bool linked_files_tell(const char *note, size_t len, int64_t end, const char *path);
 
 #endif

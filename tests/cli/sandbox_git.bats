@@ -676,6 +676,10 @@ named() {
 		[filter.x]\n\tclean = "FILE=x ./ru"n.sh
 		[alias]\n\tx = "!f() { ./run.sh; }; f"
 	END
+	cp plain .git/config
+	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.FSMonitor GIT_CONFIG_VALUE_0=./run.sh attempt 'echo >run.sh'
+	[ -e run.sh.unreviewed ]
+	rm run.sh.unreviewed
 	# What is data names nothing to run.
 	cp plain .git/config
 	printf '[alias]\n\tx = log run.sh\n[core]\n\texcludesFile = run.sh\n[remote "origin"]\n\turl = ./run.sh\n' >>.git/config

@@ -55,13 +55,20 @@ static void
 add_words(struct git_settings *s, const char *value)
 {
 	static const char between[] = " \t\n\r;|&()<>\"'`=";
+	static const char *const homes[] = { "$HOME/", "${HOME}/" };
 
 	for (size_t len; *value != '\0'; value += len) {
-		char *word;
+		char *word, *expanded;
 
 		value += strspn(value, between);
 		len = strcspn(value, between);
 		word = memory_copy(value, len);
+		for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+			if (strncmp(word, homes[i], strlen(homes[i])) == 0) {
+				expanded = memory_format("~/%s", word + strlen(homes[i]));
+				free(word);
+				word = expanded;
+			}
 		if (len > 0 && *word != '-' && strstr(word, "://") == NULL &&
 		    strpbrk(word, "$*?%") == NULL)
 			add_path(&s->words, word);

@@ -1069,20 +1069,23 @@ path_real(const char *path)
 	return whole;
 }
 
-/* A file of the workspace that a setting names from a work tree on. word: it is one of a command, and no name of a file
- * unless it looks like one or there is one. */
+/* A file of the workspace that a setting names from a work tree on, and what links make of it. word: it is one of a
+ * command, and no name of a file unless it looks like one or there is one. */
 static void
 add_used(struct walk *w, const char *top, const char *name, bool word)
 {
 	char *joined = *name == '/' ? memory_text(name) : path_join(top, name);
-	char *path = path_real(joined);
+	char *paths[] = { path_normal(joined), path_real(joined) };
 	struct stat st;
-	const bool there = lstat(path, &st) == 0;
+	const bool there = lstat(paths[1], &st) == 0,
+	    is_file = !word || (there ? S_ISREG(st.st_mode) : strpbrk(name, "/.") != NULL);
 
-	if (is_here(w, path) && strcmp(path, w->r->root) != 0 && !list_has(w->r->used, path) &&
-	    (!word || (there ? S_ISREG(st.st_mode) : strpbrk(name, "/.") != NULL)))
-		list_add(&w->r->used, path);
-	free(path);
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		if (is_file && is_here(w, paths[i]) && strcmp(paths[i], w->r->root) != 0 &&
+		    !list_has(w->r->used, paths[i]))
+			list_add(&w->r->used, paths[i]);
+		free(paths[i]);
+	}
 	free(joined);
 }
 

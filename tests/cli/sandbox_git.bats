@@ -581,6 +581,7 @@ named() {
 		printf '[include]\n\tpath = second.gitconfig\n' >first.gitconfig
 		printf '[user]\n\tname = user\n' >second.gitconfig
 		chmod +x scripts/own.sh hooks/post-commit
+		ln -s hooks link
 		# shellcheck disable=SC2086
 		git config $3 "${setting%% *}" "${setting#* }"
 		# shellcheck disable=SC2086
@@ -604,6 +605,9 @@ named() {
 		grep -q '^awf-sandbox: .githooks: git may run it' "$BATS_TEST_TMPDIR/said"
 		named 'core.hooksPath .githooks' 'mkdir deep; evil deep/pre-commit; ln -s deep .githooks' $where
 		named 'core.hooksPath a/b/hooks' 'mkdir -p c/b/hooks; evil c/b/hooks/pre-commit; ln -s c a' $where
+		named 'core.hooksPath link' 'rm link; mkdir link; evil link/pre-commit' $where
+		named 'core.hooksPath link' 'mv hooks old; mkdir hooks; evil hooks/pre-commit' $where
+		named "core.fsmonitor \$HOME/../${WORK##*/}/watch.sh" 'evil watch.sh' $where
 		named 'core.hooksPath hooks' 'evil hooks/pre-commit; evil hooks/post-commit; mv hooks old; mkdir hooks; evil hooks/pre-commit' $where
 		named 'core.fsmonitor ./watch.sh' 'evil watch.sh' $where
 		named 'core.fsmonitor sh scripts/w.sh' 'evil scripts/w.sh' $where

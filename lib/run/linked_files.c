@@ -23,7 +23,6 @@
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define DEPTH_LIMIT 256
 #define FILES_LIMIT 500000
-#define TOKEN_SIZE 128
 #define LOOKED_AT (STATX_TYPE | STATX_NLINK | STATX_INO | STATX_BTIME | STATX_CTIME | STATX_MTIME)
 
 struct finding {
@@ -49,11 +48,11 @@ is_since(const struct statx_timestamp *t, int64_t since)
 /* How a file and its content are known. Where the file system tells no birth, the device stands
  * for it. */
 static int
-token_write(char token[TOKEN_SIZE], const struct statx *st)
+token_write(char token[LINKED_SIZE], const struct statx *st)
 {
 	const bool born = (st->stx_mask & STATX_BTIME) != 0;
 
-	return snprintf(token, TOKEN_SIZE, LINKED_MARK "%" PRIu64 "-%" PRId64 "-%u@%" PRId64,
+	return snprintf(token, LINKED_SIZE, LINKED_MARK "%" PRIu64 "-%" PRId64 "-%u@%" PRId64,
 	    (uint64_t)st->stx_ino,
 	    born ? (int64_t)st->stx_btime.tv_sec : (int64_t)st->stx_dev_major,
 	    born ? st->stx_btime.tv_nsec : st->stx_dev_minor, time_of(&st->stx_mtime));
@@ -88,7 +87,7 @@ find_below(struct finding *f, int fd, bool moved, int depth)
 {
 	DIR *dir = fdopendir(fd);
 	const struct dirent *entry;
-	char token[TOKEN_SIZE];
+	char token[LINKED_SIZE];
 	bool whole = dir != NULL && depth < DEPTH_LIMIT && ++f->directories <= DIRECTORIES_LIMIT;
 	struct statx st;
 
@@ -132,18 +131,30 @@ linked_files_note(struct buffer *note, const char *directory, int64_t since, con
 	}
 }
 
-bool
-linked_files_tell(const char *note, size_t len, int64_t end, const char *path)
+static void
+look_at(struct linked_file *file)
 {
-	char token[TOKEN_SIZE];
 	struct statx st;
 
-	if (len == 0 || statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, LOOKED_AT, &st) != 0)
+	file->looked_at = true;
+	file->there = statx(AT_FDCWD, file->path, AT_SYMLINK_NOFOLLOW, LOOKED_AT, &st) == 0;
+	if (!file->there)
+		return;
+	token_write(file->word, &st);
+	file->born = (st.stx_mask & STATX_BTIME) != 0 ? time_of(&st.stx_btime) : INT64_MIN;
+	file->changed = time_of(&st.stx_ctime);
+	file->written = time_of(&st.stx_mtime);
+}
+
+bool
+linked_files_tell(const char *note, size_t len, int64_t end, struct linked_file *file)
+{
+	if (len == 0)
 		return false;
+	if (!file->looked_at)
+		look_at(file);
 	if (has_word(note, len, LINKED_UNKNOWN))
-		return time_of(&st.stx_ctime) > end &&
-		    time_of(&st.stx_mtime) != time_of(&st.stx_ctime) &&
-		    ((st.stx_mask & STATX_BTIME) == 0 || time_of(&st.stx_btime) <= end);
-	token_write(token, &st);
-	return has_word(note, len, token);
+		return file->there && file->changed > end && file->written != file->changed &&
+		    file->born <= end;
+	return file->there && has_word(note, len, file->word);
 }

@@ -18,14 +18,22 @@
 #define LINKED_MARK " ="
 #define LINKED_UNKNOWN " =?"   /* nobody knows which: too many, or they could not be looked at */
 #define LINKED_LIMIT 64        /* more are not noted one by one */
+#define LINKED_SIZE 128
 
 /* What is below a directory and has several names, if it was changed since a time (in nanoseconds)
  * or lies in one of the directories that were moved (run/moved_directories.h; "*" stands for all).
  * Links are not followed. */
 void linked_files_note(struct buffer *note, const char *directory, int64_t since,
     const char *moved);
-/* Whether a note that was made at the time `end` tells that what a path names (a link itself) is as
- * a sandboxed program left it, though it was changed later. */
-bool linked_files_tell(const char *note, size_t len, int64_t end, const char *path);
+/* What a path names (a link itself), looked at when it is first asked about. */
+struct linked_file {
+	const char *path;
+	bool looked_at, there;
+	char word[LINKED_SIZE];   /* it in a note */
+	int64_t born, changed, written;
+};
+/* Whether a note that was made at the time `end` tells that a file is as a sandboxed program left
+ * it, though it was changed later. */
+bool linked_files_tell(const char *note, size_t len, int64_t end, struct linked_file *file);
 
 #endif

@@ -495,11 +495,12 @@ any_is_moved(const struct look *l, const char *workspace, const struct call_note
 static bool
 lines_tell(const char *at, const struct look *l)
 {
+	struct linked_file file = { .path = l->path };
 	struct span_of_time span;
 
 	while (at != NULL && span_read(&at, &span))
 		if (change_is_within(&l->change, &span) || any_was_moved(l, &span) ||
-		    linked_files_tell(span.linked, span.linked_len, span.end, l->path))
+		    linked_files_tell(span.linked, span.linked_len, span.end, &file))
 			return true;
 	return false;
 }

@@ -24,6 +24,7 @@
 #include "gates/tools.h"
 #include "gates/workflows.h"
 #include "json/line_input.h"
+#include "proc/message.h"
 #include "program.h"
 #include "transcript/blob.h"
 
@@ -428,6 +429,8 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	server.tools = (struct tools){ &server.leading, &server.workflows };
 	failed = workflows_load(&server.workflows, workflows, &err);
+	for (char **file = server.workflows.too_large; file != NULL && *file != NULL; file++)
+		message_print(PROGRAM, "%s/%s: is larger than 16 MiB, and no workflow", workflows, *file);
 	if (failed == 0)
 		failed = leading_begin(&server.leading, &server.workflows, &err);
 	if (failed == 0) {

@@ -6,11 +6,14 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
@@ -120,6 +123,7 @@ int
 workflows_load(struct workflows *w, const char *directory, struct error *err)
 {
 	struct dirent *entry;
+	struct stat st;
 	DIR *files;
 	int failed = 0;
 
@@ -130,7 +134,9 @@ workflows_load(struct workflows *w, const char *directory, struct error *err)
 	while (failed == 0 && (entry = readdir(files)) != NULL) {
 		char *path = path_join(w->directory, entry->d_name);
 
-		if (workflow_file_is(path))
+		if (workflow_file_is(path) && stat(path, &st) == 0 && (uintmax_t)st.st_size > FILE_LIMIT)
+			list_add(&w->too_large, entry->d_name);
+		else if (workflow_file_is(path))
 			failed = add(w, entry->d_name, err);
 		free(path);
 	}
@@ -146,6 +152,7 @@ workflows_free(struct workflows *w)
 	for (size_t i = 0; i < w->count; i++)
 		free_entry(&w->list[i]);
 	free(w->list);
+	list_free(w->too_large);
 	free(w->directory);
 	*w = (struct workflows){ .count = 0 };
 }

@@ -37,9 +37,10 @@ struct workflows {
 	char *directory;         /* absolute */
 	struct workflow_entry *list;
 	size_t count;
+	char **too_large;        /* files that are none for that; a list */
 };
 
-/* Reads the directory: its files that end in .awf or may be run. ERROR_USAGE: it cannot be read, or
+/* Reads the directory: its files that end in .awf or may be run, up to 16 MiB each. ERROR_USAGE: it cannot be read, or
  * one of them says what cannot be. */
 int workflows_load(struct workflows *w, const char *directory, struct error *err);
 void workflows_free(struct workflows *w);

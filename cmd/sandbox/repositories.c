@@ -42,6 +42,7 @@
 
 #define CONTENT_LIMIT ((size_t)1 << 20)
 #define NAMES_ASIDE 1000
+#define USED_LIMIT 1000
 #define REPOSITORY ".git"
 
 struct walk {
@@ -51,6 +52,7 @@ struct walk {
 	char **directories;    /* yet to be looked at; relative paths */
 	size_t count, capacity;
 	size_t seen_capacity;
+	size_t used_count;
 };
 
 /* What is judged in a repository: by its name, with the open directory that it lies in and the path
@@ -183,6 +185,7 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
 		return NULL;
 	}
 	item.mode = st.st_mode;
+	item.linked = S_ISREG(st.st_mode) && st.st_nlink > 1;
 	if (content != NULL) {
 		buffer_text(&bytes, content);
 	} else if (S_ISLNK(st.st_mode)) {
@@ -235,36 +238,6 @@ path_from(const struct walk *w, const char *directory, const char *path)
 	return normal;
 }
 
-/* Hooks, included settings and the like that are files of the workspace run as well. */
-static void
-note_used(struct walk *w, const char *directory, const char *setting)
-{
-	static const char *const by_work_tree[] = { "core.hookspath=", "core.fsmonitor=", NULL };
-	const char *equals = strchr(setting, '=');
-	size_t len = equals == NULL ? 0 : (size_t)(equals - setting);
-	bool included = strncmp(setting, "include", 7) == 0 && len > 5 &&
-	    strncmp(equals - 5, ".path", 5) == 0, used = included;
-	char *from = memory_text(directory), *value, *path;
-
-	for (size_t i = 0; by_work_tree[i] != NULL; i++)
-		used = used || strncmp(setting, by_work_tree[i], strlen(by_work_tree[i])) == 0;
-	if (used && !included && strcasecmp(path_base(directory), REPOSITORY) == 0) {
-		free(from);
-		from = path_directory(directory);
-		if (strcmp(from, ".") == 0)
-			*from = '\0';
-	}
-	/* Of a command its first word. */
-	value = memory_text(used && equals != NULL ? equals + 1 + (equals[1] == '"') : "");
-	value[strcspn(value, included ? "\"" : " \t\"")] = '\0';
-	path = *value == '\0' || *value == '~' ? NULL : path_from(w, from, value);
-	if (path != NULL && is_here(w, path) && strcmp(path, w->r->root) != 0 && access(path, F_OK) == 0)
-		list_add(&w->r->used, path);
-	free(path);
-	free(value);
-	free(from);
-}
-
 /* Where the files of a submodule lie: in the workspace. */
 static bool
 is_work_tree_here(const struct walk *w, const char *directory, const char *setting)
@@ -286,16 +259,20 @@ judge_config(struct walk *w, int at, const char *directory, const char *name)
 	static const char extension[] = "extensions.";
 	struct odd_item *item;
 	struct buffer text = BUFFER_INIT;
-	char **settings = NULL, **odd = NULL;
+	char **settings = NULL, **odd = NULL, *path;
 	bool whole;
 
+	if (w->before == NULL) {
+		path = path_from(w, directory, name);
+		git_settings_read(&w->r->settings, path);
+		free(path);
+	}
 	load(at, name, &text, &whole);
 	if (!whole) {
 		add_item(w, at, directory, name, NULL, NULL);
 	} else {
 		settings = git_config_odd(buffer_string(&text), text.len);
 		for (char **setting = settings; setting != NULL && *setting != NULL; setting++) {
-			note_used(w, directory, *setting);
 			if (strncmp(*setting, extension, sizeof extension - 1) == 0 && !list_has(w->r->unknown, directory))
 				list_add(&w->r->unknown, directory);
 			if (!is_work_tree_here(w, directory, *setting))
@@ -484,22 +461,6 @@ judge_object_info(struct walk *w, int at, const char *directory, const char *nam
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
-/* Of objects only that: the rest is data of git's own form, whatever it is. */
-static void
-judge_objects(struct walk *w, int at, const char *directory, const char *name)
-{
-	char *path = join(directory, name), *info = path_join(path, "info");
-	int fd = open_below(w->r->workspace, path, O_PATH | O_DIRECTORY);
-
-	if (fd == -1)
-		add_item(w, at, directory, name, NULL, NULL);
-	else if (faccessat(fd, "info", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		judge_each(w, fd, path, "info", judge_object_info);
-	file_close(&fd);
-	free(info);
-	free(path);
-}
-
 static void
 add_leading(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -507,6 +468,49 @@ add_leading(struct walk *w, int at, const char *directory, const char *name)
 
 	if (item != NULL)
 		item->leads = true;
+}
+
+/* Of those in a directory that git, or a program that it calls, makes files in. */
+static void
+judge_link(struct walk *w, int at, const char *directory, const char *name)
+{
+	if (is_link(at, name))
+		add_leading(w, at, directory, name);
+}
+
+/* What is called by the name of an object lies in aa/ or aa/bb/: there are too many of these to be listed, and nothing is
+ * written into what is there. */
+static void
+judge_links(struct walk *w, int at, const char *directory, const char *name)
+{
+	const bool deep = strlen(name) == 2 && strlen(path_base(directory)) == 2;
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	if (S_ISDIR(st.st_mode) && !deep)
+		judge_each(w, at, directory, name, judge_links);
+	else if (S_ISLNK(st.st_mode))
+		add_leading(w, at, directory, name);
+}
+
+/* Of objects only that, and no link in the place of a directory, such as pack or 0a: git writes there, and packs
+ * what it finds. The rest is data of git's own form, whatever it is. */
+static void
+judge_object(struct walk *w, int at, const char *directory, const char *name)
+{
+	if (strcmp(name, "info") == 0)
+		judge_each(w, at, directory, name, judge_object_info);
+	else if (strcmp(name, "pack") == 0 && !is_link(at, name))
+		judge_each(w, at, directory, name, judge_link);
+	else
+		judge_link(w, at, directory, name);
+}
+
+static void
+judge_objects(struct walk *w, int at, const char *directory, const char *name)
+{
+	judge_each(w, at, directory, name, judge_object);
 }
 
 /* Whether the command gave a file another name, too: what git writes into one of them stands in the
@@ -677,7 +681,7 @@ judge_linked(struct walk *w, int at, const char *directory, const char *name)
 static const struct { const char *name; judge *judge; } read_by_git[] = {
 	{ "branches", judge_all_odd }, { "commondir", judge_commondir }, { "config", judge_config },
 	{ "config.worktree", judge_config }, { "gitdir", judge_gitdir }, { "hooks", judge_hooks },
-	{ "info", judge_info }, { "logs", judge_files }, { "modules", judge_parts },
+	{ "info", judge_info }, { "lfs", judge_links }, { "logs", judge_files }, { "modules", judge_parts },
 	{ "objects", judge_objects }, { "rebase-apply", judge_odd }, { "rebase-merge", judge_rebase },
 	{ "refs", judge_refs }, { "remotes", judge_all_odd }, { "rr-cache", judge_files },
 	{ "sequencer", judge_sequencer }, { "worktrees", judge_linked },
@@ -943,6 +947,8 @@ judge_pointer(struct walk *w, const char *path)
 {
 	static const char word[] = "gitdir: ";
 	char *directory = path_directory(path), *line, *target = NULL, *real = NULL;
+	struct odd_item *item;
+	bool plain;
 	int at;
 
 	if (strcmp(directory, ".") == 0)
@@ -953,9 +959,13 @@ judge_pointer(struct walk *w, const char *path)
 		target = path_from(w, directory, line + sizeof word - 1);
 		real = realpath(target, NULL);
 	}
-	if (real == NULL || !is_here(w, real) || !is_plain_repository(w,
-	    real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : ""))
-		add_item(w, at, directory, path_base(path), NULL, NULL);
+	plain = real != NULL && is_here(w, real) && is_plain_repository(w,
+	    real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : "");
+	if (!plain || w->before == NULL) {
+		item = add_item(w, at, directory, path_base(path), NULL, NULL);
+		if (item != NULL)
+			item->plain = plain;
+	}
 	file_close(&at);
 	free(real);
 	free(target);
@@ -975,22 +985,224 @@ look_around(struct walk *w)
 	}
 }
 
+/* ---- what the user's git is told to run ---- */
+
+/* Where git works in a repository, as its paths are relative to that: the work tree, or the repository itself. */
+static char *
+work_tree_of(const struct walk *w, const char *path)
+{
+	char *whole = join(w->r->root, path), *directory;
+
+	if (*path == '\0') {
+		free(whole);
+		whole = memory_text(w->r->root);
+	}
+	if (strcasecmp(path_base(whole), REPOSITORY) != 0)
+		return whole;
+	directory = path_directory(whole);
+	free(whole);
+	return directory;
+}
+
+/* The settings of a repository that lies elsewhere, by the file .git that says where. */
+static void
+read_settings_elsewhere(struct walk *w, const char *pointer)
+{
+	static const char word[] = "gitdir: ";
+	static const char *const files[] = { "config", "config.worktree", "../../config" /* of a linked work tree */ };
+	char *line = load_line(AT_FDCWD, pointer), *top = path_directory(pointer), *target;
+
+	if (strncmp(line, word, sizeof word - 1) == 0) {
+		target = line[sizeof word - 1] == '/' ? memory_text(line + sizeof word - 1) :
+		    path_join(top, line + sizeof word - 1);
+		for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+			char *file = path_join(target, files[i]);
+
+			git_settings_read(&w->r->settings, file);
+			free(file);
+		}
+		free(target);
+	}
+	free(top);
+	free(line);
+}
+
+/* Of the repository that the workspace is a part of, if there is one: returns its work tree, in memory of its own. */
+static char *
+read_settings_above(struct walk *w)
+{
+	char *top = path_directory(w->r->root);
+
+	do {
+		char *repository = path_join(top, REPOSITORY), *file = path_join(repository, "config");
+		struct stat st;
+		const bool is = lstat(repository, &st) == 0;
+
+		if (is && S_ISDIR(st.st_mode))
+			git_settings_read(&w->r->settings, file);
+		else if (is)
+			read_settings_elsewhere(w, repository);
+		free(file);
+		free(repository);
+		if (is)
+			return top;
+	} while (path_climb(&top));
+	free(top);
+	return NULL;
+}
+
+/* Without links as far as it is there; in memory of its own. */
+static char *
+path_real(const char *path)
+{
+	char *normal = path_normal(path), *there = memory_text(normal), *real, *whole;
+	const char *rest;
+
+	while ((real = realpath(there, NULL)) == NULL && path_climb(&there))
+		continue;
+	rest = normal + strlen(there);
+	rest += *rest == '/';
+	whole = real == NULL ? memory_text(normal) : *rest == '\0' ? memory_text(real) : path_join(real, rest);
+	free(real);
+	free(there);
+	free(normal);
+	return whole;
+}
+
+/* A file of the workspace that a setting names from a work tree on, and what links make of it. word: it is one of a
+ * command, and no name of a file unless it looks like one or there is one. */
+static void
+add_used(struct walk *w, const char *top, const char *name, bool word)
+{
+	char *joined = *name == '/' ? memory_text(name) : path_join(top, name);
+	char *paths[] = { path_normal(joined), path_real(joined) };
+	struct stat st;
+	const bool there = lstat(paths[1], &st) == 0,
+	    is_file = !word || (there ? S_ISREG(st.st_mode) : strpbrk(name, "/.") != NULL);
+
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		if (is_file && is_here(w, paths[i]) && strcmp(paths[i], w->r->root) != 0 &&
+		    !list_has(w->r->used, paths[i]))
+			list_add(&w->r->used, paths[i]);
+		free(paths[i]);
+	}
+	free(joined);
+}
+
+static void
+add_all_used(struct walk *w, const char *top)
+{
+	const struct git_settings *s = w->before != NULL ? &w->before->settings : &w->r->settings;
+
+	for (char **path = s->paths; path != NULL && *path != NULL; path++)
+		add_used(w, top, *path, false);
+	for (char **word = s->words; word != NULL && *word != NULL; word++)
+		add_used(w, top, *word, true);
+}
+
+/* After the command: what there was before, and of the work trees that it made. */
+static void
+find_used(struct walk *w)
+{
+	const struct repositories *before = w->before;
+	char **tops = NULL, *top;
+
+	if (before == NULL) {
+		for (char **pointer = w->r->pointers; pointer != NULL && *pointer != NULL; pointer++) {
+			char *path = join(w->r->root, *pointer);
+
+			read_settings_elsewhere(w, path);
+			free(path);
+		}
+		top = read_settings_above(w);
+		if (top != NULL)
+			list_take(&tops, top);
+		list_add(&tops, w->r->root);
+	} else {
+		w->r->used = list_copy(before->used);
+	}
+	for (char **path = w->r->found; path != NULL && *path != NULL; path++)
+		if (before == NULL || !list_has(before->found, *path))
+			list_take(&tops, work_tree_of(w, *path));
+	for (char **path = w->r->pointers; path != NULL && *path != NULL; path++)
+		if (before == NULL || !list_has(before->pointers, *path))
+			list_take(&tops, work_tree_of(w, *path));
+	for (char **path = tops; path != NULL && *path != NULL; path++)
+		add_all_used(w, *path);
+	list_free(tops);
+}
+
+/* All that lies in it is looked at, as far as it is not too much. */
+static void
+judge_used_below(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (w->used_count++ >= USED_LIMIT || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	if (S_ISDIR(st.st_mode))
+		judge_each(w, at, directory, name, judge_used_below);
+	else
+		add_item(w, at, directory, name, NULL, NULL);
+}
+
+/* path: absolute. A link on the way to it was made since it was looked up. */
+static void
+judge_used(struct walk *w, const char *path)
+{
+	const char *from = path + strlen(w->r->root) + (strcmp(w->r->root, "/") != 0), *end = from;
+	const bool was = w->before == NULL || list_has(w->before->used_there, path);
+	bool done = false;
+
+	for (; !done && *end != '\0'; end += *end == '/') {
+		char *part, *directory;
+		struct stat st;
+		int at;
+
+		end += strcspn(end, "/");
+		part = memory_copy(from, (size_t)(end - from));
+		directory = path_directory(part);
+		if (strcmp(directory, ".") == 0)
+			*directory = '\0';
+		at = open_below(w->r->workspace, directory, O_PATH | O_DIRECTORY);
+		if (at == -1 || fstatat(at, path_base(part), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			done = true;
+		} else if (S_ISLNK(st.st_mode) || *end == '\0') {
+			if (w->before == NULL)
+				list_add(&w->r->used_there, path);
+			/* What was there as a directory is told from what came into it. */
+			if (S_ISDIR(st.st_mode) && was)
+				judge_each(w, at, directory, path_base(part), judge_used_below);
+			else if (find_item(w->r, part) == NULL)
+				add_item(w, at, directory, path_base(part), NULL, NULL);
+			done = true;
+		}
+		file_close(&at);
+		free(directory);
+		free(part);
+	}
+}
+
 static void
 end_walk(struct walk *w)
 {
 	for (char **path = w->r->pointers; path != NULL && *path != NULL; path++)
 		judge_pointer(w, *path);
+	find_used(w);
+	for (char **path = w->r->used; path != NULL && *path != NULL; path++)
+		judge_used(w, *path);
 	free(w->directories);
 }
 
 void
-repositories_find(struct repositories *r, int workspace, const char *root)
+repositories_find(struct repositories *r, int workspace, const char *root, const char *home)
 {
 	struct walk w = { .r = r };
 
 	*r = (struct repositories){ .workspace = workspace, .root = memory_text(root) };
 	clock_gettime(CLOCK_REALTIME, &w.settled);
 	w.settled.tv_sec--;
+	git_settings_read_users(&r->settings, home);
 	add_directory(&w, memory_text(""));
 	look_around(&w);
 	end_walk(&w);
@@ -1156,6 +1368,30 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	free(path);
 }
 
+/* What mounts kept, by one of its names: by another one, which it had before, the command could change it. */
+static void
+restore_linked(const struct repositories *before, const struct odd_item *was, char ***done)
+{
+	char *directory = path_directory(was->path), *aside;
+	int at = open_below(before->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
+	struct buffer content = BUFFER_INIT;
+	bool whole, same;
+
+	load(at, path_base(was->path), &content, &whole);
+	same = whole && content.len == was->len && memcmp(buffer_string(&content), was->content, was->len) == 0;
+	aside = same ? NULL : set_aside(before, was->path);
+	if (aside != NULL && put_back(before, was))
+		list_take(done, memory_format("%s: was changed by another name of it (a hard link): it is now called %s, and "
+		    "what was there is there again", was->path, aside));
+	else if (!same)
+		list_take(done, memory_format("%s: was changed by another name of it (a hard link), and could not be put "
+		    "back: read it", was->path));
+	free(aside);
+	buffer_free(&content);
+	file_close(&at);
+	free(directory);
+}
+
 char **
 repositories_settle(const struct repositories *before, char *const *kept, char *const *opened)
 {
@@ -1163,6 +1399,13 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 	char **done = NULL;
 
 	find_again(&after, before);
+	for (size_t i = 0; i < before->count; i++) {
+		const struct odd_item *item = &before->items[i];
+
+		if (item->linked && item->whole && is_within(before->root, item->path, kept) &&
+		    !is_within(before->root, item->path, opened))
+			restore_linked(before, item, &done);
+	}
 	for (size_t i = 0; i < after.count; i++) {
 		const struct odd_item *item = &after.items[i], *was = find_item(before, item->path);
 
@@ -1205,5 +1448,7 @@ repositories_free(struct repositories *r)
 		free(r->seen[i].path);
 	free(r->seen);
 	list_free(r->used);
+	list_free(r->used_there);
+	git_settings_free(&r->settings);
 	*r = (struct repositories){ .workspace = -1 };
 }

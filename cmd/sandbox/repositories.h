@@ -25,6 +25,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "sandbox/git_settings.h"
+
 #define REPOSITORY_ASIDE ".unreviewed"
 
 /* Something in a repository that is not plain, or that is and is put back if the command makes it otherwise. */
@@ -36,6 +38,7 @@ struct odd_item {
 	char *content;       /* of a file, where a link leads; of others, and of large files, what it is */
 	size_t len;
 	bool whole;          /* the content can be put back */
+	bool linked;         /* a file of several names */
 	bool plain;
 	bool leads;          /* not plain, because git would write where it says */
 	bool hides;          /* likewise, because git status would not tell of files */
@@ -53,7 +56,9 @@ struct repositories {
 	int workspace;       /* not of this one; O_PATH */
 	char *root;          /* its path, without links */
 	char **found;        /* their paths, relative to it; a list */
-	char **used;         /* what their settings name in the workspace: hooks, included files; likewise */
+	struct git_settings settings; /* theirs, and those of the user */
+	char **used;         /* what these name in the workspace: hooks, included files, words of commands; absolute */
+	char **used_there;   /* what of it is there */
 	char **pointers;     /* files .git that say where one lies */
 	char **unknown;      /* those whose settings name an extension of which it is not known what git reads then */
 	char **shared;       /* files that git writes into and that have other names: which, and how many */
@@ -63,8 +68,8 @@ struct repositories {
 	size_t seen_count;
 };
 
-/* Looks through the workspace (its path: absolute, without links). */
-void repositories_find(struct repositories *r, int workspace, const char *root);
+/* Looks through the workspace (its path: absolute, without links). home: the user's, beside HOME; NULL. */
+void repositories_find(struct repositories *r, int workspace, const char *root, const char *home);
 /* Whether there is such a one at the path: relative to the workspace. */
 bool repositories_have(const struct repositories *r, const char *path);
 /* Looks again, and sets aside what the command made that is not plain, but for what is one of

@@ -55,6 +55,7 @@
 #include "run/sandbox_environment.h"
 #include "run/sandboxed_times.h"
 #include "run/unreviewed.h"
+#include "sandbox/account.h"
 #include "sandbox/grounds.h"
 #include "sandbox/public.h"
 #include "sandbox/repositories.h"
@@ -474,20 +475,35 @@ find_held(struct command *c)
 	}
 }
 
+/* Whether a path of the workspace is of what the user's git is told to run, which is kept as a whole. */
+static bool
+is_used(const struct repositories *r, const char *workspace, const char *path)
+{
+	char *whole = path_join(workspace, path);
+	bool is = false;
+
+	for (char **used = r->used_there; !is && used != NULL && *used != NULL; used++)
+		is = path_within(whole, *used);
+	free(whole);
+	return is;
+}
+
 /* Before the mounts are made. */
 static void
 find_repositories(struct command *c)
 {
 	struct places *p = c->places;
 	struct repositories *r = &c->repositories;
+	char *home = account_home();
 
-	repositories_find(r, p->workspace_fd, p->workspace);
+	repositories_find(r, p->workspace_fd, p->workspace, home);
+	free(home);
 	for (size_t i = 0; i < r->count; i++)
-		if (!r->items[i].plain)
+		if (!r->items[i].plain && !is_used(r, p->workspace, r->items[i].path))
 			places_keep(p, r->items[i].path);
 	for (char **unknown = r->unknown; unknown != NULL && *unknown != NULL; unknown++)
 		places_keep(p, *unknown);
-	for (char **used = r->used; used != NULL && *used != NULL; used++)
+	for (char **used = r->used_there; used != NULL && *used != NULL; used++)
 		places_keep(p, *used);
 	find_held(c);
 }
@@ -600,18 +616,19 @@ end_repositories(struct command *c)
 	}
 }
 
-/* What came late does not hide what came before. */
+/* What was made, and when, if that was begun. What came late does not hide what came before. */
 static int
 note_made(struct command *c, struct keeper_report *r, int failed)
 {
 	struct error late = ERROR_INIT;
 
-	if ((unreviewed_end(&c->made, &late) == -1) + (sandboxed_time_end(&c->time, &late) == -1) > 0 &&
-	    failed == 0) {
+	int made = unreviewed_end(&c->made, &late);
+
+	if (sandboxed_time_end(&c->time, &late) == -1)
+		made = -1;
+	if (made == -1 && failed == 0)
 		r->error = late;
-		failed = -1;
-	}
-	return failed;
+	return failed == 0 ? made : failed;
 }
 
 /* What the rules of Landlock are to allow of the configuration is looked for from here on, for root,
@@ -637,9 +654,12 @@ run(struct command *c, struct keeper_report *r)
 		if (failed == 0)
 			failed = note_makeable(c, &r->error);
 		if (failed == 0)
-			failed = note_made(c, r, run_keeper(c, r));
+			failed = run_keeper(c, r);
 		if (failed != 0 || r->what != KEEPER_NO_NAMESPACES)
 			return failed;
+		/* Nothing has run. */
+		if (note_made(c, r, 0) != 0)
+			return -1;
 		snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, r->error.message);
 	}
 	c->namespaces = false;
@@ -647,14 +667,14 @@ run(struct command *c, struct keeper_report *r)
 	r->error = (struct error)ERROR_INIT;
 	if (check_unknown(c, &r->error) == -1 || look_for_public(c, &r->error) == -1 || note_makeable(c, &r->error) == -1 ||
 	    make_temporary(c->places, &r->error) == -1)
-		return note_made(c, r, -1);
+		return -1;
 	failed = run_keeper(c, r);
 	public_end(&c->look); /* or it would be among the rest */
 	if (end_rest(c, &late) == -1 && failed == 0) {
 		r->error = late;
 		failed = -1;
 	}
-	return note_made(c, r, failed);
+	return failed;
 }
 
 /* Before the places are found: who looks does that meanwhile. */
@@ -701,7 +721,9 @@ run_blocked(struct command *c, struct error *err)
 	terminals_save(terminals);
 	failed = run(c, &r);
 	terminals_restore(terminals);
+	/* What is renamed is changed by that: it belongs to the time that is noted. */
 	end_repositories(c);
+	failed = note_made(c, &r, failed);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (failed != 0)
 		*err = r.error;
@@ -730,7 +752,7 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 {
 	struct places places;
 	struct command c = { .settings = s, .places = &places, .report = -1,
-		.look = PUBLIC_LOOK_INIT,
+		.look = PUBLIC_LOOK_INIT, .made = { NULL, -1 }, .time = { NULL, -1 },
 		.view = { .temporary = s->temporary, .processes = s->limits.processes,
 		    .configuration = -1 },
 		.watch = { .limits = &s->limits } };

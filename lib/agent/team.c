@@ -29,6 +29,45 @@ workflow_directory(void)
 	return getenv("AWF_WORKFLOW_DIR");
 }
 
+/* Whether a model of the environment or the user's config, an alias or not, is one of the provider that an agent's file
+ * names. -1: the aliases cannot be read. */
+static int
+is_of_provider(const char *model, const char *provider, bool *is, struct error *err)
+{
+	char *meant = NULL, *name;
+	int result = strchr(model, '/') != NULL ? 0 : model_alias_find(model, &meant, err);
+
+	if (meant != NULL)
+		model = meant;
+	name = memory_copy(model, strcspn(model, "/"));
+	/* What has no provider before it is the model's name alone, whoever has it. */
+	*is = strchr(model, '/') == NULL || provider_check(name, NULL) != 0 || strcmp(name, provider) == 0;
+	free(name);
+	free(meant);
+	return result;
+}
+
+/* The model of an agent whose file names none; NULL: none is said, or what is said is of another provider than the
+ * file names: that one is asked, and no other has its data. -1 with *err. */
+static int
+usual_model(const struct agent *agent, char **usual, const char **place, struct error *err)
+{
+	bool is = true;
+	int result = model_default(usual, place, err);
+
+	if (result != 0 || *usual == NULL || agent->provider == NULL || environment_text("AWF_PROVIDER") != NULL)
+		return result;
+	result = is_of_provider(*usual, agent->provider, &is, err);
+	if (result != 0 || is)
+		return result;
+	if (!provider_is_cli(agent->provider))
+		result = error_set(err, ERROR_DEFINITION, agent->path, "no model: its provider is %s, and %s names %s: "
+		    "say model there, too, or -m PROVIDER/MODEL", agent->provider, *place, *usual);
+	free(*usual);
+	*usual = NULL;
+	return result;
+}
+
 /* The model that was said, on the command line (source, of whom it leads) or in the environment, by the user for all runs,
  * or by the alias that the agent's file has; aliases become what they mean. *model, in memory of
  * its own, stays NULL if there is none; *place says where it was said. */
@@ -45,7 +84,7 @@ said_model(const struct team_source *source, const struct agent *agent, char **m
 		*place = agent->path;
 		said = agent->provider == NULL ? agent->model : NULL;
 	} else if (said == NULL) {
-		result = model_default(&usual, place, err);
+		result = usual_model(agent, &usual, place, err);
 		said = usual != NULL ? usual : agent->alias;
 		if (usual == NULL)
 			*place = agent->path;

@@ -193,6 +193,26 @@ read_all(const char *const *names, const char *text, size_t len)
 	return r.odd;
 }
 
+bool
+git_config_is_plain(const char *name)
+{
+	const char *first = strchr(name, '.'), *last = strrchr(name, '.');
+	struct reader r = { .plain = plain };
+	char *section, *subsection;
+	bool is;
+
+	if (first == NULL)
+		return false;
+	section = memory_copy(name, (size_t)(first - name));
+	subsection = first == last ? NULL : memory_copy(first + 1, (size_t)(last - first - 1));
+	r.section = section;
+	r.subsection = subsection;
+	is = is_plain_key(&r, last + 1);
+	free(section);
+	free(subsection);
+	return is;
+}
+
 char **
 git_config_odd(const char *text, size_t len)
 {

@@ -7,6 +7,7 @@
 #ifndef AWF_ISOLATE_GIT_CONFIG_H
 #define AWF_ISOLATE_GIT_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The settings that are not on the list, as "section.subsection.key=value", each once for each
@@ -16,5 +17,7 @@
 char **git_config_odd(const char *text, size_t len);
 /* The same for the options of a cherry-pick or revert that has stopped (sequencer/opts). */
 char **git_config_odd_options(const char *text, size_t len);
+/* Whether a setting is on the list; its name is in lower case but for the subsection. */
+bool git_config_is_plain(const char *name);
 
 #endif

@@ -26,6 +26,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/linked_files.h"
 #include "run/moved_directories.h"
 
 #define CALL ".call"
@@ -38,11 +39,19 @@
 #define LINKS_LIMIT 16
 #define LONG ((size_t)64 << 10)   /* a file that is to be made shorter */
 #define IDENTITY_SIZE 64
+#define CLOCK_LOOKS 40            /* the clock of files goes on every 10 ms or more often */
 
 struct span_of_time {
 	int64_t begin, end;
 	const char *moved;   /* the inodes of directories that were moved in it, a space before each; or UNKNOWN */
 	size_t moved_len;
+	const char *linked;  /* the files of several names that it left (run/linked_files.h) */
+	size_t linked_len;
+};
+
+/* What stands behind the times, to be written. */
+struct span_names {
+	struct buffer moved, linked;
 };
 
 /* In memory of its own; NULL: there is no storage. */
@@ -114,6 +123,14 @@ now_of_files(void)
 #endif
 }
 
+/* Until what is changed from here on has a time that is later than this one. */
+static void
+wait_for_files(int64_t time)
+{
+	for (int i = 0; i < CLOCK_LOOKS && now_of_files() <= time; i++)
+		nanosleep(&(struct timespec){ 0, 500000 }, NULL);
+}
+
 /* ---- files ---- */
 
 /* The next line of a file behind its path, or of what is left of it. */
@@ -127,21 +144,50 @@ span_read(const char **at, struct span_of_time *span)
 	while ((line = text_part(at, '\n', &len)) != NULL)
 		if (sscanf(line, "%" SCNd64 " %" SCNd64 "%n", &span->begin, &span->end, &used) == 2) {
 			span->moved = line + used;
-			span->moved_len = len - (size_t)used;
+			span->linked = memmem(span->moved, len - (size_t)used, LINKED_MARK, sizeof LINKED_MARK - 1);
+			if (span->linked == NULL)
+				span->linked = line + len;
+			span->moved_len = (size_t)(span->linked - span->moved);
+			span->linked_len = (size_t)(line + len - span->linked);
 			return true;
 		}
 	return false;
 }
 
-static void
-span_append(struct buffer *text, const struct span_of_time *span, const struct buffer *moved)
+static size_t
+count_spaces(const struct buffer *text)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < moved->len; i++)
-		count += moved->data[i] == ' ';
-	buffer_format(text, "%" PRId64 " %" PRId64 "%s\n", span->begin, span->end,
-	    count > MOVED_LIMIT || strchr(buffer_string(moved), '*') != NULL ? UNKNOWN : buffer_string(moved));
+	for (size_t i = 0; i < text->len; i++)
+		count += text->data[i] == ' ';
+	return count;
+}
+
+static void
+span_append(struct buffer *text, const struct span_of_time *span, const struct span_names *names)
+{
+	const char *moved = buffer_string(&names->moved), *linked = buffer_string(&names->linked);
+
+	if (count_spaces(&names->moved) > MOVED_LIMIT || strchr(moved, '*') != NULL)
+		moved = UNKNOWN;
+	if (count_spaces(&names->linked) > LINKED_LIMIT || strstr(linked, LINKED_UNKNOWN) != NULL)
+		linked = LINKED_UNKNOWN;
+	buffer_format(text, "%" PRId64 " %" PRId64 "%s%s\n", span->begin, span->end, moved, linked);
+}
+
+static void
+names_append(struct span_names *names, const struct span_of_time *span)
+{
+	buffer_append(&names->moved, span->moved, span->moved_len);
+	buffer_append(&names->linked, span->linked, span->linked_len);
+}
+
+static void
+names_free(struct span_names *names)
+{
+	buffer_free(&names->moved);
+	buffer_free(&names->linked);
 }
 
 /* Where the lines of a file that was read begin; NULL: it is none. */
@@ -160,7 +206,8 @@ static void
 text_shorten(struct buffer *text)
 {
 	for (int64_t gap = SECOND; text->len > LONG / 2; gap *= 2) {
-		struct buffer shorter = BUFFER_INIT, moved = BUFFER_INIT;
+		struct buffer shorter = BUFFER_INIT;
+		struct span_names names = { BUFFER_INIT, BUFFER_INIT };
 		struct span_of_time last = { .begin = 0 }, next;
 		const char *at = lines_of(text);
 		bool any = false;
@@ -170,20 +217,21 @@ text_shorten(struct buffer *text)
 			if (any && next.begin <= last.end + gap) {
 				last.begin = next.begin < last.begin ? next.begin : last.begin;
 				last.end = next.end;
-				buffer_append(&moved, next.moved, next.moved_len);
+				names_append(&names, &next);
 				continue;
 			}
 			if (any)
-				span_append(&shorter, &last, &moved);
+				span_append(&shorter, &last, &names);
 			last = next;
-			buffer_clear(&moved);
-			buffer_append(&moved, next.moved, next.moved_len);
+			buffer_clear(&names.moved);
+			buffer_clear(&names.linked);
+			names_append(&names, &next);
 			any = true;
 		}
 		if (any)
-			span_append(&shorter, &last, &moved);
+			span_append(&shorter, &last, &names);
 		INVARIANT(shorter.len <= text->len && lines_of(&shorter) != NULL);
-		buffer_free(&moved);
+		names_free(&names);
 		buffer_free(text);
 		*text = shorter;
 	}
@@ -191,7 +239,7 @@ text_shorten(struct buffer *text)
 
 /* Adds a time to the file of a directory. -1 with errno. */
 static int
-time_add(const char *file, const char *path, const struct span_of_time *span, const struct buffer *moved)
+time_add(const char *file, const char *path, const struct span_of_time *span, const struct span_names *names)
 {
 	struct buffer text = BUFFER_INIT;
 	struct error err = ERROR_INIT;
@@ -205,7 +253,7 @@ time_add(const char *file, const char *path, const struct span_of_time *span, co
 	}
 	if (st.st_size == 0)
 		buffer_append(&text, path, strlen(path) + 1);
-	span_append(&text, span, moved);
+	span_append(&text, span, names);
 	failed = file_write(fd, text.data, text.len);
 	buffer_clear(&text);
 	if (failed == 0 && (size_t)st.st_size > LONG && lseek(fd, 0, SEEK_SET) == 0 &&
@@ -264,7 +312,8 @@ call_settle(const char *path, int fd)
 {
 	char *directory = path_directory(path), *file = memory_text(path);
 	int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = -1;
-	struct buffer text = BUFFER_INIT, moved = BUFFER_INIT;
+	struct buffer text = BUFFER_INIT;
+	struct span_names names = { BUFFER_INIT, BUFFER_INIT };
 	struct span_of_time span = { .begin = 0 };
 	struct call_note n;
 	bool known;
@@ -275,15 +324,17 @@ call_settle(const char *path, int fd)
 	if (lock != -1 && lock_file_wait(lock) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
 	    file_read(fd, &text, FILE_LIMIT) == 0) {
 		known = call_read(&text, &span.begin, &n);
-		if (known)
-			find_moved(&moved, &n, text.data, file, span.begin);
+		if (known) {
+			find_moved(&names.moved, &n, text.data, file, span.begin);
+			linked_files_note(&names.linked, text.data, span.begin, buffer_string(&names.moved));
+		}
 		span.end = now();
-		failed = known ? time_add(file, text.data, &span, &moved) : 0;
+		failed = known ? time_add(file, text.data, &span, &names) : 0;
 		if (failed == 0)
 			failed = unlink(path);
 	}
 	file_close(&lock);
-	buffer_free(&moved);
+	names_free(&names);
 	buffer_free(&text);
 	free(file);
 	free(directory);
@@ -297,7 +348,7 @@ sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct err
 {
 	char *times = times_directory(), identity[IDENTITY_SIZE], id[ID_SIZE], *hidden = NULL;
 	struct buffer text = BUFFER_INIT, note = BUFFER_INIT;
-	int64_t begin = now_of_files();
+	const int64_t begin = now();
 	int failed = 0;
 
 	*t = (struct sandboxed_time){ NULL, -1 };
@@ -337,6 +388,8 @@ sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct err
 		file_close(&t->fd);
 		free(t->path);
 		t->path = NULL;
+	} else {
+		wait_for_files(begin);
 	}
 	buffer_free(&text);
 	free(hidden);
@@ -351,6 +404,8 @@ sandboxed_time_end(struct sandboxed_time *t, struct error *err)
 
 	if (t->path != NULL && call_settle(t->path, t->fd) != 0)
 		failed = error_errno(err, ERROR_BLOCKED, t->path, "unable to note when a sandboxed program ran");
+	else if (t->path != NULL)
+		wait_for_files(now());
 	file_close(&t->fd);
 	free(t->path);
 	t->path = NULL;
@@ -374,6 +429,7 @@ change_is_within(const struct timespec *change, const struct span_of_time *span)
  * from below. */
 struct look {
 	struct timespec change;
+	const char *path;
 	const char *directory;   /* that which it lies in */
 	struct buffer above;     /* struct above */
 };
@@ -439,10 +495,12 @@ any_is_moved(const struct look *l, const char *workspace, const struct call_note
 static bool
 lines_tell(const char *at, const struct look *l)
 {
+	struct linked_file file = { .path = l->path };
 	struct span_of_time span;
 
 	while (at != NULL && span_read(&at, &span))
-		if (change_is_within(&l->change, &span) || any_was_moved(l, &span))
+		if (change_is_within(&l->change, &span) || any_was_moved(l, &span) ||
+		    linked_files_tell(span.linked, span.linked_len, span.end, &file))
 			return true;
 	return false;
 }
@@ -521,7 +579,7 @@ sandboxed_times_have(const char *path)
 {
 	char *times = times_directory(), *given = path_directory(path), *directory = realpath(given, NULL), *at;
 	DIR *dir = times == NULL || directory == NULL ? NULL : opendir(times);
-	struct look look = { .directory = directory, .above = BUFFER_INIT };
+	struct look look = { .path = path, .directory = directory, .above = BUFFER_INIT };
 	bool have = false;
 	struct stat st;
 
@@ -686,7 +744,7 @@ sandboxed_walk_begin(const char *directory)
 bool
 sandboxed_walk_have(const struct sandboxed_walk *w, const char *path, const struct stat *status)
 {
-	struct look look = { .change = status->st_ctim, .above = BUFFER_INIT };
+	struct look look = { .change = status->st_ctim, .path = path, .above = BUFFER_INIT };
 	bool have = false, runs = false;
 
 	if (w == NULL || w->told == 0)

@@ -7,10 +7,13 @@
  * program began are noted too (run/moved_directories.h): what lies in one counts until it is changed after that program
  * has ended. A directory in which a program makes, renames or removes something does not count for that.
  *
+ * A time of change that is later than that of the program does not say that somebody wrote the file: one that had
+ * several names when the program had ended counts until it is written or touched (run/linked_files.h).
+ *
  * STORAGE/sandboxed/times holds a file for each directory, called as that is known after it was
  * moved (its inode, and the time of its birth): the directory's path, a NUL, and a line for each
- * time, BEGIN END in nanoseconds and the inodes of the moved directories; * for these if they are too many to tell: then
- * all count that were changed since BEGIN. While a program runs there is FILE.ID.call, which it has locked,
+ * time, BEGIN END in nanoseconds, the inodes of the moved directories and the files of several names; * for the
+ * directories if they are too many to tell: then all count that were changed since BEGIN. While a program runs there is FILE.ID.call, which it has locked,
  * with the path, a NUL, BEGIN, a newline and the note of the directories; what a killed one leaves ends when somebody
  * looks. Where no sandboxed program ran there is no such directory: a look costs next to nothing.
  *
@@ -36,7 +39,8 @@ struct sandboxed_time {
 /* Before it begins: it can write to this directory. Without AWF_STORAGE nothing is noted.
  * ERROR_BLOCKED. */
 int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct error *err);
-/* When it and all that it started have ended. ERROR_BLOCKED; it then goes on until somebody looks. */
+/* When it and all that it started have ended. What is changed after this has a later time. ERROR_BLOCKED; it then goes
+ * on until somebody looks. */
 int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
 /* Whether any sandboxed program has run of which a time is kept. */
 bool sandboxed_times_exist(void);

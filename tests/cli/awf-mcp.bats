@@ -30,6 +30,14 @@ STATE='.ok // .failed | [.status, .isComplete, .prompt // .output // .error.mess
 	same "$(yes "" | head -n 1000 | awf-mcp -w flows)" ''
 }
 
+@test "a file that is too large for a workflow is left out, and said" {
+	{ printf '#!/bin/sh\n' && head -c 17000000 /dev/zero | tr '\0' '#'; } >flows/large.awf
+	chmod +x flows/large.awf
+	asks '.ok | [.workflows[].name]' >out 2>said <<<'TOOL:list_workflows {}'
+	same "$(cat out)" '["two.awf"]'
+	same "$(grep large said)" 'awf-mcp: flows/large.awf: is larger than 16 MiB, and no workflow'
+}
+
 @test "an agent is led from question to question, and all of it is recorded" {
 	asks "$STATE" >out <<<"$GO
 $YES

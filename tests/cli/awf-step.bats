@@ -456,6 +456,30 @@ called() {
 	[ ! -e "$AWF_STORAGE" ]
 }
 
+@test "an agent file that names a provider is asked of no other, whatever the environment or the config names" {
+	mkdir -p agents "$XDG_CONFIG_HOME/awf"
+	printf -- '---\nprovider: openai\n---\nYou are x.\n' >agents/x.md
+	asked() { awf-step --dry-run -n -p hi "$@" ask | jq -r .model; }
+	export ANTHROPIC_API_KEY=of-another
+	AWF_MODEL=anthropic/claude-x run -2 --separate-stderr awf-step -n -p hi -a x ask
+	same "$stderr" 'awf-step: agents/x.md: no model: its provider is openai, and AWF_MODEL names anthropic/claude-x: say model there, too, or -m PROVIDER/MODEL'
+	echo 'model = sonnet' >"$XDG_CONFIG_HOME/awf/config"
+	run -2 --separate-stderr env -u AWF_MODEL awf-step -n -p hi -a x ask
+	[[ $stderr == 'awf-step: agents/x.md: no model: its provider is openai, and ~/.config/awf/config names sonnet: '* ]]
+	rm "$XDG_CONFIG_HOME/awf/config"
+	# One of the provider itself counts, and so does what the command line says.
+	same "$(AWF_MODEL=openai/gpt-x asked -a x)" gpt-x
+	same "$(AWF_MODEL=openai/gpt-x awf-step --dry-run -n -p hi -a x -m anthropic/m ask | jq -r .model)" m
+	# An agent CLI chooses its own.
+	sed -i 's/openai/claude/' agents/x.md
+	same "$(AWF_MODEL=anthropic/claude-x asked -a x)" default
+	# So it is of whom the agent hands over to.
+	sed -i 's/claude/openai/' agents/x.md
+	printf -- '---\nmodel: anthropic/m\nhandoffs: [x]\n---\n' >agents/y.md
+	AWF_MODEL=anthropic/claude-x run -2 --separate-stderr awf-step -n -p hi -a y ask
+	[[ $stderr == *'agents/x.md: no model: its provider is openai, and AWF_MODEL names anthropic/claude-x'* ]]
+}
+
 @test "a failure names its item, as awf-tail does" {
 	run -3 --separate-stderr awf-step -i lines -q a -- false < <(printf '1\n2\n')
 	same "$stderr" 'awf-step: a: false: exit status 1

@@ -445,7 +445,7 @@ nothing_written() {
 			cp ../writer .
 			# shellcheck disable=SC2086
 			attempt "perl writer .git/index $how $paths" $options
-			grep -q '.git/index: git may write to other files by what it says, outside of the sandbox: it is now called index.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said"
+			grep -q '.git/index: git may write to other files by what it says, outside of the sandbox: it is now called index.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said" || { cat "$BATS_TEST_TMPDIR/said"; false; }
 			user_restores .
 			nothing_written "$how $paths"
 			same "$(git ls-files)" "$(printf '.gitattributes\na')"
@@ -533,6 +533,164 @@ nothing_written() {
 	done
 }
 
+@test "a link in the place of a directory that git writes into leads the user's git nowhere" {
+	local name options
+	mkdir ../victim
+	git -C ../first gc -q
+	for name in objects/pack objects/info objects/info/commit-graphs objects/pack/pack-1234.pack refs/heads/deep refs/remotes refs/tags \
+		logs/refs logs/refs/heads rr-cache lfs/objects lfs/tmp; do
+		for options in '' '--without namespaces'; do
+			fresh
+			rm -r evil
+			# shellcheck disable=SC2086
+			attempt "mkdir -p $(dirname ".git/$name"); rm -rf .git/$name; ln -s $WORK/../victim .git/$name" $options
+			grep -q "^awf-sandbox: .git/$name: git may" "$BATS_TEST_TMPDIR/said" || { echo "$name $options"; cat "$BATS_TEST_TMPDIR/said"; false; }
+			[ ! -L ".git/$name" ]
+			git gc -q 2>/dev/null || true
+			git commit-graph write --split 2>/dev/null || true
+			git tag new 2>/dev/null || true
+			git checkout -q -b deep/er 2>/dev/null || true
+			git fetch -q ../first main:refs/remotes/first/main 2>/dev/null || true
+			user_goes_on "link as $name"
+			same "$(ls ../victim)" ''
+		done
+	done
+	# All that an object's name may begin with, by another repository's objects.
+	fresh
+	rm -r evil
+	attempt 'for first in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do for second in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do
+		[ -e .git/objects/$first$second ] || ln -s '"$WORK"'/../victim .git/objects/$first$second; done; done'
+	grep -q '^awf-sandbox: and [0-9]* more like it' "$BATS_TEST_TMPDIR/said"
+	echo new >new
+	git add new
+	git commit -qm new
+	same "$(ls ../victim)" ''
+	git fsck --no-progress >/dev/null 2>&1
+}
+
+# SETTING COMMAND [--global]: what the user's git is told to run by the setting is not there yet, or is the user's own;
+# the command makes it, or makes it otherwise.
+named() {
+	local setting=$1 command=$2 options
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		mkdir -p scripts hooks
+		printf '#!/bin/sh\ncat >/dev/null\n' | tee scripts/own.sh >hooks/post-commit
+		printf '[core]\n\thooksPath = hooks\n' >own.gitconfig
+		printf '[include]\n\tpath = second.gitconfig\n' >first.gitconfig
+		printf '[user]\n\tname = user\n' >second.gitconfig
+		chmod +x scripts/own.sh hooks/post-commit
+		ln -s hooks link
+		# shellcheck disable=SC2086
+		git config $3 "${setting%% *}" "${setting#* }"
+		# shellcheck disable=SC2086
+		attempt "evil() { printf '#!/bin/sh\ntouch $ran\n' >\$1; chmod +x \$1; }; settings() { printf '[core]\n\tfsmonitor = touch $ran; false\n' >\$1; }; $command" $options
+		user_goes_on "$setting: $command $options"
+		GIT_EDITOR='' git commit --allow-empty >/dev/null 2>&1 </dev/null || true
+		git -c core.pager=cat diff HEAD~1 >/dev/null 2>&1 || true
+		if [ -e made ]; then git -C made commit -qm x --allow-empty >/dev/null 2>&1 || true; fi
+		if [ -e "$ran" ]; then
+			echo "git ran what a sandboxed program left: $setting: $command $options"
+			return 1
+		fi
+	done
+}
+
+@test "what the user's settings of git name, wherever they stand, is not what a sandboxed program makes of it" {
+	local where
+	for where in '' --global; do
+		named 'core.hooksPath .githooks' 'mkdir .githooks; evil .githooks/pre-commit' $where
+		same "$(ls -d .githooks*)" .githooks.unreviewed
+		grep -q '^awf-sandbox: .githooks: git may run it' "$BATS_TEST_TMPDIR/said"
+		named 'core.hooksPath .githooks' 'mkdir deep; evil deep/pre-commit; ln -s deep .githooks' $where
+		named 'core.hooksPath a/b/hooks' 'mkdir -p c/b/hooks; evil c/b/hooks/pre-commit; ln -s c a' $where
+		named 'core.hooksPath link' 'rm link; mkdir link; evil link/pre-commit' $where
+		named 'core.hooksPath link' 'mv hooks old; mkdir hooks; evil hooks/pre-commit' $where
+		named "core.fsmonitor \$HOME/../${WORK##*/}/watch.sh" 'evil watch.sh' $where
+		named 'core.hooksPath hooks' 'evil hooks/pre-commit; evil hooks/post-commit; mv hooks old; mkdir hooks; evil hooks/pre-commit' $where
+		named 'core.fsmonitor ./watch.sh' 'evil watch.sh' $where
+		named 'core.fsmonitor sh scripts/w.sh' 'evil scripts/w.sh' $where
+		named 'core.fsmonitor sh scripts/own.sh' 'evil scripts/own.sh; evil other; mv -f other scripts/own.sh; mv scripts s; mkdir scripts; evil scripts/own.sh' $where
+		named 'core.editor sh "edit me.sh"' 'evil me.sh' $where
+		named 'diff.external "./differ.sh" --fast' 'evil differ.sh' $where
+		named "include.path $WORK/team.gitconfig" 'settings team.gitconfig' $where
+		named "include.path $WORK/first.gitconfig" 'settings second.gitconfig' $where
+		named "includeIf.gitdir:/nowhere/.path $WORK/own.gitconfig" 'evil hooks/pre-commit' $where
+	done
+	for where in core.hooksPath core.fsmonitor core.editor diff.external include.path includeIf.gitdir:/nowhere/.path; do
+		git config --global --unset-all "$where" || true
+	done
+	# The user's own file of settings may lie there by a link, and be there or not.
+	fresh
+	cp ~/.gitconfig own
+	ln -sf "$WORK/own" ~/.gitconfig
+	attempt "printf '[core]\n\tfsmonitor = touch $ran; false\n' >>own; mkfifo .gitattributes"
+	user_goes_on 'settings of the user in the workspace'
+	cp --remove-destination own ~/.gitconfig
+	# A repository that lies elsewhere, of a work tree and of a part of one; whose settings are a pipe, too.
+	git config --global --unset-all core.hooksPath || true
+	git -C ../first config core.hooksPath .githooks
+	git -C ../first worktree add -q "$WORK/../tree"
+	mkdir -p ../first/part/.githooks
+	for directory in ../tree ../first; do
+		cd "$WORK/$directory"
+		rm -f "$ran"
+		"$sandbox" -- sh -c "mkdir -p .githooks; printf '#!/bin/sh\ntouch $ran\n' >.githooks/pre-commit; chmod +x .githooks/pre-commit"
+		git commit -q --allow-empty -m x
+		[ ! -e "$ran" ]
+		same "$(ls -d .githooks*)" .githooks.unreviewed
+	done
+	cd "$WORK/../first"
+	git config core.hooksPath part/.githooks
+	cd part
+	"$sandbox" -- sh -c "printf '#!/bin/sh\ntouch $ran\n' >.githooks/pre-commit; chmod +x .githooks/pre-commit; rm -rf .githooks" 2>/dev/null || true
+	git commit -q --allow-empty -m x
+	[ ! -e "$ran" ]
+	git config include.path "$PWD/pipe"
+	mkfifo pipe
+	"$sandbox" -- true
+	rm pipe
+	cd "$WORK"
+	git -C ../first config --unset include.path
+	git -C ../first config --unset core.hooksPath
+	git -C ../first worktree remove --force "$WORK/../tree"
+	# Of a repository that it makes.
+	named 'core.hooksPath .githooks' 'git init -q made; mkdir made/.githooks; evil made/.githooks/pre-commit' --global
+	same "$(ls -d made/.githooks*)" made/.githooks.unreviewed
+	git config --global --unset-all core.hooksPath
+}
+
+@test "the settings of git are read as git reads them" {
+	named 'x.y z' 'evil hook.sh; evil "a b.sh"' # prepares, and sets nothing
+	cp .git/config plain
+	while IFS= read -r text; do
+		cp plain .git/config
+		rm -f run.sh*
+		printf '%b' "$text" >>.git/config
+		attempt 'echo >run.sh'
+		[ -e run.sh.unreviewed ] || { echo "$text"; false; }
+		rm run.sh.unreviewed
+	done <<-'END'
+		[core] fsmonitor = ./run.sh
+		[CORE]\n\tFSMonitor=./run.sh # a comment
+		[core]\nfsmonitor = \\\n ./run.sh\n
+		[core]\r\n\tfsmonitor = "./run.sh"\r\n
+		[core];x\n[diff "a \\"b]"]\n\ttextconv = sh -c \\"exec ./run.sh\\"
+		[filter.x]\n\tclean = "FILE=x ./ru"n.sh
+		[alias]\n\tx = "!f() { ./run.sh; }; f"
+	END
+	cp plain .git/config
+	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.FSMonitor GIT_CONFIG_VALUE_0=./run.sh attempt 'echo >run.sh'
+	[ -e run.sh.unreviewed ]
+	rm run.sh.unreviewed
+	# What is data names nothing to run.
+	cp plain .git/config
+	printf '[alias]\n\tx = log run.sh\n[core]\n\texcludesFile = run.sh\n[remote "origin"]\n\turl = ./run.sh\n' >>.git/config
+	attempt 'echo >run.sh'
+	[ -e run.sh ]
+}
+
 @test "a repository that was copied by hard links is worked on in a sandbox" {
 	fresh
 	rm -rf evil
@@ -611,6 +769,40 @@ nothing_written() {
 			git fsck --no-progress >/dev/null 2>&1
 			user_goes_on "cp -al $options"
 		done
+	done
+}
+
+@test "what is kept of a repository is put back if it was changed by a name that it has elsewhere in the workspace" {
+	local options
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		mkdir scripts
+		printf '#!/bin/sh\ntrue\n' | tee .git/hooks/post-commit >scripts/watch.sh
+		chmod +x .git/hooks/post-commit scripts/watch.sh
+		git config user.nick first
+		git config core.fsmonitor 'sh scripts/watch.sh'
+		git worktree add -q tree
+		cp .git/config ../settings
+		cp tree/.git ../pointer
+		mkdir copy
+		ln .git/config .git/hooks/post-commit copy
+		ln tree/.git pointer
+		ln scripts/watch.sh watch.sh
+		# shellcheck disable=SC2086
+		attempt "printf '[core]\n\tfsmonitor = touch $ran; false\n' >>copy/config; echo 'touch $ran' | tee -a watch.sh >>copy/post-commit; printf 'gitdir: ../nowhere\n' >pointer; rm pointer" $options
+		cmp .git/config ../settings
+		cmp tree/.git ../pointer
+		[ -n "$options" ] || grep -q '^awf-sandbox: .git/config: was changed by another name of it (a hard link): it is now called config.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said" || { cat "$BATS_TEST_TMPDIR/said"; false; }
+		user_goes_on "kept with another name $options"
+		git -C tree commit -qm x --allow-empty
+		[ ! -e "$ran" ]
+		# Settings that name no program are no less the user's.
+		cp -f .git/config copy/plain
+		ln -f copy/plain .git/config
+		# shellcheck disable=SC2086
+		attempt 'sed -i s/first/second/ copy/plain; sed s/first/second/ .git/config >new; cat new >copy/plain' $options
+		[ -n "$options" ] || cmp .git/config ../settings
 	done
 }
 

@@ -471,6 +471,89 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	same "$(awf-step -i json -r -t keys call <<<'{}' | grep SECRET)" SECRET_OF_USER=x
 }
 
+@test "what awf-sandbox renames of a sandboxed program's files is none of the user's edits" {
+	command -v make >/dev/null || skip 'no make'
+	awf trust --edits .
+	tool mk '"command":["make","-s","x"]'
+	printf 'x:\n\t@true\n' >Makefile
+	goes call mk
+	# Another name of the file lies where git would run it: that name is changed at the end.
+	sandboxed "printf 'x:\n\t@touch $CANARY\n' >GNUmakefile; git init -q s; ln GNUmakefile s/.git/odd"
+	[ -e s/.git/odd.unreviewed ]
+	refused call mk
+	[[ $stderr == *'a sandboxed program may have written GNUmakefile: to touch it says that it was read'* ]]
+	touch GNUmakefile
+	goes call mk
+	[ -e "$CANARY" ]
+}
+
+@test "a file of several names that a sandboxed program wrote stays its own when a name of it goes" {
+	local name
+	command -v make >/dev/null || skip 'no make'
+	awf trust --edits .
+	tool mk '"command":["make","-s","x"]'
+	printf 'x:\n\t@true\n' >Makefile
+	echo 1 >kept && git add kept && git -c user.name=u -c user.email=u@x commit -qm kept
+	# Its user checks out, removes, renames, overwrites what is a name of it too.
+	for name in 'git checkout -q kept' 'rm kept' 'mv kept elsewhere' 'mv Makefile kept; cp kept Makefile' \
+		'git -c user.name=u -c user.email=u@x stash -q' 'ln GNUmakefile more; rm more'; do
+		git checkout -q kept
+		# Whoever made the names, and whatever time the program gave it.
+		if [ "$name" = 'rm kept' ]; then
+			printf 'x:\n\t@true\n' >GNUmakefile
+			ln -f GNUmakefile kept
+			sandboxed "printf 'x:\n\t@touch $CANARY\n' >kept; touch -d '1 second' kept"
+			sleep 1.5
+		else
+			sandboxed "printf 'x:\n\t@touch $CANARY\n' >GNUmakefile; rm kept; ln GNUmakefile kept"
+		fi
+		sh -c "$name"
+		refused call mk
+		[[ $stderr == *'a sandboxed program may have written GNUmakefile: to touch it says that it was read'* ]] || { echo "$name" >&2; false; }
+		touch GNUmakefile
+		goes call mk
+		[ -e "$CANARY" ]
+		rm -f GNUmakefile elsewhere
+	done
+	# One that lies in a directory which a program moved; what the user writes anew is his own.
+	mkdir sub
+	printf 'x:\n\t@touch %s\n' "$CANARY" >sub/GNUmakefile
+	ln sub/GNUmakefile kept2
+	tool mk '"command":["make","-s","-C","used","x"]'
+	mkdir used
+	cp Makefile used/Makefile
+	sandboxed 'mv used old; mv sub used'
+	refused call mk
+	rm kept2
+	refused call mk
+	cp used/GNUmakefile new && mv new used/GNUmakefile
+	touch -h used
+	rm -r old
+	goes call mk
+	[ -e "$CANARY" ]
+}
+
+@test "where files of several names are too many to be noted, one that was not written since is not the user's" {
+	command -v make >/dev/null || skip 'no make'
+	awf trust --edits .
+	tool mk '"command":["make","-s","x"]'
+	printf 'x:\n\t@true\n' >Makefile
+	echo old >mine
+	sandboxed "printf 'x:\n\t@touch $CANARY\n' >GNUmakefile; i=0; mkdir many; while [ \$i -lt 70 ]; do echo >many/\$i; ln many/\$i many/\$i.also; i=\$((i + 1)); done; ln GNUmakefile many/it"
+	rm -r many
+	refused call mk
+	touch GNUmakefile
+	goes call mk
+	[ -e "$CANARY" ]
+	# What the user makes afterwards is.
+	rm "$CANARY" GNUmakefile
+	printf 'x:\n\t@touch %s\n' "$CANARY" >new
+	chmod 600 new
+	mv new GNUmakefile
+	goes call mk
+	[ -e "$CANARY" ]
+}
+
 @test "while a sandboxed program runs, and where one was killed, what was changed since it began counts" {
 	awf trust --edits .
 	tool fmt '"command":["sh","fmt.sh"]'

@@ -252,6 +252,57 @@ many_times_take_little_room(void **state)
 	assert_true(file_have(file));
 }
 
+/* A command of the user in the workspace. */
+static void
+afterwards(const char *command)
+{
+	char line[512];
+
+	snprintf(line, sizeof line, "cd %s && %s", work, command);
+	assert_int_equal(system(line), 0);
+	nap();
+}
+
+static void
+a_file_of_several_names_counts_until_it_is_written(void **state)
+{
+	/* What the program does, and the user, who writes nothing into a/f. */
+	static const struct { const char *program, *user; } cases[] = {
+		{ "echo x >>a/f && ln a/f g", "rm g" },
+		{ "echo x >>a/f && ln a/f g && touch -d tomorrow g", "mv g h" },
+		{ "echo x >>a/f && ln a/f g && touch -d '0.1 seconds' g", "sleep 0.2 && ln -f x/f g" },
+		{ "ln a/f g && mv a c && mv b a && mv g a/f", "rm c/f" },
+		{ "rm a/f && ln -s x a/f && ln a/f g", "rm g" },
+		{ "for i in $(seq 100); do echo >$i && ln $i $i.also; done; ln a/f g", "rm g [0-9]*" },
+		{ NULL, NULL }
+	};
+
+	(void)state;
+	for (size_t i = 0; cases[i].program != NULL; i++) {
+		afterwards("rm -rf a b c g h x && mkdir -p a b x && touch a/f b/f x/f");
+		at_such_a_time(cases[i].program);
+		assert_true(have("a/f"));
+		afterwards(cases[i].user);
+		assert_true(have("a/f"));
+		assert_false(have("x/f"));
+		afterwards("cp -P a/f new && mv new a/f && touch -h a");
+		assert_false(have("a/f"));
+	}
+	/* It may have had them before, and be moved with its directory. */
+	afterwards("rm -rf a b c g && mkdir a b && touch a/f && ln a/f g");
+	at_such_a_time("mv a b/a");
+	assert_true(have("b/a/f"));
+	afterwards("rm g");
+	assert_true(have("b/a/f"));
+	afterwards("touch b/a/f");
+	assert_false(have("b/a/f"));
+	/* What no program changed is its user's. */
+	afterwards("rm -rf a b g && touch own && ln own g");
+	at_such_a_time("true");
+	afterwards("rm g");
+	assert_false(have("own"));
+}
+
 int
 main(void)
 {
@@ -260,6 +311,7 @@ main(void)
 		cmocka_unit_test(a_killed_program_ends_when_somebody_looks),
 		cmocka_unit_test(a_moved_directory_takes_its_files_along),
 		cmocka_unit_test(what_is_made_beside_a_file_does_not_count_for_it),
+		cmocka_unit_test(a_file_of_several_names_counts_until_it_is_written),
 		cmocka_unit_test(too_many_directories_count_if_they_changed),
 		cmocka_unit_test(many_times_take_little_room),
 	};

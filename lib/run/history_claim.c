@@ -100,7 +100,7 @@ take_agreeing(struct history *h, struct same *same, struct index_record *r, uint
 	if (same->record != NULL && !is_exact && same->exact)
 		return;
 	fit = record_fit(h, r, query);
-	if (same->record != NULL && !is_exact && r->start == same->record->start && fit == same->fit) {
+	if (same->record != NULL && !is_exact && r->attempt == same->record->attempt && fit == same->fit) {
 		const struct recorded_marks other = history_marks(h, same->record);
 
 		if (marks_paths_differ(query->marks, &marks, &other, NULL)) {
@@ -310,6 +310,9 @@ find_differing(struct history *h, const unsigned char *key, const unsigned char 
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
+		/* One that came to nothing, and in which no call could find its own, is left to its own. */
+		if (!r->changed && !r->child && !r->encloses && !r->runs_calls && r->decided == RECALL_UNDECIDED)
+			continue;
 		if (history_unused_by_any(r) && history_nearer(r, found, query) && history_likeness(h, r, query) == DIFFERING)
 			found = r;
 	}
@@ -849,9 +852,6 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (record == NULL)
 			return 0;
 		asked = moved || record->changed || record->child;
-		/* With nothing in it that a call could find it is left to its own. */
-		if (!asked && !record->encloses && !record->runs_calls && record->decided == RECALL_UNDECIDED)
-			return 0;
 		if (asked && leave_to_own(h, guard, record, query))
 			continue;
 		/* In its own place, with a variable that tells no calls apart, it is the call that was meant. */

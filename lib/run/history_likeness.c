@@ -32,22 +32,25 @@ history_difference(const struct history *h, const struct index_record *r,
 static bool
 values_differ(const struct history *h, const char *name)
 {
-	struct recorded_marks *firsts = NULL; /* of each attempt, the first call that has it */
-	size_t count = 0, attempt;
+	const struct index_record **firsts = NULL; /* of each attempt, the first call that has it */
+	size_t count = 0, known;
 	bool differ = false;
 
 	for (size_t i = 0; !differ && i < h->head->records; i++) {
-		const struct recorded_marks marks = history_marks(h, &h->records[i]);
+		const struct index_record *r = &h->records[i];
+		const struct recorded_marks marks = history_marks(h, r);
 
 		if (!marks_have(&marks, name))
 			continue;
-		for (attempt = 0; attempt < count && firsts[attempt].start != marks.start;)
-			attempt++;
-		if (attempt < count) {
-			differ = marks_recorded_differ(&firsts[attempt], &marks, name);
+		for (known = 0; known < count && firsts[known]->attempt != r->attempt;)
+			known++;
+		if (known < count) {
+			const struct recorded_marks first = history_marks(h, firsts[known]);
+
+			differ = marks_recorded_differ(&first, &marks, name);
 		} else {
 			firsts = memory_array(firsts, count + 1, sizeof *firsts);
-			firsts[count++] = marks;
+			firsts[count++] = r;
 		}
 	}
 	free(firsts);
@@ -72,12 +75,12 @@ history_tells_apart(struct history *h, const char *name)
 bool
 history_directory_tells_apart(const struct history *h, const struct index_record *r)
 {
-	const char *start = history_text(h, r->start), *directory = history_text(h, r->directory);
+	const char *directory = history_text(h, r->directory);
 
 	for (size_t i = 0; i < h->head->records; i++)
 		if ((history_same_key(h, i, r->key) || memcmp(h->records[i].guard, r->guard, DIGEST_BYTES) == 0) &&
 		    strcmp(history_text(h, h->records[i].directory), directory) != 0 &&
-		    strcmp(history_text(h, h->records[i].start), start) == 0)
+		    h->records[i].attempt == r->attempt)
 			return true;
 	return false;
 }

@@ -301,11 +301,11 @@ dies_in_stdin() {
 	dies_in_stdin
 	printf '1\n3\n' >items
 	run -125 --separate-stderr awf-run --resume "$run_id" <items
-	says "stdin: is not what earlier attempts have read: it differs within 4 bytes from byte 0 on"
+	ends_saying "stdin: is not what earlier attempts have read: it differs within 4 bytes from byte 0 on"
 	untouched
 	printf '1\n' >items
 	run -125 --separate-stderr awf-run --resume "$run_id" <items
-	says "stdin: ended after 2 bytes, but earlier attempts have read 4: give it again from its beginning"
+	ends_saying "stdin: ended after 2 bytes, but earlier attempts have read 4: give it again from its beginning"
 	untouched
 }
 

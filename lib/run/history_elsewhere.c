@@ -118,7 +118,8 @@ compare_effect(const struct looking *l, const struct elsewhere *at, const struct
 		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 ?
 		    history_directory_tells_apart(at->history, at->record) ||
 		    history_directory_tells_apart(at->owners, at->owner) :
-		    history_tells_apart(at->history, name) || history_tells_apart(at->owners, name)))
+		    history_tells_apart(at->history, name, at->record->guard) ||
+		    history_tells_apart(at->owners, name, NULL)))
 			found = ANOTHER;
 		free(name);
 	}

@@ -110,7 +110,8 @@ struct index_key {
 /* Whether a variable tells calls apart. */
 struct history_name {
 	char *name;                  /* NULL: none */
-	bool apart;
+	unsigned char guard[DIGEST_BYTES]; /* of the calls that it tells apart, if of_guard; else all */
+	bool of_guard, apart;
 };
 #define HISTORY_NAMES 8
 
@@ -207,8 +208,9 @@ enum likeness {
 };
 enum likeness history_likeness(struct history *h, const struct index_record *r,
     const struct recall_query *query);
-/* Whether a variable tells calls apart. */
-bool history_tells_apart(struct history *h, const char *name);
+/* Whether a variable tells calls apart: those with the guard, which is all that tells them apart then; NULL: of
+ * whatever words. */
+bool history_tells_apart(struct history *h, const char *name, const unsigned char *guard);
 /* Whether the directory of a record tells it from other calls: one of its key, or with the same words,
  * was made elsewhere in its attempt. */
 bool history_directory_tells_apart(const struct history *h, const struct index_record *r);

@@ -772,3 +772,14 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	[[ $stderr == *'not tried again, as g:0:0/mail:0:0 has changed something'* ]]
 	ledger mail
 }
+
+@test "a time or an id that is new for each call does not tell calls apart whose words do" {
+	flow 'for i in a b; do T=$(date +%s%N) '"$PUSH"' '\''echo $1 >>ledger'\'' - $i; done'
+	start 3
+	: >open
+	resume 75
+	[[ $stderr == *'push:0:0: T has another value (--ignore-env T if no call depends on it)'*'push:1:0: T has'* ]]
+	ledger a b
+	resume 0 --ignore-env T
+	ledger a b
+}

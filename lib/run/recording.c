@@ -512,13 +512,10 @@ check_path(const struct recording *rec, const char *option, const char *path, st
 		if (rec->calls[call].status.asked)
 			asked = call;
 	}
-	if (decidable)
+	if (decidable || (found && asked == NO_CALL))
 		return refuse_ambiguous(rec, option, path, err) == 0 ? 1 : -1;
 	if (asked != NO_CALL)
 		refuse_asked(rec, option, path, asked, err);
-	else if (found)
-		error_set(err, ERROR_USAGE, option, "there is nothing to decide about %s%s: it has changed nothing",
-		    prefix, path);
 	else if (tool_in_path(path) != NULL && list_has(rec->spec->answers.redo, path) &&
 	    list_has(rec->spec->answers.skip, path))
 		return error_set(err, ERROR_USAGE, "--skip", "%s%s is named by --redo too", prefix, path);

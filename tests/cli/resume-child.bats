@@ -133,8 +133,6 @@ a"
 		[[ $stderr == *"awf-run: $option: kid:0:0/post:0:0 has done nothing but ask about a recorded call: "*"--redo kid:0:0/send:0:0 or --skip kid:0:0/send:0:0"* ]]
 		resume 125 "$option" kid.post
 		[[ $stderr == *"awf-run: $option: kid:0:0/post has done nothing but ask"* ]]
-		resume 125 "$option" last
-		[[ $stderr == *"awf-run: $option: there is nothing to decide about last: it has changed nothing" ]]
 		resume 125 "$option" kid:0:0/past:0:0
 		[[ $stderr == *"awf-run: $option: no recorded call in kid:0:0 is, or is of, 'past:0:0' (did you mean 'post:0:0'?)" ]]
 	done

@@ -26,7 +26,7 @@ from crash_storage import Disk
 from crash_record import Record
 from crash_world import REPEATABLE, TOOLS, World
 
-CALL = re.compile(r"(?<![\w:/])[\w-]+:\d+:\d+(?:/[\w-]+:\d+:\d+)*(?![\w:/])")
+CALL = re.compile(r"(?<![\w:/])[\w-]+:\d+:\d+(?:/[\w-]+:\d+:\d+)*(?=/[\w-]+#\d|(?![\w:/]))")
 # More kills than this would make a round no harder, only longer.
 KILLS = 6
 
